@@ -12,7 +12,7 @@ from pydantic import JsonValue, TypeAdapter
 
 from thinker.protocol.messages import JsonObject
 
-REPAIR_LIMIT = 256 * 1024  # characters; json_repair is slow on long text
+REPAIR_LIMIT = 64 * 1024  # characters; json_repair is slow on long text
 MAX_OPEN = 256  # unclosed brackets; the cost of repair grows with their square
 MAX_ATTEMPTS = 64  # positions tried in one text, which bounds the cost of many brackets
 

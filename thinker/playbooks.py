@@ -9,7 +9,7 @@ from typing import Annotated, Literal
 import ahocorasick_rs
 from pydantic import BaseModel, BeforeValidator, Field, ValidationError
 
-from thinker.formats.skill_file import SkillFile
+from thinker.formats.skill_file import MAX_KEYWORD, MAX_KEYWORDS, SkillFile
 from thinker.protocol.messages import JsonObject
 
 # A word character of a script with spaces between words. Left out are Thai to Khmer, kana, Han, and
@@ -18,6 +18,9 @@ WORD = re.compile(
     "[^\\W\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff"
     "\uac00-\ud7af\uf900-\ufaff\U00020000-\U0003ffff]"
 )
+
+
+MATCHED = 8000  # characters of a message; keywords that begin alike multiply its hits
 
 
 @dataclass(frozen=True)
@@ -39,8 +42,10 @@ def from_skill(skill: SkillFile) -> Playbook:
 
 
 def _only_texts(value: object) -> object:
-    """Drop list items other than text, as for a SKILL.md."""
-    return [item for item in value if isinstance(item, str)] if isinstance(value, list) else value
+    """Drop list items other than text, and shorten what no SKILL.md may have."""
+    if not isinstance(value, list):
+        return value
+    return [item[:MAX_KEYWORD] for item in value if isinstance(item, str)][:MAX_KEYWORDS]
 
 
 def _number_or_zero(value: object) -> object:
@@ -118,7 +123,7 @@ class Matcher:
         """
         if not text:
             return ()
-        lowered = text.lower()
+        lowered = text[:MATCHED].lower()
         hits = set(self._always)
         found = self._automaton.find_matches_as_indexes(lowered, overlapping=True)
         for keyword, start, end in found:

@@ -11,6 +11,7 @@ from http import HTTPStatus
 from uuid import uuid4
 
 import orjson
+from anyio import to_thread
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
@@ -30,6 +31,7 @@ from orchestrator.journal.turns.api_requests import NewRequest
 from thinker.protocol.messages import MAX_DEPTH, JsonObject, too_deep
 
 MAX_BODY = 8 * 1024 * 1024  # bytes; a frame to a worker has 16 MiB
+SHORT_BODY = 4 * 1024  # bytes; a schema of that size is checked in 30 ms
 BODY_TIMEOUT = 30.0  # seconds for a body to arrive
 MAX_KEY = 255  # characters of an Idempotency-Key
 MAX_CONNECTIONS = 200
@@ -76,7 +78,12 @@ class Endpoints:
         self, parse: Parser, formatter: FormatterFactory, request: Request
     ) -> PendingResponse:
         raw = await read_body(request, MAX_BODY, BODY_TIMEOUT)
-        parsed = parse(_json_object(raw))
+        # A long body takes longer to read than other chats may wait.
+        parsed = (
+            _parsed(parse, raw)
+            if len(raw) <= SHORT_BODY
+            else await to_thread.run_sync(_parsed, parse, raw)
+        )
         agent_id = self._agent(parsed.fields.model)
         self._require_admission(agent_id)
         new = NewRequest(
@@ -106,6 +113,10 @@ class Endpoints:
         if pause is not None:
             message = f"the agent is paused: {pause.reason}"
             raise ApiProblem(HTTPStatus.TOO_MANY_REQUESTS, message, code="agent_paused")
+
+
+def _parsed(parse: Parser, raw: bytes) -> ParsedRequest:
+    return parse(_json_object(raw))
 
 
 def _json_object(raw: bytes) -> JsonObject:

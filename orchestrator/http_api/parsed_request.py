@@ -13,7 +13,15 @@ from orchestrator.http_api.chat_items import chat_items
 from orchestrator.http_api.error_response import ApiProblem, invalid
 from orchestrator.http_api.responses_request import ResponsesRequest, normalize
 from orchestrator.journal.turns.api_requests import Body
-from thinker.protocol.messages import AUTO, AssistantMessage, JsonObject, Message, ToolSpec
+from thinker.protocol.messages import (
+    AUTO,
+    MAX_SCHEMA_OBJECTS,
+    AssistantMessage,
+    JsonObject,
+    Message,
+    ToolSpec,
+    too_many,
+)
 from thinker.protocol.methods import RequestOptions
 
 MAX_TOOLS = 128  # OpenAI's limit
@@ -194,6 +202,8 @@ def _output_schema(param: str, kind: JsonValue, schema: JsonValue) -> JsonObject
         raise invalid(
             param, "the schema must describe an object; put other types into a field of it"
         )
+    if too_many(schema, MAX_SCHEMA_OBJECTS):
+        raise invalid(param, f"the schema has more than {MAX_SCHEMA_OBJECTS} objects; simplify it")
     try:
         Draft202012Validator.check_schema(schema)
     except (SchemaError, RecursionError) as error:

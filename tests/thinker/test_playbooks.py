@@ -5,9 +5,10 @@ import re
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from pydantic import JsonValue
 
-from thinker.formats.skill_file import parse
-from thinker.playbooks import Matcher, Playbook, from_skill, parse_record, required_tools
+from thinker.formats.skill_file import MAX_KEYWORD, MAX_KEYWORDS, parse
+from thinker.playbooks import MATCHED, Matcher, Playbook, from_skill, parse_record, required_tools
 
 
 def matched(text: str, *keywords: str) -> bool:
@@ -119,3 +120,19 @@ def test_record_is_read_as_leniently_as_a_file() -> None:
     )
     assert playbook is not None
     assert (playbook.keywords, playbook.priority, playbook.required_tools) == (("tea",), 0, ())
+
+
+def test_record_has_as_few_keywords_as_a_file_may_have() -> None:
+    """What a model stored must not slow down every message."""
+    keywords: list[JsonValue] = ["k" * 1000] * 1000
+    playbook = parse_record(
+        {"id": 1, "name": "a", "instructions": "i", "trigger_config": {"keywords": keywords}}
+    )
+    assert playbook is not None
+    assert playbook.keywords == ("k" * MAX_KEYWORD,) * MAX_KEYWORDS
+
+
+def test_only_the_beginning_of_a_long_message_is_searched() -> None:
+    """Keywords that begin alike find each place as often as there are of them."""
+    assert matched("x" * (MATCHED - 2) + " k", "k")
+    assert not matched("x" * (MATCHED - 1) + " k", "k")

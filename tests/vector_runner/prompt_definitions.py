@@ -24,7 +24,7 @@ from thinker.prompt.render.lower import lower
 from thinker.protocol.env import ThinkerSettings
 from thinker.protocol.environments import Environments
 from thinker.protocol.messages import Image, Reasoning, UserMessage
-from thinker.toolcalls import arguments
+from thinker.toolcalls import schema_validation
 
 # The names in the header of the file.
 REGISTRY = Registry(
@@ -121,7 +121,7 @@ def _inputs(given: Any) -> dict[str, Any]:
     schema = given["schema"]
     if "arguments" in given:
         whole = subprompt.with_defaults(given["arguments"], schema)
-        problem = arguments.validate({**given["arguments"], **whole}, schema)
+        problem = schema_validation.validate({**given["arguments"], **whole}, schema)
         paths = sorted(re.findall(r"\$\.([^:]+):|'([^']+)' is a required", problem or ""))
         found = [here or missing for here, missing in paths]
         return {"ok": problem is None, "args": whole, "paths": sorted(found)}

@@ -8,6 +8,7 @@ import re
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from pathlib import Path
+from typing import Annotated
 
 from pydantic import Field, ValidationError
 
@@ -20,7 +21,11 @@ FILE_NAME = "SKILL.md"
 MAX_BYTES = regular_file.SKILL.max_bytes
 AS_WRITTEN = ("name", "description", "license", "compatibility")  # fields taken as they are
 # the rule of agentskills.io: lower case letters, digits and single inner hyphens
+MAX_KEYWORDS, MAX_KEYWORD = 200, 100  # of a skill; characters
 NAME = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*")
+
+
+Keyword = Annotated[str, Field(max_length=MAX_KEYWORD)]
 
 
 class SkillError(Exception):
@@ -36,7 +41,7 @@ class SkillFile(Frozen):
     compatibility: str | None = Field(None, max_length=500)
     allowed_tools: tuple[str, ...] = ()
     instructions: str
-    keywords: tuple[str, ...] = ()
+    keywords: tuple[Keyword, ...] = Field((), max_length=MAX_KEYWORDS)
     priority: float = 0
     required_tools: tuple[str, ...] = ()
     trigger_config: JsonObject | None = None
@@ -118,7 +123,7 @@ def _parsed(text: str, directory_name: str, path: Path | None) -> SkillFile:
     metadata = fields.get("metadata") or {}
     if not isinstance(metadata, dict):
         raise SkillError("'metadata' must be a mapping; indent its fields below it")
-    allowed = _words(fields.get("allowed-tools"), r"[\s,]+")
+    allowed = _words(fields.get("allowed-tools"))
     priority = metadata.get("priority")
     try:
         return SkillFile.model_validate(
@@ -127,10 +132,10 @@ def _parsed(text: str, directory_name: str, path: Path | None) -> SkillFile:
                 **{key: metadata.get(key) for key in ("trigger_config", "max_steps")},
                 "allowed_tools": allowed,
                 "instructions": parts[1].strip(),
-                "keywords": [word.lower() for word in _words(metadata.get("keywords"), r"\s*,\s*")],
+                "keywords": [word.lower() for word in _listed(metadata.get("keywords"))],
                 # Files written for other programs may hold any priority.
                 "priority": priority if type(priority) in (int, float) else 0,
-                "required_tools": _words(metadata.get("required_tools"), r"[\s,]+") or allowed,
+                "required_tools": _words(metadata.get("required_tools")) or allowed,
                 "execution_plan": metadata.get("execution_plan") or (),
                 "path": path,
             }
@@ -141,8 +146,13 @@ def _parsed(text: str, directory_name: str, path: Path | None) -> SkillFile:
         raise SkillError(f"field {field!r}: {first['msg']}; correct or remove it") from error
 
 
-def _words(value: object, separator: str) -> list[str]:
+def _listed(value: object) -> list[str]:
     """Return the strings of a list, or the parts of a string (agentskills.io has no lists)."""
     if isinstance(value, str):
-        return [word for word in re.split(separator, value.strip()) if word]
+        return [part for item in value.split(",") if (part := item.strip())]
     return [word for word in value if isinstance(word, str)] if isinstance(value, list) else []
+
+
+def _words(value: object) -> list[str]:
+    """Return the strings of a list, or the words of a string."""
+    return value.replace(",", " ").split() if isinstance(value, str) else _listed(value)

@@ -51,8 +51,6 @@ ASK = re.compile(
 OWNER = re.compile(r"^my\b", re.IGNORECASE)
 TASTE = re.compile(r"^i\s+(like|love|prefer|hate)\b", re.IGNORECASE)
 ABOUT_ME = re.compile(r"^(?:about\s+)?(?:me|my(?:self)?)\b\s*", re.IGNORECASE)
-SKILLS_BLOCK = re.compile(r"<available_skills>(.*?)</available_skills>", re.DOTALL)
-SKILL_NAME = re.compile(r"<name>(.*?)</name>", re.DOTALL)
 
 SAYS: Mapping[str, str] = {
     "get_time": "It is {}.",
@@ -160,8 +158,8 @@ def _report(result: messages.ToolResult) -> str:
 
 
 def _skills(system: str) -> str:
-    block = SKILLS_BLOCK.search(system)
-    names = SKILL_NAME.findall(block[1]) if block is not None else []
+    block, closed, _ = system.partition("<available_skills>")[2].partition("</available_skills>")
+    names = [part.partition("</name>")[0] for part in block.split("<name>")[1:] if closed]
     if not names:
         return "No skills are listed for me."
     return "\n".join(["These skills are available:", *(f"- {unescape(name)}" for name in names)])

@@ -20,11 +20,12 @@ SEES = re.compile(
     r"|qwen[\d.]*-?(?:vl|omni)|internvl|glm-[\d.]+v|grok-[2-9].*vision|grok-4|vision|-vl\b|:vl\b",
     re.IGNORECASE,
 )
+MAX_MODEL = 200  # characters of a name that are looked at
 
 
 def sees(model: str, setting: Literal["auto", "on", "off"]) -> bool:
     """Return whether a model sees pictures: by the setting, or for ``auto`` by its name."""
-    return SEES.search(model) is not None if setting == "auto" else setting == "on"
+    return SEES.search(model[:MAX_MODEL]) is not None if setting == "auto" else setting == "on"
 
 
 @dataclass(eq=False)

@@ -19,6 +19,7 @@ Origin: TypeAlias = Literal["operator", "user", "other_user", "tool", "web"]
 ORIGINS: tuple[Origin, ...] = ("operator", "user", "other_user", "tool", "web")  # best first
 UNTRUSTED: frozenset[Origin] = frozenset(("other_user", "tool", "web"))
 MAX_DEPTH = 64  # levels of JSON from outside; pydantic reads at most 200
+MAX_SCHEMA_OBJECTS = 1000  # in a JSON Schema; checking one takes half a millisecond
 
 
 class Frozen(BaseModel):
@@ -38,6 +39,17 @@ def too_deep(value: JsonValue, levels: int = MAX_DEPTH) -> bool:
 def least_trusted(*origins: Origin) -> Origin:
     """Return the origin of a text that was made from texts of these origins."""
     return max(origins, key=ORIGINS.index, default="operator")
+
+
+def too_many(value: JsonValue, objects: int) -> bool:
+    """Return whether a value holds more objects than ``objects``, itself included."""
+    waiting = [value]
+    while waiting and objects >= 0:
+        found = waiting.pop()
+        objects -= isinstance(found, dict)
+        if isinstance(found, dict | list):
+            waiting += found.values() if isinstance(found, dict) else found
+    return objects < 0
 
 
 class SideEffect(StrEnum):

@@ -1,24 +1,16 @@
-"""Tool arguments: relax schemas for models, coerce and validate what models write."""
+"""Tool arguments: relax schemas for models, and coerce what models write."""
 
-import json
 import re
 from collections.abc import Iterable, Iterator
-from functools import lru_cache
 from itertools import islice
 
-from jsonschema import Draft202012Validator
-from jsonschema.exceptions import SchemaError
-from jsonschema.protocols import Validator
-from jsonschema.validators import validator_for
 from pydantic import JsonValue
-from referencing.exceptions import Unresolvable
-from referencing.jsonschema import EMPTY_REGISTRY
 
 from thinker.protocol.messages import JsonObject, ToolSpec
 
 MAX_HOPS = 8  # chained references; real schemas need one
-MAX_PROBLEMS = 3
-MAX_PROBLEM_CHARS = 200
+MAX_BRANCHES = 32  # schemas that one value is compared with; real ones have a few
+MAX_REFERENCE = 500  # characters
 WHOLE = re.compile(r"[-+]?\d{1,18}")
 DECIMAL = re.compile(r"[-+]?\d{1,18}(\.\d{1,18})?([eE][-+]?\d{1,2})?")
 
@@ -63,22 +55,6 @@ def coerce(arguments: JsonObject, schema: JsonObject) -> JsonObject:
     return _coerce_object(arguments, schema, schema)
 
 
-def validate(arguments: JsonObject, schema: JsonObject) -> str | None:
-    """Return what is wrong with the arguments, for the model to read; None if they are valid.
-
-    An invalid schema validates nothing; the tool's server decides.
-    """
-    validator = _validator(json.dumps(schema))
-    if validator is None:
-        return None
-    try:
-        found = list(islice(validator.iter_errors(arguments), MAX_PROBLEMS))
-    except (Unresolvable, RecursionError, re.error, AttributeError, TypeError):
-        return None  # the last two: a reference to a value that is not a schema
-    problems = [f"{error.json_path}: {error.message}"[:MAX_PROBLEM_CHARS] for error in found]
-    return "; ".join(problems) or None
-
-
 def properties(schema: JsonObject) -> JsonObject:
     """Return the fields of an object's schema; empty if it lists none."""
     found = schema.get("properties")
@@ -113,7 +89,11 @@ def _coerce(value: JsonValue, schema: JsonValue, root: JsonObject) -> JsonValue:
         return _coerce_object(value, schema, root)
     if isinstance(value, list):
         items = next((b["items"] for b in _branches(schema, root) if "items" in b), None)
-        return [_coerce(item, items, root) for item in value]
+        types = _types(items, root) if isinstance(items, dict) else {"string"}
+        return [
+            _from_text(item, types) if isinstance(item, str) else _coerce(item, items, root)
+            for item in value
+        ]
     return value
 
 
@@ -147,8 +127,12 @@ def _types(schema: JsonObject, root: JsonObject) -> set[str]:
     return {kind for kind in kinds if isinstance(kind, str)}
 
 
-def _branches(schema: JsonObject, root: JsonObject, hops: int = MAX_HOPS) -> Iterator[JsonObject]:
+def _branches(schema: JsonObject, root: JsonObject) -> Iterator[JsonObject]:
     """Yield the schema, the schemas it refers to, and its alternatives."""
+    return islice(_nested(schema, root), MAX_BRANCHES)
+
+
+def _nested(schema: JsonObject, root: JsonObject, hops: int = MAX_HOPS) -> Iterator[JsonObject]:
     yield schema
     if hops == 0:
         return
@@ -158,27 +142,16 @@ def _branches(schema: JsonObject, root: JsonObject, hops: int = MAX_HOPS) -> Ite
         nested += alternatives if isinstance(alternatives, list) else []
     for branch in nested:
         if isinstance(branch, dict):
-            yield from _branches(branch, root, hops - 1)
+            yield from _nested(branch, root, hops - 1)
 
 
 def _referred(reference: JsonValue, root: JsonObject) -> JsonValue:
     """Return what a reference within the document points at; None for other references."""
     if not isinstance(reference, str) or not reference.startswith("#/"):
         return None
+    if len(reference) > MAX_REFERENCE:
+        return None
     found: JsonValue = root
     for key in reference[2:].split("/"):
         found = found.get(key) if isinstance(found, dict) else None
     return found
-
-
-@lru_cache(maxsize=512)
-def _validator(schema: str) -> Validator | None:
-    parsed = json.loads(schema)
-    named = isinstance(parsed.get("$schema"), str)
-    kind = validator_for(parsed, Draft202012Validator) if named else Draft202012Validator
-    try:
-        kind.check_schema(parsed)
-    except (SchemaError, RecursionError):
-        return None
-    # The default registry would fetch references from the network.
-    return kind(parsed, registry=EMPTY_REGISTRY)

@@ -7,7 +7,7 @@ import structlog
 
 from thinker.protocol.messages import AssistantMessage, Message, ToolCall, ToolChoice, ToolSpec
 from thinker.protocol.methods import PlannedCall
-from thinker.toolcalls import arguments, leaked
+from thinker.toolcalls import arguments, leaked, schema_validation
 from thinker.toolcalls.quoting import untrusted
 
 MAX_CALLS = 32  # in one response; a model that makes more is looping
@@ -57,7 +57,7 @@ def _plan_call(
     if problem is None and tool is not None:
         given, schema = call.arguments, tool.parameters
         coerced = given if tool.strict else arguments.coerce(given, schema)
-        problem = arguments.validate(coerced, schema)
+        problem = schema_validation.validate(coerced, schema)
         if problem is None:
             return PlannedCall(id=call.id, name=call.name, arguments=coerced | tool.fixed)
     rejected = orjson.dumps({"error": problem}).decode()

@@ -23,6 +23,7 @@ from thinker.protocol.messages import JsonObject
 
 MAX_BYTES = 64 * 1024  # of a profile as JSON
 MAX_DEPTH = 16  # keys of a path
+MAX_PATH = 2000  # characters
 SEGMENT = re.compile(r"([^.\[\]]{1,100})((?:\[\d{1,4}\])*)")
 PROMPT = ("persona", "system_prompt")
 
@@ -55,6 +56,8 @@ def keys_of(path: str) -> tuple[str | int, ...]:
     Raises:
         ProfileError: the path is invalid.
     """
+    if len(path) > MAX_PATH:
+        raise ProfileError(f"a path has at most {MAX_PATH} characters; choose a shorter one")
     keys: list[str | int] = []
     for part in path.strip().split(".") if path.strip() else ():
         segment = SEGMENT.fullmatch(part.strip())

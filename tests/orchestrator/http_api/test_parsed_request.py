@@ -107,6 +107,15 @@ def test_tools_are_the_clients_to_run() -> None:
             {"response_format": {"type": "json_schema", "json_schema": {"schema": {"type": 5}}}},
             "response_format",
         ),
+        (
+            {
+                "response_format": {
+                    "type": "json_schema",
+                    "json_schema": {"schema": {"anyOf": [{}] * 1000}},
+                }
+            },
+            "response_format",
+        ),
     ],
 )
 def test_what_is_wrong_is_named_as_the_client_wrote_it(fields: Any, param: str) -> None:

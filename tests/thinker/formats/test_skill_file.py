@@ -43,6 +43,14 @@ def test_metadata_of_strings_is_read() -> None:
     assert skill.required_tools == ("a_b", "c_d")
 
 
+def test_blanks_between_keywords_are_read_once() -> None:
+    """With a pattern that begins again at each of them this would take minutes."""
+    blanks = " " * 100_000
+    fields = f"allowed-tools: 'a{blanks}b'\nmetadata: {{keywords: 'a{blanks}, b'}}"
+    skill = parse(text(fields), "a")
+    assert (skill.keywords, skill.allowed_tools) == (("a", "b"), ("a", "b"))
+
+
 @pytest.mark.parametrize(
     ("written", "read"),
     [
@@ -78,6 +86,8 @@ def test_windows_line_ends_and_a_byte_order_mark_are_accepted() -> None:
         ("metadata: {max_steps: many}", "field 'max_steps'"),
         ("metadata: {trigger_config: daily}", "field 'trigger_config'"),
         ("description: ' '", "field 'description'"),
+        (f"metadata: {{keywords: [{'a' * 201}]}}", "field 'keywords.0'"),
+        (f"metadata: {{keywords: [{'a, ' * 201}]}}", "field 'keywords'"),
         (f"description: {'long ' * 300}", "field 'description'"),
         ("x: \x07", "not valid YAML"),
     ],

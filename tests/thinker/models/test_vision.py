@@ -47,6 +47,11 @@ def test_models_that_see_are_known_by_name_and_the_setting_wins(
     assert not sees(model, "off")
 
 
+def test_long_name_of_a_model_is_looked_at_once() -> None:
+    """With a pattern that begins again at each version this would take minutes."""
+    assert sees("grok-2" * 100_000, "auto") is False
+
+
 async def test_model_that_sees_nothing_is_told_what_there_is() -> None:
     """A model with vision gets the picture."""
     for can, sent in ((True, LOOK), (False, DESCRIBED)):

@@ -19,7 +19,7 @@ from thinker.formats.prompts.slots import Compat, Merge, SlotPrompt, as_list, me
 Values: TypeAlias = dict[str, object]
 Mappings: TypeAlias = Mapping[str, object] | None  # values of placeholders; None keeps the text
 
-PLACEHOLDER = re.compile(r"\$\{\s*([^}]+?)\s*\}")
+PLACEHOLDER = re.compile(r"\$\{([^}]{1,200})\}")
 
 
 class Slots:

@@ -7,7 +7,7 @@ from thinker.answers.verdict import CUT_OFF, AnswerAccepted, AnswerRejected
 from thinker.formats.prompts.slots import MAX_RETRIES
 from thinker.protocol.messages import JsonObject
 from thinker.protocol.methods import RequestOptions
-from thinker.toolcalls.arguments import validate
+from thinker.toolcalls.schema_validation import validate
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,8 @@ import orjson
 from pydantic import JsonValue
 
 from thinker.protocol.messages import JsonObject, ToolChoice, ToolSpec
-from thinker.toolcalls.arguments import required, validate
+from thinker.toolcalls.arguments import required
+from thinker.toolcalls.schema_validation import validate
 from thinker.toolcalls.text.schema_text import compact
 
 STRING = r'"(?:[^"\\]|\\.)*+(?:"|\\?\Z)'

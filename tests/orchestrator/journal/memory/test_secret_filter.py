@@ -61,3 +61,22 @@ def test_what_only_speaks_of_secrets_is_kept(text: str) -> None:
 def test_any_text_is_judged(text: str) -> None:
     """No text breaks the rules."""
     secret_in(text)
+
+
+@pytest.mark.parametrize(
+    "unit",
+    [
+        "a+",
+        "1-",
+        "a.",
+        "eyJ" + "a" * 10 + "-",
+        "a://",
+        "a:",
+        "password ",
+        "4111 ",
+        "-----BEGIN ",
+    ],
+)
+def test_megabyte_of_half_a_secret_is_read_once(unit: str) -> None:
+    """With a pattern that begins again inside its own match this would take hours."""
+    assert secret_in(unit * (1_000_000 // len(unit)) + "\n") is None

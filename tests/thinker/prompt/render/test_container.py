@@ -75,6 +75,12 @@ def test_placeholders_are_replaced_in_keys_and_values() -> None:
     assert slots.values() == {"info": {"name": "${k}"}}
 
 
+@pytest.mark.parametrize("text", ["${" + " " * 50_000, "${ " * 50_000, "${" * 50_000])
+def test_placeholder_that_never_ends_is_text(text: str) -> None:
+    """However long; its name is looked for in a few characters only."""
+    assert Slots().update({"info": text}, {"": "x"}).values() == {"info": text.strip()}
+
+
 def test_tool_without_a_name_is_refused() -> None:
     """The error names the tool and the field."""
     with pytest.raises(ValidationError) as caught:

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from thinker.protocol.messages import AUTO, NO_TOOLS, JsonObject, ToolChoice, ToolSpec
-from thinker.toolcalls.arguments import validate
+from thinker.toolcalls.schema_validation import validate
 from thinker.toolcalls.text.inject import BASE, INTERNAL, block, call_text, developer_instructions
 from thinker.toolcalls.text.parser import TextCallParser, TextToolCall
 from thinker.toolcalls.text.payload import ParserRules
