@@ -12,7 +12,7 @@ from orchestrator.journal.memory.memory_scope import EVERY, MemoryScope
 from orchestrator.journal.turns import inbox
 
 OPERATED = frozenset({"console"})  # channels on which only the operator writes
-NAMED_BY_CLIENT = frozenset({"console", "api"})  # channels whose messages name their agent
+CLIENT = "api:"  # the scope of the HTTP API's client itself, without a user
 TASK_CHAT = f"{inbox.TASK}-"  # begins the names of console chats that keep outcomes of tasks
 
 
@@ -59,14 +59,15 @@ def may_write(
 def _joined(agents: AgentsFile, agent_id: str, scope: str) -> bool:
     """Return whether the memory is that of all chats.
 
-    By default, a chat takes part only if a binding names it: an agent that takes strangers may
-    have handed its chat over.
+    By default, a chat takes part only if a binding names it, or if it is the console's or an HTTP
+    client's own: an agent that takes strangers may have handed its chat over, and a client that
+    names its users has several.
     """
     if not agents.joins_chats(agent_id):
         return False
     agent = agents.agent(agent_id)
     channel, _, chat = scope.partition(":")
-    named = scope == EVERY or channel in NAMED_BY_CLIENT or _bound(agents, channel, chat)
+    named = scope in {EVERY, CLIENT} or channel in OPERATED or _bound(agents, channel, chat)
     return named or (agent is not None and agent.memory is not None)
 
 

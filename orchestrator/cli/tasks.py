@@ -34,6 +34,7 @@ class TaskReport(CamelModel):
     note: str | None
     failures: int
     next_at: int | None
+    scope: str
 
 
 class RunReport(CamelModel):
@@ -56,9 +57,9 @@ def list_tasks(*, as_json: AsJson = False, home: Home = None) -> None:
     listing(
         {"tasks": list(map(_report, found))},
         "Tasks",
-        ("id", "agent", "name", "schedule", "state", "next", "failures", "why"),
+        ("id", "agent", "chat", "name", "schedule", "state", "next", "failures", "why"),
         (
-            (t.id, t.agent_id, t.name, _schedule(t), t.state, _next(t), t.failures, t.note)
+            (t.id, t.agent_id, t.scope, t.name, _schedule(t), t.state, _next(t), t.failures, t.note)
             for t in found
         ),
         empty="no task is scheduled",

@@ -107,11 +107,12 @@ class AgentPorts(JournalChannel):
         Raises:
             ApiProblem: the journal takes no message now.
         """
+        names = request.channel, request.chat_id, request.id
         message = InboundMessage(
             channel=self.name,
             bot_id=agent_id,
             chat_id=request.chat_id,
-            message_id=f"{agent_id}/{request.channel}/{request.chat_id}/{request.id}",
+            message_id="/".join((agent_id, *map(_part, names))),
             sender_id=request.sender_id,
             text=request.text,
             target=agent_id,
@@ -131,6 +132,11 @@ class AgentPorts(JournalChannel):
             FileError, OSError: its file cannot be used.
         """
         return await off_loop(_read_token, self._token_file)
+
+
+def _part(name: str) -> str:
+    """Return a part of a message id, which must not look like two of them."""
+    return name.replace("%", "%25").replace("/", "%2F")
 
 
 def _read_token(path: Path) -> str:

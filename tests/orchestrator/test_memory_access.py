@@ -70,6 +70,19 @@ def test_chat_that_was_handed_over_takes_no_part_in_the_shared_memory(db: apsw.C
     assert memory_of(db, file(ANY, work={"memory": "agent"}), "work", "telegram:666").joined
 
 
+def test_users_of_an_http_client_take_part_if_the_configuration_says_so(
+    db: apsw.Connection,
+) -> None:
+    """A client that names its users speaks for several people; otherwise for its owner."""
+    bob = {"channel": "api", "chatId": "bob", "agentId": "work"}
+    agents = file(NAMED, bob)
+    joined = {
+        user: memory_of(db, agents, "work", f"api:{user}").joined for user in ("", "bob", "x")
+    }
+    assert joined == {"": True, "bob": True, "x": False}
+    assert memory_of(db, file(NAMED, work={"memory": "agent"}), "work", "api:x").joined
+
+
 def test_unknown_agent_shares_nothing(db: apsw.Connection) -> None:
     """It may have been removed while its turn waited."""
     memory = memory_of(db, file(NAMED), "gone", "telegram:666")

@@ -162,11 +162,12 @@ def _inbox(db: apsw.Connection, number: int, turn_id: str | None, state: str) ->
 
 
 def _turn(db: apsw.Connection, turn_id: str | None, state: str) -> Iterable[str]:
-    ((agent_id, version, stop_reason, repaired),) = db.execute(
-        "SELECT agent_id, code_ver, stop_reason, repaired FROM turn WHERE id = ?", (turn_id,)
+    ((agent_id, version, stop_reason, repaired, scope),) = db.execute(
+        "SELECT agent_id, code_ver, stop_reason, repaired, scope FROM turn WHERE id = ?", (turn_id,)
     )
     if state == "running":
         yield f"agent {agent_id}, version {version}"
+        yield f"memory {scope}" if scope else ""
     elif state != "closed":
         yield f"stop reason {stop_reason}"
         yield "the answer was repaired: it was cut or not valid JSON" if repaired else ""

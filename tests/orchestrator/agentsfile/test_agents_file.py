@@ -221,6 +221,24 @@ def test_openings_of_the_wall_between_agents_are_named() -> None:
     assert [('"sandbox" is "off"' in off[0]), ('"hookNetwork"' in network[0])] == [True, True]
 
 
+def test_memory_of_all_chats_is_warned_of_where_strangers_may_come() -> None:
+    """The warning names what lets them in."""
+    everybody = {"channel": "telegram", "chatId": "*", "agentId": "work"}
+    shared = {**WORK, "memory": "agent"}
+    for more, name in (
+        ({"bindings": [everybody]}, "the binding telegram:*"),
+        ({"fallbackAgentId": "work"}, '"fallbackAgentId"'),
+        ({"channels": {"telegram": {"access": "open"}}}, '"access": "open"'),
+    ):
+        (found,) = messages(parsed(shared, **more), "warning")
+        assert "agent 'work' has one memory for all chats" in found
+        assert name in found
+    assert '"port"' in messages(parsed({**shared, "port": 0}), "warning")[0]
+    for agent in (shared, {**WORK, "memory": "person"}):
+        assert messages(parsed(agent), "warning") == []
+    assert messages(parsed(WORK, bindings=[everybody]), "warning") == []
+
+
 def test_sandbox_that_is_not_understood_is_an_error_and_means_the_strictest() -> None:
     """A slip must not open what its author wanted closed."""
     for wrong in ("on", True, None, ["off"]):

@@ -11,10 +11,12 @@ import apsw
 import pytest
 from fakes.golden import restore
 from fakes.journal import job, opened
+from fakes.memory import WORK, own_of
 
 from orchestrator.errors import JournalError
 from orchestrator.journal import migrations
 from orchestrator.journal.db.store import open_database
+from orchestrator.journal.memory import facts, playbooks, profile
 from orchestrator.journal.migrations import migrate, scripts
 from orchestrator.journal.turns import pauses
 
@@ -37,6 +39,29 @@ PAUSES = """
     ALTER TABLE pause_told_2 RENAME TO pause_told;
     CREATE UNIQUE INDEX one_pause ON pause(agent_id) WHERE ended_at IS NULL;
 """  # how a CHECK is changed, in two tables that refer to each other
+SCOPES = "SELECT scope FROM {table} ORDER BY id"
+BEFORE_SCOPES = 6  # the number of the migration before that of the scopes
+OLD_ROWS = """
+    INSERT INTO inbox(id, channel, bot_id, chat_id, chat_key, message_id, kind, sender_id, private,
+      text, agent_id, turn_id, state, received_at)
+      VALUES(1, 'telegram', '1', '7', 'telegram/1/7/', '1', 'message', '7', 1, 'tea', 'work', 't1',
+      'claimed', 1);
+    INSERT INTO session(id, agent_id, chat_key, started_at)
+      VALUES(1, 'work', 'telegram/1/7/', 1), (2, 'work', 'telegram/1/8/', 1);
+    INSERT INTO turn(id, agent_id, chat_key, session_id, recipe, state, epoch, deadline, allowed,
+      code_ver, started_at) VALUES('t1', 'work', 'telegram/1/7/', 1, 'interactive', 'waiting', 1, 1,
+      1, '1', 1), ('t2', 'work', 'telegram/1/8/', 2, 'interactive', 'closed', 1, 1, 1, '1', 1);
+    INSERT INTO task(agent_id, name, source, spec, state, created_at) VALUES('work', 'mine', 'tool',
+      '{"notify": {"channel": "telegram", "chat_id": "7"}}', 'active', 1),
+      ('work', 'all', 'skill', '{"notify": {"channel": "telegram", "chat_id": "7"}}', 'active', 1);
+    INSERT INTO fact(agent_id, fact, category, source, created_at, updated_at)
+      VALUES('work', 'Likes tea', 'preference', 'turn t0', 1, 1);
+    INSERT INTO profile(agent_id, body, updated_at)
+      VALUES('work', '{"persona": {"system_prompt": "Kind."}}', 1);
+    INSERT INTO playbook(agent_id, name, description, instructions, keywords, priority,
+      required_tools, source, created_at, updated_at)
+      VALUES('work', 'tea', 'x', 'y', '["tea"]', 0, '[]', 'turn t0', 1, 1);
+"""
 MIGRATE = """
 import sys
 import apsw
@@ -162,3 +187,29 @@ def test_death_around_the_commit_of_a_migration(tmp_path: Path, point: str) -> N
         assert version(db) == (old if point == "before" else NEWEST + 1)
         migrate(db, following(TABLE))
         assert db.execute("SELECT n FROM later").fetchall() == [(1,)]
+
+
+def test_rows_from_before_memories_of_chats_belong_to_every_chat(tmp_path: Path) -> None:
+    """But tasks, conversations and open turns to the chat that they are known to come from."""
+    known = {number: sql for number, sql in scripts().items() if number <= BEFORE_SCOPES}
+    with closing(apsw.Connection(str(tmp_path / "journal.db"))) as db:
+        migrate(db, known)
+        db.execute(OLD_ROWS)
+        migrate(db)
+        scopes = {
+            table: [scope for (scope,) in db.execute(SCOPES.format(table=table))]
+            for table in ("task", "session", "turn", "fact", "playbook")
+        }
+        assert scopes == {
+            "task": ["telegram:7", ""],
+            "session": ["telegram:7", ""],
+            "turn": ["telegram:7", ""],
+            "fact": [""],
+            "playbook": [""],
+        }
+        assert profile.system_prompt(db, WORK) == "Kind."
+        assert profile.system_prompt(db, own_of("telegram:7")) is None
+        assert [item.name for item in playbooks.every(db, WORK, ("tea",))] == ["tea"]
+        assert playbooks.every(db, own_of("telegram:7"), ("tea",)) == []
+        assert [fact.fact for fact in facts.find(db, WORK, "tea", 5)] == ["Likes tea"]
+        assert list(playbooks.states(db, WORK)) == [""]

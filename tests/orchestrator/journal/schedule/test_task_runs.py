@@ -6,7 +6,7 @@ from pathlib import Path
 import apsw
 import pytest
 from fakes.journal import job, open_turn, opened
-from fakes.memory import WORK
+from fakes.memory import WORK, own_of
 
 from orchestrator.journal.db.store import open_database
 from orchestrator.journal.inspect import invariants
@@ -270,3 +270,22 @@ def test_run_that_was_refused_or_given_up_has_failed(db: apsw.Connection) -> Non
         task_runs.settle(db, MORNING)
     (run,) = task_runs.history(db, task.id, 1)
     assert (run.state, run.note, run.result) == ("failed", "there is no agent", None)
+
+
+def test_task_runs_with_the_memory_of_the_chat_that_scheduled_it(db: apsw.Connection) -> None:
+    """Also when its outcome goes elsewhere, or the chat is not known any more."""
+    with job(db):
+        spec = daily(db).spec.model_copy(update={"name": "other"})
+        made = tasks.add(db, own_of("telegram:99"), spec, START)
+    assert fire(db, MORNING) == [1, made.id]
+    queues = {f"{task_runs.QUEUE}work/{number}": number for number in (1, made.id)}
+    scopes = {}
+    for queue, number in queues.items():
+        row = inbox.oldest_new(db, queue)
+        assert row is not None
+        with job(db):
+            admission = TurnAdmission(f"turn-{number}", "work", 1, 15, "1", "proactive")
+            turn = turns.admit(db, row, admission, MORNING)
+        assert turn is not None
+        scopes[number] = turn.scope
+    assert scopes == {1: "", made.id: "telegram:99"}

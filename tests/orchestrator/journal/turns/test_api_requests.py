@@ -22,7 +22,14 @@ from orchestrator.journal.turns.api_requests import (
 from orchestrator.journal.turns.outbox import Part
 from orchestrator.journal.turns.turns import Turn, TurnAdmission
 from orchestrator.journal.upkeep import retention
-from thinker.protocol.messages import AssistantMessage, Message, ToolResult, ToolSpec, UserMessage
+from thinker.protocol.messages import (
+    AssistantMessage,
+    Message,
+    ToolCall,
+    ToolResult,
+    ToolSpec,
+    UserMessage,
+)
 from thinker.protocol.methods import StopReason, TurnResult
 
 TOOL = ToolSpec(name="theirs", description="", parameters={}, handed_back=True)
@@ -185,3 +192,40 @@ def test_old_requests_are_forgotten(db: apsw.Connection) -> None:
     assert rows == [("2",)]
     assert db.execute("SELECT count(*) FROM session").get == 0
     assert invariants.violations(db) == []
+
+
+def test_request_of_another_user_cannot_be_gone_on_from(db: apsw.Connection) -> None:
+    """Nor can its conversation, or the calls that it handed back; a client is a user, too."""
+    receive(db, new("1", user="ann"))
+    answered(db, begun(db, "1"), "theirs")
+    receive(db, new("2", user="ann", conversation="trip"))
+    outcome = stored(db, "1").outcome
+    assert outcome is not None
+    call = ToolCall(id=outcome.calls[0].id, name="theirs")
+    sent = AssistantMessage(tool_calls=(call,))
+    for user in ("ben", "api", ""):
+        with pytest.raises(UnknownPreviousError):
+            receive(db, new(f"3{user}", user=user, previous_id="1"))
+        receive(db, new(f"4{user}", user=user, conversation="trip"))
+        other = stored(db, f"4{user}")
+        assert other.previous_id is None
+        assert request_history.restored(db, other, [sent]) == (sent,)
+    assert receive(db, new("5", user="ann", previous_id="1")) == "5"
+    receive(db, new("6", user="ann", conversation="trip"))
+    assert stored(db, "6").previous_id == "2"
+
+
+def test_request_from_before_users_were_kept_belongs_to_its_sender(db: apsw.Connection) -> None:
+    """It has the user as its sender only, and a client's own has `api`."""
+    for name, user in (("1", "ann"), ("2", "")):
+        receive(db, new(name, user=user))
+    db.execute("UPDATE inbox SET sender_name = ''")
+    assert [stored(db, name).user for name in ("1", "2")] == ["ann", ""]
+
+
+def test_turn_of_a_request_has_the_memory_of_its_user(db: apsw.Connection) -> None:
+    """All requests without one are of one chat."""
+    for name, user in (("1", "ann"), ("2", ""), ("3", "ann")):
+        receive(db, new(name, user=user))
+    scopes = [begun(db, name).scope for name in ("1", "2", "3")]
+    assert scopes == ["api:ann", "api:", "api:ann"]

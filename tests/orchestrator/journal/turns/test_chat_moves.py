@@ -7,8 +7,10 @@ from pathlib import Path
 import apsw
 import pytest
 from fakes.journal import booted, job, next_turn, receive, update
+from fakes.memory import own_of
 
 from orchestrator.channel_api import InboundMessage
+from orchestrator.journal.memory import facts, profile
 from orchestrator.journal.turns import chat_moves, inbox, outbox, sessions, turns
 from orchestrator.journal.turns.outbox import Part
 from thinker.protocol.messages import UserMessage
@@ -125,3 +127,17 @@ def test_chat_is_found_by_either_id(db: apsw.Connection) -> None:
         found = sessions.address(db, "work", "telegram", chat_id)
         assert found is not None
         assert found.chat_id == OLD
+
+
+def test_memory_of_the_new_id_becomes_that_of_the_first(db: apsw.Connection) -> None:
+    """What a chat has under both ids stays as it was under the first one."""
+    first, later = own_of(f"telegram:{OLD}"), own_of(f"telegram:{NEW}")
+    with job(db):
+        for memory in (first, later):
+            profile.update(db, memory, "name", memory.chat, "turn t1", 1)
+            facts.store(db, memory, "We play chess", "background", "turn t1", 1)
+        facts.store(db, later, "We are a supergroup", "background", "turn t1", 1)
+    assert move(db)
+    known = facts.newest(db, first, None, facts.FOREVER, 9)
+    assert [fact.fact for fact in known] == ["We are a supergroup", "We play chess"]
+    assert profile.get(db, first) == {"name": first.chat}

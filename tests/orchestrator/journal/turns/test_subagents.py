@@ -237,3 +237,26 @@ def test_old_work_is_forgotten_with_the_turn_that_wanted_it(db: apsw.Connection)
     assert [text for (text,) in db.execute("SELECT kind FROM inbox")] == ["subagent_result"]
     assert db.execute("SELECT count(*) FROM turn").get == 0
     assert invariants.violations(db) == []
+
+
+def test_subagent_works_with_the_memory_of_its_parents_turn(db: apsw.Connection) -> None:
+    """Whatever chat the result goes to: a task has a memory of its own."""
+    with job(db):
+        db.execute("UPDATE turn SET scope = 'telegram:99' WHERE id = 't1'")
+    turn = admitted(db, begun(db))
+    assert turn.scope == "telegram:99"
+    assert db.execute("SELECT scope FROM session WHERE id = ?", (turn.session_id,)).get == (
+        "telegram:99"
+    )
+
+
+def test_messages_of_a_subagent_count_with_those_of_its_parent(db: apsw.Connection) -> None:
+    """In either's turn; the reply of a turn is none of them."""
+    turn = admitted(db, begun(db))
+    address = turns.origin(db, "t1").address()
+    with job(db):
+        outbox.add_extra(db, "t1", address, [Part("one")], "direct", NOW)
+        outbox.add_extra(db, turn.id, address, [Part("two"), Part("three")], "direct", NOW)
+        assert [outbox.extras(db, name) for name in ("t1", turn.id)] == [3, 3]
+        turns.reply(db, turns.load(db, "t1"), [Part("re")], "direct", ("done", None), NOW + 1)
+        assert outbox.extras(db, turn.id) == 3

@@ -6,9 +6,10 @@ from pathlib import Path
 import apsw
 import pytest
 from fakes.journal import opened
-from fakes.memory import WORK, scoped
+from fakes.memory import WORK, own_of, scoped
 
 from orchestrator.journal.memory import facts
+from orchestrator.journal.memory.memory_scope import MemoryScope
 from orchestrator.journal.turns import sessions
 from orchestrator.journal.upkeep import compaction
 from thinker.protocol.background import ExtractedFact
@@ -154,3 +155,23 @@ def test_failed_stretch_is_tried_again_when_quiet_for_as_long_once_more(
     assert compaction.quiet(db, {"work": 10}, 59) == ([], 60)
     compaction.postpone(db, session, 20)
     assert compaction.quiet(db, {"work": 10}, 59) == ([], 60)
+
+
+def test_facts_of_a_conversation_belong_to_its_chat(db: apsw.Connection) -> None:
+    """And only what is known there is shown to the model."""
+    facts.store(db, WORK, "It rains.", "background", "turn t0", 1)
+    session = sessions.current(db, "work", "d", 1, "telegram:1")
+    for number in range(2):
+        said = [UserMessage(content="rain"), AssistantMessage(content="yes")]
+        sessions.append(db, session, f"t{number}", said, number)
+
+    def own(_: apsw.Connection, agent_id: str, scope: str) -> MemoryScope:
+        return MemoryScope(agent_id, scope, joined=False, shared=False)
+
+    stretch = compaction.unseen(db, session, 10, own)
+    assert stretch is not None
+    assert stretch.known == ()
+    assert compaction.extracted(db, stretch, [fact("It rains."), fact("It snows.")], 7) == 2
+    (kept,) = facts.find(db, own_of("telegram:1"), "snows", 1)
+    assert kept.fact == "It snows."
+    assert facts.find(db, own_of("telegram:2"), "snows", 1) == []

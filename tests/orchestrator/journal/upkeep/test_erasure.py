@@ -7,15 +7,17 @@ import apsw
 import pytest
 from fakes.journal import job, open_turn, opened, receive, update
 from fakes.lived import Life
-from fakes.memory import WORK, scoped
+from fakes.memory import WORK, own_of, scoped
 
 from orchestrator.errors import OrchestratorError
 from orchestrator.journal.db import audit
 from orchestrator.journal.inspect import invariants
-from orchestrator.journal.memory import profile
+from orchestrator.journal.memory import facts, profile
+from orchestrator.journal.schedule import tasks
 from orchestrator.journal.turns import turns
 from orchestrator.journal.upkeep import compaction, erasure
 from orchestrator.journal.upkeep.erasure import TABLES, Subject
+from orchestrator.schedules.specs import TaskSpec
 
 ZEBRA, OTTER = "zebra", "otter"
 CHAT, OTHER = "471147114711", "581258125812"
@@ -147,3 +149,19 @@ def test_upkeep_of_a_session_that_was_forgotten_finds_nothing(db: apsw.Connectio
     """It may have been planned before."""
     assert compaction.older(db, 99, 1) is None
     assert compaction.unseen(db, 99, 1, scoped) is None
+
+
+def test_memory_of_a_forgotten_chat_goes_whoever_wrote_it(db: apsw.Connection) -> None:
+    """Facts, profile, playbooks and tasks; those of the user of an HTTP client likewise."""
+    spec = TaskSpec(name="t", instructions="x", trigger={"interval_minutes": 5}, timezone="UTC")
+    with job(db):
+        for chat in ("telegram:8", "api:ann", "telegram:9"):
+            memory = own_of(chat)
+            facts.store(db, memory, f"Fact of {chat}", "background", "elsewhere", 1)
+            profile.update(db, memory, "name", f"Name of {chat}", "elsewhere", 1)
+            tasks.add(db, memory, spec, 1)
+        erasure.forget(db, Subject(channel="telegram", chat="8"), 2)
+        erasure.forget(db, Subject(channel="api", chat="ann"), 2)
+    assert mentions(db, "telegram:8", "api:ann") == set()
+    assert profile.get(db, own_of("telegram:9")) == {"name": "Name of telegram:9"}
+    assert len(tasks.listed(db)) == 1

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import apsw
 import pytest
-from fakes.journal import receive, update
+from fakes.journal import next_turn, receive, update
 from fakes.memory import HOME
 from fakes.tool_call import run
 
@@ -162,3 +162,29 @@ def test_every_tool_says_what_running_it_twice_would_do() -> None:
             assert isinstance(tool, JournalTool | DelegatingTool)
         else:
             assert CLASSES[name] is SideEffect.PURE
+
+
+def test_turn_sends_a_handful_of_messages(db: apsw.Connection, context: ToolContext) -> None:
+    """The parts of a long text count; what does not fit is not sent at all."""
+    for _ in range(2):
+        run(send_message.send_message, db, context, message="one|two")
+    with pytest.raises(ToolFailure, match="a turn may send 5 messages"):
+        run(send_message.send_message, db, context, message="three|four")
+    run(send_message.send_telegram, db, context, message="five")
+    with pytest.raises(ToolFailure, match="nothing was sent"):
+        run(send_message.send_telegram, db, context, message="six")
+    assert len(outbox.texts_of_turn(db, "t1")) == send_message.MOST
+
+
+def test_message_goes_to_no_chat_that_the_turn_may_not_write_to(
+    db: apsw.Connection, context: ToolContext
+) -> None:
+    """A known chat looks like an unknown one."""
+    receive(db, update(2, chat_id="8"))
+    next_turn(db, "t2", "8")
+    confined = replace(context, may_write=lambda *_: False)
+    for tool in (send_message.send_message, send_message.send_telegram):
+        with pytest.raises(ToolFailure, match="this agent knows no telegram chat '8'"):
+            run(tool, db, confined, message="hi", chat_id="8")
+        run(tool, db, confined, message="hi", chat_id="7")
+    run(send_message.send_message, db, context, message="hi", chat_id="8")
