@@ -87,7 +87,7 @@ def test_what_the_journal_knows_is_in_the_prompt_and_the_journal_is_only_read(
     tmp_path: Path,
 ) -> None:
     """Facts, profile and summary of the chat, while the file is open elsewhere."""
-    write(tmp_path, deniedTools=["send_*"])
+    write(tmp_path, deniedTools=["send_*"], memory="agent")
     db = open_database(tmp_path / "journal.db")
     facts.store(db, WORK, "User likes tea", "preference", "test", 1)
     profile = json.dumps({"persona": {"system_prompt": "You are Ada."}})
