@@ -5,6 +5,7 @@ from typing import Any
 
 import httpx
 import pytest
+from fakes.calling_model import CallingModel
 from fakes.daemon import RunningDaemon, running_daemon
 from fakes.held_model import HeldModel, agent
 from fakes.time_limit import LIMIT, time_limit
@@ -81,3 +82,26 @@ async def test_client_is_answered_once_however_often_it_asks(tmp_path: Path) -> 
             with time_limit():
                 while await reachable(client):
                     await daemon.status()
+
+
+async def test_chat_of_a_client_gets_neither_the_memory_nor_the_answers_of_another(
+    tmp_path: Path,
+) -> None:
+    """A number in one chat may look like another chat and its number."""
+    async with (
+        CallingModel() as model,
+        httpx.AsyncClient(timeout=LIMIT) as client,
+        running_daemon(tmp_path, config(model, 0)) as daemon,
+    ):
+        client.base_url = await address(daemon)
+        token = (tmp_path / "http-token").read_text("utf-8")
+        client.headers["authorization"] = f"Bearer {token}"
+
+        async def says(chat: str, number: str, text: str) -> str:
+            body = {**message(1, text), "id": number, "chatId": chat}
+            return str((await client.post("/process-message", json=body)).json()["response"])
+
+        await says("7", "1/2", '!store_fact {"fact": "The zebra is mine"}')
+        assert "zebra" in await says("7", "3", "!list_facts")
+        assert "zebra" not in await says("8", "4", "!list_facts")
+        assert "zebra" not in await says("7/1", "2", "!list_facts")

@@ -162,7 +162,7 @@ def test_facts_of_a_conversation_belong_to_its_chat(db: apsw.Connection) -> None
     facts.store(db, WORK, "It rains.", "background", "turn t0", 1)
     session = sessions.current(db, "work", "d", 1, "telegram:1")
     for number in range(2):
-        said = [UserMessage(content="rain"), AssistantMessage(content="yes")]
+        said: list[Message] = [UserMessage(content="rain"), AssistantMessage(content="yes")]
         sessions.append(db, session, f"t{number}", said, number)
 
     def own(_: apsw.Connection, agent_id: str, scope: str) -> MemoryScope:
