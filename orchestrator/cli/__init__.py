@@ -26,6 +26,7 @@ COMMANDS = {
     "run": "Run the daemon in the foreground until SIGTERM or Ctrl-C.",
     "init": "Prepare a home with an agents.json to edit.",
     "check": "Check agents.json and the prompts, and list every problem.",
+    "doctor": "Look for everything that can be wrong; change nothing.",
     "status": "Show the state of the running daemon.",
     "health": "Report whether the running daemon is alive and ready.",
     "trace": "Show the history of a message.",

@@ -55,7 +55,7 @@ async def test_hook_reaches_neither_processes_nor_files_of_others(
             supervisor.define(spec, 30)
             found = await probed(supervisor, "work")
     done = {name for name, success in found.items() if success}
-    assert done <= {"skills: list", "agents/work: list", "hooks: list", "TCP", "socket"}
+    assert done <= {"skills: list", "agents/work: list", "hooks: list", "TCP"}
     assert {"skills: list", "agents/work: list", "hooks: list"} <= done
     assert {"supervisor: environ", "other: kill", "agents.json: read", "exec"} < found.keys()
 
@@ -70,7 +70,7 @@ async def test_hook_with_a_network_opens_sockets_and_nothing_else(tmp_path: Path
         spec = real_spec(tmp_path, allow_hooks=True, hook_network=True, hooks=["probe"])
         supervisor.define(spec, 30)
         found = await probed(supervisor, "work")
-    assert {name for name, success in found.items() if success} == {"TCP", "socket"}
+    assert {name for name, success in found.items() if success} == {"TCP"}
 
 
 @BOTH_MODES

@@ -6,6 +6,7 @@ then grants the worker's own paths and puts Landlock in force.
 
 import errno
 import os
+import socket
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
@@ -36,6 +37,7 @@ NETWORK = (
     *("/etc/ssl", "/etc/pki", "/etc/ca-certificates", "/usr/share/ca-certificates"),
     *("/usr/local/share/ca-certificates", "/run/systemd/resolve"),
 )
+NOT_DONE = (errno.EPERM, errno.EACCES, errno.ENOENT)  # of an attempt: refused, or nothing there
 NEVER = group(
     *("execution", "forking", "others", "priorities", "io_uring", "namespaces", "mounts"),
     *("kernel", "machine", "shared_memory"),
@@ -79,7 +81,7 @@ class PreparedJail:
 
 
 def prepare(*, network: bool = False) -> PreparedJail:
-    """Give up calls and limits for good; ``network`` leaves sockets open, for hooks."""
+    """Give up calls and limits for good; ``network`` leaves sockets of the internet open."""
     network = network or not SOCKETS_DENIED
     harden()
     limit(memory=MEMORY, files=FILES)
@@ -105,6 +107,7 @@ def forbidding(*, network: bool) -> bytes:
             argument_checks.NO_TERMINAL_INPUT,
             argument_checks.NO_DESCRIPTOR_OWNERS,
             *argument_checks.CONNECTED_PAIRS,
+            argument_checks.families(socket.AF_INET, socket.AF_INET6),
         ),
     )
 
@@ -138,7 +141,7 @@ def probe(home: Path, *, network: bool) -> SandboxReport:
         missing = landlock.abi() == 0
         reason = "the kernel has no Landlock" if missing else f"it can open {', '.join(files)}"
         return SandboxReport("no-landlock", reason)
-    return SandboxReport("full", "sockets are open" if network else "")
+    return SandboxReport("full", "the network is open" if network else "")
 
 
 def _file_attempts(home: Path) -> Iterator[tuple[str, Callable[[], object]]]:
@@ -151,14 +154,14 @@ def _call_attempts(*, network: bool) -> Iterator[tuple[str, Callable[[], object]
     yield "pidfd_open", partial(os.pidfd_open, os.getppid())
     yield "kill", partial(os.kill, os.getppid(), 0)
     if not network:
-        yield "socket", partial(_call, "socket")
+        yield "socket", partial(_call, "socket", socket.AF_INET)
 
 
 def _done(attempt: Callable[[], object]) -> bool:
     try:
         attempt()
     except OSError as error:
-        return error.errno not in (errno.EPERM, errno.EACCES)
+        return error.errno not in NOT_DONE
     return True
 
 
@@ -166,5 +169,5 @@ def _open(path: str) -> None:
     os.close(os.open(path, os.O_RDONLY | os.O_CLOEXEC))
 
 
-def _call(name: str) -> None:
-    kernel.syscall(*seccomp.numbers([name]))
+def _call(name: str, *arguments: int) -> None:
+    kernel.syscall(*seccomp.numbers([name]), *arguments)

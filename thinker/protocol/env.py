@@ -75,7 +75,7 @@ class ThinkerSettings(BaseModel):
     log_level: str = "info"
     """Lowest level of log lines."""
     sandbox: Literal["on", "hook-network", "off"] = "on"
-    """The jail of a worker with a supervisor; `hook-network` leaves sockets open."""
+    """The jail of a worker with a supervisor; `hook-network` leaves TCP and UDP open."""
 
     embeddings_provider: str = ""
     """Provider of the embeddings model; empty: `THINKER_EMBEDDINGS_BASE_URL`, without a key."""

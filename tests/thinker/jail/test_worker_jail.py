@@ -70,15 +70,16 @@ def test_worker_with_a_network_still_reaches_no_file(home: Path) -> None:
     """Its report says that sockets are open."""
     with socket.create_server(("127.0.0.1", 0)) as server:
         tries = {
-            "level": "assert jail.report.level == 'full' and 'sockets' in jail.report.reason",
+            "level": "assert jail.report.level == 'full' and 'network' in jail.report.reason",
             "connect": f"socket.create_connection(('127.0.0.1', {server.getsockname()[1]}))",
             "names": "socket.getaddrinfo('localhost', 80)",
             "agents.json": f"open('{home}/agents.json')",
+            "unix": "socket.socket(socket.AF_UNIX)",
             "parent": f"os.kill({os.getpid()}, 0)",
         }
         found = outcomes(jailed(home, network=True), tries)
     refused = {name for name, outcome in found.items() if outcome in ("EACCES", "EPERM")}
-    assert refused == {"agents.json", "parent"}
+    assert refused == {"agents.json", "unix", "parent"}
 
 
 def test_kernel_without_landlock_leaves_the_ban_of_calls(home: Path) -> None:

@@ -1,0 +1,122 @@
+"""``orchestrator doctor``."""
+
+import os
+
+import typer
+
+from orchestrator.agentsfile import AgentsFile, AgentsFileError, Problem, load
+from orchestrator.cli._client import ask
+from orchestrator.cli._direct_journal import moved_chats
+from orchestrator.cli._options import AsJson, Home, command_group, load_settings
+from orchestrator.cli._output import count, printable
+from orchestrator.cli._tables import print_json, table
+from orchestrator.cli.prompt.listing import library
+from orchestrator.control.protocol import STATUS, ConfigProblem, StatusReport
+from orchestrator.doctor import examination
+from orchestrator.doctor.findings import DoctorReport, JailFinding
+from orchestrator.doctor.jail_probes import kinds, probe_all, stand_in
+from orchestrator.errors import ExitCode, NotRunningError, OrchestratorError
+from orchestrator.settings import Settings
+
+app = command_group()
+
+
+@app.command()
+def doctor(*, as_json: AsJson = False, home: Home = None) -> None:
+    """Look for everything that can be wrong, with or without a running daemon.
+
+    It tries each kind of jail in a process of its own and prints what that process reached, and
+    looks at configuration, keys, channels, disk, clock, versions and the service unit. It changes
+    nothing. The exit code is 1 if there is a problem; warnings are none.
+    """
+    report = _examined(load_settings(home))
+    if as_json:
+        print_json(report)
+    else:
+        _show(report)
+    raise typer.Exit(ExitCode.OK if report.healthy else ExitCode.FAILED)
+
+
+def _examined(settings: Settings) -> DoctorReport:
+    status = _status(settings)
+    file, problems = _configuration(settings)
+    found = tuple(examination.findings(settings, file, os.environ, status))
+    jails = _jails(settings, file, status)
+    strict = file is not None and file.sandbox == "required"
+    wrong = [
+        *(one for one in found if one.verdict == "problem"),
+        *(one for one in problems if one.severity == "error"),
+        *(one for one in jails if one.sandbox == "full" and one.unexpected),
+        *(one for one in jails if strict and one.sandbox != "full"),
+    ]
+    return DoctorReport(
+        healthy=not wrong,
+        home=str(settings.home),
+        running=status is not None,
+        findings=found,
+        jails=jails,
+        processes=() if status is None else status.processes,
+        config_problems=tuple(ConfigProblem.from_object(problem) for problem in problems),
+    )
+
+
+def _jails(
+    settings: Settings, file: AgentsFile | None, status: StatusReport | None
+) -> tuple[JailFinding, ...]:
+    """Let the probes aim at the daemon, or at a process that is as closed as it would be."""
+    running = () if status is None else status.processes
+    with stand_in() as closed:
+        pids = [process.pid for process in running if process.name == "supervisor"] or [closed]
+        targets = examination.targets(settings, file, pids[0])
+        return probe_all(targets, kinds())
+
+
+def _status(settings: Settings) -> StatusReport | None:
+    try:
+        return ask(settings, STATUS, None, StatusReport)
+    except NotRunningError:
+        return None
+    except OrchestratorError as error:
+        typer.echo(printable(f"the daemon: {error}"), err=True)
+        return None
+
+
+def _configuration(settings: Settings) -> tuple[AgentsFile | None, tuple[Problem, ...]]:
+    try:
+        loaded = load(settings.agents_file(), os.environ, moved_chats(settings))
+    except AgentsFileError as error:
+        return None, tuple(error.problems)
+    return loaded.file, (*loaded.problems, *library(settings, loaded.file).problems)
+
+
+def _show(report: DoctorReport) -> None:
+    table(
+        "Examined",
+        ("subject", "verdict", "finding"),
+        ((one.subject, one.verdict, one.text) for one in report.findings),
+    )
+    table(
+        "Jails, tried from inside",
+        ("jail", "sandbox", "attempts", "reached", "reason"),
+        (
+            (j.jail, j.sandbox, j.attempts, ", ".join(j.reached) or "nothing", j.reason)
+            for j in report.jails
+        ),
+    )
+    table(
+        "Processes of the running daemon",
+        ("process", "pid", "sandbox", "reason"),
+        ((p.name, p.pid, p.sandbox, p.reason) for p in report.processes),
+    )
+    table(
+        "Problems of the configuration",
+        ("where", "severity", "message"),
+        ((f"{p.file}:{p.line}", p.severity, p.message) for p in report.config_problems),
+    )
+    for jail in report.jails:
+        if jail.sandbox == "full" and jail.unexpected:
+            names = ", ".join(jail.unexpected)
+            typer.echo(printable(f"the jail of a {jail.jail} does not hold: {names}"))
+    warnings = sum(one.verdict == "warning" for one in report.findings)
+    state = "no problem" if report.healthy else "there are problems"
+    typer.echo(f"{state}, {count(warnings, 'warning')}")

@@ -1,0 +1,165 @@
+"""Look at the configuration, the home and the machine."""
+
+import ctypes
+import os
+import platform
+import shutil
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from pathlib import Path
+
+import apsw
+
+from orchestrator import __version__
+from orchestrator.agentsfile import AgentsFile
+from orchestrator.control.protocol import StatusReport
+from orchestrator.doctor.findings import Finding, Verdict
+from orchestrator.doctor.jail_probes import ProbeTargets
+from orchestrator.errors import ConfigError
+from orchestrator.processes.launch import build_launch_spec, resolve_endpoint
+from orchestrator.settings import Settings
+from orchestrator.system.systemd_unit import UNIT
+from thinker.jail import kernel, landlock
+from thinker.protocol.env import ThinkerSettings
+from thinker.protocol.providers import PROVIDERS
+
+ENOUGH = 500 * 1024**2  # bytes of free disk; a busy journal grows by some MB a day
+CLOCK_UNSYNCHRONIZED = 5  # TIME_ERROR of adjtimex(2)
+TIMEX_SIZE = 256  # bytes; struct timex has 208
+RELEASED = 1_735_689_600  # seconds since the epoch; no clock that is right shows an earlier time
+TOKEN = "TELEGRAM_BOT_TOKEN"  # noqa: S105 - a variable's name
+
+
+def findings(
+    settings: Settings,
+    file: AgentsFile | None,
+    environ: Mapping[str, str],
+    status: StatusReport | None,
+) -> Iterator[Finding]:
+    """Yield what was found; without ``file`` agents.json cannot be used."""
+    yield _versions()
+    yield _daemon(status)
+    yield _keys(environ)
+    yield from _channels(file, environ, status)
+    yield from _home(settings.home)
+    yield _clock()
+    yield _service()
+
+
+def targets(settings: Settings, file: AgentsFile | None, supervisor: int) -> ProbeTargets:
+    """Return what probes in the place of the first agent try to reach."""
+    paths = settings.paths
+    agents = [] if file is None else [agent for agent in file.agents if agent.enabled]
+    wanted = {
+        "home": settings.home,
+        "agents.json": settings.agents_file(),
+        "journal": paths.journal,
+        "api token": paths.api_token,
+        "last good agents.json": paths.last_good,
+    }
+    with suppress(ConfigError):  # such a home has no daemon
+        wanted["control socket"] = paths.control_socket
+    for other in agents[1:2]:
+        wanted["another agent's prompt"] = paths.agent_prompts / f"{other.agent_id}.txt"
+        wanted["another agent's folder"] = paths.personas / other.agent_id
+    own: tuple[Path, ...] = ()
+    for agent in agents[:1]:
+        spec = build_launch_spec(agent, settings, resolve_endpoint(agent, {}, ()), {})
+        own = tuple(ThinkerSettings.read(spec.env).own_paths())
+    return ProbeTargets(settings.home, own, {"supervisor": supervisor}, wanted)
+
+
+def _finding(subject: str, text: str, verdict: Verdict = "ok") -> Finding:
+    return Finding(subject=subject, verdict=verdict, text=text)
+
+
+def _versions() -> Finding:
+    abi = landlock.abi()
+    text = (
+        f"orchestrator {__version__}, Python {platform.python_version()},"
+        f" Linux {platform.release()} on {kernel.MACHINE}, SQLite {apsw.sqlite_lib_version()},"
+        f" Landlock {abi or 'none'}"
+    )
+    if abi >= landlock.ABI_SCOPE:
+        return _finding("versions", text)
+    return _finding("versions", f"{text}; Linux 6.12 or newer walls agents off best", "warning")
+
+
+def _daemon(status: StatusReport | None) -> Finding:
+    if status is None:
+        return _finding("daemon", "does not run; start it with: orchestrator run", "warning")
+    if status.ready:
+        return _finding("daemon", f"runs version {status.version}")
+    return _finding("daemon", "runs, but is not ready; see: orchestrator health", "problem")
+
+
+def _keys(environ: Mapping[str, str]) -> Finding:
+    names = [p.key_var for p in PROVIDERS.values() if p.key_var and environ.get(p.key_var)]
+    names += [TOKEN] if environ.get(TOKEN) else []
+    return _finding("keys in this shell", ", ".join(sorted(names)) or "none")
+
+
+def _channels(
+    file: AgentsFile | None, environ: Mapping[str, str], status: StatusReport | None
+) -> Iterator[Finding]:
+    if status is not None:
+        for channel in status.channels:
+            verdict: Verdict = "ok" if channel.state == "ok" else "warning"
+            text = f"{channel.state} {channel.detail}".strip()
+            yield _finding(f"channel {channel.name}", text, verdict)
+    elif file is not None and file.channels.telegram.enabled and not environ.get(TOKEN):
+        yield _finding("channel telegram", f"off: {TOKEN} is not set in this shell")
+
+
+def _home(home: Path) -> Iterator[Finding]:
+    if not home.is_dir():
+        yield _finding("home", f"{home} does not exist; orchestrator init makes it", "warning")
+        return
+    mode, owner = home.stat().st_mode & 0o777, home.stat().st_uid
+    if owner != os.geteuid():
+        yield _finding("home", f"{home} belongs to another user; use your own", "problem")
+    elif mode & 0o077:
+        text = f"others may read {home} (mode {mode:o}); run: chmod 700 {home}"
+        yield _finding("home", text, "problem")
+    else:
+        yield _finding("home", str(home))
+    yield _writable(home)
+    free = shutil.disk_usage(home).free
+    text = f"{free / 1e9:.1f} GB free"
+    if free < ENOUGH:
+        yield _finding("disk", f"{text}; make room, or messages wait", "problem")
+    else:
+        yield _finding("disk", text)
+
+
+def _writable(home: Path) -> Finding:
+    """Write to a file that has no name, so that nothing of it stays."""
+    try:
+        fd = os.open(home, os.O_TMPFILE | os.O_WRONLY | os.O_CLOEXEC, 0o600)
+        try:
+            os.write(fd, b".")
+        finally:
+            os.close(fd)
+    except OSError as error:
+        if not os.access(home, os.W_OK):
+            return _finding("writing", f"{home}: {error.strerror}; correct its mode", "problem")
+    return _finding("writing", "works")
+
+
+def _clock() -> Finding:
+    now = time.time()
+    text = time.strftime("%Y-%m-%d %H:%M:%S %Z", time.localtime(now))
+    if now < RELEASED:
+        return _finding("clock", f"{text} is in the past; set the clock", "problem")
+    state = kernel.LIBC.adjtimex(ctypes.create_string_buffer(TIMEX_SIZE))
+    if state == CLOCK_UNSYNCHRONIZED:
+        text += "; not kept right by a time server, as tasks at fixed times need"
+        return _finding("clock", text, "warning")
+    return _finding("clock", text)
+
+
+def _service() -> Finding:
+    user = Path.home() / ".config/systemd/user" / UNIT
+    found = [str(path) for path in (user, Path("/etc/systemd/system") / UNIT) if path.exists()]
+    return _finding("service unit", ", ".join(found) or "not installed (orchestrator service)")

@@ -1,0 +1,121 @@
+"""Jail a process as each kind of process of the daemon is, and see what it reaches from inside."""
+
+import json
+import os
+import socket
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+
+from orchestrator.doctor.findings import JailFinding
+from thinker.jail import worker_jail
+from thinker.jail.hardening import harden
+from thinker.jail.reach import reached
+from thinker.protocol.sandbox import SandboxReport, read_report
+
+NETWORK = frozenset({"TCP"})
+
+
+@dataclass(frozen=True)
+class ProbeTargets:
+    """What a probe tries to reach: processes and paths by name.
+
+    ``own`` are the files and folders of the agent whose place it takes.
+    """
+
+    home: Path
+    own: tuple[Path, ...] = ()
+    pids: Mapping[str, int] = field(default_factory=dict)
+    paths: Mapping[str, Path] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class JailKind:
+    """A kind of jail: how a process enters it, and what it leaves open by design."""
+
+    name: str
+    enter: Callable[[ProbeTargets], SandboxReport]
+    open_by_design: frozenset[str] = frozenset()
+
+
+def _worker(targets: ProbeTargets) -> SandboxReport:
+    return worker_jail.prepare().close(targets.own, targets.home).report
+
+
+def _worker_with_network(targets: ProbeTargets) -> SandboxReport:
+    return worker_jail.prepare(network=True).close(targets.own, targets.home).report
+
+
+def kinds() -> tuple[JailKind, ...]:
+    """Return all kinds of jails."""
+    network = frozenset[str]() if worker_jail.SOCKETS_DENIED else NETWORK
+    return (
+        JailKind("worker", _worker, network),
+        JailKind("worker with hookNetwork", _worker_with_network, NETWORK),
+    )
+
+
+@contextmanager
+def stand_in() -> Iterator[int]:
+    """Fork a process that is hardened as the daemon is, for probes without a daemon."""
+    ours, theirs = socket.socketpair()
+    pid = os.fork()
+    if pid == 0:
+        ours.close()
+        try:
+            harden()
+            theirs.send(b".")
+            theirs.recv(1)
+        finally:
+            os._exit(0)
+    theirs.close()
+    try:
+        ours.recv(1)
+        yield pid
+    finally:
+        ours.close()
+        os.waitpid(pid, 0)
+
+
+def probe_all(targets: ProbeTargets, wanted: Iterable[JailKind]) -> tuple[JailFinding, ...]:
+    return tuple(probe(kind, targets) for kind in wanted)
+
+
+def probe(kind: JailKind, targets: ProbeTargets) -> JailFinding:
+    """Fork a process, jail it, and return what it reached."""
+    reader, writer = os.pipe()
+    pid = os.fork()
+    if pid == 0:
+        os.close(reader)
+        _run(kind, targets, writer)
+    os.close(writer)
+    with os.fdopen(reader, "rb") as answer:
+        text = answer.read()
+    os.waitpid(pid, 0)
+    try:
+        parts = json.loads(text)
+        report, found = read_report(json.dumps(parts["report"])), parts["found"]
+    except (ValueError, KeyError):
+        report, found = SandboxReport("off", "the probe ended before it could report"), []
+    success = tuple(name for name, done in found if done)
+    return JailFinding(
+        jail=kind.name,
+        sandbox=report.level,
+        reason=report.reason,
+        attempts=len(found),
+        reached=success,
+        unexpected=tuple(name for name in success if name not in kind.open_by_design),
+    )
+
+
+def _run(kind: JailKind, targets: ProbeTargets, writer: int) -> None:
+    """Be the probe; never return."""
+    try:
+        with suppress(OSError):
+            os.chdir(targets.home)
+        report = kind.enter(targets)
+        found = reached(targets.pids, targets.paths)
+        os.write(writer, json.dumps({"report": asdict(report), "found": found}).encode())
+    finally:
+        os._exit(0)

@@ -1,0 +1,52 @@
+"""``orchestrator doctor``, with and without a daemon."""
+
+import json
+from pathlib import Path
+
+import pytest
+from fakes.control_server import ask, command
+from fakes.daemon import running_daemon
+
+from orchestrator.errors import ExitCode
+from thinker.jail import landlock
+from thinker.protocol.messages import JsonObject
+
+CONFIG: JsonObject = {
+    "agents": [{"agentId": "work", "llmProvider": "demo"}],
+    "bindings": [{"channel": "console", "chatId": "*", "agentId": "work"}],
+}
+
+
+def test_home_without_a_daemon_is_examined_and_left_as_it_is(tmp_path: Path) -> None:
+    """The jails are tried all the same."""
+    tmp_path.chmod(0o700)
+    (tmp_path / "agents.json").write_text(json.dumps(CONFIG), "utf-8")
+    ended = command(tmp_path, "doctor")
+    assert ended.exit_code == ExitCode.OK
+    assert "does not run" in ended.stdout
+    assert "worker with hookNetwork" in ended.stdout
+    assert [path.name for path in tmp_path.iterdir()] == ["agents.json"]
+
+
+def test_broken_configuration_is_a_problem(tmp_path: Path) -> None:
+    """The exit code says so, and the JSON has the line."""
+    tmp_path.chmod(0o700)
+    (tmp_path / "agents.json").write_text('{"agents": [{}]}', "utf-8")
+    ended = command(tmp_path, "doctor", "--json")
+    assert ended.exit_code == ExitCode.FAILED
+    report = json.loads(ended.stdout)
+    assert report["configProblems"][0]["line"] == 1
+    assert {jail["jail"] for jail in report["jails"]} > {"worker"}
+
+
+@pytest.mark.process
+async def test_running_daemon_is_examined_too(tmp_path: Path) -> None:
+    """Its processes are listed, and the probes aim at them."""
+    async with running_daemon(tmp_path, CONFIG):
+        ended = await ask(tmp_path, "doctor", "--json")
+    report = json.loads(ended.stdout)
+    assert report["running"] is True
+    assert "supervisor" in {process["name"] for process in report["processes"]}
+    if landlock.abi() >= landlock.ABI_SCOPE:
+        assert [jail["unexpected"] for jail in report["jails"]] == [[], []]
+        assert ended.exit_code == ExitCode.OK

@@ -1,0 +1,51 @@
+"""What is looked at beside the jails."""
+
+from pathlib import Path
+
+import pytest
+
+from orchestrator.agentsfile import AgentsFile
+from orchestrator.doctor.examination import findings, targets
+from orchestrator.doctor.findings import Finding
+from orchestrator.settings import Settings
+
+
+def found(home: Path, environ: dict[str, str] | None = None) -> dict[str, Finding]:
+    every = findings(Settings(home=home), None, environ or {}, None)
+    return {one.subject: one for one in every}
+
+
+def test_home_that_others_may_read_is_a_problem_with_its_correction(tmp_path: Path) -> None:
+    """A private one is fine, a missing one a warning."""
+    tmp_path.chmod(0o700)
+    assert found(tmp_path)["home"].verdict == "ok"
+    tmp_path.chmod(0o750)
+    problem = found(tmp_path)["home"]
+    assert (problem.verdict, "chmod 700" in problem.text) == ("problem", True)
+    assert found(tmp_path / "none")["home"].verdict == "warning"
+
+
+def test_keys_are_named_and_not_shown(tmp_path: Path) -> None:
+    """An empty variable is no key."""
+    environ = {"GROQ_API_KEY": "gsk-4711", "TELEGRAM_BOT_TOKEN": "1:a", "OPENAI_API_KEY": ""}
+    keys = found(tmp_path, environ)["keys in this shell"]
+    assert keys.text == "GROQ_API_KEY, TELEGRAM_BOT_TOKEN"
+
+
+def test_nothing_is_written(tmp_path: Path) -> None:
+    """Not even where writing is tried."""
+    before = tmp_path.stat().st_mtime_ns
+    assert found(tmp_path)["writing"].verdict == "ok"
+    assert list(tmp_path.iterdir()) == []
+    assert tmp_path.stat().st_mtime_ns == before
+
+
+@pytest.mark.parametrize("count", [0, 1, 2])
+def test_probe_takes_the_first_agents_place(tmp_path: Path, count: int) -> None:
+    """It tries the second one's files; without agents.json there is still a home to try."""
+    agents = [{"agent_id": f"a{number}", "llm_provider": "demo"} for number in range(count)]
+    file = AgentsFile.model_validate({"agents": agents}) if agents else None
+    aimed = targets(Settings(home=tmp_path), file, 1)
+    assert {"home", "agents.json", "journal", "control socket"} <= aimed.paths.keys()
+    assert ("another agent's folder" in aimed.paths) == (count == 2)
+    assert (tmp_path / "agents" / "a0" in aimed.own) == (count > 0)
