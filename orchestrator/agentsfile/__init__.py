@@ -16,6 +16,7 @@ from orchestrator.agentsfile.agents_file import diff as diff
 from orchestrator.agentsfile.costs import Budget as Budget
 from orchestrator.agentsfile.costs import Price as Price
 from orchestrator.agentsfile.costs import find_price as find_price
+from orchestrator.agentsfile.hand_settings import Web as Web
 from orchestrator.agentsfile.hand_settings import Workspace as Workspace
 from orchestrator.agentsfile.loading import LoadedConfig as LoadedConfig
 from orchestrator.agentsfile.loading import load as load

@@ -23,7 +23,7 @@ from orchestrator.agentsfile.field_types import (
     Variables,
     provider_keys,
 )
-from orchestrator.agentsfile.hand_settings import WorkspaceSwitch
+from orchestrator.agentsfile.hand_settings import WebSwitch, WorkspaceSwitch
 from thinker.protocol.providers import CUSTOM, PROVIDERS
 
 ProviderName: TypeAlias = Literal[
@@ -195,6 +195,8 @@ class AgentDefinition(ConfigModel):
     """Globs of the tools whose every call waits for an operator's approval."""
     workspace: WorkspaceSwitch = None
     """A folder of its own, with tools for files and commands in a jail; off when absent."""
+    web: WebSwitch = None
+    """Tools that fetch pages and search the web; off when absent."""
     timezone: Timezone | None = None
     """IANA time zone for dates and schedules; USER_TIMEZONE or the machine's when absent."""
 

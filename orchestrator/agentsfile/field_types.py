@@ -51,7 +51,8 @@ def _timezone(value: str) -> str:
     return value
 
 
-def _http_url(value: str) -> str:
+def http_url(value: str) -> str:
+    """Return a URL of the web; raise `ValueError` for anything else."""
     try:
         parts = urlsplit(value)
         usable = parts.scheme in {"http", "https"} and bool(parts.hostname) and parts.port != 0
@@ -114,5 +115,5 @@ ChannelName = Annotated[str, StringConstraints(pattern=CHANNEL_NAME)]
 PlatformId = Annotated[Text, BeforeValidator(_id_text), _ID_SCHEMA]
 NumericId = Annotated[str, BeforeValidator(_id_text), AfterValidator(_numeric), _ID_SCHEMA]
 Timezone = Annotated[str, AfterValidator(_timezone)]
-HttpUrl = Annotated[str, AfterValidator(_http_url), WithJsonSchema({"type": "string"})]
+HttpUrl = Annotated[str, AfterValidator(http_url), WithJsonSchema({"type": "string"})]
 Variables = Annotated[dict[str, str], AfterValidator(_variables)]

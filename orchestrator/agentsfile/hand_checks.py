@@ -1,4 +1,4 @@
-"""Checks of workspaces: folders that cannot be used, and what opens a jail."""
+"""Checks of workspaces and web access: folders that cannot be used, and what opens a jail."""
 
 import os
 from collections.abc import Iterator, Mapping
@@ -21,6 +21,10 @@ def check_hands(draft: Draft, environ: Mapping[str, str] | None) -> None:
             _paths(draft, (*at, "workspace", "paths"), name, agent.workspace, home)
             for field, text in _openings(agent.workspace):
                 draft.warn((*at, "workspace", field), f"agent '{name}': {text}", name)
+        if agent.web is not None:
+            for host in agent.web.allow_private:
+                text = f"agent '{name}' may fetch from {host}, whatever its address is"
+                draft.warn((*at, "web", "allowPrivate"), text, name)
 
 
 def overlaps(path: Path, home: Path) -> bool:

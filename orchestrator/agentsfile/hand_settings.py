@@ -1,11 +1,13 @@
-"""Models of an agent's bundled tool servers."""
+"""Models of an agent's bundled tool servers: its workspace, and its access to the web."""
 
+import ipaddress
 from typing import Annotated, Literal, TypeAlias
 
-from pydantic import AfterValidator, BeforeValidator, Field
+from pydantic import AfterValidator, BeforeValidator, Field, WithJsonSchema
 
-from orchestrator.agentsfile.field_types import ConfigModel, Text
+from orchestrator.agentsfile.field_types import ConfigModel, Text, http_url
 
+DDGS = "ddgs"  # the library, instead of the address of a server
 MAX_SECONDS = 840  # the longest tool call of agents.json, less the time to end a command
 
 
@@ -14,12 +16,39 @@ def _switch(value: object) -> object:
     return ({} if value else None) if isinstance(value, bool) else value
 
 
+def _as_tuple(value: object) -> object:
+    """Read a list: behind `_switch` it is no longer JSON, so pydantic would not."""
+    return tuple(value) if isinstance(value, list) else value
+
+
+def _search_engine(value: str) -> str:
+    return value if value == DDGS else http_url(value)
+
+
+def _bare_host(value: str) -> str:
+    host = value.lower().rstrip(".")
+    if any(char in host for char in "/@*? ") or (":" in host and not _is_address(host)):
+        raise ValueError('must be the name or address of one host, such as "wiki.internal"')
+    return host
+
+
+def _is_address(host: str) -> bool:
+    try:
+        ipaddress.ip_address(host)
+    except ValueError:
+        return False
+    return True
+
+
 def _whole_path(value: str) -> str:
     if not value.startswith(("/", "~/")) or "\0" in value:
         raise ValueError('must be a whole path: begin it with "/" or "~/"')
     return value
 
 
+Host = Annotated[str, AfterValidator(_bare_host)]
+SearchEngine = Annotated[str, AfterValidator(_search_engine), WithJsonSchema({"type": "string"})]
+Hosts = Annotated[tuple[Host, ...], BeforeValidator(_as_tuple)]
 FolderPath = Annotated[Text, AfterValidator(_whole_path)]
 
 
@@ -51,6 +80,22 @@ class Workspace(ConfigModel):
     """On a kernel without Landlock: refuse commands ("required"), or run them all the same."""
 
 
+class Web(ConfigModel):
+    """Tools that fetch pages and search the web."""
+
+    search: SearchEngine | None = None
+    """Where `search` asks: the address of a SearXNG server, or "ddgs"; no search when absent."""
+    allow_private: Hosts = ()
+    """Hosts that may be fetched although their addresses are not public."""
+    seconds: int = Field(30, ge=1, le=120)
+    """Seconds that a fetch may take."""
+    megabytes: int = Field(5, ge=1, le=50)
+    """MiB of a page that are read."""
+
+
 WorkspaceSwitch: TypeAlias = Annotated[
     Workspace | None, BeforeValidator(_switch, json_schema_input_type=bool | Workspace | None)
+]
+WebSwitch: TypeAlias = Annotated[
+    Web | None, BeforeValidator(_switch, json_schema_input_type=bool | Web | None)
 ]

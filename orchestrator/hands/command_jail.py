@@ -99,7 +99,7 @@ def _become(order: CommandOrder, channel: socket.socket) -> None:
     try:
         os.setsid()
         null = os.open(os.devnull, os.O_RDONLY)
-        os.dup2(null, 0)
+        os.dup2(null if order.stdin < 0 else order.stdin, 0)
         os.chdir(order.cwd)
         _limit(order.limits)
         _drop_capabilities()

@@ -21,7 +21,8 @@ class CommandLimits:
 class CommandOrder:
     """One command and its jail. ``run`` may be read and executed, ``write`` changed as well.
 
-    ``network`` allows internet sockets. ``jailed`` refuses to run without Landlock.
+    ``network`` allows internet sockets. ``jailed`` refuses to run without Landlock. ``stdin`` is an
+    inherited descriptor; without one, standard input is empty.
     """
 
     argv: Sequence[str]
@@ -32,6 +33,7 @@ class CommandOrder:
     write: Sequence[str] = ()
     network: bool = False
     jailed: bool = True
+    stdin: int = -1
     limits: CommandLimits = field(default_factory=CommandLimits)
 
     def to_json(self) -> str:

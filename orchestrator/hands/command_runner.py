@@ -103,7 +103,7 @@ class _Running:
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.PIPE,
-                pass_fds=[report_end],
+                pass_fds=[report_end, *([order.stdin] if order.stdin >= 0 else [])],
                 env=_environment(),
                 start_new_session=True,
             )

@@ -8,17 +8,20 @@ from pathlib import Path
 
 import structlog
 
-from orchestrator.agentsfile import AgentDefinition, AgentsFile, McpServer, Workspace
+from orchestrator.agentsfile import AgentDefinition, AgentsFile, McpServer, Web, Workspace
 from orchestrator.agentsfile.hand_checks import overlaps
 from orchestrator.hands.command_order import MIB, CommandLimits
+from orchestrator.hands.web_settings import WebSettings
 from orchestrator.hands.workspace import WorkspaceSettings
 from orchestrator.settings import Paths
+from thinker.protocol.messages import Origin
 
 KIB = 1024
 SPARE_SECONDS = 30  # of a call beyond the time limit of its command or page
 WORKSPACE_TOOLS = (
     *("read_file", "write_file", "edit_file", "list_dir", "search_files", "run_command"),
 )
+WEB_TOOLS = ("fetch", "search")
 log = structlog.get_logger()
 
 
@@ -26,13 +29,14 @@ log = structlog.get_logger()
 class HandServer:
     """The bundled server of one agent. ``network`` tells whether its calls can leave the machine.
 
-    ``tools`` are the names that it may offer, to this agent alone.
+    ``tools`` are the names that it may offer, to this agent alone; ``origin`` is that of results.
     """
 
     agent_id: str
     server: McpServer
     tools: tuple[str, ...]
     network: bool
+    origin: Origin = "tool"
 
 
 def hand_servers(file: AgentsFile, paths: Paths) -> dict[str, HandServer]:
@@ -41,6 +45,8 @@ def hand_servers(file: AgentsFile, paths: Paths) -> dict[str, HandServer]:
     for agent in file.agents:
         if agent.enabled and agent.workspace is not None:
             found[f"workspace@{agent.agent_id}"] = _workspace(agent, agent.workspace, paths)
+        if agent.enabled and agent.web is not None:
+            found[f"web@{agent.agent_id}"] = _web(agent, agent.web)
     return found
 
 
@@ -85,6 +91,17 @@ def _folders(agent: AgentDefinition, settings: Workspace, home: Path) -> Iterato
             log.error("workspace_path_refused", agent_id=agent.agent_id, path=text)
         else:
             yield str(path), mode == "rw"
+
+
+def _web(agent: AgentDefinition, settings: Web) -> HandServer:
+    wanted = WebSettings(
+        search=settings.search,
+        private=settings.allow_private,
+        seconds=settings.seconds,
+        max_bytes=settings.megabytes * MIB,
+    )
+    server = _server("web", wanted.to_json(), settings.seconds)
+    return HandServer(agent.agent_id, server, WEB_TOOLS, network=True, origin="web")
 
 
 def _server(name: str, settings: str, seconds: int) -> McpServer:

@@ -9,6 +9,7 @@ from fakes.bot_api import FakeBotApi
 from fakes.calling_model import CallingModel, one_agent
 from fakes.daemon import TOKEN, running_daemon
 from fakes.held_model import agent
+from fakes.web_pages import web_pages
 
 from orchestrator.control.protocol import StatusReport
 
@@ -70,3 +71,18 @@ async def test_subagent_works_in_its_parents_workspace(tmp_path: Path) -> None:
         bot.user_says(1, f'!spawn_subagent {{"task": "{task}"}}')
         assert "Wrote 1 bytes" in await bot.reply_in(1)
         assert (tmp_path / "workspaces" / "work" / "sub.txt").exists()
+
+
+async def test_agent_reads_pages_of_the_hosts_that_it_may(tmp_path: Path) -> None:
+    """Its server is one of its own, and a redirect into the machine is refused."""
+    web = {"allowPrivate": ["localhost"]}
+    async with FakeBotApi(TOKEN) as bot, CallingModel() as model:
+        with web_pages() as (port, _):
+            config = one_agent(model, {}, web=web)
+            async with running_daemon(tmp_path, config, bot) as daemon:
+                await daemon.until(connected("web@work"))
+                bot.user_says(1, f'!fetch {{"url": "http://localhost:{port}/article"}}')
+                assert "The first paragraph" in await bot.reply_in(1)
+                target = f"http://127.0.0.1:{port}/article"
+                bot.user_says(1, f'!fetch {{"url": "http://localhost:{port}/to?{target}"}}')
+                assert "which is not public" in await bot.reply_in(1)

@@ -62,3 +62,28 @@ def test_wrong_settings_are_errors(workspace: object) -> None:
     """The agent is left out."""
     data = json.dumps({"agents": [WORK, {**WORK, "agentId": "bad", "workspace": workspace}]})
     assert [error.agent_id for error in parse(data.encode()).errors] == ["bad"]
+
+
+def test_hosts_with_private_addresses_are_named() -> None:
+    """Each with the agent that may fetch from it."""
+    agent = {**WORK, "web": {"allowPrivate": ["wiki.internal"]}}
+    loaded = parse(
+        json.dumps({"agents": [agent], "fallbackAgentId": "work"}).encode(), environ=None
+    )
+    (problem,) = loaded.problems
+    assert problem.message == ("agent 'work' may fetch from wiki.internal, whatever its address is")
+
+
+@pytest.mark.parametrize(
+    "web",
+    [
+        {"search": "google"},
+        {"allowPrivate": ["*.internal"]},
+        {"allowPrivate": ["http://x"]},
+        {"seconds": 0},
+    ],
+)
+def test_wrong_settings_of_the_web_are_errors(web: object) -> None:
+    """Patterns and addresses are no hosts."""
+    data = json.dumps({"agents": [WORK, {**WORK, "agentId": "bad", "web": web}]})
+    assert [error.agent_id for error in parse(data.encode()).errors] == ["bad"]

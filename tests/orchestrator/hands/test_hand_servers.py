@@ -6,6 +6,7 @@ from pathlib import Path
 from fakes.agents_file import WORK, parsed
 
 from orchestrator.hands.hand_servers import HandServer, hand_servers, prepare
+from orchestrator.hands.web_settings import WebSettings
 from orchestrator.hands.workspace import WorkspaceSettings
 from orchestrator.settings import Paths
 
@@ -80,3 +81,13 @@ def test_subagents_copy_keeps_the_id_of_its_agent() -> None:
     """Its tools are those of the agent that it is a copy of."""
     (agent,) = parsed({**WORK, "workspace": True}).file.agents
     assert agent.model_copy(update={"agent_id": "sub-1"}).configured_id == "work"
+
+
+def test_access_to_the_web_is_a_server_of_its_own(tmp_path: Path) -> None:
+    """With the origin that its results have."""
+    wanted = {"search": "ddgs", "allowPrivate": ["Wiki.Internal."], "megabytes": 1}
+    (found,) = servers(tmp_path, web=wanted).values()
+    told = WebSettings.from_json(found.server.args[-1])
+    assert (told.search, told.private, told.max_bytes) == ("ddgs", ("wiki.internal",), 1024 * 1024)
+    assert (found.origin, found.network, found.tools) == ("web", True, ("fetch", "search"))
+    assert [*servers(tmp_path, web=True, workspace=True)] == ["workspace@work", "web@work"]

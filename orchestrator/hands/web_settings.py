@@ -1,0 +1,22 @@
+"""What the daemon tells the server of an agent's access to the web."""
+
+import json
+from dataclasses import asdict, dataclass
+
+
+@dataclass(frozen=True)
+class WebSettings:
+    """Where to search, what may be fetched, and the limits of one page."""
+
+    search: str | None
+    private: tuple[str, ...]
+    seconds: int
+    max_bytes: int
+
+    @classmethod
+    def from_json(cls, text: str) -> "WebSettings":
+        values = json.loads(text)
+        return cls(**{**values, "private": tuple(values["private"])})
+
+    def to_json(self) -> str:
+        return json.dumps(asdict(self))
