@@ -16,13 +16,13 @@ from starlette.types import Receive, Scope, Send
 from orchestrator.http_api.agent_port_messages import AgentPortAnswer, AgentPortMessage
 from orchestrator.http_api.app import build_app, read_body
 from orchestrator.http_api.error_response import ApiProblem
+from orchestrator.http_api.guard import WrongTokens, is_local
 from orchestrator.http_api.http_server import listen, served
 from thinker.formats.regular_file import FileError
 
 MAX_BODY = 4 * 1024 * 1024  # bytes
 BODY_TIMEOUT = 10.0  # seconds for a body to arrive
-MAX_REQUESTS = 100  # of one agent at a time; further ones wait
-HOSTS = frozenset({"127.0.0.1", "localhost"})
+MAX_REQUESTS = 100  # of one agent with the token at a time; further ones wait
 CLOSE = (("connection", "close"),)  # a client that waits for minutes keeps no connection
 Answerer = Callable[[AgentPortMessage], Awaitable[AgentPortAnswer | None]]
 
@@ -40,6 +40,7 @@ class AgentPortApi:
         self._agent_id = agent_id
         self._token = token
         self._answer = answer
+        self._wrong = WrongTokens()
         self._requests = anyio.Semaphore(MAX_REQUESTS)
         self._waiting: set[anyio.CancelScope] = set()
         routes = [
@@ -66,10 +67,12 @@ class AgentPortApi:
                         scope.cancel()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        problem = await self._problem(Headers(scope=scope))
+        if problem is not None:
+            await _refusal(problem)(scope, receive, send)
+            return
         async with self._requests:
-            problem = await self._problem(Headers(scope=scope))
-            app = self._app if problem is None else _refusal(problem)
-            await app(scope, receive, send)
+            await self._app(scope, receive, send)
 
     async def health(self, _: Request) -> Response:
         return JSONResponse({"status": "ok", "agentId": self._agent_id})
@@ -96,8 +99,7 @@ class AgentPortApi:
         return _json(answer)
 
     async def _problem(self, headers: Headers) -> ApiProblem | None:
-        host = headers.get("host", "").rsplit(":", 1)[0]
-        if host not in HOSTS or "origin" in headers:
+        if not is_local(headers) or "origin" in headers:
             return ApiProblem(HTTPStatus.FORBIDDEN, "only programs on this machine may connect")
         authorization = headers.get("authorization", "").encode()
         try:
@@ -105,7 +107,7 @@ class AgentPortApi:
         except (FileError, OSError) as error:
             return ApiProblem(HTTPStatus.SERVICE_UNAVAILABLE, f"no token is known: {error}")
         if not secrets.compare_digest(authorization, expected):
-            return ApiProblem(
+            return self._wrong.too_many() or ApiProblem(
                 HTTPStatus.UNAUTHORIZED, "send the token of <home>/http-token as Bearer token"
             )
         return None

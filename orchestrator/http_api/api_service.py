@@ -68,12 +68,12 @@ class ApiService(Wakeup):
         return listener
 
     async def _serve(self, listener: socket.socket, target: tuple[str, int]) -> None:
-        from orchestrator.http_api.endpoints import MAX_CONNECTIONS, Endpoints  # noqa: PLC0415 - as in `_listen`
+        from orchestrator.http_api.endpoints import Endpoints  # noqa: PLC0415 - as in `_listen`
         from orchestrator.http_api.http_server import served  # noqa: PLC0415 - the same
 
         channel, port = self._channel, listener.getsockname()[1]
         app = Endpoints(self._daemon, channel).app(self._token)
-        async with served(listener, app, connections=MAX_CONNECTIONS):
+        async with served(listener, app):
             log.info("api_listening", address=channel.status.detail, port=port)
             while not self._closed:
                 changed = self.changed

@@ -34,7 +34,6 @@ MAX_BODY = 8 * 1024 * 1024  # bytes; a frame to a worker has 16 MiB
 SHORT_BODY = 4 * 1024  # bytes; a schema of that size is checked in 30 ms
 BODY_TIMEOUT = 30.0  # seconds for a body to arrive
 MAX_KEY = 255  # characters of an Idempotency-Key
-MAX_CONNECTIONS = 200
 Parser = Callable[[JsonObject], ParsedRequest]
 
 

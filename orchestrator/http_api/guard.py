@@ -1,16 +1,17 @@
 """Admit programs on this machine that hold the token.
 
-Everything here is decided from the head of a request, before any of its body is read.
+Everything here is decided from the head of a request, before any of its body is read. Only requests
+with the token take slots, so that strangers cannot use them up.
 """
 
+import re
 import time
 from collections import deque
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from functools import partial
 from http import HTTPStatus
-from urllib.parse import urlsplit
 
 from starlette.datastructures import Headers
 from starlette.responses import JSONResponse
@@ -20,9 +21,51 @@ from orchestrator.files import off_loop
 from orchestrator.http_api.error_response import ApiProblem
 from orchestrator.http_api.token import TokenFile
 
-HOSTS = frozenset({"localhost", "127.0.0.1", "::1"})
+HOST = r"(?:localhost|127\.0\.0\.1|\[::1\])(?::[0-9]{1,5})?"
+LOCAL_HOST = re.compile(HOST, re.IGNORECASE)
+LOCAL_SITE = re.compile(rf"https?://{HOST}", re.IGNORECASE)
 PUBLIC = frozenset({"/healthz", "/readyz"})  # reveal nothing that needs the token
 FAILURES, WINDOW = 30, 60.0  # wrong tokens within so many seconds, after which others must wait
+MAX_REQUESTS = 200  # with the token, at a time
+MAX_PROBES = 20  # of PUBLIC, at a time
+
+
+@dataclass
+class WrongTokens:
+    """Counts wrong tokens; the right one is never counted, so its holder cannot be locked out."""
+
+    clock: Callable[[], float] = time.monotonic
+    _times: deque[float] = field(default_factory=partial(deque, maxlen=FAILURES), init=False)
+
+    def too_many(self) -> ApiProblem | None:
+        """Count a wrong token; return the problem if there were too many lately."""
+        now = self.clock()
+        if len(self._times) == FAILURES and now - self._times[0] < WINDOW:
+            return ApiProblem(
+                HTTPStatus.TOO_MANY_REQUESTS, "too many wrong tokens", retry=round(WINDOW)
+            )
+        self._times.append(now)
+        return None
+
+
+@dataclass
+class RequestSlots:
+    """Places for requests that are answered at a time."""
+
+    free: int
+
+    @contextmanager
+    def taken(self) -> Iterator[bool]:
+        """Take a place while the block runs; yield whether there was one."""
+        got = self.free > 0
+        self.free -= got
+        try:
+            yield got
+        finally:
+            self.free += got
+
+
+BUSY = ApiProblem(HTTPStatus.SERVICE_UNAVAILABLE, "too many requests at a time", retry=1)
 
 
 @dataclass
@@ -32,21 +75,28 @@ class Guard:
     app: ASGIApp
     token: TokenFile
     clock: Callable[[], float] = time.monotonic
-    _failures: deque[float] = field(default_factory=partial(deque, maxlen=FAILURES), init=False)
+
+    def __post_init__(self) -> None:
+        self._wrong = WrongTokens(self.clock)
+        self._requests, self._probes = RequestSlots(MAX_REQUESTS), RequestSlots(MAX_PROBES)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         problem = await self._problem(scope) if scope["type"] == "http" else None
-        app = self.app if problem is None else refusal(problem)
-        await app(scope, receive, send)
+        if problem is not None:
+            await refusal(problem, close=True)(scope, receive, send)
+            return
+        slots = self._probes if scope["path"] in PUBLIC else self._requests
+        with slots.taken() as free:
+            await (self.app if free else refusal(BUSY))(scope, receive, send)
 
     async def _problem(self, scope: Scope) -> ApiProblem | None:
         headers = Headers(scope=scope)
         # A page whose name was rebound to this address sends that name as Host, and no Origin.
-        if not _is_local(f"//{headers.get('host', '')}"):
+        if not is_local(headers):
             return ApiProblem(
                 HTTPStatus.FORBIDDEN, "the Host header must be localhost or 127.0.0.1"
             )
-        if "origin" in headers and not _is_local(headers["origin"]):
+        if "origin" in headers and not LOCAL_SITE.fullmatch(headers["origin"]):
             return ApiProblem(HTTPStatus.FORBIDDEN, "pages of other sites have no access")
         if scope["path"] in PUBLIC:
             return None
@@ -54,12 +104,9 @@ class Guard:
         with suppress(TimeoutError):
             if scheme.lower() == "bearer" and await off_loop(self.token.accepts, token.strip()):
                 return None
-        now = self.clock()
-        if len(self._failures) == FAILURES and now - self._failures[0] < WINDOW:
-            return ApiProblem(
-                HTTPStatus.TOO_MANY_REQUESTS, "too many wrong tokens", retry=round(WINDOW)
-            )
-        self._failures.append(now)
+        too_many = self._wrong.too_many()
+        if too_many is not None:
+            return too_many
         return ApiProblem(
             HTTPStatus.UNAUTHORIZED,
             "send the token of 'orchestrator api token' as Authorization: Bearer …",
@@ -67,12 +114,12 @@ class Guard:
         )
 
 
-def refusal(problem: ApiProblem) -> JSONResponse:
-    return JSONResponse(problem.document(), problem.status, problem.headers())
+def refusal(problem: ApiProblem, *, close: bool = False) -> JSONResponse:
+    """Return the response of a problem; ``close`` ends the connection without reading the body."""
+    headers = {**problem.headers(), **({"connection": "close"} if close else {})}
+    return JSONResponse(problem.document(), problem.status, headers)
 
 
-def _is_local(address: str) -> bool:
-    try:
-        return urlsplit(address).hostname in HOSTS
-    except ValueError:
-        return False
+def is_local(headers: Headers) -> bool:
+    """Return whether the Host header is a name of this machine, and nothing else."""
+    return LOCAL_HOST.fullmatch(headers.get("host", "")) is not None

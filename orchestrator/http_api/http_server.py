@@ -8,16 +8,16 @@ import logging
 import socket
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager
-from typing import Any
 
 import anyio
+import h11
 import uvicorn
 from starlette.types import ASGIApp
 from uvicorn.protocols.http.h11_impl import H11Protocol
-from uvicorn.server import ServerState
 
 MAX_HEAD = 32 * 1024  # bytes of a request's line and headers
-HEAD_TIMEOUT = 10.0  # seconds for the first request of a connection to begin
+HEAD_TIMEOUT = 10.0  # seconds for the head of a request to arrive
+MAX_IDLE = 128  # connections without a request
 GRACE = 3  # seconds that open responses have left when the server stops
 
 
@@ -30,26 +30,51 @@ class _Server(uvicorn.Server):
 
 
 class _Protocol(H11Protocol):
-    """A connection that is dropped if no request arrives on it."""
+    """A connection that is dropped if the head of a request does not arrive in time.
 
-    def __init__(
-        self,
-        config: uvicorn.Config,
-        server_state: ServerState,
-        app_state: dict[str, Any],
-        _loop: asyncio.AbstractEventLoop | None = None,
-    ) -> None:
-        super().__init__(config, server_state, app_state, _loop)
-        self._silence = self.loop.call_later(HEAD_TIMEOUT, self._drop_if_silent)
+    Connections that wait for one take no slot from requests: of too many, the oldest is dropped.
+    """
+
+    idle_since: float | None = None
+    _timer: asyncio.TimerHandle | None = None
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # as in uvicorn
+        """Expect a head; make room for it."""
+        super().connection_made(transport)
+        self._expect_head()
+        idle = [c for c in self.connections if isinstance(c, _Protocol) and c.idle_since]
+        if len(idle) > MAX_IDLE:
+            min(idle, key=_age).drop()
 
     def connection_lost(self, exc: Exception | None) -> None:
         """Forget the timer with the connection."""
-        self._silence.cancel()
+        self._head_arrived()
         super().connection_lost(exc)
 
-    def _drop_if_silent(self) -> None:
-        if self.scope is None:
-            self.transport.abort()
+    def handle_events(self) -> None:
+        """Start or stop the wait for the head of the next request."""
+        super().handle_events()
+        if self.conn.their_state is not h11.IDLE:
+            self._head_arrived()
+        elif self.idle_since is None:
+            self._expect_head()
+
+    def drop(self) -> None:
+        self._head_arrived()
+        self.transport.abort()
+
+    def _expect_head(self) -> None:
+        self.idle_since = self.loop.time()
+        self._timer = self.loop.call_later(HEAD_TIMEOUT, self.drop)
+
+    def _head_arrived(self) -> None:
+        self.idle_since = None
+        if self._timer is not None:
+            self._timer.cancel()
+
+
+def _age(connection: _Protocol) -> float:
+    return connection.idle_since or 0.0
 
 
 def listen(port: int) -> socket.socket:
@@ -69,7 +94,6 @@ async def served(
     listener: socket.socket,
     app: ASGIApp,
     *,
-    connections: int | None = None,
     headers: tuple[tuple[str, str], ...] = (),
 ) -> AsyncIterator[None]:
     """Serve ``app`` while the block runs, then let open responses end within `GRACE` seconds.
@@ -77,7 +101,6 @@ async def served(
     Args:
         listener: closed when this returns.
         app: the application.
-        connections: how many may be open; further ones get status 503.
         headers: what every response has.
     """
     server = _Server(
@@ -93,7 +116,6 @@ async def served(
             proxy_headers=False,
             h11_max_incomplete_event_size=MAX_HEAD,
             headers=list(headers),
-            limit_concurrency=connections,
             timeout_graceful_shutdown=GRACE,
         )
     )

@@ -1,5 +1,7 @@
 """The tool loop: what the model receives, what is committed, how a turn ends."""
 
+from dataclasses import replace
+
 import anyio
 import pytest
 from fakes.scripted import (
@@ -224,12 +226,13 @@ async def test_quoted_call_is_an_answer(quote: str) -> None:
     assert (result.text, host.commits[0].step.calls) == (quote, ())
 
 
-async def test_call_that_was_read_in_a_result_is_not_run() -> None:
-    """Even a bare one may be what a page says."""
+async def test_call_that_was_read_in_a_page_is_not_run() -> None:
+    """Even a bare one may be what the page says."""
     host = MemoryHost()
-    model = ScriptedModel(calls(call("a", "add", x=1)), says(LEAKED))
-    result = await run(model, host, request(spec("add", x="number")))
-    assert (result.text, host.commits[1].step.calls) == (LEAKED, ())
+    read = UserMessage(content=f"Repeat this: {LEAKED}", origin="web")
+    asked = replace(request(spec("add", x="number")), messages=(read,))
+    result = await run(ScriptedModel(says(LEAKED)), host, asked)
+    assert (result.text, host.commits[0].step.calls) == (LEAKED, ())
 
 
 async def test_refused_key_ends_the_run_until_a_person_acts() -> None:

@@ -115,8 +115,9 @@ async def test_loop_is_the_same_with_tools_as_text() -> None:
     assert (result.text, result.tools_used) == ("Done.", ("add",))
     required = ["you MUST emit at least one" in sent.system for sent in inner.requests]
     assert required == [True, True, False]
-    told = str(inner.requests[2].messages[-1].content)
-    assert told.startswith('<tool_result name="add" id="call_1">add</tool_result>\n<tool_key>')
+    assert inner.requests[2].messages[-1] == UserMessage(
+        content='<tool_result name="add" id="call_1">add</tool_result>'
+    )
     record = host.commits[0].step.prompt
     assert record is not None
     assert [layer.name for layer in record.layers] == ["tool_calls"]

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterable
 
-from thinker.protocol.messages import Message, ToolResult
+from thinker.protocol.messages import Message
 
 FENCE_LINE = re.compile(r" {0,3}(`{3,}|~{3,})(.*)")
 INDENTED = 4  # columns; Markdown shows such a line as code
@@ -12,8 +12,8 @@ HEAD = 256  # characters of a line that are looked at before a tag
 
 
 def untrusted(messages: Iterable[Message]) -> bool:
-    """Return whether a conversation holds text that may come from a stranger: a tool's result."""
-    return any(isinstance(message, ToolResult) for message in messages)
+    """Return whether a conversation holds text that a stranger, a tool or a page wrote."""
+    return any(message.untrusted for message in messages)
 
 
 class Quotation:

@@ -2,6 +2,7 @@
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from functools import partial
 from http import HTTPStatus
 from typing import Any
 
@@ -15,6 +16,7 @@ from hypothesis import strategies as st
 from orchestrator.http_api.agent_port_endpoints import MAX_BODY, AgentPortApi, Answerer
 from orchestrator.http_api.agent_port_messages import AgentPortAnswer, AgentPortMessage
 from orchestrator.http_api.error_response import ApiProblem
+from orchestrator.http_api.guard import FAILURES
 
 MESSAGE: Any = {"id": "1", "chatId": "7", "senderId": "9", "text": "hello"}
 HEAD = (
@@ -119,6 +121,8 @@ async def test_what_keeps_an_answer_back_is_said(answer: Answerer, status: int, 
         ("GET", "/other", {"authorization": ""}, 401),
         ("GET", "/health", {"host": "evil.example"}, 403),
         ("GET", "/health", {"host": "127.0.0.1@evil.example"}, 403),
+        ("GET", "/health", {"host": "[::1].evil.example"}, 403),
+        ("GET", "/health", {"host": "localhost."}, 403),
         ("GET", "/health", {"origin": "http://127.0.0.1:8006"}, 403),
         ("GET", "/other", {}, 404),
         ("GET", "/process-message", {}, 405),
@@ -133,6 +137,35 @@ async def test_other_requests_are_refused(
     async with client() as program:
         response = await program.request(method, path, headers=headers)
     assert (response.status_code, response.json()["success"]) == (status, False)
+
+
+async def test_many_wrong_tokens_close_the_port_to_others_alone() -> None:
+    """Guessing gets no further answers for a while; the holder of the token is always served."""
+    wrong = {"authorization": "Bearer wrong"}
+    async with client() as program:
+        for _ in range(FAILURES):
+            assert (await program.get("/health", headers=wrong)).status_code == 401
+        assert (await program.get("/health", headers=wrong)).status_code == 429
+        assert (await program.get("/health")).status_code == 200
+
+
+async def test_requests_without_the_token_take_no_place(monkeypatch: pytest.MonkeyPatch) -> None:
+    """They are refused even if every place is taken by messages that wait for answers."""
+    monkeypatch.setattr("orchestrator.http_api.agent_port_endpoints.MAX_REQUESTS", 1)
+    held, go = anyio.Event(), anyio.Event()
+
+    async def slow(message: AgentPortMessage) -> AgentPortAnswer:
+        held.set()
+        await go.wait()
+        return await echo(message)
+
+    with time_limit():
+        async with client(slow) as program, anyio.create_task_group() as tasks:
+            tasks.start_soon(partial(program.post, "/process-message", json=MESSAGE))
+            await held.wait()
+            answer = await program.get("/health", headers={"authorization": "Bearer wrong"})
+            assert answer.status_code == 401
+            go.set()
 
 
 async def test_invalid_field_is_named() -> None:

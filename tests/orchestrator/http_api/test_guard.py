@@ -1,10 +1,14 @@
 """Programs are admitted or refused by the head of a request."""
 
+from functools import partial
 from pathlib import Path
 
+import anyio
 import httpx
 import pytest
+from fakes.time_limit import time_limit
 from starlette.responses import PlainTextResponse
+from starlette.types import Receive, Scope, Send
 
 from orchestrator.http_api.guard import FAILURES, WINDOW, Guard
 from orchestrator.http_api.token import TokenFile
@@ -45,6 +49,23 @@ async def test_many_wrong_tokens_close_the_door_to_others_alone(token: TokenFile
         ({}, 200),
         ({"host": "localhost"}, 200),
         ({"host": "[::1]:8484"}, 200),
+        ({"host": "[::1]"}, 200),
+        ({"host": "LocalHost:1"}, 200),
+        ({"host": "[::1].evil.example"}, 403),
+        ({"host": "[::1].evil.example:80"}, 403),
+        ({"host": "[::1]@evil.example"}, 403),
+        ({"host": "user@localhost"}, 403),
+        ({"host": "localhost."}, 403),
+        ({"host": "localhost:"}, 403),
+        ({"host": "localhost:80@evil.example"}, 403),
+        ({"host": "localhost:80:80"}, 403),
+        ({"host": "127.0.0.1.evil.example"}, 403),
+        ({"host": "::1"}, 403),
+        ({"host": "localhost/evil.example"}, 403),
+        ({"origin": "http://[::1].evil.example"}, 403),
+        ({"origin": "http://localhost.evil.example"}, 403),
+        ({"origin": "http://localhost@evil.example"}, 403),
+        ({"origin": "evil://localhost"}, 403),
         ({"host": "localhost.evil.example"}, 403),
         ({"host": "127.0.0.1@evil.example"}, 403),
         ({"host": "[::"}, 403),
@@ -63,6 +84,51 @@ async def test_names_and_schemes_are_compared_whole(
     async with client(Guard(PlainTextResponse("in"), token)) as program:
         answer = await program.get("/v1/models", headers=right | headers)
     assert answer.status_code == status
+
+
+async def test_refused_request_ends_its_connection(token: TokenFile) -> None:
+    """Its body is not waited for."""
+    async with client(Guard(PlainTextResponse("in"), token)) as program:
+        answer = await program.post("/v1/models", content=b"x")
+    assert (answer.status_code, answer.headers["connection"]) == (401, "close")
+
+
+async def test_requests_with_the_token_take_places_of_their_own(
+    token: TokenFile, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Further ones are told to come again; probes and strangers are answered all the same."""
+    monkeypatch.setattr("orchestrator.http_api.guard.MAX_REQUESTS", 1)
+    right = {"authorization": f"Bearer {token.make()}"}
+    held, go = anyio.Event(), anyio.Event()
+
+    async def slow(scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["path"] == "/slow":
+            held.set()
+            await go.wait()
+        await PlainTextResponse("in")(scope, receive, send)
+
+    with time_limit():
+        async with client(Guard(slow, token)) as program, anyio.create_task_group() as tasks:
+            tasks.start_soon(partial(program.get, "/slow", headers=right))
+            await held.wait()
+            busy = await program.get("/v1/models", headers=right)
+            assert (busy.status_code, busy.headers["retry-after"]) == (503, "1")
+            assert (await program.get("/healthz")).status_code == 200
+            assert (await program.get("/v1/models")).status_code == 401
+            go.set()
+        async with client(Guard(slow, token)) as program:
+            assert (await program.get("/v1/models", headers=right)).status_code == 200
+
+
+async def test_probes_are_bounded_without_a_token(
+    token: TokenFile, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """They cost little, but anybody may send them."""
+    monkeypatch.setattr("orchestrator.http_api.guard.MAX_PROBES", 0)
+    right = {"authorization": f"Bearer {token.make()}"}
+    async with client(Guard(PlainTextResponse("in"), token)) as program:
+        assert (await program.get("/healthz")).status_code == 503
+        assert (await program.get("/v1/models", headers=right)).status_code == 200
 
 
 def test_new_token_counts_at_once_and_the_old_one_no_more(token: TokenFile) -> None:

@@ -27,7 +27,7 @@ ASKED = (UserMessage(content="add"),)
 PAST = (
     *ASKED,
     AssistantMessage(tool_calls=(call("call_1", "add", a=1),)),
-    ToolResult(call_id="call_1", name="add", content="1"),
+    ToolResult(call_id="call_1", name="add", content="1", origin="tool"),
 )
 
 

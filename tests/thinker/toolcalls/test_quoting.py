@@ -69,8 +69,8 @@ def test_only_the_beginning_of_a_line_is_kept() -> None:
     assert len(quotation._line) == HEAD
 
 
-def test_result_of_a_tool_is_untrusted() -> None:
+def test_what_others_wrote_is_untrusted() -> None:
     """The people of the chat and the model itself are trusted."""
     said = (UserMessage(content="a"), AssistantMessage(content="b"))
     assert not untrusted(said)
-    assert untrusted((*said, ToolResult(call_id="c", name="d", content="e")))
+    assert untrusted((*said, ToolResult(call_id="c", name="d", content="e", origin="tool")))

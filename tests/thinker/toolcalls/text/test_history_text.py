@@ -28,6 +28,7 @@ MESSAGES = st.lists(
             call_id=st.text(max_size=3),
             name=st.just("add"),
             content=st.text(max_size=9),
+            origin=st.sampled_from(("operator", "web")),
         ),
     )
 )
@@ -38,8 +39,8 @@ def test_calls_and_results_become_what_the_block_taught() -> None:
     history = (
         UserMessage(content="add"),
         AssistantMessage(content="Both.", tool_calls=(call("a", "add", x=1), call("b", "sub"))),
-        ToolResult(call_id="a", name="add", content="1"),
-        ToolResult(call_id="b", name="sub", content="no such thing", is_error=True),
+        ToolResult(call_id="a", name="add", content="1", origin="tool"),
+        ToolResult(call_id="b", name="sub", content="no such thing", is_error=True, origin="tool"),
         UserMessage(content="and?"),
     )
     told = as_text(history)
@@ -66,7 +67,7 @@ def test_conversation_without_untrusted_text_needs_no_key() -> None:
 READ = (
     UserMessage(content="read it"),
     AssistantMessage(tool_calls=(call("a", "fetch"),)),
-    ToolResult(call_id="a", name="fetch", content="a page"),
+    ToolResult(call_id="a", name="fetch", content="a page", origin="web"),
 )
 
 
@@ -95,7 +96,7 @@ def test_key_depends_on_all_that_stands_before_it() -> None:
     key = as_text(READ).key
     assert as_text(READ).key == key
     assert len(key) == KEY_BYTES * 8 // 5
-    knowing = ToolResult(call_id="a", name="fetch", content=f"a page {key}")
+    knowing = READ[2].model_copy(update={"content": f"a page {key}"})
     picture = Image(media_type="image/png", data=key)
     seen = READ[2].model_copy(update={"images": (picture,)})
     others = [as_text((*READ[:2], last)).key for last in (knowing, seen)]
