@@ -43,6 +43,7 @@ from orchestrator.outbound.attachments import Pictures
 from orchestrator.outbound.delivery import Delivery
 from orchestrator.processes import reaper, restarts
 from orchestrator.processes.jail_requirement import require_at_start
+from orchestrator.processes.model_broker import ModelBroker
 from orchestrator.processes.supervisor import Supervisor
 from orchestrator.settings import Settings
 from orchestrator.spending.metered_calls import MeteredCalls
@@ -165,23 +166,18 @@ class Daemon:
 
     def _make_processes(self, tasks: TaskGroup) -> None:
         """Make what workers, tool servers and channels are reached through."""
-        machine = self._machine
+        machine, settings, environ = self._machine, self._settings, self._environ
         tasks.start_soon(machine.run)
-        jitter = partial(restarts.jitter, machine.chance)
-        self._supervisor = Supervisor(
-            tasks, machine.monotonic, jitter, machine.spawn_worker, machine.in_thread
-        )
+        clock, jitter = machine.monotonic, partial(restarts.jitter, machine.chance)
+        self._broker = ModelBroker(settings, environ, clock, jitter, machine.spawn_broker)
+        tasks.start_soon(self._broker.run)
+        spawn, in_thread = machine.spawn_worker, machine.in_thread
+        self._supervisor = Supervisor(tasks, clock, jitter, spawn, in_thread, self._broker)
         failpoints.watch_workers(self._supervisor.pids)
         self._delivery = Delivery(self._store, self._adapters, tasks, self._clock)
         pins = ToolPins(self._store, self._agents, self._clock, self._delivery.wake)
         self._servers = McpServers(
-            self._settings,
-            self._environ,
-            TOOLS,
-            pins,
-            machine.monotonic,
-            jitter,
-            machine.spawn_tool_host,
+            settings, environ, TOOLS, pins, clock, jitter, machine.spawn_tool_host
         )
 
     def _make_turns(self, tasks: TaskGroup, epoch: int) -> None:

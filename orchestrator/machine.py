@@ -34,6 +34,7 @@ class Machine:
     """
 
     bot_transport: "HttpTransport | None" = None  # to the Bot API; None opens connections
+    spawn_broker: Spawn = staticmethod(child_process.execute)
     spawn_tool_host: Spawn = staticmethod(child_process.execute)
     _zygotes: Zygotes | None = None
     spawn_worker: Spawn = staticmethod(child_process.execute)

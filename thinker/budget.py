@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 
 from thinker.protocol.messages import Usage
 from thinker.protocol.methods import StopReason
+from thinker.protocol.token_counts import estimated
 
 
 @dataclass(frozen=True)
@@ -28,11 +29,6 @@ class Spent:
 
     def plus(self, usage: Usage) -> "Spent":
         return Spent(self.steps + 1, self.usage + usage)
-
-
-def estimated(characters: int) -> int:
-    """Estimate tokens: four characters each, rounded up."""
-    return -(-characters // 4)
 
 
 def charged(usage: Usage, sizes: Callable[[], tuple[int, int]]) -> Usage:

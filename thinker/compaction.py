@@ -5,10 +5,11 @@ from pathlib import Path
 
 import orjson
 
-from thinker import budget, summarizing
+from thinker import summarizing
 from thinker.models.base import Model
 from thinker.protocol.background import Compact, Compacted
 from thinker.protocol.messages import AssistantMessage, Message, ToolResult, UserMessage
+from thinker.protocol.token_counts import estimated
 
 SUMMARY_TOKENS = 2000  # estimated, of a summary, which every turn sends; 300 words have about 500
 RESULT_LIMIT = 500  # characters of a tool call's arguments or result in the request
@@ -42,12 +43,13 @@ async def compact(model: Model, path: Path | None, request: Compact) -> Compacte
     }
     prompt = summarizing.fill(template, values)
     text, metered = await summarizing.ask(model, prompt)
-    if not metered.problem and (tokens := budget.estimated(len(text))) > SUMMARY_TOKENS:
+    if not metered.problem and (tokens := estimated(len(text))) > SUMMARY_TOKENS:
         shorter = TOO_LONG.format(tokens=tokens, limit=SUMMARY_TOKENS)
         said = (AssistantMessage(content=text), UserMessage(content=shorter))
         again, second = await summarizing.ask(model, prompt, *said)
         text = text if second.problem else again.strip() or text
-        metered = metered.model_copy(update={"usage": metered.usage + second.usage})
+        usage, call_ids = metered.usage + second.usage, metered.call_ids + second.call_ids
+        metered = metered.model_copy(update={"usage": usage, "call_ids": call_ids})
     if not text.strip() and not metered.problem:
         metered = metered.model_copy(update={"problem": "the summary is empty"})
     summary = "" if metered.problem else within(text.strip(), SUMMARY_TOKENS)
@@ -56,7 +58,7 @@ async def compact(model: Model, path: Path | None, request: Compact) -> Compacte
 
 def within(text: str, tokens: int) -> str:
     """Return the whole paragraphs, or else lines or words, that fit, and a note if some do not."""
-    if budget.estimated(len(text)) <= tokens:
+    if estimated(len(text)) <= tokens:
         return text
     head = text[: 4 * tokens - len(CUT) - 2]
     for end in ("\n\n", "\n", " "):

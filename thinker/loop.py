@@ -173,6 +173,7 @@ class Loop:
                 usage=usage,
                 model=response.model or self._model.name,
                 request_id=response.request_id,
+                call_ids=response.call_ids,
                 prompt=self._prompt and self._prompt.below("tool_calls", response.tool_block),
                 ends=last,
             )

@@ -71,5 +71,10 @@ async def ask(model: Model, prompt: str, *said: Message) -> tuple[str, MeteredRe
         text = response.message.content
         usage = budget.charged(response.usage, lambda: (request.characters, len(text)))
         problem = "" if response.finish == "done" else f"the answer ended as {response.finish}"
-        return text, MeteredResult(model=response.model or model.name, usage=usage, problem=problem)
+        return text, MeteredResult(
+            model=response.model or model.name,
+            usage=usage,
+            call_ids=response.call_ids,
+            problem=problem,
+        )
     raise RetryableModelError(f"{model.name} did not answer in {ASK_SECONDS:.0f} seconds")

@@ -1,28 +1,24 @@
 """Run one turn through the whole worker, so that everything is loaded before workers fork.
 
-The real wire, loop and HTTP client run against a scripted model on loopback. Importing the modules
-alone leaves work to each worker's first turn: late imports, caches, the TLS certificates.
+The real wire, loop and HTTP client run against a scripted model in the place of the broker.
+Importing the modules alone leaves work to each worker's first turn: late imports, caches.
 """
 
 import asyncio
-
-# A name lookup loads it; an actual lookup would leave a thread behind.
-import encodings.idna  # noqa: F401 - see above
 import os
 import socket
 import time
 from collections.abc import Iterator
 from contextlib import suppress
-from functools import partial
 
 import anyio
 import structlog
 from pydantic import JsonValue
 
 from thinker import startup
-from thinker.http.client import tls_context
+from thinker.http.broker_link import broker_link
 from thinker.protocol import logs, methods
-from thinker.protocol.env import ThinkerSettings
+from thinker.protocol.env import BROKER_VARIABLE, ThinkerSettings
 from thinker.protocol.messages import ToolResult, ToolSpec, UserMessage
 from thinker.protocol.methods import ChatRef, StopReason, TurnResult, TurnRun
 from thinker.protocol.peer import connected
@@ -38,41 +34,39 @@ log = structlog.get_logger()
 
 
 async def rehearse() -> None:
-    """Run a turn with one tool call; without loopback skip it, and workers start colder."""
-    tls_context()  # loopback needs none, so the rehearsal would not load it
-    try:
-        listener = socket.create_server(("127.0.0.1", 0))
-    except OSError as error:
-        log.error("no_rehearsal", problem=str(error))
-        return
-    with anyio.move_on_after(SECONDS):
-        model = partial(_serve_model, iter(ANSWERS))
-        async with await asyncio.start_server(model, sock=listener):
-            result = await _turn(listener.getsockname()[1])
+    """Run a turn with one tool call."""
+    brokers, workers = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    link = broker_link(workers.detach())
+    with anyio.move_on_after(SECONDS), brokers:
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(_serve_channel, brokers)
+            result = await _turn(link.channel.fileno())
+            link.channel.close()
         if result.stop_reason is not StopReason.DONE:
             log.error("rehearsal_failed", problem=result.error)
+    broker_link.cache_clear()  # a worker has a channel of its own
 
 
 def rehearse_start() -> None:
     """Build an agent as a starting worker does; nothing is opened for it."""
-    environ = _environment("http://127.0.0.1/v1")
+    environ = _environment()
     settings = ThinkerSettings.read(environ)
     logs.configure(settings.log_level)
     startup.build_agent(settings, environ)
 
 
-def _environment(url: str) -> dict[str, str]:
+def _environment() -> dict[str, str]:
     return {
         **os.environ,
         "THINKER_LLM_PROVIDER": "openai",
-        "THINKER_BASE_URL": url,
+        "THINKER_BASE_URL": "http://127.0.0.1/v1",
         "THINKER_MODEL": "rehearsal",
         "THINKER_SANDBOX": "off",
         "THINKER_LOG_LEVEL": "error",  # the rehearsal is not a real turn
     }
 
 
-async def _turn(port: int) -> TurnResult:
+async def _turn(broker: int) -> TurnResult:
     """Run a worker and its supervisor in one process."""
     host = StandaloneHost()
 
@@ -93,8 +87,8 @@ async def _turn(port: int) -> TurnResult:
         deadline=now + SECONDS,
     )
     ours, theirs = socket.socketpair()
-    url = f"http://127.0.0.1:{port}/v1"
-    environ = _environment(url) | {"THINKER_PEER_FD": str(theirs.detach())}
+    environ = _environment() | {"THINKER_PEER_FD": str(theirs.detach())}
+    environ[BROKER_VARIABLE] = str(broker)
     requests = {methods.STEP_COMMIT: commit, methods.TOOL_CALL: call_tool}
     notifications = dict.fromkeys((methods.READY, methods.TURN_DELTA), lambda _: None)
     async with anyio.create_task_group() as tasks:
@@ -102,6 +96,19 @@ async def _turn(port: int) -> TurnResult:
         async with connected(ours, requests, notifications) as peer:
             result = await peer.call(methods.TURN_RUN, turn, TurnResult, timeout=SECONDS)
     return result
+
+
+async def _serve_channel(channel: socket.socket) -> None:
+    """Serve the connections that the worker opens."""
+    answers = iter(ANSWERS)
+    while True:
+        await anyio.wait_readable(channel)
+        _, received, _, _ = socket.recv_fds(channel, 1, 1)
+        if not received:
+            return
+        reader, writer = await asyncio.open_connection(sock=socket.socket(fileno=received[0]))
+        await _serve_model(answers, reader, writer)
+        await writer.wait_closed()
 
 
 async def _serve_model(

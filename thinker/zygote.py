@@ -1,9 +1,9 @@
 """``python -P -m thinker.zygote``: a warm worker process that forks workers on request.
 
 It has one thread and no event loop: it reads a line of JSON-RPC, answers, and reads the next. The
-descriptors of a new worker arrive on a second socket, its standard input: the wire, and a file with
-the working directory and environment, which only the worker reads. So all workers inherit the same
-memory, without secrets.
+descriptors of a new worker arrive on a second socket, its standard input: the wire, a file with
+the working directory and environment, which only the worker reads, and the channel to the broker.
+So all workers inherit the same memory, without secrets.
 
 While idle it keeps one worker preforked that only needs its descriptors. Copying the pages that a
 start writes to takes longer than the start itself; the preforked worker has already done both.
@@ -36,7 +36,7 @@ with without("rich", "click"):  # optional extras of structlog and httpx
     from thinker.jail.hardening import harden, hardened_report
     from thinker.jail.worker_jail import SOCKETS_DENIED, forbidding, prepare
     from thinker.protocol import logs, methods
-    from thinker.protocol.env import unpack_start
+    from thinker.protocol.env import BROKER_VARIABLE, unpack_start
     from thinker.protocol.methods import Forked, Ready, Reaped
     from thinker.protocol.peer import FAILED
     from thinker.warmup import rehearse, rehearse_start
@@ -45,6 +45,7 @@ EXIT_OSERR = 71  # sysexits.h
 PR_SET_NAME = 15  # linux/prctl.h
 ROUNDS = 12  # rehearsals: CPython specializes hot code, which writes to its pages
 GAPS = 300  # filled for each size; more did not reduce a worker's memory
+DESCRIPTORS = 3  # of a new worker: wire, start and, for a model, its channel to the broker
 STANDARD = 3  # descriptors: stdin, stdout, stderr
 PATIENCE = 0.5  # seconds for a preforked worker to confirm
 REQUESTS = 65536  # bytes read at once
@@ -131,10 +132,9 @@ class Zygote:
         return orjson.dumps(answer) + b"\n"
 
     def _fork(self) -> dict[str, int]:
-        _, received, _, _ = socket.recv_fds(self._descriptors, 1, 2)
+        _, received, _, _ = socket.recv_fds(self._descriptors, 1, DESCRIPTORS)
         try:
-            wire, start = received
-            pid = self._fork_worker([wire, start])
+            pid = self._fork_worker(received)
         finally:
             for fd in received:
                 os.close(fd)
@@ -185,17 +185,20 @@ class Zygote:
             rehearse_start()
         jail = prepare()
         with socket.socket(fileno=handover) as zygote:
-            _, received, _, _ = socket.recv_fds(zygote, 1, 2)  # blocks: nothing else to do
+            # Blocks: there is nothing else to do.
+            _, received, _, _ = socket.recv_fds(zygote, 1, DESCRIPTORS)
             if not received:  # the zygote has ended
                 return 0
             if warm:
                 zygote.send(b".")
-        wire, start = received
+        wire, start, *broker = received
         cwd, env = unpack_start(os.pread(start, os.fstat(start).st_size, 0))
         os.close(start)
         os.chdir(cwd)
         os.environ.clear()
         os.environ.update({**env, "THINKER_PEER_FD": str(wire)})
+        for fd in broker:
+            os.environ[BROKER_VARIABLE] = str(fd)
         time.tzset()
         self._set_title(f"thinker: {env.get('THINKER_AGENT_ID', '')}")
         gc.enable()

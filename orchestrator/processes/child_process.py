@@ -25,6 +25,7 @@ from pydantic import JsonValue
 from orchestrator.errors import WorkerError
 from orchestrator.processes.reaper import Process, members
 from thinker.protocol import methods
+from thinker.protocol.env import BROKER_VARIABLE
 from thinker.protocol.peer import Peer, connected
 from thinker.protocol.sandbox import SandboxReport
 
@@ -43,7 +44,7 @@ class Program:
     """A program to start.
 
     ``name`` is used in messages; ``fd_variable`` is the environment variable that gives the child
-    its socket's descriptor.
+    its socket's descriptor. ``broker`` is a worker's end of its channel to the broker.
     """
 
     name: str
@@ -52,6 +53,7 @@ class Program:
     cwd: Path
     fd_variable: str
     stdin: int = subprocess.DEVNULL
+    broker: int | None = None
 
 
 class Spawned(Protocol):
@@ -261,13 +263,17 @@ def _start(program: Program, fd: int) -> tuple[subprocess.Popen[bytes] | Spare, 
 
 
 def _popen(program: Program, fd: int) -> subprocess.Popen[bytes]:
+    passed, env = [fd], {**program.env, program.fd_variable: str(fd)}
+    if program.broker is not None:
+        passed.append(program.broker)
+        env[BROKER_VARIABLE] = str(program.broker)
     return subprocess.Popen(
         (*_death_signal_prefix(), *program.argv),
-        env={**program.env, program.fd_variable: str(fd)},
+        env=env,
         cwd=program.cwd,
         stdin=program.stdin,
         stdout=2,  # a library's stray print goes to the log
-        pass_fds=(fd,),
+        pass_fds=passed,
         start_new_session=True,
     )
 

@@ -1,19 +1,21 @@
 """Turn an agent definition into a launch spec: prompt file, environment, argv. Starts nothing.
 
-The worker's environment holds a few inherited variables, the ``THINKER_*`` settings, the key of
-the agent's own provider and the agent's own ``env``, and nothing more.
+The worker's environment holds a few inherited variables, the ``THINKER_*`` settings and the agent's
+own ``env``, and nothing more. Keys go to the broker alone: the worker is told their names.
 """
 
 import sys
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import MappingProxyType
 
 from orchestrator.agentsfile import AgentDefinition
 from orchestrator.agentsfile.agent_definition import CostControls
 from orchestrator.agentsfile.agents_file import SandboxMode
+from orchestrator.broker.broker_wire import Grant
 from orchestrator.files import write_private
+from orchestrator.processes.model_grants import KEY_VARIABLES, grants, told
 from orchestrator.settings import Settings, bundled
 from orchestrator.timezones import host_timezone
 from thinker.protocol.env import ThinkerSettings, inherited
@@ -40,8 +42,9 @@ class Endpoint:
 class LaunchSpec:
     """All that is needed to start a worker.
 
-    ``prompt`` is the text of its prompt file; None means that it has none. ``parent`` is set for
-    a subagent: the agent that it works for. ``sandbox`` says whether it may run without its jail.
+    ``prompt`` is the text of its prompt file; None means that it has none. ``grants`` are for the
+    broker: the addresses of its providers, and their keys. ``parent`` is set for a subagent: the
+    agent that it works for. ``sandbox`` says whether it may run without its jail.
     """
 
     agent_id: str
@@ -50,6 +53,7 @@ class LaunchSpec:
     endpoint: Endpoint
     prompt_path: Path
     prompt: str | None
+    grants: tuple[Grant, ...] = field(default=(), repr=False)
     parent: str | None = None
     argv: tuple[str, ...] = WORKER
     sandbox: SandboxMode = "auto"
@@ -118,20 +122,18 @@ def build_launch_spec(
             **{f"embeddings_{name}": value for name, value in embeddings if value is not None},
         }
     )
-    others = (thinker.embeddings_provider, thinker.small_model, *thinker.fallback_models)
-    keys = {
-        provider.key_var: environ[provider.key_var]
-        for name in (endpoint.provider, *(entry.split("/")[0] for entry in others))
-        if (provider := PROVIDERS.get(name)) and provider.key_var and provider.key_var in environ
-    }
+    keys = {**environ, **definition.env}
+    granted = grants(thinker, keys)
+    own = {name: value for name, value in definition.env.items() if name not in KEY_VARIABLES}
     return LaunchSpec(
         agent_id=definition.agent_id,
-        env={**inherited(environ), **keys, **definition.env, **thinker.to_env()},
+        env={**inherited(environ), **own, **told(thinker, keys).to_env()},
         cwd=settings.home,
         endpoint=endpoint,
         prompt_path=prompt_path,
         prompt=prompt,
         sandbox=sandbox,
+        grants=granted,
     )
 
 

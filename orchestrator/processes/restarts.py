@@ -79,11 +79,14 @@ def stopping(history: History) -> History:
     return replace(history, state=WorkerState.STOPPING)
 
 
-def ended(history: History, kind: ExitKind, reason: str, now: float, jitter: float) -> History:
+def ended(
+    history: History, kind: ExitKind, reason: str, now: float, jitter: float, probe: float = PROBE
+) -> History:
     """Record the end of the process; ``jitter`` is uniform in 0.5 … 1.5.
 
     The first failure in a period restarts at once, so that a single crash delays no answer. The
-    next ones wait 1, 2, 4 … 60 seconds. A failed probe returns to quarantine.
+    next ones wait 1, 2, 4 … 60 seconds. A failed probe returns to quarantine, for ``probe``
+    seconds.
     """
     if kind is ExitKind.CLEAN:
         return replace(history, state=WorkerState.STOPPED, reason="")
@@ -97,7 +100,7 @@ def ended(history: History, kind: ExitKind, reason: str, now: float, jitter: flo
         history,
         state=WorkerState.QUARANTINED if quarantined else WorkerState.BACKOFF,
         failures=failures,
-        retry_at=now + (PROBE if quarantined else delay(len(failures)) * jitter),
+        retry_at=now + (probe if quarantined else delay(len(failures)) * jitter),
         restarts=history.restarts + 1,
         reason=reason,
     )

@@ -21,6 +21,7 @@ from orchestrator.processes import restarts
 from orchestrator.processes.child_process import Spawn, execute, wait_any
 from orchestrator.processes.jail_requirement import require
 from orchestrator.processes.launch import LaunchSpec, write_prompt
+from orchestrator.processes.model_broker import ModelBroker
 from orchestrator.processes.restarts import ExitKind, History, WorkerState
 from orchestrator.processes.worker import Worker, running_worker
 from orchestrator.wakeup import Wakeup
@@ -58,11 +59,14 @@ class Supervisor(LoopOwned):
     jitter: Callable[[], float] = restarts.jitter
     spawn: Spawn = execute
     in_thread: OffLoop = to_thread.run_sync
+    broker: ModelBroker | None = None  # None: workers ask providers directly
     slots: dict[str, Slot] = field(default_factory=dict, init=False)
     stopping: bool = field(default=False, init=False)
 
     def define(self, spec: LaunchSpec, idle_minutes: float) -> None:
         """Add or change an agent; a running worker of the old spec drains and ends."""
+        if self.broker is not None:
+            self.broker.need(spec.agent_id, needed=bool(spec.grants))
         slot = self.slots.get(spec.agent_id)
         if slot is None:
             self.slots[spec.agent_id] = Slot(spec, idle_minutes * 60)
@@ -78,6 +82,8 @@ class Supervisor(LoopOwned):
     def remove(self, agent_id: str) -> None:
         """Forget an agent; its worker finishes its turns and ends."""
         slot = self.slots.pop(agent_id, None)
+        if self.broker is not None:
+            self.broker.need(agent_id, needed=False)
         if slot is not None:
             if slot.worker is not None:
                 slot.worker.stop_requested = True
@@ -197,7 +203,7 @@ class Supervisor(LoopOwned):
             await self.in_thread(write_prompt, spec)
             if spec.agent_id not in self.slots:  # removed meanwhile
                 spec.prompt_path.unlink(missing_ok=True)
-            async with running_worker(spec, self.spawn) as worker:
+            async with self._started(spec) as worker:
                 require(spec.sandbox, worker.sandbox)
                 if slot.spec is not spec or not self._accepts_turns(slot):
                     worker.drain()  # changed or removed while it started
@@ -221,6 +227,17 @@ class Supervisor(LoopOwned):
             after = restarts.ended(slot.history, kind, reason, self.clock(), self.jitter())
             slot.history = after if slot.spec is spec else restarts.forgiven(after)
             log.info("worker_ended", agent_id=spec.agent_id, kind=kind, reason=reason)
+
+    @asynccontextmanager
+    async def _started(self, spec: LaunchSpec) -> AsyncIterator[Worker]:
+        """Start a worker, with its channel to the broker."""
+        if self.broker is None:
+            async with running_worker(spec, self.spawn) as worker:
+                yield worker
+            return
+        with self.broker.channel(spec.agent_id, spec.grants) as channel:
+            async with running_worker(spec, self.spawn, channel) as worker:
+                yield worker
 
     async def _monitor(self, slot: Slot, worker: Worker) -> None:
         """Watch a worker until it ends, hangs, has to stop or has been idle too long."""

@@ -1,6 +1,7 @@
 """A running worker process: the turns given to it, and the requests that it makes for them."""
 
-from contextlib import AbstractAsyncContextManager
+from collections.abc import AsyncIterator
+from contextlib import AbstractContextManager, asynccontextmanager, nullcontext
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Protocol, TypeVar
@@ -12,9 +13,11 @@ from pydantic import JsonValue, ValidationError
 from orchestrator.errors import WorkerError, WorkerLostError
 from orchestrator.failpoints import failpoint
 from orchestrator.processes import child_process
+from orchestrator.processes.call_ledger import CallLedger
 from orchestrator.processes.launch import LaunchSpec
+from orchestrator.processes.model_broker import BrokerChannel
 from thinker.protocol import methods
-from thinker.protocol.background import ASK_SECONDS
+from thinker.protocol.background import ASK_SECONDS, MeteredResult
 from thinker.protocol.messages import Frozen, ToolResult, UserMessage
 from thinker.protocol.peer import FENCED, PeerClosedError, RpcError
 from thinker.protocol.turn_cache import NOT_KEPT, SentTurnCache
@@ -50,6 +53,7 @@ class Worker(child_process.ChildProcess):
     turn_grace: float = TURN_GRACE  # seconds
     embedded: set[str] = field(default_factory=set)  # tool descriptions whose vectors it has
     turn_cache: SentTurnCache = field(default_factory=SentTurnCache)
+    calls: CallLedger | None = None  # what the broker counted; None for a model of its own
     users: int = 0  # callers that hold it, with a turn or about to run one
 
     @property
@@ -70,7 +74,8 @@ class Worker(child_process.ChildProcess):
         self.turns[run.turn_id] = host
         failpoint("run_turn:before")
         try:
-            result = await self._run(run, max(0.0, run.deadline - now) + self.turn_grace)
+            with self._work(run.turn_id):
+                result = await self._run(run, max(0.0, run.deadline - now) + self.turn_grace)
         except anyio.get_cancelled_exc_class():
             self.peer.notify(methods.TURN_CANCEL, methods.TurnCancel(turn_id=run.turn_id))
             raise
@@ -96,15 +101,27 @@ class Worker(child_process.ChildProcess):
         self.turn_cache.forget()
         return await call(self.turn_cache.shortened(run))
 
-    async def ask(self, method: str, params: Frozen, result: type[Answer]) -> Answer:
+    def _work(self, name: str) -> AbstractContextManager[None]:
+        return nullcontext() if self.calls is None else self.calls.work(name)
+
+    async def ask(
+        self, method: str, params: Frozen, result: type[Answer], work: str = ""
+    ) -> Answer:
         """Send a request that belongs to no turn, and return the answer.
+
+        ``work`` is the name of the job that it is for.
 
         Raises:
             WorkerError: the worker ended, answered with an error, or did not answer in time.
         """
         name = f"agent {self.spec.agent_id!r}: {method}"
         try:
-            return await self.peer.call(method, params, result, timeout=ASK_SECONDS + ASK_GRACE)
+            with self._work(work):
+                seconds = ASK_SECONDS + ASK_GRACE
+                answer = await self.peer.call(method, params, result, timeout=seconds)
+                if self.calls is not None and isinstance(answer, MeteredResult):
+                    answer = await self.calls.counted(answer)
+                return answer
         except PeerClosedError as error:
             raise WorkerLostError(f"{name}: its process ended") from error
         except TimeoutError as error:
@@ -127,7 +144,10 @@ class Worker(child_process.ChildProcess):
 
     async def _commit(self, params: JsonValue) -> methods.StepCommitted:
         commit = methods.StepCommit.model_validate(params)
-        return await self._host(commit.turn_id).commit(commit)
+        host = self._host(commit.turn_id)
+        if self.calls is not None and commit.call_ids:
+            commit = await self.calls.counted(commit)
+        return await host.commit(commit)
 
     async def _call_tool(self, params: JsonValue) -> ToolResult:
         call = methods.ToolCallParams.model_validate(params)
@@ -159,11 +179,26 @@ class Worker(child_process.ChildProcess):
         self.peer.notifications |= {methods.TURN_DELTA: self._delta, methods.STALE: self._stale}
 
 
-def running_worker(
-    spec: LaunchSpec, spawn: child_process.Spawn = child_process.execute
-) -> AbstractAsyncContextManager[Worker]:
-    """Start a worker and end it when the block ends; see `running_child`."""
+@asynccontextmanager
+async def running_worker(
+    spec: LaunchSpec,
+    spawn: child_process.Spawn = child_process.execute,
+    channel: BrokerChannel | None = None,
+) -> AsyncIterator[Worker]:
+    """Start a worker and end it when the block ends; see `running_child`.
+
+    It gets its end of the ``channel``; without one it asks providers directly.
+    """
     program = child_process.Program(
-        f"agent {spec.agent_id!r}", spec.argv, spec.env, spec.cwd, fd_variable="THINKER_PEER_FD"
+        f"agent {spec.agent_id!r}",
+        spec.argv,
+        spec.env,
+        spec.cwd,
+        fd_variable="THINKER_PEER_FD",
+        broker=None if channel is None else channel.workers.fileno(),
     )
-    return child_process.running_child(program, partial(Worker, spec=spec), spawn)
+    make = partial(Worker, spec=spec, calls=None if channel is None else channel.calls)
+    async with child_process.running_child(program, make, spawn) as worker:
+        if channel is not None:
+            channel.workers.close()  # so that the broker sees the worker's end
+        yield worker

@@ -84,7 +84,7 @@ class ZygoteClient(ChildProcess):
         # Shielded: a caller that is canceled must not lose track of the new worker.
         with theirs, anyio.CancelScope(shield=True):
             try:
-                self._send(theirs.fileno(), start)
+                self._send(theirs.fileno(), start, program.broker)
                 answer = await self.peer.call(methods.FORK, None, Forked, timeout=TIMEOUT)
                 pidfd = os.pidfd_open(answer.pid)
             except BaseException:
@@ -93,11 +93,12 @@ class ZygoteClient(ChildProcess):
         self.workers += 1
         return SpawnedProcess(ours, answer.pid, pidfd, partial(self._reap, answer.pid))
 
-    def _send(self, wire: int, start: bytes) -> None:
+    def _send(self, wire: int, start: bytes, broker: int | None) -> None:
         with os.fdopen(os.memfd_create("start"), "wb") as file:
             file.write(start)
             file.flush()
-            socket.send_fds(self.descriptors, [b"."], [wire, file.fileno()])
+            passed = [wire, file.fileno(), *(() if broker is None else (broker,))]
+            socket.send_fds(self.descriptors, [b"."], passed)
 
     async def _reap(self, pid: int) -> int:
         """Return the exit code of a worker that has ended; -SIGKILL without an answer."""

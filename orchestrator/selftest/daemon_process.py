@@ -123,4 +123,4 @@ def _spares(environ: Mapping[str, str], folder: Path) -> tuple[str, ...]:
     """Return the modules that the daemon of a home starts as processes of their own."""
     servers = json.loads((folder / "agents.json").read_text("utf-8"))["mcpServers"]
     zygote = () if environ.get(SPAWN) == "exec" else ("thinker.zygote",)
-    return (*zygote, *(("orchestrator.toolhost",) if servers else ()))
+    return (*zygote, "orchestrator.broker", *(("orchestrator.toolhost",) if servers else ()))

@@ -3,7 +3,7 @@
 An executed daemon spends most of a short life on imports. The fork server has made them. Each
 daemon is a process of its own in every other respect: it has its own environment, descriptors and
 folder, runs ``python -m orchestrator run`` from its first line and ends as an interpreter does. Its
-zygote and its tool host are forked as well, before it begins, and wait as `Spare`.
+zygote, its broker and its tool host are forked as well, before it begins, and wait as `Spare`.
 
 It has one thread. Each message on its standard input is a `Life`; it answers with the process's id,
 and with its exit code when it has ended.
@@ -34,6 +34,7 @@ MODULES = (  # what a daemon, its zygote and its tool host import, also when the
     "orchestrator.cli.run",
     "orchestrator.channels.telegram.adapter",
     "orchestrator.channels.telegram.bot_api",
+    "orchestrator.broker.broker_host",
     "orchestrator.toolhost.host",
     "thinker.startup",
     "thinker.warmup",

@@ -105,8 +105,8 @@ class SimulatedLife:
         self.machine.stop()
 
     def _kill_tool_hosts(self, _: CourseEvent) -> None:
-        for host in self.machine.tool_hosts:
-            host.signal(signal.SIGKILL)
+        for process in (*self.machine.tool_hosts, *self.machine.brokers):
+            process.signal(signal.SIGKILL)
 
     def _slow_tools(self, event: CourseEvent) -> None:
         self.world.server_start = event.seconds

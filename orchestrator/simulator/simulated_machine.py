@@ -16,6 +16,7 @@ from orchestrator.processes.child_process import Program, Spawned
 from orchestrator.processes.launch import Endpoint
 from orchestrator.settings import Settings
 from orchestrator.simulator.memory_wire import MemoryProcess
+from orchestrator.simulator.scripted_broker import ScriptedBroker
 from orchestrator.simulator.scripted_tool_host import ScriptedToolHost
 from orchestrator.simulator.scripted_worker import ScriptedWorker
 from orchestrator.simulator.simulated_world import SimulatedWorld
@@ -82,6 +83,7 @@ class SimulatedMachine(Machine):
         self.bot_transport: UnreliablePlatform = world.platform
         self.workers: list[MemoryProcess] = []
         self.tool_hosts: list[MemoryProcess] = []
+        self.brokers: list[MemoryProcess] = []
         self._signals, self._received = anyio.create_memory_object_stream[signal.Signals](1)
 
     def clock(self) -> int:
@@ -124,10 +126,15 @@ class SimulatedMachine(Machine):
         self.tool_hosts.append(process)
         return process
 
+    async def spawn_broker(self, program: Program) -> Spawned:
+        process = self._process(program, ScriptedBroker(program.stdin).serve)
+        self.brokers.append(process)
+        return process
+
     def _process(
         self, program: Program, serve: Callable[[MemoryProcess, Peer], Awaitable[None]]
     ) -> MemoryProcess:
-        pid = FIRST_PID + len(self.workers) + len(self.tool_hosts)
+        pid = FIRST_PID + len(self.workers) + len(self.tool_hosts) + len(self.brokers)
         return MemoryProcess(program.name, serve, pid)
 
     async def watch(self, *_: object, **__: object) -> AsyncGenerator[set[tuple[Any, str]]]:

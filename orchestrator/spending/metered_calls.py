@@ -52,7 +52,7 @@ class MeteredCalls:
             return None
         try:
             async with self.supervisor.using(call.worker) as worker:
-                return await worker.ask(method, request, expected)
+                return await worker.ask(method, request, expected, call.name)
         except OrchestratorError as error:
             lost = isinstance(error, WorkerLostError)
             await self.store.transact(usage.lose if lost else usage.release, call.name)

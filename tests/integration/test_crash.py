@@ -88,7 +88,7 @@ async def test_message_that_kills_every_process_is_given_up_and_the_chat_goes_on
         assert (await daemon.status()).inbox["dead"] == 1
 
 
-@pytest.mark.parametrize(("spawn", "count"), [("exec", 3), ("zygote", 5)])
+@pytest.mark.parametrize(("spawn", "count"), [("exec", 4), ("zygote", 6)])
 async def test_killed_supervisor_leaves_no_process_and_loses_no_message(
     tmp_path: Path, spawn: str, count: int
 ) -> None:

@@ -5,10 +5,11 @@ from pathlib import Path
 import pytest
 from fakes.scripted import NAME, USAGE, ScriptedModel, call, says
 
-from thinker import budget, compaction, facts, summarizing
+from thinker import compaction, facts, summarizing
 from thinker.models.base import ModelResponse
 from thinker.protocol.background import Compact, Compacted, Extract, Extracted
 from thinker.protocol.messages import AssistantMessage, Message, ToolResult, UserMessage
+from thinker.protocol.token_counts import estimated
 from thinker.worker_errors import RetryableModelError
 
 SAID: tuple[Message, ...] = (
@@ -90,7 +91,7 @@ async def test_summary_that_stays_too_long_is_cut_at_a_paragraph_and_says_so(
     answer = await compacted(ScriptedModel(says(LONG), second))
     kept, _, note = answer.summary.rpartition("\n\n")
     assert (kept, note) == (LONG[: 7 * 1001 - 2], compaction.CUT)
-    assert budget.estimated(len(answer.summary)) <= compaction.SUMMARY_TOKENS
+    assert estimated(len(answer.summary)) <= compaction.SUMMARY_TOKENS
 
 
 @pytest.mark.parametrize(

@@ -115,10 +115,8 @@ async def test_kept_process_that_is_stopped_is_replaced(tmp_path: Path) -> None:
 
 
 async def test_kept_process_holds_nothing_of_anybody(tmp_path: Path) -> None:
-    """No descriptor except its socket, and no key of a running worker."""
-    spec = real_spec(
-        tmp_path, environ={"OPENAI_API_KEY": SECRET}, llm_provider="openai", model="gpt"
-    )
+    """No descriptor except its socket, and no variable of a running worker."""
+    spec = real_spec(tmp_path, env={"NOTE": SECRET})
     with time_limit():
         async with zygotes() as keeper, running_worker(spec, keeper.spawn) as worker:
             spare = await spare_of(await until_zygote(keeper), worker.pid)

@@ -5,7 +5,7 @@ rest of the project uses the names below and can follow with one edit here.
 """
 
 import ssl
-from collections.abc import AsyncIterator, Iterator, Mapping
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cache
 from typing import TypeAlias
@@ -14,6 +14,7 @@ from urllib.request import getproxies
 import h11
 import httpx
 
+from thinker.http.broker_link import CALL_ID, FAILURE, BrokerLink
 from thinker.http.connections import Connections, HostAddress, HttpConnection
 
 HttpClient = httpx.AsyncClient
@@ -22,6 +23,7 @@ HttpRequest = httpx.Request
 HttpResponse = httpx.Response
 HttpError = httpx.HTTPError
 HttpUrl = httpx.URL
+Network: TypeAlias = HttpTransport | BrokerLink  # what an endpoint may use instead of connecting
 PORTS = {"http": 80, "https": 443}
 HEADERS = {
     "accept": "*/*",
@@ -39,6 +41,24 @@ NOT_SENT = (
     httpx.UnsupportedProtocol,
     httpx.InvalidURL,
 )
+
+UNANSWERED = (httpx.ReadTimeout,)  # the request may have reached the server, which may charge it
+
+# Failures that the broker may report, by name.
+FAILURES = {
+    kind.__name__: kind
+    for kind in (
+        *NOT_SENT,
+        httpx.ReadError,
+        httpx.ReadTimeout,
+        httpx.WriteError,
+        httpx.WriteTimeout,
+        httpx.ProxyError,
+        httpx.DecodingError,
+        httpx.RemoteProtocolError,
+    )
+}
+RawHeaders: TypeAlias = Sequence[tuple[bytes, bytes]]
 
 
 def open_client(
@@ -63,20 +83,24 @@ def open_poster(
     *,
     connect: float,
     read: float,
-    transport: HttpTransport | None = None,
+    transport: Network | None = None,
 ) -> "JsonPoster":
     """Open a poster that sends what an httpx client would; timeouts in seconds, no redirects.
 
     It uses `Connections`, which take a third of httpx's time per request. A proxy in the
-    environment or a password in the address needs httpx, and gets it.
+    environment or a password in the address needs httpx, and gets it. With a broker as the
+    ``transport``, requests go to it as to a proxy, and the headers carry no key.
     """
     template = httpx.Request("POST", url, headers={**HEADERS, **headers})
     del template.headers["content-length"]
+    if isinstance(transport, BrokerLink):
+        return BrokeredPoster(template, transport)
     at = template.url
     if transport is None and at.scheme in PORTS and not (at.userinfo or getproxies()):
         tls = tls_context() if at.scheme == "https" else None
         host, port = at.raw_host.decode("ascii"), at.port or PORTS[at.scheme]
-        return DirectPoster(template, HostAddress(host, port, tls, connect, read))
+        address = HostAddress(host, port, tls, connect, read)
+        return DirectPoster(template, Connections(address.open))
     return HttpxPoster(template, open_client(connect=connect, read=read, transport=transport))
 
 
@@ -87,13 +111,16 @@ class HttpxPoster:
         self._url, self._headers = template.url, template.headers
         self._client = client
 
-    async def post(self, body: bytes) -> httpx.Response:
+    async def post(self, body: bytes, headers: RawHeaders = ()) -> httpx.Response:
         """Send a body and return the response, its body unread; the caller closes it.
+
+        ``headers`` are added to the poster's own.
 
         Raises:
             HttpError: no response arrived.
         """
-        request = httpx.Request("POST", self._url, headers=self._headers, content=body)
+        sent = [*self._headers.raw, *headers]
+        request = httpx.Request("POST", self._url, headers=sent, content=body)
         return await self._client.send(request, stream=True)
 
     async def aclose(self) -> None:
@@ -103,13 +130,13 @@ class HttpxPoster:
 class DirectPoster:
     """Posts JSON to one address over connections of its own."""
 
-    def __init__(self, template: httpx.Request, address: HostAddress) -> None:
+    def __init__(self, template: httpx.Request, connections: Connections) -> None:
         self._target, self._headers = template.url.raw_path, template.headers.raw
-        self._connections = Connections(address)
+        self._connections = connections
 
-    async def post(self, body: bytes) -> "StreamedResponse":
+    async def post(self, body: bytes, headers: RawHeaders = ()) -> "StreamedResponse":
         """Do what `HttpxPoster.post` does."""
-        headers = [*self._headers, (b"content-length", b"%d" % len(body))]
+        headers = [*self._headers, *headers, (b"content-length", b"%d" % len(body))]
         request = h11.Request(method="POST", target=self._target, headers=headers)
         with _httpx_errors(httpx.ConnectTimeout, httpx.ConnectError):
             connection = await self._connections.take()
@@ -126,6 +153,26 @@ class DirectPoster:
 
     async def aclose(self) -> None:
         self._connections.close()
+
+
+class BrokeredPoster(DirectPoster):
+    """Posts JSON to one address through the broker, which adds the key."""
+
+    def __init__(self, template: httpx.Request, link: BrokerLink) -> None:
+        super().__init__(template, Connections(link.open))
+        self._target = absolute(template.url)
+        self._link = link
+
+    async def post(self, body: bytes, headers: RawHeaders = ()) -> "StreamedResponse":
+        """Do what `HttpxPoster.post` does; the answer's ``CALL_ID`` names the call."""
+        call = self._link.new_call()
+        response = await super().post(body, (*headers, (CALL_ID.encode(), call.encode())))
+        failure = response.headers.get(FAILURE)
+        if failure is not None:
+            await response.aclose()
+            raise FAILURES.get(failure, httpx.ReadError)(failure)
+        response.headers[CALL_ID] = call
+        return response
 
 
 class _DirectResponse(httpx.AsyncByteStream):
@@ -152,6 +199,11 @@ class _DirectResponse(httpx.AsyncByteStream):
 
 JsonPoster: TypeAlias = HttpxPoster | DirectPoster
 StreamedResponse: TypeAlias = httpx.Response | _DirectResponse
+
+
+def absolute(url: HttpUrl | str) -> bytes:
+    """Return the absolute form of an address, as a request to a proxy has it."""
+    return str(httpx.URL(url)).encode("ascii")
 
 
 @contextmanager

@@ -1,4 +1,4 @@
-"""HTTP/1.1 client connections to one address: kept alive, one exchange at a time.
+"""HTTP/1.1 client connections: kept alive, one exchange at a time.
 
 h11 parses and asyncio moves the bytes. httpx's own transport adds a pool, streams and cancel scopes
 between them and takes three times as long.
@@ -6,7 +6,7 @@ between them and takes three times as long.
 
 import asyncio
 import ssl
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import dataclass
 from functools import partial
 
@@ -14,6 +14,7 @@ import anyio
 import h11
 
 MAX_HEAD = 100 * 1024  # bytes of a response head; httpx's limit
+UNREAD = 256 * 1024  # bytes received and not consumed at which reading pauses
 KEPT = 5.0  # seconds an idle connection stays open; httpx's default
 NEXT_ADDRESS = 0.25  # seconds before a host's next address is tried in parallel; RFC 8305
 
@@ -31,9 +32,29 @@ class HostAddress:
     connect: float
     read: float
 
+    async def open(self) -> "HttpConnection":
+        """Connect.
+
+        Raises:
+            OSError: connecting failed.
+            TimeoutError: it took longer than ``connect``.
+        """
+        with anyio.fail_after(self.connect):
+            _, connection = await asyncio.get_running_loop().create_connection(
+                partial(HttpConnection, self.read),
+                self.host,
+                self.port,
+                ssl=self.tls,
+                happy_eyeballs_delay=NEXT_ADDRESS,
+            )
+        return connection
+
 
 class HttpConnection(asyncio.Protocol):
-    """One connection. The caller of `ask` reads the response to its end, or calls `end`."""
+    """One connection. The caller of `ask` reads the response to its end, or calls `end`.
+
+    It stops reading from the network while the caller consumes nothing.
+    """
 
     _transport: asyncio.Transport  # set when connected
 
@@ -42,6 +63,7 @@ class HttpConnection(asyncio.Protocol):
         self._http = h11.Connection(h11.CLIENT, max_incomplete_event_size=MAX_HEAD)
         self._waiting: asyncio.Future[None] | None = None
         self._problem: Exception | None = None
+        self._unread = 0  # bytes since the parser last asked for more
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         if isinstance(transport, asyncio.Transport):
@@ -49,6 +71,9 @@ class HttpConnection(asyncio.Protocol):
 
     def data_received(self, data: bytes) -> None:
         self._http.receive_data(data)
+        self._unread += len(data)
+        if self._unread > UNREAD:
+            self._transport.pause_reading()
         self._wake()
 
     def connection_lost(self, exc: Exception | None) -> None:
@@ -76,7 +101,18 @@ class HttpConnection(asyncio.Protocol):
     async def body(self) -> AsyncIterator[bytes]:
         """Yield the response's body in pieces; raises as `ask` does."""
         while isinstance(event := await self._event(), h11.Data):
-            yield bytes(event.data)
+            pieces, problem = [bytes(event.data)], None
+            # What has arrived already follows at once, so that it is handled once.
+            try:
+                while isinstance(following := self._http.next_event(), h11.Data):
+                    pieces.append(bytes(following.data))
+            except h11.RemoteProtocolError as error:
+                problem = error
+            yield b"".join(pieces)
+            if problem is not None:
+                raise problem
+            if isinstance(following, h11.EndOfMessage):
+                return
 
     def reusable(self) -> bool:
         """Return whether the last exchange is complete and no stray data followed it."""
@@ -92,6 +128,9 @@ class HttpConnection(asyncio.Protocol):
     async def _event(self) -> h11.Event | None:
         """Return the next event; None if h11 says that none will follow."""
         while (event := self._http.next_event()) is h11.NEED_DATA:
+            if self._unread > UNREAD:
+                self._transport.resume_reading()
+            self._unread = 0
             if self._problem is not None:
                 raise self._problem
             loop = asyncio.get_running_loop()
@@ -114,10 +153,10 @@ class HttpConnection(asyncio.Protocol):
 
 
 class Connections:
-    """The connections to one address; idle ones are reused."""
+    """Connections of one kind, which ``open_one`` opens; idle ones are reused."""
 
-    def __init__(self, address: HostAddress) -> None:
-        self._address = address
+    def __init__(self, open_one: Callable[[], Awaitable[HttpConnection]]) -> None:
+        self._open = open_one
         self._idle: dict[HttpConnection, asyncio.TimerHandle] = {}
 
     async def take(self) -> HttpConnection:
@@ -125,7 +164,7 @@ class Connections:
 
         Raises:
             OSError: connecting failed.
-            TimeoutError: connecting took longer than ``connect``.
+            TimeoutError: connecting took too long.
         """
         while self._idle:
             connection, expiry = self._idle.popitem()
@@ -133,16 +172,7 @@ class Connections:
             if connection.reusable():
                 return connection
             connection.end()
-        address = self._address
-        with anyio.fail_after(address.connect):
-            _, connection = await asyncio.get_running_loop().create_connection(
-                partial(HttpConnection, address.read),
-                address.host,
-                address.port,
-                ssl=address.tls,
-                happy_eyeballs_delay=NEXT_ADDRESS,
-            )
-        return connection
+        return await self._open()
 
     def give_back(self, connection: HttpConnection) -> None:
         """Keep the connection for reuse if possible; otherwise close it."""

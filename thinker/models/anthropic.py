@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Mapping
+from types import MappingProxyType
 
 from thinker.models.anthropic_answer import AnthropicAnswer
 from thinker.models.base import ModelRequest
@@ -26,13 +27,7 @@ class AnthropicMessages(ProviderModel):
     """One model at ``{base_url}/v1/messages``."""
 
     _collector = AnthropicAnswer
-
-    def _url(self, base_url: str) -> str:
-        return f"{base_url.removesuffix('/v1')}/v1/messages"
-
-    def _headers(self, api_key: str) -> dict[str, str]:
-        key = {"x-api-key": api_key} if api_key else {}
-        return {"anthropic-version": VERSION, **key}
+    _headers = MappingProxyType({"anthropic-version": VERSION})
 
     def _body(self, request: ModelRequest) -> JsonObject:
         return request_body(self._account.model, request)

@@ -9,23 +9,14 @@ from pydantic import BaseModel, JsonValue
 from thinker.models.base import ModelResponse
 from thinker.models.call_arguments import OpenCall
 from thinker.models.collector import Collector
-from thinker.protocol.messages import Usage
 from thinker.protocol.methods import Finish
+from thinker.protocol.token_counts import AnthropicCounts
 
 FINISH: Mapping[str, Finish] = {
     "max_tokens": "length",
     "model_context_window_exceeded": "length",
     "refusal": "refused",
 }
-
-
-class _Usage(BaseModel):
-    """Token counts; an absent one keeps its value from an earlier event."""
-
-    input_tokens: int | None = None
-    output_tokens: int | None = None
-    cache_read_input_tokens: int | None = None
-    cache_creation_input_tokens: int | None = None
 
 
 class _Block(BaseModel):
@@ -44,7 +35,7 @@ class _Message(BaseModel):
     model: str = ""
     content: list[_Block] = []
     stop_reason: str | None = None
-    usage: _Usage = _Usage()
+    usage: AnthropicCounts = AnthropicCounts()
 
 
 class _Delta(BaseModel):
@@ -64,7 +55,7 @@ class _Event(BaseModel):
     message: _Message | None = None
     content_block: _Block | None = None
     delta: _Delta = _Delta()
-    usage: _Usage = _Usage()
+    usage: AnthropicCounts = AnthropicCounts()
 
 
 class _Kind(BaseModel):
@@ -76,7 +67,7 @@ class AnthropicAnswer(Collector):
     """Collects one answer of Anthropic's Messages API."""
 
     _open: dict[int, OpenCall] = field(default_factory=dict)  # by content block
-    _counts: dict[str, int] = field(default_factory=dict)
+    _counts: AnthropicCounts = field(default_factory=AnthropicCounts)
 
     def feed(self, data: bytes) -> bool:
         kind = _Kind.model_validate_json(data).type
@@ -92,7 +83,7 @@ class AnthropicAnswer(Collector):
         return kind == "message_stop"
 
     def _event(self, event: _Event) -> None:
-        self._count(event.usage)
+        self._counts = self._counts.updated(event.usage)
         if event.message is not None:
             self._message(event.message)
         if event.content_block is not None:
@@ -109,7 +100,7 @@ class AnthropicAnswer(Collector):
         self._id = message.id
         self.model = message.model or self.model
         self._finish = FINISH.get(message.stop_reason or "", "done")
-        self._count(message.usage)
+        self._counts = self._counts.updated(message.usage)
         for index, block in enumerate(message.content):
             self._block(index, block)
 
@@ -121,17 +112,7 @@ class AnthropicAnswer(Collector):
             if block.input:
                 call.arguments.add(orjson.dumps(block.input).decode())
 
-    def _count(self, usage: _Usage) -> None:
-        self._counts.update(usage.model_dump(exclude_none=True))
-
-    def response(self, request_id: str) -> ModelResponse:
-        read = self._counts.get("cache_read_input_tokens", 0)
-        written = self._counts.get("cache_creation_input_tokens", 0)
-        self._usage = Usage(
-            prompt=self._counts.get("input_tokens", 0) + read + written,
-            completion=self._counts.get("output_tokens", 0),
-            cached=read,
-            cache_written=written,
-        )
+    def response(self, request_id: str, call_id: str = "") -> ModelResponse:
+        self._usage = self._counts.usage()
         self._calls = [*self._open.values()]
-        return super().response(request_id)
+        return super().response(request_id, call_id)

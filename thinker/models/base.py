@@ -47,6 +47,7 @@ class ModelRequest:
 class ModelResponse:
     """A provider's answer; ``finish`` says why it ended.
 
+    ``call_ids`` name the call as the broker that counted it knows it; empty without a broker.
     ``tool_block`` is the text at the head of the system prompt when tools were offered as text.
     """
 
@@ -55,6 +56,7 @@ class ModelResponse:
     finish: Finish = "done"
     model: str = ""
     request_id: str = ""
+    call_ids: tuple[str, ...] = ()
     tool_block: str = ""
 
 

@@ -1,13 +1,11 @@
 """Build an agent's models from its settings: adapter, address, key and wrappers."""
 
-import re
 from collections import defaultdict
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from pydantic import HttpUrl, TypeAdapter, ValidationError
-
-from thinker.http.client import HttpTransport
+from thinker.http.broker_link import broker_link
+from thinker.http.client import Network
 from thinker.models.anthropic import AnthropicMessages
 from thinker.models.base import Model
 from thinker.models.breaker import Breaker, CircuitBreakerModel
@@ -18,30 +16,29 @@ from thinker.models.retry import Fallback, Retrying
 from thinker.models.structured import StructuredOutput
 from thinker.models.tooltext import with_tools
 from thinker.models.vision import VisionFilter, sees
+from thinker.protocol import model_endpoints
 from thinker.protocol.env import ThinkerSettings
-from thinker.protocol.providers import CUSTOM, PROVIDERS, Provider
+from thinker.protocol.providers import PROVIDERS, Provider
 from thinker.worker_errors import WorkerConfigError
 
 if TYPE_CHECKING:
     from thinker.models.embeddings import EmbeddingModel
 
-URL = TypeAdapter(HttpUrl)
-
 
 def choose(
-    settings: ThinkerSettings, environ: Mapping[str, str], *, transport: HttpTransport | None = None
+    settings: ThinkerSettings, environ: Mapping[str, str], *, transport: Network | None = None
 ) -> Model:
     """Build an agent's model: retries around each attempt, fallbacks behind it.
 
     Models of one provider share its circuit breaker. With a single provider there is no breaker,
     since no other provider could answer. ``environ`` holds the providers' keys; ``transport``
-    replaces the network.
+    replaces the network, which is the broker if the process has one.
 
     Raises:
         WorkerConfigError: a provider is unknown or not fully configured.
     """
     references = [(settings.llm_provider, settings.model)]
-    references += [_reference(settings, entry) for entry in settings.fallback_models]
+    references += [model_endpoints.reference(settings, entry) for entry in settings.fallback_models]
     breakers: defaultdict[str, Breaker] = defaultdict(Breaker)
     alone = len({provider for provider, _ in references}) == 1
     models = []
@@ -56,7 +53,7 @@ def choose_small(settings: ThinkerSettings, environ: Mapping[str, str], own: Mod
     """Build the model for summaries and facts: the small one, falling back to ``own``."""
     if not settings.small_model:
         return own
-    reference = _reference(settings, settings.small_model)
+    reference = model_endpoints.reference(settings, settings.small_model)
     return Fallback([Retrying(_model(settings, environ, *reference)), own])
 
 
@@ -74,25 +71,19 @@ def choose_embeddings(
     from thinker.models.embeddings import EmbeddingModel  # noqa: PLC0415 - see above
 
     agent = f"agents.json: agent {settings.agent_id!r}"
-    name, own_url = settings.embeddings_provider, settings.embeddings_base_url
-    provider = PROVIDERS.get(name) if name else Provider(CUSTOM, "openai")
-    if provider is None or provider.wire != "openai" or not (name or own_url):
+    own_url = settings.embeddings_base_url
+    provider = model_endpoints.embeddings_provider(settings)
+    if provider is None:
+        name = settings.embeddings_provider
         raise WorkerConfigError(
             f"{agent} cannot have embeddings of {name!r}; use openai, openrouter, ollama, "
             "lmstudio or a baseUrl"
         )
     url = _address(agent, own_url) if own_url else provider.base_url
-    key = _key(agent, provider, environ, needed=not own_url)
+    key = _key(settings, provider, environ, needed=not own_url)
     model, dimensions = settings.embeddings_model, settings.embeddings_dimensions
-    return EmbeddingModel(provider, model, dimensions, url, key)
-
-
-def _reference(settings: ThinkerSettings, entry: str) -> tuple[str, str]:
-    """Split ``provider/model``; without a known provider, the agent's own and the whole text."""
-    provider, slash, model = entry.partition("/")
-    if slash and provider in PROVIDERS:
-        return provider, model
-    return settings.llm_provider, entry
+    transport = _broker(settings)
+    return EmbeddingModel(provider, model, dimensions, url, key, transport)
 
 
 def _model(
@@ -100,7 +91,7 @@ def _model(
     environ: Mapping[str, str],
     provider_name: str,
     model: str,
-    transport: HttpTransport | None = None,
+    transport: Network | None = None,
 ) -> Model:
     agent = f"agents.json: agent {settings.agent_id!r}"
     provider = PROVIDERS.get(provider_name)
@@ -115,7 +106,8 @@ def _model(
         return DemoModel(model)
     own_url = settings.base_url if provider_name == settings.llm_provider else ""
     url = _address(agent, own_url) if own_url else provider.base_url
-    key = _key(agent, provider, environ, needed=not own_url)
+    key = _key(settings, provider, environ, needed=not own_url)
+    transport = transport or _broker(settings)
     timeouts = LOCAL_TIMEOUTS if provider.local else STANDARD_TIMEOUTS
     adapter = AnthropicMessages if provider.wire == "anthropic" else OpenAIChat
     found = adapter(provider, model, url, key, transport, timeouts)
@@ -124,22 +116,29 @@ def _model(
     return with_tools(structured, settings.tool_calls)
 
 
+def _broker(settings: ThinkerSettings) -> Network | None:
+    return None if settings.broker_fd is None else broker_link(settings.broker_fd)
+
+
 def _address(agent: str, url: str) -> str:
     try:
-        return str(URL.validate_python(url))
-    except ValidationError as error:
+        return model_endpoints.checked_url(url)
+    except ValueError as error:
         raise WorkerConfigError(
             f"{agent} has the baseUrl {url!r}; write it like http://127.0.0.1:8000/v1"
         ) from error
 
 
-def _key(agent: str, provider: Provider, environ: Mapping[str, str], *, needed: bool) -> str:
-    variable = provider.key_var
-    if variable is None:
+def _key(
+    settings: ThinkerSettings, provider: Provider, environ: Mapping[str, str], *, needed: bool
+) -> str:
+    """Return the key to send; empty also if the broker has it."""
+    agent, variable = f"agents.json: agent {settings.agent_id!r}", provider.key_var
+    if variable is None or variable in settings.keys:
         return ""
     key = environ.get(variable, "").strip()
+    if not model_endpoints.KEY.fullmatch(key) or variable in settings.invalid_keys:
+        raise WorkerConfigError(f"{agent}: {variable} is not a valid key; set it again")
     if not key and needed:
         raise WorkerConfigError(f"{agent} uses {provider.name} without a key; set {variable}")
-    if not re.fullmatch(r"[!-~]*", key):  # what an HTTP header can carry, minus blanks
-        raise WorkerConfigError(f"{agent}: {variable} is not a valid key; set it again")
     return key

@@ -40,8 +40,8 @@ class Collector(ABC):
             ValueError: the data does not have the provider's format.
         """
 
-    def response(self, request_id: str) -> ModelResponse:
-        """Return the answer so far; ``request_id`` comes from the provider's headers."""
+    def response(self, request_id: str, call_id: str = "") -> ModelResponse:
+        """Return the answer so far; the ids come from the headers of provider and broker."""
         calls = finished_calls(self._calls, whole=self._finish != "length")
         reasoning = self._reasoning.text or None
         return ModelResponse(
@@ -50,4 +50,5 @@ class Collector(ABC):
             finish=self._finish,
             model=f"{self.provider}/{self.model}",
             request_id=request_id or self._id,
+            call_ids=(call_id,) if call_id else (),
         )

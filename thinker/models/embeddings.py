@@ -6,12 +6,15 @@ from dataclasses import dataclass, field
 from pydantic import BaseModel
 
 from thinker import budget
+from thinker.http.client import Network
 from thinker.models.collector import Collector
 from thinker.models.endpoint import ModelEndpoint, ModelTimeouts
 from thinker.models.failures import Account
 from thinker.protocol.background import LONGEST, Embedded
 from thinker.protocol.messages import JsonObject, Usage
+from thinker.protocol.model_endpoints import embeddings_url, key_header
 from thinker.protocol.providers import Provider
+from thinker.protocol.token_counts import OpenAICounts
 from thinker.protocol.vectors import packed
 
 TIMEOUTS = ModelTimeouts(connect=5.0, total=30.0)  # a local server may have to load the model first
@@ -22,13 +25,9 @@ class _Item(BaseModel):
     embedding: list[float]
 
 
-class _Usage(BaseModel):
-    prompt_tokens: int | None = None
-
-
 class _Answer(BaseModel):
     data: list[_Item]
-    usage: _Usage | None = None
+    usage: OpenAICounts | None = None
 
 
 @dataclass
@@ -44,8 +43,7 @@ class _Vectors(Collector):
         self.vectors = [packed(item.embedding) for item in found]
         if len(found) != self.count or len({len(item.embedding) for item in found}) > 1:
             raise ValueError(f"expected {self.count} vectors of one length")
-        tokens = answer.usage.prompt_tokens if answer.usage else None
-        self._usage = Usage(prompt=max(0, tokens or 0))
+        self._usage = answer.usage.usage() if answer.usage else Usage()
         self.finished = True
         return True
 
@@ -54,12 +52,17 @@ class EmbeddingModel:
     """One embeddings model; ``dimensions`` 0 uses the model's default."""
 
     def __init__(
-        self, provider: Provider, model: str, dimensions: int, base_url: str, api_key: str
+        self,
+        provider: Provider,
+        model: str,
+        dimensions: int,
+        base_url: str,
+        api_key: str,
+        transport: Network | None = None,
     ) -> None:
         self._account = Account(provider, model, api_key)
-        headers = {"authorization": f"Bearer {api_key}"} if api_key else {}
-        url = f"{base_url.rstrip('/')}/embeddings"
-        self._endpoint = ModelEndpoint(self._account, url, headers, timeouts=TIMEOUTS)
+        url, headers = embeddings_url(base_url), key_header(provider, api_key)
+        self._endpoint = ModelEndpoint(self._account, url, headers, transport, TIMEOUTS)
         self._body: JsonObject = {"model": model}
         if dimensions:
             self._body["dimensions"] = dimensions
@@ -76,7 +79,12 @@ class EmbeddingModel:
         body: JsonObject = {**self._body, "input": [*inputs]}
         response = await self._endpoint.ask(body, lambda: answer, None)
         usage = budget.charged(response.usage, lambda: (sum(map(len, inputs)), 0))
-        return Embedded(model=self.name, usage=usage, vectors=tuple(answer.vectors))
+        return Embedded(
+            model=self.name,
+            usage=usage,
+            call_ids=response.call_ids,
+            vectors=tuple(answer.vectors),
+        )
 
     async def aclose(self) -> None:
         await self._endpoint.aclose()

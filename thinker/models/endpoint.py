@@ -7,15 +7,18 @@ from contextlib import aclosing, contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property, partial
 from http import HTTPStatus
+from types import MappingProxyType
 
 import anyio
 import orjson
 
-from thinker.http.client import HttpError, HttpTransport, JsonPoster, StreamedResponse, open_poster
+from thinker.http.broker_link import CALL_ID
+from thinker.http.client import HttpError, JsonPoster, Network, StreamedResponse, open_poster
 from thinker.models import failures
 from thinker.models.base import ModelRequest, ModelResponse, OnText
 from thinker.models.collector import Collector
 from thinker.models.streaming import EventReader
+from thinker.protocol import model_endpoints
 from thinker.protocol.messages import JsonObject, ToolSpec
 from thinker.protocol.providers import Provider
 from thinker.worker_errors import RetryableModelError
@@ -51,7 +54,7 @@ class ModelEndpoint:
     account: failures.Account
     url: str
     headers: dict[str, str] = field(repr=False)
-    transport: HttpTransport | None = None  # replaces the network
+    transport: Network | None = None  # replaces the network
     timeouts: ModelTimeouts = STANDARD_TIMEOUTS
     clock: Callable[[], float] = time.time  # to convert a Retry-After date to seconds
     _takes_temperature: bool = field(default=True, init=False)
@@ -116,7 +119,8 @@ class ModelEndpoint:
         if not collector.finished:
             raise RetryableModelError(f"{self.account.provider.name} cut its answer short")
         headers = response.headers
-        return collector.response(headers.get("x-request-id") or headers.get("request-id") or "")
+        request_id = headers.get("x-request-id") or headers.get("request-id") or ""
+        return collector.response(request_id, headers.get(CALL_ID, ""))
 
     async def _read_stream(
         self,
@@ -211,6 +215,7 @@ class ProviderModel(ABC):
     """A provider's model, called over HTTP; ``transport`` replaces the network."""
 
     _collector: type[Collector]
+    _headers: Mapping[str, str] = MappingProxyType({})
 
     def __init__(
         self,
@@ -218,12 +223,13 @@ class ProviderModel(ABC):
         model: str,
         base_url: str,
         api_key: str,
-        transport: HttpTransport | None = None,
+        transport: Network | None = None,
         timeouts: ModelTimeouts = STANDARD_TIMEOUTS,
     ) -> None:
         self.name = f"{provider.name}/{model}"
         self._account = failures.Account(provider, model, api_key)
-        url, headers = self._url(base_url.rstrip("/")), self._headers(api_key)
+        url = model_endpoints.chat_url(provider, base_url)
+        headers = {**self._headers, **model_endpoints.key_header(provider, api_key)}
         self._tools: Sequence[ToolSpec] = ()
         self._tools_json = orjson.Fragment(b"[]")
         self._endpoint = ModelEndpoint(self._account, url, headers, transport, timeouts)
@@ -243,12 +249,6 @@ class ProviderModel(ABC):
 
     async def aclose(self) -> None:
         await self._endpoint.aclose()
-
-    @abstractmethod
-    def _url(self, base_url: str) -> str: ...
-
-    @abstractmethod
-    def _headers(self, api_key: str) -> dict[str, str]: ...
 
     @abstractmethod
     def _body(self, request: ModelRequest) -> JsonObject: ...

@@ -11,8 +11,8 @@ from thinker.models.base import ModelResponse
 from thinker.models.call_arguments import OpenCall
 from thinker.models.collector import Collector
 from thinker.models.streaming import TextBuffer
-from thinker.protocol.messages import Usage
 from thinker.protocol.methods import Finish
+from thinker.protocol.token_counts import OpenAICounts
 
 FINISH: Mapping[str, Finish] = {"length": "length", "content_filter": "refused"}
 
@@ -65,27 +65,11 @@ class _Choice(_Lenient):
     finish_reason: str | None = None
 
 
-class _PromptDetails(_Lenient):
-    cached_tokens: int | None = None
-
-
-class _Usage(_Lenient):
-    prompt_tokens: int | None = None
-    completion_tokens: int | None = None
-    prompt_tokens_details: _PromptDetails | None = None
-
-    def counted(self) -> Usage:
-        details = self.prompt_tokens_details
-        cached = details and details.cached_tokens
-        prompt, completion = self.prompt_tokens or 0, self.completion_tokens or 0
-        return Usage(prompt=prompt, completion=completion, cached=cached or 0)
-
-
 class _Completion(_Lenient):
     id: str | None = None
     model: str | None = None
     choices: list[_Choice] | None = None
-    usage: _Usage | None = None
+    usage: OpenAICounts | None = None
 
 
 @dataclass
@@ -102,7 +86,7 @@ class OpenAIAnswer(Collector):
         self._id = completion.id or self._id
         self.model = completion.model or self.model
         if completion.usage is not None:
-            self._usage = completion.usage.counted()
+            self._usage = completion.usage.usage()
         for choice in (completion.choices or ())[:1]:
             self._choice(choice)
         return False
@@ -144,13 +128,13 @@ class OpenAIAnswer(Collector):
             return None
         return same[-1]
 
-    def response(self, request_id: str) -> ModelResponse:
+    def response(self, request_id: str, call_id: str = "") -> ModelResponse:
         self._calls = [call for call in self._calls if call.name]
         if self._refusal.text and self._finish == "done":
             self._finish = "refused"
         if not self.text:
             self._content = self._refusal
-        return super().response(request_id)
+        return super().response(request_id, call_id)
 
 
 def _belongs(part: _Call, call: OpenCall) -> bool:

@@ -17,18 +17,9 @@ CLOSING = Closing(optional=False)
 
 
 class OpenAIChat(ProviderModel):
-    """One model at ``{base_url}/chat/completions``.
-
-    With an empty API key no Authorization header is sent.
-    """
+    """One model at ``{base_url}/chat/completions``."""
 
     _collector = OpenAIAnswer
-
-    def _url(self, base_url: str) -> str:
-        return f"{base_url}/chat/completions"
-
-    def _headers(self, api_key: str) -> dict[str, str]:
-        return {"authorization": f"Bearer {api_key}"} if api_key else {}
 
     def _body(self, request: ModelRequest) -> JsonObject:
         return request_body(self._account, request)

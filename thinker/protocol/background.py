@@ -39,10 +39,14 @@ class Extract(Frozen):
 
 
 class MeteredResult(Frozen):
-    """The model and usage of one call; ``problem`` is empty if the answer is usable."""
+    """The model and usage of the calls made; ``problem`` is empty if the answer is usable.
+
+    ``call_ids`` name the calls as the broker knows them.
+    """
 
     model: str
     usage: Usage
+    call_ids: tuple[str, ...] = ()
     problem: str = ""
 
 

@@ -14,6 +14,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from thinker.protocol.providers import PROVIDERS
 
+BROKER_VARIABLE = "THINKER_BROKER_FD"
 INHERITED = ("PATH", "HOME", "LANG", "TZ")
 
 
@@ -70,6 +71,12 @@ class ThinkerSettings(BaseModel):
     """IANA time zone of dates in the prompt."""
     peer_fd: int | None = None
     """File descriptor of the socket to the supervisor; if absent, standard input is read."""
+    broker_fd: int | None = None
+    """File descriptor of the channel to the broker; if absent, providers are asked directly."""
+    keys: tuple[str, ...] = ()
+    """Names of the provider keys that the broker has for the agent."""
+    invalid_keys: tuple[str, ...] = ()
+    """Names of provider keys that no request can carry."""
     heartbeat_seconds: float = Field(5.0, gt=0)
     """Seconds between two heartbeats."""
     log_level: str = "info"

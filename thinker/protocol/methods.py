@@ -240,7 +240,8 @@ class StepCommit(Frozen):
     """T3: a model response and all its tool calls, committed before any of them runs.
 
     ``response`` is verbatim; ``calls`` are its calls in the same order. A step with ``ends`` ends
-    the turn, so that T6 may share its transaction.
+    the turn, so that T6 may share its transaction. ``call_ids`` name the model's calls as the
+    broker knows them, whose figures replace ``usage``.
     """
 
     turn_id: str
@@ -250,6 +251,7 @@ class StepCommit(Frozen):
     usage: Usage = Usage()
     model: str = ""
     request_id: str = ""
+    call_ids: tuple[str, ...] = ()
     prompt: PromptRecord | None = None  # sent with the process's first step of the turn
     ends: TurnResult | None = None
 

@@ -7,8 +7,8 @@ starts or is away, also after a restart of the daemon: a call waits for the serv
 
 import sys
 import time
-from collections.abc import Callable, Collection, Mapping
-from contextlib import suppress
+from collections.abc import AsyncIterator, Callable, Collection, Mapping
+from contextlib import asynccontextmanager, suppress
 from itertools import chain
 from types import MappingProxyType
 
@@ -18,7 +18,7 @@ from pydantic import JsonValue, ValidationError
 
 from orchestrator import chat_texts
 from orchestrator.agentsfile import McpServer
-from orchestrator.errors import ToolLostError, ToolUnavailableError, WorkerError
+from orchestrator.errors import ToolLostError, ToolUnavailableError
 from orchestrator.hands.hand_servers import HandServer
 from orchestrator.journal.turns.steps import Call
 from orchestrator.loop_owned import LoopOwned
@@ -29,14 +29,13 @@ from orchestrator.processes.child_process import (
     Spawn,
     execute,
     running_child,
-    wait_any,
 )
-from orchestrator.processes.restarts import ExitKind, History
+from orchestrator.processes.kept_child import KeptChild
+from orchestrator.processes.restarts import ExitKind
 from orchestrator.settings import Settings
 from orchestrator.toolhost import wire
 from orchestrator.tools.mcp.mcp_tools import McpTool, build_catalog, own_tools, owner
 from orchestrator.tools.mcp.pins import ToolPins
-from orchestrator.wakeup import Wakeup
 from thinker.protocol.env import inherited
 from thinker.protocol.messages import JsonObject, SideEffect, ToolResult
 from thinker.protocol.peer import PeerClosedError, RpcError
@@ -49,7 +48,6 @@ GRACE = 15.0  # seconds beyond a call's own timeout: the tool host first waits f
 REPEATABLE = (SideEffect.PURE, SideEffect.KEYED)
 MAX_REPEATS = 2  # of a repeatable call whose answer was lost
 SET_TIMEOUT = 10.0  # seconds
-SILENCE = 3 * wire.HEARTBEAT  # seconds after which the tool host counts as hung
 Tell = Callable[[str], None]  # is given what a call waits for, and an empty text afterwards
 log = structlog.get_logger()
 
@@ -76,17 +74,16 @@ class McpServers(LoopOwned):
         self._reserved = reserved
         self.pins = pins
         self._clock = clock
-        self._jitter = jitter
         self._spawn = spawn
         self._servers: dict[str, McpServer] = {}  # shared ones and those of single agents
         self._shared: frozenset[str] = frozenset()
         self._hands: Mapping[str, HandServer] = {}
         self._own: Mapping[str, Mapping[str, McpTool]] = {}
+        self._kept = KeptChild("the tool host", self, clock, jitter)
+        self._changes = self._kept.changes
         self._states: dict[str, wire.ServerState] = {}
         self._problems: tuple[str, ...] = ()
         self.child: ChildProcess | None = None
-        self._history = History()
-        self._changes = Wakeup()
         self._set_at = 0.0
         self._outdated = False  # the tool host does not have the newest servers yet
         self.tools: Mapping[str, McpTool] = {}
@@ -116,7 +113,7 @@ class McpServers(LoopOwned):
         self._servers = new
         pinned = {name for name in new if new[name].pin}
         self.pins.set_servers({name: self._states[name].tools for name in new}, pinned)
-        self._history = restarts.forgiven(self._history)
+        self._kept.forgive()
         self._set_at = self._clock()
         self._outdated = True
         self._refresh()
@@ -277,7 +274,7 @@ class McpServers(LoopOwned):
         """Keep the tool host running and the lists of tools compared, until canceled."""
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(self._compare_lists)
-            tasks.start_soon(self._keep_host)
+            tasks.start_soon(self._kept.run)
 
     async def _compare_lists(self) -> None:
         """Compare each new list with the pins; after a fault of the journal, try again."""
@@ -289,62 +286,36 @@ class McpServers(LoopOwned):
             with anyio.move_on_after(wire.HEARTBEAT if self.pins.unread else None):
                 await changed.wait()
 
-    async def _keep_host(self) -> None:
-        """Keep the tool host running while there are servers."""
-        while True:
-            delay = restarts.wait(self._history, self._clock()) if self._servers else None
-            if delay == 0.0:
-                await self._run_worker()
-                continue
-            with anyio.move_on_after(delay):
-                await self._changes.changed.wait()
+    @property
+    def wanted(self) -> bool:
+        """Whether there are servers to run."""
+        return bool(self._servers)
 
-    async def _run_worker(self) -> None:
-        """Run one tool host process from start to end."""
-        self._history = restarts.starting(self._history, self._clock())
-        kind, reason = ExitKind.CLEAN, ""
-        try:
-            async with running_child(self._program, ChildProcess, self._spawn) as child:
-                self._history = restarts.ready(self._history)
-                child.peer.notifications |= {wire.SERVER_STATE: self._on_server_state}
-                self._outdated = True
-                await self._monitor(child)
-            kind = restarts.classify(
-                child.code, stop_requested=child.stop_requested, hung=child.hung, oom=False
-            )
-            reason = f"the tool host ended with exit code {child.code}"
-        except (WorkerError, RpcError, PeerClosedError, TimeoutError, ValidationError) as error:
-            kind, reason = ExitKind.CRASH, str(error) or "the tool host does not answer"
-        finally:
-            self.child = None
-        now = self._clock()
-        self._history = restarts.ended(self._history, kind, reason, now, self._jitter())
+    @asynccontextmanager
+    async def start(self) -> AsyncIterator[ChildProcess]:
+        """Start a tool host, which has no servers yet."""
+        async with running_child(self._program, ChildProcess, self._spawn) as child:
+            child.peer.notifications |= {wire.SERVER_STATE: self._on_server_state}
+            self._outdated = True
+            yield child
+
+    async def attend(self, child: ChildProcess) -> None:
+        """Send the tool host the servers that it does not have yet."""
+        if self._outdated:
+            self._outdated = False
+            servers = tuple(_spec(name, server) for name, server in self._servers.items())
+            message, accepted = wire.ServersSet(servers=servers), wire.RequestAccepted
+            await child.peer.call(wire.SERVERS_SET, message, accepted, timeout=SET_TIMEOUT)
+            self.child = child
+            self._changes.wake()
+
+    def ended(self, kind: ExitKind, reason: str) -> None:
+        """Note that no server answers for now."""
+        self.child = None
         log.info("tool_host_ended", kind=kind, reason=reason)
         if kind is not ExitKind.CLEAN:
             for name, state in self._states.items():
                 self._states[name] = state.model_copy(update={"state": "failed", "error": reason})
-        self._changes.wake()
-
-    async def _monitor(self, child: ChildProcess) -> None:
-        """Send changes to the tool host; end it when it hangs or there are no servers left."""
-        child.clock = self._clock
-        child.heartbeat()
-        while not child.exited.is_set() and not child.peer.closed.is_set():
-            changed = self._changes.changed  # before the first await, so that none is missed
-            if not self._servers:
-                child.stop()
-                return
-            if await child.hangs(SILENCE):
-                return
-            if self._outdated:
-                self._outdated = False
-                servers = tuple(_spec(name, server) for name, server in self._servers.items())
-                message, accepted = wire.ServersSet(servers=servers), wire.RequestAccepted
-                await child.peer.call(wire.SERVERS_SET, message, accepted, timeout=SET_TIMEOUT)
-                self.child = child
-                self._changes.wake()
-            with anyio.move_on_after(wire.HEARTBEAT):
-                await wait_any(changed, child.exited, child.peer.closed)
 
     def _on_server_state(self, params: JsonValue) -> None:
         state = wire.ServerState.model_validate(params)

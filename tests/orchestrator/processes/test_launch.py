@@ -12,6 +12,7 @@ from pydantic import ValidationError
 
 from orchestrator.agentsfile import AgentDefinition
 from orchestrator.agentsfile.agents_file import SandboxMode
+from orchestrator.broker.broker_wire import Grant
 from orchestrator.files import write_private
 from orchestrator.processes.launch import (
     Endpoint,
@@ -78,38 +79,65 @@ def test_named_provider_is_taken_as_it_is() -> None:
 
 
 @pytest.mark.parametrize("provider", [p.name for p in PROVIDERS.values()])
-def test_worker_gets_the_key_of_its_provider_alone(tmp_path: Path, provider: str) -> None:
-    """No other secret of the daemon is in its environment."""
+def test_worker_gets_no_key_but_the_name_of_its_providers(tmp_path: Path, provider: str) -> None:
+    """No secret of the daemon is in its environment; the broker is granted its key alone."""
     spec = real_spec(tmp_path, environ=KEYS | CANARIES, llm_provider=provider, model="m")
-    expected = {"key-of-" + provider} if PROVIDERS[provider].key_var else set()
-    values = set(spec.env.values())
-    assert values & set(KEYS.values()) == expected
-    assert not values & set(CANARIES.values())
+    variable = PROVIDERS[provider].key_var
+    text = "\0".join(f"{name}={value}" for name, value in spec.env.items())
+    assert [value for value in (KEYS | CANARIES).values() if value in text] == []
+    assert ThinkerSettings.read(spec.env).keys == (() if variable is None else (variable,))
+    granted = {secret for grant in spec.grants for secret in grant.secrets}
+    assert granted == (set() if variable is None else {f"key-of-{provider}"})
+    assert bool(spec.grants) == (provider != "demo")
 
 
-def test_worker_gets_the_keys_of_its_fallback_models(tmp_path: Path) -> None:
+def test_broker_gets_the_keys_of_fallback_models(tmp_path: Path) -> None:
     """Only where a provider is named."""
     fallbacks = ("groq/qwen/qwen3-32b", "other-model", "nobody/x")
     spec = real_spec(
-        tmp_path, environ=KEYS, llm_provider="openai", model="m", fallback_models=fallbacks
+        tmp_path,
+        environ=KEYS,
+        llm_provider="openai",
+        model="m",
+        fallback_models=fallbacks,
+        small_model="anthropic/small",
     )
-    assert {name for name in KEYS if name in spec.env} == {"OPENAI_API_KEY", "GROQ_API_KEY"}
+    assert [(grant.url, grant.headers) for grant in spec.grants] == [
+        ("https://api.openai.com/v1/chat/completions", {"authorization": "Bearer key-of-openai"}),
+        (
+            "https://api.groq.com/openai/v1/chat/completions",
+            {"authorization": "Bearer key-of-groq"},
+        ),
+        ("https://api.anthropic.com/v1/messages", {"x-api-key": "key-of-anthropic"}),
+    ]
 
 
-def test_worker_gets_the_key_of_its_embeddings(tmp_path: Path) -> None:
+def test_broker_gets_the_key_of_embeddings(tmp_path: Path) -> None:
     """There is none for a server that is configured by its address."""
 
-    def worker(**embeddings: object) -> tuple[set[str], ThinkerSettings]:
+    def granted(**embeddings: object) -> tuple[Grant, ThinkerSettings]:
         spec = real_spec(
             tmp_path, environ=KEYS, llm_provider="groq", model="m", embeddings=embeddings
         )
-        return {name for name in KEYS if name in spec.env}, ThinkerSettings.read(spec.env)
+        return spec.grants[-1], ThinkerSettings.read(spec.env)
 
-    keys, read = worker(model="e", provider="openai", dimensions=256)
-    assert keys == {"OPENAI_API_KEY", "GROQ_API_KEY"}
+    grant, read = granted(model="e", provider="openai", dimensions=256)
+    assert (grant.url, grant.secrets) == (
+        "https://api.openai.com/v1/embeddings",
+        ("key-of-openai",),
+    )
     assert (read.embeddings_model, read.embeddings_dimensions) == ("e", 256)
-    keys, read = worker(model="e", baseUrl="http://[::1]:8/v1")
-    assert (keys, read.embeddings_base_url) == ({"GROQ_API_KEY"}, "http://[::1]:8/v1")
+    grant, read = granted(model="e", baseUrl="http://[::1]:8/v1")
+    assert (grant.url, grant.secrets) == ("http://[::1]:8/v1/embeddings", ())
+    assert (read.keys, read.embeddings_base_url) == (("GROQ_API_KEY",), "http://[::1]:8/v1")
+
+
+def test_key_that_no_header_can_carry_is_granted_to_nobody(tmp_path: Path) -> None:
+    """The worker is told, and says so when it starts."""
+    spec = real_spec(tmp_path, environ={"OPENAI_API_KEY": "a b"}, llm_provider="openai", model="m")
+    assert [grant.headers for grant in spec.grants] == [{}]
+    read = ThinkerSettings.read(spec.env)
+    assert (read.keys, read.invalid_keys) == ((), ("OPENAI_API_KEY",))
 
 
 def test_agents_own_variables_win_over_the_daemons(tmp_path: Path) -> None:
@@ -122,9 +150,11 @@ def test_agents_own_variables_win_over_the_daemons(tmp_path: Path) -> None:
         model="m",
         env={"OPENAI_API_KEY": "own", "LANG": "de", "EXTRA": "1"},
     )
-    chosen = {name: spec.env[name] for name in ("OPENAI_API_KEY", "LANG", "EXTRA", "PATH", "HOME")}
+    names = ("OPENAI_API_KEY", "LANG", "EXTRA", "PATH", "HOME")
+    chosen = {name: spec.env.get(name) for name in names}
+    assert spec.grants[0].secrets == ("own",)
     assert chosen == {
-        "OPENAI_API_KEY": "own",
+        "OPENAI_API_KEY": None,
         "LANG": "de",
         "EXTRA": "1",
         "PATH": "p",

@@ -63,7 +63,7 @@ async def connected(server: Server, read: float = 5.0) -> AsyncIterator[Connecti
     """Run connections to a server, bounded; close all at the end."""
     async with await asyncio.start_server(server.serve, "127.0.0.1", 0) as listener:
         port = listener.sockets[0].getsockname()[1]
-        found = Connections(HostAddress("127.0.0.1", port, None, 5.0, read))
+        found = Connections(HostAddress("127.0.0.1", port, None, 5.0, read).open)
         with time_limit():
             yield found
             found.close()
@@ -180,7 +180,7 @@ async def test_silence_is_not_waited_for_longer_than_was_said() -> None:
 async def test_an_unreachable_server_is_an_error() -> None:
     """A connection error, before anything is sent."""
     with pytest.raises(ConnectionRefusedError):
-        await Connections(HostAddress("127.0.0.1", 1, None, 5.0, 5.0)).take()
+        await Connections(HostAddress("127.0.0.1", 1, None, 5.0, 5.0).open).take()
 
 
 async def test_a_closed_connection_sends_nothing() -> None:

@@ -20,12 +20,12 @@ from orchestrator.errors import ToolUnavailableError
 from orchestrator.journal.access import tool_pins
 from orchestrator.journal.db.store import Store
 from orchestrator.journal.turns.steps import Call
+from orchestrator.processes import kept_child
 from orchestrator.processes.reaper import members
 from orchestrator.settings import Settings
-from orchestrator.toolhost import wire
 from orchestrator.tools.mcp import servers as servers_module
 from orchestrator.tools.mcp.pins import ToolPins
-from orchestrator.tools.mcp.servers import SILENCE, McpServers
+from orchestrator.tools.mcp.servers import McpServers
 from thinker.protocol.messages import JsonObject, SideEffect, ToolResult
 
 pytestmark = pytest.mark.process
@@ -252,7 +252,7 @@ async def test_hung_tool_host_is_replaced_and_its_servers_with_it(tmp_path: Path
         children = [os.pidfd_open(child) for child in members(first)]
         assert len(children) == 2  # itself and the server
         os.kill(first, signal.SIGSTOP)
-        clock.now += SILENCE + 1
+        clock.now += kept_child.SILENCE + 1
         servers._changes.wake()
         await until(servers, lambda: pid(servers) not in (0, first))
         assert "s_echo" in servers.tools
@@ -269,7 +269,7 @@ async def test_change_while_pins_are_compared_is_told_at_once(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Not with the next beat."""
-    monkeypatch.setattr(wire, "HEARTBEAT", 3600.0)
+    monkeypatch.setattr(kept_child, "HEARTBEAT", 3600.0)
     both = {name: McpServer.model_validate(entry(tmp_path, name)) for name in "st"}
     async with running(tmp_path, Clock()) as servers:
         compare = servers.pins.compare_new

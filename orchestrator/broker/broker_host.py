@@ -1,0 +1,111 @@
+"""Serve the channels of all workers, as the supervisor opens and closes them."""
+
+import asyncio
+import os
+import socket
+from contextlib import suppress
+from functools import partial
+
+import anyio
+import structlog
+from pydantic import JsonValue
+
+from orchestrator.broker import broker_wire
+from orchestrator.broker.broker_wire import ChannelAccepted, ChannelClose, ChannelOpen
+from orchestrator.broker.upstreams import Upstreams
+from orchestrator.broker.worker_connection import ChannelRights, WorkerConnection
+from thinker.http.client import absolute
+from thinker.protocol import methods
+from thinker.protocol.methods import Heartbeat, Ready
+from thinker.protocol.peer import FAILED, Peer, RequestHandler, RpcError
+
+MOST_CONNECTIONS = 64  # of one channel; a worker needs one for each model call under way
+log = structlog.get_logger()
+
+
+class BrokerHost:
+    """Serves the supervisor; channels arrive on ``descriptors``."""
+
+    def __init__(self, descriptors: socket.socket) -> None:
+        self._descriptors = descriptors
+        self._upstreams = Upstreams()
+        self._channels: dict[int, tuple[socket.socket, ChannelRights]] = {}
+        self._starting: set[asyncio.Task[object]] = set()
+        self._peer: Peer | None = None
+        self.requests: dict[str, RequestHandler] = {
+            broker_wire.CHANNEL_OPEN: self._open,
+            broker_wire.CHANNEL_CLOSE: self._close,
+        }
+
+    async def serve(self, peer: Peer) -> None:
+        """Announce readiness, then send heartbeats until the supervisor's socket closes."""
+        self._peer = peer
+        peer.notify(methods.READY, Ready(pid=os.getpid(), provider="", model=""))
+        while not peer.closed.is_set():
+            with anyio.move_on_after(broker_wire.HEARTBEAT):
+                await peer.closed.wait()
+            peer.notify(methods.HEARTBEAT, Heartbeat(open_turns=0))
+
+    async def _open(self, params: JsonValue) -> ChannelAccepted:
+        # Before anything else: descriptors are sent in the order of these requests.
+        message, received, _, _ = socket.recv_fds(self._descriptors, 32, 1)
+        opened = ChannelOpen.model_validate(params)
+        if not received or int(message) != opened.channel:
+            raise RpcError(FAILED, "the descriptor of the channel did not arrive")
+        rights = ChannelRights(
+            channel=opened.channel,
+            agent_id=opened.agent_id,
+            grants={absolute(grant.url): grant for grant in opened.grants},
+            upstreams=self._upstreams,
+            report=self._report,
+        )
+        channel = socket.socket(fileno=received[0])
+        channel.setblocking(False)  # noqa: FBT003 - the standard library takes it by position
+        self._channels[opened.channel] = channel, rights
+        asyncio.get_running_loop().add_reader(channel, self._accept, channel, rights)
+        return ChannelAccepted()
+
+    async def _close(self, params: JsonValue) -> ChannelAccepted:
+        self._end(ChannelClose.model_validate(params).channel)
+        granted = (g for _, rights in self._channels.values() for g in rights.grants.values())
+        await self._upstreams.keep(granted)
+        return ChannelAccepted()
+
+    def _accept(self, channel: socket.socket, rights: ChannelRights) -> None:
+        """Take the connections that a worker opened; end the channel when the worker has ended."""
+        with suppress(BlockingIOError):
+            while True:
+                try:
+                    message, received, _, _ = socket.recv_fds(channel, 16, 1)
+                except ConnectionError:
+                    message, received = b"", []
+                for fd in received:
+                    self._connect(socket.socket(fileno=fd), rights)
+                if not message:
+                    self._end(rights.channel)
+                    return
+
+    def _connect(self, sock: socket.socket, rights: ChannelRights) -> None:
+        plain = (sock.family, sock.type) == (socket.AF_UNIX, socket.SOCK_STREAM)
+        if not plain or len(rights.connections) >= MOST_CONNECTIONS:
+            log.warning("connection_refused", agent_id=rights.agent_id)
+            sock.close()
+            return
+        sock.setblocking(False)  # noqa: FBT003 - the standard library takes it by position
+        loop = asyncio.get_running_loop()
+        connecting = loop.create_connection(partial(WorkerConnection, rights), sock=sock)
+        task = loop.create_task(connecting)
+        self._starting.add(task)
+        task.add_done_callback(self._starting.discard)
+
+    def _end(self, number: int) -> None:
+        found = self._channels.pop(number, None)
+        if found is not None:
+            channel, rights = found
+            asyncio.get_running_loop().remove_reader(channel)
+            channel.close()
+            rights.close()
+
+    def _report(self, ended: broker_wire.CallEnded) -> None:
+        if self._peer is not None:
+            self._peer.notify(broker_wire.CALL_ENDED, ended)

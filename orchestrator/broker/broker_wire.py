@@ -1,0 +1,68 @@
+"""The wire between supervisor and broker.
+
+Supervisor to broker: ``channel/open``, ``channel/close`` (requests). Broker to supervisor:
+``ready`` and ``heartbeat``, as from every child process, and ``call/ended`` (notifications). The
+descriptor of a channel arrives on a second socket, the broker's standard input, before its
+``channel/open``.
+"""
+
+from typing import Literal, TypeAlias
+
+from pydantic import Field
+
+from thinker.protocol.messages import Frozen, Usage
+
+CHANNEL_OPEN = "channel/open"  # ChannelOpen → ChannelAccepted
+CHANNEL_CLOSE = "channel/close"  # ChannelClose → ChannelAccepted
+CALL_ENDED = "call/ended"  # notification CallEnded
+
+FD_VARIABLE = "ORCHESTRATOR_BROKER_FD"
+LOG_VARIABLE = "ORCHESTRATOR_LOG_LEVEL"
+HEARTBEAT = 5.0  # seconds between two heartbeats
+
+CountsFormat: TypeAlias = Literal["openai", "anthropic"]
+
+
+class Grant(Frozen):
+    """One address that an agent may post to, and what is added to its requests.
+
+    ``headers`` carry the key, and texts in ``secrets`` are removed from answers. ``provider`` names
+    calls for prices; ``counts`` is how they are counted.
+    """
+
+    url: str
+    headers: dict[str, str] = Field(default_factory=dict, repr=False)
+    secrets: tuple[str, ...] = Field((), repr=False)
+    provider: str
+    counts: CountsFormat = "openai"
+
+
+class ChannelOpen(Frozen):
+    """A worker's channel, by a number that no other has, and what its agent may do."""
+
+    channel: int
+    agent_id: str
+    grants: tuple[Grant, ...]
+
+
+class ChannelClose(Frozen):
+    """A channel whose worker has ended; its requests end, too."""
+
+    channel: int
+
+
+class ChannelAccepted(Frozen):
+    """The request was accepted."""
+
+
+class CallEnded(Frozen):
+    """What a call used, named by its worker; ``estimated`` if its provider did not count.
+
+    ``model`` is empty if the answer names none.
+    """
+
+    channel: int
+    call_id: str
+    model: str = ""
+    usage: Usage
+    estimated: bool = False

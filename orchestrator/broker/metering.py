@@ -1,0 +1,124 @@
+"""Count the tokens of one answer while it is relayed.
+
+Only events and answers with a ``"usage"`` are parsed, by the code that the worker uses. A string of
+the answer cannot contain these bytes, since JSON escapes its quotes.
+"""
+
+import re
+from collections.abc import Sequence
+from contextlib import suppress
+from typing import NamedTuple
+
+from pydantic import BaseModel, ValidationError
+
+from orchestrator.broker.broker_wire import CountsFormat
+from thinker.protocol.messages import Usage
+from thinker.protocol.token_counts import AnthropicCounts, OpenAICounts, estimated
+
+USAGE, NULL = b'"usage"', re.compile(rb'"usage"\s*:\s*null')
+LARGEST = 16 * 1024 * 1024  # bytes of an answer in one piece that are looked at
+LONGEST = 1024 * 1024  # bytes of a line that are looked at
+PICTURE = re.compile(rb"[A-Za-z0-9+/=]{4000,}")  # base64
+PICTURE_CHARACTERS = b"." * 6000  # as the worker counts a picture
+
+
+class _Completion(BaseModel):
+    """A completion or embeddings, or a chunk."""
+
+    model: str | None = None
+    usage: OpenAICounts | None = None
+
+
+class _Message(BaseModel):
+    model: str = ""
+    usage: AnthropicCounts = AnthropicCounts()
+
+
+class _Event(_Message):
+    """A message, or an event with one."""
+
+    message: _Message = _Message()
+
+
+class Metered(NamedTuple):
+    """The model that an answer names, and its usage, which may be an estimate."""
+
+    model: str
+    usage: Usage
+    estimated: bool
+
+
+class Meter:
+    """Reads the pieces of one answer; ``streamed`` if it consists of events."""
+
+    def __init__(self, counts: CountsFormat, *, streamed: bool) -> None:
+        self._anthropic = counts == "anthropic"
+        self._streamed = streamed
+        self._line = bytearray()  # the beginning of one whose end has not arrived
+        self._found: list[bytes] = []
+        self._events = 0
+        self._size = 0
+
+    def feed(self, data: bytes) -> None:
+        self._size += len(data)
+        if not self._streamed:
+            if self._size <= LARGEST:
+                self._found.append(data)
+            return
+        end = data.rfind(b"\n") + 1
+        if not end:
+            self._line += data
+            del self._line[LONGEST:]
+            return
+        whole = bytes(self._line) + data[:end]
+        self._line[:] = data[end:]
+        self._events += whole.count(b"data:")
+        if USAGE in whole:
+            for line in whole.split(b"\n"):
+                self._keep(line)
+
+    def _keep(self, line: bytes) -> None:
+        """Keep a line with counts: each of a message's events, the last chunk of a completion."""
+        if USAGE in line and not NULL.search(line):
+            if not self._anthropic:
+                self._found.clear()
+            self._found.append(line)
+
+    def result(self, sent: bytes, *, cut: bool = False) -> Metered:
+        """Return what the answer used; ``sent`` is the request, ``cut`` if the answer broke off."""
+        if self._streamed:
+            self._keep(bytes(self._line))
+            texts = [line.strip().removeprefix(b"data:") for line in self._found]
+        else:
+            texts = [b"".join(self._found)]
+        model, usage = (_anthropic if self._anthropic else _openai)(texts)
+        # A token of a stream is an event, nearly.
+        received = self._events if self._streamed else estimated(self._size)
+        if usage.prompt > 0 and usage.completion >= 0:
+            if cut:
+                completion = max(usage.completion, received)
+                usage = usage.model_copy(update={"completion": completion})
+            return Metered(model, usage, estimated=cut)
+        prompt = estimated(len(PICTURE.sub(PICTURE_CHARACTERS, sent)))
+        return Metered(model, Usage(prompt=prompt, completion=received), estimated=True)
+
+
+def _openai(texts: Sequence[bytes]) -> tuple[str, Usage]:
+    model, usage = "", Usage()
+    for text in texts:
+        with suppress(ValidationError):
+            found = _Completion.model_validate_json(text)
+            model = found.model or model
+            usage = found.usage.usage() if found.usage else usage
+    return model, usage
+
+
+def _anthropic(texts: Sequence[bytes]) -> tuple[str, Usage]:
+    model, counts = "", AnthropicCounts()
+    for text in texts:
+        with suppress(ValidationError):
+            found = _Event.model_validate_json(text)
+            for part in (found.message, found):
+                model = part.model or model
+                counts = counts.updated(part.usage)
+    return model, counts.usage()

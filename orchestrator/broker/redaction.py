@@ -1,0 +1,45 @@
+"""Remove secrets from a stream of bytes, also where a secret is split between two pieces."""
+
+from collections.abc import Sequence
+
+SHORTEST = 8  # characters; a shorter key is a placeholder, and may be a word of an answer
+MASK = b"[key]"
+
+
+class Redaction:
+    """Replaces each secret in one stream by ``[key]``."""
+
+    def __init__(self, secrets: Sequence[str]) -> None:
+        self._secrets = [text.encode() for text in secrets if len(text) >= SHORTEST]
+        self._held = b""
+
+    def clean(self, data: bytes) -> bytes:
+        """Return a complete text without secrets."""
+        for secret in self._secrets:
+            if secret in data:
+                data = data.replace(secret, MASK)
+        return data
+
+    def feed(self, data: bytes) -> bytes:
+        """Return what is certain so far; the beginning of a secret waits for what follows."""
+        if not self._secrets:
+            return data
+        data = self.clean(self._held + data)
+        cut = min(_beginning(data, secret) for secret in self._secrets)
+        self._held = data[cut:]
+        return data[:cut]
+
+    def rest(self) -> bytes:
+        """Return what was held back, at the end of the stream."""
+        held, self._held = self._held, b""
+        return held
+
+
+def _beginning(data: bytes, secret: bytes) -> int:
+    """Return where ``data`` ends with the beginning of a secret; its length if it does not."""
+    at = data.find(secret[:1], max(0, len(data) - len(secret) + 1))
+    while at >= 0:
+        if secret.startswith(data[at:]):
+            return at
+        at = data.find(secret[:1], at + 1)
+    return len(data)

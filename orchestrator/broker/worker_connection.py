@@ -1,0 +1,279 @@
+"""One connection of a worker: read its requests, and relay what the provider answers.
+
+h11 reads the requests: a worker is not believed. The answers are written by hand, since only their
+status and a few of their headers pass.
+"""
+
+import asyncio
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import aclosing
+from dataclasses import dataclass, field
+
+import h11
+import structlog
+
+from orchestrator.broker.broker_wire import CallEnded, Grant
+from orchestrator.broker.metering import Meter
+from orchestrator.broker.redaction import Redaction
+from orchestrator.broker.upstreams import Upstreams
+from thinker.http.broker_link import CALL_ID, FAILURE
+from thinker.http.client import UNANSWERED, HttpError, StreamedResponse
+
+REQUEST_SECONDS = 10.0  # for a whole request, from the connection or the last answer on
+MAX_HEAD = 16 * 1024  # bytes
+MAX_BODY = 32 * 1024 * 1024  # bytes, the most that a provider takes
+MAX_ID = 100  # characters of a call's name
+MAX_CHANNEL = 64 * 1024 * 1024  # bytes of requests that a channel may have under way
+PASSED_ON = (b"anthropic-version",)  # headers of a request that reach the provider
+PASSED_BACK = {"content-type", "retry-after", "retry-after-ms", "x-request-id", "request-id"}
+PASSED_BACK_GROUPS = ("x-ratelimit-", "anthropic-ratelimit-")
+BAD_REQUEST, FORBIDDEN, NOT_ALLOWED, TOO_LARGE = 400, 403, 405, 413
+MULTIPLE_CHOICES = 300
+log = structlog.get_logger()
+
+
+@dataclass
+class ChannelRights:
+    """What the connections of one channel may do, and how much they have under way.
+
+    ``report`` is called when a call has ended that may have cost something.
+    """
+
+    channel: int
+    agent_id: str
+    grants: Mapping[bytes, Grant]
+    upstreams: Upstreams
+    report: Callable[[CallEnded], None]
+    buffered: int = 0
+    connections: set["WorkerConnection"] = field(default_factory=set)
+
+    def close(self) -> None:
+        """End all connections, and the requests that they wait for."""
+        for connection in list(self.connections):
+            connection.abort()
+
+
+class RequestRefusedError(Exception):
+    """A request that the broker does not make; the text says why."""
+
+    def __init__(self, status: int, reason: str) -> None:
+        super().__init__(reason)
+        self.status = status
+
+
+class WorkerConnection(asyncio.Protocol):
+    """The broker's end of one connection: one request at a time, each answered in full."""
+
+    _transport: asyncio.Transport  # set when connected
+
+    def __init__(self, rights: ChannelRights) -> None:
+        self._rights = rights
+        self._http = _parser()
+        self._request: h11.Request | None = None
+        self._body: list[bytes] = []
+        self._size = 0
+        self._answering: asyncio.Task[None] | None = None
+        self._writable: asyncio.Future[None] | None = None
+        self._timer: asyncio.TimerHandle | None = None
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        if isinstance(transport, asyncio.Transport):
+            self._transport = transport
+        self._rights.connections.add(self)
+        self._await_request()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        del exc
+        self._rights.connections.discard(self)
+        self._rights.buffered -= self._size
+        self._size = 0
+        self._stop_timer()
+        if self._answering is not None:
+            self._answering.cancel()
+
+    def data_received(self, data: bytes) -> None:
+        if self._answering is not None:  # no second request before the answer to the first
+            self.abort()
+            return
+        try:
+            self._http.receive_data(data)
+            self._read()
+        except RequestRefusedError as refused:
+            self._refuse(refused)
+        except h11.RemoteProtocolError as error:
+            self._refuse(RequestRefusedError(BAD_REQUEST, f"not a request: {error}"))
+
+    def pause_writing(self) -> None:
+        self._writable = asyncio.get_running_loop().create_future()
+
+    def resume_writing(self) -> None:
+        if self._writable is not None and not self._writable.done():
+            self._writable.set_result(None)
+        self._writable = None
+
+    def abort(self) -> None:
+        """End the connection at once."""
+        self._transport.abort()
+
+    # --- the request ---------------------------------------------------------------------------
+
+    def _await_request(self) -> None:
+        loop = asyncio.get_running_loop()
+        self._timer = loop.call_later(REQUEST_SECONDS, self.abort)
+
+    def _stop_timer(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+
+    def _read(self) -> None:
+        while True:
+            event = self._http.next_event()
+            if isinstance(event, h11.Request):
+                self._request = event
+                self._grant(event)
+            elif isinstance(event, h11.Data):
+                self._take(bytes(event.data))
+            elif isinstance(event, h11.EndOfMessage) and self._request is not None:
+                self._stop_timer()
+                answer = self._answer(self._request, self._grant(self._request))
+                self._answering = asyncio.get_running_loop().create_task(answer)
+                self._answering.add_done_callback(self._answered)
+                return
+            elif event is h11.NEED_DATA:
+                return
+            else:
+                self.abort()
+                return
+
+    def _grant(self, request: h11.Request) -> Grant:
+        """Return the grant that a request needs; raise `RequestRefusedError` without one."""
+        if any(name == b"transfer-encoding" for name, _ in request.headers):
+            raise RequestRefusedError(BAD_REQUEST, "a request needs a content-length")
+        grant = self._rights.grants.get(request.target)
+        if grant is None:
+            raise RequestRefusedError(FORBIDDEN, "this agent may not use that address")
+        if request.method != b"POST":
+            raise RequestRefusedError(NOT_ALLOWED, "only POST is allowed")
+        return grant
+
+    def _take(self, data: bytes) -> None:
+        self._size += len(data)
+        self._rights.buffered += len(data)
+        self._body.append(data)
+        if self._size > MAX_BODY or self._rights.buffered > MAX_CHANNEL:
+            raise RequestRefusedError(TOO_LARGE, f"a request may have {MAX_BODY} bytes")
+
+    def _refuse(self, refused: RequestRefusedError) -> None:
+        """Answer with the reason, and end the connection."""
+        rights = self._rights
+        log.warning("request_refused", agent_id=rights.agent_id, reason=str(refused))
+        body = b'{"error": {"message": "the broker refused the request: %b"}}'
+        text = body % str(refused).encode("ascii", "replace").replace(b'"', b"'")
+        self._transport.write(
+            b"HTTP/1.1 %d Refused\r\ncontent-type: application/json\r\nconnection: close\r\n"
+            b"content-length: %d\r\n\r\n%b" % (refused.status, len(text), text)
+        )
+        self._transport.close()
+
+    # --- the answer ----------------------------------------------------------------------------
+
+    async def _answer(self, request: h11.Request, grant: Grant) -> None:
+        """Make the request and relay the answer; then wait for the next request."""
+        call = _Call(request, grant, b"".join(self._body))
+        self._body = []
+        try:
+            response = await self._rights.upstreams.poster(grant).post(call.body, call.passed_on)
+        except HttpError as error:
+            if isinstance(error, UNANSWERED):
+                self._report(call, Meter(grant.counts, streamed=True), cut=True)
+            self._write_failure(error)
+            return
+        except asyncio.CancelledError:  # the worker is gone, but its request may cost something
+            self._report(call, Meter(grant.counts, streamed=True), cut=True)
+            raise
+        async with aclosing(response):
+            await self._relay(call, response)
+
+    def _answered(self, task: asyncio.Task[None]) -> None:
+        """Wait for the next request after an answer; end the connection after a fault."""
+        if task.cancelled() or self._transport.is_closing():
+            return
+        error = task.exception()
+        if error is None:
+            self._next()
+            return
+        if not isinstance(error, HttpError):
+            log.error("relay_failed", agent_id=self._rights.agent_id, exc_info=error)
+        self.abort()
+
+    async def _relay(self, call: "_Call", response: StreamedResponse) -> None:
+        """Pass an answer on, piece by piece; report what it used before its last byte."""
+        redaction = Redaction(call.grant.secrets)
+        self._transport.write(b"".join(_head(response, redaction)))
+        streamed = "json" not in response.headers.get("content-type", "")
+        meter, whole = Meter(call.grant.counts, streamed=streamed), False
+        try:
+            async for piece in response.aiter_bytes():
+                meter.feed(piece)
+                self._write(redaction.feed(piece))
+                if self._writable is not None:
+                    await self._writable
+            whole = True
+        finally:
+            if response.status_code < MULTIPLE_CHOICES:
+                self._report(call, meter, cut=not whole)
+        self._write(redaction.rest())
+        self._transport.write(b"0\r\n\r\n")
+
+    def _write(self, data: bytes) -> None:
+        if data:
+            self._transport.write(b"%x\r\n%b\r\n" % (len(data), data))
+
+    def _write_failure(self, error: HttpError) -> None:
+        name = type(error).__name__
+        head = f"HTTP/1.1 502 Failed\r\n{FAILURE}: {name}\r\ncontent-length: 0\r\n\r\n"
+        self._transport.write(head.encode("ascii"))
+
+    def _report(self, call: "_Call", meter: Meter, *, cut: bool) -> None:
+        model, usage, guessed = meter.result(call.body, cut=cut)
+        name = f"{call.grant.provider}/{model}" if model else ""
+        ended = CallEnded(
+            channel=self._rights.channel,
+            call_id=call.name,
+            model=name,
+            usage=usage,
+            estimated=guessed,
+        )
+        self._rights.report(ended)
+
+    def _next(self) -> None:
+        """Be ready for the next request."""
+        self._rights.buffered -= self._size
+        self._size = 0
+        self._http, self._request, self._answering = _parser(), None, None
+        self._await_request()
+
+
+class _Call:
+    """One request to a provider."""
+
+    def __init__(self, request: h11.Request, grant: Grant, body: bytes) -> None:
+        self.grant, self.body = grant, body
+        self.passed_on = [item for item in request.headers if item[0] in PASSED_ON]
+        names = (value for name, value in request.headers if name == CALL_ID.encode())
+        self.name = next(names, b"").decode("ascii", "replace")[:MAX_ID]
+
+
+def _parser() -> h11.Connection:
+    return h11.Connection(h11.SERVER, max_incomplete_event_size=MAX_HEAD)
+
+
+def _head(response: StreamedResponse, redaction: Redaction) -> Iterator[bytes]:
+    """Yield the head of the answer to a worker: the status, and the headers that may pass."""
+    yield b"HTTP/1.1 %d Answer\r\n" % response.status_code
+    for name, value in response.headers.items():
+        if name in PASSED_BACK or name.startswith(PASSED_BACK_GROUPS):
+            cleaned = redaction.clean(value.encode("latin-1", "replace"))
+            yield b"%b: %b\r\n" % (name.encode("ascii"), cleaned)
+    yield b"transfer-encoding: chunked\r\n\r\n"

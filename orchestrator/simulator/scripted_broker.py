@@ -1,0 +1,46 @@
+"""A broker that takes channels and serves none: scripted workers ask no model over HTTP."""
+
+import os
+import socket
+
+import anyio
+from pydantic import JsonValue
+
+from orchestrator.broker import broker_wire
+from orchestrator.simulator.memory_wire import MemoryProcess
+from thinker.protocol import methods
+from thinker.protocol.peer import Peer
+
+START = 0.2  # seconds
+
+
+class ScriptedBroker:
+    """The broker's side of the wire; ``descriptors`` is its standard input."""
+
+    def __init__(self, descriptors: int) -> None:
+        self._descriptors = socket.socket(fileno=os.dup(descriptors))
+
+    async def serve(self, process: MemoryProcess, peer: Peer) -> None:
+        """Announce readiness, then accept everything until the wire ends."""
+        peer.requests |= {
+            broker_wire.CHANNEL_OPEN: self._open,
+            broker_wire.CHANNEL_CLOSE: self._close,
+        }
+        with self._descriptors:
+            await anyio.sleep(START)
+            peer.notify(methods.READY, methods.Ready(pid=process.pid, provider="", model=""))
+            while not peer.closed.is_set():
+                with anyio.move_on_after(broker_wire.HEARTBEAT):
+                    await peer.closed.wait()
+                peer.notify(methods.HEARTBEAT, methods.Heartbeat(open_turns=0))
+
+    async def _open(self, params: JsonValue) -> broker_wire.ChannelAccepted:
+        del params
+        _, received, _, _ = socket.recv_fds(self._descriptors, 32, 1)
+        for fd in received:
+            os.close(fd)
+        return broker_wire.ChannelAccepted()
+
+    async def _close(self, params: JsonValue) -> broker_wire.ChannelAccepted:
+        del params
+        return broker_wire.ChannelAccepted()

@@ -1,0 +1,50 @@
+"""Token counts as providers report them, read by the worker and by the broker alike."""
+
+from pydantic import BaseModel
+
+from thinker.protocol.messages import Usage
+
+
+class _PromptDetails(BaseModel):
+    cached_tokens: int | None = None
+
+
+class OpenAICounts(BaseModel):
+    """The ``usage`` of a chat completion or of embeddings."""
+
+    prompt_tokens: int | None = None
+    completion_tokens: int | None = None
+    prompt_tokens_details: _PromptDetails | None = None
+
+    def usage(self) -> Usage:
+        details = self.prompt_tokens_details
+        cached = details and details.cached_tokens
+        prompt, completion = self.prompt_tokens or 0, self.completion_tokens or 0
+        return Usage(prompt=prompt, completion=completion, cached=cached or 0)
+
+
+class AnthropicCounts(BaseModel):
+    """The ``usage`` of a message or of one of its events; an absent count keeps its value."""
+
+    input_tokens: int | None = None
+    output_tokens: int | None = None
+    cache_read_input_tokens: int | None = None
+    cache_creation_input_tokens: int | None = None
+
+    def updated(self, newer: "AnthropicCounts") -> "AnthropicCounts":
+        found = newer.model_fields_set and newer.model_dump(exclude_none=True)
+        return self.model_copy(update=found) if found else self
+
+    def usage(self) -> Usage:
+        read, written = self.cache_read_input_tokens or 0, self.cache_creation_input_tokens or 0
+        return Usage(
+            prompt=(self.input_tokens or 0) + read + written,
+            completion=self.output_tokens or 0,
+            cached=read,
+            cache_written=written,
+        )
+
+
+def estimated(characters: int) -> int:
+    """Estimate tokens: four characters each, rounded up."""
+    return -(-characters // 4)
