@@ -34,7 +34,7 @@ from thinker.http.optional_imports import without
 with without("rich", "click"):  # optional extras of structlog and httpx
     from thinker import startup
     from thinker.jail.hardening import harden, hardened_report
-    from thinker.jail.worker_jail import SOCKETS_DENIED, forbidding, prepare
+    from thinker.jail.worker_jail import forbidding, prepare
     from thinker.protocol import logs, methods
     from thinker.protocol.env import BROKER_VARIABLE, unpack_start
     from thinker.protocol.methods import Forked, Ready, Reaped
@@ -257,7 +257,7 @@ def main() -> None:
     descriptors = socket.socket(fileno=0)
     wire = socket.socket(fileno=int(os.environ["THINKER_PEER_FD"]))
     zygote = Zygote(descriptors)
-    forbidding(network=not SOCKETS_DENIED)
+    forbidding(network=False)
     # Frozen objects are ignored by the workers' collections, so their pages stay shared.
     gc.disable()
     gc.collect()

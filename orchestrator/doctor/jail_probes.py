@@ -49,9 +49,8 @@ def _worker_with_network(targets: ProbeTargets) -> SandboxReport:
 
 def kinds() -> tuple[JailKind, ...]:
     """Return all kinds of jails."""
-    network = frozenset[str]() if worker_jail.SOCKETS_DENIED else NETWORK
     return (
-        JailKind("worker", _worker, network),
+        JailKind("worker", _worker),
         JailKind("worker with hookNetwork", _worker_with_network, NETWORK),
     )
 

@@ -132,7 +132,8 @@ async def test_killed_tool_host_costs_only_the_calls_in_flight(tmp_path: Path) -
         assert running(tmp_path, "orchestrator.toolhost") != [host]
         assert len(running(tmp_path, str(SERVER))) == 2  # the server and its guardian
         children = processes(tmp_path).keys() - {daemon.process.pid}
-        assert len(children) == 6  # the zygote, two workers, the tool host, a server, its guardian
+        # The zygote, two workers, the broker, the tool host, a server, its guardian.
+        assert len(children) == 7
         async with ending(children):
             await daemon.kill()
 

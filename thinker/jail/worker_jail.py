@@ -22,7 +22,6 @@ from thinker.jail.landlock import Grants, Ruleset
 from thinker.jail.limits import limit
 from thinker.protocol.sandbox import SandboxReport
 
-SOCKETS_DENIED = False  # models are still called directly
 MEMORY = 1024**3  # bytes of its own data
 FILES = 256  # open at once
 PACKAGE = Path(__file__).parent.parent
@@ -82,7 +81,6 @@ class PreparedJail:
 
 def prepare(*, network: bool = False) -> PreparedJail:
     """Give up calls and limits for good; ``network`` leaves sockets of the internet open."""
-    network = network or not SOCKETS_DENIED
     harden()
     limit(memory=MEMORY, files=FILES)
     try:

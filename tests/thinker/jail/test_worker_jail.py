@@ -14,7 +14,6 @@ needs_landlock = pytest.mark.skipif(landlock.abi() < landlock.ABI_SCOPE, reason=
 JAIL = """
 from pathlib import Path
 from thinker.jail import kernel, reach, seccomp, worker_jail
-worker_jail.SOCKETS_DENIED = True
 home = Path({home!r})
 os.chdir(home)
 jail = worker_jail.prepare(network={network}).close([home / 'skills', home / 'prompt'], home)
