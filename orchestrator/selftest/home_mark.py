@@ -27,7 +27,8 @@ def of_home(home: Path) -> list[int]:
         if folder.name.isdecimal():
             with suppress(OSError, ValueError, IndexError):  # it has ended
                 soft, hard = _limits(folder)
-                if soft == _mark_of(home, hard):
+                # A process that has ended has no command line, but keeps its limits until reaped.
+                if soft == _mark_of(home, hard) and (folder / "cmdline").read_bytes():
                     found.append(int(folder.name))
     return found
 
