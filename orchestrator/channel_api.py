@@ -4,7 +4,7 @@ Delivery sends through `Adapter`; an adapter hands received messages to `Intake`
 that a new chat system is one package in `orchestrator/channels`.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Protocol
@@ -13,6 +13,7 @@ from orchestrator.errors import OrchestratorError
 from thinker.protocol.messages import Origin
 
 MAX_HOLD = 3600.0  # seconds after which a platform that asked to wait longer is tried again
+PRESS = "press"  # the `InboundMessage.kind` of a button that was pressed
 NOT_ADDRESSED = "not addressed"  # the `InboundMessage.skip` of what people say to each other
 
 
@@ -36,6 +37,7 @@ class InboundMessage:
     no agent should see it (``"no text"``, `NOT_ADDRESSED`); ``notice``, if any, is sent to
     the chat in that case. ``target`` chooses an agent without the bindings (the console does).
     Messages with the same ``album`` were sent as one. ``origin`` is who wrote the text.
+    The text of a `PRESS` is the button's data and the number of its message.
     """
 
     channel: str
@@ -71,10 +73,22 @@ class ReplyPart:
 
 
 @dataclass(frozen=True)
+class Choice:
+    """A button below a message. A channel without buttons leaves it out; the text says the rest.
+
+    Who presses it sends ``data``, of at most 64 bytes, in a `PRESS`.
+    """
+
+    label: str
+    data: str
+
+
+@dataclass(frozen=True)
 class OutboundPart:
     """One message to send; ``text`` is Markdown when ``markdown`` is true.
 
-    ``rendered``, if there is one, is sent instead of the text; see `ReplyPart`.
+    ``rendered``, if there is one, is sent instead of the text; see `ReplyPart`. An edit without
+    ``choices`` removes those of the message.
     """
 
     chat_id: str
@@ -83,6 +97,7 @@ class OutboundPart:
     markdown: bool = True
     reply_to: str | None = None
     rendered: str | None = None
+    choices: tuple[Choice, ...] = ()
 
 
 class SendOutcome(StrEnum):
@@ -124,10 +139,13 @@ class Intake(Protocol):
     async def offset(self, channel: str, bot_id: str) -> int:
         """Return the next update number to request; 0 when none was ever stored."""
 
-    async def accept(self, messages: Sequence[InboundMessage], offset: int | None = None) -> None:
+    async def accept(
+        self, messages: Sequence[InboundMessage], offset: int | None = None
+    ) -> Mapping[str, str]:
         """Store updates and the channel's next offset in one transaction (T1).
 
-        Returns after the commit: only then may the adapter acknowledge.
+        Returns after the commit: only then may the adapter acknowledge. What is returned is the
+        answer to each new `PRESS`, by its message id, for the eyes of the person who pressed.
         """
 
     async def moves(self, channel: str) -> dict[str, str]:

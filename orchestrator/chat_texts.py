@@ -1,6 +1,12 @@
 """What the daemon itself says in a chat, and how a reply is put together. Pure."""
 
+import json
 from collections.abc import Sequence
+
+from pydantic import JsonValue
+
+from thinker.protocol.messages import JsonObject
+from thinker.protocol.visible_text import one_line
 
 NO_AGENT = "No agent answers this chat. Ask my operator to add a binding for it."
 NOTHING = "I have nothing to say to that."
@@ -14,8 +20,9 @@ TIMED_OUT = "It did not finish within {minutes} minutes and was stopped."
 SUBAGENT_DIED = "Its process died {deaths} times, so I gave it up. Reference: {turn}"
 UNSURE = "⚠️ I couldn't confirm whether this happened: {tool}."
 LATE = "⚠️ I couldn't confirm that this reached you earlier:\n{text}"
-APPROVAL = (
-    "I need my operator's approval to run {tool} with {arguments}\n({reason}).\n"
+APPROVAL = (  # Markdown
+    "I need my operator's approval for this call:\n"
+    "```\n{facts}\n```\n"
     "/approve {code} or /deny {code}, or on my machine:\n"
     "orchestrator approvals grant {code}\norchestrator approvals deny {code}"
 )
@@ -43,6 +50,16 @@ PAUSE_ALERT = (
     "Agent '{agent}' is paused: {reason}. Its messages are kept.\n"
     "/resume {agent}, or: orchestrator agents resume {agent}"
 )
+
+
+def on_one_line(value: JsonValue) -> str:
+    """Return a value as JSON in one line that shows all that is in it; see `one_line`."""
+    return one_line(json.dumps(value, ensure_ascii=False, sort_keys=True))
+
+
+def argument_lines(arguments: JsonObject) -> list[str]:
+    """Return a line for each argument of a call, as a person is to check it."""
+    return [f"  {on_one_line(name)}: {on_one_line(value)}" for name, value in arguments.items()]
 
 
 def compose(answer: str, unconfirmed: Sequence[str], unsure_tools: Sequence[str]) -> str:

@@ -15,17 +15,19 @@ import apsw
 import structlog
 
 from orchestrator import chat_texts
-from orchestrator.channel_api import InboundMessage
+from orchestrator.channel_api import PRESS, InboundMessage
 from orchestrator.errors import OrchestratorError
+from orchestrator.inbound import call_pages
+from orchestrator.inbound.button_press import ButtonPress
 from orchestrator.journal.access import tool_pins
 from orchestrator.journal.inspect import recent
 from orchestrator.journal.schedule import tasks
 from orchestrator.journal.turns import (
-    approvals,
     cancellations,
     handoffs,
     inbox,
     pauses,
+    questions,
     sessions,
     subagents,
     usage,
@@ -52,7 +54,8 @@ HELP = {
     "resume": "AGENT (default: this chat's agent): answer again",
     "tasks": "list the scheduled tasks",
     "usage": "tokens and cost of today and of the last seven days",
-    "approve": "CODE or SERVER/TOOL: run a waiting tool call, or allow a changed tool",
+    "approve": "CODE or SERVER/TOOL: run a waiting tool call, or allow a changed tool;"
+    " show CODE: read all of its arguments",
     "deny": "CODE: refuse a waiting tool call",
 }
 ALIASES = {"start": "help"}  # Telegram sends /start when a person opens the chat
@@ -123,6 +126,8 @@ class Commands(LoopOwned):
 
     def read(self, message: InboundMessage) -> Command | None:
         """Parse a message, outside of any transaction; None if it is for an agent."""
+        if message.kind == PRESS and message.skip is None:
+            return Command(PRESS, message.text, message, self.snapshot(), self.gate.rules())
         found = _COMMAND.fullmatch(message.text) if message.kind == "message" else None
         if found is None:
             return None
@@ -134,6 +139,9 @@ class Commands(LoopOwned):
 
 
 def _run(db: apsw.Connection, command: Command) -> str:
+    if command.message.kind == PRESS:
+        press = ButtonPress(command.argument, command.chat, command.by, operator=command.operator)
+        return press.answer(db, command.rules.clock())
     handler = HANDLERS.get(command.name)
     if handler is None:
         return f"I don't know /{command.name}. /help lists what I understand."
@@ -247,7 +255,9 @@ def _usage(db: apsw.Connection, command: Command) -> str:
 
 def _decide(db: apsw.Connection, command: Command, *, granted: bool) -> str:
     code = command.argument
-    found = approvals.decide(db, code, command.by, command.rules.clock(), granted=granted)
+    if granted and code.partition(" ")[0] == "show":
+        return call_pages.page(db, *code.split()[1:3])
+    found = questions.decide(db, code, command.by, command.rules.clock(), granted=granted)
     if found is not None:
         return f"{'Granted' if granted else 'Denied'}: {found.tool}."
     if granted and "/" in code:

@@ -5,9 +5,10 @@ Admission is decided first, so that the text of a refused message is never store
 
 import secrets
 import time
-from collections.abc import Awaitable, Callable, Collection, Sequence
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Protocol
 
 import anyio
@@ -16,7 +17,7 @@ import apsw
 import structlog
 
 from orchestrator.agentsfile import AgentsFile
-from orchestrator.channel_api import InboundMessage, OutboundPart
+from orchestrator.channel_api import PRESS, InboundMessage, OutboundPart
 from orchestrator.errors import JournalError
 from orchestrator.inbound.admission import (
     Admission,
@@ -25,6 +26,7 @@ from orchestrator.inbound.admission import (
     pairing_code,
     pairing_text,
 )
+from orchestrator.inbound.button_press import NOT_OPERATOR
 from orchestrator.inbound.commands import Command, Commands
 from orchestrator.journal.access import pairing
 from orchestrator.journal.db.store import Store
@@ -89,14 +91,16 @@ class JournalIntake(LoopOwned):
             await self.on_move()
             self.on_answer()  # messages that wait may have changed their queue
 
-    async def accept(self, messages: Sequence[InboundMessage], offset: int | None = None) -> None:
+    async def accept(
+        self, messages: Sequence[InboundMessage], offset: int | None = None
+    ) -> Mapping[str, str]:
         """Commit T1: store updates and the channel's next offset in one transaction.
 
         Raises:
             StorageFullError: the disk is full; each admitted chat got one notice of it.
         """
         if not messages:
-            return
+            return {}
         first = self.store.read(chat_moves.every, messages[0].channel)
         messages = [chat_moves.renamed(message, first) for message in messages]
         read = [(message, self.commands.read(message)) for message in messages]
@@ -108,16 +112,17 @@ class JournalIntake(LoopOwned):
         try:
             with self.queues.opening(chats) as admit:
                 batch = _Batch(read, offset, self.agents(), self.clock(), self.random)
-                admitted, stopped = await self.store.attempt(_ingest, batch, admit)
+                admitted, outcomes = await self.store.attempt(_ingest, batch, admit)
         except StorageFullError:
             await self._notify_full(messages)
             raise
         self._notified.clear()
         if any(command for _, command in read):
-            self.commands.on_commit(stopped)
+            self.commands.on_commit(outcomes.stopped)
         log.info("messages_accepted", stored=len(admitted), received=len(messages))
         if len(admitted) < len(messages):
             self.on_answer()
+        return outcomes.pressed
 
     async def _notify_full(self, messages: Sequence[InboundMessage]) -> None:
         with suppress(JournalError, TimeoutError), anyio.fail_after(NOTICE_SECONDS):
@@ -144,13 +149,21 @@ class _Batch:
     random: Callable[[int], bytes]
 
 
+@dataclass
+class _Outcomes:
+    """What commands did inside T1: the turns that they canceled, the answers to presses."""
+
+    stopped: list[str] = field(default_factory=list)
+    pressed: dict[str, str] = field(default_factory=dict)
+
+
 def _ingest(
     db: apsw.Connection, batch: _Batch, admit: Callable[[apsw.Connection], None]
-) -> tuple[list[int], list[str]]:
-    """Return the rows that an agent should answer, and the turns that commands canceled."""
-    paired, stopped = pairing.approved(db), list[str]()
+) -> tuple[list[int], _Outcomes]:
+    """Return the rows that an agent should answer, and what commands did."""
+    paired, outcomes = pairing.approved(db), _Outcomes()
     arrivals = [
-        _arrival(db, batch, message, command, paired, stopped)
+        _arrival(db, batch, message, command, paired, outcomes)
         for message, command in batch.messages
     ]
     following = None
@@ -159,7 +172,7 @@ def _ingest(
         following = Offset(first.channel, first.bot_id, batch.offset)
     admitted = inbox.ingest(db, arrivals, following, batch.now)
     admit(db)
-    return admitted, stopped
+    return admitted, outcomes
 
 
 def _arrival(
@@ -168,7 +181,7 @@ def _arrival(
     message: InboundMessage,
     command: Command | None,
     paired: frozenset[tuple[str, str]],
-    stopped: list[str],
+    outcomes: _Outcomes,
 ) -> Arrival:
     admission = _decide(batch.agents, message, paired)
     if admission.verdict is AdmissionDecision.ADMIT:
@@ -178,10 +191,14 @@ def _arrival(
             return Arrival(message, ANSWERED)
         if command is None:
             return Arrival(message)
-        own = replace(command, operator=admission.operator, stopped=stopped)
+        own = replace(command, operator=admission.operator, stopped=outcomes.stopped)
+        if message.kind == PRESS:
+            return Arrival(message, command=partial(_press, own, outcomes.pressed))
         return Arrival(message, command=own.answer)
     notice = None
-    if admission.verdict is AdmissionDecision.PAIR and message.private:
+    if message.kind == PRESS and message.skip is None:
+        outcomes.pressed[message.message_id] = NOT_OPERATOR
+    elif admission.verdict is AdmissionDecision.PAIR and message.private:
         code = pairing.ask(
             db,
             message.channel,
@@ -192,6 +209,10 @@ def _arrival(
         )
         notice = None if code is None else pairing_text(code)
     return Arrival(message, admission.reason, notice)
+
+
+def _press(command: Command, pressed: dict[str, str], db: apsw.Connection) -> None:
+    pressed[command.message.message_id] = command.answer(db)
 
 
 def _decide(

@@ -12,7 +12,7 @@ its row says that a second copy does no harm.
 import math
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import anyio
 import structlog
@@ -22,7 +22,7 @@ from orchestrator.errors import JournalError
 from orchestrator.failpoints import failpoint
 from orchestrator.journal.db.store import Store, retry_later
 from orchestrator.journal.db.writer import StorageFailedError
-from orchestrator.journal.turns import outbox
+from orchestrator.journal.turns import outbox, questions
 from orchestrator.journal.turns.outbox import UNFINISHED, Address, OutboxRow
 from orchestrator.outbound.flood_control import FloodControl
 from orchestrator.outbound.preview import Preview
@@ -157,11 +157,15 @@ class ChatQueue(Wakeup):
 
     async def _direct(self, row: OutboxRow) -> None:
         # A call that only wakes readers of the journal may be repeated, so T7 is not needed.
+        part = _part(row)
+        if row.approval_id is not None:
+            buttons = self._store.read(questions.choices, row, self._clock())
+            part = replace(part, choices=buttons)
         if not self._adapter.from_journal and not await self._begun(row, "sending"):
             return
         with _bounded("send"):
-            message_id = await self._adapter.send(_part(row))
-        await self._record(outbox.delivered, row.id, message_id, self._clock())
+            message_id = await self._adapter.send(part)
+        await self._record(questions.delivered, row, message_id, self._clock())
 
     async def _edit(self, row: OutboxRow) -> None:
         if row.ph_id is not None:

@@ -144,6 +144,12 @@ def _interface(
     return f"{about} {prompt.tool_description}", prompt.required_schema
 
 
+def fixed_options(found: PromptBundle | None, name: str) -> JsonObject:
+    """Return the arguments that a definition's entry sets for every call of a tool."""
+    entries = () if found is None else found.root.tools or ()
+    return next((entry.options or {} for entry in entries if entry.name == name), {})
+
+
 def configured(
     found: PromptBundle | None, known: Environments, call: Call, tool: T
 ) -> tuple[Call, T]:

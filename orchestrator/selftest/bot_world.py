@@ -11,6 +11,8 @@ from orchestrator.selftest.loopback import ForeignJson
 from orchestrator.wakeup import Wakeup
 
 LIMIT = 4096  # UTF-16 code units, after entity parsing
+MAX_PRESS_ANSWER = 200  # characters
+MAX_DATA = 64  # bytes of a button's data
 _TAGS = {"b", "i", "u", "s", "code", "pre", "a", "blockquote"}
 _TAG = re.compile(r'<(/?)([a-z]+)((?:\s[a-z]+="[^"<>]*")*)>')
 _TOPIC = "message_thread_id"
@@ -45,6 +47,20 @@ def parse_html(text: str) -> str:
     return html.unescape(_TAG.sub("", text))
 
 
+def _keyboard(params: ForeignJson) -> list[tuple[str, str]]:
+    """Return the inline buttons of a message as Telegram takes them: labels, and data in bytes."""
+    rows = (params.get("reply_markup") or {}).get("inline_keyboard", [])
+    found = [
+        (str(key.get("text", "")), str(key.get("callback_data", ""))) for row in rows for key in row
+    ]
+    for label, data in found:
+        if not label.strip():
+            raise RefusedError(400, "Bad Request: text buttons must be non-empty")
+        if not 0 < len(data.encode()) <= MAX_DATA:
+            raise RefusedError(400, "Bad Request: BUTTON_DATA_INVALID")
+    return found
+
+
 class BotWorld:
     """One bot's chats and its queue of updates; only a higher offset confirms updates."""
 
@@ -64,6 +80,10 @@ class BotWorld:
         self._visible: dict[int, dict[int, str]] = defaultdict(dict)
         self.changes = Wakeup()
         self.files: dict[str, bytes] = {}  # by file_id
+        self._buttons: dict[tuple[int, int], list[tuple[str, str]]] = {}  # by chat and message
+        self._waiting_presses: set[str] = set()
+        self.press_answers: list[tuple[str, str]] = []  # id of the press, text
+        self._kinds: list[str] = ["message", "edited_message"]
         self._methods: dict[str, Callable[[ForeignJson], Awaitable[object]]] = {
             "getMe": self._get_me,
             "getWebhookInfo": self._get_webhook_info,
@@ -73,6 +93,7 @@ class BotWorld:
             "editMessageText": self._edit_message_text,
             "sendChatAction": self._send_chat_action,
             "getFile": self._get_file,
+            "answerCallbackQuery": self._answer_callback_query,
         }
 
     def push(self, update: ForeignJson) -> int:
@@ -92,6 +113,25 @@ class BotWorld:
         ``fields`` has ``from``.
         """
         return self.push({"message": self._message(chat_id, text, fields)})
+
+    def buttons(self, chat_id: int, message_id: int | None = None) -> list[tuple[str, str]]:
+        """Return labels and data of a message's buttons; of the chat's last ones by default."""
+        shown = [key for key, found in self._buttons.items() if found and key[0] == chat_id]
+        key = max(shown, default=(chat_id, 0)) if message_id is None else (chat_id, message_id)
+        return self._buttons.get(key, [])
+
+    def presses(self, chat_id: int, data: str, message_id: int, person: int = 0) -> int:
+        """Press a button as a person (default: the one of the chat) and return the update's number.
+
+        A client may send any data. A bot that does not ask for presses gets none.
+        """
+        press_id = f"77{self._next_update_id}"
+        chat = {"id": chat_id, "type": "private" if chat_id > 0 else "supergroup"}
+        self._waiting_presses.add(press_id)
+        sender = {"id": person or max(chat_id, 1), "is_bot": False, "first_name": "Ada"}
+        message = {"message_id": message_id, "date": 1_800_000_000, "chat": chat, "from": self.bot}
+        press = {"id": press_id, "from": sender, "message": message, "data": data}
+        return self.push({"callback_query": {**press, "chat_instance": "1"}})
 
     def deliver_again(self, number: int) -> None:
         """Repeat an update in the next answer, even if it is confirmed already."""
@@ -145,26 +185,46 @@ class BotWorld:
         if self.webhook:
             raise RefusedError(409, "Conflict: can't use getUpdates while webhook is active")
         offset = params.get("offset", 0)
+        self._kinds = params.get("allowed_updates") or self._kinds
         self._pending = [update for update in self._pending if update["update_id"] >= offset]
         self.changes.wake()
         with anyio.move_on_after(params.get("timeout", 0)):
             while not (self._pending or self._again):
                 await self.change()
         again, self._again = self._again, []
-        return [*again, *self._pending][: params.get("limit", 100)]
+        found = [*again, *self._pending]
+        return [update for update in found if self._asked_for(update)][: params.get("limit", 100)]
+
+    def _asked_for(self, update: ForeignJson) -> bool:
+        return "callback_query" not in update or "callback_query" in self._kinds
+
+    async def _answer_callback_query(self, params: ForeignJson) -> object:
+        press_id, text = str(params.get("callback_query_id", "")), str(params.get("text", ""))
+        if press_id not in self._waiting_presses:
+            raise RefusedError(400, "Bad Request: query is too old or query ID is invalid")
+        if len(text) > MAX_PRESS_ANSWER:
+            raise RefusedError(400, "Bad Request: MESSAGE_TOO_LONG")
+        self._waiting_presses.remove(press_id)
+        self.press_answers.append((press_id, text))
+        self.changes.wake()
+        return True
 
     async def _send_message(self, params: ForeignJson) -> object:
         text = self._checked(params)
+        buttons = _keyboard(params)
         message_id, self._next_message_id = self._next_message_id, self._next_message_id + 1
+        self._buttons[int(params["chat_id"]), message_id] = buttons
         return self._show(int(params["chat_id"]), message_id, text)
 
     async def _edit_message_text(self, params: ForeignJson) -> object:
         chat, message_id = self._visible[int(params["chat_id"])], int(params["message_id"])
         if message_id not in chat:
             raise RefusedError(400, "Bad Request: message to edit not found")
-        text = self._checked(params)
-        if chat[message_id] == text:
+        text, buttons = self._checked(params), _keyboard(params)
+        before = (chat[message_id], self.buttons(int(params["chat_id"]), message_id))
+        if before == (text, buttons):
             raise RefusedError(400, "Bad Request: message is not modified: nothing changed")
+        self._buttons[int(params["chat_id"]), message_id] = buttons  # none unless they come again
         return self._show(int(params["chat_id"]), message_id, text)
 
     async def _send_chat_action(self, params: ForeignJson) -> object:

@@ -4,6 +4,7 @@ import re
 from collections import defaultdict, deque
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
+from functools import partial
 from pathlib import Path
 
 import anyio
@@ -16,18 +17,18 @@ from orchestrator.selftest.loopback import ForeignJson
 from orchestrator.selftest.scenario import MENTION, OPERATORS, Fault, Scenario, Script, sent
 
 TOKEN = "1000:selftest"  # noqa: S105 - this bot exists in this process only
-QUESTION = re.compile(r'"name":"(?P<script>\w+)\..*/approve (?P<code>\w+)', re.DOTALL)
+QUESTION = re.compile(r'"name": "(?P<script>\w+)\..*\n/approve (?P<code>\w+)', re.DOTALL)
 PREVIEW_WITHIN = 2.0  # seconds in which the daemon shows the first piece of a streamed answer
 
 
 class LedgerBot(BotApiServer):
     """A Bot API that records in the ledger what it shows and which updates are confirmed.
 
-    ``on_text`` is called with each text that it shows. ``faults`` befall the next messages that are
-    sent to each chat.
+    ``on_text`` is called with each text that it shows, its chat and number. ``faults`` befall the
+    next messages that are sent to each chat.
     """
 
-    def __init__(self, ledger: Ledger, on_text: Callable[[str], None]) -> None:
+    def __init__(self, ledger: Ledger, on_text: Callable[[str, int, int], None]) -> None:
         super().__init__(TOKEN, MENTION.removeprefix("@"))
         self._events = ledger
         self._on_text = on_text
@@ -46,7 +47,7 @@ class LedgerBot(BotApiServer):
 
     def _show(self, chat_id: int, message_id: int, text: str) -> ForeignJson:
         self._events.append("shown", text, message_id, chat_id)
-        self._on_text(text)
+        self._on_text(text, chat_id, message_id)
         return super()._show(chat_id, message_id, text)
 
     async def _get_updates(self, params: ForeignJson) -> object:
@@ -107,16 +108,26 @@ class World:
         number = self.bot.user_says(script.chat, text, **fields)
         self.ledger.append("said", script.name, number, script.chat)
 
-    def _decide(self, text: str) -> None:
-        """Let all operators decide at once when a chat first shows a question."""
+    def _decide(self, text: str, chat_id: int, message_id: int) -> None:
+        """Let all operators decide at once when a chat first shows a question.
+
+        Those in chats with the bot write a command, and a person in the question's chat presses
+        a button twice; who is first depends on the question.
+        """
         question = QUESTION.search(text)
         if question is None or question["code"] in self._decided:
             return
         self._decided.add(question["code"])
         decision = self.scenario[question["script"]].decision
-        for chat in OPERATORS:
-            number = self.bot.user_says(chat, f"/{decision} {question['code']}")
-            self.ledger.append("decision", decision, number, chat)
+        commands = [
+            partial(self.bot.user_says, chat, f"/{decision} {question['code']}")
+            for chat in OPERATORS
+        ]
+        data = self.bot.buttons(chat_id, message_id)[decision == "deny"][1]
+        presses = [partial(self.bot.presses, chat_id, data, message_id)] * 2
+        pressed_first = int(question["code"], 16) % 2 == 0
+        for act in [*presses, *commands] if pressed_first else [*commands, *presses]:
+            self.ledger.append("decision", decision, act(), chat_id)
 
     async def _pause(self, script: Script) -> None:
         with anyio.move_on_after(PREVIEW_WITHIN):

@@ -6,22 +6,23 @@ can grant approval: only the operator can.
 """
 
 import secrets
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 import apsw
 
-from orchestrator import chat_texts
 from orchestrator.agentsfile import AgentDefinition
 from orchestrator.journal.db.store import Store
-from orchestrator.journal.turns import approvals, outbox
+from orchestrator.journal.turns import approvals, questions, steps
 from orchestrator.journal.turns.approvals import Approval
 from orchestrator.journal.turns.outbox import Address
 from orchestrator.journal.turns.steps import Call
+from orchestrator.toolcalls import question_text
 from orchestrator.tools import policy
+from orchestrator.tools.builtin.host_tool import HostTool
+from orchestrator.tools.mcp.mcp_tools import McpTool
 from orchestrator.wakeup import Wakeup
 from thinker.protocol.messages import SideEffect
 
-SHOWN = 500  # characters of the arguments in a question
 REPEATS = 10  # of a question whose delivery is uncertain; six minutes, since each waits longer
 
 
@@ -56,7 +57,7 @@ class ApprovalQueue(Wakeup):
         now = self._clock()
 
         def decide(db: apsw.Connection) -> Approval | None:
-            return approvals.decide(db, code, by, now, granted=granted)
+            return questions.decide(db, code, by, now, granted=granted)
 
         found = await self._store.transact(decide)
         self.wake()
@@ -66,15 +67,18 @@ class ApprovalQueue(Wakeup):
 def check(
     db: apsw.Connection,
     call: Call,
+    tool: HostTool | McpTool,
     definition: AgentDefinition,
     address: Address,
     code: str,
     now: int,
+    fixed: Mapping[str, object],
 ) -> str | Approval | None:
     """Return None if the call may run, inside T4, which uses up its approval.
 
     Otherwise return the open question, which the chat is sent once, or the reason for a refusal.
-    ``code`` is for a question that has not been asked before.
+    ``code`` is for a question that has not been asked before, ``fixed`` are the arguments that the
+    prompt's definition sets.
     """
     reason = _reason(db, call, definition, now)
     if reason is None or approvals.use(db, call, now):
@@ -83,16 +87,13 @@ def check(
         return None  # repeatable, and planned again because a process died during the call
     question, fresh = approvals.ask(db, call, reason, code, now)
     if question.state != "pending" or question.expires <= now:
+        questions.settle(db, question, now)
         return f"not approved: denied or expired ({reason})"
     if fresh:
-        text = chat_texts.APPROVAL.format(
-            tool=question.tool,
-            arguments=question.arguments[:SHOWN],
-            reason=reason,
-            code=question.code,
-        )
+        server = tool.server if isinstance(tool, McpTool) else None
+        text = question_text.question(question, server, steps.written(db, call), fixed)
         # An operator must see the question; a code counts once, however often it is shown.
-        outbox.add_notice(db, address, text, now, again=REPEATS)
+        questions.ask(db, question, address, text, REPEATS, now)
     return question
 
 

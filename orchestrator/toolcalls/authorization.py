@@ -17,7 +17,7 @@ from orchestrator.journal.db.savepoints import savepoint_or_rollback
 from orchestrator.journal.turns import steps, subagents
 from orchestrator.journal.turns.approvals import Approval
 from orchestrator.journal.turns.steps import Call
-from orchestrator.prompts.prompt_tools import configured
+from orchestrator.prompts.prompt_tools import configured, fixed_options
 from orchestrator.toolcalls import approvals
 from orchestrator.tools import policy
 from orchestrator.tools.builtin import host_tool
@@ -164,7 +164,8 @@ class CallAuthorizer:
             if problem is not None:
                 return self._refuse(db, call, problem)
         definition, address = caller.definition, caller.context.address
-        checked = approvals.check(db, call, definition, address, self.code, self.now)
+        fixed = fixed_options(self.bundle, call.name)
+        checked = approvals.check(db, call, tool, definition, address, self.code, self.now, fixed)
         return self._refuse(db, call, checked) if isinstance(checked, str) else checked
 
     def _refuse(self, db: apsw.Connection, call: Call, reason: str) -> ToolResult:

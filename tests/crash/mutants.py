@@ -72,9 +72,9 @@ MUTANTS = (
         "updates are confirmed before they are stored",
         "lost",
         "channels/telegram/adapter.py",
-        "        await intake.accept(messages, offset)\n",
+        "        answers = await intake.accept(messages, offset)\n",
         "        await self._api.poll(offset, updates.KINDS, 0)\n"
-        "        await intake.accept(messages, offset)\n",
+        "        answers = await intake.accept(messages, offset)\n",
         ("supervisor@ingest:before#1",),
     ),
     Mutant(

@@ -105,6 +105,16 @@ class FakeBotApi(BotApiServer):
             while len(self.calls(method)) < times:
                 await self.change()
 
+    async def shows(self, chat_id: int, text: str) -> None:
+        """Wait until a chat has a message with exactly this text."""
+        with time_limit():
+            while text not in self.texts(chat_id):
+                await self.change()
+
+    def last_number(self, chat_id: int) -> int:
+        """Return the number of the bot's last message in a chat."""
+        return max(self._visible[chat_id])
+
     async def confirmed(self) -> None:
         """Wait until every update is confirmed by an offset."""
         with time_limit():

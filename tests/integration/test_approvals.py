@@ -46,7 +46,8 @@ async def test_granted_call_runs_once_after_a_restart_and_the_turn_goes_on(tmp_p
             await daemon.ask(protocol.APPROVAL_DECIDE, decision, Ack)
             assert await bot.reply_in(123) == "work-model: remember tea"
             report = await daemon.until(lambda report: report.open_turns == 0)
-        assert bot.texts(123) == [asked, "work-model: remember tea"]
+        told = f"{asked}\n\n\u2705 Approved once by operator."
+        assert bot.texts(123) == [told, "work-model: remember tea"]
         assert report.recent_turns[0].tools == ("store_fact",)
         assert len(model.requests_about("remember tea")) == 2
 
@@ -86,3 +87,40 @@ async def test_denied_call_never_runs_and_the_model_is_told(tmp_path: Path) -> N
         result = model.requests_about("remember tea")[1].body["messages"][-1]
         assert result["role"] == "tool"
         assert "not approved" in result["content"]
+
+
+async def test_a_button_decides_once_across_kills(tmp_path: Path) -> None:
+    """The press is repeated after a death behind T1; one call, one reply, no buttons left."""
+    died = dying("supervisor@ingest:after#2", tmp_path)
+    async with FakeBotApi(TOKEN) as bot, HeldModel() as model:
+        config = two_agents(model, approvals=["store_*"])
+        model.script.append(Reply(tool_calls=(("store_fact", FACT),)))
+        async with running_daemon(tmp_path, config, bot, died) as daemon:
+            asked, _ = await question_in(bot, daemon)
+            (approve, _), message_id = (data for _, data in bot.buttons(123)), bot.last_number(123)
+            bot.presses(123, approve, message_id)
+            await daemon.died()
+        async with running_daemon(tmp_path, config, bot) as daemon:
+            assert await bot.reply_in(123) == "work-model: remember tea"
+            await bot.shows(123, f"{asked}\n\n\u2705 Approved once by telegram:123.")
+            bot.presses(123, approve, message_id)
+            await bot.called("answerCallbackQuery")
+            report = await daemon.until(lambda report: report.open_turns == 0)
+        assert bot.buttons(123) == []
+        assert len(bot.texts(123)) == 2
+        assert report.recent_turns[0].tools == ("store_fact",)
+        assert bot.press_answers[-1][1] == "\u2705 Approved once by telegram:123."
+
+
+async def test_buttons_go_when_the_decision_is_made_elsewhere(tmp_path: Path) -> None:
+    """The question says by whom."""
+    async with FakeBotApi(TOKEN) as bot, HeldModel() as model:
+        config = two_agents(model, approvals=["store_*"])
+        model.script.append(Reply(tool_calls=(("store_fact", FACT),)))
+        async with running_daemon(tmp_path, config, bot) as daemon:
+            asked, question = await question_in(bot, daemon)
+            assert len(bot.buttons(123)) == 2
+            decision = ApprovalDecision(code=question.code, granted=False)
+            await daemon.ask(protocol.APPROVAL_DECIDE, decision, Ack)
+            await bot.shows(123, f"{asked}\n\n\u274c Denied by operator.")
+        assert bot.buttons(123) == []

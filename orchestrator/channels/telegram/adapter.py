@@ -6,7 +6,7 @@ after the journal has stored the update. After a failure the adapter waits and p
 
 import random
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from operator import itemgetter
 
 import anyio
@@ -38,6 +38,8 @@ from thinker.protocol.messages import JsonObject
 
 log = structlog.get_logger()
 
+ANSWER_SECONDS = 5.0  # for answering presses, which takes no longer than a poll may wait
+MAX_ANSWER = 200  # characters of the answer to a press (Bot API, answerCallbackQuery)
 MAX_BACKOFF = 60.0  # seconds
 CONFLICT_BACKOFF = 10.0  # seconds; Telegram holds the poll of a stopped daemon for about 30
 CONFLICT_PATIENCE = 180.0  # seconds; a longer conflict is not caused by a restart
@@ -144,8 +146,26 @@ class Telegram:
         # It may fall: after a quiet week Telegram's numbers start anywhere.
         offset = numbered[-1][0] + 1
         messages = [updates.inbound(update, number, bot) for number, update in numbered]
-        await intake.accept(messages, offset)
+        answers = await intake.accept(messages, offset)
         self._offset = offset
+        await self._answer_presses(answers)
+
+    async def _answer_presses(self, answers: Mapping[str, str]) -> None:
+        """Show each person who pressed a button what came of it; nothing depends on it."""
+        with anyio.move_on_after(ANSWER_SECONDS):
+            async with anyio.create_task_group() as tasks:
+                for message_id, text in answers.items():
+                    tasks.start_soon(self._answer_press, message_id, text)
+
+    async def _answer_press(self, message_id: str, text: str) -> None:
+        params: JsonObject = {
+            "callback_query_id": message_id.removeprefix(updates.PRESSED),
+            "text": formatting.plain(text)[:MAX_ANSWER],
+        }
+        try:
+            await self._api.call("answerCallbackQuery", params, object)
+        except BotApiError as error:
+            log.info("press_not_answered", problem=str(error))
 
     def _failed(self, error: Exception) -> float:
         self._failures += 1
@@ -190,6 +210,11 @@ class Telegram:
         params: JsonObject = {}
         if part.thread_id:
             params["message_thread_id"] = _number(part.thread_id)
+        if part.choices:
+            row: list[JsonValue] = [
+                {"text": choice.label, "callback_data": choice.data} for choice in part.choices
+            ]
+            params["reply_markup"] = {"inline_keyboard": [row]}
         origin, _, number = (part.reply_to or "").rpartition(":")
         here = self._moved.get(part.chat_id, part.chat_id)
         # Groups have negative numbers, and a supergroup numbers its messages anew.

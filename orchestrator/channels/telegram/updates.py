@@ -6,13 +6,14 @@ from typing import Annotated
 
 from pydantic import Field, JsonValue, TypeAdapter, ValidationError
 
-from orchestrator.channel_api import NOT_ADDRESSED, InboundMessage
+from orchestrator.channel_api import NOT_ADDRESSED, PRESS, InboundMessage
 from orchestrator.channels.telegram import media
 from orchestrator.channels.telegram.bot_api import User
 from orchestrator.channels.telegram.bot_errors import Answered
 
 CHANNEL = "telegram"
-KINDS = ("message", "edited_message")
+KINDS = ("message", "edited_message", "callback_query")
+PRESSED = "press:"  # begins the message id of a press, before Telegram's id of it
 MAX_TEXT = 100_000  # characters; Telegram allows 4096, other servers have no limit
 TOO_LONG = f"Your message is too long for me: I read up to {MAX_TEXT:,} characters."
 
@@ -52,6 +53,15 @@ class _Message(Answered):
     reply_to_message: _Replied | None = None
     edit_date: _Id = 0
     media_group_id: str | int = ""
+
+
+class _Pressed(Answered):
+    """A press of a button; Telegram says nothing but chat and number of an old message."""
+
+    id: str = Field(max_length=64, pattern=r"^[\w-]+$")
+    author: User = Field(alias="from")
+    message: _Message
+    data: str = Field(max_length=64)
 
 
 class _Moved(Answered):
@@ -101,6 +111,8 @@ def inbound(update: JsonValue, number: int, bot: Bot) -> InboundMessage:
     if kind is None:
         return replace(unseen, kind="other", skip="not a message")
     raw = fields[kind]
+    if kind == "callback_query":
+        return _pressed(raw, unseen)
     try:
         message = _Message.model_validate(raw)
     except ValidationError:
@@ -118,10 +130,34 @@ def inbound(update: JsonValue, number: int, bot: Bot) -> InboundMessage:
         kind="edit" if kind == "edited_message" else "message",
         album=(str(message.media_group_id) or None) if kind == "message" else None,
         private=message.chat.type == "private",
-        sender_name=" ".join(f"{sender.first_name} {sender.last_name}".split())[:_NAME_LENGTH],
+        sender_name=_name(sender),
     )
     description, pictures = media.contents(raw if isinstance(raw, dict) else {})
     return _filtered(replace(found, text=description, attachments=pictures), message, bot)
+
+
+def _pressed(raw: JsonValue, unseen: InboundMessage) -> InboundMessage:
+    """Return the press of a button, by a person who sees its message."""
+    try:
+        press = _Pressed.model_validate(raw)
+    except ValidationError:
+        return replace(unseen, kind=PRESS, skip="unreadable")
+    message = press.message
+    return replace(
+        unseen,
+        chat_id=str(message.chat.id),
+        message_id=f"{PRESSED}{press.id}",
+        sender_id=str(press.author.id),
+        text=f"{press.data} {message.message_id}",
+        thread_id=str(message.message_thread_id) if message.is_topic_message else None,
+        kind=PRESS,
+        private=message.chat.type == "private",
+        sender_name=_name(press.author),
+    )
+
+
+def _name(person: User) -> str:
+    return " ".join(f"{person.first_name} {person.last_name}".split())[:_NAME_LENGTH]
 
 
 def _filtered(found: InboundMessage, message: _Message, bot: Bot) -> InboundMessage:

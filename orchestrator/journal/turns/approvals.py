@@ -20,7 +20,10 @@ REPEAT_WINDOW = 86_400_000  # milliseconds in which repeating an unknown call ne
 
 @dataclass(frozen=True)
 class Approval:
-    """An approval of a call; ``expires`` in milliseconds, ``arguments`` as JSON."""
+    """An approval of a call; ``expires`` in milliseconds, ``arguments`` as JSON.
+
+    ``args_hash`` is that of the tool and arguments that were asked about.
+    """
 
     id: int
     code: str
@@ -33,6 +36,11 @@ class Approval:
     arguments: str
     agent_id: str
     chat_key: str
+    args_hash: str
+    by_user: str | None
+
+    def open(self, now: int) -> bool:
+        return self.state == "pending" and self.expires > now
 
 
 APPROVALS = Rows(
@@ -40,7 +48,8 @@ APPROVALS = Rows(
     "approval JOIN step ON step.turn_id = approval.turn_id AND step.seq = approval.seq"
     " JOIN turn ON turn.id = approval.turn_id",
     "approval.id, code, approval.turn_id, approval.seq, reason, approval.state, expires,"
-    " step.name, step.args, turn.agent_id, turn.chat_key",
+    " step.name, step.args, turn.agent_id, turn.chat_key, approval.args_hash,"
+    " by_user",
 )
 
 
@@ -71,6 +80,18 @@ def decide(db: apsw.Connection, code: str, by: str, now: int, *, granted: bool) 
     (found,) = APPROVALS.select(db, "code = ?", code)
     audit.record(db, by, f"{state} {found.tool}", f"{found.turn_id}:{found.seq}", now)
     return found
+
+
+def find(db: apsw.Connection, code: str) -> Approval | None:
+    return APPROVALS.first(db, "code = ?", code)
+
+
+def by_id(db: apsw.Connection, approval_id: int) -> Approval | None:
+    return APPROVALS.first(db, "approval.id = ?", approval_id)
+
+
+def of_turn(db: apsw.Connection, turn_id: str) -> list[Approval]:
+    return APPROVALS.select(db, "approval.turn_id = ?", turn_id)
 
 
 def use(db: apsw.Connection, call: Call, now: int) -> bool:

@@ -5,7 +5,16 @@ from collections.abc import Iterable
 import apsw
 import orjson
 
-from orchestrator.journal.turns import inbox, sessions, steps, subagents, transcript, turns, usage
+from orchestrator.journal.turns import (
+    inbox,
+    questions,
+    sessions,
+    steps,
+    subagents,
+    transcript,
+    turns,
+    usage,
+)
 from orchestrator.journal.turns.subagents import SubagentRun
 from orchestrator.journal.turns.turns import STOPPED
 
@@ -35,11 +44,7 @@ def cancel(db: apsw.Connection, chat_key: str, reason: str, now: int) -> str | N
         messages = transcript.of_turn(db, turn_id, rows, STOPPED)
         sessions.append(db, turn.session_id, turn_id, messages, now)
     inbox.end(db, inbox.CLAIMED_BY, turn_id, "cancelled", reason, now)
-    db.execute(
-        "UPDATE approval SET state = 'denied', decided_at = ? WHERE turn_id = ?"
-        " AND state IN('pending','granted')",
-        (now, turn_id),
-    )
+    questions.withdraw(db, turn_id, now)
     usage.lose(db, turn_id)
     _cancel_work(db, subagents.begun_by(db, turn_id), reason, now)
     return turn_id

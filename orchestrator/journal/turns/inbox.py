@@ -38,13 +38,13 @@ class Arrival:
 
     ``refusal`` is the reason of a refusal, None for an admitted update; ``notice`` is the text that
     the chat gets then, if any. ``command`` runs in the same transaction, once even if the update
-    comes again, and returns the answer.
+    comes again, and returns the answer for the chat, if any.
     """
 
     message: InboundMessage
     refusal: str | None = None
     notice: str | None = None
-    command: Callable[[apsw.Connection], str] | None = None
+    command: Callable[[apsw.Connection], str | None] | None = None
 
 
 @dataclass(frozen=True)
@@ -132,7 +132,9 @@ def ingest(
             continue
         if arrival.command is not None:
             answer, message_id = arrival.command(db), arrival.message.message_id
-            outbox.add_notice(db, address_of(arrival.message), answer, now, reply_to=message_id)
+            if answer is not None:
+                address = address_of(arrival.message)
+                outbox.add_notice(db, address, answer, now, reply_to=message_id)
         elif arrival.refusal is None:
             admitted.append(row)
         else:

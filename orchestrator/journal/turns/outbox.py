@@ -68,6 +68,7 @@ class OutboxRow:
     attempt: int
     not_before: int
     rendered: str | None
+    approval_id: int | None
 
     @property
     def shown(self) -> bool:
@@ -80,13 +81,17 @@ OUTBOX = Rows(OutboxRow, "outbox")
 
 @dataclass(frozen=True)
 class Part:
-    """A message of a reply that is not stored yet; ``rendered`` as in `ReplyPart`."""
+    """A message that is not stored yet; ``rendered`` as in `ReplyPart`.
+
+    ``approval_id`` is that of the approval that it asks for.
+    """
 
     text: str
     markdown: bool = True
     reply_to: str | None = None
     again: int = 0
     rendered: str | None = None
+    approval_id: int | None = None
 
 
 def add(
@@ -105,9 +110,14 @@ def add(
 
 
 def add_extra(
-    db: apsw.Connection, turn_id: str, address: Address, parts: Sequence[Part], mode: str, now: int
+    db: apsw.Connection,
+    turn_id: str | None,
+    address: Address,
+    parts: Sequence[Part],
+    mode: str,
+    now: int,
 ) -> None:
-    """Queue messages that a turn sends besides its reply, to any chat."""
+    """Queue messages that a turn sends besides its reply, or that belong to none, to any chat."""
     for part in parts:
         _insert(db, turn_id, address, part, mode, now)
 
@@ -144,6 +154,17 @@ def add_notice(
     _insert(db, None, address, part, "direct", now)
 
 
+def add_edit(db: apsw.Connection, shown: OutboxRow, message_id: str, text: str, now: int) -> None:
+    """Queue an edit of a message of the daemon that the platform has; see `questions`."""
+    db.execute(
+        "INSERT INTO outbox(part, channel, bot_id, chat_id, thread_id, chat_key, mode, body,"
+        " markdown, approval_id, final, state, ph_id, created_at)"
+        " SELECT 0, channel, bot_id, chat_id, thread_id, chat_key, 'edit', ?, markdown,"
+        " approval_id, 1, 'ph_sent', ?, ? FROM outbox WHERE id = ?",
+        (text, message_id, now, shown.id),
+    )
+
+
 def notices_to(db: apsw.Connection, chat_key: str, message_id: str) -> tuple[str, ...]:
     sql = "SELECT body FROM outbox WHERE chat_key = ? AND reply_to = ? AND turn_id IS NULL"
     return tuple(str(body) for (body,) in db.execute(sql, (chat_key, message_id)))
@@ -178,11 +199,12 @@ def _insert(
     values = {"turn_id": turn_id, "chat_key": address.chat_key, "mode": mode, "final": final}
     db.execute(
         "INSERT INTO outbox(turn_id, part, channel, bot_id, chat_id, thread_id, chat_key, mode,"
-        " body, markdown, rendered, reply_to, again, final, state, created_at, ended_at)"
+        " body, markdown, rendered, reply_to, again, approval_id, final, state, created_at,"
+        " ended_at)"
         " VALUES(:turn_id,"
         " (SELECT coalesce(max(part) + 1, 0) FROM outbox WHERE turn_id = :turn_id),"
         " :channel, :bot_id, :chat_id, :thread_id, :chat_key, iif(:stored, 'direct', :mode),"
-        " :text, :markdown, :rendered, :reply_to, :again, :final,"
+        " :text, :markdown, :rendered, :reply_to, :again, :approval_id, :final,"
         " iif(:stored, 'delivered', 'queued'), :now, iif(:stored, :now, NULL))",
         {**vars(address), **vars(part), **values, "stored": mode == STORED, "now": now},
     )

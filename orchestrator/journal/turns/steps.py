@@ -15,7 +15,7 @@ from pydantic import Json
 from orchestrator.journal.db.rows import Rows
 from orchestrator.journal.db.store import FencedError
 from orchestrator.journal.turns import attachments, prompt_records
-from thinker.protocol.messages import JsonObject, SideEffect, ToolResult
+from thinker.protocol.messages import AssistantMessage, JsonObject, SideEffect, ToolResult
 from thinker.protocol.methods import StepCommit, StepCommitted
 
 HARMLESS = (SideEffect.PURE, SideEffect.LOCAL_TX)  # without a result, nothing happened
@@ -104,6 +104,20 @@ def load_call(db: apsw.Connection, turn_id: str, seq: int) -> Call | None:
     if call is None or call.result is None:
         return call
     return replace(call, result=attachments.filled(db, [call.result])[0])
+
+
+def written(db: apsw.Connection, call: Call) -> JsonObject | None:
+    """Return the arguments of a call as the model wrote them; None if no model did."""
+    sql = (
+        "SELECT response.result FROM step JOIN step AS response"
+        " ON response.turn_id = step.turn_id AND response.seq = step.parent"
+        " WHERE step.turn_id = ? AND step.seq = ?"
+    )
+    body = db.execute(sql, (call.turn_id, call.seq)).get
+    if not isinstance(body, str):
+        return None
+    made = AssistantMessage.model_validate_json(body).tool_calls
+    return next((one.arguments for one in made if one.id == call.call_id), None)
 
 
 def planned(db: apsw.Connection, turn_id: str) -> list[Call]:

@@ -1,6 +1,6 @@
 """The Telegram adapter against a Bot API on loopback: polling, storing, sending, failing."""
 
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 
 import anyio
@@ -9,7 +9,7 @@ import pytest
 from fakes.bot_api import CONFLICT, HANG, LOST_ANSWER, UNAUTHORIZED, FakeBotApi, Fault, too_many
 from fakes.time_limit import LIMIT, time_limit
 
-from orchestrator.channel_api import InboundMessage, OutboundPart, SendError
+from orchestrator.channel_api import PRESS, InboundMessage, OutboundPart, SendError
 from orchestrator.channels.telegram.adapter import Telegram
 from orchestrator.channels.telegram.bot_api import BotApi
 from orchestrator.errors import JournalError
@@ -44,14 +44,17 @@ class Inbox:
         assert all(message.chat_id != new_id for message in self.stored)
         self.known[new_id] = old_id
 
-    async def accept(self, messages: Sequence[InboundMessage], offset: int | None = None) -> None:
-        """Store, or refuse whole."""
+    async def accept(
+        self, messages: Sequence[InboundMessage], offset: int | None = None
+    ) -> Mapping[str, str]:
+        """Store, or refuse whole; a press is answered with its text."""
         if self.full:
             raise JournalError("storage full; free space")
         self.stored.extend(messages)
         self.next_offset = offset if offset is not None else self.next_offset
         self._grown.set()
         self._grown = anyio.Event()
+        return {found.message_id: found.text for found in messages if found.kind == PRESS}
 
     async def holds(self, count: int) -> None:
         """Wait until so many updates are stored."""
@@ -126,7 +129,7 @@ async def test_polling_names_the_kinds_it_wants_and_goes_on_at_the_stored_offset
         await server.called("getUpdates", 2)
         params, later = (call.params for call in server.calls("getUpdates")[:2])
     assert params["offset"] == number
-    assert params["allowed_updates"] == ["message", "edited_message"]
+    assert params["allowed_updates"] == ["message", "edited_message", "callback_query"]
     assert (params["timeout"], params["limit"]) == (0, 100)
     assert (later["timeout"], later["offset"]) == (30, number + 1)
 
@@ -355,3 +358,27 @@ async def test_a_group_that_moves_for_ever_is_not_followed() -> None:
         server.becomes_supergroup(-1009, -2009)
         with pytest.raises(SendError):
             await telegram.send(OutboundPart("-9", "hello"))
+
+
+async def test_a_press_is_answered_once_it_is_stored() -> None:
+    """The answer is for the person who pressed; the button's data and message are the text."""
+    inbox = Inbox()
+    async with FakeBotApi(TOKEN) as server, running(server, inbox, Clock()):
+        server.presses(-9, "y:code:1234", 5, person=8)
+        await server.called("answerCallbackQuery")
+    (pressed,) = inbox.stored
+    assert (pressed.kind, pressed.chat_id, pressed.sender_id) == (PRESS, "-9", "8")
+    assert (pressed.text, pressed.private) == ("y:code:1234 5", False)
+    assert [text for _, text in server.press_answers] == ["y:code:1234 5"]
+
+
+async def test_a_press_that_cannot_be_answered_stops_nothing() -> None:
+    """It was stored, and the person's app shows a spinner for a while."""
+    inbox = Inbox()
+    async with FakeBotApi(TOKEN) as server, running(server, inbox, Clock()) as telegram:
+        server.break_next("answerCallbackQuery", Fault(400, "Bad Request: query is too old"))
+        server.presses(7, "y:code:1234", 5)
+        server.user_says(7, "hello")
+        await inbox.holds(2)
+        await server.confirmed()
+        assert telegram.status.state == "ok"

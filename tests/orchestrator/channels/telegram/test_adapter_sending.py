@@ -6,7 +6,7 @@ from contextlib import asynccontextmanager
 import pytest
 from fakes.bot_api import BLOCKED, LOST_ANSWER, FakeBotApi, Fault
 
-from orchestrator.channel_api import OutboundPart, SendError, SendOutcome
+from orchestrator.channel_api import Choice, OutboundPart, SendError, SendOutcome
 from orchestrator.channels.telegram.adapter import Telegram
 from orchestrator.channels.telegram.bot_api import BotApi
 
@@ -30,6 +30,19 @@ async def test_a_part_is_shown_formatted_and_without_link_previews() -> None:
     assert params["parse_mode"] == "HTML"
     assert params["link_preview_options"] == {"is_disabled": True}
     assert telegram.bot_id == "123456"
+
+
+async def test_choices_are_buttons_until_the_message_is_edited() -> None:
+    """An edit without choices takes them away, formatted or not."""
+    asked = OutboundPart("7", "`a`?", choices=(Choice("Yes", "y:1"), Choice("No", "n:1")))
+    async with connected() as (server, telegram):
+        message_id = await telegram.send(asked)
+        assert server.buttons(7) == [("Yes", "y:1"), ("No", "n:1")]
+        await telegram.edit(OutboundPart("7", "`a`: yes"), message_id)
+        assert (server.buttons(7), server.texts(7)) == ([], ["a: yes"])
+        server.break_next("sendMessage", UNPARSED)
+        await telegram.send(asked)
+        assert len(server.buttons(7)) == 2
 
 
 async def test_a_reply_is_marked_in_groups_alone() -> None:

@@ -219,3 +219,27 @@ def test_whatever_comes_one_message_comes_out(value: Any, kind: str) -> None:
 def test_an_update_number_is_one_that_can_be_stored(update: Any, number: int | None) -> None:
     """The number after it must fit the journal, too."""
     assert update_number(update) == number
+
+
+def press(**fields: Any) -> InboundMessage:
+    """A press of a button below a message of the bot in a group, as it is stored."""
+    shown = {"message_id": 5, "date": 0, "chat": {"id": -9, "type": "supergroup"}}
+    raw = {"id": "77", "from": {"id": 8, "first_name": "Ada"}, "message": shown, "data": "y:c:d"}
+    return inbound({"callback_query": raw | fields}, 3, BOT)
+
+
+def test_a_press_is_by_the_person_and_not_by_the_author_of_the_message() -> None:
+    """The message is the bot's; an administrator who hides in the group is named all the same."""
+    found = press()
+    assert (found.kind, found.skip, found.message_id) == ("press", None, "press:77")
+    assert (found.sender_id, found.chat_id, found.private) == ("8", "-9", False)
+    assert (found.text, found.update_id) == ("y:c:d 5", 3)
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [{"message": None}, {"from": None}, {"data": None}, {"data": "x" * 65}, {"id": "7/7"}],
+)
+def test_a_press_of_no_button_of_ours_is_not_read(fields: Any) -> None:
+    """Games and messages of inline mode have none."""
+    assert press(**fields).skip == "unreadable"

@@ -1,0 +1,23 @@
+"""The arguments of a call that waits for approval, in pages, since a question may be too short."""
+
+import json
+
+import apsw
+
+from orchestrator import chat_texts
+from orchestrator.journal.turns import approvals
+
+PAGE = 1_900  # characters; a message takes them even if all are wide
+
+
+def page(db: apsw.Connection, code: str = "", number: str = "1") -> str:
+    """Return a page of what the call with this code would do; the first is 1."""
+    found = approvals.find(db, code)
+    if found is None:
+        return f"No call has the code {code!r}." if code else "Which call? Write its code."
+    text = "\n".join(chat_texts.argument_lines(json.loads(found.arguments)))
+    pages = max(1, -(-len(text) // PAGE))
+    at = int(number) if number.isdecimal() and 1 <= int(number) <= pages else 1
+    shown = text[(at - 1) * PAGE : at * PAGE] or "without arguments"
+    more = "" if at == pages else f"\n/approve show {code} {at + 1}"
+    return f"{found.tool}, page {at} of {pages}:\n{shown}{more}"

@@ -1,0 +1,100 @@
+"""The text of a question: exactly what a call will do, in a form that its arguments cannot forge.
+
+What a model or a tool server wrote stands in a block of code, each value on a line of its own as
+JSON without control characters, hidden signs or long gaps. So no value can look like another line,
+end the block, or be formatted away.
+"""
+
+import hashlib
+import json
+from collections.abc import Iterator, Mapping
+from datetime import UTC, datetime
+
+from pydantic import JsonValue
+
+from orchestrator import chat_texts
+from orchestrator.chat_texts import on_one_line as _value
+from orchestrator.journal.turns.approvals import Approval
+from thinker.protocol.messages import JsonObject
+
+# Lengths are in UTF-16 code units, in which Telegram counts; the whole fits one message.
+SHOWN = 1_600  # of the arguments
+NOTED = 100  # of a value that was changed
+MOST = 5  # changed values that are shown
+REASON = 300
+BUILT_IN = "built in"
+
+
+def question(
+    approval: Approval, server: str | None, written: JsonObject | None, fixed: Mapping[str, object]
+) -> str:
+    """Return the Markdown of a question.
+
+    ``server`` is the MCP server whose tool is called, if any, ``written`` the arguments as the
+    model wrote them, and ``fixed`` those that the prompt's definition sets.
+    """
+    arguments: JsonObject = json.loads(approval.arguments)
+    until = datetime.fromtimestamp(approval.expires / 1000, UTC)
+    where = BUILT_IN if server is None else f"MCP server {_value(server)}"
+    facts = [
+        f"tool: {_value(approval.tool)} ({where})",
+        f"agent: {_value(approval.agent_id)}",
+        *_shown(approval, arguments),
+        *_changes(arguments, arguments if written is None else written, fixed),
+        f"why: {_cut(_value(approval.reason)[1:-1], REASON)}",
+        f"until: {until:%Y-%m-%d %H:%M} UTC",
+    ]
+    return chat_texts.APPROVAL.format(facts="\n".join(facts), code=approval.code)
+
+
+def _shown(approval: Approval, arguments: JsonObject) -> Iterator[str]:
+    lines = chat_texts.argument_lines(arguments)
+    yield "arguments:" if lines else "arguments: none"
+    if _units("\n".join(lines)) <= SHOWN:
+        yield from lines
+        return
+    share = max(NOTED, SHOWN // len(lines))
+    shown = [_cut(line, share) for line in lines[: SHOWN // share]]
+    yield from shown
+    if len(shown) < len(lines):
+        yield f"  … and {len(lines) - len(shown)} more arguments"
+    digest = hashlib.sha256(approval.arguments.encode()).hexdigest()
+    yield (
+        f"CUT: {len(approval.arguments)} characters in all, SHA-256 {digest[:32]};"
+        f" read the rest with /approve show {approval.code}"
+    )
+
+
+def _changes(
+    arguments: JsonObject, written: JsonObject, fixed: Mapping[str, object]
+) -> Iterator[str]:
+    """Yield what differs from what the model wrote: types, null values, fixed options."""
+    names = [
+        name
+        for name in dict.fromkeys((*written, *arguments))
+        if name not in written or name not in arguments or _differ(written[name], arguments[name])
+    ]
+    for name in names[:MOST]:
+        was = _cut(_value(written[name]), NOTED) if name in written else "nothing"
+        if name not in arguments:
+            yield f"dropped: {_cut(_value(name), NOTED)}: {was}"
+        else:
+            by = "set by the prompt" if name in fixed else "changed"
+            yield f"{by}: {_cut(_value(name), NOTED)}; the model wrote {was}"
+    if len(names) > MOST:
+        yield f"changed: {len(names) - MOST} more arguments"
+
+
+def _differ(before: JsonValue, after: JsonValue) -> bool:
+    return _value(before) != _value(after)
+
+
+def _cut(line: str, most: int) -> str:
+    if _units(line) <= most:
+        return line
+    shown = line.encode("utf-16-le")[: 2 * most].decode("utf-16-le", "ignore")
+    return f"{shown}… [{len(line)} characters]"
+
+
+def _units(text: str) -> int:
+    return len(text.encode("utf-16-le")) // 2

@@ -1,0 +1,132 @@
+"""The message of a question has buttons while it is open and tells its outcome afterwards."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import apsw
+import pytest
+from fakes.journal import job, open_turn, opened, planned
+
+from orchestrator.channel_api import Choice
+from orchestrator.journal.turns import approvals, cancellations, outbox, questions
+from orchestrator.journal.turns.approvals import LIFETIME, Approval
+from orchestrator.journal.turns.outbox import Address, OutboxRow
+
+CHAT = Address("telegram", "1", "7")
+NOW = 10
+
+
+@dataclass
+class Asked:
+    """An open question about a call."""
+
+    db: apsw.Connection
+    approval: Approval
+
+    def row(self) -> OutboxRow:
+        """What is to be sent next in its chat."""
+        row = outbox.first(self.db, CHAT.chat_key)
+        assert row is not None
+        return row
+
+    def sends(self, message_id: str = "5") -> None:
+        """Let the platform take the question."""
+        row = self.row()
+        with job(self.db):
+            outbox.sending(self.db, row.id, "sending", NOW)
+            questions.delivered(self.db, row, message_id, NOW)
+
+    def decides(self, *, granted: bool) -> None:
+        """Answer it."""
+        with job(self.db):
+            code = self.approval.code
+            assert questions.decide(self.db, code, "telegram:7", NOW, granted=granted)
+
+    def choices(self, now: int = NOW) -> tuple[Choice, ...]:
+        """The buttons of what is sent next."""
+        return questions.choices(self.db, self.row(), now)
+
+    def edits(self) -> list[tuple[str | None, str]]:
+        """The edits that wait or were made: message and last line."""
+        rows = outbox.OUTBOX.select(self.db, "mode = 'edit' ORDER BY id")
+        return [(row.ph_id, row.body.rpartition("\n\n")[2]) for row in rows]
+
+
+@pytest.fixture
+def asked(tmp_path: Path) -> Iterator[Asked]:
+    """A question that waits to be sent."""
+    with opened(tmp_path) as db:
+        open_turn(db)
+        (call,) = planned(db, "t1", "pay", arguments={"sum": 3})
+        with job(db):
+            approval, _ = approvals.ask(db, call, "policy", "c0de", NOW)
+            questions.ask(db, approval, CHAT, "May I?", 1, NOW)
+        yield Asked(db, approval)
+
+
+def test_an_open_question_has_two_buttons_that_telegram_takes(asked: Asked) -> None:
+    """Their data is short and bound to the approval, its call and the chat."""
+    approve, deny = asked.choices()
+    assert (approve.label, deny.label) == ("Approve once", "Deny")
+    assert approve.data[1:] == deny.data[1:]
+    assert len(approve.data.encode()) <= 64
+    other = outbox.Address("telegram", "1", "8").chat_key
+    digest = questions.digest(asked.approval, CHAT.chat_key)
+    assert digest in approve.data
+    assert digest != questions.digest(asked.approval, other)
+
+
+def test_a_decision_replaces_the_message_and_its_buttons_once(asked: Asked) -> None:
+    """The text stays, since it says what was decided about."""
+    asked.sends()
+    asked.decides(granted=True)
+    found = approvals.find(asked.db, "c0de")
+    assert found is not None
+    with job(asked.db):
+        questions.settle(asked.db, found, NOW)
+    assert asked.row().body == "May I?\n\n\u2705 Approved once by `telegram:7`."
+    assert (asked.row().mode, asked.row().ph_id, len(asked.edits())) == ("edit", "5", 1)
+    assert asked.choices() == ()
+
+
+def test_a_decision_before_the_question_is_sent_leaves_it_without_buttons(asked: Asked) -> None:
+    """It says what was decided as soon as the platform has it."""
+    asked.decides(granted=False)
+    assert asked.choices() == ()
+    assert asked.edits() == []
+    asked.sends()
+    assert asked.edits() == [("5", "\u274c Denied by `telegram:7`.")]
+
+
+def test_a_question_of_a_turn_that_was_stopped_is_withdrawn(asked: Asked) -> None:
+    """Nobody can decide about it any more."""
+    asked.sends()
+    with job(asked.db):
+        key = asked.approval.chat_key
+        cancellations.cancel(asked.db, key, "stopped", NOW)
+    assert asked.edits() == [("5", "\u274c It is not needed any more: the turn was stopped.")]
+
+
+def test_a_question_that_expired_says_so(asked: Asked) -> None:
+    """Its buttons go when the call is refused."""
+    asked.sends()
+    late = NOW + LIFETIME
+    with job(asked.db):
+        questions.settle(asked.db, asked.approval, NOW)
+        assert asked.edits() == []
+        questions.settle(asked.db, asked.approval, late)
+    assert asked.edits() == [("5", "\u231b It has expired without a decision.")]
+    assert asked.choices(late) == ()
+
+
+def test_a_copy_of_the_question_is_replaced_when_it_is_pressed(asked: Asked) -> None:
+    """It was sent twice, and the journal knows of one."""
+    asked.sends("6")
+    asked.decides(granted=True)
+    found = approvals.find(asked.db, "c0de")
+    assert found is not None
+    for _ in range(2):
+        with job(asked.db):
+            questions.settle(asked.db, found, NOW, "5")
+    assert [message for message, _ in asked.edits()] == ["6", "5"]
