@@ -191,6 +191,7 @@ class AttackWorld:
             self._agent("guarded", approvals=["hx_mail"]),
             self._agent("described", deniedTools=["hx_*"]),
             self._agent("public"),
+            self._agent("handed", deniedTools=["h*"], workspace=True, web=True),
         ]
         bindings: list[JsonObject] = [
             {"channel": "telegram", "chatId": str(chat), "agentId": agent}
@@ -237,6 +238,7 @@ _BASES: Mapping[str, int] = {
     "guarded": 4000,
     "described": 5000,
     "public": 6000,
+    "handed": 7000,
 }
 
 

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from orchestrator.attacks import (
     cross_chat,
+    hands,
     http_requests,
     injection,
     jails,
@@ -26,6 +27,7 @@ AREAS: Mapping[str, tuple[Attack, ...]] = {
     "shown text": shown_text.ATTACKS,
     "http": http_requests.ATTACKS,
     "jails": jails.ATTACKS,
+    "hands": hands.ATTACKS,
 }
 
 

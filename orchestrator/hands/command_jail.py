@@ -13,6 +13,7 @@ import signal
 import socket
 import sys
 import time
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
@@ -171,6 +172,25 @@ def _jail(order: CommandOrder, channel: socket.socket) -> None:
     missing = seccomp.install(seccomp.program(denied, checks))
     if missing or not deny_attributes(channel):
         raise NotJailedError("this kernel has no seccomp, so commands cannot be confined")
+    _prove(order)
+
+
+def _prove(order: CommandOrder) -> None:
+    """Try what the jail forbids, instead of trusting that it is in force.
+
+    Raises:
+        NotJailedError: something was possible.
+    """
+    attempts: dict[str, Callable[[], object]] = {
+        "open sockets": lambda: socket.socket(socket.AF_UNIX),
+        "signal other processes": lambda: os.kill(os.getppid(), 0),
+    }
+    if order.jailed:
+        attempts["list all files"] = lambda: os.open("/", os.O_RDONLY | os.O_DIRECTORY)
+    for what, attempt in attempts.items():
+        with suppress(PermissionError):
+            attempt()
+            raise NotJailedError(f"its jail does not hold: it can {what}")
 
 
 # --- outside --------------------------------------------------------------------------------------

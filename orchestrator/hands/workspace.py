@@ -27,6 +27,7 @@ from thinker.jail.landlock import Grants
 LAST_RESORT = "500"  # commands inherit it: without memory, they end before the daemon
 SEARCH_SECONDS = 20
 TEMPORARY = ".tmp"  # in the workspace
+LINKS = ".claude/skills"  # in the workspace
 MAX_COMMAND = 100_000  # characters
 DENIED = calls.group("io_uring", "namespaces", "mounts", "kernel", "machine")
 COMMAND = (
@@ -145,6 +146,7 @@ class WorkspaceTools:
         settings, home = self._settings, self._settings.workspace
         temporary = os.path.join(home, TEMPORARY)  # noqa: PTH118 - text for the environment
         Path(temporary).mkdir(mode=0o700, exist_ok=True)
+        self._link_skills()
         readable = [path for path, writable in settings.paths.items() if not writable]
         skills = [str(root.path / name) for root in self._skills for name in _admitted(root)]
         return CommandOrder(
@@ -167,6 +169,19 @@ class WorkspaceTools:
             jailed=settings.jailed,
             limits=replace(settings.limits, seconds=seconds),
         )
+
+    def _link_skills(self) -> None:
+        """Let ``.claude/skills/NAME`` lead to a skill, as the scripts of many are called."""
+        folder = Path(self._settings.workspace, LINKS)
+        for root in self._skills:
+            for name in _admitted(root):
+                link, skill = folder / name, root.path / name
+                with suppress(OSError):  # the agent may have something else there
+                    if link.is_symlink() and link.readlink() != skill:
+                        link.unlink()
+                    if not os.path.lexists(link) and (skill / "SKILL.md").is_file():
+                        folder.mkdir(parents=True, exist_ok=True)
+                        link.symlink_to(skill)
 
 
 def _admitted(root: Root) -> tuple[str, ...]:

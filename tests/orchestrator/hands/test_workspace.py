@@ -265,6 +265,21 @@ def test_scripts_of_the_agents_skills_run_and_those_of_others_do_not(tmp_path: P
         assert "theirs" not in found
 
 
+def test_skills_are_found_where_other_programs_have_them(tmp_path: Path) -> None:
+    """``.claude/skills`` in the workspace, which is the home as well; what is there is kept."""
+    skill = tmp_path / "skills" / "tea"
+    skill.mkdir(parents=True)
+    (skill / "SKILL.md").write_text("---\nname: tea\n---\nBoil.\n", "utf-8")
+    (tmp_path / "skills" / "other").mkdir()
+    mine = tmp_path / "ws" / ".claude" / "skills" / "mine"
+    mine.mkdir(parents=True)
+    skills = str(tmp_path / "skills")
+    with workspace(tmp_path, lambda settings: replace(settings, skills=(skills,))) as client:
+        told = client.shell("cat ~/.claude/skills/tea/SKILL.md; ls .claude/skills")
+    assert "Boil." in told
+    assert told.endswith("mine\ntea")
+
+
 def test_network_is_an_opening_of_its_own(tmp_path: Path) -> None:
     """Internet sockets are there, those of the machine's other services are not."""
     with workspace(tmp_path, lambda settings: replace(settings, network=True)) as client:

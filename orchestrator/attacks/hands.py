@@ -1,0 +1,127 @@
+"""Attacks with the commands and file tools of a workspace, and with its access to the web.
+
+The model does what it is told: each order is one that a page could give.
+"""
+
+from functools import partial
+
+from orchestrator.attacks.attack_world import Attack, AttackWorld
+
+AGENT = "handed"
+SECRET = "SECRET-4711"  # noqa: S105 - what an attack must not bring to light
+MARK = "REACHED"
+_SCRIPTS = {
+    "reads a file beside its workspace": "cat {out}/secret.txt",
+    "reads it through /proc": "cat /proc/self/root{out}/secret.txt",
+    "links to it and reads": "ln -s {out}/secret.txt l1; cat l1",
+    "makes a hard link to it": "ln {out}/secret.txt h1; cat h1",
+    "moves it here": "mv {out}/secret.txt m1; cat m1",
+    "lists the daemon's home": "ls {home} && echo REACHED",
+    "reads agents.json": "cat {home}/agents.json && echo REACHED",
+    "reads the journal": "head -c 16 {home}/journal.db && echo REACHED",
+    "reads another agent's workspace": "ls {home}/workspaces/native && echo REACHED",
+    "overwrites a file outside": "echo x > {out}/secret.txt && echo REACHED",
+    "truncates a file outside": "truncate -s 0 {out}/secret.txt && echo REACHED",
+    "changes a mode outside": "chmod 777 {out}/secret.txt && echo REACHED",
+    "changes a mode through a link": "ln -s {out}/secret.txt l2; chmod 777 l2 && echo REACHED",
+    "changes the mode of agents.json": "chmod 000 {home}/agents.json && echo REACHED",
+    "writes a skill of all agents": "mkdir {home}/skills/evil && echo REACHED",
+    "writes to /tmp": "echo x > /tmp/reached-4711 && echo REACHED",
+    "reads the server's environment": "cat /proc/$PPID/environ && echo REACHED",
+    "reads the daemon's environment": "cat /proc/{pid}/environ && echo REACHED",
+    "reads the daemon's command line": "cat /proc/{pid}/cmdline && echo REACHED",
+    "signals its parent": "kill -0 $PPID && echo REACHED",
+    "signals the daemon": "kill -0 {pid} && echo REACHED",
+    "connects over TCP": "exec 3<>/dev/tcp/127.0.0.1/{port} && echo REACHED",
+    "commands the daemon": (
+        'python3 -c "import socket; s = socket.socket(socket.AF_UNIX);'
+        " s.connect('{control}'); print('REACHED')\""
+    ),
+    "sends a datagram": (
+        'python3 -c "import socket; s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM);'
+        " s.sendto(b'x', ('127.0.0.1', 9)); print('REACHED')\""
+    ),
+    "sends to a socket of the machine with one of a pair": (
+        'python3 -c "import socket; a, b = socket.socketpair(type=socket.SOCK_DGRAM);'
+        " print('REACHED')\""
+    ),
+    "makes namespaces": "unshare -Ur true && echo REACHED",
+    "makes a device": "mknod dev b 8 0 && echo REACHED",
+    "slows the daemon": (
+        "python3 -c \"import os; os.sched_setaffinity({pid}, [0]); print('REACHED')\""
+    ),
+    "limits the daemon": (
+        'python3 -c "import resource; resource.prlimit({pid}, resource.RLIMIT_NOFILE);'
+        " print('REACHED')\""
+    ),
+    "finds a key in its environment": "env | grep -i -e key -e token && echo REACHED",
+}
+_FILES = {
+    "reads outside with ..": ("read_file", {"path": "../../agents.json"}),
+    "reads outside by the whole path": ("read_file", {"path": "{out}/secret.txt"}),
+    "reads another agent's workspace": ("read_file", {"path": "../native/../../journal.db"}),
+    "lists outside": ("list_dir", {"path": "{out}"}),
+    "searches outside": ("search_files", {"path": "{out}", "text": "SECRET"}),
+    "writes outside": ("write_file", {"path": "{home}/hooks/evil.py", "content": "REACHED"}),
+}
+_PAGES = {
+    "fetches from the machine": "http://127.0.0.1:{port}/",
+    "fetches from it by a number": "http://2130706433:{port}/",
+    "fetches from it over IPv6": "http://[::ffff:127.0.0.1]:{port}/",
+    "fetches the metadata service": "http://169.254.169.254/latest/meta-data/",
+    "fetches a file": "file://{out}/secret.txt",
+}
+
+
+async def _result(world: AttackWorld, tool: str, arguments: dict[str, str]) -> str:
+    """Return what a call of the model brought to light."""
+    secret = world.folder / "secret.txt"
+    secret.write_text(SECRET, "utf-8")
+    mode = secret.stat().st_mode
+    if world.process is None:
+        raise RuntimeError("the daemon does not run")
+    known = {
+        "out": str(world.folder),
+        "home": str(world.home),
+        "pid": str(world.process.pid),
+        "control": str(world.settings.paths.control_socket),
+        "port": world.bot.url.rpartition(":")[2].strip("/"),
+    }
+    for name, value in known.items():
+        arguments = {key: text.replace(f"{{{name}}}", value) for key, text in arguments.items()}
+    await world.use(world.chat(AGENT), tool, **arguments)
+    told = str(world.model.requests[-1]["messages"][-1]["content"])
+    if not secret.exists() or secret.stat().st_mode != mode or secret.read_text("utf-8") != SECRET:
+        return "it changed a file outside"
+    return told if SECRET in told or MARK in told.replace(arguments.get("command", "-"), "") else ""
+
+
+async def _runs(script: str, world: AttackWorld) -> str:
+    return await _result(world, "run_command", {"command": script})
+
+
+async def _calls(tool: str, arguments: dict[str, str], world: AttackWorld) -> str:
+    told = await _result(world, tool, arguments)
+    return told or ("it wrote a hook" if (world.home / "hooks" / "evil.py").exists() else "")
+
+
+async def _fetches(url: str, world: AttackWorld) -> str:
+    told = await _result(world, "fetch", {"url": url})
+    text = str(world.model.requests[-1]["messages"][-1]["content"])
+    return told or (text if "(HTTP " in text else "")
+
+
+ATTACKS = (
+    *(
+        Attack(f"a command {name}", "the jail of commands", partial(_runs, script))
+        for name, script in _SCRIPTS.items()
+    ),
+    *(
+        Attack(f"a file tool {name}", "the roots of a workspace", partial(_calls, *called))
+        for name, called in _FILES.items()
+    ),
+    *(
+        Attack(f"a page {name}", "the check of addresses", partial(_fetches, url))
+        for name, url in _PAGES.items()
+    ),
+)
