@@ -186,6 +186,7 @@ class Daemon:
         monotonic, random_bytes = self._machine.monotonic, self._machine.random_bytes
         approvals = self._approvals = ApprovalQueue(store, clock, lambda: random_bytes(4).hex())
         guard = self._guard = SpendingGuard(store, self._agents, self._environ, clock)
+        self._broker.book = guard.book
         tools = ToolExecutor(
             store, self._servers, prompts, tasks, approvals, epoch, clock, self._journal_changed
         )

@@ -6,20 +6,26 @@ it has ended: a repeated or cut call, or one that the worker keeps to itself.
 """
 
 import asyncio
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import TypeVar, cast
+from typing import Protocol, TypeVar, cast
 
 from orchestrator.broker.broker_wire import CallEnded
 from thinker.protocol.background import Embedded, MeteredResult
 from thinker.protocol.messages import Usage
 from thinker.protocol.methods import StepCommit
+from thinker.protocol.peer import PeerClosedError
 
 LATE = 1.0  # seconds to wait for the broker's report of a call that a worker names
 TOO_LITTLE = 2  # times as much as a worker says may be estimated before the estimate counts
-Book = Callable[[str, CallEnded], None]  # takes a turn's id or a job's name, and a call
 Counted = TypeVar("Counted", bound=StepCommit | MeteredResult)
+
+
+class BookOfCalls(Protocol):
+    """Takes a turn's id or a job's name, a call, and whether the worker died meanwhile."""
+
+    def __call__(self, work: str, call: CallEnded, *, died: bool) -> None: ...
 
 
 @dataclass
@@ -34,8 +40,9 @@ class _Ended:
 class CallLedger:
     """The calls of one worker; ``book`` takes those that were not named."""
 
-    book: Book
+    book: BookOfCalls
     works: list[str] = field(default_factory=list)  # turns and jobs that run
+    _died: list[str] = field(default_factory=list)  # works that the worker's death ended
     _ended: list[_Ended] = field(default_factory=list)
     _awaited: dict[str, asyncio.Future[None]] = field(default_factory=dict)
 
@@ -45,6 +52,9 @@ class CallLedger:
         self.works.append(name)
         try:
             yield
+        except PeerClosedError:
+            self._died.append(name)
+            raise
         finally:
             self.works.remove(name)
             for ended in self._ended:
@@ -58,7 +68,7 @@ class CallLedger:
         if waiting is not None and not waiting.done():
             waiting.set_result(None)
         elif not self.works:
-            self._book_all("")
+            self._book_all(self._died[0] if self._died else "")
 
     async def counted(self, result: Counted) -> Counted:
         """Return a step or an answer with the broker's figures instead of the worker's."""
@@ -97,5 +107,8 @@ class CallLedger:
         """Book the calls that no work can name any more."""
         for ended in self._ended:
             if not ended.works:
-                self.book(work, ended.call)
+                died = work in self._died
+                if died:
+                    self._died.remove(work)  # one call under way at most
+                self.book(work, ended.call, died=died)
         self._ended = [ended for ended in self._ended if ended.works]

@@ -12,6 +12,7 @@ from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass, field
 from functools import partial
+from typing import Protocol
 
 import structlog
 from pydantic import JsonValue
@@ -45,8 +46,13 @@ TIMEOUT = 10.0  # seconds for the broker to answer; it does at once
 LONGEST_WAIT = 60.0  # seconds between two starts at most: no agent can do without the broker
 # Variables of the daemon's that say how providers are reached.
 NETWORK = ("http_proxy", "https_proxy", "all_proxy", "no_proxy", "ssl_cert_file", "ssl_cert_dir")
-Book = Callable[[str, str, CallEnded], None]  # takes an agent, a turn or job, and a call
 log = structlog.get_logger()
+
+
+class BookOfAgents(Protocol):
+    """Takes an agent beside what a `BookOfCalls` takes."""
+
+    def __call__(self, agent_id: str, work: str, call: CallEnded, *, died: bool) -> None: ...
 
 
 @dataclass(eq=False, kw_only=True)
@@ -72,7 +78,7 @@ class BrokerChannel:
 class ModelBroker(LoopOwned):
     """Keeps a broker running while `run` runs and an agent is defined that needs one.
 
-    ``book`` is given the calls that no worker named.
+    ``book`` is given the calls that no worker named in its steps and answers.
     """
 
     def __init__(
@@ -93,7 +99,7 @@ class ModelBroker(LoopOwned):
         self._spawn = spawn
         self._kept = KeptChild("the broker", self, clock, jitter, LONGEST_WAIT)
         self.run = self._kept.run
-        self.book: Book = _unbooked
+        self.book: BookOfAgents = _unbooked
         self._users: set[str] = set()
         self._channels: dict[int, BrokerChannel] = {}
         self._ledgers: dict[int, CallLedger] = {}  # until the broker has closed the channel
@@ -197,5 +203,5 @@ class ModelBroker(LoopOwned):
             calls.report(call)
 
 
-def _unbooked(agent_id: str, work: str, call: CallEnded) -> None:
-    log.warning("call_not_booked", agent_id=agent_id, work=work, tokens=call.usage.total)
+def _unbooked(agent_id: str, work: str, call: CallEnded, *, died: bool) -> None:
+    log.warning("call_not_booked", agent_id=agent_id, work=work, tokens=call.usage.total, died=died)

@@ -9,10 +9,11 @@ from dataclasses import dataclass
 import anyio
 
 from orchestrator.agentsfile import AgentsFile
+from orchestrator.broker.broker_wire import CallEnded
 from orchestrator.errors import JournalError
 from orchestrator.journal.db.store import Store, report_failure
 from orchestrator.journal.turns import pauses
-from orchestrator.spending.spending_rules import RECHECK, SpendingRules
+from orchestrator.spending.spending_rules import RECHECK, SpendingRules, UnnamedCall
 from orchestrator.wakeup import Wakeup
 
 
@@ -30,7 +31,8 @@ class SpendingGuard(Wakeup):
     clock: Callable[[], int]
 
     def __post_init__(self) -> None:
-        self._configured_at = self.clock()
+        self._configured_at = self._began = self.clock()
+        self._unnamed: list[UnnamedCall] = []
 
     def rules(self) -> SpendingRules:
         """Return what a transaction needs to decide; it may not touch this object."""
@@ -58,12 +60,27 @@ class SpendingGuard(Wakeup):
 
         await self.until(over)
 
+    def book(self, agent_id: str, work: str, call: CallEnded, *, died: bool) -> None:
+        """Count a call that is in no step and no answer; ``died``: with its worker."""
+        self._unnamed.append(UnnamedCall(agent_id, work, call, self._began if died else None))
+        self.wake()
+
     async def run(self) -> None:
-        """Resume agents whose budget has room again or whose key may work by now."""
+        """Book calls, and resume agents that have room in their budget or may have a key."""
         while True:
             changed = self.changed
+            await self.book_unnamed()
             with anyio.move_on_after(await self.lift()):
                 await changed.wait()
+
+    async def book_unnamed(self) -> None:
+        calls, self._unnamed = self._unnamed, []
+        try:
+            if calls:
+                await self.store.transact(self.rules().book, calls)
+        except JournalError as error:  # with the next look
+            report_failure(error)
+            self._unnamed = calls + self._unnamed
 
     async def lift(self) -> float:
         """Resume the agents that may go on now; return the seconds until the next look."""

@@ -4,15 +4,17 @@ The state is in the journal, so that it survives restarts. The chat in which a p
 chat of ``costControls`` get a notice at once, other chats when they next write.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
+from typing import NamedTuple
 
 import apsw
 import structlog
 
 from orchestrator import chat_texts
 from orchestrator.agentsfile import AgentDefinition, AgentsFile, find_price
+from orchestrator.broker.broker_wire import CallEnded
 from orchestrator.journal.turns import pauses, transcript, turns, usage
 from orchestrator.journal.turns.inbox import InboxRow
 from orchestrator.journal.turns.outbox import Address
@@ -27,6 +29,19 @@ from thinker.protocol.methods import StepCommit
 
 RECHECK = 60.0  # most seconds between two checks whether a pause may end by itself
 log = structlog.get_logger()
+
+
+class UnnamedCall(NamedTuple):
+    """A call that its worker did not name, and the turn or job that can have made it.
+
+    ``reserved_since`` is the time since which its reservation may be open or lost; None if that
+    of the turn is for its next call.
+    """
+
+    agent_id: str
+    work: str
+    call: CallEnded
+    reserved_since: int | None
 
 
 @dataclass(frozen=True)
@@ -107,6 +122,17 @@ class SpendingRules:
     ) -> None:
         usd = budgets.cost(find_price(self.agents.prices, result.model), result.usage)
         usage.settle(db, agent_id, work, result.model, result.usage, usd, self.clock())
+
+    def book(self, db: apsw.Connection, calls: Sequence[UnnamedCall]) -> None:
+        """Count calls that are in no step and no answer."""
+        for unnamed in calls:
+            call, now = unnamed.call, self.clock()
+            model = call.model or self._model(unnamed.agent_id)
+            usd = budgets.cost(find_price(self.agents.prices, model), call.usage)
+            agent_id = usage.charged(db, unnamed.work) or unnamed.agent_id
+            if unnamed.reserved_since is not None:
+                usage.replace_lost(db, unnamed.work, unnamed.reserved_since)
+            usage.book(db, agent_id, unnamed.work or None, model, call.usage, usd, now)
 
     def refused(self, db: apsw.Connection, turn: Turn, reason: str) -> None:
         """Pause an agent whose calls its provider refuses, until the next trial."""

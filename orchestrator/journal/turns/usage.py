@@ -45,8 +45,37 @@ def settle(
 ) -> None:
     """Store the usage of a call in the place of its reservation."""
     release(db, turn_id)
+    book(db, agent_id, turn_id, model, usage, usd, now)
+
+
+def book(
+    db: apsw.Connection,
+    agent_id: str,
+    turn_id: str | None,
+    model: str,
+    usage: Usage,
+    usd: float | None,
+    now: int,
+) -> None:
+    """Store the usage of a call that had no reservation of its own."""
     tokens = (usage.prompt, usage.completion, usage.cached)
     db.execute(INSERT, (agent_id, turn_id, model, "settled", *tokens, usd, now))
+
+
+def charged(db: apsw.Connection, turn_id: str) -> str | None:
+    """Return the agent that is charged for a turn or job; None if it is unknown."""
+    found = db.execute("SELECT agent_id FROM model_call WHERE turn_id = ? LIMIT 1", (turn_id,)).get
+    found = found or db.execute("SELECT agent_id FROM turn WHERE id = ?", (turn_id,)).get
+    return None if found is None else str(found)
+
+
+def replace_lost(db: apsw.Connection, turn_id: str, since: int) -> None:
+    """Delete the oldest reservation made since a time whose call is known after all."""
+    db.execute(
+        "DELETE FROM model_call WHERE id = (SELECT min(id) FROM model_call"
+        " WHERE turn_id = ? AND state IN('reserved','lost') AND at >= ?)",
+        (turn_id, since),
+    )
 
 
 def lose(db: apsw.Connection, turn_id: str) -> None:

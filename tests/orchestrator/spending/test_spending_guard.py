@@ -13,6 +13,7 @@ from fakes.time_limit import time_limit
 from structlog.testing import capture_logs
 
 from orchestrator.agentsfile import AgentsFile
+from orchestrator.broker.broker_wire import CallEnded
 from orchestrator.journal.db import audit
 from orchestrator.journal.db.store import Store
 from orchestrator.journal.turns import inbox, pauses, steps, turns, usage
@@ -235,6 +236,47 @@ def test_call_of_a_dead_process_counts_as_it_was_reserved(bench: Bench) -> None:
     assert usage.spent(bench.db, "work", 0).tokens == 3_500
     query = "SELECT state, count(*) FROM model_call GROUP BY state"
     assert dict(bench.db.execute(query)) == {"settled": 2, "lost": 1}
+
+
+async def test_call_that_no_step_names_counts_beside_its_turn(bench: Bench) -> None:
+    """A repeated one; the reservation of the turn's next call stays."""
+    turn = open_turn(bench.db)
+    bench.answers(turn, 1_000, "read")
+    call = CallEnded(channel=1, call_id="1", model="groq/m", usage=Usage(prompt=300))
+    bench.gate.book("work", turn.id, call, died=False)
+    await bench.gate.book_unnamed()
+    assert usage.spent(bench.db, "work", 0).tokens == 2_300
+    bench.answers(turn, 1_500, text="done")
+    assert usage.spent(bench.db, "work", 0).tokens == 2_800
+
+
+@pytest.mark.parametrize("known", ["before", "after"])
+async def test_call_of_a_dead_process_counts_as_the_broker_saw_it(bench: Bench, known: str) -> None:
+    """Instead of its reservation, whether its end is known before or after the death."""
+    turn = open_turn(bench.db)
+    bench.answers(turn, 1_000, "read")
+    call = CallEnded(channel=1, call_id="1", model="groq/m", usage=Usage(prompt=300))
+    if known == "before":
+        bench.gate.book("work", turn.id, call, died=True)
+        await bench.gate.book_unnamed()
+    with job(bench.db):
+        turns.process_died(bench.db, turn.id)
+        bench.gate.rules().reserve(bench.db, turn)
+    if known == "after":
+        bench.gate.book("work", turn.id, call, died=True)
+        await bench.gate.book_unnamed()
+    states = dict(bench.db.execute("SELECT state, sum(prompt) FROM model_call GROUP BY state"))
+    assert states["settled"] == 1_300
+    assert set(states) == {"settled", "reserved"}
+
+
+async def test_call_of_no_known_turn_is_charged_to_its_agent(bench: Bench) -> None:
+    """Its turn is over; without a model in the answer it has the agent's price."""
+    bench.configure(llmProvider="groq")
+    call = CallEnded(channel=1, call_id="1", usage=Usage(prompt=1_000_000))
+    bench.gate.book("work", "", call, died=False)
+    await bench.gate.book_unnamed()
+    assert usage.spent(bench.db, "work", 0) == usage.Amount(1_000_000, 1.0)
 
 
 def test_reserved_call_needs_no_room_beside_its_own(bench: Bench) -> None:
