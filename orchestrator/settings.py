@@ -53,6 +53,8 @@ class Settings(BaseSettings):
     """How workers start: forked from a prepared process, or each executed anew."""
     api_port: int | None = Field(None, ge=0, le=65535)
     """Port of the OpenAI-compatible endpoints; by default `channels.api.port` of agents.json."""
+    fast_tasks: bool = False
+    """Whether tasks may be due more than once a minute; for tests of this program."""
     telegram_bot_token: SecretStr | None = Field(None, validation_alias="TELEGRAM_BOT_TOKEN")
     """The bot's token; without it Telegram is off. systemd may pass it as a credential."""
     telegram_api_url: str = Field(

@@ -159,7 +159,8 @@ class Scheduler(LoopOwned):
             zone = definition.timezone or host_timezone(self.environ)
             fields, notify = skill_fields(skill), _notify(definition)
             try:
-                spec = from_fields(normalize(fields, now, definition.agent_id), zone, notify, now)
+                given = normalize(fields, now, definition.agent_id)
+                spec = from_fields(given, zone, notify, now, fast=self.settings.fast_tasks)
             except ScheduleError as error:
                 problems.append(f"{skill.path}: {error}")
                 continue

@@ -1,6 +1,7 @@
 """Scheduled tasks: their model, and how to build one from a SKILL.md or a tool call."""
 
 from collections.abc import Sequence
+from datetime import UTC, datetime
 from typing import Literal
 from zoneinfo import ZoneInfo
 
@@ -8,7 +9,7 @@ from pydantic import AliasChoices, Field, JsonValue, ValidationError
 
 from orchestrator.schedules.misfires import Misfire, Policy
 from orchestrator.schedules.normalize import TRIGGERS
-from orchestrator.schedules.times import MINUTE, ScheduleError, Trigger, first, parse
+from orchestrator.schedules.times import MINUTE, Once, ScheduleError, Trigger, first, is_fast, parse
 from thinker.formats.skill_file import SkillFile
 from thinker.protocol.messages import Frozen, JsonObject
 
@@ -80,8 +81,12 @@ class TaskSpec(Frozen):
         return Misfire(self.misfire, self.misfire_limit, self.misfire_window_minutes * MINUTE)
 
 
-def from_fields(fields: JsonObject, timezone: str, notify: Notify | None, now: int) -> TaskSpec:
+def from_fields(
+    fields: JsonObject, timezone: str, notify: Notify | None, now: int, *, fast: bool = False
+) -> TaskSpec:
     """Build a task from normalized fields; ``timezone`` and ``notify`` are defaults.
+
+    Only a ``fast`` one may be due more than once a minute.
 
     Raises:
         ScheduleError: a field is missing or invalid, or the schedule is never due.
@@ -108,9 +113,20 @@ def from_fields(fields: JsonObject, timezone: str, notify: Notify | None, now: i
         detail = error.errors()[0]
         place = ".".join(str(part) for part in detail["loc"])
         raise ScheduleError(f"{place}: {detail['msg']}; correct it or leave it out") from error
+    if is_fast(spec.parsed) and not fast:
+        raise ScheduleError("a task is due once a minute at most; write one second from 0 to 59")
     if first(spec.parsed, spec.zone, now) is None:
         raise ScheduleError("the schedule is never due; choose a later year")
     return spec
+
+
+def postponed(spec: TaskSpec, earliest: int) -> TaskSpec:
+    """Return the task, due at ``earliest`` (milliseconds) if it is due once, and earlier."""
+    trigger = spec.parsed
+    if not isinstance(trigger, Once) or trigger.at >= earliest:
+        return spec
+    at = datetime.fromtimestamp(earliest / 1000, UTC).isoformat(timespec="milliseconds")
+    return spec.model_copy(update={"trigger": {"at": at}})
 
 
 def skill_fields(skill: SkillFile) -> JsonObject:

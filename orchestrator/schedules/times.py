@@ -103,6 +103,12 @@ def check_cron(expression: str) -> None:
         raise ScheduleError(f'Invalid cron expression "{_shortened(expression)}": it never comes')
 
 
+def is_fast(trigger: Trigger) -> bool:
+    """Return whether a schedule may be due more than once a minute."""
+    fields = trigger.expression.split() if isinstance(trigger, Cron) else []
+    return len(fields) >= WITH_SECONDS and not fields[0].isdecimal()
+
+
 def first(trigger: Trigger, zone: ZoneInfo, now: int) -> int | None:
     """Return when a new trigger is due first, None if never; an interval begins at ``now``."""
     if isinstance(trigger, Cron):

@@ -36,7 +36,7 @@ class Simulation:
         self._course = course
         self._home = home
         self._settings = Settings.model_validate(
-            {"home": home, "TELEGRAM_BOT_TOKEN": TOKEN, "drain_seconds": 5}
+            {"home": home, "TELEGRAM_BOT_TOKEN": TOKEN, "drain_seconds": 5, "fast_tasks": True}
         )
         self._journal = self._settings.paths.journal
         self._world = SimulatedWorld(course.scenario(), course.chance("platform"))

@@ -129,6 +129,7 @@ class TurnHost(LoopOwned):
             environments=self.environments,
             off_loop=services.off_loop,
             workspace=definition.workspace is not None,
+            fast_tasks=services.settings.fast_tasks,
         )
 
     async def commit(self, commit: StepCommit) -> StepCommitted:

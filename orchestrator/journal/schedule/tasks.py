@@ -15,9 +15,10 @@ from orchestrator.journal.db import audit
 from orchestrator.journal.db.rows import Rows
 from orchestrator.journal.memory.memory_scope import EVERY, MemoryScope
 from orchestrator.schedules.specs import Source, TaskSpec
-from orchestrator.schedules.times import first, following
+from orchestrator.schedules.times import HOUR, first, following
 
 MAX_TASKS = 100  # that a chat sees, before it may schedule no more
+MAX_NEW, PERIOD = 60, HOUR  # tasks that a chat may schedule in a time: tasks may schedule tasks
 
 
 @dataclass(frozen=True)
@@ -49,8 +50,15 @@ def add(db: apsw.Connection, memory: MemoryScope, spec: TaskSpec, now: int) -> T
     """Schedule a task for a tool call in a chat.
 
     Raises:
-        OrchestratorError: the name is taken, or there are too many tasks.
+        OrchestratorError: the name is taken, or there are too many tasks, or too many new ones.
     """
+    made = TASKS.select(
+        db,
+        "agent_id = ? AND scope = ? AND source = 'tool' AND created_at > ?",
+        *(memory.agent_id, memory.chat, now - PERIOD),
+    )
+    if len(made) >= MAX_NEW:
+        raise OrchestratorError(f"{MAX_NEW} tasks were scheduled within an hour; try again later")
     known = visible(db, memory)
     if len(known) >= MAX_TASKS:
         raise OrchestratorError(f"there are {MAX_TASKS} tasks already; cancel one first")

@@ -39,7 +39,8 @@ class ToolContext:
     ``may_write`` returns whether a chat (channel and id) may be sent messages; ``store`` is for
     tools that read; ``meaning`` embeds a text, or returns None without an embeddings model;
     ``denied_tools`` may not be used in this turn; ``environments`` are the variables that are set
-    outside the prompt; ``off_loop`` reads files; ``workspace``: the agent can run commands.
+    outside the prompt; ``off_loop`` reads files; ``workspace``: the agent can run commands;
+    ``fast_tasks``: tasks may be due more than once a minute.
     """
 
     agent_id: str
@@ -59,6 +60,7 @@ class ToolContext:
     environments: Environments = field(default_factory=Environments)
     off_loop: OffLoop = off_loop
     workspace: bool = False
+    fast_tasks: bool = False
 
     @property
     def source(self) -> str:

@@ -11,7 +11,8 @@ from orchestrator.journal.schedule import tasks
 from orchestrator.journal.schedule.tasks import Task
 from orchestrator.schedules.describe import describe, local_time
 from orchestrator.schedules.normalize import ALIASES, TRIGGERS, normalize
-from orchestrator.schedules.specs import MISFIRE, Notify, from_fields
+from orchestrator.schedules.specs import MISFIRE, Notify, from_fields, postponed
+from orchestrator.schedules.times import MINUTE
 from orchestrator.tools.builtin.host_tool import ToolContext, ToolFailure, journal_tool, text
 from thinker.protocol.messages import JsonObject, SideEffect
 
@@ -23,14 +24,23 @@ from thinker.protocol.messages import JsonObject, SideEffect
         "name": "A short name.",
         "instructions": "What to do then, complete: the task does not see the conversation.",
         "schedule": "Cron expression: minute hour day month weekday, such as 30 8 * * 1-5.",
-        "interval_minutes": "Repeat at this interval in minutes, starting now.",
-        "at": "Once, at this date and time, such as 2026-02-12T09:00.",
-        "in_minutes": "Once, this many minutes from now.",
-        "in_hours": "Once, this many hours from now.",
+        "interval_minutes": {
+            "type": "integer",
+            "description": "Repeat at this interval in minutes, starting now.",
+        },
+        "at": "Once, at this date and time, such as 2026-02-12T09:00; in a minute if it is past.",
+        "in_minutes": {
+            "type": "number",
+            "description": "Once, this many minutes from now; one at least.",
+        },
+        "in_hours": {"type": "number", "description": "Once, this many hours from now."},
         "timezone": "IANA time zone of schedule and at; the user's own if omitted.",
         "required_tools": 'The tools that the task needs, such as ["search_memories"];'
         " chosen by its text if omitted.",
-        "no_tools": '"true" for a task that needs only text, such as a reminder.',
+        "no_tools": {
+            "type": "boolean",
+            "description": "True for a task that needs only text, such as a reminder.",
+        },
     },
     ["name", "instructions"],
     aliases=frozenset({*ALIASES, *MISFIRE, "trigger_config", "max_steps"}),
@@ -45,8 +55,9 @@ def schedule_task(db: apsw.Connection, context: ToolContext, arguments: JsonObje
     notify = Notify(channel=context.address.channel, chat_id=context.address.chat_id)
     try:
         # Only the current chat: the model must not write to others.
-        task = from_fields(fields, context.timezone, None, context.now)
-        task = task.model_copy(update={"notify": notify})
+        fast, now = context.fast_tasks, context.now
+        task = from_fields(fields, context.timezone, None, now, fast=fast)
+        task = postponed(task.model_copy(update={"notify": notify}), now if fast else now + MINUTE)
         return f"Scheduled: {_line(tasks.add(db, context.memory, task, context.now))}"
     except OrchestratorError as error:
         raise ToolFailure(str(error)) from error

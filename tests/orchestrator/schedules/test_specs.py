@@ -101,6 +101,8 @@ def test_plan_of_one_call_needs_no_model() -> None:
         ({"misfire": "never"}, "misfire: "),
         ({"execution_plan": [{"tool_name": "a"}]}, "needs a toolName"),
         ({"in_hours": 1e12}, "is not a date"),
+        ({"schedule": "* * * * * *"}, "once a minute at most"),
+        ({"schedule": "*/30 0 9 * * * 2099"}, "once a minute at most"),
     ],
 )
 def test_unusable_field_is_refused_with_what_to_do(fields: dict[str, object], message: str) -> None:

@@ -19,6 +19,7 @@ from orchestrator.schedules.times import (
     check_cron,
     first,
     following,
+    is_fast,
     parse,
     passed,
     realigned,
@@ -129,6 +130,16 @@ def test_expression_that_never_comes_or_is_none_is_refused(expression: str) -> N
     with pytest.raises(ScheduleError, match="Invalid cron expression") as refused:
         check_cron(expression)
     assert len(str(refused.value)) < 400
+
+
+@pytest.mark.parametrize("seconds", ["*", "*/10", "0,30", "0-1"])
+def test_expression_of_several_seconds_is_fast(seconds: str) -> None:
+    """With or without a year; one second is not."""
+    for rest in ("* * * * *", "5 9 * * * 2099"):
+        assert is_fast(Cron(f"{seconds} {rest}"))
+        assert not is_fast(Cron(f"30 {rest}"))
+    assert not is_fast(Cron("* * * * *"))
+    assert not is_fast(Interval(1))
 
 
 @given(st.text(alphabet="0123456789*/,-L#W?@ JANMODFI²", max_size=40))

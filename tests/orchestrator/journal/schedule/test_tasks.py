@@ -13,7 +13,7 @@ from orchestrator.journal.schedule import task_runs, tasks
 from orchestrator.journal.schedule.tasks import Task
 from orchestrator.schedules.specs import TaskSpec
 
-DAY = 86_400_000
+MINUTE, DAY = 60_000, 86_400_000
 START = 1_770_897_600_000  # 2026-02-12 12:00 UTC
 MORNING = START + 21 * 3_600_000  # 09:00 on the day after
 
@@ -88,10 +88,21 @@ def test_tool_cannot_schedule_a_name_twice_or_without_end(db: apsw.Connection) -
         with pytest.raises(OrchestratorError, match=f"exists \\(id {made.id}\\); cancel it"):
             tasks.add(db, WORK, spec(), START)
         for number in range(1, tasks.MAX_TASKS):
-            tasks.add(db, WORK, spec(f"t{number}"), START)
+            tasks.add(db, WORK, spec(f"t{number}"), START + number * MINUTE)
         with pytest.raises(OrchestratorError, match="cancel one first"):
-            tasks.add(db, WORK, spec("more"), START)
+            tasks.add(db, WORK, spec("more"), START + DAY)
         assert tasks.add(db, HOME, spec(), START).agent_id == "home"
+
+
+def test_chat_schedules_only_so_many_tasks_an_hour(db: apsw.Connection) -> None:
+    """A task that schedules and cancels tasks does not run all the time; other chats go on."""
+    with job(db):
+        for number in range(tasks.MAX_NEW):
+            tasks.cancel(db, tasks.add(db, WORK, spec(f"t{number}"), START))
+        with pytest.raises(OrchestratorError, match="try again later"):
+            tasks.add(db, WORK, spec("more"), START + tasks.PERIOD - 1)
+        assert tasks.add(db, HOME, spec(), START).agent_id == "home"
+        assert tasks.add(db, WORK, spec("more"), START + tasks.PERIOD).name == "more"
 
 
 def test_cancelled_task_of_a_skill_stays_switched_off(db: apsw.Connection) -> None:

@@ -6,11 +6,15 @@ import apsw
 import pytest
 from fakes.memory import HOME
 from fakes.tool_call import NOON, run
+from pydantic import JsonValue
 
 from orchestrator.journal.schedule import tasks
 from orchestrator.schedules.specs import Notify
 from orchestrator.tools.builtin import task_tools as tools
 from orchestrator.tools.builtin.host_tool import ToolContext, ToolFailure
+from thinker.protocol.messages import JsonObject
+from thinker.toolcalls.arguments import coerce
+from thinker.toolcalls.schema_validation import validate
 
 
 def test_task_is_scheduled_for_this_chat_in_the_users_zone(
@@ -42,6 +46,24 @@ def test_reminder_in_some_minutes_runs_once(db: apsw.Connection, context: ToolCo
     assert "once, Thu 2026-02-12 07:05" in run(tools.schedule_task, db, context, **reminder)
     task = tasks.load(db, 1)
     assert (task.next_at, task.spec.required_tools) == (NOON + 300_000, ())
+
+
+@pytest.mark.parametrize("soon", [{"in_minutes": 0.01}, {"at": "2020-01-01T00:00"}])
+def test_task_is_due_in_a_minute_at_the_earliest(
+    db: apsw.Connection, context: ToolContext, soon: dict[str, JsonValue]
+) -> None:
+    """A task that schedules the next one does not run all the time."""
+    answer = run(tools.schedule_task, db, context, name="x", instructions="y", **soon)
+    assert "once, Thu 2026-02-12 07:01" in answer
+    assert tasks.load(db, 1).next_at == NOON + 60_000
+
+
+def test_numbers_are_numbers_for_the_model() -> None:
+    """What it writes as text is converted."""
+    schema = tools.schedule_task.spec.parameters
+    given: JsonObject = {"name": "x", "instructions": "y", "in_hours": 9, "no_tools": True}
+    assert validate(given, schema) is None
+    assert coerce({**given, "in_hours": "9", "no_tools": "true"}, schema) == given
 
 
 @pytest.mark.parametrize(
