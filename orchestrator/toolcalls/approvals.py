@@ -91,7 +91,7 @@ def check(
         return f"not approved: denied or expired ({reason})"
     if fresh:
         server = tool.server if isinstance(tool, McpTool) else None
-        text = question_text.question(question, server, steps.written(db, call), fixed)
+        text = question_text.question(question, address, server, steps.written(db, call), fixed)
         # An operator must see the question; a code counts once, however often it is shown.
         questions.ask(db, question, address, text, REPEATS, now)
     return question

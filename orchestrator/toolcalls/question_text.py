@@ -15,7 +15,8 @@ from pydantic import JsonValue
 from orchestrator import chat_texts
 from orchestrator.chat_texts import on_one_line as _value
 from orchestrator.journal.turns.approvals import Approval
-from thinker.protocol.messages import JsonObject
+from orchestrator.journal.turns.outbox import Address
+from thinker.protocol.messages import JsonObject, ToolCall
 
 # Lengths are in UTF-16 code units, in which Telegram counts; the whole fits one message.
 SHOWN = 1_600  # of the arguments
@@ -26,12 +27,17 @@ BUILT_IN = "built in"
 
 
 def question(
-    approval: Approval, server: str | None, written: JsonObject | None, fixed: Mapping[str, object]
+    approval: Approval,
+    address: Address,
+    server: str | None,
+    written: ToolCall | None,
+    fixed: Mapping[str, object],
 ) -> str:
     """Return the Markdown of a question.
 
-    ``server`` is the MCP server whose tool is called, if any, ``written`` the arguments as the
-    model wrote them, and ``fixed`` those that the prompt's definition sets.
+    ``address`` is the chat of the call, which tools write to unless told otherwise, ``server``
+    the MCP server whose tool is called, if any, ``written`` the call as the model wrote it, and
+    ``fixed`` the arguments that the prompt's definition sets.
     """
     arguments: JsonObject = json.loads(approval.arguments)
     until = datetime.fromtimestamp(approval.expires / 1000, UTC)
@@ -39,8 +45,9 @@ def question(
     facts = [
         f"tool: {_value(approval.tool)} ({where})",
         f"agent: {_value(approval.agent_id)}",
+        f"chat: {_value(f'{address.channel} {address.chat_id}')}",
         *_shown(approval, arguments),
-        *_changes(arguments, arguments if written is None else written, fixed),
+        *(_changes(arguments, written, fixed) if written else ()),
         f"why: {_cut(_value(approval.reason)[1:-1], REASON)}",
         f"until: {until:%Y-%m-%d %H:%M} UTC",
     ]
@@ -65,10 +72,11 @@ def _shown(approval: Approval, arguments: JsonObject) -> Iterator[str]:
     )
 
 
-def _changes(
-    arguments: JsonObject, written: JsonObject, fixed: Mapping[str, object]
-) -> Iterator[str]:
+def _changes(arguments: JsonObject, call: ToolCall, fixed: Mapping[str, object]) -> Iterator[str]:
     """Yield what differs from what the model wrote: types, null values, fixed options."""
+    written = call.arguments
+    if call.repaired:
+        yield "repaired: the model wrote broken JSON, and this is how it was read"
     names = [
         name
         for name in dict.fromkeys((*written, *arguments))

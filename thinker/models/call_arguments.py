@@ -38,11 +38,12 @@ def tool_call(call_id: str, name: str, text: str, *, whole: bool = True) -> Tool
     must not be repaired into valid ones and run.
     """
     arguments = _parse(text) if text.strip() else {}
-    if arguments is None and whole:
+    broken = arguments is None
+    if broken and whole:
         arguments = repaired(text)
     if arguments is None or too_deep(arguments):
         return ToolCall(id=call_id, name=name, malformed=text)
-    return ToolCall(id=call_id, name=name, arguments=arguments)
+    return ToolCall(id=call_id, name=name, arguments=arguments, repaired=broken)
 
 
 def unique_ids(ids: Iterable[str], used: Collection[str] = ()) -> list[str]:

@@ -79,13 +79,15 @@ class ToolCall(Frozen):
     """A model's request to run a tool.
 
     If the arguments are not a JSON object and cannot be repaired, ``malformed`` holds them as
-    written and ``arguments`` is empty.
+    written and ``arguments`` is empty. ``repaired``: their JSON was broken, and this is how it was
+    read.
     """
 
     id: str
     name: str
     arguments: JsonObject = {}
     malformed: str | None = None
+    repaired: bool = False
 
 
 FROM: dict[Origin, str] = {"other_user": "another person", "tool": "a tool", "web": "the web"}

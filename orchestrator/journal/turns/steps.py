@@ -15,7 +15,7 @@ from pydantic import Json
 from orchestrator.journal.db.rows import Rows
 from orchestrator.journal.db.store import FencedError
 from orchestrator.journal.turns import attachments, prompt_records
-from thinker.protocol.messages import AssistantMessage, JsonObject, SideEffect, ToolResult
+from thinker.protocol.messages import AssistantMessage, JsonObject, SideEffect, ToolCall, ToolResult
 from thinker.protocol.methods import StepCommit, StepCommitted
 
 HARMLESS = (SideEffect.PURE, SideEffect.LOCAL_TX)  # without a result, nothing happened
@@ -106,8 +106,8 @@ def load_call(db: apsw.Connection, turn_id: str, seq: int) -> Call | None:
     return replace(call, result=attachments.filled(db, [call.result])[0])
 
 
-def written(db: apsw.Connection, call: Call) -> JsonObject | None:
-    """Return the arguments of a call as the model wrote them; None if no model did."""
+def written(db: apsw.Connection, call: Call) -> ToolCall | None:
+    """Return a call as the model wrote it; None if no model did."""
     sql = (
         "SELECT response.result FROM step JOIN step AS response"
         " ON response.turn_id = step.turn_id AND response.seq = step.parent"
@@ -117,7 +117,7 @@ def written(db: apsw.Connection, call: Call) -> JsonObject | None:
     if not isinstance(body, str):
         return None
     made = AssistantMessage.model_validate_json(body).tool_calls
-    return next((one.arguments for one in made if one.id == call.call_id), None)
+    return next((one for one in made if one.id == call.call_id), None)
 
 
 def planned(db: apsw.Connection, turn_id: str) -> list[Call]:

@@ -9,7 +9,10 @@ from hypothesis import strategies as st
 
 from orchestrator.channels.telegram import formatting
 from orchestrator.journal.turns.approvals import Approval
+from orchestrator.journal.turns.outbox import Address
 from orchestrator.toolcalls.question_text import REASON, question
+from thinker.models.call_arguments import tool_call
+from thinker.protocol.messages import ToolCall
 
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.text(),
@@ -26,6 +29,7 @@ def asked(
     written: dict[str, Any] | None = None,
     fixed: dict[str, Any] | None = None,
     reason: str = "policy",
+    made: ToolCall | None = None,
 ) -> str:
     """The question about a call."""
     text = json.dumps(arguments, sort_keys=True)
@@ -33,7 +37,9 @@ def asked(
         *(1, "c0de", "t1", 2, reason, "pending", 1_770_000_000_000, "pay", text),
         *("work", "telegram/1/7/", "hash", None),
     )
-    return question(row, server, written, fixed or {})
+    if written is not None:
+        made = ToolCall(id="c", name="pay", arguments=written)
+    return question(row, Address("telegram", "1", "7"), server, made, fixed or {})
 
 
 def test_a_question_names_tool_server_agent_arguments_reason_and_end() -> None:
@@ -43,6 +49,7 @@ def test_a_question_names_tool_server_agent_arguments_reason_and_end() -> None:
         "```",
         'tool: "pay" (MCP server "bank")',
         'agent: "work"',
+        'chat: "telegram 7"',
         "arguments:",
         '  "sum": 3',
         '  "to": "Ada"',
@@ -126,3 +133,11 @@ def test_many_changes_are_counted() -> None:
     text = asked({f"n{number}": number for number in range(20)}, written={})
     assert text.count("the model wrote nothing") == 5
     assert "changed: 15 more arguments" in text
+
+
+def test_broken_json_that_was_repaired_is_told() -> None:
+    """What runs is a reading of what the model wrote."""
+    made = tool_call("c", "pay", '{"sum": 3,,}')
+    assert made.repaired
+    assert "\nrepaired: the model wrote broken JSON" in asked({"sum": 3}, made=made)
+    assert "repaired" not in asked({"sum": 3}, made=tool_call("c", "pay", '{"sum": 3}'))
