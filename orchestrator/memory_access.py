@@ -17,10 +17,18 @@ TASK_CHAT = f"{inbox.TASK}-"  # begins the names of console chats that keep outc
 
 
 def memory_of(db: apsw.Connection, agents: AgentsFile, agent_id: str, scope: str) -> MemoryScope:
-    """Return what a turn of an agent in a scope may read and change."""
-    joined = _joined(agents, agent_id, scope)
-    shared = joined or is_operators(db, agents, scope)
-    return MemoryScope(agent_id, scope, joined=joined, shared=shared)
+    """Return what a turn of an agent in a scope may read and change.
+
+    By default, only the operator's own chats share a memory: in a group others read, and an agent
+    that takes strangers may have handed a chat over.
+    """
+    agent = agents.agent(agent_id)
+    explicit = agent is not None and agent.memory is not None
+    if agents.joins_chats(agent_id) and (explicit or scope == CLIENT):
+        return MemoryScope(agent_id, scope, joined=True, shared=True)
+    own = is_operators(db, agents, scope)
+    joined = own and agents.joins_chats(agent_id)
+    return MemoryScope(agent_id, scope, joined=joined, shared=own)
 
 
 def is_operators(db: apsw.Connection, agents: AgentsFile, scope: str) -> bool:
@@ -54,21 +62,6 @@ def may_write(
         or _notified(agents, channel, chat_id)
         or is_operators(db, agents, target)
     )
-
-
-def _joined(agents: AgentsFile, agent_id: str, scope: str) -> bool:
-    """Return whether the memory is that of all chats.
-
-    By default, a chat takes part only if a binding names it, or if it is the console's or an HTTP
-    client's own: an agent that takes strangers may have handed its chat over, and a client that
-    names its users has several.
-    """
-    if not agents.joins_chats(agent_id):
-        return False
-    agent = agents.agent(agent_id)
-    channel, _, chat = scope.partition(":")
-    named = scope in {EVERY, CLIENT} or channel in OPERATED or _bound(agents, channel, chat)
-    return named or (agent is not None and agent.memory is not None)
 
 
 def _bound(agents: AgentsFile, channel: str, chat: str) -> bool:

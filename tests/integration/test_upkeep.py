@@ -8,7 +8,7 @@ from fakes.bot_api import FakeBotApi
 from fakes.daemon import TOKEN, running_daemon
 from fakes.digesting_model import DigestingModel
 from fakes.held_model import said, system, two_agents
-from fakes.memory import WORK
+from fakes.memory import own_of
 
 from orchestrator.journal.db.store import reading
 from orchestrator.journal.memory import facts
@@ -94,7 +94,7 @@ async def test_quiet_conversation_is_looked_through_once_across_a_restart(tmp_pa
     stretches = [said(r.body).count("User: I like tea") for r in model.digested()]
     assert sum(stretches) == 1
     with reading(tmp_path / "journal.db") as db:
-        kept = facts.newest(db, WORK, None, facts.FOREVER, 9)
+        kept = facts.newest(db, own_of("telegram:123"), None, facts.FOREVER, 9)
         assert len(kept) == 1
         assert kept[0].source.startswith("extraction ")
 

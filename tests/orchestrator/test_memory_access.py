@@ -60,27 +60,17 @@ def test_chats_share_a_memory_if_strangers_cannot_come(
     assert memory_of(db, agents, "work", "console:local").joined is joined
 
 
-def test_chat_that_was_handed_over_takes_no_part_in_the_shared_memory(db: apsw.Connection) -> None:
-    """The agent that handed it over may take strangers; the setting is for all chats."""
+def test_only_an_operators_chats_share_a_memory_by_default(db: apsw.Connection) -> None:
+    """In a group others read, and an agent that takes strangers may have handed a chat over."""
     home = {**WORK, "agentId": "home"}
-    agents = parsed(WORK, home, bindings=[NAMED, {**ANY, "agentId": "home"}]).file
-    assert memory_of(db, agents, "work", "telegram:42").joined
-    for scope in ("telegram:666", "telegram:9", "http:42"):
-        assert not memory_of(db, agents, "work", scope).joined
-    assert memory_of(db, file(ANY, work={"memory": "agent"}), "work", "telegram:666").joined
-
-
-def test_users_of_an_http_client_take_part_if_the_configuration_says_so(
-    db: apsw.Connection,
-) -> None:
-    """A client that names its users speaks for several people; otherwise for its owner."""
-    bob = {"channel": "api", "chatId": "bob", "agentId": "work"}
-    agents = file(NAMED, bob)
-    joined = {
-        user: memory_of(db, agents, "work", f"api:{user}").joined for user in ("", "bob", "x")
-    }
-    assert joined == {"": True, "bob": True, "x": False}
-    assert memory_of(db, file(NAMED, work={"memory": "agent"}), "work", "api:x").joined
+    bindings = [NAMED, GROUP, {**ANY, "agentId": "home"}]
+    scopes = ("telegram:42", "telegram:9", "", "api:")
+    others = ("telegram:666", "telegram:-100", "http:42", "api:ann", "console:task-1")
+    agents = parsed(WORK, home, bindings=bindings).file
+    joined = [name for name in scopes + others if memory_of(db, agents, "work", name).joined]
+    assert joined == list(scopes)
+    agents = parsed(WORK | {"memory": "agent"}, home, bindings=bindings).file
+    assert all(memory_of(db, agents, "work", name).joined for name in scopes + others)
 
 
 def test_unknown_agent_shares_nothing(db: apsw.Connection) -> None:

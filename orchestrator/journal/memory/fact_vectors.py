@@ -29,19 +29,14 @@ def nearest(
 
     The score is ``1 / (1 + distance)``. Facts stored after ``until`` (milliseconds) are left out.
     """
-    where, values = scope.rows("fact")
-    visible = "" if scope.joined else f" AND fact_id IN(SELECT id FROM fact WHERE {where})"
+    where, values = scope.facts("fact")
+    # The first table is walked through: a chat's own facts are few, of all the newest are enough.
+    joined = "fact_vector CROSS JOIN fact" if scope.all_chats else "fact CROSS JOIN fact_vector"
     rows = db.execute(
-        "SELECT fact_id, signs FROM fact_vector"
-        f" WHERE agent_id = ? AND model = ? AND dimensions = ?{visible}"
+        f"SELECT fact_id, signs FROM {joined} ON fact.id = fact_id"
+        f" WHERE {where} AND fact_vector.agent_id = ? AND model = ? AND dimensions = ?"
         " ORDER BY fact_id DESC LIMIT ?",
-        (
-            scope.agent_id,
-            meaning.model,
-            len(meaning.vector) // WIDTH,
-            *(values if visible else ()),
-            NEWEST,
-        ),
+        (*values, scope.agent_id, meaning.model, len(meaning.vector) // WIDTH, NEWEST),
     )
     query = int.from_bytes(signs(meaning.vector))
     alike = nsmallest(COMPARED, rows, key=lambda row: (query ^ int.from_bytes(row[1])).bit_count())

@@ -98,7 +98,7 @@ def update(db: apsw.Connection, scope: MemoryScope, fact: Fact, now: int) -> boo
     _check(fact.fact)
     if _id_of(db, scope, fact.fact) not in (None, fact.id):
         raise RefusedFactError("another fact says exactly this; delete one of the two")
-    where, values = scope.rows()
+    where, values = scope.facts()
     db.execute(
         "UPDATE fact SET fact = ?, category = ?, source = ?, confidence = ?, updated_at = ?"
         f" WHERE {where} AND id = ?",
@@ -108,13 +108,13 @@ def update(db: apsw.Connection, scope: MemoryScope, fact: Fact, now: int) -> boo
 
 
 def delete(db: apsw.Connection, scope: MemoryScope, fact_id: int) -> bool:
-    where, values = scope.rows()
+    where, values = scope.facts()
     db.execute(f"DELETE FROM fact WHERE {where} AND id = ?", (*values, fact_id))
     return db.changes() == 1
 
 
 def get(db: apsw.Connection, scope: MemoryScope, fact_id: int) -> Fact | None:
-    where, values = scope.rows()
+    where, values = scope.facts()
     return FACTS.first(db, f"{where} AND id = ?", *values, fact_id)
 
 
@@ -122,7 +122,7 @@ def newest(
     db: apsw.Connection, scope: MemoryScope, category: str | None, before: int, limit: int
 ) -> list[Fact]:
     """Return the facts with ids below ``before``, newest first; ``category`` None means all."""
-    where, values = scope.rows()
+    where, values = scope.facts()
     where += " AND id < ? AND category = ifnull(?, category) ORDER BY id DESC LIMIT ?"
     return FACTS.select(db, where, *values, before, category, limit)
 
@@ -159,7 +159,7 @@ def _check(fact: str) -> None:
 
 
 def _id_of(db: apsw.Connection, scope: MemoryScope, fact: str) -> int | None:
-    where, values = scope.rows()
+    where, values = scope.facts()
     sql = f"SELECT id FROM fact WHERE {where} AND fact = ? ORDER BY scope DESC LIMIT 1"
     found = db.execute(sql, (*values, fact)).get
     return found if isinstance(found, int) else None
@@ -169,7 +169,7 @@ def _match(
     db: apsw.Connection, scope: MemoryScope, bounds: tuple[int, int], index: str, terms: list[str]
 ) -> fulltext.Scores:
     """Return the facts with one of the terms and their scores (BM25, negated: more is better)."""
-    table, (where, values) = f"fact_{index}", scope.rows("fact")
+    table, (where, values) = f"fact_{index}", scope.facts("fact")
     sql = (
         f"SELECT fact.id, -bm25({table}) FROM {table} JOIN fact ON fact.id = {table}.rowid"
         f" WHERE {table} MATCH ? AND {where} AND fact.created_at <= ?"
@@ -183,7 +183,7 @@ def _scan(
 ) -> fulltext.Scores:
     """Return the facts that contain one of the terms anywhere, and how many they contain."""
     count = " + ".join(["(instr(fact, ?) > 0)"] * len(terms))
-    where, values = scope.rows()
+    where, values = scope.facts()
     sql = (
         f"SELECT id, {count} AS hits FROM fact WHERE {where} AND created_at <= ? AND hits > 0"
         " ORDER BY hits DESC, id LIMIT ?"

@@ -21,8 +21,9 @@ class Condition(NamedTuple):
 class MemoryScope:
     """The memory of an agent as one chat has it.
 
-    ``joined``: the agent has one memory for all chats. Otherwise a chat has its own; with
-    ``shared``, it also has the rows that belong to no chat.
+    ``joined``: it is stored for all chats of the agent that are joined, and their conversations and
+    tasks are visible. Otherwise a chat has its own; with ``shared``, it also has the rows that
+    belong to no chat.
     """
 
     agent_id: str
@@ -46,15 +47,22 @@ class MemoryScope:
         return self.joined or self.shared
 
     def rows(self, table: str = "") -> Condition:
-        """Return the condition for visible rows of a table; ``table`` qualifies its columns."""
+        """Return the condition for visible conversations and tasks, which each have one chat.
+
+        ``table`` qualifies the columns.
+        """
         prefix = f"{table}." if table else ""
         if self.joined:
             return Condition(f"{prefix}agent_id = ?", (self.agent_id,))
         return self._among(prefix, self.chat)
 
-    def single(self, table: str = "") -> Condition:
-        """Return the condition for what a chat has one of, such as a profile: its own, or all's."""
-        return self._among(f"{table}." if table else "", self.own)
+    def facts(self, table: str = "") -> Condition:
+        """Return the condition for visible facts: the chat's, and those of no chat if visible."""
+        return self._among(f"{table}." if table else "", self.chat)
+
+    def profiles(self) -> Condition:
+        """Return the condition for visible profiles, of which the chat's own counts first."""
+        return self._among("", self.own)
 
     def _among(self, prefix: str, own: str) -> Condition:
         if not self.all_chats or own == EVERY:

@@ -105,7 +105,7 @@ def assign(profile: JsonObject, keys: Keys, value: JsonValue) -> JsonObject:
 
 def get(db: apsw.Connection, scope: MemoryScope) -> JsonObject:
     """Return the profile of a chat; before it has its own, the one of every chat if visible."""
-    where, values = scope.single()
+    where, values = scope.profiles()
     sql = f"SELECT body FROM profile WHERE {where} ORDER BY scope DESC LIMIT 1"
     body = db.execute(sql, values).get
     return _OBJECT.validate_json(body) if isinstance(body, str) else {}
@@ -156,7 +156,7 @@ def take_out(db: apsw.Connection, scope: MemoryScope, path: str, value: str) -> 
 
 
 def changes(db: apsw.Connection, scope: MemoryScope, limit: int) -> list[ProfileChange]:
-    where, values = scope.single()
+    where, values = scope.profiles()
     return CHANGES.select(db, f"{where} ORDER BY id DESC LIMIT ?", *values, limit)
 
 

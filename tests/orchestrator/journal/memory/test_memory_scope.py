@@ -17,6 +17,7 @@ from orchestrator.journal.memory import (
     profile,
 )
 from orchestrator.journal.memory.fact_vectors import Embedding
+from orchestrator.journal.memory.memory_scope import MemoryScope
 from orchestrator.journal.memory.playbooks import PlaybookError, StoredPlaybook
 from orchestrator.journal.memory.prompt_memory import load_prompt_memory
 from orchestrator.journal.schedule import tasks
@@ -27,6 +28,7 @@ from thinker.protocol.vectors import packed
 
 ANN, BEN = own_of("telegram:1"), own_of("telegram:2")
 OPERATOR = own_of("telegram:3", shared=True)
+JOINED = MemoryScope("work", "telegram:1", joined=True, shared=True)
 SKILL = StoredPlaybook(
     id=0,
     name="tea",
@@ -53,17 +55,18 @@ def db(tmp_path: Path) -> Iterator[apsw.Connection]:
 
 
 def test_chat_sees_its_own_facts_and_an_operator_those_of_every_chat(db: apsw.Connection) -> None:
-    """By search, in lists and by number; an agent with one memory sees all."""
+    """By search, in lists and by number; a chat that was joined later keeps what it had."""
     seen = {
         memory: (
             {fact.fact for fact in facts.find(db, memory, "tea", 9)},
             {fact.fact for fact in facts.newest(db, memory, None, facts.FOREVER, 9)},
             {fact.fact for n in (1, 2) if (fact := facts.get(db, memory, n)) is not None},
         )
-        for memory in (WORK, ANN, BEN, OPERATOR)
+        for memory in (WORK, JOINED, ANN, BEN, OPERATOR)
     }
     assert seen == {
-        WORK: ({"All like tea", "Ann likes tea"},) * 3,
+        WORK: ({"All like tea"},) * 3,
+        JOINED: ({"All like tea", "Ann likes tea"},) * 3,
         ANN: ({"Ann likes tea"},) * 3,
         BEN: (set(),) * 3,
         OPERATOR: ({"All like tea"},) * 3,
@@ -96,7 +99,7 @@ def test_words_of_two_characters_and_meanings_find_only_what_is_visible(
         memory: set(fact_vectors.nearest(db, memory, Embedding("m", vector), 9, facts.FOREVER))
         for memory in (WORK, ANN, BEN, OPERATOR)
     }
-    assert near == {WORK: {1, 2, 3}, ANN: {2, 3}, BEN: set(), OPERATOR: {1}}
+    assert near == {WORK: {1}, ANN: {2, 3}, BEN: set(), OPERATOR: {1}}
 
 
 def test_profile_of_a_chat_replaces_the_prompt_there_alone(db: apsw.Connection) -> None:
