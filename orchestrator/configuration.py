@@ -119,7 +119,9 @@ class Configuration(LoopOwned):
         try:
             if path == self.path:
                 self._version = await self._off_loop(self._stamps)
-            return await self._off_loop(agentsfile.load, path, self._environ, self._moved())
+            return await self._off_loop(
+                agentsfile.load, path, self._environ, self._moved(), self._settings.home
+            )
         except TimeoutError as error:
             raise AgentsFileError([Problem.unusable(path, f"cannot be read: {error}")]) from error
 
@@ -129,7 +131,7 @@ class Configuration(LoopOwned):
         hands = hand_servers(self.file, paths)
         if hands:
             await self._off_loop(prepare, self.file, paths)
-        servers.define(self.file.mcp_servers, hands)
+        servers.define(self.file.mcp_servers, hands, self.file.sandbox)
         self._applied.wake()
         local = await self._local() if self._needs_local() else ()
         usable = self.file.usable()

@@ -23,3 +23,4 @@ from orchestrator.agentsfile.loading import load as load
 from orchestrator.agentsfile.loading import parse as parse
 from orchestrator.agentsfile.problems import AgentsFileError as AgentsFileError
 from orchestrator.agentsfile.problems import Problem as Problem
+from orchestrator.agentsfile.server_sandbox import ServerSandbox as ServerSandbox

@@ -20,6 +20,7 @@ from orchestrator.agentsfile.field_types import (
     Text,
     Variables,
 )
+from orchestrator.agentsfile.server_sandbox import ServerSandbox
 
 MAX_CALL = 900  # seconds; the longest a tool call may take
 Access: TypeAlias = Literal["pairing", "allowlist", "open"]
@@ -132,6 +133,8 @@ class McpServer(ConfigModel):
     """Transport, "stdio" or "http"; by default `command` or `url` decides."""
     trusted: bool = False
     """Whether to believe its annotations: which tools only read, and which may run twice."""
+    sandbox: ServerSandbox | Literal["off"] = ServerSandbox()
+    """What the server's jail leaves open; "off": all that the tool host itself can reach."""
     pin: bool = True
     """Whether a tool whose description has changed is withheld until it is approved."""
     timeout_seconds: int = Field(60, ge=1, le=MAX_CALL)

@@ -1,6 +1,7 @@
 """Checks across the parts of agents.json: duplicate names, unknown names, missing keys."""
 
 from collections.abc import Mapping
+from pathlib import Path
 
 from orchestrator.agentsfile.agent_definition import AgentDefinition
 from orchestrator.agentsfile.agents_file import Channels, openings
@@ -8,11 +9,15 @@ from orchestrator.agentsfile.costs import find_price
 from orchestrator.agentsfile.draft import Draft
 from orchestrator.agentsfile.hand_checks import check_hands
 from orchestrator.agentsfile.problems import field_names, suggestion
+from orchestrator.agentsfile.server_sandbox import inside_home, weakenings
 from thinker.protocol.providers import PROVIDERS, Provider
 
 
-def check(draft: Draft, environ: Mapping[str, str] | None) -> None:
-    """Run every check. ``environ`` is where provider keys are looked up; None skips that check."""
+def check(draft: Draft, environ: Mapping[str, str] | None = None, home: Path | None = None) -> None:
+    """Run every check.
+
+    ``environ`` is where provider keys are looked up, ``home`` the daemon's; None skips its checks.
+    """
     declared = _declared(draft)
     _unique_agents(draft)
     _unique_ports(draft)
@@ -21,6 +26,8 @@ def check(draft: Draft, environ: Mapping[str, str] | None) -> None:
     _reachable(draft)
     _servers(draft)
     check_hands(draft, environ)
+    if home is not None:
+        _closed_paths(draft, home)
     _priced(draft)
     _weakened(draft)
     _joined(draft)
@@ -162,6 +169,19 @@ def _servers(draft: Draft) -> None:
             )
 
 
+def _closed_paths(draft: Draft, home: Path) -> None:
+    for name, server in list(draft.mcp_servers.items()):
+        if isinstance(server.sandbox, str):
+            continue
+        for field, path in inside_home(server.sandbox, home):
+            draft.error(
+                ("mcpServers", name, "sandbox", field),
+                f"MCP server '{name}': {path} is in the daemon's home, of which only workspaces can"
+                " be opened; choose another folder",
+            )
+            draft.mcp_servers.pop(name, None)
+
+
 def _priced(draft: Draft) -> None:
     for number, agent in draft.agents.items():
         if agent.budget is None or not agent.budget.in_dollars or agent.llm_provider == "demo":
@@ -184,6 +204,12 @@ def _weakened(draft: Draft) -> None:
             '"sandbox" is "off": code in the process of one agent reaches the files of all; '
             "remove the line to close that",
         )
+    for name, server in draft.mcp_servers.items():
+        for field, effect in weakenings(server.sandbox):
+            draft.warn(
+                ("mcpServers", name, "sandbox", *([field] if field else [])),
+                f"MCP server '{name}': \"sandbox\" is weakened, {effect}",
+            )
     for number, agent in draft.agents.items():
         if agent.hook_network:
             draft.warn(

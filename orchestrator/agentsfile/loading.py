@@ -57,10 +57,12 @@ def load(
     path: Path,
     environ: Mapping[str, str] | None = None,
     moved: Mapping[str, str] = MappingProxyType({}),
+    home: Path | None = None,
 ) -> LoadedConfig:
     """Read the file at ``path``; ``environ`` is where provider keys are looked up.
 
-    ``moved`` are the first ids of Telegram chats that have new ones, by the new ids.
+    ``home`` is the daemon's, which no server may reach. ``moved`` are the first ids of Telegram
+    chats that have new ones, by the new ids.
 
     Raises:
         AgentsFileError: the file cannot be read, is not JSON or has no valid agent.
@@ -72,7 +74,7 @@ def load(
         advice = "; check the path or run: orchestrator init" if missing else ""
         reason = f"cannot be read: {error}{advice}"
         raise AgentsFileError([Problem.unusable(path, reason)]) from error
-    return parse(data, path.name, environ, moved)
+    return parse(data, path.name, environ, moved, home)
 
 
 def parse(
@@ -80,6 +82,7 @@ def parse(
     name: str = "agents.json",
     environ: Mapping[str, str] | None = None,
     moved: Mapping[str, str] = MappingProxyType({}),
+    home: Path | None = None,
 ) -> LoadedConfig:
     """Parse the bytes of a file as `load` does; messages call it ``name``.
 
@@ -103,7 +106,7 @@ def parse(
     draft.retention = kept or draft.retention
     _simple(draft, value)
     _sandbox(draft, value)
-    check(draft, environ)
+    check(draft, environ, home)
     use_first_ids(draft, moved)
     problems = tuple(sorted(draft.problems, key=lambda problem: problem.line))
     if not draft.agents:

@@ -43,7 +43,7 @@ def check(
     file = path or settings.agents_file()
     agents = bindings = 0
     try:
-        loaded = load(file, os.environ, moved_chats(settings))
+        loaded = load(file, os.environ, moved_chats(settings), settings.home)
         found = library(settings, loaded.file)
         problems: Sequence[Problem] = (*loaded.problems, *found.problems)
         agents, bindings = len(loaded.file.agents), len(loaded.file.bindings)

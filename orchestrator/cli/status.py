@@ -68,8 +68,8 @@ def _show(report: StatusReport) -> None:
     )
     table(
         "MCP servers",
-        ("server", "state", "tools", "problem"),
-        ((s.name, s.state, s.tools, s.error) for s in report.tool_servers),
+        ("server", "state", "tools", "sandbox", "problem"),
+        ((s.name, s.state, s.tools, s.sandbox, s.error) for s in report.tool_servers),
     )
     table(
         "Problems of the configuration",

@@ -89,7 +89,12 @@ class DaemonOperations:
                 for adapter in self.adapters.values()
             ),
             tool_servers=tuple(
-                protocol.ToolServerReport.from_object(server, tools=len(server.tools))
+                protocol.ToolServerReport.from_object(
+                    server,
+                    tools=len(server.tools),
+                    sandbox=server.sandbox.level if server.sandbox else "",
+                    sandbox_reason=server.sandbox.reason if server.sandbox else "",
+                )
                 for server in self.servers.states()
             ),
             config_errors=status.problems(self.configuration.problems),

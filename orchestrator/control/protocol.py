@@ -83,12 +83,17 @@ class ChannelReport(CamelModel):
 
 
 class ToolServerReport(CamelModel):
-    """One MCP server in `orchestrator status`; ``tools`` is the number of tools that it lists."""
+    """One MCP server in `orchestrator status`; ``tools`` is the number of tools that it lists.
+
+    ``sandbox`` is the level of its jail, as tried in its process; empty for a server at an address.
+    """
 
     name: str
     state: str
     tools: int = 0
     error: str = ""
+    sandbox: str = ""
+    sandbox_reason: str = ""
 
 
 class ConfigProblem(CamelModel):

@@ -8,7 +8,14 @@ from pathlib import Path
 
 import structlog
 
-from orchestrator.agentsfile import AgentDefinition, AgentsFile, McpServer, Web, Workspace
+from orchestrator.agentsfile import (
+    AgentDefinition,
+    AgentsFile,
+    McpServer,
+    ServerSandbox,
+    Web,
+    Workspace,
+)
 from orchestrator.agentsfile.hand_checks import overlaps
 from orchestrator.hands.command_order import MIB, CommandLimits
 from orchestrator.hands.web_settings import WebSettings
@@ -78,7 +85,12 @@ def _workspace(agent: AgentDefinition, settings: Workspace, paths: Paths) -> Han
         ),
         output=limits.output_kilobytes * KIB,
     )
-    server = _server("workspace", wanted.to_json(), limits.seconds)
+    jail = ServerSandbox(
+        read=(*wanted.skills, *(path for path, changed in wanted.paths.items() if not changed)),
+        write=(wanted.workspace, *(path for path, changed in wanted.paths.items() if changed)),
+        network=settings.network,
+    )
+    server = _server("workspace", wanted.to_json(), limits.seconds, jail)
     return HandServer(agent.agent_id, server, WORKSPACE_TOOLS, settings.network)
 
 
@@ -100,15 +112,17 @@ def _web(agent: AgentDefinition, settings: Web) -> HandServer:
         seconds=settings.seconds,
         max_bytes=settings.megabytes * MIB,
     )
-    server = _server("web", wanted.to_json(), settings.seconds)
+    jail = ServerSandbox(read=())
+    server = _server("web", wanted.to_json(), settings.seconds, jail)
     return HandServer(agent.agent_id, server, WEB_TOOLS, network=True, origin="web")
 
 
-def _server(name: str, settings: str, seconds: int) -> McpServer:
+def _server(name: str, settings: str, seconds: int, jail: ServerSandbox) -> McpServer:
     return McpServer(
         command=sys.executable,
         args=("-P", "-m", f"orchestrator.hands.{name}", settings),
         trusted=True,
         pin=False,
+        sandbox=jail,
         timeout_seconds=seconds + SPARE_SECONDS,
     )

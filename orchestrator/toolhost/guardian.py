@@ -1,8 +1,9 @@
 """Run an MCP server and end all of its processes: ``python -I -S guardian.py PARENT COMMAND ARGS``.
 
-Runs as a file, so that it imports nothing of this package. It stays as the parent of the server and
-adopts what the server's processes leave behind, however often they fork and whatever session or
-signals they choose. When the server ends, or the tool host dies or sends SIGHUP, it kills them all.
+Runs as a file, without third-party packages, so that it starts fast. It stays as the parent of the
+server and adopts what the server's processes leave behind, however often they fork and whatever
+session or signals they choose. When the server ends, or the tool host dies or sends SIGHUP, it
+kills them all. The server's jail closes around it before it begins.
 """
 
 import ctypes
@@ -11,11 +12,20 @@ import signal
 import sys
 from contextlib import suppress
 
+if __name__ == "__main__":
+    sys.path.append(__file__.rpartition("/orchestrator/")[0])
+
+from thinker.jail.hardening import harden
+
 PR_SET_PDEATHSIG = 1  # linux/prctl.h
 PR_SET_CHILD_SUBREAPER = 36
 STAT_SIZE = 4096  # bytes; a line of 52 numbers and a short name
 NOT_FOUND = 127  # exit code, as of a shell
+REFUSED = 78  # exit code, EX_CONFIG of sysexits.h
 SIGNALED = 128  # added to the signal that ended the server, as a shell does
+OOM_SCORE = b"300"  # above the daemon's: when memory runs out, servers end first
+# In the environment, and not in the server's: descriptors of the jail's order and its report.
+ORDER, REPORT = "ORCHESTRATOR_JAIL", "ORCHESTRATOR_JAIL_REPORT"
 HANDLED = (signal.SIGCHLD, signal.SIGHUP, signal.SIGINT, signal.SIGTERM)
 
 
@@ -31,10 +41,15 @@ def main(parent: int, command: list[str]) -> int:
     signal.pthread_sigmask(signal.SIG_BLOCK, HANDLED)
     die_with(parent, signal.SIGHUP)
     ctypes.CDLL(None).prctl(PR_SET_CHILD_SUBREAPER, 1)
+    _end_first()
+    harden()
+    order, report = (int(os.environ.pop(name)) for name in (ORDER, REPORT))
     guardian = os.getpid()
     server = os.fork()
     if server == 0:
-        _execute(guardian, command)
+        _execute(guardian, command, order, report)
+    os.close(order)
+    os.close(report)
     null = os.open(os.devnull, os.O_RDWR)
     for pipe in (0, 1):  # the server alone holds its pipes
         os.dup2(null, pipe)
@@ -43,19 +58,35 @@ def main(parent: int, command: list[str]) -> int:
     return code
 
 
-def _execute(guardian: int, command: list[str]) -> None:
-    """Turn this process into the server; its session is not the tool host's."""
+def _end_first() -> None:
+    with suppress(OSError):  # the score is higher already
+        file = os.open("/proc/self/oom_score_adj", os.O_WRONLY)
+        os.write(file, OOM_SCORE)
+        os.close(file)
+
+
+def _execute(guardian: int, command: list[str], order: int, report: int) -> None:
+    """Turn this process into the server, in its jail; its session is not the tool host's."""
     os.setsid()
     die_with(guardian)
     signal.signal(signal.SIGPIPE, signal.SIG_DFL)  # Python ignores it, and that is inherited
     signal.pthread_sigmask(signal.SIG_SETMASK, ())
+    from orchestrator.toolhost.jail import enter_as_ordered  # noqa: PLC0415 - not for the guardian: half its memory
+
+    why_not = enter_as_ordered(order, report)
+    if why_not:
+        _refuse(why_not)
     try:
         os.execvp(command[0], command)  # noqa: S606 - a list of arguments, no shell
     except (OSError, ValueError) as error:
         problem = error.strerror if isinstance(error, OSError) else error
-        sys.stderr.write(f"cannot run {command[0]!r}: {problem}\n")
-        sys.stderr.flush()
-        os._exit(NOT_FOUND)
+        _refuse(f"cannot run {command[0]!r}: {problem}", NOT_FOUND)
+
+
+def _refuse(problem: str, code: int = REFUSED) -> None:
+    sys.stderr.write(f"{problem}\n")
+    sys.stderr.flush()
+    os._exit(code)
 
 
 def _watch(server: int) -> int:

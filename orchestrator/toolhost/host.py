@@ -8,10 +8,14 @@ from anyio.abc import TaskGroup
 from pydantic import JsonValue
 
 from orchestrator.toolhost import wire
+from orchestrator.toolhost.server_jails import UNJAILED, ServerJails
 from orchestrator.toolhost.session import McpSession
 from thinker.protocol import methods
 from thinker.protocol.methods import Heartbeat, Ready
 from thinker.protocol.peer import Peer, RequestHandler, RpcError
+from thinker.protocol.sandbox import SandboxReport
+
+BY_HAND = SandboxReport("off", "it was started by hand")
 
 
 @dataclass
@@ -22,10 +26,20 @@ class _RunningServer:
 
 
 class ToolHost:
-    """Serves the supervisor on one socket. ``tasks`` must outlive it."""
+    """Serves the supervisor on one socket. ``tasks`` must outlive it.
 
-    def __init__(self, tasks: TaskGroup) -> None:
+    ``sandbox`` is this process's own jail, ``jails`` are those of its servers.
+    """
+
+    def __init__(
+        self,
+        tasks: TaskGroup,
+        sandbox: SandboxReport = BY_HAND,
+        jails: ServerJails = UNJAILED,
+    ) -> None:
         self._tasks = tasks
+        self._sandbox = sandbox
+        self._jails = jails
         self._servers: dict[str, _RunningServer] = {}
         self._peer: Peer | None = None
         self.requests: dict[str, RequestHandler] = {
@@ -36,7 +50,8 @@ class ToolHost:
     async def serve(self, peer: Peer) -> None:
         """Announce readiness, then send heartbeats until the socket closes."""
         self._peer = peer
-        peer.notify(methods.READY, Ready(pid=os.getpid(), provider="", model=""))
+        ready = Ready(pid=os.getpid(), provider="", model="", sandbox=self._sandbox)
+        peer.notify(methods.READY, ready)
         while not peer.closed.is_set():
             with anyio.move_on_after(wire.HEARTBEAT):
                 await peer.closed.wait()
@@ -52,7 +67,8 @@ class ToolHost:
         for name, spec in specs.items():
             old = self._servers.get(name)
             if old is None or old.session.spec != spec:
-                server = self._servers[name] = _RunningServer(McpSession(spec, self._report))
+                session = McpSession(spec, self._report, jails=self._jails)
+                server = self._servers[name] = _RunningServer(session)
                 self._tasks.start_soon(self._run, server, old)
         return wire.RequestAccepted()
 

@@ -21,6 +21,7 @@ from orchestrator.processes import restarts
 from orchestrator.toolhost import wire
 from orchestrator.toolhost.content import tool_answer
 from orchestrator.toolhost.http_transport import http
+from orchestrator.toolhost.server_jails import UNJAILED, ServerJails
 from orchestrator.toolhost.stdio_transport import ConnectionEnd, stdio
 from thinker.protocol.messages import MAX_DEPTH, too_deep
 from thinker.protocol.peer import RpcError
@@ -52,8 +53,11 @@ class McpSession:
         spec: wire.ServerSpec,
         report: Callable[[wire.ServerState], None],
         jitter: Callable[[], float] = restarts.jitter,
+        jails: ServerJails = UNJAILED,
     ) -> None:
         self.spec = spec
+        self._jails = jails
+        self._end = ConnectionEnd()
         self._report = report
         self._jitter = jitter
         self._state = wire.ServerState(name=spec.name, state="starting")
@@ -68,7 +72,7 @@ class McpSession:
         self._report(self._state)
         while True:
             began = time.monotonic()
-            end = ConnectionEnd()
+            end = self._end = ConnectionEnd()
             try:
                 await self._session(end)
             except Exception as error:  # noqa: BLE001 - a foreign server, through a foreign library
@@ -81,7 +85,8 @@ class McpSession:
 
     async def _session(self, end: ConnectionEnd) -> None:
         """Run one connection; its end is always an exception."""
-        transport = stdio(self.spec, end) if self.spec.command else http(self.spec)
+        spec = self.spec
+        transport = stdio(spec, end, self._jails) if spec.command else http(spec)
         with anyio.fail_after(CONNECT_TIMEOUT) as bound:
             async with Client(
                 transport,
@@ -178,7 +183,13 @@ class McpSession:
     def _set_state(
         self, state: wire.State, *, tools: tuple[wire.ServerTool, ...] = (), error: str = ""
     ) -> None:
-        new = wire.ServerState(name=self.spec.name, state=state, tools=tools, error=error)
+        new = wire.ServerState(
+            name=self.spec.name,
+            state=state,
+            tools=tools,
+            error=error,
+            sandbox=self._end.sandbox or self._state.sandbox,
+        )
         if new != self._state:
             self._state = new
             self._report(new)

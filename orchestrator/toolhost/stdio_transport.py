@@ -12,6 +12,7 @@ from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 
 import anyio
+import orjson
 import structlog
 from anyio.abc import ByteReceiveStream, Process
 from anyio.streams.buffered import BufferedByteReceiveStream
@@ -22,8 +23,10 @@ from mcp_types import jsonrpc_message_adapter
 
 from orchestrator.processes.reaper import ended
 from orchestrator.toolhost import guardian
+from orchestrator.toolhost.jail_order import JailOrder
+from orchestrator.toolhost.server_jails import ServerJails, environment
 from orchestrator.toolhost.wire import ServerSpec
-from thinker.protocol.env import inherited
+from thinker.protocol.sandbox import SandboxReport
 
 MAX_MESSAGE = 4 * 1024 * 1024  # bytes
 MAX_STRAY_LINES = 1000  # of other output before the server counts as broken
@@ -42,6 +45,7 @@ class ConnectionEnd:
     ended: anyio.Event = field(default_factory=anyio.Event)
     problem: str = ""
     last_line: str = ""  # the last line on stderr
+    sandbox: SandboxReport | None = None  # the jail of the process
 
     def set(self, problem: str) -> None:
         """Keep the first reason; later ones are its consequences."""
@@ -50,16 +54,20 @@ class ConnectionEnd:
 
 
 @asynccontextmanager
-async def stdio(spec: ServerSpec, end: ConnectionEnd) -> AsyncIterator[TransportStreams]:
-    """Start the server under a guardian; end its whole process tree when the block ends.
+async def stdio(
+    spec: ServerSpec, end: ConnectionEnd, jails: ServerJails
+) -> AsyncIterator[TransportStreams]:
+    """Start the server in its jail under a guardian; end its processes when the block ends.
 
     Raises:
         OSError: the server cannot be started.
     """
     argv = [sys.executable, "-I", "-S", guardian.__file__, str(os.getpid()), spec.command]
-    env = {**inherited(os.environ), **spec.env}
+    order = jails.order(spec)
+    env = {**environment(order, os.environ), **spec.env}
+    cwd = spec.cwd or order.private
     with anyio.CancelScope(shield=True):  # a new process must not get lost
-        process = await anyio.open_process([*argv, *spec.args], env=env, cwd=spec.cwd)
+        process, report = await _open([*argv, *spec.args], env, cwd, order)
     received, incoming = anyio.create_memory_object_stream[SessionMessage | Exception](0)
     outgoing, to_send = anyio.create_memory_object_stream[SessionMessage](0)
     async with anyio.create_task_group() as tasks:
@@ -68,6 +76,7 @@ async def stdio(spec: ServerSpec, end: ConnectionEnd) -> AsyncIterator[Transport
         tasks.start_soon(_log, spec.name, process, end)
         tasks.start_soon(_notice_end, process, end)
         try:
+            await _read_report(report, end)
             yield incoming, outgoing
         finally:
             with anyio.CancelScope(shield=True):
@@ -75,6 +84,37 @@ async def stdio(spec: ServerSpec, end: ConnectionEnd) -> AsyncIterator[Transport
             tasks.cancel_scope.cancel()
             for stream in (received, incoming, outgoing, to_send):
                 stream.close()
+
+
+async def _open(
+    argv: list[str], env: dict[str, str], cwd: str, order: JailOrder
+) -> tuple[Process, int]:
+    """Start a guardian; return it, and where it reports the jail of its server."""
+    report, write = os.pipe()
+    text = os.memfd_create("jail")  # an order may be longer than a variable can be
+    try:
+        os.write(text, order.packed().encode())
+        given = {guardian.ORDER: str(text), guardian.REPORT: str(write)}
+        process = await anyio.open_process(
+            argv, env={**env, **given}, cwd=cwd, pass_fds=(text, write)
+        )
+    except OSError:
+        os.close(report)
+        raise
+    finally:
+        os.close(text)
+        os.close(write)
+    return process, report
+
+
+async def _read_report(report: int, end: ConnectionEnd) -> None:
+    try:
+        await anyio.wait_readable(report)
+        text = os.read(report, MAX_LOG)
+    finally:
+        os.close(report)
+    if text:  # empty: the guardian died
+        end.sandbox = SandboxReport(**orjson.loads(text))
 
 
 async def _read(

@@ -9,6 +9,7 @@ from typing import Literal, TypeAlias
 from pydantic import Field
 
 from thinker.protocol.messages import Frozen, Image, JsonObject
+from thinker.protocol.sandbox import SandboxReport
 
 SERVERS_SET = "servers/set"  # ServersSet → RequestAccepted
 TOOLS_CALL = "tools/call"  # ToolRequest → ToolAnswer
@@ -16,6 +17,10 @@ SERVER_STATE = "server/state"  # notification ServerState
 
 FD_VARIABLE = "ORCHESTRATOR_TOOLHOST_FD"
 LOG_VARIABLE = "ORCHESTRATOR_LOG_LEVEL"
+# The daemon's home and configuration, which the jails hide, and how jails are made.
+HOME_VARIABLE = "ORCHESTRATOR_HOME"
+CONFIG_VARIABLE = "ORCHESTRATOR_CONFIG"
+SANDBOX_VARIABLE = "ORCHESTRATOR_SANDBOX"
 HEARTBEAT = 5.0  # seconds between two heartbeats
 
 ENV = "orchestrator/env"  # in the _meta of a call: the variables of a prompt's tool entry
@@ -25,6 +30,15 @@ NOT_SENT = -32010  # the server did not get the call
 LOST = -32011  # the server may have run the tool, or not
 
 State: TypeAlias = Literal["starting", "connected", "failed"]
+
+
+class ServerJail(Frozen):
+    """What a server's jail leaves open, see `orchestrator.agentsfile.ServerSandbox`."""
+
+    read: tuple[str, ...] | None = None
+    write: tuple[str, ...] | None = None
+    network: bool | tuple[str, ...] = True
+    sockets: bool = False
 
 
 class ServerSpec(Frozen):
@@ -37,6 +51,7 @@ class ServerSpec(Frozen):
     cwd: str | None = None
     url: str = ""
     headers: dict[str, str] = Field(default_factory=dict)
+    sandbox: ServerJail | Literal["off"] = ServerJail()
 
 
 class ServersSet(Frozen):
@@ -64,12 +79,16 @@ class ServerTool(Frozen):
 
 
 class ServerState(Frozen):
-    """A server's state. ``error`` says why it is not connected; it is connected again later."""
+    """A server's state. ``error`` says why it is not connected; it is connected again later.
+
+    ``sandbox`` is the jail of its last process; a server at an address has none.
+    """
 
     name: str
     state: State
     tools: tuple[ServerTool, ...] = ()
     error: str = ""
+    sandbox: SandboxReport | None = None
 
 
 class ToolRequest(Frozen):

@@ -10,18 +10,23 @@ SERVER = Path(__file__).parent / "mcp_server.py"
 
 
 def entry(folder: Path, name: str, **fields: Any) -> JsonObject:
-    """A server over stdio whose effects go to ``<name>.txt`` in the folder."""
+    """A server over stdio in a daemon with the folder as home; its effects go to its own folder."""
     return {
         "command": sys.executable,
         "args": [str(SERVER)],
-        "env": {"EFFECTS": str(folder / f"{name}.txt")},
+        "env": {"EFFECTS": str(record(folder, name))},
         **fields,
     }
 
 
+def record(folder: Path, name: str) -> Path:
+    """Where the effects of a server are told, in the only folder of a home that it reaches."""
+    return folder / "servers" / name / "effects.txt"
+
+
 def effects(folder: Path, name: str) -> list[str]:
     """The effects so far, oldest first."""
-    path = folder / f"{name}.txt"
+    path = record(folder, name)
     return path.read_text("utf-8").splitlines() if path.exists() else []
 
 

@@ -27,6 +27,7 @@ PNG = b"\x89PNG\r\n\x1a\n"
 
 def happen(what: str) -> int:
     """Have an effect; the number of effects so far."""
+    effects.parent.mkdir(parents=True, exist_ok=True)
     with effects.open("a", encoding="utf-8") as file:
         file.write(f"{what}\n")
     return len(effects.read_text("utf-8").splitlines())

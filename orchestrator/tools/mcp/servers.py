@@ -5,10 +5,10 @@ hangs, which affects only calls in flight. The tools that a server listed last a
 starts or is away, also after a restart of the daemon: a call waits for the server.
 """
 
-import sys
 import time
 from collections.abc import AsyncIterator, Callable, Collection, Mapping
 from contextlib import asynccontextmanager, suppress
+from functools import partial
 from itertools import chain
 from types import MappingProxyType
 
@@ -18,6 +18,7 @@ from pydantic import JsonValue, ValidationError
 
 from orchestrator import chat_texts
 from orchestrator.agentsfile import McpServer
+from orchestrator.agentsfile.agents_file import SandboxMode
 from orchestrator.errors import ToolLostError, ToolUnavailableError
 from orchestrator.hands.hand_servers import HandServer
 from orchestrator.journal.turns.steps import Call
@@ -25,22 +26,27 @@ from orchestrator.loop_owned import LoopOwned
 from orchestrator.processes import restarts
 from orchestrator.processes.child_process import (
     ChildProcess,
-    Program,
     Spawn,
     execute,
     running_child,
 )
+from orchestrator.processes.jail_requirement import require
 from orchestrator.processes.kept_child import KeptChild
 from orchestrator.processes.restarts import ExitKind
 from orchestrator.settings import Settings
 from orchestrator.toolhost import wire
+from orchestrator.tools.mcp.host_program import (
+    away,
+    host_program,
+    server_spec,
+    tool_failure,
+    tool_result,
+)
 from orchestrator.tools.mcp.mcp_tools import McpTool, build_catalog, own_tools, owner
 from orchestrator.tools.mcp.pins import ToolPins
-from thinker.protocol.env import inherited
 from thinker.protocol.messages import JsonObject, SideEffect, ToolResult
 from thinker.protocol.peer import PeerClosedError, RpcError
 
-ARGV = (sys.executable, "-P", "-m", "orchestrator.toolhost")
 READY_WAIT = 30.0  # seconds after a change that turns wait for servers that never listed tools
 START_WAIT = 75.0  # seconds that a call waits for a server that starts; the tool host gives it 60
 RETRY_WAIT = 10.0  # seconds that a call waits for a server that has failed
@@ -69,8 +75,7 @@ class McpServers(LoopOwned):
         jitter: Callable[[], float] = restarts.jitter,
         spawn: Spawn = execute,
     ) -> None:
-        env = {**inherited(environ), wire.LOG_VARIABLE: settings.log_level}
-        self._program = Program("the tool host", ARGV, env, settings.home, wire.FD_VARIABLE)
+        self._program = partial(host_program, settings, environ)
         self._reserved = reserved
         self.pins = pins
         self._clock = clock
@@ -85,6 +90,8 @@ class McpServers(LoopOwned):
         self._problems: tuple[str, ...] = ()
         self.child: ChildProcess | None = None
         self._set_at = 0.0
+        self._sandbox: SandboxMode = "auto"
+        self._started: SandboxMode | None = None  # the sandbox of the running tool host
         self._outdated = False  # the tool host does not have the newest servers yet
         self.tools: Mapping[str, McpTool] = {}
 
@@ -92,18 +99,22 @@ class McpServers(LoopOwned):
         self,
         servers: Mapping[str, McpServer],
         hands: Mapping[str, HandServer] = MappingProxyType({}),
+        sandbox: SandboxMode = "auto",
     ) -> None:
         """Set the servers of the configuration; those that did not change keep running.
 
-        ``hands`` are the bundled servers of single agents.
+        ``hands`` are the bundled servers of single agents. Another ``sandbox`` restarts all.
         """
+        if sandbox != self._sandbox:
+            self._sandbox = sandbox
+            self._changes.wake()
         new = {name: server for name, server in servers.items() if server.type != "sse"}
         self._shared, self._hands = frozenset(new), hands
         new |= {name: hand.server for name, hand in hands.items()}
         old = self._servers
         if new == old:
             return
-        fresh = {n for n in new if n not in old or _spec(n, new[n]) != _spec(n, old[n])}
+        fresh = {n for n in new if n not in old or server_spec(n, new[n]) != server_spec(n, old[n])}
         known = self.pins.remembered()
         started = {
             name: wire.ServerState(name=name, state="starting", tools=known.get(name, ()))
@@ -161,7 +172,7 @@ class McpServers(LoopOwned):
             return chat_texts.TOOL_WITHHELD.format(tool=name)
         state = self._states.get(self._owner(name, agent_id))
         if state is not None and state.state != "connected":
-            return _away(state)
+            return away(state, START_WAIT)
         return f"there is no tool {name!r} any more; its MCP server was removed, or lists others"
 
     def recheck_pins(self) -> None:
@@ -222,7 +233,7 @@ class McpServers(LoopOwned):
             limit = RETRY_WAIT if state.state == "failed" else START_WAIT
             left = began + limit - anyio.current_time()
             if left <= 0:
-                raise ToolUnavailableError(_away(state))
+                raise ToolUnavailableError(away(state, START_WAIT))
             if not told:
                 tell(chat_texts.TOOL_WAITS.format(server=server))
                 log.info("mcp_call_waits", server=server, state=state.state)
@@ -254,10 +265,10 @@ class McpServers(LoopOwned):
                 if not self._repeatable(call, tool):
                     break
             else:
-                return _result(call, answer)
+                return tool_result(call, answer)
         if lost and call.side_effect is not SideEffect.PURE:
             return None
-        return _result(call, wire.ToolAnswer(content=f"the tool failed: {problem}", is_error=True))
+        return tool_failure(call, problem)
 
     def _repeatable(self, call: Call, tool: McpTool) -> bool:
         """Return whether a call may run twice, by its class when it was planned and by today's."""
@@ -288,13 +299,16 @@ class McpServers(LoopOwned):
 
     @property
     def wanted(self) -> bool:
-        """Whether there are servers to run."""
-        return bool(self._servers)
+        """Whether there are servers to run, in jails as they run in now."""
+        return bool(self._servers) and self._started in (None, self._sandbox)
 
     @asynccontextmanager
     async def start(self) -> AsyncIterator[ChildProcess]:
         """Start a tool host, which has no servers yet."""
-        async with running_child(self._program, ChildProcess, self._spawn) as child:
+        self._started = self._sandbox
+        program = self._program(self._sandbox)
+        async with running_child(program, ChildProcess, self._spawn) as child:
+            require(self._sandbox, child.sandbox)
             child.peer.notifications |= {wire.SERVER_STATE: self._on_server_state}
             self._outdated = True
             yield child
@@ -303,7 +317,7 @@ class McpServers(LoopOwned):
         """Send the tool host the servers that it does not have yet."""
         if self._outdated:
             self._outdated = False
-            servers = tuple(_spec(name, server) for name, server in self._servers.items())
+            servers = tuple(server_spec(name, server) for name, server in self._servers.items())
             message, accepted = wire.ServersSet(servers=servers), wire.RequestAccepted
             await child.peer.call(wire.SERVERS_SET, message, accepted, timeout=SET_TIMEOUT)
             self.child = child
@@ -311,7 +325,7 @@ class McpServers(LoopOwned):
 
     def ended(self, kind: ExitKind, reason: str) -> None:
         """Note that no server answers for now."""
-        self.child = None
+        self.child = self._started = None
         log.info("tool_host_ended", kind=kind, reason=reason)
         if kind is not ExitKind.CLEAN:
             for name, state in self._states.items():
@@ -337,17 +351,3 @@ class McpServers(LoopOwned):
             log.warning("mcp_tool_left_out", problem=problem)
         self._problems = problems
         self._changes.wake()
-
-
-def _away(state: wire.ServerState) -> str:
-    problem = state.error or f"it has not answered in {START_WAIT:.0f} seconds"
-    return f"the tool server {state.name!r} is away: {problem}"
-
-
-def _result(call: Call, answer: wire.ToolAnswer) -> ToolResult:
-    return ToolResult(call_id=call.call_id, name=call.name, **dict(answer))
-
-
-def _spec(name: str, server: McpServer) -> wire.ServerSpec:
-    fields = server.model_dump(include=set(wire.ServerSpec.model_fields), exclude_none=True)
-    return wire.ServerSpec.model_validate({**fields, "name": name})

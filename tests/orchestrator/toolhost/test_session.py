@@ -10,7 +10,7 @@ from pathlib import Path
 
 import anyio
 import pytest
-from fakes.mcp_config import SERVER, effects
+from fakes.mcp_config import SERVER, effects, record
 from fakes.time_limit import LIMIT, time_limit
 from mcp_types import Tool
 
@@ -107,7 +107,7 @@ async def watched(spec: ServerSpec) -> AsyncIterator[Watched]:
 
 def stdio(folder: Path) -> ServerSpec:
     """The fake as a child process."""
-    env = {"EFFECTS": str(folder / "fake.txt")}
+    env = {"EFFECTS": str(record(folder, "fake"))}
     return ServerSpec(name="fake", command=sys.executable, args=(str(SERVER),), env=env)
 
 
@@ -121,7 +121,7 @@ async def http(folder: Path) -> AsyncIterator[ServerSpec]:
     """The fake at an address."""
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = free.getsockname()[1]
-    env = {**os.environ, "EFFECTS": str(folder / "fake.txt")}
+    env = {**os.environ, "EFFECTS": str(record(folder, "fake"))}
     argv = (sys.executable, str(SERVER), "http", str(port))
     async with await anyio.open_process(
         argv, env=env, stdout=None, stderr=subprocess.DEVNULL
@@ -243,7 +243,8 @@ signal.pause()
 
 async def test_server_that_ignores_every_signal_is_killed_with_its_children(tmp_path: Path) -> None:
     """It ignores end-of-file and SIGTERM; a grandchild has a session and a parent of its own."""
-    flag = str(tmp_path / "fake.txt")
+    flag = str(record(tmp_path, "fake"))
+    record(tmp_path, "fake").parent.mkdir(parents=True)
     spec = ServerSpec(name="fake", command=sys.executable, args=("-c", ESCAPED, flag))
     async with watched(spec):
         pids = await named(tmp_path)
@@ -277,6 +278,7 @@ async def test_slow_server_that_answers_pings_is_left_alone(
     monkeypatch.setattr(session, "PING", 0.01)
     monkeypatch.setattr(session, "PING_TIMEOUT", 0.5)
     async with watched(stdio(tmp_path)) as fake:
+        await fake.until(lambda state: state.state == "connected")
         assert await refused(fake.call("slow", {}, 2)) == LOST
         assert (await fake.call("echo", {"text": "still here"})).content == "still here"
     assert [state.state for state in fake.states] == ["starting", "connected"]

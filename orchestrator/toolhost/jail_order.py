@@ -1,0 +1,134 @@
+"""What a jail leaves open, as the tool host orders it from a guardian."""
+
+import json
+import os
+import sys
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Literal, TypeAlias
+
+from orchestrator.toolhost.covering import everything_but, inside
+from thinker.jail.landlock import Grants
+
+Network: TypeAlias = Literal["open", "proxy", "none"]
+PACKAGE = Path(__file__).parent.parent
+CODE = (sys.prefix, sys.base_prefix, str(PACKAGE), str(PACKAGE.parent / "thinker"))
+# Where programs and what they need are, on any distribution.
+SYSTEM = (
+    *("/bin", "/etc", "/lib", "/lib32", "/lib64", "/nix", "/opt", "/proc", "/sbin", "/snap"),
+    *("/sys", "/usr", "/run/systemd/resolve", "/run/NetworkManager", "/run/resolvconf"),
+    *("/run/current-system", "/var/lib/ca-certificates"),
+)
+DEVICES = ("null", "zero", "full", "random", "urandom", "tty", "ptmx", "pts", "fd")
+# What runs as the user without a jail; a server that writes there would leave its own.
+STARTED = (
+    *(".bashrc", ".bash_profile", ".bash_login", ".profile", ".zshrc", ".zshenv", ".zprofile"),
+    *(".ssh", ".config/systemd", ".config/autostart", ".config/environment.d", ".local/bin"),
+)
+SECRETS = ("/etc/orchestrator", "~/.config/orchestrator")  # of the systemd units
+
+
+@dataclass(frozen=True)
+class Surroundings:
+    """The machine around a daemon's jails: what they may ``run`` and read, and ``write`` too.
+
+    All of it but the daemon's home, its secrets, and for writing what runs outside of the jails. It
+    is listed before there is a jail, since a listing of ``/`` is out of reach then.
+    """
+
+    home: str
+    run: tuple[str, ...] = ()
+    write: tuple[str, ...] = ()
+
+    @classmethod
+    def of(cls, home: str, environ: Mapping[str, str], config: str = "") -> "Surroundings":
+        """List what is around a home; ``config`` is an agents.json elsewhere."""
+        user = environ.get("HOME") or "/nonexistent"
+        hidden = [home, *(path.replace("~", user) for path in SECRETS)]
+        hidden += [config] if config else []
+        kept = (*CODE, *(f"{user}/{name}" for name in STARTED))
+        return cls(
+            os.path.realpath(home),
+            tuple(everything_but(hidden)),
+            tuple(everything_but((*hidden, *kept))),
+        )
+
+
+@dataclass(frozen=True)
+class JailOrder:
+    """The jail of one server.
+
+    ``private`` is its own folder. ``read`` and ``write`` are the only paths beside system folders
+    that it sees; None: all but the daemon's. ``proxy`` is the port of the proxy that it may use.
+    ``off`` leaves it the tool host's jail alone; ``required`` forbids to run it in a lesser one.
+    """
+
+    around: Surroundings
+    private: str
+    supervisor: int
+    command: str
+    read: tuple[str, ...] | None = None
+    write: tuple[str, ...] | None = None
+    network: Network = "open"
+    proxy: int = 0
+    sockets: bool = False
+    off: bool = False
+    required: bool = False
+
+    @property
+    def narrow(self) -> bool:
+        return self.read is not None or self.write is not None
+
+    def packed(self) -> str:
+        return json.dumps(asdict(self))
+
+    @classmethod
+    def unpack(cls, text: str) -> "JailOrder":
+        fields = json.loads(text)
+        return cls(**{**fields, "around": Surroundings(**fields["around"])})
+
+    def grants(self) -> Grants:
+        """Return what stays open."""
+        run, write = self._only_named() if self.narrow else (self.around.run, self.around.write)
+        ports = None if self.network == "open" else [self.proxy] if self.proxy else []
+        return Grants(
+            run=[*run, *CODE],
+            all=[*write, self.private],
+            connect=ports,
+            bind=None if self.network == "open" else (),
+        )
+
+    def _only_named(self) -> tuple[list[str], list[str]]:
+        own = str(PACKAGE.parent)  # bundled servers look for their modules there
+        named = (*SYSTEM, own, *program_folders(self.command), *(self.read or ()))
+        devices = (f"/dev/{name}" for name in DEVICES)
+        return self._within(named, self.around.run), [
+            *self._within(self.write or (), self.around.write),
+            *devices,
+        ]
+
+    def _within(self, paths: Iterable[str], open_paths: Iterable[str]) -> list[str]:
+        """Return the paths as far as they are open; of the home, the tool host's jail decides."""
+        found: list[str] = []
+        for path in (os.path.realpath(Path(path).expanduser()) for path in paths):
+            if inside(path, [self.around.home, *open_paths]):
+                found.append(path)
+            else:
+                found += [other for other in open_paths if inside(other, [path])]
+        return found
+
+
+def program_folders(command: str) -> list[str]:
+    """Return where a program and its parts are, as nvm, uv and pipx install them for a user."""
+    user = Path("~").expanduser()
+    found: list[Path] = []
+    for path in filter(Path.is_absolute, {Path(command), Path(command).resolve()}):
+        prefix = path.parent.parent
+        if prefix == user / ".local":
+            found += [path.parent, prefix / "share/uv", prefix / "share/pipx"]
+        elif path.parent.name == "bin" and not user.is_relative_to(prefix):
+            found.append(prefix)
+        else:
+            found.append(path)
+    return list(map(str, found))

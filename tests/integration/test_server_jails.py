@@ -1,0 +1,122 @@
+"""What a server reaches from inside its jail, through the whole daemon."""
+
+import json
+import os
+import sys
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+from fakes.daemon import RunningDaemon, running_daemon
+
+from orchestrator.control.protocol import StatusReport
+from thinker.jail import landlock
+from thinker.protocol.messages import JsonObject
+
+pytestmark = [
+    pytest.mark.process,
+    pytest.mark.skipif(landlock.abi() < landlock.ABI_SCOPE, reason="the kernel has no such jail"),
+]
+OPEN = {"TCP", "fork", "exec", "unshare"}  # a server may use the network and start programs
+# A folder's names can be listed by its owner, and the folders of root's processes are root's.
+AS_ROOT = {"daemon: descriptors", "host: descriptors"} if os.getuid() == 0 else set()
+HOSTILE = """
+import json, os, sys
+from pathlib import Path
+from mcp.server import MCPServer
+from thinker.jail.reach import reached
+
+def parent(pid):
+    return int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[1])
+
+host = parent(os.getppid())
+pids = {"host": host, "daemon": parent(host)}
+try:
+    pids["other"] = int(Path(sys.argv[2]).read_text())
+except OSError:
+    pass
+found = [name for name, ok in reached(pids, json.loads(sys.argv[1])) if ok]
+places = {name: os.environ.get(name) for name in ("HOME", "TMPDIR", "npm_config_cache")}
+Path("told.json").write_text(json.dumps([found, os.getcwd(), places]))
+MCPServer("hostile").run()
+"""
+
+
+def server(paths: dict[str, Path], **fields: Any) -> JsonObject:
+    """A server that tries everything on processes and paths, before it answers."""
+    named = json.dumps({name: str(path) for name, path in paths.items()})
+    return {"command": sys.executable, "args": ["-c", HOSTILE, named, "other"], **fields}
+
+
+@asynccontextmanager
+async def daemon_with(home: Path, servers: JsonObject) -> AsyncIterator[RunningDaemon]:
+    """A daemon whose servers are connected."""
+
+    def all_connected(report: StatusReport) -> bool:
+        return len(report.tool_servers) == len(servers) and all(
+            item.state == "connected" for item in report.tool_servers
+        )
+
+    config: JsonObject = {
+        "agents": [{"agentId": "work", "llmProvider": "demo", "systemPrompt": "secret"}],
+        "mcpServers": servers,
+    }
+    async with running_daemon(home, config) as daemon:
+        await daemon.until(all_connected)
+        yield daemon
+
+
+def told(home: Path, name: str) -> tuple[set[str], str, dict[str, str]]:
+    """What a server reached, its folder and its variables."""
+    found, folder, places = json.loads((home / "servers" / name / "told.json").read_text("utf-8"))
+    return set(found), folder, places
+
+
+async def test_server_reaches_neither_the_daemon_nor_its_home(tmp_path: Path) -> None:
+    """All but its own folder is closed; the rest of the machine and the network are open."""
+    home, beside = tmp_path / "home", tmp_path / "beside"
+    for made in (beside, home / "hooks", home / "servers" / "other"):
+        made.mkdir(parents=True)
+    names = ("", "agents.json", "journal.db", "run/control.sock", "hooks", "skills", "agents")
+    paths = {name or "home": home / name for name in (*names, "servers", "servers/other")}
+    code = Path(landlock.__file__)
+    async with daemon_with(home, {"s": server({**paths, "beside": beside, "code": code})}) as run:
+        report = await run.status()
+    found, folder, places = told(home, "s")
+    assert found - AS_ROOT == OPEN | {"beside: list", "beside: write", "code: read"}
+    assert folder == str(home / "servers" / "s")
+    assert places["HOME"] == folder  # it was the daemon's home, which is closed
+    assert (home / "servers" / "s").stat().st_mode & 0o777 == 0o700
+    (item,) = report.tool_servers
+    assert (item.sandbox, item.sandbox_reason) == ("full", "")
+
+
+async def test_narrow_jail_has_named_folders_programs_and_no_network(tmp_path: Path) -> None:
+    """What is to be read is not to be written."""
+    home = tmp_path / "home"
+    kept, changed, closed = (tmp_path / name for name in ("kept", "changed", "closed"))
+    for made in (home, kept, changed, closed):
+        made.mkdir()
+    sandbox = {"read": [str(kept)], "write": [str(changed)], "network": False}
+    paths = {"kept": kept, "changed": changed, "closed": closed, "home": home}
+    async with daemon_with(home, {"s": server(paths, sandbox=sandbox)}):
+        found, folder, places = told(home, "s")
+    assert found - AS_ROOT == {
+        *("kept: list", "changed: list", "changed: write", "fork", "exec", "unshare"),
+    }
+    assert places["HOME"] == folder
+    assert places["TMPDIR"] == str(home / "servers" / "s" / "tmp")
+
+
+async def test_server_without_a_jail_of_its_own_is_in_the_tool_hosts(tmp_path: Path) -> None:
+    """It says so in the status; the daemon's home stays closed."""
+    home = tmp_path / "home"
+    home.mkdir()
+    paths = {"home": home, "prompts": home / "prompts"}
+    async with daemon_with(home, {"s": server(paths, sandbox="off")}) as daemon:
+        report = await daemon.status()
+        found, _, _ = told(home, "s")
+    assert found - AS_ROOT == OPEN | {"socket"}
+    assert [item.sandbox for item in report.tool_servers] == ["off"]
