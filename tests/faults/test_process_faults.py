@@ -12,6 +12,7 @@ from fakes.bot_api import FakeBotApi
 from fakes.calling_model import CallingModel, one_agent
 from fakes.daemon import TOKEN, RunningDaemon, ending, processes, run_to_its_end, running_daemon
 from fakes.held_model import HeldModel, held_daemon, two_agents
+from fakes.inspection import looks_inside
 from fakes.mcp_config import SERVER, effects, entry
 
 from orchestrator.errors import ExitCode
@@ -108,6 +109,7 @@ def used(pid: int) -> int:
     return max(int(fd.name) for fd in Path(f"/proc/{pid}/fd").iterdir()) + 1
 
 
+@looks_inside
 async def test_daemon_without_descriptors_answers_when_it_has_some(tmp_path: Path) -> None:
     """No worker can be started meanwhile; nothing is lost and nothing ends (F26)."""
     async with held_daemon(tmp_path) as (bot, _, daemon):

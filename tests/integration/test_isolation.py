@@ -8,6 +8,7 @@ import pytest
 from fakes.bot_api import FakeBotApi
 from fakes.daemon import TOKEN, holds, processes, running_daemon
 from fakes.held_model import HeldModel, agent, held_daemon, two_agents
+from fakes.inspection import looks_inside
 
 from orchestrator.control import protocol
 from orchestrator.control.protocol import Ack, AgentName
@@ -40,6 +41,7 @@ def environment_of(pid: int) -> bytes:
     return b""
 
 
+@looks_inside
 @pytest.mark.parametrize("spawn", ["exec", "zygote"])
 async def test_worker_has_no_secret_at_all_and_the_log_has_none(tmp_path: Path, spawn: str) -> None:
     """Neither the bot's token nor any key reaches a worker or a log; the model gets its key."""
@@ -135,6 +137,7 @@ async def test_agent_that_cannot_start_is_quarantined_alone_and_its_message_wait
         assert await bot.reply_in(123) == "work-model: anybody?"
 
 
+@looks_inside
 async def test_agent_of_the_first_run_needs_no_key(tmp_path: Path) -> None:
     """The demo model answers over the real path, with a real tool call, and says what it is."""
     async with FakeBotApi(TOKEN) as bot, HeldModel() as model:

@@ -11,6 +11,7 @@ import anyio
 import pytest
 from fakes.agent_process import MemoryHost, alive, real_spec, turn, until_zygote, zygotes
 from fakes.daemon import holds
+from fakes.inspection import looks_inside
 from fakes.time_limit import LIMIT, time_limit
 
 from orchestrator.processes.reaper import ended
@@ -114,6 +115,7 @@ async def test_kept_process_that_is_stopped_is_replaced(tmp_path: Path) -> None:
             assert not alive(spare)
 
 
+@looks_inside
 async def test_kept_process_holds_nothing_of_anybody(tmp_path: Path) -> None:
     """No descriptor except its socket, and no variable of a running worker."""
     spec = real_spec(tmp_path, env={"NOTE": SECRET})

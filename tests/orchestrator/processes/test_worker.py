@@ -18,6 +18,7 @@ from fakes.agent_process import (
     spawning,
     turn,
 )
+from fakes.inspection import looks_inside
 from fakes.time_limit import LIMIT, time_limit
 
 from orchestrator.errors import WorkerError, WorkerLostError
@@ -76,6 +77,7 @@ async def test_worker_runs_a_turn_and_leaves_nothing(tmp_path: Path, mode: str) 
     worker.signal(signal.SIGKILL)  # to a process that has ended: nothing happens
 
 
+@looks_inside
 async def test_worker_has_no_environment_but_that_of_its_spec(tmp_path: Path) -> None:
     """It has no variable of the daemon's own."""
     with time_limit():

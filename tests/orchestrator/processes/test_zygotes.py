@@ -16,6 +16,7 @@ from fakes.agent_process import (
     zygotes,
 )
 from fakes.daemon import holds
+from fakes.inspection import looks_inside
 from fakes.time_limit import LIMIT, time_limit
 
 from orchestrator.processes.launch import LaunchSpec
@@ -41,6 +42,7 @@ async def answers(worker: Worker) -> bool:
     return result.text.startswith("You said: hello")
 
 
+@looks_inside
 async def test_forked_worker_is_like_an_executed_one(tmp_path: Path) -> None:
     """Own session, working directory, title and environment; no descriptor of the zygote's."""
     spec = real_spec(tmp_path, temperature=1)
@@ -61,6 +63,7 @@ async def test_forked_worker_is_like_an_executed_one(tmp_path: Path) -> None:
     assert (worker.code, alive(worker.pid), alive(zygote.pid)) == (0, False, False)
 
 
+@looks_inside
 async def test_nothing_of_an_agent_is_ever_in_the_zygote(tmp_path: Path) -> None:
     """Not in its environment and not in its memory, from which the next worker is made."""
     spec = real_spec(tmp_path, env={"NOTE": SECRET})

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import anyio
 import pytest
+from fakes.inspection import looks_inside
 from fakes.time_limit import time_limit
 
 from orchestrator.selftest import process_tree
@@ -64,6 +65,7 @@ async def facts(start: StartDaemon, home: Path) -> dict[str, object]:
     return found
 
 
+@looks_inside
 async def test_forked_daemon_is_as_an_executed_one(tmp_path: Path) -> None:
     """Its environment, folder, descriptors, crash points and end; and it leaves nothing behind."""
     with time_limit():
