@@ -257,7 +257,7 @@ class Daemon:
             flood=self._delivery.flood,
             downtime=self._downtime,
             notifier=self._notifier,
-            children=lambda: {"zygote": self._machine.zygote, "tool host": self._servers.child},
+            zygote=lambda: self._machine.zygote,
             session_grew=self._maintenance.wake,
             clock=self._clock,
         )

@@ -6,6 +6,7 @@ import resource
 import signal
 import socket
 from contextlib import suppress
+from pathlib import Path
 
 import anyio
 
@@ -15,15 +16,17 @@ with without("rich", "click"):  # optional extras of structlog and httpx
     from orchestrator.broker import broker_wire
     from orchestrator.broker.broker_host import BrokerHost
     from thinker.http.client import tls_context
-    from thinker.jail import hardening, kernel
+    from thinker.jail import kernel
+    from thinker.jail.worker_jail import prepare
     from thinker.protocol import logs
     from thinker.protocol.peer import connected
+    from thinker.protocol.sandbox import SandboxReport
 
 PR_SET_PDEATHSIG = 1  # linux/prctl.h
 
 
-async def _serve(fd: int) -> None:
-    host = BrokerHost(socket.socket(fileno=0))
+async def _serve(fd: int, sandbox: SandboxReport) -> None:
+    host = BrokerHost(socket.socket(fileno=0), sandbox)
     async with connected(socket.socket(fileno=fd), host.requests) as peer:
         await host.serve(peer)
 
@@ -35,12 +38,12 @@ def main() -> None:
     kernel.prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
     if os.getppid() != parent:
         return
-    hardening.harden()
-    tls_context()  # before the first request waits for it
+    tls_context()  # before the first request waits for it, and before its files are out of reach
     with suppress(ValueError, OSError):
         _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
         resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
-    anyio.run(_serve, int(os.environ[broker_wire.FD_VARIABLE]))
+    jail = prepare(network=True, unix=True, files=None).close((), Path.cwd())
+    anyio.run(_serve, int(os.environ[broker_wire.FD_VARIABLE]), jail.report)
 
 
 if __name__ == "__main__":

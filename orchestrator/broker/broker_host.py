@@ -15,19 +15,22 @@ from orchestrator.broker.broker_wire import ChannelAccepted, ChannelClose, Chann
 from orchestrator.broker.upstreams import Upstreams
 from orchestrator.broker.worker_connection import ChannelRights, WorkerConnection
 from thinker.http.client import absolute
+from thinker.jail.worker_jail import NO_JAIL
 from thinker.protocol import methods
 from thinker.protocol.methods import Heartbeat, Ready
 from thinker.protocol.peer import FAILED, Peer, RequestHandler, RpcError
+from thinker.protocol.sandbox import SandboxReport
 
 MOST_CONNECTIONS = 64  # of one channel; a worker needs one for each model call under way
 log = structlog.get_logger()
 
 
 class BrokerHost:
-    """Serves the supervisor; channels arrive on ``descriptors``."""
+    """Serves the supervisor; channels arrive on ``descriptors``, ``sandbox`` is its jail."""
 
-    def __init__(self, descriptors: socket.socket) -> None:
+    def __init__(self, descriptors: socket.socket, sandbox: SandboxReport = NO_JAIL.report) -> None:
         self._descriptors = descriptors
+        self._sandbox = sandbox
         self._upstreams = Upstreams()
         self._channels: dict[int, tuple[socket.socket, ChannelRights]] = {}
         self._starting: set[asyncio.Task[object]] = set()
@@ -40,7 +43,8 @@ class BrokerHost:
     async def serve(self, peer: Peer) -> None:
         """Announce readiness, then send heartbeats until the supervisor's socket closes."""
         self._peer = peer
-        peer.notify(methods.READY, Ready(pid=os.getpid(), provider="", model=""))
+        ready = Ready(pid=os.getpid(), provider="", model="", sandbox=self._sandbox)
+        peer.notify(methods.READY, ready)
         while not peer.closed.is_set():
             with anyio.move_on_after(broker_wire.HEARTBEAT):
                 await peer.closed.wait()

@@ -49,7 +49,7 @@ class DaemonOperations:
     """What the operator asks of the daemon as a whole.
 
     ``session_grew`` wakes the maintenance, whose settings may have changed. ``clock`` returns
-    milliseconds since the epoch, ``children`` the processes that are no workers.
+    milliseconds since the epoch, ``zygote`` the process that forks workers, if there is one.
     """
 
     store: Store
@@ -64,7 +64,7 @@ class DaemonOperations:
     flood: FloodControl
     downtime: DowntimeMonitor
     notifier: Notifier
-    children: Callable[[], Mapping[str, ChildProcess | None]]
+    zygote: Callable[[], ChildProcess | None]
     session_grew: Callable[[], None]
     clock: Callable[[], int]
     _reloading: anyio.Lock = field(default_factory=anyio.Lock, init=False)
@@ -98,7 +98,7 @@ class DaemonOperations:
                 for server in self.servers.states()
             ),
             config_errors=status.problems(self.configuration.problems),
-            processes=tuple(status.processes(self.supervisor, self.children())),
+            processes=tuple(status.processes(self.supervisor, self.servers, self.zygote())),
             open_turns=open_turns,
             inbox=counts,
             recent_turns=newest,

@@ -1,7 +1,7 @@
 """Judge whether the daemon is ready, and say what an operator should know of it."""
 
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from datetime import UTC, datetime
 
 import anyio
@@ -82,13 +82,15 @@ async def health(
 
 
 def processes(
-    supervisor: Supervisor, children: Mapping[str, ChildProcess | None]
+    supervisor: Supervisor, servers: McpServers, zygote: ChildProcess | None
 ) -> Iterable[protocol.ProcessReport]:
-    """Yield this process, the other ``children`` that run, and all workers."""
+    """Yield this process and all its children that run."""
     own = hardened_report("it owns the home")
     yield protocol.ProcessReport(
         name="supervisor", pid=os.getpid(), sandbox=own.level, reason=own.reason
     )
+    broker = None if supervisor.broker is None else supervisor.broker.child
+    children = {"zygote": zygote, "broker": broker, "tool host": servers.child}
     workers = {f"agent {name}": slot.worker for name, slot in supervisor.slots.items()}
     for name, child in {**children, **workers}.items():
         if child is not None:

@@ -15,6 +15,8 @@ from thinker.jail.reach import reached
 from thinker.protocol.sandbox import SandboxReport, read_report
 
 NETWORK = frozenset({"TCP"})
+# The daemon refuses each of its own processes that connects.
+LOCAL = frozenset({"socket", "control socket: connect"})
 
 
 @dataclass(frozen=True)
@@ -47,11 +49,17 @@ def _worker_with_network(targets: ProbeTargets) -> SandboxReport:
     return worker_jail.prepare(network=True).close(targets.own, targets.home).report
 
 
+def _broker(targets: ProbeTargets) -> SandboxReport:
+    prepared = worker_jail.prepare(network=True, unix=True, files=None)
+    return prepared.close((), targets.home).report
+
+
 def kinds() -> tuple[JailKind, ...]:
     """Return all kinds of jails."""
     return (
         JailKind("worker", _worker),
         JailKind("worker with hookNetwork", _worker_with_network, NETWORK),
+        JailKind("broker", _broker, NETWORK | LOCAL),
     )
 
 

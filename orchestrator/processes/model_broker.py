@@ -114,6 +114,11 @@ class ModelBroker(LoopOwned):
     def history(self) -> restarts.History:
         return self._kept.history
 
+    @property
+    def child(self) -> ChildProcess | None:
+        """The broker, while it runs."""
+        return self._kept.child
+
     def pids(self) -> list[int]:
         return [] if self._kept.child is None else [self._kept.child.pid]
 

@@ -1,5 +1,7 @@
 """The jail of a worker: it keeps its code, its own prompt and skills, and what it has open.
 
+The broker's is the same with a network and without own files.
+
 `prepare` does all but Landlock, also before it is known whose worker the process will be. `close`
 then grants the worker's own paths and puts Landlock in force.
 """
@@ -79,24 +81,31 @@ class PreparedJail:
         return WorkerJail(report, paths)
 
 
-def prepare(*, network: bool = False) -> PreparedJail:
-    """Give up calls and limits for good; ``network`` leaves sockets of the internet open."""
+def prepare(
+    *, network: bool = False, unix: bool = False, files: int | None = FILES
+) -> PreparedJail:
+    """Give up calls and limits for good.
+
+    ``network`` leaves sockets of the internet open, ``unix`` those of this machine as well, by
+    which some names of hosts are found; None leaves the limit of open files as it is.
+    """
     harden()
-    limit(memory=MEMORY, files=FILES)
+    limit(memory=MEMORY, files=files)
     try:
         ruleset = Ruleset(_common_grants(network=network))
     except OSError:
         ruleset = None
-    seccomp.install(forbidding(network=network))
+    seccomp.install(forbidding(network=network, unix=unix))
     own_process = (*argument_checks.signals_to_itself(), argument_checks.own_limits())
     seccomp.install(seccomp.program((), own_process))
     return PreparedJail(ruleset, network)
 
 
 @lru_cache(maxsize=2)  # computed before workers fork
-def forbidding(*, network: bool) -> bytes:
-    """Return the filter that all workers have in common."""
+def forbidding(*, network: bool, unix: bool = False) -> bytes:
+    """Return the filter that all processes with these sockets have in common."""
     sockets = frozenset[str]() if network else group("sockets")
+    families = (socket.AF_INET, socket.AF_INET6, *((socket.AF_UNIX,) if unix else ()))
     return seccomp.program(
         NEVER | sockets,
         (
@@ -105,7 +114,7 @@ def forbidding(*, network: bool) -> bytes:
             argument_checks.NO_TERMINAL_INPUT,
             argument_checks.NO_DESCRIPTOR_OWNERS,
             *argument_checks.CONNECTED_PAIRS,
-            argument_checks.families(socket.AF_INET, socket.AF_INET6),
+            argument_checks.families(*families),
         ),
     )
 
