@@ -173,7 +173,8 @@ class Daemon:
         tasks.start_soon(self._broker.run)
         spawn, in_thread = machine.spawn_worker, machine.in_thread
         self._supervisor = Supervisor(tasks, clock, jitter, spawn, in_thread, self._broker)
-        failpoints.watch_workers(self._supervisor.pids)
+        failpoints.watch_processes(failpoints.WORKER, self._supervisor.pids)
+        failpoints.watch_processes(failpoints.BROKER, self._broker.pids)
         self._delivery = Delivery(self._store, self._adapters, tasks, self._clock)
         pins = ToolPins(self._store, self._agents, self._clock, self._delivery.wake)
         self._servers = McpServers(

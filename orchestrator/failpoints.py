@@ -1,11 +1,11 @@
-"""Failpoints: places where `orchestrator selftest crash` can kill the daemon or its workers.
+"""Failpoints: places where `orchestrator selftest crash` can kill the daemon or its children.
 
 Every transaction of the journal and every call to the outside world has a failpoint before and
 after it. ``ORCHESTRATOR_CRASH_AT`` is a list such as ``supervisor@plan:before#2,worker@…``: the
-second time that ``plan:before`` is reached, the process kills itself (or all its workers) with
-SIGKILL. ``ORCHESTRATOR_CRASH_LOG`` is a file to which each failpoint appends its name, the number
-of living workers and the ids of the killed processes, so that the test can show that none was
-missed. Without these variables a failpoint costs one comparison.
+second time that ``plan:before`` is reached, the process kills itself (or all its workers, or its
+broker) with SIGKILL. ``ORCHESTRATOR_CRASH_LOG`` is a file to which each failpoint appends its name,
+the number of living workers and the ids of the killed processes, so that the test can show that
+none was missed. Without these variables a failpoint costs one comparison.
 """
 
 import os
@@ -18,6 +18,7 @@ from typing import Protocol
 
 SUPERVISOR = "supervisor"
 WORKER = "worker"
+BROKER = "broker"
 
 
 class FailpointObserver(Protocol):
@@ -30,8 +31,8 @@ class FailpointObserver(Protocol):
     def reach(self, name: str) -> None:
         """Pass a failpoint."""
 
-    def watch(self, workers: Callable[[], list[int]]) -> None:
-        """Take what returns the ids of the running workers."""
+    def watch(self, victim: str, pids: Callable[[], list[int]]) -> None:
+        """Take what returns the ids of the running processes of a kind."""
 
 
 class FailpointInjector:
@@ -44,24 +45,25 @@ class FailpointInjector:
         self.log = Path(log) if log else None
         self._counts: Counter[str] = Counter()
         self._lock = threading.Lock()
-        self.workers: Callable[[], list[int]] = list
+        self._pids: dict[str, Callable[[], list[int]]] = {WORKER: list, BROKER: list}
 
     @property
     def armed(self) -> bool:
         return self.log is not None
 
-    def watch(self, workers: Callable[[], list[int]]) -> None:
-        self.workers = workers
+    def watch(self, victim: str, pids: Callable[[], list[int]]) -> None:
+        self._pids[victim] = pids
 
     def reach(self, name: str) -> None:
         """Pass a failpoint; called from the event loop and from the journal's thread."""
         with self._lock:
             self._counts[name] += 1
             place = f"{name}#{self._counts[name]}"
-            workers = self.workers()
+            workers = self._pids[WORKER]()
             victim = self._victims.get(place)
-            this_process = [os.getpid()] if victim not in {None, WORKER} else []
-            killed = [pid for pid in workers if _kill(pid)] if victim == WORKER else this_process
+            this_process = [os.getpid()] if victim == SUPERVISOR else []
+            others = self._pids[victim]() if victim in self._pids else []
+            killed = this_process + [pid for pid in others if _kill(pid)]
             if self.log is not None:
                 with self.log.open("a", encoding="utf-8") as file:
                     file.write(" ".join([place, str(len(workers)), *map(str, killed)]) + "\n")
@@ -92,5 +94,5 @@ def failpoint(name: str) -> None:
         _observers[0].reach(name)
 
 
-def watch_workers(pids: Callable[[], list[int]]) -> None:
-    _observers[0].watch(pids)
+def watch_processes(victim: str, pids: Callable[[], list[int]]) -> None:
+    _observers[0].watch(victim, pids)

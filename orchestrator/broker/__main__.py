@@ -42,7 +42,8 @@ def main() -> None:
     with suppress(ValueError, OSError):
         _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
         resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
-    jail = prepare(network=True, unix=True, files=None).close((), Path.cwd())
+    own = [Path(path) for path in os.environ.get("SSL_CERT_DIR", "").split(os.pathsep) if path]
+    jail = prepare(network=True, unix=True, files=None).close(own, Path.cwd())
     anyio.run(_serve, int(os.environ[broker_wire.FD_VARIABLE]), jail.report)
 
 

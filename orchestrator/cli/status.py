@@ -56,6 +56,10 @@ def _show(report: StatusReport) -> None:
     typer.echo(f"journal {report.journal_bytes / 1e6:.1f} MB")
     typer.echo(f"turns   {count(report.open_turns, 'open turn')}\ninbox   {inbox}\n")
     show_agents(report.agents)
+    if report.broker is not None:
+        told = report.broker
+        row = (told.state, told.pid, told.restarts, told.reason)
+        table("Broker", ("state", "pid", "restarts", "reason"), (row,))
     table(
         "Processes",
         ("process", "pid", "sandbox", "reason"),

@@ -99,6 +99,7 @@ class DaemonOperations:
             ),
             config_errors=status.problems(self.configuration.problems),
             processes=tuple(status.processes(self.supervisor, self.servers, self.zygote())),
+            broker=_broker(self.supervisor),
             open_turns=open_turns,
             inbox=counts,
             recent_turns=newest,
@@ -155,6 +156,18 @@ def _journal(
         for turn in recent.turns(db, RECENT)
     )
     return recent.counts(db), turns.open_count(db), newest, pauses.shown(db)
+
+
+def _broker(supervisor: Supervisor) -> protocol.BrokerReport | None:
+    if supervisor.broker is None:
+        return None
+    history, child = supervisor.broker.history, supervisor.broker.child
+    return protocol.BrokerReport(
+        state=history.state,
+        pid=None if child is None else child.pid,
+        restarts=history.restarts,
+        reason="" if child is not None else history.reason,
+    )
 
 
 def _agent(slot: Slot, agents: AgentsFile, paused: str) -> protocol.AgentReport:

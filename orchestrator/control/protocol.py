@@ -73,6 +73,15 @@ class ProcessReport(CamelModel):
     reason: str = ""
 
 
+class BrokerReport(CamelModel):
+    """The broker in `orchestrator status`; ``reason`` says why it is away, if it is."""
+
+    state: str
+    pid: int | None
+    restarts: int
+    reason: str = ""
+
+
 class ChannelReport(CamelModel):
     """One channel in `orchestrator status`; ``last_ok`` in seconds since the epoch."""
 
@@ -130,6 +139,7 @@ class StatusReport(CamelModel):
     tool_servers: tuple[ToolServerReport, ...] = ()
     config_errors: tuple[ConfigProblem, ...]
     processes: tuple[ProcessReport, ...] = ()
+    broker: BrokerReport | None = None
     open_turns: int
     journal_bytes: int = 0  # of all its files, with the write-ahead log
     inbox: Mapping[str, int]

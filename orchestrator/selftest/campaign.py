@@ -15,7 +15,7 @@ from pathlib import Path
 import anyio.to_thread
 
 from orchestrator.errors import ConfigError, OrchestratorError
-from orchestrator.failpoints import SUPERVISOR, WORKER
+from orchestrator.failpoints import BROKER, SUPERVISOR, WORKER
 from orchestrator.selftest.daemon_process import StartDaemon
 from orchestrator.selftest.histories import History, Kill, Life, parse, spell
 from orchestrator.selftest.runner import Outcomes, Reached, Result, Runner
@@ -28,6 +28,7 @@ EFFECTS = "effects"
 GUARDED = "guarded"
 FAILING = "failing"
 POISONED = "poison"
+BROKERED = "broker"
 QUICK_BOUNDARIES = 19  # as many histories as fit into two minutes
 QUICK_OTHERS = 3
 AROUND = {  # the boundaries to kill at in each special scenario
@@ -35,6 +36,8 @@ AROUND = {  # the boundaries to kill at in each special scenario
     GUARDED: ("fire", "unpark", "effect"),  # a due task, a decision and the call that it allows
     FAILING: ("start_preview", "preview", "placeholder", "requeue"),  # while messages fail
 }
+# Where the broker is killed: as workers begin to ask, and while their answers are shown.
+ASKING = ("run_turn", "plan", "start_preview", "preview", "placeholder", "edit")
 TRIES = 3  # attempts to reach a boundary: chats run concurrently, so runs differ
 LONGEST = 5  # kills in a random history
 POISON_DEATHS = 3
@@ -131,6 +134,15 @@ def singles(reached: Iterable[Reached]) -> list[Plan]:
     ]
 
 
+def broker_deaths(reached: Iterable[Reached]) -> list[Plan]:
+    """Plan a kill of the broker at each boundary near a model call."""
+    return [
+        Plan(BROKERED, ((Kill(BROKER, item.place),),))
+        for item in reached
+        if item.workers and item.place.partition(":")[0] in ASKING
+    ]
+
+
 def around(name: str, reached: Iterable[Reached]) -> list[Plan]:
     """Plan kills at the boundaries of a special scenario, in the phase of the same name."""
     near = [item for item in reached if item.place.partition(":")[0] in AROUND[name]]
@@ -155,7 +167,7 @@ def random_history(counted: Result, rng: random.Random) -> Plan:
     lives: list[Life] = []
     life: list[Kill] = []
     for _ in range(rng.randint(2, LONGEST)):
-        victim = rng.choice((SUPERVISOR, SUPERVISOR, WORKER))
+        victim = rng.choice((SUPERVISOR, SUPERVISOR, WORKER, BROKER))
         if rng.random() < 1 / 3:
             life.append(Kill(victim, ms=rng.randrange(1, round(counted.seconds * 1000))))
         else:
@@ -180,6 +192,7 @@ def plans(
     return [
         *singles(standard.reached),
         *chain.from_iterable(around(name, counted[name].reached) for name in AROUND),
+        *broker_deaths(standard.reached),
         *(pair(standard.reached, rng) for _ in range(pairs)),
         *(random_history(standard, rng) for _ in range(random_histories)),
         Plan(POISONED, DEATHS, "poison"),
@@ -194,6 +207,7 @@ def quick_plans(counted: Mapping[str, Result], seed: int) -> list[Plan]:
     return [
         *one_of_each(singles(standard.reached), rng)[:QUICK_BOUNDARIES],
         *chain.from_iterable(special),
+        *rng.sample(broker_deaths(standard.reached), QUICK_OTHERS),
         *(pair(standard.reached, rng) for _ in range(QUICK_OTHERS)),
         *(random_history(standard, rng) for _ in range(QUICK_OTHERS)),
         Plan(POISONED, DEATHS, "poison"),

@@ -5,9 +5,9 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from orchestrator.errors import ConfigError
-from orchestrator.failpoints import SUPERVISOR, WORKER
+from orchestrator.failpoints import BROKER, SUPERVISOR, WORKER
 
-KILL = re.compile(rf"({SUPERVISOR}|{WORKER})@(?:(\d+)ms|([\w:]+#\d+))")
+KILL = re.compile(rf"({SUPERVISOR}|{WORKER}|{BROKER})@(?:(\d+)ms|([\w:]+#\d+))")
 
 
 @dataclass(frozen=True)

@@ -242,9 +242,10 @@ class Runner:
         for kill in life:
             if not kill.place or (kill.victim == SUPERVISOR and died and kill.place in killed):
                 continue
-            if kill.victim == WORKER and kill.place in killed:
+            if kill.victim != SUPERVISOR and kill.place in killed:
                 self._result.verified += 1
-                self._worker_deaths += not died and kill.place.startswith(TURN_STARTED)
+                turn_died = kill.victim == WORKER and kill.place.startswith(TURN_STARTED)
+                self._worker_deaths += not died and turn_died
             else:
                 self._result.unreached.append(str(kill))
 

@@ -126,8 +126,8 @@ class SimulatedLife:
         await anyio.sleep(event.seconds)
         self.disk.full = False
 
-    def watch(self, workers: Callable[[], list[int]]) -> None:
-        """Ignore the workers' ids: the machine has its workers."""
+    def watch(self, victim: str, pids: Callable[[], list[int]]) -> None:
+        """Ignore ids of processes: the machine has its own."""
 
     def reach(self, name: str) -> None:
         """Pass a failpoint: the daemon or a worker may be killed here.

@@ -97,8 +97,8 @@ class Flood:
             self._commit = ""
             self._flood.refused("telegram", "7", 3600, self._now)
 
-    def watch(self, workers: Callable[[], list[int]]) -> None:
-        """See no workers."""
+    def watch(self, victim: str, pids: Callable[[], list[int]]) -> None:
+        """See no processes."""
 
 
 @pytest.mark.parametrize(
