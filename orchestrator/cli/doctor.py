@@ -48,6 +48,7 @@ def _examined(settings: Settings) -> DoctorReport:
         *(one for one in problems if one.severity == "error"),
         *(one for one in jails if one.sandbox == "full" and one.unexpected),
         *(one for one in jails if strict and one.sandbox != "full"),
+        *(one for one in jails if not one.attempts),
     ]
     return DoctorReport(
         healthy=not wrong,

@@ -67,7 +67,8 @@ def targets(settings: Settings, file: AgentsFile | None, supervisor: int) -> Pro
     for agent in agents[:1]:
         spec = build_launch_spec(agent, settings, resolve_endpoint(agent, {}, ()), {})
         own = tuple(ThinkerSettings.read(spec.env).own_paths())
-    return ProbeTargets(settings.home, own, {"supervisor": supervisor}, wanted)
+    config = str(settings.config or "")
+    return ProbeTargets(settings.home, own, {"supervisor": supervisor}, wanted, config)
 
 
 def _finding(subject: str, text: str, verdict: Verdict = "ok") -> Finding:

@@ -3,12 +3,15 @@
 import json
 import os
 import socket
+import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
 from orchestrator.doctor.findings import JailFinding
+from orchestrator.toolhost.jail import enter, enter_host
+from orchestrator.toolhost.jail_order import JailOrder, Surroundings
 from thinker.jail import worker_jail
 from thinker.jail.hardening import harden
 from thinker.jail.reach import reached
@@ -17,19 +20,22 @@ from thinker.protocol.sandbox import SandboxReport, read_report
 NETWORK = frozenset({"TCP"})
 # The daemon refuses each of its own processes that connects.
 LOCAL = frozenset({"socket", "control socket: connect"})
+PROGRAMS = frozenset({"fork", "exec", "unshare"})
 
 
 @dataclass(frozen=True)
 class ProbeTargets:
     """What a probe tries to reach: processes and paths by name.
 
-    ``own`` are the files and folders of the agent whose place it takes.
+    ``own`` are the files and folders of the agent whose place it takes, ``config`` is an
+    agents.json that is not in the home.
     """
 
     home: Path
     own: tuple[Path, ...] = ()
     pids: Mapping[str, int] = field(default_factory=dict)
     paths: Mapping[str, Path] = field(default_factory=dict)
+    config: str = ""
 
 
 @dataclass(frozen=True)
@@ -54,12 +60,34 @@ def _broker(targets: ProbeTargets) -> SandboxReport:
     return prepared.close((), targets.home).report
 
 
+def _tool_host(targets: ProbeTargets) -> SandboxReport:
+    harden()
+    around = Surroundings.of(str(targets.home), os.environ, targets.config)
+    return enter_host(around, targets.pids["supervisor"])
+
+
+def _mcp_server(targets: ProbeTargets) -> SandboxReport:
+    """Be a server without a ``sandbox`` of its own in agents.json."""
+    around = Surroundings.of(str(targets.home), os.environ, targets.config)
+    order = JailOrder(
+        around=around,
+        private=str(targets.home / "servers" / "none"),
+        supervisor=targets.pids["supervisor"],
+        command=sys.executable,
+    )
+    harden()
+    enter_host(around, order.supervisor)
+    return enter(order)
+
+
 def kinds() -> tuple[JailKind, ...]:
     """Return all kinds of jails."""
     return (
         JailKind("worker", _worker),
         JailKind("worker with hookNetwork", _worker_with_network, NETWORK),
         JailKind("broker", _broker, NETWORK | LOCAL),
+        JailKind("tool host", _tool_host, NETWORK | LOCAL | PROGRAMS),
+        JailKind("MCP server", _mcp_server, NETWORK | PROGRAMS),
     )
 
 

@@ -18,7 +18,7 @@ with without("rich", "click"):  # optional extras of structlog and the SDK: a te
     from orchestrator.toolhost import wire
     from orchestrator.toolhost.guardian import die_with
     from orchestrator.toolhost.host import BY_HAND, ToolHost
-    from orchestrator.toolhost.jail import enter_host
+    from orchestrator.toolhost.jail import enter_host, own_folders
     from orchestrator.toolhost.jail_order import Surroundings
     from orchestrator.toolhost.server_jails import UNJAILED, ServerJails
     from thinker.jail.hardening import harden
@@ -60,6 +60,8 @@ def _confined(environ: Mapping[str, str]) -> tuple[SandboxReport, ServerJails]:
     if mode == "off":
         return SandboxReport("off", OFF), UNJAILED
     around = Surroundings.of(home, environ, environ.get(wire.CONFIG_VARIABLE, ""))
+    for folder in own_folders(around.home):
+        folder.mkdir(mode=0o700, exist_ok=True)
     supervisor = os.getppid()
     return enter_host(around, supervisor), ServerJails(around, supervisor, mode == "required")
 

@@ -47,9 +47,7 @@ def enter_host(around: Surroundings, supervisor: int) -> SandboxReport:
     """Jail the tool host, before it has a second thread."""
     keep_only(OF_FILES)
     home = around.home
-    own = [Path(home, name) for name in ("servers", "workspaces")]
-    for folder in own:  # a right needs a folder that exists
-        folder.mkdir(mode=0o700, exist_ok=True)
+    own = own_folders(home)
     landlock.restrict(
         Grants(
             run=[*around.run, *CODE, f"{home}/skills", f"{home}/agents"],
@@ -60,6 +58,11 @@ def enter_host(around: Surroundings, supervisor: int) -> SandboxReport:
     )
     seccomp.install(seccomp.program(DENIED, CHECKS, missing=()))
     return probe(home, supervisor)
+
+
+def own_folders(home: str) -> list[Path]:
+    """Return the folders of a home in which servers may write; a right needs one that exists."""
+    return [Path(home, name) for name in ("servers", "workspaces")]
 
 
 def enter_as_ordered(file: int, report: int) -> str:

@@ -53,7 +53,7 @@ def _on(pid: int) -> Iterator[tuple[str, Attempt]]:
     """Yield what may be tried on a process."""
     for name in ("environ", "mem", "maps"):
         yield name, partial(_read, f"/proc/{pid}/{name}")
-    yield "descriptors", partial(os.listdir, f"/proc/{pid}/fd")
+    yield "descriptors", partial(os.readlink, f"/proc/{pid}/fd/0")
     yield "ptrace", partial(_call, "ptrace", PTRACE_SEIZE, pid)
     yield "pidfd", partial(_take_descriptor, pid)
     yield "kill", partial(os.kill, pid, 0)
