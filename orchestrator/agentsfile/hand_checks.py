@@ -48,8 +48,10 @@ def _paths(
 
 
 def _openings(settings: Workspace) -> Iterator[tuple[str, str]]:
-    if settings.network:
+    if settings.network is True:
         yield "network", "commands of its workspace reach the network and this machine's services"
+    elif settings.network:
+        yield "network", f"commands of its workspace reach {', '.join(settings.network)}"
     if settings.sandbox == "off":
         yield "sandbox", "on a kernel without Landlock its commands reach all files of the user"
 

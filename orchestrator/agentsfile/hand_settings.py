@@ -6,6 +6,7 @@ from typing import Annotated, Literal, TypeAlias
 from pydantic import AfterValidator, BeforeValidator, Field, WithJsonSchema
 
 from orchestrator.agentsfile.field_types import ConfigModel, Text, http_url
+from orchestrator.agentsfile.server_sandbox import HostPort
 
 DDGS = "ddgs"  # the library, instead of the address of a server
 MAX_SECONDS = 840  # the longest tool call of agents.json, less the time to end a command
@@ -48,6 +49,7 @@ def _whole_path(value: str) -> str:
 
 Host = Annotated[str, AfterValidator(_bare_host)]
 SearchEngine = Annotated[str, AfterValidator(_search_engine), WithJsonSchema({"type": "string"})]
+Places = Annotated[tuple[HostPort, ...], BeforeValidator(_as_tuple)]
 Hosts = Annotated[tuple[Host, ...], BeforeValidator(_as_tuple)]
 FolderPath = Annotated[Text, AfterValidator(_whole_path)]
 
@@ -70,8 +72,8 @@ class WorkspaceLimits(ConfigModel):
 class Workspace(ConfigModel):
     """A folder of the agent's own, with tools for files and commands in a jail."""
 
-    network: bool = False
-    """Whether commands reach the network, the machine's own services included."""
+    network: bool | Places = False
+    """Whether commands reach the network; a list of "host:port" allows these, through a proxy."""
     paths: dict[FolderPath, Literal["ro", "rw"]] = Field(default_factory=dict)
     """Other folders by whole path: "ro" may be read and executed, "rw" also changed."""
     limits: WorkspaceLimits = WorkspaceLimits()

@@ -17,10 +17,11 @@ from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
-from orchestrator.hands.command_order import CommandEnd, CommandLimits, CommandOrder
-from orchestrator.hands.mode_changes import ModeChanges, deny_attributes
+from orchestrator.hands.answered_calls import AnsweredCalls, hand_over
+from orchestrator.hands.command_order import MIB, CommandEnd, CommandLimits, CommandOrder
 from thinker.jail import argument_checks, calls, hardening, kernel, landlock, limits, seccomp
 from thinker.jail.landlock import Grants
+from thinker.jail.seccomp import ArgumentCheck
 
 PR_SET_CHILD_SUBREAPER = 36  # linux/prctl.h
 CAPABILITIES_V3 = 0x20080522  # linux/capability.h
@@ -29,12 +30,21 @@ SIGNALED = 128  # added to the signal that ended a process, as a shell does
 NICENESS = 5  # so that the daemon goes first
 OPEN_FILES = 1024
 SPARE_PROCESSES = 1024  # of the same user that may come beside the command's own
+MIN_FREE = 64 * MIB  # of the disk of the workspace, which is the journal's, too
 PAGE = resource.getpagesize()
 DEVICES = ("/dev/null", "/dev/zero", "/dev/full")
 SOURCES = ("/dev/random", "/dev/urandom")
 DENIED = calls.group(
     *("others", "io_uring", "namespaces", "mounts", "kernel", "machine", "shared_memory"),
     "priorities",
+)
+SENDING = (("sendto", 3), ("sendmsg", 2), ("sendmmsg", 3))  # where the flags stand
+FAST_OPEN = 0x20000000  # MSG_FASTOPEN: data that connects
+LED = (
+    argument_checks.families(socket.AF_INET),
+    ArgumentCheck("socket", 1, (socket.SOCK_STREAM,), argument_checks.SOCKET_KIND),
+    ArgumentCheck("socket", 2, (0, socket.IPPROTO_TCP)),
+    *(ArgumentCheck(name, at, (0,), FAST_OPEN) for name, at in SENDING),
 )
 SOCKET_FAMILIES = (socket.AF_INET, socket.AF_INET6)
 
@@ -66,7 +76,7 @@ def _run(order: CommandOrder) -> CommandEnd:
     theirs.close()
     hardening.harden()
     try:
-        watched = _Watched(child, order.limits, ModeChanges(ours, tuple(order.write)))
+        watched = _Watched(child, order, AnsweredCalls(ours, order.write, order.proxy))
         problem = watched.watch()
     finally:
         code = _end_all(child, alone=alone)
@@ -99,6 +109,8 @@ def _become(order: CommandOrder, channel: socket.socket) -> None:
     problem = "it could not be jailed"
     try:
         os.setsid()
+        for number in (signal.SIGPIPE, signal.SIGXFSZ):  # Python ignores them
+            signal.signal(number, signal.SIG_DFL)
         null = os.open(os.devnull, os.O_RDONLY)
         os.dup2(null if order.stdin < 0 else order.stdin, 0)
         os.chdir(order.cwd)
@@ -116,7 +128,8 @@ def _become(order: CommandOrder, channel: socket.socket) -> None:
 
 
 def _limit(given: CommandLimits) -> None:
-    os.nice(NICENESS)
+    with suppress(PermissionError):  # a systemd unit may forbid to change priorities
+        os.nice(NICENESS)
     used = _processes_of(os.getuid())
     limits.limit(
         memory=given.memory,
@@ -139,20 +152,23 @@ def _processes_of(user: int) -> int:
 def _drop_capabilities() -> None:
     """Give up all capabilities, which only a daemon of root has; they do not come back."""
     header = (ctypes.c_uint32 * 2)(CAPABILITIES_V3, 0)
-    nothing = (ctypes.c_uint32 * 6)()
-    if kernel.LIBC.capset(header, nothing) != 0:
+    held, none = (ctypes.c_uint32 * 6)(), (ctypes.c_uint32 * 6)()
+    if kernel.LIBC.capget(header, held) == 0 and not any(held):
+        return  # a systemd unit forbids the next call
+    if kernel.LIBC.capset(header, none) != 0:
         raise NotJailedError("its capabilities cannot be dropped")
 
 
 def _jail(order: CommandOrder, channel: socket.socket) -> None:
     """Confine this process and what it starts, and find out whether that worked."""
+    direct = order.network and not order.proxy
     grants = Grants(
         read=(*order.read, *SOURCES),
         run=order.run,
         write=DEVICES,
         all=order.write,
-        connect=None if order.network else (),
-        bind=None if order.network else (),
+        connect=None if direct else (),
+        bind=None if direct else (),
     )
     lacking = landlock.restrict(grants)
     if "landlock" in lacking and order.jailed:
@@ -163,14 +179,17 @@ def _jail(order: CommandOrder, channel: socket.socket) -> None:
     denied, checks = DENIED, [argument_checks.NO_NAMESPACES, argument_checks.NO_TERMINAL_INPUT]
     checks += [argument_checks.NO_DESCRIPTOR_OWNERS, *argument_checks.CONNECTED_PAIRS]
     checks.append(argument_checks.own_limits())
-    if order.network:
+    if direct:
         checks.append(argument_checks.families(*SOCKET_FAMILIES))
+    elif order.network:
+        checks += LED
+        denied |= {"bind", "listen", "accept", "accept4"}
     else:
         denied |= {"socket"}
     if "scope" in lacking or "landlock" in lacking:
         denied |= calls.group("signals")  # they would reach every process of the user
     missing = seccomp.install(seccomp.program(denied, checks))
-    if missing or not deny_attributes(channel):
+    if missing or not hand_over(channel, connections=bool(order.proxy)):
         raise NotJailedError("this kernel has no seccomp, so commands cannot be confined")
     _prove(order)
 
@@ -199,11 +218,12 @@ def _prove(order: CommandOrder) -> None:
 class _Watched:
     """A running command; ``watch`` returns at its end or when it must be ended."""
 
-    def __init__(self, child: int, given: CommandLimits, changes: ModeChanges) -> None:
+    def __init__(self, child: int, order: CommandOrder, changes: AnsweredCalls) -> None:
         self._child = child
-        self._limits = given
+        self._limits = order.limits
+        self._folder = order.cwd
         self.changes = changes
-        self._deadline = time.monotonic() + given.seconds
+        self._deadline = time.monotonic() + order.limits.seconds
 
     def watch(self) -> str:
         """Return why the command must be ended; empty when it ended by itself."""
@@ -242,6 +262,8 @@ class _Watched:
     def _problem(self) -> str:
         if time.monotonic() > self._deadline:
             return f"it took more than {self._limits.seconds} seconds"
+        if full_disk(self._folder):
+            return f"less than {MIN_FREE // MIB} MiB of the disk are free"
         reaped = True
         while reaped:  # what the command left behind; the command itself is waited for at the end
             reaped = False
@@ -256,6 +278,12 @@ class _Watched:
         if sum(map(_private_memory, tree)) > self._limits.memory:
             return f"it used more than {self._limits.memory // 1024**2} MiB of memory"
         return ""
+
+
+def full_disk(folder: str) -> bool:
+    """Return whether a command must not go on, because the daemon needs what is free."""
+    found = os.statvfs(folder)
+    return found.f_bavail * found.f_frsize < MIN_FREE
 
 
 def descendants(pid: int, most: int = 100_000) -> list[int]:

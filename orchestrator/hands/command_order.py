@@ -21,7 +21,8 @@ class CommandLimits:
 class CommandOrder:
     """One command and its jail. ``run`` may be read and executed, ``write`` changed as well.
 
-    ``network`` allows internet sockets. ``jailed`` refuses to run without Landlock. ``stdin`` is an
+    ``network`` allows internet sockets; with ``proxy``, a port of this machine, every connection is
+    led there. ``jailed`` refuses to run without Landlock. ``stdin`` is an
     inherited descriptor; without one, standard input is empty.
     """
 
@@ -32,6 +33,7 @@ class CommandOrder:
     run: Sequence[str] = ()
     write: Sequence[str] = ()
     network: bool = False
+    proxy: int = 0
     jailed: bool = True
     stdin: int = -1
     limits: CommandLimits = field(default_factory=CommandLimits)

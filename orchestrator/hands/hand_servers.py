@@ -57,6 +57,13 @@ def hand_servers(file: AgentsFile, paths: Paths) -> dict[str, HandServer]:
     return found
 
 
+def hand_tools(file: AgentsFile) -> frozenset[str]:
+    """Return the names of the tools that agents have from bundled servers."""
+    workspaces = any(agent.workspace is not None for agent in file.agents)
+    web = any(agent.web is not None for agent in file.agents)
+    return frozenset((*(WORKSPACE_TOOLS if workspaces else ()), *(WEB_TOOLS if web else ())))
+
+
 def prepare(file: AgentsFile, paths: Paths) -> None:
     """Make the folder of each workspace, for this user only; a failure is logged."""
     for agent in file.agents:
@@ -75,7 +82,8 @@ def _workspace(agent: AgentDefinition, settings: Workspace, paths: Paths) -> Han
         paths=dict(_folders(agent, settings, paths.home)),
         skills=[os.path.realpath(path) for path in paths.skill_directories(agent.agent_id)],
         skill_globs=agent.skills,
-        network=settings.network,
+        network=settings.network is True,
+        hosts=settings.network if isinstance(settings.network, tuple) else (),
         jailed=settings.sandbox == "required",
         limits=CommandLimits(
             seconds=limits.seconds,
@@ -88,10 +96,10 @@ def _workspace(agent: AgentDefinition, settings: Workspace, paths: Paths) -> Han
     jail = ServerSandbox(
         read=(*wanted.skills, *(path for path, changed in wanted.paths.items() if not changed)),
         write=(wanted.workspace, *(path for path, changed in wanted.paths.items() if changed)),
-        network=settings.network,
+        network=bool(settings.network),  # the server's proxy reaches the hosts of a list
     )
     server = _server("workspace", wanted.to_json(), limits.seconds, jail)
-    return HandServer(agent.agent_id, server, WORKSPACE_TOOLS, settings.network)
+    return HandServer(agent.agent_id, server, WORKSPACE_TOOLS, bool(settings.network))
 
 
 def _folders(agent: AgentDefinition, settings: Workspace, home: Path) -> Iterator[tuple[str, bool]]:

@@ -15,6 +15,7 @@ from typing import Any
 
 from orchestrator.hands import roots, system_folders
 from orchestrator.hands.command_order import CommandLimits, CommandOrder
+from orchestrator.hands.command_proxy import CommandProxy
 from orchestrator.hands.command_runner import CommandRunner, described
 from orchestrator.hands.file_search import Question
 from orchestrator.hands.file_tools import PATH, FileTools
@@ -45,6 +46,7 @@ class WorkspaceSettings:
     skills: Sequence[str]
     skill_globs: Sequence[str]
     network: bool
+    hosts: Sequence[str]
     jailed: bool
     limits: CommandLimits
     output: int
@@ -69,13 +71,14 @@ class WorkspaceTools:
         self._roots = Roots(self._home, (*folders, *skills))
         self._skills = skills
         self._runner = CommandRunner(settings.output)
+        self._proxy = CommandProxy(settings.hosts) if settings.hosts else None
 
     def tools(self) -> tuple[HandTool, ...]:
         limits = self._settings.limits
         about = COMMAND.format(
             seconds=limits.seconds,
             memory=limits.memory // 1024**2,
-            network="the network" if self._settings.network else "no network",
+            network=_reach(self._settings),
         )
         return (
             *FileTools(self._roots).tools(),
@@ -102,7 +105,7 @@ class WorkspaceTools:
                 },
                 self.command,
                 ("command",),
-                open_world=self._settings.network,
+                open_world=self._settings.network or bool(self._settings.hosts),
             ),
         )
 
@@ -129,7 +132,7 @@ class WorkspaceTools:
         argv = (sys.executable, "-P", "-m", "orchestrator.hands.file_search", question)
         order = self._order(argv, folder, SEARCH_SECONDS)
         readable = [*order.run, *system_folders.own_code()]
-        order = replace(order, run=readable, network=False, env=_plain())
+        order = replace(order, run=readable, network=False, proxy=0, env=_plain())
         result = self._runner.run(order, arguments.canceled)
         if result.end.problem:
             raise HandFailure(f"the search was ended: {result.end.problem}")
@@ -160,12 +163,14 @@ class WorkspaceTools:
                 "SHELL": argv[0],
                 "TERM": "dumb",
                 **dict.fromkeys(("TMPDIR", "TMP", "TEMP"), temporary),
+                **_proxied(self._proxy),
                 "GIT_CONFIG_NOSYSTEM": "1",  # which it may not read
             },
             read=system_folders.configuration(),
             run=[*system_folders.programs(), *readable, *skills],
             write=[home, *(path for path, writable in settings.paths.items() if writable)],
-            network=settings.network,
+            network=settings.network or self._proxy is not None,
+            proxy=0 if self._proxy is None else self._proxy.port,
             jailed=settings.jailed,
             limits=replace(settings.limits, seconds=seconds),
         )
@@ -193,6 +198,22 @@ def _admitted(root: Root) -> tuple[str, ...]:
     return tuple(name for name in names if root.admits(name))
 
 
+def _reach(settings: WorkspaceSettings) -> str:
+    """Return in words what the network of a command is."""
+    if settings.hosts:
+        return f"of the network only {', '.join(settings.hosts)}, through a proxy"
+    return "the network" if settings.network else "no network"
+
+
+def _proxied(proxy: CommandProxy | None) -> dict[str, str]:
+    """Return the variables by which programs find a proxy, in both spellings."""
+    if proxy is None:
+        return {}
+    names = ("http_proxy", "https_proxy", "all_proxy")
+    url = f"http://127.0.0.1:{proxy.port}"
+    return {spelled: url for name in names for spelled in (name, name.upper())}
+
+
 def _plain() -> dict[str, str]:
     """Return the language and time zone, which are all that a command learns of the daemon's."""
     return {
@@ -207,6 +228,7 @@ def jail(settings: WorkspaceSettings) -> tuple[str, ...]:
     with suppress(OSError):
         Path("/proc/self/oom_score_adj").write_text(LAST_RESORT, "ascii")
     lacking = hardening.harden()
+    open_network = settings.network or bool(settings.hosts)
     grants = Grants(
         read=(*system_folders.configuration(), "/proc", "/dev/random", "/dev/urandom"),
         run=(
@@ -217,10 +239,10 @@ def jail(settings: WorkspaceSettings) -> tuple[str, ...]:
         ),
         write=("/dev/null", "/dev/zero", "/dev/full"),
         all=(settings.workspace, *(path for path, yes in settings.paths.items() if yes)),
-        connect=None if settings.network else (),
-        bind=None if settings.network else (),
+        connect=None if open_network else (),
+        bind=None if open_network else (),
     )
-    denied = DENIED if settings.network else DENIED | calls.group("sockets")
+    denied = DENIED if open_network else DENIED | calls.group("sockets")
     return (*lacking, *landlock.restrict(grants), *seccomp.install(seccomp.program(denied)))
 
 

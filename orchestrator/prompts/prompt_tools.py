@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 from typing import TypeVar
 
 from orchestrator.agentsfile import AgentDefinition, AgentsFile
+from orchestrator.hands.hand_servers import hand_tools
 from orchestrator.journal.turns.steps import Call
 from orchestrator.tools.builtin.agent_tools import SubagentTool, create_tool, message_tool, subagent
 from orchestrator.tools.builtin.catalog import TOOLS
@@ -37,12 +38,16 @@ SUBAGENT = "Give a task to the agent {name!r}."
 
 @dataclass(frozen=True)
 class KnownTools:
-    """The built-in tools, and every name that an MCP server of agents.json could offer."""
+    """The built-in tools, and every name that an MCP server of agents.json could offer.
+
+    ``hands`` are the tools of bundled servers.
+    """
 
     servers: frozenset[str]
+    hands: frozenset[str] = frozenset()
 
     def __contains__(self, name: object) -> bool:
-        return name in TOOLS or bool(owner(str(name), self.servers))
+        return name in TOOLS or name in self.hands or bool(owner(str(name), self.servers))
 
 
 @dataclass(frozen=True)
@@ -87,7 +92,7 @@ def registry(
     return Registry(
         prompts={name: found.prompt for name, found in definitions.items()},
         models=frozenset(agents.models),
-        tools=KnownTools(frozenset(agents.mcp_servers)),
+        tools=KnownTools(frozenset(agents.mcp_servers), hand_tools(agents)),
         agents={
             agent.agent_id: AgentKind(dual=agent.as_tool == "subagent") for agent in agents.agents
         },

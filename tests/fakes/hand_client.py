@@ -87,6 +87,7 @@ def workspace(
         skills=(),
         skill_globs=("*",),
         network=False,
+        hosts=(),
         jailed=True,
         limits=CommandLimits(seconds=60, memory=512 * MIB, processes=40, file_size=8 * MIB),
         output=4000,

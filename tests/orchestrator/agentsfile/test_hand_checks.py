@@ -32,6 +32,7 @@ def test_plain_workspace_opens_nothing(tmp_path: Path) -> None:
     ("workspace", "said"),
     [
         ({"network": True}, "reach the network and this machine's services"),
+        ({"network": ["pypi.org:443"]}, "commands of its workspace reach pypi.org:443"),
         ({"sandbox": "off"}, "without Landlock its commands reach all files"),
         ({"paths": {"{tmp}": "rw"}}, "holds or is in the daemon's home, so it is not used"),
         ({"paths": {"{tmp}/home/skills": "ro"}}, "so it is not used"),
@@ -51,6 +52,8 @@ def test_each_opening_is_named(tmp_path: Path, workspace: dict[str, object], sai
 @pytest.mark.parametrize(
     "workspace",
     [
+        {"network": ["pypi.org"]},
+        {"network": "pypi.org:443"},
         {"paths": {"relative": "ro"}},
         {"paths": {"/srv": "w"}},
         {"limits": {"seconds": 0}},
@@ -61,7 +64,7 @@ def test_each_opening_is_named(tmp_path: Path, workspace: dict[str, object], sai
 def test_wrong_settings_are_errors(workspace: object) -> None:
     """The agent is left out."""
     data = json.dumps({"agents": [WORK, {**WORK, "agentId": "bad", "workspace": workspace}]})
-    assert [error.agent_id for error in parse(data.encode()).errors] == ["bad"]
+    assert {error.agent_id for error in parse(data.encode()).errors} == {"bad"}
 
 
 def test_hosts_with_private_addresses_are_named() -> None:

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from fakes.agents_file import WORK, parsed
 
-from orchestrator.hands.hand_servers import HandServer, hand_servers, prepare
+from orchestrator.hands.hand_servers import HandServer, hand_servers, hand_tools, prepare
 from orchestrator.hands.web_settings import WebSettings
 from orchestrator.hands.workspace import WorkspaceSettings
 from orchestrator.settings import Paths
@@ -58,6 +58,14 @@ def test_settings_reach_the_server(tmp_path: Path) -> None:
     assert found.server.timeout_seconds > 700
 
 
+def test_hosts_of_a_list_are_for_the_proxy(tmp_path: Path) -> None:
+    """Its calls can leave the machine all the same."""
+    wanted = {"network": ["PyPI.org:443"]}
+    (found,) = servers(tmp_path, workspace=wanted).values()
+    told = settings(found)
+    assert (told.network, told.hosts, found.network) == (False, ["pypi.org:443"], True)
+
+
 def test_no_folder_opens_the_daemons_home(tmp_path: Path) -> None:
     """Neither the home, nor one that holds it, nor one in it, nor a link to it."""
     home = tmp_path / "home"
@@ -75,6 +83,17 @@ def test_folder_of_a_workspace_is_made_for_this_user_alone(tmp_path: Path) -> No
         prepare(file, Paths(tmp_path))
     folder = tmp_path / "workspaces" / "work"
     assert stat.S_IMODE(folder.stat().st_mode) == 0o700
+
+
+def test_prompts_may_name_the_tools_that_some_agent_has() -> None:
+    """As those of MCP servers: by what agents.json has."""
+    (plain, files, both) = (
+        hand_tools(parsed({**WORK, **fields}).file)
+        for fields in ({}, {"workspace": True}, {"workspace": True, "web": True})
+    )
+    assert plain == frozenset()
+    assert "run_command" in files
+    assert both - files == {"fetch", "search"}
 
 
 def test_subagents_copy_keeps_the_id_of_its_agent() -> None:

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 from fakes.hand_client import SECRET, HandClient, workspace
+from fakes.web_pages import web_pages
 
 from orchestrator.hands.command_order import MIB, CommandLimits
 from orchestrator.selftest.process_tree import descendants
@@ -116,7 +117,8 @@ def test_usual_programs_work(client: HandClient) -> None:
     script = (
         "mkdir -p d && printf '#!/bin/sh\\necho ran\\n' > d/x.sh && chmod +x d/x.sh && d/x.sh"
         " && stat -c %a d/x.sh && tar cf d.tar d && mkdir -p e && tar xf d.tar -C e && e/d/x.sh"
-        " && cp -p d/x.sh y.sh && ./y.sh && mktemp && echo a | sort | cat <(echo sub) -"
+        " && cp -p d/x.sh y.sh && ./y.sh && mktemp && (yes | head -n 1)"
+        " && echo a | sort | cat <(echo sub) -"
         ' && python3 -c \'import tempfile, subprocess; print(subprocess.run(["echo", "py"]))\''
     )
     told = client.shell(script)
@@ -124,6 +126,7 @@ def test_usual_programs_work(client: HandClient) -> None:
     assert told.count("ran") == 3
     assert "/ws/.tmp/" in told
     assert "sub\na" in told
+    assert "stderr" not in told
 
 
 def test_setuid_bits_are_not_given(client: HandClient, folder: Path) -> None:
@@ -317,3 +320,53 @@ def test_search_ends_with_a_pattern_that_takes_for_ever(tmp_path: Path) -> None:
         assert "the search was ended" in str(client.receive())
         assert "a.txt:1" in client.call("search_files", pattern="^a+b$")
         assert "no regular expression" in client.call("search_files", pattern="(")
+
+
+ASK = """python3 - <<'E'
+import socket, sys
+for address in (("127.0.0.1", {port}), ("127.0.0.2", {proxy}), ("93.184.216.34", {proxy})):
+    try:
+        socket.create_connection(address, 5)
+        print(address, "reached")
+    except OSError as error:
+        print(address, error)
+for kind in (socket.SOCK_DGRAM, socket.SOCK_RAW):
+    try:
+        socket.socket(socket.AF_INET, kind)
+        print(kind, "open")
+    except OSError:
+        print(kind, "closed")
+s = socket.socket()
+try:
+    s.listen()
+    print("listens")
+except OSError:
+    print("does not listen")
+try:
+    s.sendto(b"x", 0x20000000, ("127.0.0.1", {port}))
+    print("sent")
+except OSError:
+    print("not sent")
+E"""
+
+
+def test_hosts_of_a_list_are_reached_through_the_proxy_alone(tmp_path: Path) -> None:
+    """Whatever address a command asks for itself, and however."""
+    with web_pages() as (port, _):
+        hosts = (f"localhost:{port}",)
+        with workspace(tmp_path, lambda settings: replace(settings, hosts=hosts)) as client:
+            page = "python3 -c \"import urllib.request as u; print(u.urlopen('{}').read())\""
+            assert "just text" in client.shell(page.format(f"http://localhost:{port}/plain"))
+            for closed in (f"http://127.0.0.1:{port}/plain", "http://localhost:1/"):
+                assert "HTTP Error 403" in client.shell(page.format(closed))
+            proxy = client.shell("echo $https_proxy").rpartition(":")[2]
+            told = client.shell(ASK.replace("{port}", str(port)).replace("{proxy}", proxy))
+            tunnel = client.shell(
+                f"exec 3<>/dev/tcp/127.0.0.1/{proxy}; printf 'CONNECT localhost:{port} HTTP/1.1"
+                "\\r\\n\\r\\nGET /plain HTTP/1.0\\r\\n\\r\\n' >&3; cat <&3"
+            )
+    assert "reached" not in told
+    assert "open" not in told
+    assert "does not listen\nnot sent" in told
+    assert "200 Connection established" in tunnel
+    assert "just text" in tunnel

@@ -1,10 +1,9 @@
-"""Let a command change the modes of its own files, and of no others.
+"""Answer calls of a command that no filter can judge: changes of modes, and connections.
 
 Landlock does not look at chmod(2), so a jailed command could make any file of the user unreadable
 or executable. A filter hands these calls to the process that watches the command: it opens the file
 itself, looks where that is, and changes it if it lies in a folder that the command may write to.
-Owners and extended attributes
-cannot be changed at all.
+Owners and extended attributes cannot be changed at all. Connections are led to a proxy.
 """
 
 import array
@@ -19,6 +18,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 
+from orchestrator.hands import led_connections
 from thinker.jail import kernel, seccomp
 from thinker.jail.kernel import MACHINE, X86_64, syscall
 
@@ -41,17 +41,19 @@ ATTRIBUTES = (
     *((197, 14), (198, 15), (199, 16)),  # removexattr, lremovexattr, fremovexattr
     *((463, 463), (466, 466), (469, 469)),  # setxattrat, removexattrat, file_setattr
 )
+CONNECT = (42, 203)
 COLUMN = 0 if MACHINE == X86_64 else 1
 # Where the user and the group stand among the arguments.
 OWNER_ARGUMENTS = {pair[COLUMN]: 2 if pair == OWNERS[-1] else 1 for pair in OWNERS}
 UNCHANGED = 0xFFFFFFFF
 
 
-def deny_attributes(channel: socket.socket) -> bool:
+def hand_over(channel: socket.socket, *, connections: bool) -> bool:
     """Put the filter in force and send its listener; return whether the kernel could."""
+    asked = (CHMOD, FCHMOD, FCHMODAT, *OWNERS, *((CONNECT,) if connections else ()))
     code = [
         (seccomp.LOAD, 0, 0, seccomp.AT_NUMBER),
-        *_answered((CHMOD, FCHMOD, FCHMODAT, *OWNERS), USER_NOTIFY),
+        *_answered(asked, USER_NOTIFY),
         *_answered((FCHMODAT2,), seccomp.MISSING),
         *_answered(ATTRIBUTES, UNSUPPORTED),
         (seccomp.RETURN, 0, 0, seccomp.ALLOW),
@@ -80,11 +82,15 @@ def _answered(pairs: Sequence[tuple[int, int]], answer: int) -> list[tuple[int, 
     return steps
 
 
-class ModeChanges:
-    """Answers the calls of one command; ``refusal`` is why it could not be started."""
+class AnsweredCalls:
+    """Answers the calls of one command; ``refusal`` is why it could not be started.
 
-    def __init__(self, channel: socket.socket, folders: Sequence[str]) -> None:
+    ``folders`` are those that it may change, ``proxy`` is the port that it may connect to.
+    """
+
+    def __init__(self, channel: socket.socket, folders: Sequence[str], proxy: int = 0) -> None:
         self.channel = channel
+        self._proxy = proxy
         self._folders = [Path(os.path.realpath(folder)) for folder in folders]
         self.listener = -1
         self.refusal = ""
@@ -113,7 +119,10 @@ class ModeChanges:
             return error.errno in (errno.EINTR, errno.EAGAIN)
         number, pid, _, call, _, _, *arguments = NOTICE.unpack(notice)
         try:
-            self._change(number, pid, call, arguments)
+            if call == CONNECT[COLUMN]:
+                led_connections.lead(self.listener, number, pid, arguments, self._proxy)
+            else:
+                self._change(number, pid, call, arguments)
             problem = 0
         except OSError as error:
             problem = -(error.errno or errno.EPERM)
