@@ -60,7 +60,7 @@ def path_text(path: Iterable[str | int]) -> str:
 def suggestion(name: str, known: Iterable[str], otherwise: str = "remove it") -> str:
     """Return the end of a sentence about an unknown name: the nearest known one, or the advice."""
     by_lower = {candidate.lower(): candidate for candidate in known}
-    found = get_close_matches(name.replace("_", "").lower(), by_lower, n=1)
+    found = get_close_matches(name[:MAX_SHOWN].replace("_", "").lower(), by_lower, n=1)
     return f'; did you mean "{by_lower[found[0]]}"?' if found else f"; {otherwise}"
 
 

@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from orchestrator.agentsfile import AgentsFileError, Problem, load
+from orchestrator.agentsfile.exposure import exposed
 from orchestrator.cli._direct_journal import moved_chats
 from orchestrator.cli._options import AsJson, Home, command_group, load_settings
 from orchestrator.cli._output import count, printable
@@ -42,13 +43,18 @@ def check(
     settings = load_settings(home)
     file = path or settings.agents_file()
     agents = bindings = 0
+    usable = None
     try:
         loaded = load(file, os.environ, moved_chats(settings), settings.home)
         found = library(settings, loaded.file)
         problems: Sequence[Problem] = (*loaded.problems, *found.problems)
         agents, bindings = len(loaded.file.agents), len(loaded.file.bindings)
+        usable = loaded.file
     except AgentsFileError as error:
         problems = error.problems
+    paths = settings.paths
+    keys = (paths.http_token, paths.api_token, settings.home / ".env")
+    problems = (*problems, *exposed(file, usable, keys))
     if as_json:
         shown = tuple(ConfigProblem.model_validate(vars(problem)) for problem in problems)
         report = CheckReport(file=str(file), agents=agents, bindings=bindings, problems=shown)

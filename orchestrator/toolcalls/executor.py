@@ -8,7 +8,6 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 import anyio
-import apsw
 import structlog
 from anyio.abc import TaskGroup
 
@@ -23,6 +22,7 @@ from orchestrator.loop_owned import LoopOwned
 from orchestrator.prompts.library import PromptLibrary
 from orchestrator.toolcalls.approvals import ApprovalQueue
 from orchestrator.toolcalls.authorization import CallAuthorizer, CallContext, StartedCall, failed
+from orchestrator.toolcalls.call_planner import CallPlanner
 from orchestrator.tools import policy
 from orchestrator.tools.builtin.catalog import CLASSES, offered
 from orchestrator.tools.builtin.host_tool import PlainTool, ToolContext, ToolFailure
@@ -30,7 +30,6 @@ from orchestrator.tools.mcp.mcp_tools import McpTool
 from orchestrator.tools.mcp.servers import McpServers, Tell
 from thinker.protocol.logs import bound
 from thinker.protocol.messages import SideEffect, ToolResult, ToolSpec
-from thinker.protocol.methods import StepCommit, StepCommitted
 
 TOOL_TIMEOUT = 60.0  # seconds that a built-in tool may take
 log = structlog.get_logger()
@@ -79,18 +78,6 @@ class _Pending:
     def show(self, text: str) -> None:
         self.waits_for = text
         self.tell(text)
-
-
-@dataclass(frozen=True)
-class CallPlanner:
-    """Stores steps and their calls (T3), each with the side-effect class of its tool."""
-
-    classes: Mapping[str, SideEffect]
-    epoch: int
-    now: int
-
-    def plan(self, db: apsw.Connection, commit: StepCommit) -> StepCommitted:
-        return steps.plan(db, commit, self.classes, self.epoch, self.now)
 
 
 @dataclass
@@ -149,7 +136,8 @@ class ToolExecutor(LoopOwned):
 
     def planner(self, definition: AgentDefinition) -> CallPlanner:
         """Return what stores an agent's steps, as things are now."""
-        return CallPlanner(self.classes(definition), self.epoch, self.clock())
+        bundle = self.prompts.bundle_of(definition)
+        return CallPlanner(self.classes(definition), bundle, self.epoch, self.clock())
 
     async def call(self, caller: CallContext, seq: int, tell: Tell) -> CallOutcome:
         """Return the durable result of a call, running it if it has none; or why it must wait.

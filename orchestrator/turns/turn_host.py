@@ -25,7 +25,7 @@ from orchestrator.settings import Settings
 from orchestrator.spending.spending_rules import SpendingRules
 from orchestrator.timezones import host_timezone
 from orchestrator.toolcalls.authorization import CallAuthorizer, CallContext
-from orchestrator.toolcalls.executor import CallPlanner
+from orchestrator.toolcalls.call_planner import CallPlanner
 from orchestrator.tools.builtin.host_tool import ToolContext
 from orchestrator.turns.completion import Ending, TurnCompletion
 from orchestrator.turns.outcomes import AgentPaused, Finished, Outcome, Reason, Suspended
@@ -242,7 +242,7 @@ def _reply(db: apsw.Connection, step: _Step, ending: Ending, last: TurnResult) -
 
 def _plan(db: apsw.Connection, step: _Step) -> _Planned:
     """Commit T3, and run the first calls that need only the journal."""
-    committed = step.planner.plan(db, step.commit)
+    committed = step.planner.plan(db, step.commit, step.caller.handed_back)
     if step.sources is not None:
         prompt_records.keep(db, step.turn.id, step.planner.now, step.sources)
     pause, notified = step.rules.settle(db, step.turn, step.commit)

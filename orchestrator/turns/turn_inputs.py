@@ -26,7 +26,8 @@ from orchestrator.processes.worker import Worker
 from orchestrator.prompts.library import PromptLibrary
 from orchestrator.spending.spending_guard import SpendingGuard
 from orchestrator.spending.spending_rules import SpendingRules
-from orchestrator.toolcalls.executor import CallPlanner, ToolExecutor
+from orchestrator.toolcalls.call_planner import CallPlanner
+from orchestrator.toolcalls.executor import ToolExecutor
 from orchestrator.turns import eager_subagents
 from thinker.formats.prompts.tooluse import SubagentUse
 from thinker.protocol.environments import Environments

@@ -61,6 +61,36 @@ def test_warning_alone_is_no_failure(tmp_path: Path) -> None:
     assert checked.stdout.splitlines()[-1].endswith("no errors, 1 warning")
 
 
+def test_file_with_secrets_that_others_may_read_is_told(tmp_path: Path) -> None:
+    """agents.json counts only if it holds some; token files always."""
+    path = write(tmp_path)
+    path.chmod(0o644)
+    assert "others may read" not in command(tmp_path, "check").stdout
+    (tmp_path / "api-token").write_text("x")
+    (tmp_path / "api-token").chmod(0o640)
+    write(tmp_path, agents=[{**AGENTS[0], "env": {"WIKI_KEY": "gsk_1"}}, AGENTS[1]])
+    checked = command(tmp_path, "check")
+    assert checked.exit_code == 0
+    assert (
+        "agents.json: warning: others may read this file (mode 644), and it holds secrets (env of"
+        f" agent 'work'); run: chmod 600 {path}\n"
+    ) in checked.stdout
+    assert "api-token: warning: others may read this file (mode 640)" in checked.stdout
+    assert "gsk_1" not in checked.stdout
+    path.chmod(0o600)
+    (tmp_path / "api-token").chmod(0o600)
+    assert "others may read" not in command(tmp_path, "check").stdout
+
+
+def test_secrets_of_tool_servers_count_too(tmp_path: Path) -> None:
+    """In their environment and in headers."""
+    server = {"url": "http://127.0.0.1:9/mcp", "headers": {"Authorization": "Bearer x"}}
+    write(tmp_path, mcpServers={"one": server, "two": {"command": "true", "env": {"KEY": "x"}}})
+    (tmp_path / "agents.json").chmod(0o644)
+    shown = command(tmp_path, "check").stdout
+    assert "(headers of MCP server 'one', env of MCP server 'two')" in shown
+
+
 def test_json_carries_every_problem(tmp_path: Path) -> None:
     """For editors and pipelines, also for a file that is not JSON."""
     (tmp_path / "agents.json").write_text("{", "utf-8")
