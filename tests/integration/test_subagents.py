@@ -219,7 +219,7 @@ async def test_word_for_a_call_of_a_subagent_is_asked_in_the_chat(tmp_path: Path
     """Granted, the call runs once and the parent has the result."""
     async with parent_daemon(tmp_path, approvals=["store_*"]) as (bot, _, daemon):
         bot.user_says(CHAT, "!spawn_subagent " + json.dumps({"task": '!store_fact {"fact": "x"}'}))
-        assert "approval to run store_fact" in await bot.reply_in(CHAT)
+        assert 'tool: "store_fact"' in await bot.reply_in(CHAT)
         (question,) = (await daemon.ask(protocol.APPROVAL_LIST, None, ApprovalList)).approvals
         await daemon.ask(
             protocol.APPROVAL_DECIDE, ApprovalDecision(code=question.code, granted=True), Ack
