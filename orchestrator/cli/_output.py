@@ -2,9 +2,9 @@
 
 from datetime import UTC, datetime
 
-from thinker.protocol.visible_text import printable
+from thinker.protocol.visible_text import escaped, printable
 
-__all__ = ["count", "minute", "moment", "printable"]
+__all__ = ["count", "escaped", "minute", "moment", "printable"]
 
 
 def minute(seconds: float) -> str:

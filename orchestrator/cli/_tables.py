@@ -9,7 +9,7 @@ from rich.console import Console
 from rich.table import Column, Table
 from rich.text import Text
 
-from orchestrator.cli._output import printable
+from orchestrator.cli._output import escaped, printable
 
 PIPE_WIDTH = 1000  # columns; keeps each row on one line for programs that read a table
 
@@ -31,7 +31,7 @@ def listing(
 
 
 def print_json(report: BaseModel | Mapping[str, object]) -> None:
-    typer.echo(to_json(report, by_alias=True, indent=2))
+    typer.echo(escaped(to_json(report, by_alias=True, indent=2).decode()))
 
 
 def table(title: str, columns: Sequence[str], rows: Iterable[Sequence[object]]) -> bool:

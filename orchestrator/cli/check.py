@@ -11,7 +11,7 @@ from orchestrator.agentsfile import AgentsFileError, Problem, load
 from orchestrator.agentsfile.exposure import exposed
 from orchestrator.cli._direct_journal import moved_chats
 from orchestrator.cli._options import AsJson, Home, command_group, load_settings
-from orchestrator.cli._output import count, printable
+from orchestrator.cli._output import count, escaped, printable
 from orchestrator.cli.prompt.listing import library
 from orchestrator.control.camel_model import CamelModel
 from orchestrator.control.protocol import ConfigProblem
@@ -58,7 +58,7 @@ def check(
     if as_json:
         shown = tuple(ConfigProblem.model_validate(vars(problem)) for problem in problems)
         report = CheckReport(file=str(file), agents=agents, bindings=bindings, problems=shown)
-        typer.echo(report.model_dump_json(by_alias=True, indent=2))
+        typer.echo(escaped(report.model_dump_json(by_alias=True, indent=2)))
     else:
         for problem in problems:
             typer.echo(printable(str(problem)))

@@ -6,7 +6,7 @@ import typer
 
 from orchestrator.cli._client import ask
 from orchestrator.cli._options import AsJson, Home, command_group, load_settings
-from orchestrator.cli._output import printable
+from orchestrator.cli._output import escaped, printable
 from orchestrator.control.protocol import HEALTH, HealthReport
 from orchestrator.errors import ExitCode
 
@@ -29,7 +29,7 @@ def health(
     """
     report = ask(load_settings(home), HEALTH, None, HealthReport)
     if as_json:
-        typer.echo(report.model_dump_json(by_alias=True))
+        typer.echo(escaped(report.model_dump_json(by_alias=True)))
     else:
         typer.echo("ready" if report.ready else "alive, not ready")
         for line in (*report.reasons, *report.notes):

@@ -9,7 +9,7 @@ import typer
 
 from orchestrator.cli._conversation import ANSWERED, converse
 from orchestrator.cli._options import AsJson, Home, command_group, load_settings
-from orchestrator.cli._output import printable
+from orchestrator.cli._output import escaped, printable
 from orchestrator.control.protocol import ChatSend
 from orchestrator.errors import OrchestratorError
 
@@ -35,7 +35,7 @@ def send(
     message = ChatSend(chat=chat or agent, message=str(uuid4()), text=content, agent=agent)
     outcome = anyio.run(converse, load_settings(home), message, timeout, lambda _: None)
     if as_json:
-        typer.echo(outcome.model_dump_json(by_alias=True))
+        typer.echo(escaped(outcome.model_dump_json(by_alias=True)))
     else:
         for part in outcome.texts:
             typer.echo(printable(part))

@@ -6,7 +6,7 @@ import typer
 from pydantic import TypeAdapter
 
 from orchestrator.cli._options import AsJson, Home, command_group, load_settings
-from orchestrator.cli._output import count, moment, printable
+from orchestrator.cli._output import count, escaped, moment, printable
 from orchestrator.cli._tables import table
 from orchestrator.journal.db.store import reading
 from orchestrator.journal.inspect import trace as journal
@@ -44,9 +44,9 @@ def trace(
         found = journal.find(db, name)
         prompts = journal.prompts(db, found) if prompt else []
     if as_json and prompt:
-        typer.echo(PROMPTS.dump_json(prompts, by_alias=True, indent=2))
+        typer.echo(escaped(PROMPTS.dump_json(prompts, by_alias=True, indent=2).decode()))
     elif as_json:
-        typer.echo(found.model_dump_json(by_alias=True, indent=2))
+        typer.echo(escaped(found.model_dump_json(by_alias=True, indent=2)))
     elif prompt:
         _print_prompts(prompts)
     else:

@@ -9,6 +9,7 @@ from zoneinfo import ZoneInfo
 import typer
 
 from orchestrator.cli._options import AsJson, Home, command_group, load_settings
+from orchestrator.cli._output import escaped
 from orchestrator.cli._tables import table
 from orchestrator.control.camel_model import CamelModel
 from orchestrator.journal.db.store import reading
@@ -68,7 +69,7 @@ def usage(
         )
     report = UsageReport(timezone=zone.key, days=found)
     if as_json:
-        typer.echo(report.model_dump_json(by_alias=True, indent=2))
+        typer.echo(escaped(report.model_dump_json(by_alias=True, indent=2)))
     elif found:
         _print(report)
     else:

@@ -8,7 +8,7 @@ import typer
 
 from orchestrator.agentsfile import load
 from orchestrator.cli._options import AsJson, Config, Home, command_group, load_settings
-from orchestrator.cli._output import printable
+from orchestrator.cli._output import escaped, printable
 from orchestrator.cli.prompt import diff, listing
 from orchestrator.cli.prompt.assembled import load_context, preview, preview_turn
 from orchestrator.control.camel_model import CamelModel
@@ -80,7 +80,7 @@ def show(
     record = preview(agent, settings, turn)
     report = _report(name, record)
     if as_json:
-        typer.echo(report.model_dump_json(by_alias=True, indent=2))
+        typer.echo(escaped(report.model_dump_json(by_alias=True, indent=2)))
     else:
         _print(report)
 
@@ -107,7 +107,7 @@ def _print(report: PromptReport) -> None:
     for layer in report.layers:
         place = " · in the newest message" if layer.place == "message" else ""
         typer.echo(f"── {layer.name} · {layer.chars} chars · ~{layer.tokens} tokens{place} ──")
-        typer.echo(layer.text)
+        typer.echo(printable(layer.text))
     tools = ", ".join(report.tools) or "none"
     typer.echo(printable(f"── total · {report.chars} chars · ~{report.tokens} tokens ──"))
     typer.echo(printable(f"── tools · {tools} ──"))

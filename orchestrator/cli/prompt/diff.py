@@ -17,7 +17,7 @@ from pydantic import ValidationError
 
 from orchestrator.agentsfile import load
 from orchestrator.cli._options import AsJson, Config, Home, load_settings
-from orchestrator.cli._output import count, printable
+from orchestrator.cli._output import count, escaped, printable
 from orchestrator.cli.prompt.assembled import render
 from orchestrator.cli.prompt.listing import library
 from orchestrator.control.camel_model import CamelModel
@@ -98,7 +98,9 @@ def diff(
     else:
         found = compare(_contents(settings, before), _contents(settings, after))
     report = DiffReport(before=before.name, after=after.name, changes=found)
-    typer.echo(report.model_dump_json(by_alias=True, indent=2) if as_json else _format(report))
+    typer.echo(
+        escaped(report.model_dump_json(by_alias=True, indent=2)) if as_json else _format(report)
+    )
 
 
 def compare(before: Contents, after: Contents) -> tuple[PromptChange, ...]:

@@ -6,7 +6,7 @@ import typer
 
 from orchestrator.agentsfile import AgentsFile, load
 from orchestrator.cli._options import AsJson, Config, Home, load_settings
-from orchestrator.cli._output import count, printable
+from orchestrator.cli._output import count, escaped, printable
 from orchestrator.cli._tables import print_json, table
 from orchestrator.cli.prompt.assembled import render
 from orchestrator.control.camel_model import CamelModel
@@ -84,7 +84,7 @@ def show(settings: Settings, name: str, layout: str, *, as_json: bool) -> None:
     rendered = render(settings, request)
     if rendered.problem:
         raise ConfigError(f"prompt '{name}': {rendered.problem}")
-    typer.echo(rendered.model_dump_json(indent=2) if as_json else _format(rendered))
+    typer.echo(escaped(rendered.model_dump_json(indent=2)) if as_json else _format(rendered))
 
 
 def _listed(names: tuple[str, ...] | None) -> str:

@@ -1,6 +1,11 @@
 """Text that is safe to show."""
 
+import json
+
+import pytest
+
 from orchestrator.cli._output import count, printable
+from orchestrator.cli._tables import print_json
 
 
 def test_control_characters_are_replaced_and_everything_else_stays() -> None:
@@ -13,3 +18,11 @@ def test_control_characters_are_replaced_and_everything_else_stays() -> None:
 def test_count_has_the_right_plural() -> None:
     """None, one, many."""
     assert [count(n, "turn") for n in (0, 1, 2)] == ["no turns", "1 turn", "2 turns"]
+
+
+def test_json_keeps_its_value_and_shows_what_is_hidden(capsys: pytest.CaptureFixture[str]) -> None:
+    """A terminal shows JSON, too."""
+    print_json({"name": "a\u202e\x9b\U000e0041b\n"})
+    printed = capsys.readouterr().out
+    assert all(line.isprintable() for line in printed.splitlines())
+    assert json.loads(printed) == {"name": "a\u202e\x9b\U000e0041b\n"}
