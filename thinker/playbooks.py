@@ -10,7 +10,7 @@ import ahocorasick_rs
 from pydantic import BaseModel, BeforeValidator, Field, ValidationError
 
 from thinker.formats.skill_file import MAX_KEYWORD, MAX_KEYWORDS, SkillFile
-from thinker.protocol.messages import JsonObject
+from thinker.protocol.messages import JsonObject, Origin
 
 # A word character of a script with spaces between words. Left out are Thai to Khmer, kana, Han, and
 # Hangul (particles join the word), where a word boundary would never be found.
@@ -34,6 +34,7 @@ class Playbook:
     priority: float = 0
     required_tools: tuple[str, ...] = ()
     source: Literal["file", "database"] = "file"
+    origin: Origin = "operator"
 
 
 def from_skill(skill: SkillFile) -> Playbook:
@@ -68,6 +69,7 @@ class _Record(BaseModel):
     instructions: str = Field(min_length=1)
     trigger_config: _Trigger
     required_tools: Texts | None = None
+    origin: Origin = "user"
 
 
 def parse_record(record: JsonObject) -> Playbook | None:
@@ -79,7 +81,8 @@ def parse_record(record: JsonObject) -> Playbook | None:
     keywords = tuple(keyword.lower() for keyword in row.trigger_config.keywords)
     about, priority = row.description or "", row.trigger_config.priority
     tools = row.required_tools or ()
-    return Playbook(row.name, about, row.instructions, keywords, priority, tools, "database")
+    text = row.instructions
+    return Playbook(row.name, about, text, keywords, priority, tools, "database", row.origin)
 
 
 def merged(files: Sequence[SkillFile], records: Sequence[JsonObject]) -> list[Playbook]:

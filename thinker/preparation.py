@@ -16,7 +16,7 @@ from thinker.prompt.base_prompt import BasePrompts, Source, TurnPrompt, override
 from thinker.prompt.compose import compose
 from thinker.prompt.layers import TurnContext
 from thinker.protocol.env import ThinkerSettings
-from thinker.protocol.messages import JsonObject, Message, ToolSpec
+from thinker.protocol.messages import UNTRUSTED, JsonObject, Message, ToolSpec
 from thinker.protocol.methods import TurnRun
 from thinker.protocol.prompt_record import ModelSettings, PromptRecord
 from thinker.skills import SkillCatalog
@@ -76,7 +76,9 @@ class Preparation:
         """Prepare a turn, logging what is missing."""
         self._refresh(turn.playbooks)
         applied = self._applied(turn)
-        turn, base = applied.turn, override(applied.base, turn.profile_prompt)
+        turn, persona = applied.turn, turn.profile_prompt
+        foreign = turn.profile_origin in UNTRUSTED
+        base = override(applied.base, None if foreign else persona)
         self._warn(*base.warnings)
         text = history.newest_words(turn.messages, turn.history)
         interactive = turn.recipe in ("interactive", "request")
@@ -87,7 +89,8 @@ class Preparation:
             self._warn(f"required tool {name!r} of {playbook!r} is not offered")
         warmth = temperature(self._settings.temperature, scores)
         settings = self._model_settings(turn, applied, warmth)
-        record = compose(turn.recipe, self._context(turn, base.text, matched)).model_copy(
+        context = self._context(turn, base.text, matched, persona if foreign else None)
+        record = compose(turn.recipe, context).model_copy(
             update={
                 "settings": settings,
                 "tools": tuple(tool.name for tool in selection.tools),
@@ -116,7 +119,9 @@ class Preparation:
             reasoning=applied.reasoning,
         )
 
-    def _context(self, turn: TurnRun, base: str, matched: tuple[Playbook, ...]) -> TurnContext:
+    def _context(
+        self, turn: TurnRun, base: str, matched: tuple[Playbook, ...], persona: str | None
+    ) -> TurnContext:
         zone, problem = layers.zone(self._settings.user_timezone)
         if problem is not None:
             self._warn(problem)
@@ -130,9 +135,12 @@ class Preparation:
             playbooks=matched,
             skills=(*self._skills.listed, *unlisted),
             summary=turn.summary,
+            summary_origin=turn.summary_origin,
+            persona=persona,
             memories=turn.memories,
             instructions=turn.asked.instructions,
             output_schema=turn.asked.output_schema,
+            turn_id=turn.turn_id,
         )
 
     def _shown(
@@ -145,9 +153,11 @@ class Preparation:
         """Return the conversation to send; an API request's history stays whole."""
         recent = recent_images or self._settings.recent_image_threshold
         if record.layout == "cached":
-            messages = (*past, *cached.with_context(turn.messages, record.context))
+            messages = cached.with_context((*past, *turn.messages), record.context)
             return history.prepare_steady(messages, recent_images=recent)
         messages = (*cached.without_context(past), *turn.messages)
+        if record.context:
+            messages = cached.with_context(messages, record.context)
         if turn.recipe != "request":
             return history.prepare(messages, recent_images=recent)
         size = len(messages)

@@ -197,6 +197,8 @@ class AgentDefinition(ConfigModel):
     """A folder of its own, with tools for files and commands in a jail; off when absent."""
     web: WebSwitch = None
     """Tools that fetch pages and search the web; off when absent."""
+    provenance: Literal["on", "off"] = "on"
+    """Whether text of tools, pages and strangers is told apart, and what it may cause is held."""
     timezone: Timezone | None = None
     """IANA time zone for dates and schedules; USER_TIMEZONE or the machine's when absent."""
 

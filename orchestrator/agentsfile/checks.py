@@ -218,6 +218,13 @@ def _weakened(draft: Draft) -> None:
                 "to any host",
                 agent.agent_id,
             )
+        if agent.provenance == "off":
+            draft.warn(
+                ("agents", number, "provenance"),
+                f"agent '{agent.agent_id}' has \"provenance\" off: pages, tools and strangers can "
+                "make it send what it knows, and change what it does later",
+                agent.agent_id,
+            )
 
 
 def _models(agent: AgentDefinition) -> list[str]:

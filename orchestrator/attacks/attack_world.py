@@ -41,6 +41,8 @@ _UNSETTLED = (
     "SELECT count(*) FROM inbox LEFT JOIN turn ON turn.id = inbox.turn_id"
     " WHERE inbox.state NOT IN ('done', 'dead', 'cancelled')"
     " AND coalesce(turn.state, '') <> 'waiting'"
+    # A message behind a turn that waits for an approval waits with it.
+    " AND inbox.chat_key NOT IN (SELECT chat_key FROM turn WHERE state = 'waiting')"
 )
 _UNSENT = (
     "SELECT count(*) FROM outbox WHERE state IN ('queued', 'ph_sending', 'ph_sent', 'sending')"

@@ -42,6 +42,7 @@ def findings(
     yield _daemon(status)
     yield _keys(environ)
     yield from _channels(file, environ, status)
+    yield from _provenance(file)
     yield from _home(settings.home)
     yield _clock()
     yield _service()
@@ -111,6 +112,17 @@ def _channels(
             yield _finding(f"channel {channel.name}", text, verdict)
     elif file is not None and file.channels.telegram.enabled and not environ.get(TOKEN):
         yield _finding("channel telegram", f"off: {TOKEN} is not set in this shell")
+
+
+def _provenance(file: AgentsFile | None) -> Iterator[Finding]:
+    if file is None:
+        return
+    off = [agent.agent_id for agent in file.agents if agent.provenance == "off"]
+    if off:
+        text = f"off for {', '.join(off)}: what they read may make them send what they know"
+        yield _finding("provenance", text, "warning")
+    else:
+        yield _finding("provenance", "text of tools, pages and strangers is told apart")
 
 
 def _home(home: Path) -> Iterator[Finding]:

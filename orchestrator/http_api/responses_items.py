@@ -108,7 +108,8 @@ def _message(item: JsonObject, kind: str, place: str, names: dict[str, str]) -> 
         if not call_id:
             raise invalid(f"{place}.call_id", "call_id is required")
         output = _as_text(item.get("output"))
-        return ToolResult(call_id=call_id, name=names.get(call_id, call_id), content=output)
+        name = names.get(call_id, call_id)
+        return ToolResult(call_id=call_id, name=name, content=output, origin="tool")
     raise invalid(place, "unsupported input item type")
 
 

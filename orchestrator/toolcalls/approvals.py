@@ -1,8 +1,9 @@
 """Ask the operator to approve a call: each question is asked once and used once.
 
-A call needs approval if the agent's ``approvals`` match its tool, or if the same call was made in
-this chat within a day and its outcome is unknown, since models tend to repeat such calls. No tool
-can grant approval: only the operator can.
+A call needs approval if the agent's ``approvals`` match its tool, if the same call was made in this
+chat within a day and its outcome is unknown, since models tend to repeat such calls, or because of
+what its turn has read (`orchestrator.toolcalls.provenance`). No tool can grant approval: only the
+operator can.
 """
 
 import secrets
@@ -16,7 +17,7 @@ from orchestrator.journal.turns import approvals, questions, steps
 from orchestrator.journal.turns.approvals import Approval
 from orchestrator.journal.turns.outbox import Address
 from orchestrator.journal.turns.steps import Call
-from orchestrator.toolcalls import question_text
+from orchestrator.toolcalls import provenance, question_text
 from orchestrator.tools import policy
 from orchestrator.tools.builtin.host_tool import HostTool
 from orchestrator.tools.mcp.mcp_tools import McpTool
@@ -80,7 +81,7 @@ def check(
     ``code`` is for a question that has not been asked before, ``fixed`` are the arguments that the
     prompt's definition sets.
     """
-    reason = _reason(db, call, definition, now)
+    reason = _reason(db, call, tool, definition, now)
     if reason is None or approvals.use(db, call, now):
         return None
     if approvals.used(db, call):
@@ -97,10 +98,12 @@ def check(
     return question
 
 
-def _reason(db: apsw.Connection, call: Call, definition: AgentDefinition, now: int) -> str | None:
+def _reason(
+    db: apsw.Connection, call: Call, tool: HostTool | McpTool, definition: AgentDefinition, now: int
+) -> str | None:
     if policy.needs_approval(call.name, definition.approvals):
         return "the configuration requires approval for this tool"
     repeatable = call.side_effect is not SideEffect.NON_IDEMPOTENT
     if not repeatable and approvals.repeats_unknown(db, call, now):
         return "the same call was made recently and its outcome is unknown"
-    return None
+    return None if definition.provenance == "off" else provenance.objection(db, call, tool)

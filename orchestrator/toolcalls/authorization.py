@@ -6,7 +6,7 @@ that the event loop gathered before; effects outside the journal are in
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import apsw
 
@@ -14,20 +14,27 @@ from orchestrator.agentsfile import AgentDefinition
 from orchestrator.errors import JournalError
 from orchestrator.journal.db import audit
 from orchestrator.journal.db.savepoints import savepoint_or_rollback
-from orchestrator.journal.turns import steps, subagents
-from orchestrator.journal.turns.approvals import Approval
+from orchestrator.journal.turns import steps, subagents, taint
+from orchestrator.journal.turns.approvals import Approval, used
 from orchestrator.journal.turns.steps import Call
+from orchestrator.journal.turns.taint import Taint
 from orchestrator.prompts.prompt_tools import configured, fixed_options
 from orchestrator.toolcalls import approvals
 from orchestrator.tools import policy
 from orchestrator.tools.builtin import host_tool
 from orchestrator.tools.builtin.catalog import TOOLS
-from orchestrator.tools.builtin.host_tool import JournalTool, PlainTool, ToolContext, ToolFailure
+from orchestrator.tools.builtin.host_tool import (
+    JournalTool,
+    PlainTool,
+    QuotedText,
+    ToolContext,
+    ToolFailure,
+)
 from orchestrator.tools.mcp.mcp_tools import McpTool
 from thinker.formats.prompts.bundle import PromptBundle
 from thinker.formats.prompts.problem import DefinitionError
 from thinker.formats.prompts.tooluse import INJECTED
-from thinker.protocol.messages import ToolResult
+from thinker.protocol.messages import Origin, SideEffect, ToolResult
 
 
 @dataclass(frozen=True)
@@ -124,7 +131,10 @@ class CallAuthorizer:
         except DefinitionError as error:
             return self._refuse(db, call, str(error))
         if isinstance(tool, JournalTool):
-            effect = _effect(tool, call, caller.context)
+            context = caller.context
+            if tool.spec.side_effect is not SideEffect.PURE:
+                context = replace(context, origin=self._origin(db, call))
+            effect = _effect(tool, call, context)
             return steps.finish_local(db, call, effect, caller.epoch, self.now)
         steps.intend(db, call.turn_id, call.seq, caller.epoch, self.now)
         return StartedCall(call, tool)
@@ -138,14 +148,24 @@ class CallAuthorizer:
             if held is not None:
                 return held
         steps.intend(db, call.turn_id, call.seq, caller.epoch, self.now)
+        problem, text = None, None
         try:
             text = tool.outcome(db, caller.context, call)
         except ToolFailure as failure:
-            return self._refuse(db, call, str(failure))
-        if text is None:
+            problem = str(failure)
+        if text is None and problem is None:
             return None
-        result = ToolResult(call_id=call.call_id, name=call.name, content=text)
+        run = subagents.of_call(db, call.turn_id, call.seq)
+        read = Taint() if run is None else subagents.read_by(db, run)
+        said = problem or text or ""
+        quoted = QuotedText(said, read.origin) if read.untrusted else said
+        result = host_tool.told(call, quoted, private=bool(read.private))
+        result = result.model_copy(update={"is_error": problem is not None})
         return steps.finish(db, call, result, self.now)
+
+    def _origin(self, db: apsw.Connection, call: Call) -> Origin:
+        """Return who is to be taken for the author of what a call writes."""
+        return "operator" if used(db, call) else taint.load(db, call.turn_id).origin
 
     def _require_approval(
         self,
@@ -193,10 +213,12 @@ def _effect(
             text = tool.effect(db, context, call.arguments)
         except ToolFailure as failure:
             return failed(call, str(failure))
-        return ToolResult(call_id=call.call_id, name=call.name, content=text)
+        return host_tool.told(call, text, private=tool.private)
 
     return run
 
 
-def failed(call: Call, text: str) -> ToolResult:
-    return ToolResult(call_id=call.call_id, name=call.name, content=text, is_error=True)
+def failed(call: Call, text: str, origin: Origin = "operator") -> ToolResult:
+    return ToolResult(
+        call_id=call.call_id, name=call.name, content=text, is_error=True, origin=origin
+    )

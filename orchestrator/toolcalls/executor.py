@@ -25,7 +25,7 @@ from orchestrator.toolcalls.authorization import CallAuthorizer, CallContext, St
 from orchestrator.toolcalls.call_planner import CallPlanner
 from orchestrator.tools import policy
 from orchestrator.tools.builtin.catalog import CLASSES, offered
-from orchestrator.tools.builtin.host_tool import PlainTool, ToolContext, ToolFailure
+from orchestrator.tools.builtin.host_tool import PlainTool, ToolContext, ToolFailure, told
 from orchestrator.tools.mcp.mcp_tools import McpTool
 from orchestrator.tools.mcp.servers import McpServers, Tell
 from thinker.protocol.logs import bound
@@ -205,7 +205,7 @@ class ToolExecutor(LoopOwned):
         call, tool = begun.call, begun.tool
         if tool is None:
             reason = self.servers.why_missing(call.name, caller.definition.configured_id)
-            refused = failed(call, reason)
+            refused = failed(call, reason, "tool")  # it may have words of the server
             return await self.store.transact(steps.finish, call, refused, self.clock())
         log.info("tool_call", tool=call.name, seq=call.seq)
         failpoint("effect:before")
@@ -230,4 +230,4 @@ async def _run_plain_tool(tool: PlainTool, call: Call, context: ToolContext) -> 
         return failed(call, f"the tool did not finish in {TOOL_TIMEOUT:.0f} seconds")
     except OSError as error:
         return failed(call, f"the tool failed: {error}")
-    return ToolResult(call_id=call.call_id, name=call.name, content=text)
+    return told(call, text, private=tool.private)

@@ -1,7 +1,8 @@
 """The turn of a program's request, whose history comes with the request.
 
 Tools of the program are offered beside the agent's own. Calls of them are not run: they end the
-turn and go back with the answer, and the program's next request brings their results.
+turn and go back with the answer, and the program's next request brings their results. These reach
+the model as the program wrote them, without a fence, but count as text of others.
 """
 
 from dataclasses import replace
@@ -17,6 +18,7 @@ from orchestrator.journal.turns import (
     cancellations,
     request_history,
     subagents,
+    taint,
     transcript,
     turns,
 )
@@ -24,6 +26,7 @@ from orchestrator.journal.turns.api_requests import HandedCall, Request
 from orchestrator.journal.turns.outbox import Part
 from orchestrator.journal.turns.turns import Turn
 from orchestrator.outbound.delivery import Reply
+from orchestrator.turns import input_origins
 from orchestrator.turns.outcomes import failed
 from orchestrator.turns.recipe import Recipe
 from orchestrator.turns.turn_inputs import (
@@ -63,6 +66,7 @@ class RequestRecipe(Recipe):
             *request_history.before(db, request, WINDOW),
             *request_history.restored(db, request, request.body.messages),
         )
+        taint.add(db, turn.id, taint.of_history(conversation))
         loaded = reserve_and_gather(db, turn, definition, facts, embedding)
         if isinstance(loaded, TurnInputs):
             loaded = replace(loaded, request=request, conversation=conversation)
@@ -87,7 +91,8 @@ class RequestRecipe(Recipe):
             "asked": body.asked,
             "stream": body.stream and body.asked.output_schema is None,
         }
-        return run.model_copy(update=changes)
+        run = run.model_copy(update=changes)
+        return input_origins.unmarked(run) if inputs.definition.provenance == "off" else run
 
     def reply(self, db: apsw.Connection, result: TurnResult) -> Reply:
         """Commit T6 and store the outcome for this and any repeated request."""

@@ -40,7 +40,8 @@ class Unsettled:
 class TurnOpening:
     """Opens turns inside the caller's transaction; see `TurnOpener`.
 
-    ``since`` is when this process began, in milliseconds since the epoch.
+    ``since`` is when this process began, in milliseconds since the epoch; ``fresh`` as in
+    `LoopFacts`.
     """
 
     agents: AgentsFile
@@ -50,6 +51,7 @@ class TurnOpening:
     new_id: Callable[[int], str]
     since: int
     admitting: bool
+    fresh: frozenset[str] = frozenset()
 
     def open_all(
         self, chats: Sequence[str], opened: dict[str, OpenTurn | None], db: apsw.Connection
@@ -116,7 +118,7 @@ class TurnOpening:
         definition = self.agents.agent(turn.agent_id)
         if definition is None or definition.embeddings or self.prompts.immediate(definition):
             return None
-        facts = LoopFacts(self.rules)
+        facts = LoopFacts(self.rules, fresh=self.fresh)
         found = RECIPES[turn.recipe].gather(db, turn, definition, facts, None)
         return found if isinstance(found, TurnInputs) else None
 
@@ -168,4 +170,5 @@ class TurnOpener(LoopOwned):
             new_id=self.new_id,
             since=self._since,
             admitting=self.admitting,
+            fresh=inputs.tools.servers.pins.fresh(),
         )

@@ -13,15 +13,33 @@ from orchestrator import chat_texts
 from orchestrator.agentsfile import AgentDefinition
 from orchestrator.errors import QuarantinedError
 from orchestrator.journal.memory.fact_vectors import Embedding
-from orchestrator.journal.turns import cancellations, outbox, subagents, turns, usage
+from orchestrator.journal.turns import (
+    cancellations,
+    inbox,
+    outbox,
+    sessions,
+    subagents,
+    taint,
+    transcript,
+    turns,
+    usage,
+)
+from orchestrator.journal.turns.attachments import user_message
 from orchestrator.journal.turns.outbox import Address, Part
 from orchestrator.journal.turns.turns import Turn
 from orchestrator.outbound.delivery import Reply
 from orchestrator.outbound.preview import Preview
 from orchestrator.processes.worker import Worker
+from orchestrator.turns.live_links import HINT, LinkGuard
 from orchestrator.turns.outcomes import AgentQuarantined, Outcome, Suspended, failed
 from orchestrator.turns.turn_host import TurnHost, TurnServices
-from orchestrator.turns.turn_inputs import Gathered, LoopFacts, TurnInputs, reserve_and_gather
+from orchestrator.turns.turn_inputs import (
+    WINDOW,
+    Gathered,
+    LoopFacts,
+    TurnInputs,
+    reserve_and_gather,
+)
 from thinker.protocol.environments import Environments
 from thinker.protocol.methods import StopReason, TurnResult, TurnRun
 
@@ -97,7 +115,8 @@ class Recipe:
         origin = turns.origin(db, turn.id)
         address = origin.address()
         late = outbox.pop_unconfirmed(db, address.chat_key, now)
-        text = chat_texts.compose(result.text, late, subagents.unconfirmed(db, turn.id))
+        text = self._without_live_links(db, result.text)
+        text = chat_texts.compose(text, late, subagents.unconfirmed(db, turn.id))
         reply_to = None if address.private or origin.internal else origin.message_id
         texts = formats.split(address.channel, text)
         texts = texts or formats.split(address.channel, chat_texts.NOTHING)
@@ -105,6 +124,22 @@ class Recipe:
         mode = formats.mode(address)
         self._close(db, result, parts, mode)
         return Reply(address, mode)
+
+    def _without_live_links(self, db: apsw.Connection, text: str) -> str:
+        """Return a reply whose links carry nothing out of a turn that has read both."""
+        agent = self._services.inputs.agents().agent(self.turn.agent_id)
+        if HINT.search(text) is None or (agent is not None and agent.provenance == "off"):
+            return text
+        read = taint.load(db, self.turn.id)
+        if not (read.untrusted and read.private):
+            return text
+        guard, turn = LinkGuard(), self.turn
+        guard.add(user_message(db, r.id, r.text, r.author) for r in inbox.of_turn(db, turn.id))
+        guard.add(sessions.window(db, turn.session_id, WINDOW))
+        for step in transcript.recorded(db, turn.id):
+            guard.add(call.result for call in step.calls if call.result is not None)
+            guard.add(step.entered)
+        return guard.defused(text)
 
     def _close(self, db: apsw.Connection, result: TurnResult, parts: list[Part], mode: str) -> None:
         """Release what was reserved and close the turn with these outbox rows."""

@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
+from typing import TypeVar
 
 import apsw
 import structlog
@@ -27,7 +28,9 @@ from orchestrator.timezones import host_timezone
 from orchestrator.toolcalls.authorization import CallAuthorizer, CallContext
 from orchestrator.toolcalls.call_planner import CallPlanner
 from orchestrator.tools.builtin.host_tool import ToolContext
+from orchestrator.turns import input_origins
 from orchestrator.turns.completion import Ending, TurnCompletion
+from orchestrator.turns.live_links import PreviewedLinks
 from orchestrator.turns.outcomes import AgentPaused, Finished, Outcome, Reason, Suspended
 from orchestrator.turns.suspension import TurnSuspension
 from orchestrator.turns.turn_inputs import InputLoader, TurnInputs
@@ -37,6 +40,7 @@ from thinker.protocol.messages import ToolResult, UserMessage
 from thinker.protocol.methods import StepCommit, StepCommitted, TurnResult, TurnRun
 from thinker.protocol.peer import FAILED, FENCED, RpcError
 
+Read = TypeVar("Read", ToolResult, UserMessage)
 log = structlog.get_logger()
 
 
@@ -161,7 +165,8 @@ class TurnHost(LoopOwned):
             services.delivery.wake()
         if planned.pause is not None:
             raise self._suspended(AgentPaused(planned.pause.reason))
-        return committed
+        results = {seq: self._as_read(result) for seq, result in committed.results.items()}
+        return committed.model_copy(update={"results": results}) if results else committed
 
     def _step(self, commit: StepCommit) -> _Step:
         tools, sources = self.services.inputs.tools, None
@@ -184,8 +189,13 @@ class TurnHost(LoopOwned):
         except JournalError as error:
             raise RpcError(FAILED, str(error)) from error
         if isinstance(result, ToolResult):
-            return result
+            return self._as_read(result)
         raise self._suspended(result)
+
+    def _as_read(self, message: Read) -> Read:
+        self._links.read(message)
+        off = self.inputs.definition.provenance == "off"
+        return input_origins.plain(message) if off else message
 
     def _suspended(self, reason: Reason) -> RpcError:
         self.outcome = Suspended(reason)
@@ -204,7 +214,8 @@ class TurnHost(LoopOwned):
         try:
             wanted = await store.transact(attachments.wanted, turn.id, turn.chat_key)
             await inputs.pictures.fetch(wanted)
-            return await store.transact(_enter, turn, inputs.agents(), inputs.clock())
+            found = await store.transact(_enter, turn, inputs.agents(), inputs.clock())
+            return tuple(self._as_read(message) for message in found)
         except JournalError as error:
             raise _refusal(error) from error
 
@@ -221,7 +232,13 @@ class TurnHost(LoopOwned):
 
     def show(self, text: str) -> None:
         if self.preview is not None:
-            self.preview.show(text)
+            self.preview.show(self._links.safe(text))
+
+    @cached_property
+    def _links(self) -> PreviewedLinks:
+        inputs = self.inputs
+        on = inputs.definition.provenance == "on" and self.turn.recipe == "interactive"
+        return PreviewedLinks(inputs.read, inputs.context, on=on)
 
 
 def _enter(

@@ -14,11 +14,20 @@ from orchestrator.journal.memory import fact_vectors, playbooks
 from orchestrator.journal.memory.fact_vectors import Embedding
 from orchestrator.journal.memory.memory_scope import MemoryScope
 from orchestrator.journal.memory.prompt_memory import PromptMemory, load_prompt_memory
-from orchestrator.journal.turns import attachments, inbox, prompt_records, transcript, turns
+from orchestrator.journal.turns import (
+    attachments,
+    inbox,
+    prompt_records,
+    subagents,
+    taint,
+    transcript,
+    turns,
+)
 from orchestrator.journal.turns.api_requests import Request
 from orchestrator.journal.turns.attachments import Wanted
 from orchestrator.journal.turns.outbox import Address
 from orchestrator.journal.turns.pauses import Pause
+from orchestrator.journal.turns.taint import UNREAD, Taint
 from orchestrator.journal.turns.turns import Context, Turn
 from orchestrator.maintenance.embedding_index import EmbeddingIndex, EmbedToolsRequest
 from orchestrator.outbound.attachments import Pictures
@@ -28,7 +37,8 @@ from orchestrator.spending.spending_guard import SpendingGuard
 from orchestrator.spending.spending_rules import SpendingRules
 from orchestrator.toolcalls.call_planner import CallPlanner
 from orchestrator.toolcalls.executor import ToolExecutor
-from orchestrator.turns import eager_subagents
+from orchestrator.tools import policy
+from orchestrator.turns import eager_subagents, input_origins
 from thinker.formats.prompts.tooluse import SubagentUse
 from thinker.protocol.environments import Environments
 from thinker.protocol.messages import LayerRecord, Message, ToolSpec
@@ -42,7 +52,8 @@ JUMP = 50  # messages by which it moves in the cached layout, whose prefix each 
 class TurnInputs:
     """What the journal holds for a turn of an agent, as ``definition`` was then.
 
-    A program's turn has a ``request``, and the conversation that it goes on with.
+    A program's turn has a ``request``, and the conversation that it goes on with. ``read`` is what
+    the turn reads with its prompt.
     """
 
     definition: AgentDefinition
@@ -54,6 +65,7 @@ class TurnInputs:
     offered: tuple[str, ...] = ()
     request: Request | None = None
     conversation: tuple[Message, ...] = ()
+    read: Taint = UNREAD
 
     @property
     def address(self) -> Address:
@@ -79,12 +91,19 @@ class LoopFacts:
 
     ``running`` are its calls that run now: none of a new turn. No other can begin before the
     transaction, as the turn has no worker then; one that has ended meanwhile is recorded as ended,
-    which counts.
+    which counts. ``fresh`` are tools that a server has added since it was first seen.
     """
 
     rules: SpendingRules
     running: frozenset[int] = frozenset()
     eager: EagerCalls | None = None
+    fresh: frozenset[str] = frozenset()
+
+    def offered_lately(self, definition: AgentDefinition) -> Taint:
+        """Return what the descriptions of such tools bring into a turn."""
+        lists = definition.allowed_tools, definition.denied_tools
+        names = sorted(name for name in self.fresh if policy.allowed(name, *lists))
+        return Taint(untrusted={f"the description of {name}": "tool" for name in names})
 
 
 @dataclass(frozen=True)
@@ -135,7 +154,9 @@ class InputLoader:
 
     def facts(self, turn: Turn) -> LoopFacts:
         """Return what a transaction needs to read the turn, but for its eager subagents."""
-        return LoopFacts(self.guard.rules(), self.tools.running(turn.id))
+        return LoopFacts(
+            self.guard.rules(), self.tools.running(turn.id), fresh=self.tools.servers.pins.fresh()
+        )
 
     def _facts(self, turn: Turn, definition: AgentDefinition) -> LoopFacts:
         facts = self.facts(turn)
@@ -151,7 +172,7 @@ class InputLoader:
         """Return the request that starts or resumes a turn in a worker."""
         definition, context, recalled = inputs.definition, inputs.context, inputs.known
         first = context.messages[0]
-        return TurnRun(
+        run = TurnRun(
             turn_id=context.turn.id,
             chat=ChatRef(
                 channel=first.channel,
@@ -162,7 +183,9 @@ class InputLoader:
             messages=context.said,
             history=context.history,
             summary=context.summary,
+            summary_origin=context.summary_origin,
             profile_prompt=recalled.profile_prompt,
+            profile_origin=recalled.profile_origin,
             prompt=self.prompts.bundle_json(definition),
             environments=self.prompts.text_environments(definition, environments),
             memories=recalled.memories,
@@ -179,6 +202,7 @@ class InputLoader:
             started_at=context.turn.started_at / 1000,
             deadline=context.turn.deadline / 1000,
         )
+        return input_origins.unmarked(run) if definition.provenance == "off" else run
 
     async def _embed_messages(
         self, turn: Turn, definition: AgentDefinition, worker: Worker
@@ -232,13 +256,20 @@ def gather(
     known = load_prompt_memory(db, memory, text, definition.skills, turn.started_at, embedding)
     vector = b"" if embedding is None else embedding.vector
     pictures = definition.limits.recent_image_threshold
+    read = [input_origins.of_context(context, known), facts.offered_lately(definition)]
+    if turn.recipe == "subagent":
+        read.append(taint.load(db, subagents.of_turn(db, turn.id).turn_id))
+    tainted = taint.joined(read)
+    taint.add(db, turn.id, tainted)
     if not cached:
-        return TurnInputs(definition, _pictured(db, context, pictures), memory, known, vector)
+        context = input_origins.with_others(context)
+        pictured = _pictured(db, context, pictures)
+        return TurnInputs(definition, pictured, memory, known, vector, read=tainted)
     # There, pictures go out of sight several at once.
     context = _pictured(db, context, 2 * pictures)
     offered = prompt_records.offered(db, turn.session_id, turn.started_at, turn.id)
     sent = prompt_records.sent(db, turn.id)
-    return TurnInputs(definition, context, memory, known, vector, sent, offered)
+    return TurnInputs(definition, context, memory, known, vector, sent, offered, read=tainted)
 
 
 def _unanswered(db: apsw.Connection, turn_id: str) -> str:

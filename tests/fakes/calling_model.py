@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from fakes.fences import inside
 from fakes.held_model import HeldModel, agent, said
 from fakes.model_api import Reply
 
@@ -15,7 +16,7 @@ class CallingModel(HeldModel):
         """A call, its result, or the text."""
         last = body["messages"][-1]
         if last["role"] == "tool":
-            return Reply(f"result: {last['content']}")
+            return Reply(f"result: {inside(last['content'])}")
         name, _, arguments = said(body).partition(" ")
         if name.startswith("!"):
             return Reply(tool_calls=((name[1:], arguments or "{}"),))

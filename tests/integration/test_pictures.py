@@ -8,6 +8,7 @@ import pytest
 from fakes.bot_api import FakeBotApi, Fault
 from fakes.calling_model import CallingModel, one_agent
 from fakes.daemon import TOKEN, running_daemon
+from fakes.fences import inside
 from fakes.held_model import HeldModel, agent
 from fakes.mcp_config import entry
 from fakes.model_api import Reply
@@ -117,7 +118,7 @@ async def test_picture_of_a_tool_is_shown_after_its_result(tmp_path: Path) -> No
             await bot.reply_in(1)
         sent = model.requests_about("what was it?")[0].body["messages"]
     results = [i for i, message in enumerate(sent) if message["role"] == "tool"]
-    assert sent[results[0]]["content"] == "here:"
+    assert inside(sent[results[0]]["content"]) == "here:"
     shown = sent[results[0] + 1]
     assert shown["role"] == "user"
     assert shown["content"][1] == {"type": "image_url", "image_url": {"url": url(TOOL_PNG)}}

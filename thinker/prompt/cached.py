@@ -59,10 +59,14 @@ def arrange_cached(
 
 
 def with_context(
-    messages: Sequence[UserMessage], context: tuple[LayerRecord, ...]
-) -> tuple[UserMessage, ...]:
-    *others, newest = messages
-    return (*others, newest.model_copy(update={"context": context}))
+    messages: Sequence[Message], context: tuple[LayerRecord, ...]
+) -> tuple[Message, ...]:
+    """Return the messages with these layers at the head of the newest one of a user."""
+    said = [n for n, message in enumerate(messages) if isinstance(message, UserMessage)]
+    if not said:
+        return tuple(messages)
+    newest = messages[said[-1]].model_copy(update={"context": context})
+    return (*messages[: said[-1]], newest, *messages[said[-1] + 1 :])
 
 
 def without_context(messages: Sequence[Message]) -> tuple[Message, ...]:

@@ -11,7 +11,14 @@ from thinker.protocol.prompt_record import PromptRecord
 Layer = Callable[[TurnContext], str | None]
 
 VOLATILE: frozenset[Layer] = frozenset(  # may change between the turns of a session
-    (layers.playbooks, layers.date_time, layers.summary, layers.memories, layers.task_memories)
+    (
+        layers.playbooks,
+        layers.date_time,
+        layers.summary,
+        layers.memories,
+        layers.task_memories,
+        layers.quoted,
+    )
 )
 RECIPES: Mapping[Recipe, tuple[Layer, ...]] = {
     "interactive": (
@@ -38,11 +45,16 @@ RECIPES: Mapping[Recipe, tuple[Layer, ...]] = {
 
 
 def compose(recipe: Recipe, context: TurnContext) -> PromptRecord:
-    """Return the layers of a recipe in its order, without empty ones."""
-    texts = ((layer, layer(context)) for layer in RECIPES[recipe])
+    """Return the layers of a recipe in its order, without empty ones, and what is quoted."""
+    texts = ((layer, layer(context)) for layer in (*RECIPES[recipe], layers.quoted))
     return PromptRecord(
         layers=tuple(
-            LayerRecord(name=layer.__name__, text=text, volatile=layer in VOLATILE)
+            LayerRecord(
+                name=layer.__name__,
+                text=text,
+                volatile=layer in VOLATILE,
+                quoted=layer is layers.quoted,
+            )
             for layer, text in texts
             if text is not None
         )

@@ -12,10 +12,12 @@ from zoneinfo import ZoneInfo
 
 from thinker.formats.skill_file import SkillFile
 from thinker.playbooks import Playbook
-from thinker.protocol.messages import JsonObject
+from thinker.protocol.fencing import fenced, mark_of
+from thinker.protocol.messages import UNTRUSTED, JsonObject, Origin
 from thinker.protocol.methods import ListedSkill, Memory
 
 MAX_MEMORIES = 5
+KEPT = "what was stored from tools, pages or other people"
 
 # Names in English for every locale, because the prompt is in English.
 WEEKDAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
@@ -53,7 +55,7 @@ class TurnContext:
 
     ``now`` has a time zone and is shown in ``timezone``. ``playbooks`` are the matching ones in
     order, ``skills`` the skills without keywords. ``instructions`` and ``output_schema`` come from
-    the client of an API request.
+    the client of an API request. ``persona`` is a base prompt that others wrote.
     """
 
     base: str
@@ -63,9 +65,12 @@ class TurnContext:
     playbooks: tuple[Playbook, ...] = ()
     skills: tuple[SkillFile | ListedSkill, ...] = ()
     summary: str | None = None
+    summary_origin: Origin = "user"
+    persona: str | None = None
     memories: tuple[Memory, ...] = ()
     instructions: tuple[str, ...] = ()
     output_schema: JsonObject | None = None
+    turn_id: str = ""
 
 
 def zone(name: str) -> tuple[ZoneInfo, str | None]:
@@ -81,26 +86,28 @@ def base(context: TurnContext) -> str | None:
 
 
 def playbooks(context: TurnContext) -> str | None:
-    if not context.playbooks:
-        return None
-    parts = (
+    parts = [
         f"### Playbook: {_line(playbook.name)}\n{playbook.instructions}"
         for playbook in context.playbooks
-    )
+        if _own(playbook)
+    ]
+    if not parts:
+        return None
     return "\n\n".join(("## Workflow Guidance\nFollow these steps when relevant:", *parts))
 
 
 def skills(context: TurnContext) -> str | None:
     """Return the names and descriptions of the skills that the model may read."""
-    if not context.skills:
-        return None
-    entries = (
+    entries = [
         "  <skill>\n"
         f"    <name>{escape(_line(skill.name), quote=False)}</name>\n"
         f"    <description>{escape(_line(skill.description), quote=False)}</description>\n"
         "  </skill>"
         for skill in context.skills
-    )
+        if _own(skill)
+    ]
+    if not entries:
+        return None
     return "\n".join(("<available_skills>", *entries, "</available_skills>"))
 
 
@@ -125,6 +132,8 @@ def task(context: TurnContext) -> str | None:
 def summary(context: TurnContext) -> str | None:
     if context.summary is None or not context.summary.strip():
         return None
+    if context.summary_origin in UNTRUSTED:
+        return None
     return f"## Previous Conversation Context\n{context.summary}"
 
 
@@ -132,14 +141,39 @@ def memories(context: TurnContext) -> str | None:
     lines = tuple(
         f"- {_line(memory.fact)} ({_line(memory.category)})"
         for memory in context.memories[:MAX_MEMORIES]
+        if _own(memory)
     )
     return "\n".join(("Relevant memories about the user:", *lines)) if lines else None
 
 
 def task_memories(context: TurnContext) -> str | None:
     """Return facts about the user for a scheduled task, without categories."""
-    lines = tuple(f"- {_line(memory.fact)}" for memory in context.memories[:MAX_MEMORIES])
+    lines = tuple(
+        f"- {_line(memory.fact)}" for memory in context.memories[:MAX_MEMORIES] if _own(memory)
+    )
     return "\n".join(("Relevant memories:", *lines)) if lines else None
+
+
+def quoted(context: TurnContext) -> str | None:
+    """Return as data what the agent keeps of the words of others, or None."""
+    facts = (memory for memory in context.memories[:MAX_MEMORIES] if not _own(memory))
+    lines = [f"- {_line(memory.fact)} ({_line(memory.category)})" for memory in facts]
+    parts = ["\n".join(("Memories:", *lines))] if lines else []
+    if context.summary_origin in UNTRUSTED and (context.summary or "").strip():
+        parts.append(f"Summary of the conversation before:\n{context.summary}")
+    if context.persona is not None:
+        parts.append(f"Proposed persona:\n{context.persona}")
+    parts += [
+        f"Playbook {_line(item.name)}:\n{item.instructions}"
+        for item in context.playbooks
+        if not _own(item)
+    ]
+    parts += [
+        f"Skill {_line(item.name)}: {_line(item.description)}"
+        for item in context.skills
+        if not _own(item)
+    ]
+    return fenced("\n\n".join(parts), mark_of(context.turn_id), KEPT) if parts else None
 
 
 def instructions(context: TurnContext) -> str | None:
@@ -150,6 +184,11 @@ def output(context: TurnContext) -> str | None:
     if context.output_schema is None:
         return None
     return OUTPUT.format(schema=json.dumps(context.output_schema, ensure_ascii=False))
+
+
+def _own(item: Memory | Playbook | ListedSkill | SkillFile) -> bool:
+    """Return whether the operator or the chat's user wrote an entry; files are the operator's."""
+    return isinstance(item, SkillFile) or item.origin not in UNTRUSTED
 
 
 def _line(text: str) -> str:

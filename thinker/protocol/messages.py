@@ -150,7 +150,8 @@ class UserMessage(Frozen):
 class AssistantMessage(Frozen):
     """A model's answer: text, tool calls, or both.
 
-    ``origin`` is the least trusted one of what its turn had read, as it may repeat that.
+    ``origin`` is the least trusted one of what its turn had read, and ``private`` whether that was,
+    as it may repeat it; ``mixed``: text of others and private data had met in that turn.
     """
 
     role: Literal["assistant"] = "assistant"
@@ -158,6 +159,8 @@ class AssistantMessage(Frozen):
     tool_calls: tuple[ToolCall, ...] = ()
     reasoning: str | None = None
     origin: Origin = "user"
+    private: bool = False
+    mixed: bool = False
 
     @property
     def untrusted(self) -> bool:

@@ -19,6 +19,7 @@ from thinker.protocol.messages import (
     JsonObject,
     LayerRecord,
     Message,
+    Origin,
     ToolChoice,
     ToolResult,
     ToolSpec,
@@ -83,6 +84,7 @@ class Memory(Frozen):
 
     fact: str
     category: str
+    origin: Origin = "user"
 
 
 class ListedSkill(Frozen):
@@ -90,6 +92,7 @@ class ListedSkill(Frozen):
 
     name: str
     description: str
+    origin: Origin = "user"
 
 
 class RecordedCall(Frozen):
@@ -144,6 +147,7 @@ class TurnRun(Frozen):
     * ``max_steps``: None uses the agent's limit.
     * ``tool_choice``: applies until it is met; the turn continues with auto.
     * ``vector``: the embedding of the messages; empty if unknown.
+    * ``…_origin``: who wrote it; text of others goes into the newest message, as a quotation.
     * ``context``, ``offered`` (cached layout): the layers already sent with the newest message
       (None: not sent yet), and the tools of the session's previous turn.
     * ``keep``, ``kept``: see `thinker.protocol.turn_cache`.
@@ -155,7 +159,9 @@ class TurnRun(Frozen):
     messages: tuple[UserMessage, ...]
     history: tuple[Message, ...] = ()
     summary: str | None = None
+    summary_origin: Origin = "user"
     profile_prompt: str | None = None
+    profile_origin: Origin = "user"
     prompt: JsonObject | None = None
     environments: Environments = Environments()
     memories: tuple[Memory, ...] = ()

@@ -22,8 +22,9 @@ class PromptRecord(Frozen):
     """The layers of a turn's prompt, in order, and the names of the tools offered.
 
     In the ``system`` layout all layers form the system prompt; in ``cached`` the volatile layers go
-    at the head of the newest user message. ``stable`` and ``volatile`` are fingerprints of the two
-    parts in either layout; ``tools_digest`` is the fingerprint of the tools, which are stable.
+    at the head of the newest user message, as quoted layers do in both. ``stable`` and ``volatile``
+    are fingerprints of the two parts in either layout; ``tools_digest`` is that of the tools, which
+    are stable.
     ``changed`` names what differs in the stable part from the session's previous turn.
 
     ``settings`` belong to the turn's first call; None in records of older versions. ``reasons`` say
@@ -61,7 +62,7 @@ class PromptRecord(Frozen):
 
     def beside(self, layer: LayerRecord) -> bool:
         """Return whether a layer goes into a message instead of the system prompt."""
-        return self.layout == "cached" and layer.volatile
+        return layer.quoted or (self.layout == "cached" and layer.volatile)
 
     def below(self, name: str, text: str) -> "PromptRecord":
         """Return the record with a layer before all others, or itself if ``text`` is empty."""

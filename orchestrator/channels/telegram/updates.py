@@ -52,6 +52,8 @@ class _Message(Answered):
     is_topic_message: bool = False
     reply_to_message: _Replied | None = None
     edit_date: _Id = 0
+    forward_origin: JsonValue = None
+    forward_date: JsonValue = None  # of a forwarded message of an older server
     media_group_id: str | int = ""
 
 
@@ -118,8 +120,10 @@ def inbound(update: JsonValue, number: int, bot: Bot) -> InboundMessage:
     except ValidationError:
         return replace(unseen, skip="unreadable")
     sender = message.author or User(id=message.chat.id)
+    forwarded = message.forward_origin is not None or message.forward_date is not None
     found = replace(
         unseen,
+        origin="other_user" if forwarded else "user",
         chat_id=str(message.chat.id),
         message_id=str(message.message_id),
         # Negative, as the ids of chats are: it must never be read as a person's.

@@ -139,6 +139,7 @@ def preview_turn(
         messages=(UserMessage(content=text),),
         summary=stored.summary,
         profile_prompt=memory.profile_prompt,
+        profile_origin=memory.profile_origin,
         prompt=prompt,
         memories=memory.memories,
         playbooks=memory.playbooks,

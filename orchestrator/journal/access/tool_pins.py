@@ -14,6 +14,7 @@ from orchestrator.journal.db import audit
 from orchestrator.journal.db.rows import Rows
 
 FIRST_SIGHT = "first sight"  # ``by`` of a tool that was pinned without an approval
+LATER = "seen later"  # the same, of a tool that its server did not list at first
 
 
 @dataclass(frozen=True)
@@ -25,6 +26,11 @@ class Pin:
     changed: bool
     by: str
     at: int
+
+    @property
+    def open(self) -> bool:
+        """Whether an operator may approve it: it has changed, or came later than its server."""
+        return self.changed or self.by == LATER
 
     @property
     def name(self) -> str:
@@ -51,7 +57,7 @@ def compare(
         if pinned is None:
             db.execute(
                 "INSERT INTO tool_pin(server, tool, sha256, by, at) VALUES(?,?,?,?,?)",
-                (server, tool, digest, FIRST_SIGHT, now),
+                (server, tool, digest, LATER if known else FIRST_SIGHT, now),
             )
             continue
         differs = None if digest == pinned else digest
@@ -67,6 +73,12 @@ def compare(
     return frozenset(trusted), fresh
 
 
+def fresh(db: apsw.Connection, server: str) -> list[str]:
+    """Return the tools of a server that came later and that an operator has not approved."""
+    rows = db.execute("SELECT tool FROM tool_pin WHERE server = ? AND by = ?", (server, LATER))
+    return [str(tool) for (tool,) in rows]
+
+
 def every(db: apsw.Connection) -> list[Pin]:
     return PINS.select(db, "true ORDER BY server, tool")
 
@@ -74,18 +86,19 @@ def every(db: apsw.Connection) -> list[Pin]:
 def approve(db: apsw.Connection, name: str, by: str, now: int) -> list[str]:
     """Pin a changed tool (``server/tool``), or all of a server (``server``), as listed now.
 
-    Returns the names of the tools that were withheld until now.
+    A tool that came later than its server is trusted like the others from then on. Returns the
+    names of these tools.
 
     Raises:
         OrchestratorError: no tool of that name has changed.
     """
-    found = [pin.name for pin in every(db) if pin.changed and name in (pin.name, pin.server)]
+    found = [pin.name for pin in every(db) if pin.open and name in (pin.name, pin.server)]
     if not found:
         raise OrchestratorError(f"no tool {name!r} has changed; see 'orchestrator tools list'")
     for subject in found:
         db.execute(
-            "UPDATE tool_pin SET sha256 = changed, changed = NULL, by = ?, at = ?"
-            " WHERE server || '/' || tool = ? AND changed IS NOT NULL",
+            "UPDATE tool_pin SET sha256 = ifnull(changed, sha256), changed = NULL, by = ?, at = ?"
+            " WHERE server || '/' || tool = ?",
             (by, now, subject),
         )
         audit.record(db, by, "approved a tool that changed", subject, now)

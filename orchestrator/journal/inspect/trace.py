@@ -1,6 +1,6 @@
 """The trace of a message or a turn: every state that it went through."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 import apsw
 import orjson
@@ -8,9 +8,9 @@ from pydantic import ConfigDict
 from pydantic.alias_generators import to_camel
 
 from orchestrator.errors import OrchestratorError
-from orchestrator.journal.turns import inbox, subagents
+from orchestrator.journal.turns import inbox, subagents, taint
 from orchestrator.journal.turns.inbox import InboxRow
-from thinker.protocol.messages import AssistantMessage, Frozen, ToolResult, Usage
+from thinker.protocol.messages import AssistantMessage, Frozen, Origin, ToolResult, Usage
 from thinker.protocol.prompt_record import PromptRecord
 
 EXCERPT = 200  # characters of a text that the trace shows
@@ -154,6 +154,8 @@ def _details(
 
 def _inbox(db: apsw.Connection, number: int, turn_id: str | None, state: str) -> Iterable[str]:
     row = inbox.load(db, number)
+    if row.origin != "user" and turn_id is None:
+        yield f"origin {row.origin}"
     if state == "claimed":
         yield f"by turn {turn_id}"
     elif turn_id is None:
@@ -170,6 +172,9 @@ def _turn(db: apsw.Connection, turn_id: str | None, state: str) -> Iterable[str]
         yield f"memory {scope}" if scope else ""
     elif state != "closed":
         yield f"stop reason {stop_reason}"
+        read = taint.load(db, turn_id or "")
+        yield "read from others: " + _sources(read.untrusted) if read.untrusted else ""
+        yield f"read in private: {', '.join(read.private)}" if read.private else ""
         yield "the answer was repaired: it was cut or not valid JSON" if repaired else ""
 
 
@@ -192,7 +197,20 @@ def _step(db: apsw.Connection, number: int, turn_id: str | None, state: str) -> 
     if state == "planned":
         yield f"{side_effect} {_excerpt(args)}"
     elif state != "intent":
-        yield _excerpt(ToolResult.model_validate_json(result).content)
+        told = ToolResult.model_validate_json(result)
+        yield f"origin {told.origin}" if told.untrusted else ""
+        yield "private" if told.private else ""
+        yield _excerpt(told.content)
+    asked = db.execute(
+        "SELECT format('approval %s, %s: %s', code, state, reason) FROM approval"
+        " WHERE turn_id = ? AND seq = ?",
+        (turn_id, number),
+    ).get
+    yield str(asked) if asked is not None and state not in {"planned", "intent"} else ""
+
+
+def _sources(origins: Mapping[str, Origin]) -> str:
+    return ", ".join(f"{source} ({origin})" for source, origin in origins.items())
 
 
 def _outbox(db: apsw.Connection, number: int, state: str) -> Iterable[str]:

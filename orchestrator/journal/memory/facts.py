@@ -13,7 +13,7 @@ from orchestrator.journal.memory.fact_vectors import Embedding
 from orchestrator.journal.memory.memory_scope import MemoryScope
 from orchestrator.journal.memory.secret_filter import secret_in
 from thinker.protocol.background import Category
-from thinker.protocol.messages import Origin
+from thinker.protocol.messages import UNTRUSTED, Origin
 
 CATEGORIES: tuple[str, ...] = get_args(Category)
 FOREVER = 2**63 - 1  # the last millisecond that SQLite can hold
@@ -63,8 +63,9 @@ def store(
     source: str,
     now: int,
     confidence: float = 1.0,
+    origin: Origin = "user",
 ) -> StoredFact:
-    """Store a fact; for a known one only the time of its update changes.
+    """Store a fact; for a known one only the time of its update changes, and a better origin.
 
     Raises:
         RefusedFactError: the text contains a secret.
@@ -72,7 +73,11 @@ def store(
     _check(fact)
     known = _id_of(db, scope, fact)
     if known is not None:
-        db.execute("UPDATE fact SET updated_at = ? WHERE id = ?", (now, known))
+        better = None if origin in UNTRUSTED else origin
+        db.execute(
+            "UPDATE fact SET updated_at = ?, origin = ifnull(?, origin) WHERE id = ?",
+            (now, better, known),
+        )
         return StoredFact(known, new=False)
     about = fulltext.keywords(fact)
     similar = tuple(
@@ -83,8 +88,8 @@ def store(
     )
     db.execute(
         "INSERT INTO fact(agent_id, scope, fact, category, source, confidence, created_at,"
-        " updated_at) VALUES(?,?,?,?,?,?,?,?)",
-        (scope.agent_id, scope.own, fact, category, source, confidence, now, now),
+        " updated_at, origin) VALUES(?,?,?,?,?,?,?,?,?)",
+        (scope.agent_id, scope.own, fact, category, source, confidence, now, now, origin),
     )
     return StoredFact(db.last_insert_rowid(), new=True, similar=similar)
 
@@ -100,9 +105,18 @@ def update(db: apsw.Connection, scope: MemoryScope, fact: Fact, now: int) -> boo
         raise RefusedFactError("another fact says exactly this; delete one of the two")
     where, values = scope.facts()
     db.execute(
-        "UPDATE fact SET fact = ?, category = ?, source = ?, confidence = ?, updated_at = ?"
-        f" WHERE {where} AND id = ?",
-        (fact.fact, fact.category, fact.source, fact.confidence, now, *values, fact.id),
+        "UPDATE fact SET fact = ?, category = ?, source = ?, confidence = ?, origin = ?,"
+        f" updated_at = ? WHERE {where} AND id = ?",
+        (
+            fact.fact,
+            fact.category,
+            fact.source,
+            fact.confidence,
+            fact.origin,
+            now,
+            *values,
+            fact.id,
+        ),
     )
     return db.changes() == 1
 

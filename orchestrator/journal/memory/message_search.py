@@ -8,6 +8,7 @@ import apsw
 from orchestrator.journal.db.rows import Rows
 from orchestrator.journal.memory import fulltext
 from orchestrator.journal.memory.memory_scope import MemoryScope
+from thinker.protocol.messages import Origin
 
 NEWEST = 2000  # messages that are searched for words of two characters
 
@@ -21,10 +22,14 @@ class MessageHit:
     role: str
     text: str
     chat_key: str
+    origin: Origin = "user"
 
 
 HITS = Rows(
-    MessageHit, "said JOIN session ON session.id = session_id", "said.id, at, role, text, chat_key"
+    MessageHit,
+    "said JOIN session ON session.id = session_id",
+    "said.id, at, role, text, chat_key, ifnull("
+    "(SELECT body ->> 'origin' FROM message WHERE message.id = said.id), 'user')",
 )
 
 

@@ -20,7 +20,7 @@ from orchestrator.errors import OrchestratorError
 from orchestrator.journal.db.rows import Rows
 from orchestrator.journal.memory.memory_scope import EVERY, MemoryScope
 from orchestrator.settings import bundled
-from thinker.protocol.messages import Frozen, JsonObject, Origin
+from thinker.protocol.messages import UNTRUSTED, Frozen, JsonObject, Origin
 from thinker.protocol.methods import ListedSkill
 
 MAX_BYTES = 2 * 1024 * 1024  # of all entries of a chat, as each turn sends them to its worker
@@ -177,6 +177,7 @@ def records(playbooks: Iterable[StoredPlaybook]) -> tuple[JsonObject, ...]:
             "instructions": item.instructions,
             "trigger_config": {"keywords": list(item.keywords), "priority": item.priority},
             "required_tools": list(item.required_tools),
+            **({"origin": item.origin} if item.origin in UNTRUSTED else {}),
         }
         for item in playbooks
         if item.enabled and item.keywords
@@ -186,7 +187,7 @@ def records(playbooks: Iterable[StoredPlaybook]) -> tuple[JsonObject, ...]:
 def listed(playbooks: Iterable[StoredPlaybook]) -> tuple[ListedSkill, ...]:
     """Return the enabled skills, which have no keywords."""
     return tuple(
-        ListedSkill(name=item.name, description=item.description)
+        ListedSkill(name=item.name, description=item.description, origin=item.origin)
         for item in playbooks
         if item.enabled and not item.keywords
     )

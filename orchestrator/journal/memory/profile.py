@@ -19,7 +19,7 @@ from orchestrator.errors import OrchestratorError
 from orchestrator.journal.db.rows import Rows
 from orchestrator.journal.memory.memory_scope import MemoryScope
 from orchestrator.journal.memory.secret_filter import secret_in
-from thinker.protocol.messages import JsonObject
+from thinker.protocol.messages import UNTRUSTED, JsonObject, Origin, least_trusted
 
 MAX_BYTES = 64 * 1024  # of a profile as JSON
 MAX_DEPTH = 16  # keys of a path
@@ -30,6 +30,7 @@ PROMPT = ("persona", "system_prompt")
 Keys: TypeAlias = Sequence[str | int]
 _VALUE: TypeAdapter[JsonValue] = TypeAdapter(JsonValue)
 _OBJECT: TypeAdapter[JsonObject] = TypeAdapter(JsonObject)
+_ORIGINS: TypeAdapter[dict[str, Origin]] = TypeAdapter(dict[str, Origin])
 
 
 class ProfileError(OrchestratorError):
@@ -112,9 +113,17 @@ def get(db: apsw.Connection, scope: MemoryScope) -> JsonObject:
 
 
 def update(
-    db: apsw.Connection, scope: MemoryScope, path: str, value: JsonValue, source: str, now: int
+    db: apsw.Connection,
+    scope: MemoryScope,
+    path: str,
+    value: JsonValue,
+    source: str,
+    now: int,
+    origin: Origin = "user",
 ) -> JsonObject:
     """Set the field at a path (None removes it), store the change, and return the new profile.
+
+    ``origin`` is who wrote the value.
 
     Raises:
         ProfileError: the path or the value does not fit, or the value is a secret.
@@ -130,9 +139,16 @@ def update(
     if len(body.encode()) > MAX_BYTES:
         raise ProfileError(f"a profile has at most {MAX_BYTES // 1024} KiB; remove something first")
     db.execute(
-        "INSERT INTO profile(agent_id, scope, body, updated_at) VALUES(?,?,?,?)"
-        " ON CONFLICT DO UPDATE SET body = excluded.body, updated_at = excluded.updated_at",
-        (scope.agent_id, scope.own, body, now),
+        "INSERT INTO profile(agent_id, scope, body, updated_at, origins) VALUES(?,?,?,?,?)"
+        " ON CONFLICT DO UPDATE SET body = excluded.body, updated_at = excluded.updated_at,"
+        " origins = excluded.origins",
+        (
+            scope.agent_id,
+            scope.own,
+            body,
+            now,
+            orjson.dumps(_marked(_origins(db, scope), keys, value, origin)).decode(),
+        ),
     )
     before = lookup(profile, keys)
     states = (None if before is None else _json(before), None if value is None else text)
@@ -164,6 +180,46 @@ def system_prompt(db: apsw.Connection, scope: MemoryScope) -> str | None:
     """Return ``persona.system_prompt`` of a profile, or None if it is empty."""
     prompt = lookup(get(db, scope), PROMPT)
     return prompt if isinstance(prompt, str) and prompt.strip() else None
+
+
+def origin(db: apsw.Connection, scope: MemoryScope, keys: Keys) -> Origin:
+    """Return the least trusted origin of what stands at a path."""
+    marks = _origins(db, scope).items()
+    return least_trusted("user", *(mark for path, mark in marks if _overlap(keys_of(path), keys)))
+
+
+def touches_prompt(path: str) -> bool:
+    """Return whether a change at this path can change the agent's base prompt."""
+    return _overlap(keys_of(path), PROMPT)
+
+
+def _origins(db: apsw.Connection, scope: MemoryScope) -> dict[str, Origin]:
+    where, values = scope.profiles()
+    sql = f"SELECT origins FROM profile WHERE {where} ORDER BY scope DESC LIMIT 1"
+    found = db.execute(sql, values).get
+    return {} if found in (None, "{}") else _ORIGINS.validate_json(str(found))
+
+
+def _marked(
+    marks: dict[str, Origin], keys: Keys, value: JsonValue, origin: Origin
+) -> dict[str, Origin]:
+    """Return the paths that others wrote, after a change at ``keys``."""
+    below = {path: mark for path, mark in marks.items() if keys_of(path)[: len(keys)] == keys}
+    kept = {path: mark for path, mark in marks.items() if path not in below}
+    if value is None and keys and isinstance(keys[-1], int):  # the rest of the list moves up
+        place = keys[:-1]
+        moved = [mark for path, mark in marks.items() if keys_of(path)[: len(place)] == place]
+        return {**kept, **({_path(place): least_trusted(*moved)} if moved else {})}
+    return {**kept, **({_path(keys): origin} if origin in UNTRUSTED and value is not None else {})}
+
+
+def _overlap(one: Keys, other: Keys) -> bool:
+    shorter = min(len(one), len(other))
+    return tuple(one[:shorter]) == tuple(other[:shorter])
+
+
+def _path(keys: Keys) -> str:
+    return "".join(f"[{key}]" if isinstance(key, int) else f".{key}" for key in keys).lstrip(".")
 
 
 def _json(value: JsonValue) -> str:

@@ -8,7 +8,7 @@ import apsw
 from orchestrator.journal.memory import facts, playbooks, profile
 from orchestrator.journal.memory.fact_vectors import Embedding
 from orchestrator.journal.memory.memory_scope import EVERY, MemoryScope
-from thinker.protocol.messages import JsonObject
+from thinker.protocol.messages import JsonObject, Origin
 from thinker.protocol.methods import ListedSkill, Memory
 
 MEMORIES = 5  # facts in the prompt
@@ -39,6 +39,7 @@ class PromptMemory:
 
     memories: tuple[Memory, ...] = ()
     profile_prompt: str | None = None
+    profile_origin: Origin = "user"
     playbooks: tuple[JsonObject, ...] = ()
     skills: tuple[ListedSkill, ...] = ()
 
@@ -58,9 +59,13 @@ def load_prompt_memory(
     """
     offer = _offer(db, memory, tuple(globs), until)
     found = facts.find(db, memory, text, MEMORIES, until, meaning)
+    persona = profile.system_prompt(db, memory)
     return PromptMemory(
-        memories=tuple(Memory(fact=fact.fact, category=fact.category) for fact in found),
-        profile_prompt=profile.system_prompt(db, memory),
+        memories=tuple(
+            Memory(fact=fact.fact, category=fact.category, origin=fact.origin) for fact in found
+        ),
+        profile_prompt=persona,
+        profile_origin="user" if persona is None else profile.origin(db, memory, profile.PROMPT),
         playbooks=offer.playbooks,
         skills=offer.skills,
     )

@@ -15,7 +15,16 @@ import apsw
 from orchestrator.channel_api import Attachment
 from orchestrator.journal.db.rows import Rows
 from thinker.formats.images import media_type
-from thinker.protocol.messages import AssistantMessage, Image, Message, ToolResult, UserMessage
+from thinker.protocol.fencing import mark_of
+from thinker.protocol.messages import (
+    UNTRUSTED,
+    AssistantMessage,
+    Image,
+    Message,
+    Origin,
+    ToolResult,
+    UserMessage,
+)
 
 MOST = 8 * 1024 * 1024  # bytes of pictures in one request to a worker, whose frames have 16 MiB
 LOST = "{about}, could not be fetched"
@@ -65,7 +74,25 @@ def fetched(db: apsw.Connection, item: Wanted, data: bytes | None, now: int) -> 
     )
 
 
-def user_message(db: apsw.Connection, inbox_id: int, text: str) -> UserMessage:
+@dataclass(frozen=True)
+class Author:
+    """Who wrote a message of a turn; ``sender`` only in a chat of several people."""
+
+    turn_id: str = ""
+    origin: Origin = "user"
+    sender: str = ""
+
+    @property
+    def fence(self) -> str:
+        return mark_of(self.turn_id) if self.origin in UNTRUSTED else ""
+
+
+UNKNOWN = Author()
+
+
+def user_message(
+    db: apsw.Connection, inbox_id: int, text: str, author: Author = UNKNOWN
+) -> UserMessage:
     """Return a stored message as a model reads it, its pictures without their bytes."""
     rows = db.execute(
         "SELECT media_type, media_id, about FROM attachment WHERE inbox_id = ? ORDER BY part",
@@ -75,7 +102,10 @@ def user_message(db: apsw.Connection, inbox_id: int, text: str) -> UserMessage:
         Image(media_type=kind, ref=ref or "", about=about if ref else LOST.format(about=about))
         for kind, ref, about in rows
     )
-    return UserMessage(content=text, images=images)
+    origin, sender = author.origin, author.sender
+    return UserMessage(
+        content=text, images=images, origin=origin, sender=sender, fence=author.fence
+    )
 
 
 def stored(db: apsw.Connection, result: ToolResult, now: int) -> ToolResult:

@@ -81,6 +81,7 @@ class InboxRow:
     kind: str
     album: str | None
     origin: Origin
+    after_step: int | None
 
     @property
     def internal(self) -> bool:
@@ -90,6 +91,11 @@ class InboxRow:
     def scope(self) -> str:
         """The part of the memory that it belongs to: its chat, or the user of an HTTP client."""
         return f"{self.channel}:{self.sender_name if self.kind == REQUEST else self.chat_id}"
+
+    @property
+    def author(self) -> attachments.Author:
+        sender = "" if self.private or self.internal else self.sender_id
+        return attachments.Author(self.turn_id or "", self.origin, sender)
 
     def address(self) -> outbox.Address:
         return address_of(self)
@@ -233,6 +239,11 @@ def oldest_new(db: apsw.Connection, key: str) -> InboxRow | None:
 def of_turn(db: apsw.Connection, turn_id: str) -> list[InboxRow]:
     """Return the messages that a turn began with, in order, without those that entered it later."""
     return INBOX.select(db, "turn_id = ? AND after_step IS NULL ORDER BY id", turn_id)
+
+
+def entered(db: apsw.Connection, turn_id: str) -> list[InboxRow]:
+    """Return the messages that entered a turn while it ran."""
+    return INBOX.select(db, "turn_id = ? AND after_step IS NOT NULL ORDER BY id", turn_id)
 
 
 def load(db: apsw.Connection, row_id: int) -> InboxRow:

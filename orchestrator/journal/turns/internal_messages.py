@@ -1,17 +1,17 @@
 """Messages that the daemon itself sends to an agent, and messages that enter a running turn."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import apsw
 
 from orchestrator.channel_api import InboundMessage
 from orchestrator.journal.db.store import FencedError
-from orchestrator.journal.turns import attachments, inbox, turns
+from orchestrator.journal.turns import attachments, inbox, taint, turns
 from orchestrator.journal.turns.inbox import Arrival, InboxRow
 from orchestrator.journal.turns.outbox import Address
 from orchestrator.journal.turns.turns import Turn
-from thinker.protocol.messages import UserMessage
+from thinker.protocol.messages import UNTRUSTED, Origin, UserMessage
 
 
 @dataclass(frozen=True)
@@ -19,6 +19,7 @@ class InternalMessage:
     """A message from the daemon to an agent.
 
     ``kind`` is one of `inbox.INTERNAL`; ``sender`` names the task, subagent or agent it is about.
+    ``origin`` is whose words the text may have.
     """
 
     kind: str
@@ -26,6 +27,7 @@ class InternalMessage:
     sender: str
     agent_id: str
     text: str
+    origin: Origin = "user"
 
 
 def post(
@@ -47,6 +49,7 @@ def post(
         text=message.text,
         kind=message.kind,
         target=message.agent_id,
+        origin=message.origin,
     )
     return inbox.store(db, Arrival(inbound), now, queue)
 
@@ -58,7 +61,7 @@ def put(db: apsw.Connection, turn: Turn, message: InternalMessage, now: int) -> 
         "SELECT max(seq) FROM step WHERE turn_id = ? AND kind = 'model'", (turn.id,)
     ).get
     if row is not None:
-        _claim(db, turn, int(step or 0), row)
+        _claim(db, turn, int(step or 0), row, message.origin)
 
 
 def enter(
@@ -81,14 +84,24 @@ def enter(
         raise FencedError(f"turn {turn.id} is no longer run here")
     entered = []
     while (row := inbox.oldest_new(db, turn.chat_key)) is not None and takes(row):
-        _claim(db, turn, step, row.id)
-        entered.append(attachments.user_message(db, row.id, row.text))
+        origin = _origin(db, turn, row)
+        _claim(db, turn, step, row.id, origin)
+        author = replace(row.author, turn_id=turn.id, origin=origin)
+        entered.append(attachments.user_message(db, row.id, row.text, author))
+        taint.add(db, turn.id, taint.of_origin(origin))
     return attachments.filled(db, entered)
 
 
-def _claim(db: apsw.Connection, turn: Turn, step: int, row: int) -> None:
+def _origin(db: apsw.Connection, turn: Turn, row: InboxRow) -> Origin:
+    """Return the origin of a message that enters a turn, which may be another person's."""
+    if not row.author.sender or row.origin in UNTRUSTED:
+        return row.origin
+    return "user" if turns.origin(db, turn.id).sender_id == row.sender_id else "other_user"
+
+
+def _claim(db: apsw.Connection, turn: Turn, step: int, row: int, origin: Origin) -> None:
     db.execute(
-        "UPDATE inbox SET state = 'claimed', agent_id = ?, turn_id = ?, after_step = ?"
+        "UPDATE inbox SET state = 'claimed', agent_id = ?, turn_id = ?, after_step = ?, origin = ?"
         " WHERE id = ?",
-        (turn.agent_id, turn.id, step, row),
+        (turn.agent_id, turn.id, step, origin, row),
     )

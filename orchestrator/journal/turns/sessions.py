@@ -6,7 +6,7 @@ import apsw
 
 from orchestrator.journal.db.rows import Rows
 from orchestrator.journal.turns.outbox import Address
-from thinker.protocol.messages import MESSAGE, AssistantMessage, Message, UserMessage
+from thinker.protocol.messages import MESSAGE, AssistantMessage, Message, Origin, UserMessage
 
 SHORT = 2000  # characters of the longest message whose parsed form is cached for the next turn
 AFTER_SUMMARY = "session_id = ?1 AND id > (SELECT summary_upto FROM session WHERE id = ?1)"
@@ -96,6 +96,13 @@ def window(db: apsw.Connection, session_id: int, limit: int, jump: int = 1) -> t
 def summary(db: apsw.Connection, session_id: int) -> str | None:
     found: str | None = db.execute("SELECT summary FROM session WHERE id = ?", (session_id,)).get
     return found
+
+
+def summary_origin(db: apsw.Connection, session_id: int) -> Origin:
+    """Return the least trusted origin of what the summary was made from."""
+    sql = "SELECT summary_origin FROM session WHERE id = ?"
+    origin: Origin = db.execute(sql, (session_id,)).get
+    return origin
 
 
 def recent_tools(db: apsw.Connection, session_id: int, turns: int) -> tuple[str, ...]:

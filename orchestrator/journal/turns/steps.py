@@ -14,7 +14,8 @@ from pydantic import Json
 
 from orchestrator.journal.db.rows import Rows
 from orchestrator.journal.db.store import FencedError
-from orchestrator.journal.turns import attachments, prompt_records
+from orchestrator.journal.turns import attachments, prompt_records, taint
+from thinker.protocol.fencing import mark_of
 from thinker.protocol.messages import AssistantMessage, JsonObject, SideEffect, ToolCall, ToolResult
 from thinker.protocol.methods import StepCommit, StepCommitted
 
@@ -144,7 +145,7 @@ def intend(db: apsw.Connection, turn_id: str, seq: int, epoch: int, now: int) ->
 def finish(
     db: apsw.Connection, call: Call, result: ToolResult, now: int, state: str | None = None
 ) -> ToolResult:
-    """Store the result of a call (T5) and return it.
+    """Store the result of a call (T5), and what its turn has read with it, and return it.
 
     ``state`` is ``unknown`` if the tool may or may not have run; by default it follows from
     ``result``.
@@ -152,6 +153,9 @@ def finish(
     Raises:
         FencedError: the call has ended, or its turn has a newer owner than when it was read.
     """
+    if result.untrusted:
+        result = result.model_copy(update={"fence": mark_of(call.turn_id)})
+    taint.add(db, call.turn_id, taint.of_result(result))
     db.execute(
         "UPDATE step SET state = ?, result = ?, t_end = ?"
         " WHERE turn_id = ? AND seq = ? AND state IN('planned','intent')"

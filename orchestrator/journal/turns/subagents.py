@@ -12,10 +12,11 @@ import apsw
 from pydantic import Field, Json
 
 from orchestrator.journal.db.rows import Rows
-from orchestrator.journal.turns import inbox, internal_messages, steps
+from orchestrator.journal.turns import inbox, internal_messages, steps, taint
 from orchestrator.journal.turns.internal_messages import InternalMessage
 from orchestrator.journal.turns.outbox import Address
 from orchestrator.journal.turns.steps import Call
+from orchestrator.journal.turns.taint import Taint
 from thinker.protocol.messages import Frozen
 
 QUEUE = "subagent/"  # begins the name of a subagent's queue
@@ -140,7 +141,8 @@ def end(db: apsw.Connection, turn_id: str, result: str, now: int, *, failed: boo
 
 def tell(db: apsw.Connection, run: SubagentRun, message_id: str, text: str, now: int) -> None:
     """Post a report of a subagent to its parent, once for each ``message_id``."""
-    report = InternalMessage(inbox.RESULT, message_id, run.subagent_id, run.agent_id, text)
+    origin = read_by(db, run).origin
+    report = InternalMessage(inbox.RESULT, message_id, run.subagent_id, run.agent_id, text, origin)
     internal_messages.post(db, inbox.load(db, run.inbox_id).address(), report, now)
 
 
@@ -167,6 +169,11 @@ def of_call(db: apsw.Connection, turn_id: str, seq: int) -> SubagentRun | None:
 
 def working_turn(db: apsw.Connection, run: SubagentRun) -> str:
     return str(db.execute("SELECT turn_id FROM inbox WHERE id = ?", (run.inbox_id,)).get)
+
+
+def read_by(db: apsw.Connection, run: SubagentRun) -> Taint:
+    """Return what the turn of a run has read."""
+    return taint.load(db, working_turn(db, run))
 
 
 def of_turn(db: apsw.Connection, turn_id: str) -> SubagentRun:

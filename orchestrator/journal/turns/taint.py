@@ -4,12 +4,26 @@ A turn that has read both could be talked into carrying the one to the author of
 record is part of the turn, so that a resumed turn knows it too.
 """
 
+from collections.abc import Iterable, Sequence
+
 import apsw
 from pydantic import Field
 
-from thinker.protocol.messages import UNTRUSTED, Frozen, Origin, ToolResult, least_trusted
+from thinker.protocol.messages import (
+    UNTRUSTED,
+    AssistantMessage,
+    Frozen,
+    Message,
+    Origin,
+    ToolResult,
+    UserMessage,
+    least_trusted,
+)
 
 CONVERSATION = "the conversation"  # the source of what earlier turns have read
+EARLIER = "an earlier turn"  # the source of what a turn had read together with text of others
+INHERITED = (CONVERSATION, EARLIER)
+MESSAGE = "the message"
 
 
 class Taint(Frozen):
@@ -23,7 +37,16 @@ class Taint(Frozen):
 
     @property
     def both(self) -> bool:
-        return bool(self.untrusted and self.private)
+        """Whether the turn has read both, one of them itself; or an earlier turn had read both."""
+        own = self.own
+        here = own.untrusted or own.private or EARLIER in self.private
+        return bool(self.untrusted and self.private and here)
+
+    @property
+    def mixed(self) -> bool:
+        """Whether private data and text of others met, from more than one source."""
+        own = self.own
+        return bool(own.untrusted and own.private) and len({*own.untrusted, *own.private}) > 1
 
     @property
     def origin(self) -> Origin:
@@ -34,9 +57,12 @@ class Taint(Frozen):
     def own(self) -> "Taint":
         """What this turn itself has read, without what came with its history."""
         return Taint(
-            untrusted={k: v for k, v in self.untrusted.items() if k != CONVERSATION},
-            private={k: v for k, v in self.private.items() if k != CONVERSATION},
+            untrusted={k: v for k, v in self.untrusted.items() if k not in INHERITED},
+            private={k: v for k, v in self.private.items() if k not in INHERITED},
         )
+
+
+UNREAD = Taint()
 
 
 def load(db: apsw.Connection, turn_id: str) -> Taint:
@@ -52,6 +78,34 @@ def add(db: apsw.Connection, turn_id: str, more: Taint) -> None:
             " WHERE id = ?2 AND taint <> json_patch(taint, ?1)",
             (more.model_dump_json(), turn_id),
         )
+
+
+def joined(parts: Iterable[Taint]) -> Taint:
+    untrusted: dict[str, Origin] = {}
+    private: dict[str, bool] = {}
+    for part in parts:
+        untrusted |= part.untrusted
+        private |= part.private
+    return Taint(untrusted=untrusted, private=private)
+
+
+def of_origin(origin: Origin) -> Taint:
+    """Return what a message of this origin brings into a turn."""
+    return Taint(untrusted={MESSAGE: origin} if origin in UNTRUSTED else {})
+
+
+def of_history(history: Sequence[Message]) -> Taint:
+    """Return what earlier turns have read and this one can still see."""
+    origins = {m.origin for m in history if m.untrusted}
+    if not origins.isdisjoint(("operator", "user")):
+        origins |= {"tool"}
+    said = [message for message in history if not isinstance(message, UserMessage)]
+    private = {CONVERSATION: True} if any(message.private for message in said) else {}
+    if any(isinstance(message, AssistantMessage) and message.mixed for message in said):
+        private[EARLIER] = True
+    return Taint(
+        untrusted={CONVERSATION: least_trusted(*origins)} if origins else {}, private=private
+    )
 
 
 def of_result(result: ToolResult) -> Taint:

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import apsw
 
-from orchestrator.journal.turns import attachments, prompt_records
+from orchestrator.journal.turns import attachments, inbox, prompt_records, taint
 from orchestrator.journal.turns.inbox import InboxRow
 from orchestrator.journal.turns.steps import ENDED, IMMEDIATE
 from thinker.protocol.messages import AssistantMessage, Message, ToolResult, Usage
@@ -31,13 +31,10 @@ def recorded(db: apsw.Connection, turn_id: str) -> tuple[RecordedStep, ...]:
         step = steps[parent]
         call = RecordedCall(seq=seq, result=ended)
         steps[parent] = step.model_copy(update={"calls": (*step.calls, call)})
-    for seq, row, text in db.execute(
-        "SELECT after_step, id, text FROM inbox WHERE turn_id = ? AND after_step IS NOT NULL"
-        " ORDER BY id",
-        (turn_id,),
-    ):
-        entered = (*steps[seq].entered, attachments.user_message(db, row, text))
-        steps[seq] = steps[seq].model_copy(update={"entered": entered})
+    for row in inbox.entered(db, turn_id):
+        message = attachments.user_message(db, row.id, row.text, row.author)
+        seq = int(row.after_step or 0)
+        steps[seq] = steps[seq].model_copy(update={"entered": (*steps[seq].entered, message)})
     return tuple(steps.values())
 
 
@@ -47,20 +44,23 @@ def of_turn(
     """Return the messages of a turn for its session.
 
     They are the user's messages, every step, and the reply ``sent`` if no model response has it.
+    What the agent says counts as what the turn has read, which it may repeat.
     """
-    received = [attachments.user_message(db, row.id, row.text) for row in rows]
+    read = taint.load(db, turn_id).own
+    spoken = {"origin": read.origin, "private": bool(read.private), "mixed": read.mixed}
+    received = [attachments.user_message(db, row.id, row.text, row.author) for row in rows]
     context = prompt_records.sent(db, turn_id) or ()
     received[-1] = received[-1].model_copy(update={"context": context})
     messages: list[Message] = [*received]
     last = ""
     for step in recorded(db, turn_id):
         if step.response.content or step.response.tool_calls:
-            messages.append(step.response)
+            messages.append(step.response.model_copy(update=spoken))
         messages += [call.result for call in step.calls if call.result is not None]
         messages += step.entered
         last = "" if step.calls else step.response.content.strip()
     if sent and not last:
-        messages.append(AssistantMessage(content=sent))
+        messages.append(AssistantMessage.model_validate({"content": sent, **spoken}))
     return messages
 
 

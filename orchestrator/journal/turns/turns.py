@@ -17,7 +17,7 @@ from orchestrator.journal.db.store import FencedError
 from orchestrator.journal.turns import inbox, outbox, sessions, steps, transcript, usage
 from orchestrator.journal.turns.attachments import user_message
 from orchestrator.journal.turns.inbox import InboxRow
-from thinker.protocol.messages import Message, UserMessage
+from thinker.protocol.messages import Message, Origin, UserMessage
 from thinker.protocol.methods import RecordedStep
 
 STOPPED = "(stopped)"  # ends the visible text of a cancelled turn
@@ -67,6 +67,7 @@ class Context:
     said: tuple[UserMessage, ...]
     history: tuple[Message, ...]
     summary: str | None
+    summary_origin: Origin
     steps: tuple[RecordedStep, ...]
     recent_tools: tuple[str, ...]
 
@@ -163,12 +164,15 @@ def context(
     steps.recover(db, turn_id, running, now)
     turn = load(db, turn_id)
     rows = tuple(inbox.of_turn(db, turn_id))
+    summary = sessions.summary(db, turn.session_id)
+    origin = "user" if summary is None else sessions.summary_origin(db, turn.session_id)
     return Context(
         turn=turn,
         messages=rows,
-        said=tuple(user_message(db, row.id, row.text) for row in rows),
+        said=tuple(user_message(db, row.id, row.text, row.author) for row in rows),
         history=sessions.window(db, turn.session_id, window, jump),
-        summary=sessions.summary(db, turn.session_id),
+        summary=summary,
+        summary_origin=origin,
         steps=transcript.recorded(db, turn_id),
         recent_tools=sessions.recent_tools(db, turn.session_id, 3),
     )

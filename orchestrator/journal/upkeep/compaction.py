@@ -13,9 +13,16 @@ import apsw
 from orchestrator.journal.memory import facts
 from orchestrator.journal.memory.facts import RefusedFactError
 from orchestrator.journal.memory.memory_scope import MemoryScope
-from orchestrator.journal.turns import sessions
+from orchestrator.journal.turns import sessions, taint
 from thinker.protocol.background import ExtractedFact
-from thinker.protocol.messages import MESSAGE, AssistantMessage, Message, UserMessage
+from thinker.protocol.messages import (
+    MESSAGE,
+    AssistantMessage,
+    Message,
+    Origin,
+    UserMessage,
+    least_trusted,
+)
 
 MORE_TURNS = 3  # beyond the turns that are kept: fewer are not worth a summary
 PART = 12_000  # estimated tokens of the input of one summary; the rest waits for the next
@@ -25,7 +32,10 @@ KNOWN = 30  # known facts in the prompt of an extraction
 
 @dataclass(frozen=True)
 class CompactionInput:
-    """The part of a session to summarize: messages after id ``after``, up to ``upto``."""
+    """The part of a session to summarize: messages after id ``after``, up to ``upto``.
+
+    ``origin`` is that of the summary: the least trusted of what it is made from.
+    """
 
     session_id: int
     agent_id: str
@@ -33,6 +43,7 @@ class CompactionInput:
     upto: int
     messages: tuple[Message, ...]
     summary: str | None
+    origin: Origin = "user"
 
 
 @dataclass(frozen=True)
@@ -65,11 +76,11 @@ def older(db: apsw.Connection, session_id: int, keep_turns: int) -> CompactionIn
 
     None if there are too few, or the session was removed.
     """
-    sql = "SELECT agent_id, summary, summary_upto FROM session WHERE id = ?"
+    sql = "SELECT agent_id, summary, summary_upto, summary_origin FROM session WHERE id = ?"
     found = db.execute(sql, (session_id,)).fetchone()
     if found is None:
         return None
-    agent_id, summary, after = found
+    agent_id, summary, after, before = found
     turns = _turns(db, session_id, after)
     if len(turns) < keep_turns + MORE_TURNS:
         return None
@@ -82,16 +93,24 @@ def older(db: apsw.Connection, session_id: int, keep_turns: int) -> CompactionIn
             break
         messages += added
         upto = last
-    return CompactionInput(session_id, agent_id, after, upto, tuple(messages), summary)
+    origin = least_trusted(before, _origin(messages))
+    return CompactionInput(session_id, agent_id, after, upto, tuple(messages), summary, origin)
 
 
 def compacted(db: apsw.Connection, part: CompactionInput, summary: str) -> bool:
     """Store a summary of a part of a session; return False if it has another one by now."""
     rest = _messages(db, part.session_id, part.upto, facts.FOREVER)
     db.execute(
-        "UPDATE session SET summary = ?, summary_upto = ?, tokens = ?"
+        "UPDATE session SET summary = ?, summary_origin = ?, summary_upto = ?, tokens = ?"
         " WHERE id = ? AND summary_upto = ?",
-        (summary, part.upto, sum(map(sessions.tokens, rest)), part.session_id, part.after),
+        (
+            summary,
+            part.origin,
+            part.upto,
+            sum(map(sessions.tokens, rest)),
+            part.session_id,
+            part.after,
+        ),
     )
     return db.changes() == 1
 
@@ -170,11 +189,11 @@ def extracted(
     if not db.changes():
         return 0
     source = f"extraction {part.turns[0]}..{part.turns[-1]}"
-    new = 0
+    new, origin = 0, _origin(part.messages)
     for item in found:
         fact, category, confidence = item.fact, item.category, item.confidence
         with suppress(RefusedFactError):
-            new += facts.store(db, part.memory, fact, category, source, now, confidence).new
+            new += facts.store(db, part.memory, fact, category, source, now, confidence, origin).new
     return new
 
 
@@ -183,6 +202,11 @@ def postpone(db: apsw.Connection, session_id: int, now: int) -> None:
     db.execute(  # NULL stays NULL
         "UPDATE session SET idle_since = max(idle_since, ?) WHERE id = ?", (now, session_id)
     )
+
+
+def _origin(messages: Sequence[Message]) -> Origin:
+    """Return the least trusted origin of what the messages may repeat."""
+    return least_trusted("user", *taint.of_history(messages).untrusted.values())
 
 
 def _turns(db: apsw.Connection, session_id: int, after: int) -> list[tuple[str, int]]:

@@ -8,7 +8,7 @@ belongs to its call: repeating the call finds that work.
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TypeAlias
+from typing import Self, TypeAlias
 
 import apsw
 from pydantic import JsonValue
@@ -23,7 +23,7 @@ from orchestrator.journal.turns.outbox import Address
 from orchestrator.journal.turns.steps import Call
 from orchestrator.journal.turns.subagents import SubagentRun
 from thinker.protocol.environments import Environments
-from thinker.protocol.messages import JsonObject, SideEffect, ToolSpec
+from thinker.protocol.messages import JsonObject, Origin, SideEffect, ToolResult, ToolSpec
 
 
 class ToolFailure(Exception):  # noqa: N818 - an outcome for the model, not a fault here
@@ -40,7 +40,8 @@ class ToolContext:
     tools that read; ``meaning`` embeds a text, or returns None without an embeddings model;
     ``denied_tools`` may not be used in this turn; ``environments`` are the variables that are set
     outside the prompt; ``off_loop`` reads files; ``workspace``: the agent can run commands;
-    ``fast_tasks``: tasks may be due more than once a minute.
+    ``fast_tasks``: tasks may be due more than once a minute; ``origin`` is who may have written
+    what the turn writes.
     """
 
     agent_id: str
@@ -61,11 +62,24 @@ class ToolContext:
     off_loop: OffLoop = off_loop
     workspace: bool = False
     fast_tasks: bool = False
+    origin: Origin = "user"
 
     @property
     def source(self) -> str:
         """The mark of rows that this call writes."""
         return f"turn {self.turn_id}"
+
+
+class QuotedText(str):
+    """A result that holds text of others; ``origin`` is the least trusted of them."""
+
+    __slots__ = ("origin",)
+    origin: Origin
+
+    def __new__(cls, text: str, origin: Origin) -> Self:
+        made = super().__new__(cls, text)
+        made.origin = origin
+        return made
 
 
 STRINGS: JsonObject = {"type": "array", "items": {"type": "string"}}
@@ -75,19 +89,21 @@ Reading: TypeAlias = Callable[[ToolContext, JsonObject], Awaitable[str]]
 
 @dataclass(frozen=True)
 class JournalTool:
-    """A tool whose effect is a transaction of the journal."""
+    """A tool whose effect is a transaction of the journal; ``private``: what it reads is."""
 
     spec: ToolSpec
     effect: Effect
     aliases: frozenset[str] = frozenset()  # arguments accepted beyond those of ``spec``
+    private: bool = False
 
 
 @dataclass(frozen=True)
 class PlainTool:
-    """A tool that reads from outside the journal, too."""
+    """A tool that reads from outside the journal, too; ``private``: what it reads is."""
 
     spec: ToolSpec
     run: Reading
+    private: bool = False
 
 
 def subagent_result(_db: apsw.Connection, run: SubagentRun) -> str | None:
@@ -119,6 +135,14 @@ class DelegatingTool:
         return self.start(db, context, call) if run is None else self.result(db, run)
 
 
+def told(call: Call, text: str, *, private: bool = False) -> ToolResult:
+    """Return the result of a call with this text."""
+    origin: Origin = text.origin if isinstance(text, QuotedText) else "operator"
+    return ToolResult(
+        call_id=call.call_id, name=call.name, content=str(text), origin=origin, private=private
+    )
+
+
 HostTool: TypeAlias = JournalTool | PlainTool | DelegatingTool
 
 
@@ -130,12 +154,13 @@ def journal_tool(
     side_effect: SideEffect = SideEffect.LOCAL_TX,
     always: bool = True,
     aliases: frozenset[str] = frozenset(),
+    private: bool = False,
 ) -> Callable[[Effect], JournalTool]:
     """Make a tool of a function, whose name becomes the tool's. Parameters as in `spec`."""
 
     def decorate(effect: Effect) -> JournalTool:
         about = spec(effect.__name__, description, properties, required, side_effect, always=always)
-        return JournalTool(about, effect, aliases)
+        return JournalTool(about, effect, aliases, private)
 
     return decorate
 
@@ -146,13 +171,14 @@ def plain_tool(
     required: Sequence[str] = (),
     *,
     always: bool = True,
+    private: bool = False,
 ) -> Callable[[Reading], PlainTool]:
     """Make a tool of a function that only reads, like `journal_tool`."""
 
     def decorate(run: Reading) -> PlainTool:
         pure = SideEffect.PURE
         about = spec(run.__name__, description, properties, required, pure, always=always)
-        return PlainTool(about, run)
+        return PlainTool(about, run, private)
 
     return decorate
 

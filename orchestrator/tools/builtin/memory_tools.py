@@ -1,5 +1,6 @@
 """Tools for facts about the user, and for searching earlier conversations."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from zoneinfo import ZoneInfo
@@ -9,6 +10,7 @@ import apsw
 from orchestrator.journal.memory import facts, message_search
 from orchestrator.journal.memory.facts import Fact, RefusedFactError
 from orchestrator.tools.builtin.host_tool import (
+    QuotedText,
     ToolContext,
     ToolFailure,
     journal_tool,
@@ -16,7 +18,7 @@ from orchestrator.tools.builtin.host_tool import (
     plain_tool,
     text,
 )
-from thinker.protocol.messages import JsonObject, SideEffect
+from thinker.protocol.messages import UNTRUSTED, JsonObject, SideEffect, least_trusted
 
 MAX_FACT = 2000  # characters
 FOUND = 10  # results of a search by default
@@ -42,7 +44,14 @@ def store_fact(db: apsw.Connection, context: ToolContext, arguments: JsonObject)
     confidence = number(arguments, "confidence", 1.0, 0, 1)
     try:
         stored = facts.store(
-            db, context.memory, fact, category, context.source, context.now, confidence
+            db,
+            context.memory,
+            fact,
+            category,
+            context.source,
+            context.now,
+            confidence,
+            context.origin,
         )
     except RefusedFactError as error:
         raise ToolFailure(str(error)) from error
@@ -50,19 +59,23 @@ def store_fact(db: apsw.Connection, context: ToolContext, arguments: JsonObject)
     if not stored.similar:
         return known
     similar = "\n".join(_line(other) for other in stored.similar)
-    return (
-        f"{known}\nSimilar facts were known; update or delete one if both say the same:\n{similar}"
+    return _of(
+        f"{known}\nSimilar facts were known; update or delete one if both say the same:\n{similar}",
+        stored.similar,
     )
 
 
 @plain_tool(
-    "Search the facts remembered about the user.", {"query": "Words to look for."}, ["query"]
+    "Search the facts remembered about the user.",
+    {"query": "Words to look for."},
+    ["query"],
+    private=True,
 )
 async def search_memories(context: ToolContext, arguments: JsonObject) -> str:
     query, memory = text(arguments, "query"), context.memory
     meaning = await context.meaning(query)
     found = await context.store.transact(facts.find, memory, query, FOUND, facts.FOREVER, meaning)
-    return "\n".join(_line(fact) for fact in found) or "No memories match."
+    return _of("\n".join(_line(fact) for fact in found) or "No memories match.", found)
 
 
 @journal_tool(
@@ -74,6 +87,7 @@ async def search_memories(context: ToolContext, arguments: JsonObject) -> str:
     },
     side_effect=SideEffect.PURE,
     always=False,
+    private=True,
 )
 def list_facts(db: apsw.Connection, context: ToolContext, arguments: JsonObject) -> str:
     limit = int(number(arguments, "limit", PAGE, 1, MAX_PAGE))
@@ -82,7 +96,7 @@ def list_facts(db: apsw.Connection, context: ToolContext, arguments: JsonObject)
     lines = [_line(fact) for fact in found[:limit]]
     if len(found) > limit:
         lines.append(f"There are older ones: call again with before_id {found[limit - 1].id}.")
-    return "\n".join(lines) or "No facts are stored."
+    return _of("\n".join(lines) or "No facts are stored.", found[:limit])
 
 
 @journal_tool(
@@ -104,6 +118,7 @@ def update_fact(db: apsw.Connection, context: ToolContext, arguments: JsonObject
         category=_category(arguments) or old.category,
         confidence=number(arguments, "confidence", old.confidence, 0, 1),
         source=context.source,
+        origin=context.origin,
     )
     try:
         facts.update(db, context.memory, new, context.now)
@@ -128,6 +143,7 @@ def delete_fact(db: apsw.Connection, context: ToolContext, arguments: JsonObject
     ["query"],
     side_effect=SideEffect.PURE,
     always=False,
+    private=True,
 )
 def search_conversations(db: apsw.Connection, context: ToolContext, arguments: JsonObject) -> str:
     limit = int(number(arguments, "limit", FOUND, 1, MAX_PAGE))
@@ -138,7 +154,15 @@ def search_conversations(db: apsw.Connection, context: ToolContext, arguments: J
         f" {hit.role}: {_excerpt(hit.text)}"
         for hit in found
     )
-    return "\n".join(lines) or "No messages match."
+    shown = "\n".join(lines) or "No messages match."
+    origin = least_trusted("user", *(hit.origin for hit in found))
+    return QuotedText(shown, origin) if origin in UNTRUSTED else shown
+
+
+def _of(text: str, shown: Sequence[Fact]) -> str:
+    """Return a text that shows facts, marked if others said one of them."""
+    origin = least_trusted("user", *(fact.origin for fact in shown))
+    return QuotedText(text, origin) if origin in UNTRUSTED else text
 
 
 def _fact(arguments: JsonObject, default: str) -> str:

@@ -1,13 +1,22 @@
 """get_profile and update_profile: named fields about the user, and the agent's persona."""
 
+from collections.abc import Sequence
+
 import apsw
 import orjson
 from pydantic import JsonValue
 
 from orchestrator.journal.memory import profile
 from orchestrator.journal.memory.profile import ProfileError
-from orchestrator.tools.builtin.host_tool import ToolContext, ToolFailure, journal_tool, text
-from thinker.protocol.messages import JsonObject, SideEffect
+from orchestrator.journal.turns import taint
+from orchestrator.tools.builtin.host_tool import (
+    QuotedText,
+    ToolContext,
+    ToolFailure,
+    journal_tool,
+    text,
+)
+from thinker.protocol.messages import UNTRUSTED, JsonObject, Origin, SideEffect, least_trusted
 
 CHANGES = 20  # newest changes that the history shows
 
@@ -19,20 +28,25 @@ CHANGES = 20  # newest changes that the history shows
         "history": {"type": "boolean", "description": "Also show the latest changes."},
     },
     side_effect=SideEffect.PURE,
+    private=True,
     always=False,
 )
 def get_profile(db: apsw.Connection, context: ToolContext, arguments: JsonObject) -> str:
     path = text(arguments, "path")
     try:
-        found = profile.lookup(profile.get(db, context.memory), profile.keys_of(path))
+        keys = profile.keys_of(path)
+        found = profile.lookup(profile.get(db, context.memory), keys)
+        origins = [profile.origin(db, context.memory, keys)]
     except ProfileError as error:
         raise ToolFailure(str(error)) from error
     shown = "Nothing is there." if found is None else _json(found)
     if arguments.get("history") is not True:
-        return shown
+        return _quoted(shown, origins)
     changes = profile.changes(db, context.memory, CHANGES)
+    writers = {item.source.removeprefix("turn ") for item in changes}
+    origins += [taint.load(db, turn).origin for turn in writers]
     lines = (f"- {item.path}: {item.before} -> {item.after} ({item.source})" for item in changes)
-    return "\n".join((shown, "Last changes, newest first:", *lines))
+    return _quoted("\n".join((shown, "Last changes, newest first:", *lines)), origins)
 
 
 @journal_tool(
@@ -48,11 +62,18 @@ def get_profile(db: apsw.Connection, context: ToolContext, arguments: JsonObject
 def update_profile(db: apsw.Connection, context: ToolContext, arguments: JsonObject) -> str:
     path, value = text(arguments, "path"), arguments.get("value")
     try:
-        changed = profile.update(db, context.memory, path, value, context.source, context.now)
+        changed = profile.update(
+            db, context.memory, path, value, context.source, context.now, context.origin
+        )
     except ProfileError as error:
         raise ToolFailure(str(error)) from error
     now = profile.lookup(changed, profile.keys_of(path))
     return f"Removed {path}." if value is None else f"{path} is now {_json(now)}"
+
+
+def _quoted(shown: str, origins: Sequence[Origin]) -> str:
+    worst = least_trusted(*origins)
+    return QuotedText(shown, worst) if worst in UNTRUSTED else shown
 
 
 def _json(value: JsonValue) -> str:

@@ -24,6 +24,7 @@ from orchestrator.journal.memory.playbooks import PlaybookError, StoredPlaybook
 from orchestrator.tools.builtin.bundled_files import bundled_files, read_bundled
 from orchestrator.tools.builtin.host_tool import (
     STRINGS,
+    QuotedText,
     ToolContext,
     ToolFailure,
     journal_tool,
@@ -31,7 +32,7 @@ from orchestrator.tools.builtin.host_tool import (
     text,
 )
 from thinker.formats.skill_file import SkillFile, scan
-from thinker.protocol.messages import JsonObject
+from thinker.protocol.messages import UNTRUSTED, JsonObject, least_trusted
 
 MAX_TEXT = 20_000  # characters of instructions
 MAX_ITEMS = 64  # keywords or required tools of one skill
@@ -112,10 +113,17 @@ async def read_skill(context: ToolContext, arguments: JsonObject) -> str:
     folder = next((s.path.parent for s in files if s.name == name and s.path is not None), None)
     if not file:
         files_line = await _read(context, _files_line, folder)
-        return known[name] + files_line + (_folder_line(folder) if context.workspace else "")
+        whole = known[name] + files_line + (_folder_line(folder) if context.workspace else "")
+        origins = [item.origin for item in stored if item.name == name and not _file(files, name)]
+        worst = least_trusted(*origins)
+        return QuotedText(whole, worst) if worst in UNTRUSTED else whole
     if folder is None:
         raise ToolFailure(f"the skill {name!r} has no bundled files; call without file")
     return await _read(context, read_bundled, folder, file)
+
+
+def _file(files: Sequence[SkillFile], name: str) -> bool:
+    return any(skill.name == name for skill in files)
 
 
 def _files_line(folder: Path | None) -> str:
@@ -144,7 +152,9 @@ async def list_skills(context: ToolContext, arguments: JsonObject) -> str:
         state = "stored" if item.enabled else "stored, switched off"
         state = "stored, hidden by the file of this name" if item.name in names else state
         lines.append(_line(item.name, item.description, item.keywords, state))
-    return "\n".join(sorted(lines)) or "There are no skills."
+    shown = "\n".join(sorted(lines)) or "There are no skills."
+    worst = least_trusted(*(item.origin for item in stored))
+    return QuotedText(shown, worst) if worst in UNTRUSTED else shown
 
 
 @journal_tool(
@@ -158,7 +168,8 @@ def store_skill(db: apsw.Connection, context: ToolContext, arguments: JsonObject
     if not _allowed(context.skills, new.name):
         raise ToolFailure('the agent\'s setting "skills" excludes this name; choose another')
     now, source = context.now, context.source
-    playbook = StoredPlaybook(id=0, **new.model_dump(), enabled=True, source=source, created_at=now)
+    fields = {**new.model_dump(), "source": source, "origin": context.origin}
+    playbook = StoredPlaybook(id=0, enabled=True, created_at=now, **fields)
     try:
         playbooks.add(db, context.memory, playbook, context.now)
     except PlaybookError as error:
@@ -175,7 +186,9 @@ def store_skill(db: apsw.Connection, context: ToolContext, arguments: JsonObject
 def update_skill(db: apsw.Connection, context: ToolContext, arguments: JsonObject) -> str:
     changed = _valid(_Changed, arguments)
     old = _stored(db, context, changed.name)
-    new = replace(old, **changed.model_dump(exclude_none=True), source=context.source)
+    new = replace(
+        old, **changed.model_dump(exclude_none=True), source=context.source, origin=context.origin
+    )
     try:
         playbooks.update(db, context.memory, new, context.now)
     except PlaybookError as error:

@@ -9,6 +9,7 @@ from orchestrator.journal.turns.steps import Call
 from orchestrator.processes.child_process import Program
 from orchestrator.settings import Settings
 from orchestrator.toolhost import wire
+from orchestrator.tools.mcp.mcp_tools import McpTool
 from thinker.protocol.env import inherited
 from thinker.protocol.messages import ToolResult
 
@@ -34,12 +35,19 @@ def server_spec(name: str, server: McpServer) -> wire.ServerSpec:
     return wire.ServerSpec.model_validate({**fields, "name": name})
 
 
-def tool_result(call: Call, answer: wire.ToolAnswer) -> ToolResult:
-    return ToolResult(call_id=call.call_id, name=call.name, **dict(answer))
+def tool_result(call: Call, tool: McpTool, answer: wire.ToolAnswer) -> ToolResult:
+    return ToolResult(
+        call_id=call.call_id,
+        name=call.name,
+        origin=tool.origin,
+        private=tool.reads,
+        **dict(answer),
+    )
 
 
-def tool_failure(call: Call, problem: str) -> ToolResult:
-    return tool_result(call, wire.ToolAnswer(content=f"the tool failed: {problem}", is_error=True))
+def tool_failure(call: Call, tool: McpTool, problem: str) -> ToolResult:
+    answer = wire.ToolAnswer(content=f"the tool failed: {problem}", is_error=True)
+    return tool_result(call, tool, answer)
 
 
 def away(state: wire.ServerState, seconds: float) -> str:

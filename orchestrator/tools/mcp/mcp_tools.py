@@ -7,12 +7,13 @@ A server cannot take the name of a built-in tool or of another server's tool.
 import hashlib
 import re
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
-from orchestrator.agentsfile import McpServer
+from orchestrator.agentsfile import McpServer, ServerSandbox
 from orchestrator.hands.hand_servers import HandServer
 from orchestrator.toolhost.wire import ServerTool
-from thinker.protocol.messages import JsonObject, SideEffect, ToolSpec
+from orchestrator.tools.mcp import tool_nature
+from thinker.protocol.messages import JsonObject, Origin, SideEffect, ToolSpec
 
 KEY = "_idempotency_key"  # parameter by which a server recognizes a repeated call
 MAX_NAME = 64  # characters; the limit of OpenAI and Anthropic
@@ -24,7 +25,8 @@ HIDDEN = ("health",)  # not offered, like names that begin with "_"
 class McpTool:
     """One tool of one server; ``timeout`` in seconds.
 
-    ``keyed``: it takes `KEY`. ``env`` are variables that its server gets with each call.
+    ``keyed``: it takes `KEY`. ``env`` are variables that its server gets with each call. ``origin``
+    is that of its results; ``reads``: they are private; ``carries``: a call can carry data out.
     """
 
     spec: ToolSpec
@@ -33,6 +35,9 @@ class McpTool:
     timeout: float
     keyed: bool
     env: Mapping[str, str] = field(default_factory=dict)
+    origin: Origin = "tool"
+    reads: bool = False
+    carries: bool = True
 
     def arguments(self, arguments: JsonObject, key: str) -> JsonObject:
         """Return the arguments for the server, with the key if the tool takes one."""
@@ -77,8 +82,16 @@ def own_tools(
         own = found.setdefault(hand.agent_id, {})
         for tool in listed.get(server, ()):
             if tool.name in hand.tools:
-                own[tool.name] = _tool(tool.name, server, hand.server, tool)
+                own[tool.name] = _bundled(hand, _tool(tool.name, server, hand.server, tool), tool)
     return found
+
+
+def _bundled(hand: HandServer, known: McpTool, tool: ServerTool) -> McpTool:
+    """Return a tool of a bundled server, which tells where its texts and calls go."""
+    if hand.origin == "web":
+        return replace(known, origin="web", reads=False, carries=True)
+    carries = tool_nature.carries(tool, network=hand.network)
+    return replace(known, reads=known.reads or tool.name == "run_command", carries=carries)
 
 
 def name_for(server: str, tool: str) -> str:
@@ -115,7 +128,15 @@ def _tool(name: str, server: str, settings: McpServer, tool: ServerTool) -> McpT
         tool=tool.name,
         timeout=settings.timeout_seconds,
         keyed=keyed,
+        reads=tool_nature.reads(tool),
+        carries=tool_nature.carries(tool, network=_network(settings)),
     )
+
+
+def _network(settings: McpServer) -> bool:
+    """Return whether calls of a server can leave the machine: an address does by itself."""
+    jail = settings.sandbox
+    return bool(settings.url) or not isinstance(jail, ServerSandbox) or jail.network is not False
 
 
 def _class(tool: ServerTool, *, trusted: bool, keyed: bool) -> SideEffect:

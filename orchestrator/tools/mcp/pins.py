@@ -44,6 +44,7 @@ class ToolPins(LoopOwned):
     _comparing: set[str] = field(default_factory=set, init=False)  # while the journal is written
     # Digests of usable tools by server.
     _accepted: dict[str, frozenset[str]] = field(default_factory=dict, init=False)
+    _fresh: dict[str, list[str]] = field(default_factory=dict, init=False)  # tools by server
 
     def remembered(self) -> dict[str, tuple[ServerTool, ...]]:
         """Return the tools that each server listed last, also before a restart."""
@@ -82,6 +83,15 @@ class ToolPins(LoopOwned):
         digests = self._accepted.get(server, frozenset())
         return tuple(tool for tool in self._lists[server] if tool.digest in digests)
 
+    def fresh(self) -> frozenset[str]:
+        """Return the names for models of the tools that came later than their servers."""
+        return frozenset(
+            name_for(server, tool)
+            for server, tools in self._fresh.items()
+            for tool in tools
+            if server in self._lists
+        )
+
     def withheld(self) -> dict[str, str]:
         """Return the changed tools: ``server/tool`` by their names for models."""
         return {
@@ -95,6 +105,7 @@ class ToolPins(LoopOwned):
     def recheck(self) -> None:
         """Compare withheld tools again: the operator may have approved them."""
         self._unread |= {name.partition("/")[0] for name in self.withheld().values()}
+        self._unread |= {server for server, tools in self._fresh.items() if tools} & {*self._lists}
 
     async def compare_new(self) -> bool:
         """Remember new lists and compare them with the pins; return whether there were any."""
@@ -113,7 +124,7 @@ class ToolPins(LoopOwned):
             finally:
                 self._comparing.remove(server)
             compared = True
-            self._accepted[server], changed = found
+            self._accepted[server], changed, self._fresh[server] = found
             for tool in changed:
                 log.warning("mcp_tool_changed", server=server, tool=tool)
             if changed:
@@ -128,17 +139,20 @@ def _look(
     pinned: bool,  # noqa: FBT001 - `Store.transact` passes arguments by position
     agents: tuple[AgentDefinition, ...],
     now: int,
-) -> tuple[frozenset[str], list[str]]:
-    """Remember a list; return the digests that are trusted, and the tools found changed."""
+) -> tuple[frozenset[str], list[str], list[str]]:
+    """Remember a list.
+
+    Returns the digests that are trusted, the tools found changed, and the tools that came later.
+    """
     if tools:
         tool_lists.remember(db, server, TOOLS.dump_json(tools).decode(), now)
     if not pinned:
-        return frozenset(), []
+        return frozenset(), [], []
     listed = {tool.name: tool.digest for tool in reversed(tools)}  # the first of a name wins
     digests, changed = tool_pins.compare(db, server, listed, now)
     for tool in changed:
         _notify(db, server, tool, agents, now)
-    return digests, changed
+    return digests, changed, tool_pins.fresh(db, server)
 
 
 def _notify(

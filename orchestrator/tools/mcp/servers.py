@@ -265,10 +265,10 @@ class McpServers(LoopOwned):
                 if not self._repeatable(call, tool):
                     break
             else:
-                return tool_result(call, answer)
+                return tool_result(call, tool, answer)
         if lost and call.side_effect is not SideEffect.PURE:
             return None
-        return tool_failure(call, problem)
+        return tool_failure(call, tool, problem)
 
     def _repeatable(self, call: Call, tool: McpTool) -> bool:
         """Return whether a call may run twice, by its class when it was planned and by today's."""

@@ -75,7 +75,7 @@ def test_chat_becomes_the_conversation_that_it_is() -> None:
     assert user == UserMessage(content="look", images=(Image(media_type="image/png", data="aGk="),))
     assert isinstance(answer, AssistantMessage)
     assert (answer.content, answer.tool_calls[0].arguments) == ("well", {"a": 1})
-    assert result == ToolResult(call_id="c1", name="f", content="x")
+    assert result == ToolResult(call_id="c1", name="f", content="x", origin="tool")
     assert not question.body.store
 
 

@@ -54,7 +54,7 @@ def test_conversation_is_made_of_messages_calls_and_outputs() -> None:
     assert normalize({"input": items}).messages == (
         UserMessage(content="add"),
         AssistantMessage(tool_calls=(ToolCall(id="c1", name="add", arguments={"a": 1}),)),
-        ToolResult(call_id="c1", name="add", content="2"),
+        ToolResult(call_id="c1", name="add", content="2", origin="tool"),
         AssistantMessage(content="2"),
         UserMessage(content="thanks"),
     )

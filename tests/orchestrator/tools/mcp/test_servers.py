@@ -101,7 +101,8 @@ async def test_calls_end_as_their_class_says(tmp_path: Path) -> None:
     """A lost call is unknown unless it is repeatable; a call that never ran has failed."""
     async with running(tmp_path, Clock(), trusted=True, timeoutSeconds=20) as servers:
         answered = await result(servers, "s_echo", {"text": "hi"})
-        assert answered == ToolResult(call_id="c", name="s_echo", content="hi")
+        said = {"content": "hi", "origin": "tool", "private": True}  # a hint: it only reads
+        assert answered == ToolResult(call_id="c", name="s_echo", **said)
         keyed = await result(servers, "s_keyed", {"text": "once"})
         assert keyed is not None
         assert keyed.content == "once with t:2"

@@ -1,0 +1,55 @@
+"""Which tools read what is private, and which could carry it out."""
+
+import pytest
+
+from orchestrator.toolhost.wire import ServerTool
+from orchestrator.tools.mcp.tool_nature import carries, reads
+from thinker.protocol.messages import JsonObject
+
+
+def tool(name: str, *, read_only: bool = False, **properties: JsonObject) -> ServerTool:
+    parameters: JsonObject = {"type": "object", "properties": {**properties}}
+    return ServerTool(name=name, description="", parameters=parameters, read_only=read_only)
+
+
+@pytest.mark.parametrize(
+    "name", ["get_page", "listFiles", "search", "notes", "my-inbox", "mail_search", "readMail"]
+)
+def test_tool_named_like_a_read_is_one_and_carries_nothing(name: str) -> None:
+    """Two pages of one server need no approval."""
+    assert reads(tool(name))
+    assert not carries(tool(name), network=True)
+
+
+@pytest.mark.parametrize(
+    "name", ["send_notes", "mail", "counter", "pay", "mark_as_read", "delete_files", "forgetting"]
+)
+def test_tool_named_otherwise_may_carry_data_and_gives_a_receipt(name: str) -> None:
+    """What it answers is not private, so two calls in a row need no approval."""
+    assert not reads(tool(name))
+    assert carries(tool(name), network=True)
+
+
+def test_read_only_hint_counts_whatever_the_name() -> None:
+    """Also of a server that is not trusted."""
+    assert reads(tool("counter", read_only=True))
+    assert not carries(tool("counter", read_only=True), network=True)
+
+
+@pytest.mark.parametrize(
+    "properties",
+    [
+        {"page_url": {"type": "string"}},
+        {"links": {"type": "array", "items": {"type": "string"}}},
+        {"where": {"type": "string", "format": "uri"}},
+        {"options": {"type": "object", "properties": {"targetHost": {"type": "string"}}}},
+    ],
+)
+def test_read_that_takes_an_address_carries_data_in_it(properties: dict[str, JsonObject]) -> None:
+    """The address goes to whoever listens there."""
+    assert carries(tool("fetch", read_only=True, **properties), network=True)
+
+
+def test_server_without_network_carries_nothing() -> None:
+    """Whatever its tools are named."""
+    assert not carries(tool("send_mail", url={"type": "string"}), network=False)
