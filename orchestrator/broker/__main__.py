@@ -1,6 +1,7 @@
 """``python -P -m orchestrator.broker``: started by the supervisor, ends with its socket."""
 
 import faulthandler
+import gc
 import os
 import resource
 import signal
@@ -44,6 +45,7 @@ def main() -> None:
         resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
     own = [Path(path) for path in os.environ.get("SSL_CERT_DIR", "").split(os.pathsep) if path]
     jail = prepare(network=True, unix=True, files=None).close(own, Path.cwd())
+    gc.freeze()  # what is there now stays
     anyio.run(_serve, int(os.environ[broker_wire.FD_VARIABLE]), jail.report)
 
 

@@ -17,6 +17,7 @@ from orchestrator.broker.worker_connection import ChannelRights, WorkerConnectio
 from thinker.http.client import absolute
 from thinker.jail.worker_jail import NO_JAIL
 from thinker.protocol import methods
+from thinker.protocol.messages import JsonObject
 from thinker.protocol.methods import Heartbeat, Ready
 from thinker.protocol.peer import FAILED, Peer, RequestHandler, RpcError
 from thinker.protocol.sandbox import SandboxReport
@@ -110,6 +111,6 @@ class BrokerHost:
             channel.close()
             rights.close()
 
-    def _report(self, ended: broker_wire.CallEnded) -> None:
+    def _report(self, ended: JsonObject) -> None:
         if self._peer is not None:
             self._peer.notify(broker_wire.CALL_ENDED, ended)

@@ -12,12 +12,13 @@ from dataclasses import dataclass, field
 import h11
 import structlog
 
-from orchestrator.broker.broker_wire import CallEnded, Grant
+from orchestrator.broker.broker_wire import Grant
 from orchestrator.broker.metering import Meter
 from orchestrator.broker.redaction import Redaction
 from orchestrator.broker.upstreams import Upstreams
 from thinker.http.broker_link import CALL_ID, FAILURE
 from thinker.http.client import UNANSWERED, HttpError, StreamedResponse
+from thinker.protocol.messages import JsonObject
 
 REQUEST_SECONDS = 10.0  # for a whole request, from the connection or the last answer on
 MAX_HEAD = 16 * 1024  # bytes
@@ -36,14 +37,14 @@ log = structlog.get_logger()
 class ChannelRights:
     """What the connections of one channel may do, and how much they have under way.
 
-    ``report`` is called when a call has ended that may have cost something.
+    ``report`` is called with the fields of a `CallEnded` when a call may have cost something.
     """
 
     channel: int
     agent_id: str
     grants: Mapping[bytes, Grant]
     upstreams: Upstreams
-    report: Callable[[CallEnded], None]
+    report: Callable[[JsonObject], None]
     buffered: int = 0
     connections: set["WorkerConnection"] = field(default_factory=set)
 
@@ -72,6 +73,7 @@ class WorkerConnection(asyncio.Protocol):
         self._request: h11.Request | None = None
         self._body: list[bytes] = []
         self._size = 0
+        self._out: list[bytes] = []
         self._answering: asyncio.Task[None] | None = None
         self._writable: asyncio.Future[None] | None = None
         self._timer: asyncio.TimerHandle | None = None
@@ -210,7 +212,7 @@ class WorkerConnection(asyncio.Protocol):
     async def _relay(self, call: "_Call", response: StreamedResponse) -> None:
         """Pass an answer on, piece by piece; report what it used before its last byte."""
         redaction = Redaction(call.grant.secrets)
-        self._transport.write(b"".join(_head(response, redaction)))
+        self._send(b"".join(_head(response, redaction)))
         streamed = "json" not in response.headers.get("content-type", "")
         meter, whole = Meter(call.grant.counts, streamed=streamed), False
         try:
@@ -224,28 +226,41 @@ class WorkerConnection(asyncio.Protocol):
             if response.status_code < MULTIPLE_CHOICES:
                 self._report(call, meter, cut=not whole)
         self._write(redaction.rest())
-        self._transport.write(b"0\r\n\r\n")
+        self._send(b"0\r\n\r\n")
+        self._flush()
 
     def _write(self, data: bytes) -> None:
         if data:
-            self._transport.write(b"%x\r\n%b\r\n" % (len(data), data))
+            self._send(b"%x\r\n%b\r\n" % (len(data), data))
+
+    def _send(self, data: bytes) -> None:
+        """Send bytes together with what follows at once: a system call costs most of a relay."""
+        if not self._out:
+            asyncio.get_running_loop().call_soon(self._flush)
+        self._out.append(data)
+
+    def _flush(self) -> None:
+        if self._out:
+            data, self._out = b"".join(self._out), []
+            self._transport.write(data)
 
     def _write_failure(self, error: HttpError) -> None:
         name = type(error).__name__
         head = f"HTTP/1.1 502 Failed\r\n{FAILURE}: {name}\r\ncontent-length: 0\r\n\r\n"
-        self._transport.write(head.encode("ascii"))
+        self._send(head.encode("ascii"))
 
     def _report(self, call: "_Call", meter: Meter, *, cut: bool) -> None:
         model, usage, guessed = meter.result(call.body, cut=cut)
         name = f"{call.grant.provider}/{model}" if model else ""
-        ended = CallEnded(
-            channel=self._rights.channel,
-            call_id=call.name,
-            model=name,
-            usage=usage,
-            estimated=guessed,
+        self._rights.report(
+            {
+                "channel": self._rights.channel,
+                "call_id": call.name,
+                "model": name,
+                "usage": dict(usage),
+                "estimated": guessed,
+            }
         )
-        self._rights.report(ended)
 
     def _next(self) -> None:
         """Be ready for the next request."""

@@ -18,6 +18,7 @@ from orchestrator.agentsfile import AgentDefinition, AgentsFile, Problem
 from orchestrator.files import write_private
 from orchestrator.loop_owned import LoopOwned
 from orchestrator.processes.launch import TEMPLATES
+from orchestrator.processes.model_grants import KEY_VARIABLES
 from orchestrator.prompts import prompt_checks
 from orchestrator.prompts.prompt_tools import prompt_tools, registry, switched_on
 from orchestrator.routing import Place, match
@@ -203,9 +204,12 @@ class PromptLibrary(LoopOwned):
         return known.model_copy(update={"prompt": prompt}).merged()
 
     def text_environments(self, agent: AgentDefinition, known: Environments) -> Environments:
-        """Return the variables that the definition's text uses, which the worker may receive."""
+        """Return the variables that the definition's text uses, which the worker may receive.
+
+        Keys of providers are left out: no worker has one.
+        """
         found = self.bundle_of(agent)
-        return Environments() if found is None else known.only(found.text_variables)
+        return Environments() if found is None else known.only(found.text_variables - KEY_VARIABLES)
 
     def bundle_of(self, agent: AgentDefinition) -> PromptBundle | None:
         return self.now.bundle_of(agent)

@@ -89,12 +89,11 @@ def open_poster(
 
     It uses `Connections`, which take a third of httpx's time per request. A proxy in the
     environment or a password in the address needs httpx, and gets it. With a broker as the
-    ``transport``, requests go to it as to a proxy, and the headers carry no key.
+    ``transport``, requests go to it as to a proxy, which adds the key and all usual headers.
     """
-    template = httpx.Request("POST", url, headers={**HEADERS, **headers})
-    del template.headers["content-length"]
     if isinstance(transport, BrokerLink):
-        return BrokeredPoster(template, transport)
+        return BrokeredPoster(_template(url, headers), transport)
+    template = _template(url, {**HEADERS, **headers})
     at = template.url
     if transport is None and at.scheme in PORTS and not (at.userinfo or getproxies()):
         tls = tls_context() if at.scheme == "https" else None
@@ -102,6 +101,12 @@ def open_poster(
         address = HostAddress(host, port, tls, connect, read)
         return DirectPoster(template, Connections(address.open))
     return HttpxPoster(template, open_client(connect=connect, read=read, transport=transport))
+
+
+def _template(url: str, headers: Mapping[str, str]) -> httpx.Request:
+    template = httpx.Request("POST", url, headers=headers)
+    del template.headers["content-length"]
+    return template
 
 
 class HttpxPoster:
