@@ -17,6 +17,8 @@ from fakes.calling_model import CallingModel
 from fakes.daemon import TOKEN, RunningDaemon, running_daemon
 from fakes.held_model import agent, system
 
+from orchestrator.control import protocol
+from orchestrator.control.protocol import Ack, RowId
 from thinker.protocol.messages import JsonObject
 
 pytestmark = pytest.mark.process
@@ -105,6 +107,20 @@ async def test_stranger_reads_nothing_of_another_chat(
         assert "the zebra is mine" in await talk.says(
             OWNER, '!search_conversations {"query": "mine"}'
         )
+
+
+async def test_task_of_a_stranger_reads_nothing_of_another_chat(tmp_path: Path) -> None:
+    """It runs with the memory of the chat that scheduled it."""
+    spy = '{"name": "spy", "instructions": "!list_facts", "in_hours": "9"}'
+    async with talking(tmp_path, OWNER) as talk:
+        assert "'spy'" in await talk.says(STRANGER, f"!schedule_task {spy}")
+        for number, chat in ((2, STRANGER), (1, OWNER)):
+            await talk.daemon.ask(protocol.TASK_RUN, RowId(id=number), Ack)
+            assert FACT not in await talk.bot.reply_in(chat)
+        request = await talk.model.asked("!list_facts")
+        assert FACT not in system(request)
+        request = await talk.model.asked("Say zebra.")
+        assert FACT in system(request)
 
 
 async def test_stranger_changes_nothing_of_another_chat(tmp_path: Path) -> None:
