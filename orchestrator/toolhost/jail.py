@@ -10,7 +10,7 @@ import os
 import socket
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from functools import partial
 from pathlib import Path
 
@@ -29,6 +29,7 @@ PROCESSES = 1024  # beyond what the user has when a server starts
 DENIED = group("io_uring", "kernel", "machine", "mounts", "others") - {
     *("pidfd_open", "pidfd_send_signal", "chroot"),
 }
+PROC = "/proc"
 OWN = (0,)  # the calling process
 CHECKS = (
     ArgumentCheck("ioctl", 1, (TIOCSTI, TIOCLINUX), refused=True),
@@ -44,14 +45,13 @@ FASTOPEN = 0x20000000  # MSG_FASTOPEN: data that connects
 
 
 def enter_host(around: Surroundings, supervisor: int) -> SandboxReport:
-    """Jail the tool host, before it has a second thread."""
+    """Jail the tool host, before it has a second thread; its folders in the home exist."""
     keep_only(OF_FILES)
     home = around.home
-    own = own_folders(home)
     landlock.restrict(
         Grants(
             run=[*around.run, *CODE, f"{home}/skills", f"{home}/agents"],
-            all=[*around.write, *own],
+            all=[*around.write, *own_folders(home)],
             connect=None,
             bind=None,
         )
@@ -87,9 +87,21 @@ def enter(order: JailOrder) -> SandboxReport:
         # A jail of nothing: other servers, which are in jails beside it, stay out of its reach.
         landlock.restrict(Grants(all=["/"], connect=None, bind=None))
         return SandboxReport("off", "agents.json says so")
-    landlock.restrict(order.grants())
+    with suppress(OSError):  # the probe notices
+        _ruleset(order).enforce()
     seccomp.install(seccomp.program(DENIED, (*CHECKS, *_network(order)), missing=()))
     return probe(order.around.home, order.supervisor)
+
+
+def _ruleset(order: JailOrder) -> landlock.Ruleset:
+    grants = order.grants()
+    if os.getuid() != 0 or order.narrow:
+        return landlock.Ruleset(grants)
+    # Root owns the folders of all processes, so it must not list the daemon's descriptors.
+    run, write = ([path for path in paths if path != PROC] for paths in (grants.run, grants.all))
+    ruleset = landlock.Ruleset(replace(grants, run=run, all=write))
+    ruleset.grant(PROC, landlock.READ_FILE | landlock.WRITE_FILE)
+    return ruleset
 
 
 def _network(order: JailOrder) -> Iterator[ArgumentCheck]:
