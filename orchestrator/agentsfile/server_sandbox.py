@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated
 
-from pydantic import AfterValidator, Field
+from pydantic import AfterValidator, Field, model_validator
 
 from orchestrator.agentsfile.field_types import ConfigModel, Text
 
@@ -46,6 +46,12 @@ class ServerSandbox(ConfigModel):
     """Whether it may use the network; a list of "host:port" allows these alone, through a proxy."""
     sockets: bool = Field(default=False)
     """Whether it may use sockets of this machine, such as those of Docker and D-Bus."""
+
+    @model_validator(mode="after")
+    def _either_hosts_or_sockets(self) -> "ServerSandbox":
+        if self.sockets and not isinstance(self.network, bool):
+            raise ValueError('cannot allow "sockets" beside a list of hosts; set "network" to true')
+        return self
 
 
 def weakenings(sandbox: ServerSandbox | str) -> Iterator[tuple[str, str]]:

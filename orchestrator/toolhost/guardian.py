@@ -11,11 +11,15 @@ import os
 import signal
 import sys
 from contextlib import suppress
+from typing import TYPE_CHECKING
 
 if __name__ == "__main__":
     sys.path.append(__file__.rpartition("/orchestrator/")[0])
 
 from thinker.jail.hardening import harden
+
+if TYPE_CHECKING:
+    from orchestrator.toolhost.caught_connections import CaughtConnections
 
 PR_SET_PDEATHSIG = 1  # linux/prctl.h
 PR_SET_CHILD_SUBREAPER = 36
@@ -26,6 +30,7 @@ SIGNALED = 128  # added to the signal that ended the server, as a shell does
 OOM_SCORE = b"300"  # above the daemon's: when memory runs out, servers end first
 # In the environment, and not in the server's: descriptors of the jail's order and its report.
 ORDER, REPORT = "ORCHESTRATOR_JAIL", "ORCHESTRATOR_JAIL_REPORT"
+PROXY = "ORCHESTRATOR_JAIL_PROXY"  # the port that all of its connections lead to
 HANDLED = (signal.SIGCHLD, signal.SIGHUP, signal.SIGINT, signal.SIGTERM)
 
 
@@ -44,10 +49,14 @@ def main(parent: int, command: list[str]) -> int:
     _end_first()
     harden()
     order, report = (int(os.environ.pop(name)) for name in (ORDER, REPORT))
+    port = int(os.environ.pop(PROXY, "0"))
+    caught = _caught(port) if port else None
     guardian = os.getpid()
     server = os.fork()
     if server == 0:
-        _execute(guardian, command, order, report)
+        _execute(guardian, command, order, report, caught)
+    if caught is not None:
+        caught.answer()
     os.close(order)
     os.close(report)
     null = os.open(os.devnull, os.O_RDWR)
@@ -65,7 +74,19 @@ def _end_first() -> None:
         os.close(file)
 
 
-def _execute(guardian: int, command: list[str], order: int, report: int) -> None:
+def _caught(port: int) -> "CaughtConnections":
+    from orchestrator.toolhost.caught_connections import CaughtConnections  # noqa: PLC0415 - seldom needed
+
+    return CaughtConnections(port)
+
+
+def _execute(
+    guardian: int,
+    command: list[str],
+    order: int,
+    report: int,
+    caught: "CaughtConnections | None",
+) -> None:
     """Turn this process into the server, in its jail; its session is not the tool host's."""
     os.setsid()
     die_with(guardian)
@@ -73,7 +94,7 @@ def _execute(guardian: int, command: list[str], order: int, report: int) -> None
     signal.pthread_sigmask(signal.SIG_SETMASK, ())
     from orchestrator.toolhost.jail import enter_as_ordered  # noqa: PLC0415 - not for the guardian: half its memory
 
-    why_not = enter_as_ordered(order, report)
+    why_not = enter_as_ordered(order, report, caught)
     if why_not:
         _refuse(why_not)
     try:

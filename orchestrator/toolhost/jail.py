@@ -14,6 +14,7 @@ from dataclasses import asdict, replace
 from functools import partial
 from pathlib import Path
 
+from orchestrator.toolhost.caught_connections import CaughtConnections
 from orchestrator.toolhost.jail_order import CODE, JailOrder, Surroundings
 from thinker.jail import kernel, landlock, limits, seccomp
 from thinker.jail.argument_checks import TIOCLINUX, TIOCSTI, families
@@ -40,6 +41,7 @@ CHECKS = (
     ArgumentCheck("ioprio_set", 1, OWN),
 )
 TCP = (0, socket.IPPROTO_TCP)
+SERVING = frozenset({"bind", "listen", "accept", "accept4"})
 KIND = 0xF  # of a socket, without flags
 FASTOPEN = 0x20000000  # MSG_FASTOPEN: data that connects
 
@@ -65,16 +67,22 @@ def own_folders(home: str) -> list[Path]:
     return [Path(home, name) for name in ("servers", "workspaces")]
 
 
-def enter_as_ordered(file: int, report: int) -> str:
+def enter_as_ordered(file: int, report: int, caught: CaughtConnections | None) -> str:
     """Jail this process as the order in a file says, and report.
 
-    Returns why it must not go on, otherwise an empty text.
+    Returns why it must not go on, otherwise an empty text. ``caught`` leads connections to the
+    proxy of a server that may reach some hosts alone.
     """
     order = JailOrder.unpack(os.pread(file, os.fstat(file).st_size, 0).decode())
     os.close(file)
     found = enter(order)
     os.write(report, json.dumps(asdict(found)).encode())
     os.close(report)
+    if caught is not None:
+        try:
+            caught.catch()
+        except OSError as error:
+            return f"its connections cannot be led to the proxy ({error}); allow all or none"
     if order.required and found.level != "full":
         return f'its jail is "{found.level}" ({found.reason}), but agents.json requires "full"'
     return ""
@@ -89,7 +97,8 @@ def enter(order: JailOrder) -> SandboxReport:
         return SandboxReport("off", "agents.json says so")
     with suppress(OSError):  # the probe notices
         _ruleset(order).enforce()
-    seccomp.install(seccomp.program(DENIED, (*CHECKS, *_network(order)), missing=()))
+    denied = DENIED | (SERVING if order.network == "proxy" else frozenset())
+    seccomp.install(seccomp.program(denied, (*CHECKS, *_network(order)), missing=()))
     return probe(order.around.home, order.supervisor)
 
 

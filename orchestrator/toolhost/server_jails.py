@@ -20,6 +20,7 @@ FOLDERS = {
     "npm_config_cache": ("~/.npm", "npm"),
     "UV_CACHE_DIR": ("~/.cache/uv", "uv"),
 }
+PROXY_VARIABLES = ("HTTP_PROXY", "HTTPS_PROXY", "http_proxy", "https_proxy")
 
 
 @dataclass(frozen=True)
@@ -73,6 +74,13 @@ def _limits(wanted: ServerJail, proxy: int) -> _Limits:
     )
 
 
+def hosts(spec: ServerSpec) -> tuple[str, ...]:
+    """Return the hosts and ports that a server may use through a proxy, if these are all."""
+    wanted = spec.sandbox
+    network = () if wanted == "off" else wanted.network
+    return () if isinstance(network, bool) else network
+
+
 def environment(order: JailOrder, environ: Mapping[str, str]) -> dict[str, str]:
     """Return what a server inherits, with folders of its own in place of those out of reach."""
     given = inherited(environ)
@@ -82,6 +90,9 @@ def environment(order: JailOrder, environ: Mapping[str, str]) -> dict[str, str]:
     home = given.get("HOME", "")
     if not _keeps(home, order, writable):
         home = given["HOME"] = order.private
+    if order.proxy:
+        address = f"http://127.0.0.1:{order.proxy}"
+        given |= dict.fromkeys(PROXY_VARIABLES, address) | {"NODE_USE_ENV_PROXY": "1"}
     for variable, (usual, own) in FOLDERS.items():
         if not _can_make(usual.replace("~", home), writable):
             folder = Path(order.private, own)

@@ -23,8 +23,9 @@ from mcp_types import jsonrpc_message_adapter
 
 from orchestrator.processes.reaper import ended
 from orchestrator.toolhost import guardian
+from orchestrator.toolhost.host_proxy import proxy
 from orchestrator.toolhost.jail_order import JailOrder
-from orchestrator.toolhost.server_jails import ServerJails, environment
+from orchestrator.toolhost.server_jails import ServerJails, environment, hosts
 from orchestrator.toolhost.wire import ServerSpec
 from thinker.protocol.sandbox import SandboxReport
 
@@ -62,8 +63,26 @@ async def stdio(
     Raises:
         OSError: the server cannot be started.
     """
+    async with _proxied(spec) as port, _running(spec, end, jails.order(spec, port)) as streams:
+        yield streams
+
+
+@asynccontextmanager
+async def _proxied(spec: ServerSpec) -> AsyncIterator[int]:
+    """Yield the port of the server's proxy, 0 if it has none."""
+    allowed = hosts(spec)
+    if not allowed:
+        yield 0
+        return
+    async with proxy(spec.name, allowed) as port:
+        yield port
+
+
+@asynccontextmanager
+async def _running(
+    spec: ServerSpec, end: ConnectionEnd, order: JailOrder
+) -> AsyncIterator[TransportStreams]:
     argv = [sys.executable, "-I", "-S", guardian.__file__, str(os.getpid()), spec.command]
-    order = jails.order(spec)
     env = {**environment(order, os.environ), **spec.env}
     cwd = spec.cwd or order.private
     with anyio.CancelScope(shield=True):  # a new process must not get lost
@@ -95,6 +114,7 @@ async def _open(
     try:
         os.write(text, order.packed().encode())
         given = {guardian.ORDER: str(text), guardian.REPORT: str(write)}
+        given |= {guardian.PROXY: str(order.proxy)} if order.proxy else {}
         process = await anyio.open_process(
             argv, env={**env, **given}, cwd=cwd, pass_fds=(text, write)
         )

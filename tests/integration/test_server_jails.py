@@ -3,12 +3,14 @@
 import json
 import os
 import sys
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
+import anyio
 import pytest
+from anyio.abc import SocketAttribute, SocketStream
 from fakes.daemon import RunningDaemon, running_daemon
 
 from orchestrator.control.protocol import StatusReport
@@ -22,6 +24,38 @@ pytestmark = [
 OPEN = {"TCP", "fork", "exec", "unshare"}  # a server may use the network and start programs
 # A folder's names can be listed by its owner, and the folders of root's processes are root's.
 AS_ROOT = {"daemon: descriptors", "host: descriptors"} if os.getuid() == 0 else set()
+SENDING = """
+import json, socket, sys
+from pathlib import Path
+from mcp.server import MCPServer
+
+def tried(attempt):
+    try:
+        return attempt()
+    except OSError as error:
+        return type(error).__name__
+
+def ask(address, text):
+    with socket.create_connection(address, 60) as connection:
+        connection.sendall(text.encode())
+        return connection.recv(99).decode()
+
+web = int(sys.argv[1])
+whole = f"GET http://127.0.0.1:{web}/ HTTP/1.1\\r\\n\\r\\n"
+found = {
+    "allowed": tried(lambda: ask(("127.0.0.1", 9), whole)),
+    "other": tried(lambda: ask(("127.0.0.1", 9), "CONNECT 127.0.0.1:9 HTTP/1.1\\r\\n\\r\\n")),
+    "direct": tried(lambda: ask(("127.0.0.1", int(sys.argv[2])), "secret\\r\\n\\r\\n")),
+    "UDP": tried(lambda: socket.socket(socket.AF_INET, socket.SOCK_DGRAM)),
+    "IPv6": tried(lambda: socket.socket(socket.AF_INET6)),
+    "MPTCP": tried(lambda: socket.socket(socket.AF_INET, socket.SOCK_STREAM, 262)),
+    "local": tried(lambda: socket.socket(socket.AF_UNIX)),
+    "listen": tried(lambda: socket.socket().listen()),
+    "fast": tried(lambda: socket.socket().sendto(b"x", 0x20000000, ("127.0.0.1", web))),
+}
+Path("told.json").write_text(json.dumps(found))
+MCPServer("sending").run()
+"""
 HOSTILE = """
 import json, os, sys
 from pathlib import Path
@@ -120,3 +154,41 @@ async def test_server_without_a_jail_of_its_own_is_in_the_tool_hosts(tmp_path: P
         found, _, _ = told(home, "s")
     assert found - AS_ROOT == OPEN | {"socket"}
     assert [item.sandbox for item in report.tool_servers] == ["off"]
+
+
+@asynccontextmanager
+async def web(serve: Callable[[SocketStream], Awaitable[None]]) -> AsyncIterator[int]:
+    """The port of a server on loopback."""
+    listener = await anyio.create_tcp_listener(local_host="127.0.0.1")
+    async with listener, anyio.create_task_group() as tasks:
+        tasks.start_soon(listener.serve, serve)
+        yield listener.extra_attributes[SocketAttribute.local_port]()
+        tasks.cancel_scope.cancel()
+
+
+async def test_server_with_allowed_hosts_reaches_no_others_by_any_address(tmp_path: Path) -> None:
+    """Whatever it connects to is the proxy; other kinds of sockets are closed."""
+    home = tmp_path / "home"
+    home.mkdir()
+    seen: list[bytes] = []
+
+    async def serve(stream: SocketStream) -> None:
+        async with stream:
+            seen.append(await stream.receive())
+            await stream.send(b"HTTP/1.1 204 No Content\r\n\r\n")
+
+    async with web(serve) as allowed, web(serve) as other:
+        sending: JsonObject = {
+            "command": sys.executable,
+            "args": ["-c", SENDING, str(allowed), str(other)],
+            "sandbox": {"network": [f"127.0.0.1:{allowed}"]},
+        }
+        async with daemon_with(home, {"s": sending}):
+            text = (home / "servers" / "s" / "told.json").read_text("utf-8")
+    found = json.loads(text)
+    assert found.pop("allowed").startswith("HTTP/1.1 204")
+    assert found.pop("other").startswith("HTTP/1.1 403")
+    assert found.pop("direct").startswith("HTTP/1.1 400")
+    assert set(found.values()) == {"PermissionError"}
+    assert len(seen) == 1
+    assert b"secret" not in seen[0]

@@ -69,6 +69,7 @@ def test_path_in_the_home_is_refused(tmp_path: Path, name: str) -> None:
         {"network": ["https://api.example.com:443"]},
         {"network": ["api.example.com:70000"]},
         {"networks": False},
+        {"network": ["api.example.com:443"], "sockets": True},
     ],
 )
 def test_jail_that_is_not_understood_leaves_the_server_out(tmp_path: Path, sandbox: Any) -> None:
