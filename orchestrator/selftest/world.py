@@ -14,7 +14,7 @@ from orchestrator.selftest.fake_model import ScriptedModel
 from orchestrator.selftest.fake_telegram import PREVIEW_MARK, BotApiServer
 from orchestrator.selftest.ledger import Ledger
 from orchestrator.selftest.loopback import ForeignJson
-from orchestrator.selftest.scenario import MENTION, OPERATORS, Fault, Scenario, Script, sent
+from orchestrator.selftest.scenario import MENTION, OPERATORS, SERVER, Fault, Scenario, Script, sent
 
 TOKEN = "1000:selftest"  # noqa: S105 - this bot exists in this process only
 QUESTION = re.compile(r'"name": "(?P<script>\w+)\..*\n/approve (?P<code>\w+)', re.DOTALL)
@@ -136,8 +136,10 @@ class World:
 
 @asynccontextmanager
 async def open_world(scenario: Scenario, folder: Path) -> AsyncIterator[World]:
-    """Open a world with its ledger in ``folder`` and send the first messages."""
-    world = World(scenario, Ledger(folder / "ledger.jsonl"))
+    """Open a world with its ledger in the home ``folder`` and send the first messages."""
+    own = folder / "servers" / SERVER  # all that the tool server reaches of the home
+    own.mkdir(mode=0o700, parents=True)
+    world = World(scenario, Ledger(own / "ledger.jsonl"))
     async with world.bot, world.model:
         world.send_following("")
         yield world
