@@ -5,7 +5,8 @@ status and a few of their headers pass.
 """
 
 import asyncio
-from collections.abc import Callable, Iterator, Mapping
+import sys
+from collections.abc import Callable, Coroutine, Iterator, Mapping
 from contextlib import aclosing
 from dataclasses import dataclass, field
 
@@ -17,7 +18,7 @@ from orchestrator.broker.metering import Meter
 from orchestrator.broker.redaction import Redaction
 from orchestrator.broker.upstreams import Upstreams
 from thinker.http.broker_link import CALL_ID, FAILURE
-from thinker.http.client import UNANSWERED, HttpError, StreamedResponse
+from thinker.http.client import UNANSWERED, HttpError, StreamedResponse, nothing_follows
 from thinker.protocol.messages import JsonObject
 
 REQUEST_SECONDS = 10.0  # for a whole request, from the connection or the last answer on
@@ -74,6 +75,7 @@ class WorkerConnection(asyncio.Protocol):
         self._body: list[bytes] = []
         self._size = 0
         self._out: list[bytes] = []
+        self._busy = False
         self._answering: asyncio.Task[None] | None = None
         self._writable: asyncio.Future[None] | None = None
         self._timer: asyncio.TimerHandle | None = None
@@ -94,7 +96,7 @@ class WorkerConnection(asyncio.Protocol):
             self._answering.cancel()
 
     def data_received(self, data: bytes) -> None:
-        if self._answering is not None:  # no second request before the answer to the first
+        if self._busy:  # no second request before the answer to the first
             self.abort()
             return
         try:
@@ -138,9 +140,10 @@ class WorkerConnection(asyncio.Protocol):
                 self._take(bytes(event.data))
             elif isinstance(event, h11.EndOfMessage) and self._request is not None:
                 self._stop_timer()
-                answer = self._answer(self._request, self._grant(self._request))
-                self._answering = asyncio.get_running_loop().create_task(answer)
-                self._answering.add_done_callback(self._answered)
+                self._busy = True
+                answer = self._exchange(self._request, self._grant(self._request))
+                task = _begin(answer)
+                self._answering = task if self._busy else None
                 return
             elif event is h11.NEED_DATA:
                 return
@@ -180,8 +183,20 @@ class WorkerConnection(asyncio.Protocol):
 
     # --- the answer ----------------------------------------------------------------------------
 
+    async def _exchange(self, request: h11.Request, grant: Grant) -> None:
+        """Answer a request, then wait for the next one."""
+        try:
+            await self._answer(request, grant)
+        except HttpError:
+            self.abort()
+        except Exception:  # one bad relay must not end the process
+            log.exception("relay_failed", agent_id=self._rights.agent_id)
+            self.abort()
+        else:
+            self._next()
+
     async def _answer(self, request: h11.Request, grant: Grant) -> None:
-        """Make the request and relay the answer; then wait for the next request."""
+        """Make the request and relay the answer."""
         call = _Call(request, grant, b"".join(self._body))
         self._body = []
         try:
@@ -197,47 +212,32 @@ class WorkerConnection(asyncio.Protocol):
         async with aclosing(response):
             await self._relay(call, response)
 
-    def _answered(self, task: asyncio.Task[None]) -> None:
-        """Wait for the next request after an answer; end the connection after a fault."""
-        if task.cancelled() or self._transport.is_closing():
-            return
-        error = task.exception()
-        if error is None:
-            self._next()
-            return
-        if not isinstance(error, HttpError):
-            log.error("relay_failed", agent_id=self._rights.agent_id, exc_info=error)
-        self.abort()
-
     async def _relay(self, call: "_Call", response: StreamedResponse) -> None:
         """Pass an answer on, piece by piece; report what it used before its last byte."""
         redaction = Redaction(call.grant.secrets)
-        self._send(b"".join(_head(response, redaction)))
+        self._out += _head(response, redaction)
         streamed = "json" not in response.headers.get("content-type", "")
         meter, whole = Meter(call.grant.counts, streamed=streamed), False
         try:
             async for piece in response.aiter_bytes():
                 meter.feed(piece)
-                self._write(redaction.feed(piece))
+                self._add(redaction.feed(piece))
+                if not nothing_follows(response):
+                    self._flush()
                 if self._writable is not None:
                     await self._writable
             whole = True
         finally:
             if response.status_code < MULTIPLE_CHOICES:
                 self._report(call, meter, cut=not whole)
-        self._write(redaction.rest())
-        self._send(b"0\r\n\r\n")
+        self._add(redaction.rest())
+        self._out.append(b"0\r\n\r\n")
         self._flush()
 
-    def _write(self, data: bytes) -> None:
+    def _add(self, data: bytes) -> None:
+        """Add a piece to what is sent next: a system call costs more than the rest of a relay."""
         if data:
-            self._send(b"%x\r\n%b\r\n" % (len(data), data))
-
-    def _send(self, data: bytes) -> None:
-        """Send bytes together with what follows at once: a system call costs most of a relay."""
-        if not self._out:
-            asyncio.get_running_loop().call_soon(self._flush)
-        self._out.append(data)
+            self._out += (b"%x\r\n" % len(data), data, b"\r\n")
 
     def _flush(self) -> None:
         if self._out:
@@ -247,7 +247,7 @@ class WorkerConnection(asyncio.Protocol):
     def _write_failure(self, error: HttpError) -> None:
         name = type(error).__name__
         head = f"HTTP/1.1 502 Failed\r\n{FAILURE}: {name}\r\ncontent-length: 0\r\n\r\n"
-        self._send(head.encode("ascii"))
+        self._transport.write(head.encode("ascii"))
 
     def _report(self, call: "_Call", meter: Meter, *, cut: bool) -> None:
         model, usage, guessed = meter.result(call.body, cut=cut)
@@ -266,8 +266,10 @@ class WorkerConnection(asyncio.Protocol):
         """Be ready for the next request."""
         self._rights.buffered -= self._size
         self._size = 0
-        self._http, self._request, self._answering = _parser(), None, None
-        self._await_request()
+        self._http, self._request = _parser(), None
+        self._busy, self._answering = False, None
+        if not self._transport.is_closing():
+            self._await_request()
 
 
 class _Call:
@@ -278,6 +280,14 @@ class _Call:
         self.passed_on = [item for item in request.headers if item[0] in PASSED_ON]
         names = (value for name, value in request.headers if name == CALL_ID.encode())
         self.name = next(names, b"").decode("ascii", "replace")[:MAX_ID]
+
+
+def _begin(answer: Coroutine[object, object, None]) -> asyncio.Task[None]:
+    """Start a task; at once where Python can, since most requests are sent without waiting."""
+    loop = asyncio.get_running_loop()
+    if sys.version_info >= (3, 12):
+        return asyncio.Task(answer, loop=loop, eager_start=True)
+    return loop.create_task(answer)
 
 
 def _parser() -> h11.Connection:

@@ -189,6 +189,11 @@ class _DirectResponse(httpx.AsyncByteStream):
         self._connection = connection
         self._pool = pool
 
+    @property
+    def complete(self) -> bool:
+        """Whether nothing follows the pieces that were read."""
+        return self._connection.complete
+
     async def aiter_bytes(self) -> AsyncIterator[bytes]:
         with _httpx_errors(httpx.ReadTimeout, httpx.ReadError):
             async for piece in self._connection.body():
@@ -204,6 +209,11 @@ class _DirectResponse(httpx.AsyncByteStream):
 
 JsonPoster: TypeAlias = HttpxPoster | DirectPoster
 StreamedResponse: TypeAlias = httpx.Response | _DirectResponse
+
+
+def nothing_follows(response: "StreamedResponse") -> bool:
+    """Return whether the pieces that were read are known to be all."""
+    return isinstance(response, _DirectResponse) and response.complete
 
 
 def absolute(url: HttpUrl | str) -> bytes:

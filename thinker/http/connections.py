@@ -114,6 +114,11 @@ class HttpConnection(asyncio.Protocol):
             if isinstance(following, h11.EndOfMessage):
                 return
 
+    @property
+    def complete(self) -> bool:
+        """Whether the whole response has been read."""
+        return self._http.their_state is h11.DONE
+
     def reusable(self) -> bool:
         """Return whether the last exchange is complete and no stray data followed it."""
         if self._http.our_state is h11.DONE and self._http.their_state is h11.DONE:
