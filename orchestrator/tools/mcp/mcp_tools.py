@@ -136,7 +136,9 @@ def _tool(name: str, server: str, settings: McpServer, tool: ServerTool) -> McpT
 def _network(settings: McpServer) -> bool:
     """Return whether calls of a server can leave the machine: an address does by itself."""
     jail = settings.sandbox
-    return bool(settings.url) or not isinstance(jail, ServerSandbox) or jail.network is not False
+    if settings.url or not isinstance(jail, ServerSandbox):
+        return True
+    return jail.network is not False or jail.sockets
 
 
 def _class(tool: ServerTool, *, trusted: bool, keyed: bool) -> SideEffect:

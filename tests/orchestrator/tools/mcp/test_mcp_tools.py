@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from orchestrator.agentsfile import McpServer
+from orchestrator.agentsfile import McpServer, ServerSandbox
 from orchestrator.toolhost.wire import ServerTool
 from orchestrator.tools.mcp.mcp_tools import KEY, McpTool, build_catalog, name_for
 from thinker.protocol.messages import JsonObject, SideEffect
@@ -134,3 +134,21 @@ def test_untrusted_server_gets_no_key() -> None:
 def test_odd_schema_is_passed_on(schema: JsonObject) -> None:
     """The tool's server decides."""
     assert only(TRUSTED, tool("t", schema)).spec.parameters == schema
+
+
+@pytest.mark.parametrize(
+    ("sandbox", "carries"),
+    [
+        (ServerSandbox(), True),
+        (ServerSandbox(network=False), False),
+        (ServerSandbox(network=("api.example.com:443",)), True),
+        (ServerSandbox(network=False, sockets=True), True),
+        ("off", True),
+    ],
+)
+def test_tool_without_a_way_out_of_its_jail_carries_nothing(
+    sandbox: ServerSandbox | str, *, carries: bool
+) -> None:
+    """A program of this machine that listens on a socket is a way out, too."""
+    server = McpServer.model_validate({"command": "x", "sandbox": sandbox})
+    assert only(server, tool("send_mail")).carries is carries
