@@ -22,6 +22,7 @@ from thinker.protocol.methods import Heartbeat, Ready
 from thinker.protocol.peer import FAILED, Peer, RequestHandler, RpcError
 from thinker.protocol.sandbox import SandboxReport
 
+AT_ONCE = 16  # connections taken from one channel in a row
 MOST_CONNECTIONS = 64  # of one channel; a worker needs one for each model call under way
 log = structlog.get_logger()
 
@@ -79,7 +80,7 @@ class BrokerHost:
     def _accept(self, channel: socket.socket, rights: ChannelRights) -> None:
         """Take the connections that a worker opened; end the channel when the worker has ended."""
         with suppress(BlockingIOError):
-            while True:
+            for _ in range(AT_ONCE):  # other workers come next
                 try:
                     message, received, _, _ = socket.recv_fds(channel, 16, 1)
                 except ConnectionError:
@@ -93,7 +94,7 @@ class BrokerHost:
     def _connect(self, sock: socket.socket, rights: ChannelRights) -> None:
         plain = (sock.family, sock.type) == (socket.AF_UNIX, socket.SOCK_STREAM)
         if not plain or len(rights.connections) >= MOST_CONNECTIONS:
-            log.warning("connection_refused", agent_id=rights.agent_id)
+            rights.warn("a connection beyond the limit, or no connection")
             sock.close()
             return
         sock.setblocking(False)  # noqa: FBT003 - the standard library takes it by position

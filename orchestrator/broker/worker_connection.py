@@ -21,9 +21,11 @@ from thinker.http.broker_link import CALL_ID, FAILURE
 from thinker.http.client import UNANSWERED, HttpError, StreamedResponse, nothing_follows
 from thinker.protocol.messages import JsonObject
 
+ANSWER_SECONDS = 900.0  # for a whole answer; a worker gives up earlier
 REQUEST_SECONDS = 10.0  # for a whole request, from the connection or the last answer on
 MAX_HEAD = 16 * 1024  # bytes
 MAX_BODY = 32 * 1024 * 1024  # bytes, the most that a provider takes
+MOST_WARNINGS = 20  # of one channel
 MAX_ID = 100  # characters of a call's name
 MAX_CHANNEL = 64 * 1024 * 1024  # bytes of requests that a channel may have under way
 PASSED_ON = (b"anthropic-version",)  # headers of a request that reach the provider
@@ -48,6 +50,13 @@ class ChannelRights:
     report: Callable[[JsonObject], None]
     buffered: int = 0
     connections: set["WorkerConnection"] = field(default_factory=set)
+    _warned: set[str] = field(default_factory=set)
+
+    def warn(self, reason: str) -> None:
+        """Log what was refused; each reason once, since a worker could fill the log."""
+        if reason not in self._warned and len(self._warned) < MOST_WARNINGS:
+            self._warned.add(reason)
+            log.warning("request_refused", agent_id=self.agent_id, reason=reason)
 
     def close(self) -> None:
         """End all connections, and the requests that they wait for."""
@@ -84,7 +93,7 @@ class WorkerConnection(asyncio.Protocol):
         if isinstance(transport, asyncio.Transport):
             self._transport = transport
         self._rights.connections.add(self)
-        self._await_request()
+        self._limit(REQUEST_SECONDS)
 
     def connection_lost(self, exc: Exception | None) -> None:
         del exc
@@ -121,9 +130,10 @@ class WorkerConnection(asyncio.Protocol):
 
     # --- the request ---------------------------------------------------------------------------
 
-    def _await_request(self) -> None:
-        loop = asyncio.get_running_loop()
-        self._timer = loop.call_later(REQUEST_SECONDS, self.abort)
+    def _limit(self, seconds: float) -> None:
+        """Give the next part of the exchange so much time."""
+        self._stop_timer()
+        self._timer = asyncio.get_running_loop().call_later(seconds, self.abort)
 
     def _stop_timer(self) -> None:
         if self._timer is not None:
@@ -139,7 +149,7 @@ class WorkerConnection(asyncio.Protocol):
             elif isinstance(event, h11.Data):
                 self._take(bytes(event.data))
             elif isinstance(event, h11.EndOfMessage) and self._request is not None:
-                self._stop_timer()
+                self._limit(ANSWER_SECONDS)
                 self._busy = True
                 answer = self._exchange(self._request, self._grant(self._request))
                 task = _begin(answer)
@@ -171,8 +181,7 @@ class WorkerConnection(asyncio.Protocol):
 
     def _refuse(self, refused: RequestRefusedError) -> None:
         """Answer with the reason, and end the connection."""
-        rights = self._rights
-        log.warning("request_refused", agent_id=rights.agent_id, reason=str(refused))
+        self._rights.warn(str(refused))
         body = b'{"error": {"message": "the broker refused the request: %b"}}'
         text = body % str(refused).encode("ascii", "replace").replace(b'"', b"'")
         self._transport.write(
@@ -269,7 +278,7 @@ class WorkerConnection(asyncio.Protocol):
         self._http, self._request = _parser(), None
         self._busy, self._answering = False, None
         if not self._transport.is_closing():
-            self._await_request()
+            self._limit(REQUEST_SECONDS)
 
 
 class _Call:

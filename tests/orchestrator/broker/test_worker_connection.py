@@ -7,6 +7,7 @@ from contextlib import aclosing, suppress
 import anyio
 import pytest
 from fakes.brokered import KEY, OK, Brokered, brokered
+from structlog.testing import capture_logs
 
 from orchestrator.broker import worker_connection
 from thinker.http.client import HttpError, JsonPoster, open_poster
@@ -165,6 +166,35 @@ async def test_request_that_is_not_finished_in_time_is_ended(
         writer.write(b"POST http://x HTTP/1.1\r\nhost")
         assert await reader.read() == b""
         writer.close()
+
+
+async def test_answer_that_a_worker_never_reads_is_ended(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It would hold a connection to the provider for ever."""
+    monkeypatch.setattr(worker_connection, "ANSWER_SECONDS", 0.05)
+    piece = b"%x\r\n%b\r\n" % (1 << 20, b"x" * (1 << 20))
+    async with brokered(STREAM + piece * 16 + b"CUT") as run:
+        response = await poster(run).post(HELLO)
+        await run.provider.ended.wait()
+        await response.aclose()
+
+
+async def test_flood_of_connections_keeps_no_other_worker_waiting() -> None:
+    """Those beyond the limit are closed, and said once in the log."""
+    async with brokered() as run:
+        held = [socket.socketpair() for _ in range(100)]
+        with capture_logs() as logged:
+            for _, theirs in held:
+                socket.send_fds(run.link.channel, [b"."], [theirs.fileno()])
+                theirs.close()
+                await anyio.lowlevel.checkpoint()
+            while len(run.host._channels[1][1].connections) < 64 or not logged:
+                await anyio.lowlevel.checkpoint()
+        for ours, _ in held:
+            ours.close()
+        while run.host._channels[1][1].connections:
+            await anyio.lowlevel.checkpoint()
+        assert (await posted(run))[0] == 200
+    assert [entry["event"] for entry in logged] == ["request_refused"]
 
 
 async def test_descriptor_that_is_no_stream_is_dropped() -> None:
