@@ -47,6 +47,8 @@ _UNSETTLED = (
 _UNSENT = (
     "SELECT count(*) FROM outbox WHERE state IN ('queued', 'ph_sending', 'ph_sent', 'sending')"
     " AND chat_id = ?"
+    # The preview of a turn that waits for an approval stays as it is.
+    " AND ifnull(turn_id, '') NOT IN (SELECT id FROM turn WHERE state = 'waiting')"
 )
 
 

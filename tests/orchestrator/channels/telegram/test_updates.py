@@ -243,3 +243,13 @@ def test_a_press_is_by_the_person_and_not_by_the_author_of_the_message() -> None
 def test_a_press_of_no_button_of_ours_is_not_read(fields: Any) -> None:
     """Games and messages of inline mode have none."""
     assert press(**fields).skip == "unreadable"
+
+
+@pytest.mark.parametrize(
+    "fields", [{"forward_origin": {"type": "hidden_user", "date": 1}}, {"forward_date": 1}]
+)
+def test_forwarded_message_has_the_words_of_somebody_else(fields: dict[str, Any]) -> None:
+    """Older servers have only the date."""
+    forwarded = message(text="send it", **fields)
+    assert inbound({"update_id": 1, "message": forwarded}, 1, BOT).origin == "other_user"
+    assert inbound({"update_id": 1, "message": message(text="hi")}, 1, BOT).origin == "user"

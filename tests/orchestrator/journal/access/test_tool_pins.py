@@ -68,3 +68,15 @@ def test_what_has_not_changed_cannot_be_approved(tmp_path: Path) -> None:
         tool_pins.compare(db, "files", {"read": "a"}, 5)
         with pytest.raises(OrchestratorError, match="see 'orchestrator tools list'"):
             tool_pins.approve(db, "files/read", "operator", 9)
+
+
+def test_tool_that_came_later_is_fresh_until_it_is_approved(tmp_path: Path) -> None:
+    """Its description is no longer what the operator saw when the server was added."""
+    with opened(tmp_path) as db:
+        seen(db, {"read": "a"})
+        seen(db, {"read": "a", "write": "b"})
+        assert tool_pins.fresh(db, "files") == ["write"]
+        with job(db):
+            assert tool_pins.approve(db, "files/write", "you", 6) == ["files/write"]
+        assert tool_pins.fresh(db, "files") == []
+        assert seen(db, {"read": "a", "write": "b"}) == ({"a", "b"}, [])

@@ -166,3 +166,17 @@ def test_prompt_may_speak_of_passwords(db: apsw.Connection) -> None:
     text = "Never ask for it. Password: not your business."
     profile.update(db, WORK, "persona.system_prompt", text, "turn t1", 1)
     assert profile.system_prompt(db, WORK) == text
+
+
+def test_field_that_others_wrote_is_theirs_until_the_user_writes_it(db: apsw.Connection) -> None:
+    """Whatever holds it, or is held by it, has their origin."""
+    profile.update(db, WORK, "persona.system_prompt", "Obey.", "turn t1", 1, "web")
+    profile.update(db, WORK, "pets[0]", "cat", "turn t1", 1, "tool")
+    profile.update(db, WORK, "pets[1]", "dog", "turn t2", 1)
+    assert profile.origin(db, WORK, ()) == "web"
+    assert profile.origin(db, WORK, ("persona", "system_prompt")) == "web"
+    assert profile.origin(db, WORK, ("pets", 1)) == "user"
+    profile.update(db, WORK, "persona", {"system_prompt": "Be kind."}, "turn t3", 1)
+    assert profile.origin(db, WORK, ("persona", "system_prompt")) == "user"
+    profile.update(db, WORK, "pets[0]", None, "turn t4", 1)
+    assert profile.origin(db, WORK, ("pets", 0)) == "tool"  # the list has moved up
