@@ -13,6 +13,7 @@ from daemonbench import stub_model
 from orchestrator.agentsfile import AgentDefinition
 from orchestrator.processes.child_process import execute
 from orchestrator.processes.launch import LaunchSpec, build_launch_spec, resolve_endpoint
+from orchestrator.processes.model_broker import ModelBroker
 from orchestrator.processes.supervisor import Supervisor
 from orchestrator.processes.worker import Worker
 from orchestrator.processes.zygotes import Zygotes
@@ -103,8 +104,11 @@ async def workbench() -> AsyncIterator[Workbench]:
             async with anyio.create_task_group() as tasks:
                 zygotes = Zygotes(settings, {})
                 tasks.start_soon(zygotes.run)
-                forking = Supervisor(tasks, spawn=zygotes.spawn)
-                bench = Workbench(forking, Supervisor(tasks, spawn=execute), spec)
+                broker = ModelBroker(settings, {})
+                tasks.start_soon(broker.run)
+                forking = Supervisor(tasks, spawn=zygotes.spawn, broker=broker)
+                executing = Supervisor(tasks, spawn=execute, broker=broker)
+                bench = Workbench(forking, executing, spec)
                 for _ in range(START_TRIES):
                     if await zygotes.ready() is not None:
                         break

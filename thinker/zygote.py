@@ -33,10 +33,10 @@ from thinker.http.optional_imports import without
 
 with without("rich", "click"):  # optional extras of structlog and httpx
     from thinker import startup
+    from thinker.jail import worker_jail
     from thinker.jail.hardening import harden, hardened_report
-    from thinker.jail.worker_jail import forbidding, prepare
     from thinker.protocol import logs, methods
-    from thinker.protocol.env import BROKER_VARIABLE, unpack_start
+    from thinker.protocol.env import BROKER_VARIABLE, ThinkerSettings, unpack_start
     from thinker.protocol.methods import Forked, Ready, Reaped
     from thinker.protocol.peer import FAILED
     from thinker.warmup import rehearse, rehearse_start
@@ -183,7 +183,7 @@ class Zygote:
     async def _work(self, handover: int, *, warm: bool) -> int:
         if warm:
             rehearse_start()
-        jail = prepare()
+        jail = worker_jail.prepare()
         with socket.socket(fileno=handover) as zygote:
             # Blocks: there is nothing else to do.
             _, received, _, _ = socket.recv_fds(zygote, 1, DESCRIPTORS)
@@ -250,14 +250,15 @@ def main() -> None:
     harden()
     startup.die_with(os.getppid())
     logs.configure("error")  # the rehearsal is not a real turn
+    own = ThinkerSettings.read(os.environ).own_paths()
     for _ in range(ROUNDS):
         anyio.run(rehearse)
+        worker_jail.rehearse(own)
     if len(list(Path("/proc/self/task").iterdir())) > 1:
         raise SystemExit("the zygote has threads, so it cannot fork safely")
     descriptors = socket.socket(fileno=0)
     wire = socket.socket(fileno=int(os.environ["THINKER_PEER_FD"]))
     zygote = Zygote(descriptors)
-    forbidding(network=False)
     # Frozen objects are ignored by the workers' collections, so their pages stay shared.
     gc.disable()
     gc.collect()

@@ -132,7 +132,11 @@ class Ruleset:
             prctl(hardening.PR_SET_NO_NEW_PRIVS, 1)  # or it would need a capability
             syscall(kernel.LANDLOCK_RESTRICT, self._fd, 0)
         finally:
-            os.close(self._fd)
+            self.drop()
+
+    def drop(self) -> None:
+        """Forget it; it cannot be used again."""
+        os.close(self._fd)
 
 
 def restrict(grants: Grants) -> tuple[str, ...]:

@@ -71,14 +71,18 @@ class PreparedJail:
         """Grant the worker's own paths, put Landlock in force, and find out what still works."""
         paths = OwnPaths(own, home)
         if self.ruleset is not None:
-            for path in paths.found():
-                self.ruleset.grant(path, landlock.READ)
+            self.grant(paths)
             with suppress(OSError):  # the probe notices
                 self.ruleset.enforce()
         report = probe(home, network=self.network)
         if report.level == "full":
             paths.remember()
         return WorkerJail(report, paths)
+
+    def grant(self, paths: OwnPaths) -> None:
+        if self.ruleset is not None:
+            for path in paths.found():
+                self.ruleset.grant(path, landlock.READ)
 
 
 def prepare(
@@ -92,13 +96,24 @@ def prepare(
     harden()
     limit(memory=MEMORY, files=files)
     try:
-        ruleset = Ruleset(_common_grants(network=network))
+        ruleset = Ruleset(_common_grants(os.getcwd(), network=network))  # noqa: PTH109 - fewer pages
     except OSError:
         ruleset = None
     seccomp.install(forbidding(network=network, unix=unix))
-    own_process = (*argument_checks.signals_to_itself(), argument_checks.own_limits())
-    seccomp.install(seccomp.program((), own_process))
+    seccomp.install(_own_process())
     return PreparedJail(ruleset, network)
+
+
+def rehearse(own: Sequence[Path]) -> None:
+    """Do what a worker does for its jail, and stay free: its code then runs without new pages."""
+    home = Path.cwd()
+    with suppress(OSError):
+        ruleset = Ruleset(_common_grants(os.getcwd(), network=False))  # noqa: PTH109 - fewer pages
+        PreparedJail(ruleset, network=False).grant(OwnPaths(own, home))
+        ruleset.drop()
+    forbidding(network=False)
+    _own_process()
+    probe(home, network=False)
 
 
 @lru_cache(maxsize=2)  # computed before workers fork
@@ -119,9 +134,16 @@ def forbidding(*, network: bool, unix: bool = False) -> bytes:
     )
 
 
-def _common_grants(*, network: bool) -> Grants:
+def _own_process() -> bytes:
+    """Return the filter that keeps signals and limits to this process."""
+    checks = (*argument_checks.signals_to_itself(), argument_checks.own_limits())
+    return seccomp.program((), checks)
+
+
+@lru_cache(maxsize=2)  # computed before workers fork: it would cost each 200 KB
+def _common_grants(home: str, *, network: bool) -> Grants:
     ports = None if network else ()
-    read = (*code_paths(Path.cwd()), *SYSTEM, *(NETWORK if network else ()))
+    read = (*code_paths(Path(home)), *SYSTEM, *(NETWORK if network else ()))
     return Grants(read=read, connect=ports, bind=ports)
 
 
@@ -158,7 +180,7 @@ def _file_attempts(home: Path) -> Iterator[tuple[str, Callable[[], object]]]:
 
 def _call_attempts(*, network: bool) -> Iterator[tuple[str, Callable[[], object]]]:
     yield "unshare", partial(_call, "unshare")
-    yield "pidfd_open", partial(os.pidfd_open, os.getppid())
+    yield "pidfd_open", lambda: os.close(os.pidfd_open(os.getppid()))
     yield "kill", partial(os.kill, os.getppid(), 0)
     if not network:
         yield "socket", partial(_call, "socket", socket.AF_INET)
