@@ -12,6 +12,14 @@ from typing import Any
 from orchestrator.hands.command_order import MIB, CommandLimits
 from orchestrator.hands.workspace import WorkspaceSettings
 
+# Runs a program on a kernel without Landlock.
+OLD_KERNEL = """
+import os, sys
+from thinker.jail import seccomp
+names = [f"landlock_{name}" for name in ("create_ruleset", "add_rule", "restrict_self")]
+seccomp.install(seccomp.program((), missing=names))
+os.execv(sys.argv[1], sys.argv[1:])
+"""
 SECRET = "sk-no-command-may-see-this"
 
 
@@ -61,9 +69,11 @@ class HandClient:
 
 
 @contextmanager
-def serving(name: str, settings: str) -> Iterator[HandClient]:
-    """Run a bundled server with a secret in the environment around it."""
+def serving(name: str, settings: str, program: str = "") -> Iterator[HandClient]:
+    """Run a bundled server, through a program, with a secret in the environment around it."""
     argv = [sys.executable, "-P", "-m", f"orchestrator.hands.{name}", settings]
+    if program:
+        argv = [sys.executable, "-P", "-c", program, *argv]
     env = {"PATH": os.environ["PATH"], "API_KEY": SECRET}
     with subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=env) as process:
         try:
@@ -76,7 +86,9 @@ def serving(name: str, settings: str) -> Iterator[HandClient]:
 
 @contextmanager
 def workspace(
-    folder: Path, change: Callable[[WorkspaceSettings], WorkspaceSettings] = lambda s: s
+    folder: Path,
+    change: Callable[[WorkspaceSettings], WorkspaceSettings] = lambda s: s,
+    program: str = "",
 ) -> Iterator[HandClient]:
     """Run the server of a workspace with small limits."""
     home = folder / "ws"
@@ -92,5 +104,5 @@ def workspace(
         limits=CommandLimits(seconds=60, memory=512 * MIB, processes=40, file_size=8 * MIB),
         output=4000,
     )
-    with serving("workspace", change(settings).to_json()) as client:
+    with serving("workspace", change(settings).to_json(), program) as client:
         yield client
