@@ -4,7 +4,7 @@ A call runs in a task of the supervisor, so the death of the worker that request
 nor repeats it: the next worker requests the same call and gets the same result.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 
 import anyio
@@ -74,6 +74,7 @@ class _Pending:
     done: anyio.Event = field(default_factory=anyio.Event)
     outcome: CallOutcome | None = None
     waits_for: str = ""
+    scope: anyio.CancelScope | None = None  # of a call that ends when its turn is stopped
 
     def show(self, text: str) -> None:
         self.waits_for = text
@@ -123,6 +124,12 @@ class ToolExecutor(LoopOwned):
         served = {name: tool.spec.side_effect for name, tool in tools.items()}
         return {**self.prompts.classes(), **served, **CLASSES}
 
+    def stop(self, turn_ids: Collection[str]) -> None:
+        """End the calls of stopped turns that would work on, such as commands."""
+        for (turn_id, _), pending in self._pending.items():
+            if turn_id in turn_ids and pending.scope is not None:
+                pending.scope.cancel()
+
     def running(self, turn_id: str) -> frozenset[int]:
         """Return the calls of a turn that run now."""
         return frozenset(seq for turn, seq in self._pending if turn == turn_id)
@@ -164,7 +171,7 @@ class ToolExecutor(LoopOwned):
             with bound(  # this task does not have the turn's log context
                 turn_id=context.turn_id, agent_id=context.agent_id, chat_id=context.address.chat_key
             ):
-                pending.outcome = await self._execute(caller, seq, pending.show)
+                pending.outcome = await self._execute(pending, caller, seq)
         except JournalError as error:
             log.error("tool_call_failed", seq=seq, problem=str(error))
         except Exception:  # a fault in one tool must not end the daemon
@@ -173,14 +180,14 @@ class ToolExecutor(LoopOwned):
             del self._pending[(context.turn_id, seq)]
             pending.done.set()
 
-    async def _execute(self, caller: CallContext, seq: int, tell: Tell) -> CallOutcome:
+    async def _execute(self, pending: _Pending, caller: CallContext, seq: int) -> CallOutcome:
         begun = await self._begin(caller, seq)
         if isinstance(begun, StartedCall) and begun.tool is None:
             agent_id = caller.definition.configured_id
-            await self.servers.wait_for_tool(begun.call.name, agent_id, tell)
+            await self.servers.wait_for_tool(begun.call.name, agent_id, pending.show)
             begun = await self._begin(caller, seq)
         if isinstance(begun, StartedCall):
-            return await self._run_outside_journal(begun, caller, tell)
+            return await self._run_outside_journal(begun, caller, pending)
         if isinstance(begun, ToolResult):
             self.report_results({seq: begun})
             if not begun.is_error and self.prompts.hands_over(caller.definition, begun.name):
@@ -199,7 +206,7 @@ class ToolExecutor(LoopOwned):
         return await self.store.transact(authorizer.begin, caller, seq)
 
     async def _run_outside_journal(
-        self, begun: StartedCall, caller: CallContext, tell: Tell
+        self, begun: StartedCall, caller: CallContext, pending: _Pending
     ) -> ToolResult:
         """Run a tool whose effect is outside the journal, and record its result (T5)."""
         call, tool = begun.call, begun.tool
@@ -210,7 +217,7 @@ class ToolExecutor(LoopOwned):
         log.info("tool_call", tool=call.name, seq=call.seq)
         failpoint("effect:before")
         if isinstance(tool, McpTool):
-            result = await self.servers.result(tool, call, tell)
+            result = await self._call_server(tool, call, pending)
         else:
             result = await _run_plain_tool(tool, call, caller.context)
         failpoint("effect:after")
@@ -218,6 +225,13 @@ class ToolExecutor(LoopOwned):
             return await self.store.transact(steps.finish, call, result, self.clock())
         unknown = failed(call, steps.UNKNOWN_OUTCOME)
         return await self.store.transact(steps.finish, call, unknown, self.clock(), "unknown")
+
+    async def _call_server(self, tool: McpTool, call: Call, pending: _Pending) -> ToolResult | None:
+        if not self.servers.ends_with_turn(tool):
+            return await self.servers.result(tool, call, pending.show)
+        with anyio.CancelScope() as pending.scope:
+            return await self.servers.result(tool, call, pending.show)
+        return failed(call, "it was ended with its turn; what it had done until then stays")
 
 
 async def _run_plain_tool(tool: PlainTool, call: Call, context: ToolContext) -> ToolResult:

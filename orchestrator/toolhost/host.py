@@ -41,6 +41,7 @@ class ToolHost:
         self._sandbox = sandbox
         self._jails = jails
         self._servers: dict[str, _RunningServer] = {}
+        self._calls: dict[str, anyio.CancelScope] = {}
         self._peer: Peer | None = None
         self.requests: dict[str, RequestHandler] = {
             wire.SERVERS_SET: self._set_servers,
@@ -50,6 +51,7 @@ class ToolHost:
     async def serve(self, peer: Peer) -> None:
         """Announce readiness, then send heartbeats until the socket closes."""
         self._peer = peer
+        peer.notifications |= {wire.CALL_CANCEL: self._cancel}
         ready = Ready(pid=os.getpid(), provider="", model="", sandbox=self._sandbox)
         peer.notify(methods.READY, ready)
         while not peer.closed.is_set():
@@ -91,4 +93,16 @@ class ToolHost:
         server = self._servers.get(request.server)
         if server is None:
             raise RpcError(wire.NOT_SENT, f"there is no server {request.server!r} any more")
-        return await server.session.call(request)
+        with anyio.CancelScope() as scope:
+            self._calls[request.key] = scope
+            try:
+                return await server.session.call(request)
+            finally:
+                del self._calls[request.key]
+        raise RpcError(wire.LOST, "the call was canceled")
+
+    def _cancel(self, params: JsonValue) -> None:
+        """Leave a call; its server is sent a notification by the library."""
+        scope = self._calls.get(wire.CallCancel.model_validate(params).key)
+        if scope is not None:
+            scope.cancel()

@@ -13,6 +13,7 @@ from thinker.protocol.sandbox import SandboxReport
 
 SERVERS_SET = "servers/set"  # ServersSet → RequestAccepted
 TOOLS_CALL = "tools/call"  # ToolRequest → ToolAnswer
+CALL_CANCEL = "call/cancel"  # notification CallCancel
 SERVER_STATE = "server/state"  # notification ServerState
 
 FD_VARIABLE = "ORCHESTRATOR_TOOLHOST_FD"
@@ -92,13 +93,23 @@ class ServerState(Frozen):
 
 
 class ToolRequest(Frozen):
-    """A call of a tool; ``timeout`` in seconds, with connecting. ``env`` is sent as `ENV`."""
+    """A call of a tool; ``timeout`` in seconds, with connecting. ``env`` is sent as `ENV`.
+
+    ``key`` identifies the call while it runs.
+    """
 
     server: str
     tool: str
     arguments: JsonObject
     timeout: float
+    key: str = ""
     env: dict[str, str] = Field(default_factory=dict)
+
+
+class CallCancel(Frozen):
+    """End the call with this key, whose answer is not waited for."""
+
+    key: str
 
 
 class ToolAnswer(Frozen):

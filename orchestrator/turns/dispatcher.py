@@ -62,6 +62,7 @@ class Dispatcher(Wakeup):
 
     def stop(self, turn_ids: Sequence[str]) -> None:
         """Leave turns that were cancelled in the journal."""
+        self._inputs.tools.stop(turn_ids)
         for turn_id in turn_ids:
             self._cancelled.add(turn_id)
             scope = self._scopes.get(turn_id)

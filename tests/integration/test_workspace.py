@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from fakes.bot_api import FakeBotApi
 from fakes.calling_model import CallingModel, one_agent
-from fakes.daemon import TOKEN, running_daemon
+from fakes.daemon import TOKEN, ending, running_daemon
 from fakes.held_model import agent
 from fakes.web_pages import web_pages
 
@@ -71,6 +71,25 @@ async def test_subagent_works_in_its_parents_workspace(tmp_path: Path) -> None:
         bot.user_says(1, f'!spawn_subagent {{"task": "{task}"}}')
         assert "Wrote 1 bytes" in await bot.reply_in(1)
         assert (tmp_path / "workspaces" / "work" / "sub.txt").exists()
+
+
+async def test_command_ends_when_its_turn_is_stopped(tmp_path: Path) -> None:
+    """With all that it started; the next command runs."""
+    async with (
+        FakeBotApi(TOKEN) as bot,
+        CallingModel() as model,
+        running_daemon(tmp_path, one_agent(model, {}, workspace=True), bot) as daemon,
+    ):
+        await daemon.until(connected("workspace@work"))
+        begun = tmp_path / "workspaces" / "work" / "pids"
+        command = "setsid sleep 631 & echo $$ $! > new; mv new pids; sleep 632"
+        bot.user_says(1, f'!run_command {{"command": "{command}"}}')
+        await daemon.until(lambda _: begun.exists())
+        async with ending(map(int, begun.read_text("utf-8").split())):
+            bot.user_says(1, "/stop")
+        await bot.reply_in(1)
+        bot.user_says(1, '!run_command {"command": "echo again"}')
+        assert "again" in await bot.reply_in(1)
 
 
 async def test_agent_reads_pages_of_the_hosts_that_it_may(tmp_path: Path) -> None:

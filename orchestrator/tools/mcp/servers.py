@@ -160,6 +160,10 @@ class McpServers(LoopOwned):
         with suppress(ToolUnavailableError):
             await self._answering(self._owner(name, agent_id), tell)
 
+    def ends_with_turn(self, tool: McpTool) -> bool:
+        """Return whether a call ends when its turn is stopped: those of bundled servers do."""
+        return tool.server in self._hands
+
     def _owner(self, name: str, agent_id: str) -> str:
         """Return the server that an agent's tool of this name would belong to."""
         own = (s for s, hand in self._hands.items() if hand.agent_id == agent_id)
@@ -200,11 +204,15 @@ class McpServers(LoopOwned):
             arguments=tool.arguments(arguments, key),
             timeout=tool.timeout,
             env=dict(tool.env),
+            key=key,
         )
         try:
             return await child.peer.call(
                 wire.TOOLS_CALL, request, wire.ToolAnswer, timeout=tool.timeout + GRACE
             )
+        except anyio.get_cancelled_exc_class():
+            child.peer.notify(wire.CALL_CANCEL, wire.CallCancel(key=key))
+            raise
         except RpcError as error:
             if error.code == wire.NOT_SENT:
                 raise ToolUnavailableError(str(error)) from error

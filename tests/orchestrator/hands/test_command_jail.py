@@ -1,4 +1,4 @@
-"""Workspaces on a kernel without Landlock."""
+"""The jail of commands, on a kernel without Landlock: `test_workspace` has the others."""
 
 from dataclasses import replace
 from pathlib import Path
