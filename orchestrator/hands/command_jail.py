@@ -287,7 +287,7 @@ def full_disk(folder: str) -> bool:
 
 
 def descendants(pid: int, most: int = 100_000) -> list[int]:
-    """Return the processes below a process, at most about ``most``."""
+    """Return the processes below a process, at most about ``most``: its children at least."""
     found: list[int] = []
     queue = [pid]
     for parent in queue:  # grows
@@ -314,23 +314,36 @@ def _end_all(command: int, *, alone: bool) -> int:
     """Kill all processes of the command until there are none; return its exit code.
 
     When signals stay inside, one call reaches all of them at an instant, and a process that forks
-    meanwhile does not escape it. Otherwise those that are found are killed, as long as there are.
+    meanwhile does not escape it. Otherwise the groups of the children are killed, each at an
+    instant; the children of those that die come next.
     """
     code = 0
     while True:
-        if alone:
-            with suppress(ProcessLookupError):
-                os.kill(-1, signal.SIGKILL)
-        else:
-            for pid in descendants(os.getpid()):
-                with suppress(ProcessLookupError, PermissionError):
-                    os.kill(pid, signal.SIGKILL)
+        for target in [-1] if alone else _children_and_groups():
+            with suppress(ProcessLookupError, PermissionError):
+                os.kill(target, signal.SIGKILL)
         try:
             pid, status = os.waitpid(-1, 0)
+            while pid:
+                if pid == command:
+                    code = os.waitstatus_to_exitcode(status)
+                pid, status = os.waitpid(-1, os.WNOHANG)
         except ChildProcessError:
             return code
-        if pid == command:
-            code = os.waitstatus_to_exitcode(status)
+
+
+def _children_and_groups() -> set[int]:
+    """Return the children and their process groups, as targets of kill(2).
+
+    A child that was not reaped keeps its number, and its group has members; numbers of other
+    processes may be in use again. This process's own group is left out.
+    """
+    children = descendants(os.getpid(), most=1)
+    groups = set()
+    for pid in children:
+        with suppress(ProcessLookupError, PermissionError):
+            groups.add(os.getpgid(pid))
+    return {*children, *(-group for group in groups - {os.getpgrp()} if group > 1)}
 
 
 if __name__ == "__main__":

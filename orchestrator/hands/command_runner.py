@@ -73,7 +73,6 @@ class CommandRunner:
 
     def run(self, order: CommandOrder, canceled: threading.Event) -> CommandResult:
         """Run a command to its end; it is killed with all it started when the call is canceled."""
-        began = time.monotonic()
         while not self._turns.acquire(timeout=TICK):
             if canceled.is_set():
                 return CommandResult(CommandEnd(problem="it was canceled", refused=True), "", "", 0)
@@ -81,7 +80,6 @@ class CommandRunner:
             with ExitStack() as stack:
                 return _Running(order, self.keep, stack).follow(canceled)
         finally:
-            del began
             self._turns.release()
 
 
@@ -138,8 +136,8 @@ class _Running:
             elif self._out.written + self._err.written > MAX_OUTPUT:
                 self._end(f"it wrote more than {MAX_OUTPUT // 1024**2} MiB")
         if not self._report:
-            self._process.kill()
-            self._problem = self._problem or "its jail ended without a report"
+            # The jail goes on to end what is left; killed, it would set that free.
+            self._end("its processes could not be ended in time")
         end = CommandEnd.from_json(self._report.decode()) if self._report else CommandEnd()
         if self._problem:
             end = CommandEnd(end.code, self._problem)

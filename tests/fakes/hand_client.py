@@ -20,6 +20,8 @@ names = [f"landlock_{name}" for name in ("create_ruleset", "add_rule", "restrict
 seccomp.install(seccomp.program((), missing=names))
 os.execv(sys.argv[1], sys.argv[1:])
 """
+# Grows like a fork bomb, but comes to an end also where nothing stops it.
+MANY = "f() { if [ $1 -gt 0 ]; then f $(($1-1)) & f $(($1-1)) & fi; sleep 60; }; f 8"
 SECRET = "sk-no-command-may-see-this"
 
 

@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from fakes.hand_client import SECRET, HandClient, workspace
+from fakes.hand_client import MANY, SECRET, HandClient, workspace
 from fakes.web_pages import web_pages
 
 from orchestrator.hands.command_order import MIB, CommandLimits
@@ -186,7 +186,7 @@ def _until_ended(handle: int) -> None:
 
 def test_fork_bomb_is_ended(client: HandClient) -> None:
     """By the number of its processes; the server goes on."""
-    told = client.shell("f() { f | f & f; }; f")
+    told = client.shell(MANY)
     assert "it had more than 40 processes" in told
     assert descendants(client.process.pid) == []
     assert "hello" in client.shell("echo hello")
