@@ -176,6 +176,11 @@ def _jail(order: CommandOrder, channel: socket.socket) -> None:
             "this kernel has no Landlock, so commands could reach every file of the user;"
             ' set "sandbox": "off" in the agent\'s "workspace" to run them all the same'
         )
+    if "scope" in lacking and order.jailed and os.getuid() == 0:
+        raise NotJailedError(
+            "this kernel cannot limit the processes of root's commands (Linux 6.12 can); run the"
+            " daemon as another user"
+        )
     denied, checks = DENIED, [argument_checks.NO_NAMESPACES, argument_checks.NO_TERMINAL_INPUT]
     checks += [argument_checks.NO_DESCRIPTOR_OWNERS, *argument_checks.CONNECTED_PAIRS]
     checks.append(argument_checks.own_limits())
