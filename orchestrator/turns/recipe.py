@@ -53,6 +53,8 @@ class Recipe:
     def __init__(self, services: TurnServices, turn: Turn) -> None:
         self._services = services
         self._formats = services.delivery.formats
+        agent = services.inputs.agents().agent(turn.agent_id)
+        self._guards_links = agent is None or agent.provenance == "on"
         self.turn = turn
 
     def definition(self) -> AgentDefinition:
@@ -127,8 +129,7 @@ class Recipe:
 
     def _without_live_links(self, db: apsw.Connection, text: str) -> str:
         """Return a reply whose links carry nothing out of a turn that has read both."""
-        agent = self._services.inputs.agents().agent(self.turn.agent_id)
-        if HINT.search(text) is None or (agent is not None and agent.provenance == "off"):
+        if HINT.search(text) is None or not self._guards_links:
             return text
         read = taint.load(db, self.turn.id)
         if not (read.untrusted and read.private):
