@@ -48,7 +48,7 @@ def attacks(
     async def run() -> None:
         with progress_bar() as progress:
             bar = progress.add_task("attacks", total=len(tried))
-            async for result in run_attacks(tried, folder, {}):
+            async for result in run_attacks(tried, folder):
                 progress.advance(bar)
                 results.append(result)
 

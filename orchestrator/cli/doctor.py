@@ -23,11 +23,11 @@ app = command_group()
 
 @app.command()
 def doctor(*, as_json: AsJson = False, home: Home = None) -> None:
-    """Look for everything that can be wrong, with or without a running daemon.
+    """Look for everything that can be wrong; change nothing.
 
     It tries each kind of jail in a process of its own and prints what that process reached, and
-    looks at configuration, keys, channels, disk, clock, versions and the service unit. It changes
-    nothing. The exit code is 1 if there is a problem; warnings are none.
+    looks at configuration, keys, channels, disk, clock, versions and the service unit.
+    The exit code is 1 if there is a problem; warnings are none.
     """
     report = _examined(load_settings(home))
     if as_json:

@@ -50,6 +50,7 @@ def test_same_seed_gives_the_same_histories() -> None:
     )
     assert first == again != other
     boundaries = [*campaign.singles(REACHED), *campaign.around("effects", REACHED)]
+    boundaries += campaign.broker_deaths(REACHED)
     assert len(first) == len(boundaries) + 40 + 1  # the poisonous message comes last
 
 
