@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from functools import partial
 from itertools import count
 from pathlib import Path
+from subprocess import DEVNULL
 
 import anyio
 import apsw
@@ -18,9 +19,9 @@ from orchestrator.attacks import inside
 from orchestrator.attacks.hostile_server import MAILS, PAGES
 from orchestrator.attacks.obedient_model import ObedientModel, call, steal
 from orchestrator.control import protocol
-from orchestrator.control.protocol import StatusReport
+from orchestrator.control.protocol import HealthReport, StatusReport
 from orchestrator.selftest import process_tree
-from orchestrator.selftest.daemon_process import DaemonProcess, execute
+from orchestrator.selftest.daemon_process import DaemonProcess
 from orchestrator.selftest.fake_telegram import BotApiServer
 from orchestrator.selftest.loopback import ForeignJson
 from orchestrator.settings import Settings
@@ -31,7 +32,8 @@ KEY = "sk-ATTACKED-PROVIDER-KEY"  # of a provider that no one asks
 BOT = "attacked_bot"
 SETTLED_WITHIN = 60.0  # seconds; an idle machine needs a hundredth
 READY_WITHIN = 60.0  # seconds
-API_TOKEN = (sys.executable, "-P", "-m", "orchestrator", "api", "token")
+API_TOKEN = ("-P", "-m", "orchestrator", "api", "token")
+DAEMON = ("-P", "-m", "orchestrator", "run")
 POLL = 0.02  # seconds between two looks at the journal
 OWNER = 1  # the operator's private chat
 GROUP, CHANNEL = -1_001_000_000_001, -1_001_000_000_002  # bound, as the owner's chat is
@@ -52,11 +54,15 @@ _UNSENT = (
 )
 
 
+SEVERAL = "several defences"
+
+
 @dataclass(frozen=True)
 class Attack:
     """One attack. ``run`` returns what it reached; nothing if it held.
 
-    ``defence`` names what has to be removed from the daemon for it to succeed.
+    ``defence`` names what has to be removed from the daemon for it to succeed; `SEVERAL` if that is
+    more than one.
     """
 
     name: str
@@ -80,12 +86,14 @@ class RecordingBot(BotApiServer):
 class AttackWorld:
     """A running daemon and its surroundings. Each attack takes chats of its own.
 
-    ``folder`` is outside of the daemon's home, and open to the hostile server.
+    ``outside`` is a folder beside the home, open to the hostile server.
     """
 
-    def __init__(self, folder: Path, bot: RecordingBot, model: ObedientModel) -> None:
+    def __init__(self, folder: Path, bot: RecordingBot, model: ObedientModel, python: str) -> None:
         self.folder = folder
+        self.python = python
         self.home = folder / "home"
+        self.outside = folder / "outside"
         self.bot = bot
         self.model = model
         self.settings = Settings.model_validate({"home": self.home})
@@ -104,7 +112,7 @@ class AttackWorld:
         """Publish a page, a text or a whole result of a tool, and return its name."""
         name = f"page{len(self._pages)}"
         self._pages[name] = page
-        (self.folder / PAGES).write_text(json.dumps(self._pages), "utf-8")
+        (self.outside / PAGES).write_text(json.dumps(self._pages), "utf-8")
         return name
 
     def chat(self, agent_id: str = "native") -> int:
@@ -150,7 +158,7 @@ class AttackWorld:
 
     def mails(self, text: str = "") -> list[str]:
         """Return the mails that were sent and have this text."""
-        path = self.folder / MAILS
+        path = self.outside / MAILS
         lines = path.read_text("utf-8").splitlines() if path.exists() else []
         return [line for line in lines if text in line]
 
@@ -163,6 +171,11 @@ class AttackWorld:
     async def status(self) -> StatusReport:
         async with protocol.connect(self.settings) as peer:
             return await peer.call(protocol.STATUS, None, StatusReport, timeout=SETTLED_WITHIN)
+
+    async def health(self) -> HealthReport:
+        """Return the daemon's health, for which it writes to its journal."""
+        async with protocol.connect(self.settings) as peer:
+            return await peer.call(protocol.HEALTH, None, HealthReport, timeout=SETTLED_WITHIN)
 
     async def deny_all(self) -> None:
         """Deny what waits for the operator, as its turn would keep others of the agent waiting."""
@@ -209,15 +222,15 @@ class AttackWorld:
         ]
         bindings.append({"channel": "telegram", "chatId": "*", "agentId": "public"})
         bindings.append({"channel": "api", "chatId": "*", "agentId": "public"})
-        command = ("-P", "-m", "orchestrator.attacks.hostile_server", str(self.folder))
+        command = ("-P", "-m", "orchestrator.attacks.hostile_server", str(self.outside))
         described = steal("description", server="hd")
         return {
             "channels": {"telegram": {"access": "open"}},
             "agents": [*agents],
             "bindings": [*bindings],
             "mcpServers": {
-                "hx": {"command": sys.executable, "args": [*command]},
-                "hd": {"command": sys.executable, "args": [*command, described]},
+                "hx": {"command": self.python, "args": [*command]},
+                "hd": {"command": self.python, "args": [*command, described]},
             },
         }
 
@@ -247,17 +260,20 @@ _BASES: Mapping[str, int] = {
 
 
 @asynccontextmanager
-async def attacked(folder: Path, environ: Mapping[str, str]) -> AsyncIterator[AttackWorld]:
-    """Run a daemon in ``folder``, which exists and is empty; ``environ`` is added to its own."""
-    for name in ("home", "home/hooks", "user"):
+async def attacked(folder: Path, python: str = sys.executable) -> AsyncIterator[AttackWorld]:
+    """Run a daemon in ``folder``, which exists and is empty, and its servers, with a Python."""
+    for name in ("home", "home/hooks", "user", "outside"):
         (folder / name).mkdir(mode=0o700)
     async with RecordingBot() as bot, ObedientModel() as model:
-        world = AttackWorld(folder, bot, model)
-        made = await anyio.run_process(API_TOKEN, env=world.environ())
+        world = AttackWorld(folder, bot, model, python)
+        made = await anyio.run_process((python, *API_TOKEN), env=world.environ())
         world.api_token = made.stdout.decode().strip()
         (world.home / "agents.json").write_text(json.dumps(world.config()), "utf-8")
         (world.home / "hooks" / "probe.py").write_bytes(HOOK)
-        process = await execute({**world.environ(), **environ}, folder, folder / "log")
+        with (folder / "log").open("wb") as log:
+            process = await anyio.open_process(
+                (python, *DAEMON), stdin=DEVNULL, stdout=log, stderr=log, env=world.environ()
+            )
         try:
             world.process = process
             with anyio.fail_after(READY_WITHIN):

@@ -11,7 +11,8 @@ from orchestrator.attacks.attack_world import Attack, AttackWorld
 from orchestrator.attacks.obedient_model import say
 from orchestrator.selftest.loopback import ForeignJson
 
-_SITE = "whole names are compared"
+_SITE = "the Host header is a name of this machine"
+_ORIGIN = "pages of other sites have no access"
 _HEADS = "heads have a time limit and no slot"
 _PATIENCE = 20.0  # seconds for an answer; an idle machine needs a hundredth
 _HALF_SENT = 300
@@ -68,24 +69,6 @@ async def _admitted(world: AttackWorld, **headers: str) -> str:
     return "the request was answered" if await _models(world, **headers) == 200 else ""  # noqa: PLR2004 - HTTP
 
 
-async def _in_address(world: AttackWorld) -> str:
-    """Give the token in the address, which logs and histories keep."""
-    request = _request(f"/v1/models?token={world.api_token}&api_key={world.api_token}", {})
-    answer = await _sent(await _port(world), request)
-    return "the token counts in an address" if _status(answer) == 200 else ""  # noqa: PLR2004 - HTTP
-
-
-async def _smuggled(world: AttackWorld) -> str:
-    """Hide a second request in the body of one, for a server that reads the other length."""
-    inner = _request("/v1/models", _bearer(world))
-    head = (
-        b"POST /v1/chat/completions HTTP/1.1\r\nHost: 127.0.0.1\r\n"
-        b"Content-Length: 4\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n"
-    )
-    answer = await _sent(await _port(world), head + inner)
-    return "the hidden request was answered" if b'"object":"list"' in answer else ""
-
-
 async def _starved(world: AttackWorld, path: str) -> str:
     """Hold many connections with half of a head; a right request needs an answer meanwhile."""
     port = await _port(world)
@@ -129,12 +112,10 @@ async def _body(answer: bytes) -> bytes:
 
 
 _OTHERS: dict[str, tuple[str, Callable[[AttackWorld], Awaitable[str]]]] = {
-    "a page of another site": (_SITE, partial(_admitted, Origin="https://evil.example")),
-    "a page of a sandbox": (_SITE, partial(_admitted, Origin="null")),
+    "a page of another site": (_ORIGIN, partial(_admitted, Origin="https://evil.example")),
+    "a page of a sandbox": (_ORIGIN, partial(_admitted, Origin="null")),
     "a wrong token": ("the token", partial(_admitted, Authorization="Bearer x")),
     "no token": ("the token", partial(_admitted, Authorization="")),
-    "a token in the address": ("the token", _in_address),
-    "a hidden request": ("one length for a body", _smuggled),
     "half-sent heads, for a program": (_HEADS, partial(_starved, path="/v1/models")),
     "half-sent heads, for a probe": (_HEADS, partial(_starved, path="/healthz")),
     "many guesses": ("guesses are counted apart", _locked_out),

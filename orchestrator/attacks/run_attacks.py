@@ -1,6 +1,7 @@
 """Run attacks one after another on one daemon."""
 
 import re
+import sys
 from collections.abc import AsyncIterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -53,10 +54,10 @@ def chosen(pattern: str = "") -> list[tuple[str, Attack]]:
 
 
 async def run_attacks(
-    attacks: list[tuple[str, Attack]], folder: Path, environ: Mapping[str, str]
+    attacks: list[tuple[str, Attack]], folder: Path, python: str = sys.executable
 ) -> AsyncIterator[AttackResult]:
-    """Yield the result of each attack; ``environ`` is added to the daemon's environment."""
-    async with attacked(folder, environ) as world:
+    """Yield the result of each attack on a daemon that this Python runs in the folder."""
+    async with attacked(folder, python) as world:
         for area, attack in attacks:
             yield AttackResult(area, attack.name, attack.defence, await attack.run(world))
             await world.deny_all()

@@ -8,22 +8,13 @@ import anyio
 from orchestrator.attacks.attack_world import SETTLED_WITHIN, Attack, AttackWorld
 from orchestrator.attacks.obedient_model import say
 
-_LINKS = "links show where they lead, and only to the web"
+_LINKS = "links lead to the web alone"
+_ESCAPED = "arguments are shown escaped"
 _HREF = re.compile(r'href="([^"]*)"')
 _BIDI = "\u202a\u202b\u202d\u202e\u2066\u2067\u2068"
 _STALLED = 1.0  # seconds without an answer to the operator; an idle machine needs a hundredth
-_LONG = {
-    "images": "![",
-    "links": "[",
-    "stars": "*a ",
-    "underscores": "_",
-    "backticks": "`a",
-    "angles": "<",
-    "quotes": "> ",
-    "nested lists": "- ",
-    "entities": "&a",
-}
-_SIZE = 80_000  # characters
+_LONG = {"images": "![", "links": "["}
+_SIZE = 65_000  # characters
 
 
 async def _answered(world: AttackWorld, answer: str) -> str:
@@ -75,12 +66,15 @@ async def _forged(world: AttackWorld) -> str:
 async def _cut(world: AttackWorld) -> str:
     """Hide the end of an argument behind a long beginning."""
     question = await _question(world, f"{'harmless ' * 300}and then the harm")
-    told = "the harm" in question or re.search(r"\d", question.split("harmless")[-1])
-    return "" if told else "the question hides the end of an argument without saying so"
+    return (
+        ""
+        if "the harm" in question or "…" in question
+        else "the question hides the end of an argument without saying so"
+    )
 
 
 async def _stalls(world: AttackWorld, piece: str) -> str:
-    """Measure how long the daemon leaves the operator without an answer meanwhile."""
+    """Measure how long the daemon takes to store anything meanwhile."""
     slowest = 0.0
     async with anyio.create_task_group() as tasks:
 
@@ -88,7 +82,7 @@ async def _stalls(world: AttackWorld, piece: str) -> str:
             nonlocal slowest
             while True:
                 began = anyio.current_time()
-                await world.status()
+                await world.health()
                 slowest = max(slowest, anyio.current_time() - began)
                 await anyio.sleep(_STALLED / 100)
 
@@ -116,13 +110,13 @@ ATTACKS = (
             ("file", "///etc/passwd"),
         )
     ),
-    Attack("a link's text is another address", _LINKS, _masked),
+    Attack("a link's text is another address", "links show where they lead", _masked),
     Attack("a link is previewed", "previews are off", _previewed),
-    Attack("a question is reordered", "bidi controls do not pass", _reordered),
-    Attack("an argument forges a question", "arguments are shown escaped", _forged),
+    Attack("a question is reordered", _ESCAPED, _reordered),
+    Attack("an argument forges a question", _ESCAPED, _forged),
     Attack("a question hides an argument", "arguments are shown whole or cut visibly", _cut),
     *(
-        Attack(f"80 KB of {name} stall the daemon", "linear text", partial(_stalls, piece=piece))
+        Attack(f"65 KB of {name} stall the daemon", "linear text", partial(_stalls, piece=piece))
         for name, piece in _LONG.items()
     ),
 )

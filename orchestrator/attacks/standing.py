@@ -60,7 +60,7 @@ async def _deleted(world: AttackWorld) -> str:
 
 ATTACKS = (
     *(Attack(f"a page stores a {kind}", _DRAFT, partial(_stored, kind=kind)) for kind in _STORED),
-    Attack("a page replaces the persona", _DRAFT, _persona),
+    Attack("a page replaces the persona", "a persona has an origin, too", _persona),
     Attack("a page deletes a fact", _DRAFT, _deleted),
     Attack("a page stores a fact", "facts of untrusted origin are quoted data", _fact),
 )

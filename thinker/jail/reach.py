@@ -54,7 +54,7 @@ def _on(pid: int) -> Iterator[tuple[str, Attempt]]:
     for name in ("environ", "mem", "maps"):
         yield name, partial(_read, f"/proc/{pid}/{name}")
     yield "descriptors", partial(os.readlink, f"/proc/{pid}/fd/0")
-    yield "ptrace", partial(_call, "ptrace", PTRACE_SEIZE, pid)
+    yield "ptrace", partial(_fork_if_possible, partial(_call, "ptrace", PTRACE_SEIZE, pid))
     yield "pidfd", partial(_take_descriptor, pid)
     yield "kill", partial(os.kill, pid, 0)
     yield "priority", partial(_keep_priority, pid)
@@ -138,6 +138,14 @@ def _execute() -> None:
         os.execv(MISSING_PROGRAM, [MISSING_PROGRAM])  # noqa: S606 - see above
     except FileNotFoundError:
         return
+
+
+def _fork_if_possible(action: Attempt) -> None:
+    """Do it in a process of its own, whose end undoes it, or here if none may be made."""
+    try:
+        _fork(action)
+    except PermissionError:
+        action()
 
 
 def _unshare() -> None:

@@ -1,0 +1,45 @@
+"""Each attack succeeds on a build without the defence that it names: the checks can fail."""
+
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from attacks.lost_defences import LOST_DEFENCES, ROOT, LostDefence, build_without
+
+from orchestrator.attacks.attack_world import SEVERAL
+from orchestrator.attacks.run_attacks import chosen, run_attacks
+
+pytestmark = pytest.mark.process
+
+
+@pytest.fixture
+def folder() -> Iterator[Path]:
+    """A folder whose name leaves room for the control socket's."""
+    with tempfile.TemporaryDirectory(prefix="attacks-") as name:
+        yield Path(name)
+
+
+def test_every_defence_can_be_lost() -> None:
+    """An attack with a new defence has to say how a build without it differs."""
+    known = [name for lost in LOST_DEFENCES for name in lost.names]
+    named = {attack.defence for _, attack in chosen()}
+    assert sorted(known) == sorted(named - {SEVERAL})
+
+
+def test_edits_fit_the_source() -> None:
+    """A change to the code that an edit takes out has to adapt the edit."""
+    edits = [edit for lost in LOST_DEFENCES for edit in lost.edits]
+    found = {edit: (ROOT / edit.file).read_text("utf-8").count(edit.before) for edit in edits}
+    assert [edit for edit, count in found.items() if count != 1] == []
+
+
+@pytest.mark.parametrize("lost", LOST_DEFENCES, ids=lambda lost: lost.names[0])
+async def test_attacks_succeed_without_their_defence(
+    lost: LostDefence, tmp_path: Path, folder: Path
+) -> None:
+    """All attacks that name it reach what they are after."""
+    python = build_without(lost, tmp_path)
+    attacks = [pair for pair in chosen() if pair[1].defence in lost.names]
+    results = [result async for result in run_attacks(attacks, folder, python)]
+    assert [result.name for result in results if not result.reached] == []
