@@ -166,6 +166,7 @@ def config(scenario: Scenario, model_url: str, ledger: Path) -> JsonObject:
             "model": "scripted",
             "systemPrompt": f"You are {agent_id}.",
             "approvals": [f"{SERVER}_*"] if guarded else [],
+            "provenance": "off",  # a task after a tool's result would wait for an operator
         }
 
     def binding(chat: int, agent_id: str) -> JsonObject:

@@ -5,7 +5,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from attacks.lost_defences import LOST_DEFENCES, ROOT, LostDefence, build_without
+from attacks.lost_defences import LOST_DEFENCES
+from attacks.weakened_build import ROOT, build_with
 
 from orchestrator.attacks.attack_world import SEVERAL
 from orchestrator.attacks.run_attacks import chosen, run_attacks
@@ -22,24 +23,23 @@ def folder() -> Iterator[Path]:
 
 def test_every_defence_can_be_lost() -> None:
     """An attack with a new defence has to say how a build without it differs."""
-    known = [name for lost in LOST_DEFENCES for name in lost.names]
     named = {attack.defence for _, attack in chosen()}
-    assert sorted(known) == sorted(named - {SEVERAL})
+    assert set(LOST_DEFENCES) == named - {SEVERAL}
 
 
 def test_edits_fit_the_source() -> None:
     """A change to the code that an edit takes out has to adapt the edit."""
-    edits = [edit for lost in LOST_DEFENCES for edit in lost.edits]
+    edits = {edit for edits in LOST_DEFENCES.values() for edit in edits}
     found = {edit: (ROOT / edit.file).read_text("utf-8").count(edit.before) for edit in edits}
     assert [edit for edit, count in found.items() if count != 1] == []
 
 
-@pytest.mark.parametrize("lost", LOST_DEFENCES, ids=lambda lost: lost.names[0])
+@pytest.mark.parametrize("lost", LOST_DEFENCES)
 async def test_attacks_succeed_without_their_defence(
-    lost: LostDefence, tmp_path: Path, folder: Path
+    lost: str, tmp_path: Path, folder: Path
 ) -> None:
     """All attacks that name it reach what they are after."""
-    python = build_without(lost, tmp_path)
-    attacks = [pair for pair in chosen() if pair[1].defence in lost.names]
+    python = build_with(LOST_DEFENCES[lost], tmp_path)
+    attacks = [pair for pair in chosen() if pair[1].defence == lost]
     results = [result async for result in run_attacks(attacks, folder, python)]
     assert [result.name for result in results if not result.reached] == []
