@@ -7,17 +7,20 @@ are raised as `PeerError`.
 
 import json
 import os
+import random
 import re
 import shutil
 import socket
 import subprocess
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
 INSTALL_WITHIN = 1200.0  # seconds for one command
 AT_ONCE = 64  # limit of concurrent messages
+PORTS = range(20_000, 32_000)  # below those of Linux for any port, ip_local_port_range
 
 
 class PeerError(Exception):
@@ -241,7 +244,9 @@ def prepare(peer: Peer, place: Place) -> tuple[list[str], dict[str, str]]:
 
 
 def free_port() -> int:
-    """Return a free port on loopback."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
+    """Return a free port on loopback, that no one gets who asks for any port."""
+    for port in random.sample(PORTS, len(PORTS)):
+        with suppress(OSError), socket.socket() as probe:
+            probe.bind(("127.0.0.1", port))
+            return port
+    raise OSError("no port is free")
