@@ -14,6 +14,7 @@ from thinker.jail.worker_jail import NO_JAIL, WorkerJail
 from thinker.models.failures import headline
 from thinker.protocol import background, methods
 from thinker.protocol.background import Compact, Embed, Extract, MeteredResult
+from thinker.protocol.heartbeats import beat
 from thinker.protocol.logs import bound
 from thinker.protocol.messages import Frozen, ToolResult, UserMessage
 from thinker.protocol.methods import TurnResult, TurnRun
@@ -87,19 +88,12 @@ class WorkerServer:
         self.peer: Peer | None = None
 
     async def serve(self, peer: Peer, provider: str, model: str, heartbeat: float) -> None:
-        """Announce readiness, then send heartbeats ``heartbeat`` seconds apart until the wire ends.
-
-        The event loop that runs the turns sends them, so a blocked loop falls silent.
-        """
+        """Serve until the wire ends, with heartbeats ``heartbeat`` seconds apart."""
         self.peer = peer
         ready = methods.Ready(
             pid=os.getpid(), provider=provider, model=model, sandbox=self._jail.report
         )
-        peer.notify(methods.READY, ready)
-        while not peer.closed.is_set():
-            with anyio.move_on_after(heartbeat):
-                await peer.closed.wait()
-            peer.notify(methods.HEARTBEAT, methods.Heartbeat(open_turns=len(self._running)))
+        await beat(peer, ready, heartbeat, lambda: len(self._running))
 
     async def _run(self, params: JsonValue) -> TurnResult:
         turn = self._kept.whole(TurnRun.model_validate(params))

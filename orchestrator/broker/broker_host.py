@@ -6,7 +6,6 @@ import socket
 from contextlib import suppress
 from functools import partial
 
-import anyio
 import structlog
 from pydantic import JsonValue
 
@@ -16,9 +15,9 @@ from orchestrator.broker.upstreams import Upstreams
 from orchestrator.broker.worker_connection import ChannelRights, WorkerConnection
 from thinker.http.client import absolute
 from thinker.jail.worker_jail import NO_JAIL
-from thinker.protocol import methods
+from thinker.protocol.heartbeats import beat
 from thinker.protocol.messages import JsonObject
-from thinker.protocol.methods import Heartbeat, Ready
+from thinker.protocol.methods import Ready
 from thinker.protocol.peer import FAILED, Peer, RequestHandler, RpcError
 from thinker.protocol.sandbox import SandboxReport
 
@@ -46,11 +45,7 @@ class BrokerHost:
         """Announce readiness, then send heartbeats until the supervisor's socket closes."""
         self._peer = peer
         ready = Ready(pid=os.getpid(), provider="", model="", sandbox=self._sandbox)
-        peer.notify(methods.READY, ready)
-        while not peer.closed.is_set():
-            with anyio.move_on_after(broker_wire.HEARTBEAT):
-                await peer.closed.wait()
-            peer.notify(methods.HEARTBEAT, Heartbeat(open_turns=0))
+        await beat(peer, ready)
 
     async def _open(self, params: JsonValue) -> ChannelAccepted:
         # Before anything else: descriptors are sent in the order of these requests.

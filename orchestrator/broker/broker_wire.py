@@ -18,7 +18,6 @@ CALL_ENDED = "call/ended"  # notification CallEnded
 
 FD_VARIABLE = "ORCHESTRATOR_BROKER_FD"
 LOG_VARIABLE = "ORCHESTRATOR_LOG_LEVEL"
-HEARTBEAT = 5.0  # seconds between two heartbeats
 
 CountsFormat: TypeAlias = Literal["openai", "anthropic"]
 

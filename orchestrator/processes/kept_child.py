@@ -14,9 +14,10 @@ from orchestrator.processes import restarts
 from orchestrator.processes.child_process import ChildProcess, wait_any
 from orchestrator.processes.restarts import ExitKind, History
 from orchestrator.wakeup import Wakeup
+from thinker.protocol import heartbeats
 from thinker.protocol.peer import PeerClosedError, RpcError
 
-HEARTBEAT = 5.0  # seconds between two heartbeats of the child
+HEARTBEAT = heartbeats.INTERVAL
 SILENCE = 3 * HEARTBEAT  # seconds after which it counts as hung
 C = TypeVar("C", bound=ChildProcess)
 

@@ -25,9 +25,10 @@ from orchestrator.processes.model_broker import ModelBroker
 from orchestrator.processes.restarts import ExitKind, History, WorkerState
 from orchestrator.processes.worker import Worker, running_worker
 from orchestrator.wakeup import Wakeup
+from thinker.protocol import heartbeats
 
 HEARTBEATS_MISSED = 3  # after which a worker counts as hung
-HEARTBEAT = 5.0  # seconds; the default of heartbeats in thinker.protocol.env
+HEARTBEAT = heartbeats.INTERVAL
 log = structlog.get_logger()
 
 

@@ -8,7 +8,8 @@ from pydantic import JsonValue
 
 from orchestrator.broker import broker_wire
 from orchestrator.simulator.memory_wire import MemoryProcess
-from thinker.protocol import methods
+from thinker.protocol.heartbeats import beat
+from thinker.protocol.methods import Ready
 from thinker.protocol.peer import Peer
 
 START = 0.2  # seconds
@@ -28,11 +29,7 @@ class ScriptedBroker:
         }
         with self._descriptors:
             await anyio.sleep(START)
-            peer.notify(methods.READY, methods.Ready(pid=process.pid, provider="", model=""))
-            while not peer.closed.is_set():
-                with anyio.move_on_after(broker_wire.HEARTBEAT):
-                    await peer.closed.wait()
-                peer.notify(methods.HEARTBEAT, methods.Heartbeat(open_turns=0))
+            await beat(peer, Ready(pid=process.pid, provider="", model=""))
 
     async def _open(self, params: JsonValue) -> broker_wire.ChannelAccepted:
         del params

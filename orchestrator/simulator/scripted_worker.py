@@ -11,7 +11,7 @@ from orchestrator.selftest.ledger import Ledger
 from orchestrator.selftest.loopback import ForeignJson
 from orchestrator.selftest.scenario import Scenario, Script
 from orchestrator.simulator.memory_wire import MemoryProcess
-from thinker.protocol import background, methods
+from thinker.protocol import background, heartbeats, methods
 from thinker.protocol.messages import (
     AssistantMessage,
     Message,
@@ -24,7 +24,6 @@ from thinker.protocol.methods import PlannedCall, StopReason, TurnResult, TurnRu
 from thinker.protocol.peer import CANCELLED, Peer, RpcError
 from thinker.protocol.turn_cache import ReceivedTurnCache
 
-HEARTBEAT = 5.0  # seconds
 PATIENCE = 3600.0  # seconds for an answer of the supervisor
 USAGE = Usage(prompt=11, completion=7)
 MODEL = "openai/scripted"
@@ -57,7 +56,7 @@ class ScriptedWorker:
         ready = methods.Ready(pid=process.pid, provider="openai", model="scripted")
         peer.notify(methods.READY, ready)
         while not peer.closed.is_set():
-            with anyio.move_on_after(HEARTBEAT):
+            with anyio.move_on_after(heartbeats.INTERVAL):
                 await peer.closed.wait()
             if not process.silent:
                 peer.notify(methods.HEARTBEAT, methods.Heartbeat(open_turns=len(self._turns)))

@@ -10,8 +10,8 @@ from pydantic import JsonValue
 from orchestrator.toolhost import wire
 from orchestrator.toolhost.server_jails import UNJAILED, ServerJails
 from orchestrator.toolhost.session import McpSession
-from thinker.protocol import methods
-from thinker.protocol.methods import Heartbeat, Ready
+from thinker.protocol.heartbeats import beat
+from thinker.protocol.methods import Ready
 from thinker.protocol.peer import Peer, RequestHandler, RpcError
 from thinker.protocol.sandbox import SandboxReport
 
@@ -53,11 +53,7 @@ class ToolHost:
         self._peer = peer
         peer.notifications |= {wire.CALL_CANCEL: self._cancel}
         ready = Ready(pid=os.getpid(), provider="", model="", sandbox=self._sandbox)
-        peer.notify(methods.READY, ready)
-        while not peer.closed.is_set():
-            with anyio.move_on_after(wire.HEARTBEAT):
-                await peer.closed.wait()
-            peer.notify(methods.HEARTBEAT, Heartbeat(open_turns=0))
+        await beat(peer, ready)
 
     async def _set_servers(self, params: JsonValue) -> wire.RequestAccepted:
         specs = {spec.name: spec for spec in wire.ServersSet.model_validate(params).servers}

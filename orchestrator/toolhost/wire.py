@@ -22,7 +22,6 @@ LOG_VARIABLE = "ORCHESTRATOR_LOG_LEVEL"
 HOME_VARIABLE = "ORCHESTRATOR_HOME"
 CONFIG_VARIABLE = "ORCHESTRATOR_CONFIG"
 SANDBOX_VARIABLE = "ORCHESTRATOR_SANDBOX"
-HEARTBEAT = 5.0  # seconds between two heartbeats
 
 ENV = "orchestrator/env"  # in the _meta of a call: the variables of a prompt's tool entry
 

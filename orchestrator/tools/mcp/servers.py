@@ -50,6 +50,7 @@ from thinker.protocol.peer import PeerClosedError, RpcError
 READY_WAIT = 30.0  # seconds after a change that turns wait for servers that never listed tools
 START_WAIT = 75.0  # seconds that a call waits for a server that starts; the tool host gives it 60
 RETRY_WAIT = 10.0  # seconds that a call waits for a server that has failed
+PIN_RETRY = 5.0  # seconds until lists are compared with their pins again after a fault
 GRACE = 15.0  # seconds beyond a call's own timeout: the tool host first waits for its server
 REPEATABLE = (SideEffect.PURE, SideEffect.KEYED)
 MAX_REPEATS = 2  # of a repeatable call whose answer was lost
@@ -302,7 +303,7 @@ class McpServers(LoopOwned):
             if await self.pins.compare_new():
                 self._refresh()
                 continue
-            with anyio.move_on_after(wire.HEARTBEAT if self.pins.unread else None):
+            with anyio.move_on_after(PIN_RETRY if self.pins.unread else None):
                 await changed.wait()
 
     @property
