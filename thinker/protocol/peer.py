@@ -243,6 +243,8 @@ class _SocketWriter(asyncio.Protocol):
         self.peer.lost()
 
     def write(self, data: bytes) -> None:
+        if self.transport.is_closing():  # asyncio would warn of each later write
+            return
         self.transport.write(data)
         if self.transport.get_write_buffer_size() > MAX_BACKLOG:
             log.error("peer_reads_nothing", backlog=self.transport.get_write_buffer_size())

@@ -311,6 +311,19 @@ async def test_peer_that_reads_nothing_is_dropped() -> None:
             await peer.closed.wait()
 
 
+async def test_frames_for_a_side_that_is_gone_are_dropped_in_silence(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    """All turns of a stopped worker may write in the step that finds the wire broken."""
+    one, two = socket.socketpair()
+    async with connected(one) as peer:
+        two.close()
+        for _ in range(20):
+            peer.notify("note")
+        await peer.closed.wait()
+    assert caplog.messages == []
+
+
 async def test_block_that_fails_is_seen_as_it_failed() -> None:
     """The peer's tasks do not wrap it in an exception group."""
     with pytest.raises(LookupError, match="mine"):
