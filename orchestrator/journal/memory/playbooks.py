@@ -4,11 +4,12 @@ An entry with keywords is a playbook. One without is a skill, listed in the prom
 demand. An agent gets each default once; a changed or deleted default does not come back.
 
 Where chats have a memory each, a chat sees its own entries and the defaults as they were bundled;
-its change of a default is an entry of its own.
+its change of a default is an entry of its own. It loses only a default that an operator's chat has
+deleted or switched off.
 """
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from functools import lru_cache
 
@@ -220,7 +221,16 @@ def _visible(
     """Return the entries that a chat sees; its own come last."""
     where = f"agent_id = ? AND scope IN('{EVERY}', ?) {more} ORDER BY scope, id"
     found = PLAYBOOKS.select(db, where, memory.agent_id, memory.own, *values)
-    return [item for item in found if _changeable(memory, item) or item.source == SEED]
+    seen = (item if _changeable(memory, item) else _bundled(item) for item in found)
+    return [item for item in seen if item is not None]
+
+
+def _bundled(playbook: StoredPlaybook) -> StoredPlaybook | None:
+    """Return an entry as it was bundled, which no chat's words have changed; None if it was not."""
+    if playbook.source == SEED:
+        return playbook
+    default = next((item for item in defaults() if item.name == playbook.name), None)
+    return default and replace(default, id=playbook.id, enabled=playbook.enabled)
 
 
 def _changeable(memory: MemoryScope, playbook: StoredPlaybook) -> bool:

@@ -134,7 +134,7 @@ def test_playbook_of_a_chat_guides_that_chat_alone(db: apsw.Connection) -> None:
 
 
 def test_default_playbook_is_changed_for_the_chat_that_changes_it(db: apsw.Connection) -> None:
-    """It cannot be taken from the others; what agents have made of one is not for everybody."""
+    """It cannot be taken from the others."""
     found = playbooks.get(db, ANN, DEFAULT)
     assert found is not None
     playbooks.update(db, ANN, replace(found, instructions="Ann's.", source="turn t1"), 2)
@@ -145,9 +145,41 @@ def test_default_playbook_is_changed_for_the_chat_that_changes_it(db: apsw.Conne
         for memory in (WORK, ANN, BEN, OPERATOR)
     }
     assert seen == {**dict.fromkeys((WORK, BEN, OPERATOR), found.instructions), ANN: "Ann's."}
-    playbooks.update(db, OPERATOR, replace(found, source="turn t2"), 3)
+
+
+def test_default_playbook_that_an_operator_changes_stays_as_bundled_for_other_chats(
+    db: apsw.Connection,
+) -> None:
+    """In the prompt, and for the tools that read and change it."""
+    bundled = playbooks.get(db, BEN, DEFAULT)
+    assert bundled is not None
+    playbooks.update(db, OPERATOR, replace(bundled, instructions="Ours.", source="turn t2"), 3)
+    seen = {
+        memory: [
+            item["instructions"]
+            for item in load_prompt_memory(db, memory, "", (DEFAULT,)).playbooks
+        ]
+        for memory in (WORK, ANN, BEN, OPERATOR)
+    }
+    before = bundled.instructions
+    assert seen == {WORK: ["Ours."], ANN: [before], BEN: [before], OPERATOR: ["Ours."]}
+    for_tools = playbooks.get(db, BEN, DEFAULT)
+    assert for_tools is not None
+    assert (for_tools.instructions, for_tools.source) == (before, playbooks.SEED)
+
+
+def test_default_playbook_that_an_operator_switches_off_or_deletes_is_gone_everywhere(
+    db: apsw.Connection,
+) -> None:
+    """What other chats have made of it is theirs."""
+    default = playbooks.get(db, OPERATOR, DEFAULT)
+    assert default is not None
+    playbooks.update(db, ANN, replace(default, instructions="Ann's.", source="turn t1"), 2)
+    playbooks.update(db, OPERATOR, replace(default, enabled=False, source="turn t2"), 3)
+    assert load_prompt_memory(db, BEN, "", (DEFAULT,)).playbooks == ()
+    assert playbooks.delete(db, OPERATOR, DEFAULT)
     assert playbooks.get(db, BEN, DEFAULT) is None
-    assert playbooks.get(db, OPERATOR, DEFAULT) is not None
+    assert len(load_prompt_memory(db, ANN, "", (DEFAULT,)).playbooks) == 1
 
 
 def test_search_finds_what_was_said_in_the_chat(db: apsw.Connection) -> None:
