@@ -5,7 +5,9 @@ this package, which a worker cannot read.
 """
 
 import json
+import os
 import socket
+import stat
 from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -33,9 +35,18 @@ def tried(target: str) -> str:
     """
     pid, control, paths = json.loads(bytes.fromhex(target.split(maxsplit=1)[0]))
     found = [name for name, success in reached({"daemon": pid}, paths) if success]
+    found += [f"{name}: mode" for name, path in paths.items() if changes_mode(path)]
     if commands(Path(control)):
         found.append(COMMAND)
     return MARK + json.dumps(found)
+
+
+def changes_mode(path: str) -> bool:
+    """Return whether this process can set the mode of a file; it gets the mode that it has."""
+    with suppress(OSError):
+        os.chmod(path, stat.S_IMODE(os.stat(path).st_mode))  # noqa: PTH101, PTH116 - a path's text
+        return True
+    return False
 
 
 def commands(control: Path) -> bool:

@@ -45,6 +45,7 @@ _ATTEMPTS = {
     "a worker": (
         *_ANYWHERE,
         *(f"{name}: list" for name in _FOLDERS if name not in (*_SHARED, "hooks")),
+        *(f"{name}: mode" for name in ("agents.json", "journal.db", ".")),
         *("TCP", "socket", "fork", "exec", "unshare"),
     ),
     "an MCP server": (*_ANYWHERE, *(f"{name}: list" for name in _FOLDERS if name != "skills")),

@@ -182,7 +182,7 @@ def _jail(order: CommandOrder, channel: socket.socket) -> None:
             " daemon as another user"
         )
     denied, checks = DENIED, [argument_checks.NO_NAMESPACES, argument_checks.NO_TERMINAL_INPUT]
-    checks += [argument_checks.NO_DESCRIPTOR_OWNERS, *argument_checks.CONNECTED_PAIRS]
+    checks += [*argument_checks.NO_DESCRIPTOR_OWNERS, *argument_checks.CONNECTED_PAIRS]
     checks.append(argument_checks.own_limits())
     if direct:
         checks.append(argument_checks.families(*SOCKET_FAMILIES))

@@ -8,6 +8,7 @@ from thinker.jail.seccomp import ArgumentCheck
 CLONE_THREAD = 0x10000  # linux/sched.h
 CLONE_NAMESPACES = 0x7E020000
 TIOCSTI, TIOCLINUX, TIOCSCTTY = 0x5412, 0x541C, 0x540E  # asm-generic/ioctls.h
+FIOSETOWN, SIOCSPGRP = 0x8901, 0x8902  # asm-generic/sockios.h
 F_SETOWN, F_SETOWN_EX = 8, 15  # asm-generic/fcntl.h
 SOCKET_KIND = 0xF  # without SOCK_CLOEXEC and SOCK_NONBLOCK
 
@@ -15,7 +16,10 @@ THREADS_ONLY = ArgumentCheck("clone", 0, (CLONE_THREAD,), CLONE_THREAD)
 NO_NAMESPACES = ArgumentCheck("clone", 0, (0,), CLONE_NAMESPACES)
 NO_TERMINAL_INPUT = ArgumentCheck("ioctl", 1, (TIOCSTI, TIOCLINUX, TIOCSCTTY), refused=True)
 # The kernel signals the owner of a descriptor, which may be any process of the user.
-NO_DESCRIPTOR_OWNERS = ArgumentCheck("fcntl", 1, (F_SETOWN, F_SETOWN_EX), refused=True)
+NO_DESCRIPTOR_OWNERS = (
+    ArgumentCheck("fcntl", 1, (F_SETOWN, F_SETOWN_EX), refused=True),
+    ArgumentCheck("ioctl", 1, (FIOSETOWN, SIOCSPGRP), refused=True),
+)
 # A pair of another kind could send to any address.
 CONNECTED_PAIRS = (
     ArgumentCheck("socketpair", 0, (socket.AF_UNIX,)),

@@ -68,12 +68,13 @@ def test_arguments_decide_where_a_call_is_both_good_and_bad() -> None:
         "limits": "import resource; resource.prlimit(0, resource.RLIMIT_CORE)",
         "other's": "resource.prlimit(os.getppid(), resource.RLIMIT_CORE)",
         "owner": "import fcntl; fcntl.fcntl(1, fcntl.F_SETOWN, os.getppid())",
+        "socket's owner": "fcntl.ioctl(socket.socketpair()[0], 0x8901, b'pid\\0')",
         "flags": "fcntl.fcntl(1, fcntl.F_GETFL)",
         "type": "import termios; fcntl.ioctl(1, termios.TIOCSTI, b'x')",
     }
     checks = (
         "(), [checks.families(socket.AF_UNIX, socket.AF_INET), *checks.CONNECTED_PAIRS,"
-        " *checks.signals_to_itself(), checks.own_limits(), checks.NO_DESCRIPTOR_OWNERS,"
+        " *checks.signals_to_itself(), checks.own_limits(), *checks.NO_DESCRIPTOR_OWNERS,"
         " checks.NO_TERMINAL_INPUT, checks.NO_NAMESPACES]"
     )
     found = outcomes(filtered(checks), tries)

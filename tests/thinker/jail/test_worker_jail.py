@@ -64,6 +64,20 @@ def test_jailed_worker_reaches_its_own_files_and_nothing_else(home: Path) -> Non
         assert set(outcomes(jailed(home), tries).values()) == {"done"}
 
 
+def test_jailed_worker_changes_nothing_of_a_file_that_landlock_ignores(home: Path) -> None:
+    """Neither mode, owner, times, attributes nor size; nor what it shares with the daemon."""
+    tries = {
+        "mode": f"os.chmod('{home}/agents.json', 0o600)",
+        "mode of a folder": f"os.chmod('{home}', 0o700)",
+        "owner": f"os.chown('{home}/agents.json', -1, os.getgid())",
+        "times": f"os.utime('{home}/agents.json')",
+        "attribute": f"os.setxattr('{home}/agents.json', 'user.x', b'x')",
+        "size": f"os.truncate('{home}/agents.json', 0)",
+        "log": "socket.socketpair()[0].shutdown(socket.SHUT_RDWR)",
+    }
+    assert set(outcomes(jailed(home), tries).values()) == {"EPERM"}
+
+
 @needs_landlock
 def test_worker_with_a_network_still_reaches_no_file(home: Path) -> None:
     """Its report says that sockets are open."""
