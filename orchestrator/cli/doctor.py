@@ -11,6 +11,7 @@ from orchestrator.cli._options import AsJson, Home, command_group, load_settings
 from orchestrator.cli._output import count, printable
 from orchestrator.cli._tables import print_json, table
 from orchestrator.cli.prompt.listing import library
+from orchestrator.cli.status import show_problems, show_processes
 from orchestrator.control.protocol import STATUS, ConfigProblem, StatusReport
 from orchestrator.doctor import examination
 from orchestrator.doctor.findings import DoctorReport, JailFinding
@@ -104,16 +105,8 @@ def _show(report: DoctorReport) -> None:
             for j in report.jails
         ),
     )
-    table(
-        "Processes of the running daemon",
-        ("process", "pid", "sandbox", "reason"),
-        ((p.name, p.pid, p.sandbox, p.reason) for p in report.processes),
-    )
-    table(
-        "Problems of the configuration",
-        ("where", "severity", "message"),
-        ((f"{p.file}:{p.line}", p.severity, p.message) for p in report.config_problems),
-    )
+    show_processes("Processes of the running daemon", report.processes)
+    show_problems(report.config_problems)
     for jail in report.jails:
         if jail.sandbox == "full" and jail.unexpected:
             names = ", ".join(jail.unexpected)

@@ -6,7 +6,13 @@ from orchestrator.cli._client import ask
 from orchestrator.cli._options import AsJson, Home, command_group, load_settings
 from orchestrator.cli._output import count, printable
 from orchestrator.cli._tables import print_json, table
-from orchestrator.control.protocol import STATUS, AgentReport, StatusReport
+from orchestrator.control.protocol import (
+    STATUS,
+    AgentReport,
+    ConfigProblem,
+    ProcessReport,
+    StatusReport,
+)
 
 SHORT_ID = 8  # characters of a turn's id, enough to find it in the log
 
@@ -48,6 +54,17 @@ def show_agents(agents: tuple[AgentReport, ...]) -> None:
     )
 
 
+def show_processes(title: str, processes: tuple[ProcessReport, ...]) -> None:
+    header = ("process", "pid", "sandbox", "reason")
+    table(title, header, ((p.name, p.pid, p.sandbox, p.reason) for p in processes))
+
+
+def show_problems(problems: tuple[ConfigProblem, ...]) -> None:
+    header = ("where", "severity", "message")
+    rows = ((f"{p.file}:{p.line}", p.severity, p.message) for p in problems)
+    table("Problems of the configuration", header, rows)
+
+
 def _show(report: StatusReport) -> None:
     state = "ready" if report.ready else "not ready"
     inbox = ", ".join(f"{number} {name}" for name, number in report.inbox.items()) or "empty"
@@ -60,11 +77,7 @@ def _show(report: StatusReport) -> None:
         told = report.broker
         row = (told.state, told.pid, told.restarts, told.reason)
         table("Broker", ("state", "pid", "restarts", "reason"), (row,))
-    table(
-        "Processes",
-        ("process", "pid", "sandbox", "reason"),
-        ((p.name, p.pid, p.sandbox, p.reason) for p in report.processes),
-    )
+    show_processes("Processes", report.processes)
     table(
         "Channels",
         ("channel", "state", "detail"),
@@ -75,11 +88,7 @@ def _show(report: StatusReport) -> None:
         ("server", "state", "tools", "sandbox", "problem"),
         ((s.name, s.state, s.tools, s.sandbox, s.error) for s in report.tool_servers),
     )
-    table(
-        "Problems of the configuration",
-        ("where", "severity", "message"),
-        ((f"{p.file}:{p.line}", p.severity, p.message) for p in report.config_errors),
-    )
+    show_problems(report.config_errors)
     table(
         "Recent turns",
         ("turn", "agent", "chat", "state", "stop reason", "tools", "ms"),

@@ -87,7 +87,7 @@ def check(
     if approvals.used(db, call):
         return None  # repeatable, and planned again because a process died during the call
     question, fresh = approvals.ask(db, call, reason, code, now)
-    if question.state != "pending" or question.expires <= now:
+    if not question.open(now):
         questions.settle(db, question, now)
         return f"not approved: denied or expired ({reason})"
     if fresh:

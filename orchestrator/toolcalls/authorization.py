@@ -23,13 +23,7 @@ from orchestrator.toolcalls import approvals
 from orchestrator.tools import policy
 from orchestrator.tools.builtin import host_tool
 from orchestrator.tools.builtin.catalog import TOOLS
-from orchestrator.tools.builtin.host_tool import (
-    JournalTool,
-    PlainTool,
-    QuotedText,
-    ToolContext,
-    ToolFailure,
-)
+from orchestrator.tools.builtin.host_tool import JournalTool, PlainTool, ToolContext, ToolFailure
 from orchestrator.tools.mcp.mcp_tools import McpTool
 from thinker.formats.prompts.bundle import PromptBundle
 from thinker.formats.prompts.problem import DefinitionError
@@ -148,19 +142,18 @@ class CallAuthorizer:
             if held is not None:
                 return held
         steps.intend(db, call.turn_id, call.seq, caller.epoch, self.now)
-        problem, text = None, None
+        wrong = False
         try:
-            text = tool.outcome(db, caller.context, call)
+            said = tool.outcome(db, caller.context, call)
         except ToolFailure as failure:
-            problem = str(failure)
-        if text is None and problem is None:
+            said, wrong = str(failure), True
+        if said is None:
             return None
         run = subagents.of_call(db, call.turn_id, call.seq)
         read = Taint() if run is None else subagents.read_by(db, run)
-        said = problem or text or ""
-        quoted = QuotedText(said, read.origin) if read.untrusted else said
-        result = host_tool.told(call, quoted, private=bool(read.private))
-        result = result.model_copy(update={"is_error": problem is not None})
+        text = host_tool.quoted(said, [read.origin])
+        result = host_tool.told(call, text, private=bool(read.private))
+        result = result.model_copy(update={"is_error": wrong})
         return steps.finish(db, call, result, self.now)
 
     def _origin(self, db: apsw.Connection, call: Call) -> Origin:

@@ -8,10 +8,12 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import Self
 
 from orchestrator.journal.turns.taint import Taint
 from orchestrator.journal.turns.turns import Context
 from thinker.protocol.messages import AssistantMessage, Message, ToolResult, UserMessage
+from thinker.protocol.methods import RecordedStep
 
 HINT = re.compile(r"[\w\]]\.[\w[]|://")  # without it, a text has no address
 _PART = r"[^\s<>\"'`)\]}|\\]"
@@ -42,6 +44,19 @@ class LinkGuard:
     _seen: dict[str, str] = field(default_factory=dict)  # by address: the text that it stood in
     _private: list[tuple[str, frozenset[str]]] = field(default_factory=list)  # text, telling words
     _hosts: set[str] = field(default_factory=set)
+
+    @classmethod
+    def of_turn(
+        cls, said: Iterable[Message], history: Iterable[Message], steps: Iterable[RecordedStep]
+    ) -> Self:
+        """Return a guard that knows what a turn was given and has read."""
+        guard = cls()
+        guard.add(said)
+        guard.add(history)
+        for step in steps:
+            guard.add(call.result for call in step.calls if call.result is not None)
+            guard.add(step.entered)
+        return guard
 
     def add(self, messages: Iterable[Message]) -> None:
         """Take the addresses of messages as seen, but for those that the model wrote."""
@@ -113,13 +128,8 @@ class PreviewedLinks:
 
     @cached_property
     def _guard(self) -> LinkGuard:
-        guard, context = LinkGuard(), self._context
-        guard.add(context.said)
-        guard.add(context.history)
-        for step in context.steps:
-            guard.add(call.result for call in step.calls if call.result is not None)
-            guard.add(step.entered)
-        return guard
+        context = self._context
+        return LinkGuard.of_turn(context.said, context.history, context.steps)
 
 
 def _host(found: re.Match[str]) -> str:

@@ -134,12 +134,10 @@ class Recipe:
         read = taint.load(db, self.turn.id)
         if not (read.untrusted and read.private):
             return text
-        guard, turn = LinkGuard(), self.turn
-        guard.add(user_message(db, r.id, r.text, r.author) for r in inbox.of_turn(db, turn.id))
-        guard.add(sessions.window(db, turn.session_id, WINDOW))
-        for step in transcript.recorded(db, turn.id):
-            guard.add(call.result for call in step.calls if call.result is not None)
-            guard.add(step.entered)
+        turn = self.turn
+        said = (user_message(db, r.id, r.text, r.author) for r in inbox.of_turn(db, turn.id))
+        history = sessions.window(db, turn.session_id, WINDOW)
+        guard = LinkGuard.of_turn(said, history, transcript.recorded(db, turn.id))
         return guard.defused(text)
 
     def _close(self, db: apsw.Connection, result: TurnResult, parts: list[Part], mode: str) -> None:

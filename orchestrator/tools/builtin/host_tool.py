@@ -5,7 +5,7 @@ so that it happens exactly once. A `PlainTool` only reads. A `DelegatingTool` st
 belongs to its call: repeating the call finds that work.
 """
 
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Self, TypeAlias
@@ -23,7 +23,15 @@ from orchestrator.journal.turns.outbox import Address
 from orchestrator.journal.turns.steps import Call
 from orchestrator.journal.turns.subagents import SubagentRun
 from thinker.protocol.environments import Environments
-from thinker.protocol.messages import JsonObject, Origin, SideEffect, ToolResult, ToolSpec
+from thinker.protocol.messages import (
+    UNTRUSTED,
+    JsonObject,
+    Origin,
+    SideEffect,
+    ToolResult,
+    ToolSpec,
+    least_trusted,
+)
 
 
 class ToolFailure(Exception):  # noqa: N818 - an outcome for the model, not a fault here
@@ -133,6 +141,12 @@ class DelegatingTool:
         """Return the result of a call, begun if it has not begun yet; None while it goes on."""
         run = subagents.of_call(db, call.turn_id, call.seq)
         return self.start(db, context, call) if run is None else self.result(db, run)
+
+
+def quoted(text: str, origins: Iterable[Origin]) -> str:
+    """Return a text that shows what these wrote, marked if one of them is not to be trusted."""
+    worst = least_trusted(*origins)
+    return QuotedText(text, worst) if worst in UNTRUSTED else text
 
 
 def told(call: Call, text: str, *, private: bool = False) -> ToolResult:

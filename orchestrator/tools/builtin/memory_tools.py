@@ -10,15 +10,15 @@ import apsw
 from orchestrator.journal.memory import facts, message_search
 from orchestrator.journal.memory.facts import Fact, RefusedFactError
 from orchestrator.tools.builtin.host_tool import (
-    QuotedText,
     ToolContext,
     ToolFailure,
     journal_tool,
     number,
     plain_tool,
+    quoted,
     text,
 )
-from thinker.protocol.messages import UNTRUSTED, JsonObject, SideEffect, least_trusted
+from thinker.protocol.messages import JsonObject, SideEffect
 
 MAX_FACT = 2000  # characters
 FOUND = 10  # results of a search by default
@@ -154,15 +154,12 @@ def search_conversations(db: apsw.Connection, context: ToolContext, arguments: J
         f" {hit.role}: {_excerpt(hit.text)}"
         for hit in found
     )
-    shown = "\n".join(lines) or "No messages match."
-    origin = least_trusted("user", *(hit.origin for hit in found))
-    return QuotedText(shown, origin) if origin in UNTRUSTED else shown
+    return quoted("\n".join(lines) or "No messages match.", (hit.origin for hit in found))
 
 
 def _of(text: str, shown: Sequence[Fact]) -> str:
     """Return a text that shows facts, marked if others said one of them."""
-    origin = least_trusted("user", *(fact.origin for fact in shown))
-    return QuotedText(text, origin) if origin in UNTRUSTED else text
+    return quoted(text, (fact.origin for fact in shown))
 
 
 def _fact(arguments: JsonObject, default: str) -> str:

@@ -1,7 +1,5 @@
 """get_profile and update_profile: named fields about the user, and the agent's persona."""
 
-from collections.abc import Sequence
-
 import apsw
 import orjson
 from pydantic import JsonValue
@@ -10,13 +8,13 @@ from orchestrator.journal.memory import profile
 from orchestrator.journal.memory.profile import ProfileError
 from orchestrator.journal.turns import taint
 from orchestrator.tools.builtin.host_tool import (
-    QuotedText,
     ToolContext,
     ToolFailure,
     journal_tool,
+    quoted,
     text,
 )
-from thinker.protocol.messages import UNTRUSTED, JsonObject, Origin, SideEffect, least_trusted
+from thinker.protocol.messages import JsonObject, SideEffect
 
 CHANGES = 20  # newest changes that the history shows
 
@@ -41,12 +39,12 @@ def get_profile(db: apsw.Connection, context: ToolContext, arguments: JsonObject
         raise ToolFailure(str(error)) from error
     shown = "Nothing is there." if found is None else _json(found)
     if arguments.get("history") is not True:
-        return _quoted(shown, origins)
+        return quoted(shown, origins)
     changes = profile.changes(db, context.memory, CHANGES)
     writers = {item.source.removeprefix("turn ") for item in changes}
     origins += [taint.load(db, turn).origin for turn in writers]
     lines = (f"- {item.path}: {item.before} -> {item.after} ({item.source})" for item in changes)
-    return _quoted("\n".join((shown, "Last changes, newest first:", *lines)), origins)
+    return quoted("\n".join((shown, "Last changes, newest first:", *lines)), origins)
 
 
 @journal_tool(
@@ -69,11 +67,6 @@ def update_profile(db: apsw.Connection, context: ToolContext, arguments: JsonObj
         raise ToolFailure(str(error)) from error
     now = profile.lookup(changed, profile.keys_of(path))
     return f"Removed {path}." if value is None else f"{path} is now {_json(now)}"
-
-
-def _quoted(shown: str, origins: Sequence[Origin]) -> str:
-    worst = least_trusted(*origins)
-    return QuotedText(shown, worst) if worst in UNTRUSTED else shown
 
 
 def _json(value: JsonValue) -> str:

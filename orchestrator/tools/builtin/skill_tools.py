@@ -24,15 +24,15 @@ from orchestrator.journal.memory.playbooks import PlaybookError, StoredPlaybook
 from orchestrator.tools.builtin.bundled_files import bundled_files, read_bundled
 from orchestrator.tools.builtin.host_tool import (
     STRINGS,
-    QuotedText,
     ToolContext,
     ToolFailure,
     journal_tool,
     plain_tool,
+    quoted,
     text,
 )
 from thinker.formats.skill_file import SkillFile, scan
-from thinker.protocol.messages import UNTRUSTED, JsonObject, least_trusted
+from thinker.protocol.messages import JsonObject
 
 MAX_TEXT = 20_000  # characters of instructions
 MAX_ITEMS = 64  # keywords or required tools of one skill
@@ -114,16 +114,12 @@ async def read_skill(context: ToolContext, arguments: JsonObject) -> str:
     if not file:
         files_line = await _read(context, _files_line, folder)
         whole = known[name] + files_line + (_folder_line(folder) if context.workspace else "")
-        origins = [item.origin for item in stored if item.name == name and not _file(files, name)]
-        worst = least_trusted(*origins)
-        return QuotedText(whole, worst) if worst in UNTRUSTED else whole
+        if any(skill.name == name for skill in files):
+            return whole
+        return quoted(whole, (item.origin for item in stored if item.name == name))
     if folder is None:
         raise ToolFailure(f"the skill {name!r} has no bundled files; call without file")
     return await _read(context, read_bundled, folder, file)
-
-
-def _file(files: Sequence[SkillFile], name: str) -> bool:
-    return any(skill.name == name for skill in files)
 
 
 def _files_line(folder: Path | None) -> str:
@@ -153,8 +149,7 @@ async def list_skills(context: ToolContext, arguments: JsonObject) -> str:
         state = "stored, hidden by the file of this name" if item.name in names else state
         lines.append(_line(item.name, item.description, item.keywords, state))
     shown = "\n".join(sorted(lines)) or "There are no skills."
-    worst = least_trusted(*(item.origin for item in stored))
-    return QuotedText(shown, worst) if worst in UNTRUSTED else shown
+    return quoted(shown, (item.origin for item in stored))
 
 
 @journal_tool(

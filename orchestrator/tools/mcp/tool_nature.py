@@ -137,9 +137,9 @@ def reads(tool: ServerTool) -> bool:
     return bool(words & READS) or (bool(words & PRIVATE) and not words & EITHER)
 
 
-def carries(tool: ServerTool, *, network: bool, web: bool = False) -> bool:
-    """Return whether a call could carry data out; ``web`` is the bundled server of the web."""
-    return network and (web or not reads(tool) or any(_addresses(tool.parameters, DEPTH)))
+def carries(tool: ServerTool, *, network: bool) -> bool:
+    """Return whether a call could carry data out; ``network``: its server can leave the machine."""
+    return network and (not reads(tool) or any(_addresses(tool.parameters, DEPTH)))
 
 
 def _words(name: str) -> frozenset[str]:
