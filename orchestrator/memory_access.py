@@ -16,22 +16,19 @@ CLIENT = "api:"  # the scope of the HTTP API's client itself, without a user
 TASK_CHAT = f"{inbox.TASK}-"  # begins the names of console chats that keep outcomes of tasks
 
 
-def memory_of(db: apsw.Connection, agents: AgentsFile, agent_id: str, scope: str) -> MemoryScope:
+def memory_of(agents: AgentsFile, db: apsw.Connection, agent_id: str, scope: str) -> MemoryScope:
     """Return what a turn of an agent in a scope may read and change.
 
     By default, only the operator's own chats share a memory: in a group others read, and an agent
     that takes strangers may have handed a chat over.
     """
-    agent = agents.agent(agent_id)
+    agent, joins = agents.agent(agent_id), agents.joins_chats(agent_id)
     explicit = agent is not None and agent.memory is not None
-    if agents.joins_chats(agent_id) and (explicit or scope == CLIENT):
-        return MemoryScope(agent_id, scope, joined=True, shared=True)
-    own = is_operators(db, agents, scope)
-    joined = own and agents.joins_chats(agent_id)
-    return MemoryScope(agent_id, scope, joined=joined, shared=own)
+    own = (joins and (explicit or scope == CLIENT)) or is_operators(agents, db, scope)
+    return MemoryScope(agent_id, scope, joined=joins and own, shared=own)
 
 
-def is_operators(db: apsw.Connection, agents: AgentsFile, scope: str) -> bool:
+def is_operators(agents: AgentsFile, db: apsw.Connection, scope: str) -> bool:
     """Return whether a scope is an operator's own chat, or that of tasks in files of skills.
 
     A group is not: others read there. Nor is a client of the HTTP interfaces, which passes on
@@ -60,7 +57,7 @@ def may_write(
     return (
         _bound(agents, channel, chat_id)
         or _notified(agents, channel, chat_id)
-        or is_operators(db, agents, target)
+        or is_operators(agents, db, target)
     )
 
 

@@ -20,7 +20,6 @@ from orchestrator.agentsfile import AgentDefinition, AgentsFile
 from orchestrator.errors import JournalError, OrchestratorError
 from orchestrator.journal.db.store import STORAGE_RETRY, Store, report_failure, retry_later
 from orchestrator.journal.memory import fact_vectors
-from orchestrator.journal.memory.memory_scope import MemoryScope
 from orchestrator.journal.turns import sessions
 from orchestrator.journal.upkeep import compaction
 from orchestrator.loop_owned import LoopOwned
@@ -193,7 +192,7 @@ class MaintenanceWorker(LoopOwned):
     async def _extract(self, job: MaintenanceJob) -> None:
         store, now = self.store, self.clock()
         max_turns = job.agent.fact_extraction.max_turns
-        scoped = partial(_memory, self.agents())
+        scoped = partial(memory_access.memory_of, self.agents())
         part = await store.transact(compaction.unseen, job.session_id, max_turns, scoped)
         if part is None:
             return
@@ -227,10 +226,6 @@ class MaintenanceWorker(LoopOwned):
         if answer is None:
             log.info("upkeep_not_allowed", work=job.kind)
         return answer
-
-
-def _memory(agents: AgentsFile, db: apsw.Connection, agent_id: str, scope: str) -> MemoryScope:
-    return memory_access.memory_of(db, agents, agent_id, scope)
 
 
 def _result(answer: background.MeteredResult) -> dict[str, object]:

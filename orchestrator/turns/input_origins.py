@@ -25,13 +25,16 @@ TASK_LAYERS = "proactive"  # the recipe whose prompt has neither history nor sum
 
 
 def of_context(context: Context, known: PromptMemory) -> Taint:
-    """Return what a turn reads with its messages, its prompt and its history."""
+    """Return what a turn reads with its messages, its prompt and its history.
+
+    ``context`` is as `with_others` returns it.
+    """
     rows, recipe = context.messages, context.turn.recipe
     parts = [taint.of_origin(row.origin) for row in rows]
     if any(row.kind == inbox.RESULT for row in rows):
         parts.append(Taint(private={"subagent": True}))
     if recipe != TASK_LAYERS:
-        parts.append(taint.of_history(with_others(context).history))
+        parts.append(taint.of_history(context.history))
     if recipe != "subagent":
         parts += _of_memory(known)
     if recipe == "interactive" and context.summary:

@@ -252,18 +252,18 @@ def gather(
     playbooks.seed(db, turn.agent_id, turn.started_at)
     if embedding is not None:
         fact_vectors.discard(db, turn.agent_id, embedding)
-    memory = memory_access.memory_of(db, facts.rules.agents, turn.agent_id, turn.scope)
+    memory = memory_access.memory_of(facts.rules.agents, db, turn.agent_id, turn.scope)
     known = load_prompt_memory(db, memory, text, definition.skills, turn.started_at, embedding)
     vector = b"" if embedding is None else embedding.vector
     pictures = definition.limits.recent_image_threshold
-    read = [input_origins.of_context(context, known), facts.offered_lately(definition)]
+    marked = input_origins.with_others(context)
+    read = [input_origins.of_context(marked, known), facts.offered_lately(definition)]
     if turn.recipe == "subagent":
         read.append(taint.load(db, subagents.of_turn(db, turn.id).turn_id))
     tainted = taint.joined(read)
     taint.add(db, turn.id, tainted)
     if not cached:
-        context = input_origins.with_others(context)
-        pictured = _pictured(db, context, pictures)
+        pictured = _pictured(db, marked, pictures)
         return TurnInputs(definition, pictured, memory, known, vector, read=tainted)
     # There, pictures go out of sight several at once.
     context = _pictured(db, context, 2 * pictures)

@@ -126,8 +126,8 @@ LOST_DEFENCES: dict[str, tuple[Edit, ...]] = {
     "memory belongs to a person": (
         Edit(
             "orchestrator/memory_access.py",
-            "    agent = agents.agent(agent_id)\n    explicit",
-            "    return MemoryScope.whole(agent_id)\n    explicit",
+            "    agent, joins = agents",
+            "    return MemoryScope.whole(agent_id)\n    agent, joins = agents",
         ),
     ),
     "links lead to the web alone": (

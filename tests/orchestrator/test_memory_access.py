@@ -57,7 +57,7 @@ def test_chats_share_a_memory_if_strangers_cannot_come(
 ) -> None:
     """Unless the setting decides."""
     assert agents.joins_chats("work") is joined
-    assert memory_of(db, agents, "work", "console:local").joined is joined
+    assert memory_of(agents, db, "work", "console:local").joined is joined
 
 
 def test_only_an_operators_chats_share_a_memory_by_default(db: apsw.Connection) -> None:
@@ -67,15 +67,15 @@ def test_only_an_operators_chats_share_a_memory_by_default(db: apsw.Connection) 
     scopes = ("telegram:42", "telegram:9", "", "api:")
     others = ("telegram:666", "telegram:-100", "http:42", "api:ann", "console:task-1")
     agents = parsed(WORK, home, bindings=bindings).file
-    joined = [name for name in scopes + others if memory_of(db, agents, "work", name).joined]
+    joined = [name for name in scopes + others if memory_of(agents, db, "work", name).joined]
     assert joined == list(scopes)
     agents = parsed(WORK | {"memory": "agent"}, home, bindings=bindings).file
-    assert all(memory_of(db, agents, "work", name).joined for name in scopes + others)
+    assert all(memory_of(agents, db, "work", name).joined for name in scopes + others)
 
 
 def test_unknown_agent_shares_nothing(db: apsw.Connection) -> None:
     """It may have been removed while its turn waited."""
-    memory = memory_of(db, file(NAMED), "gone", "telegram:666")
+    memory = memory_of(file(NAMED), db, "gone", "telegram:666")
     assert (memory.joined, memory.shared) == (False, False)
 
 
@@ -103,14 +103,14 @@ def test_operators_chats_are_private_and_named(
 ) -> None:
     """By a binding, the allow-list or a pairing; a group has other readers."""
     agents = file(ANY, NAMED, GROUP, channels={"telegram": {"allowlist": ["5", "-100"]}})
-    assert is_operators(db, agents, scope) is own
-    assert memory_of(db, agents, "work", scope).shared is own
+    assert is_operators(agents, db, scope) is own
+    assert memory_of(agents, db, "work", scope).shared is own
 
 
 def test_pairing_makes_no_operator_while_everybody_is_let_in(db: apsw.Connection) -> None:
     """As for commands."""
-    assert is_operators(db, file(ANY), "telegram:9")
-    assert not is_operators(db, file(ANY, channels=OPEN), "telegram:9")
+    assert is_operators(file(ANY), db, "telegram:9")
+    assert not is_operators(file(ANY, channels=OPEN), db, "telegram:9")
 
 
 def test_only_an_operators_turn_writes_to_other_chats(db: apsw.Connection) -> None:
@@ -120,7 +120,7 @@ def test_only_an_operators_turn_writes_to_other_chats(db: apsw.Connection) -> No
         scope: [
             chat
             for chat in ("42", "-100", "77", "666", "667")
-            if may_write(agents, memory_of(db, agents, "work", scope), db, "telegram", chat)
+            if may_write(agents, memory_of(agents, db, "work", scope), db, "telegram", chat)
         ]
         for scope in ("telegram:42", "telegram:666", "telegram:-100", "api:42", "")
     }
@@ -136,5 +136,5 @@ def test_only_an_operators_turn_writes_to_other_chats(db: apsw.Connection) -> No
 def test_shared_memory_lets_a_turn_write_to_every_known_chat(db: apsw.Connection) -> None:
     """As far as the chat has written to the agent, which the tool checks."""
     agents = file(NAMED)
-    memory = memory_of(db, agents, "work", "telegram:42")
+    memory = memory_of(agents, db, "work", "telegram:42")
     assert may_write(agents, memory, db, "telegram", "43")

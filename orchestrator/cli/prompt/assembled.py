@@ -68,7 +68,7 @@ def load_context(
         return StoredContext(PromptMemory(playbooks=playbooks.records(books)))
     with reading(path) as db:
         scope = f"{chat.channel}:{chat.chat_id}"
-        memory = memory_access.memory_of(db, agents, definition.agent_id, scope)
+        memory = memory_access.memory_of(agents, db, definition.agent_id, scope)
         return StoredContext(
             load_prompt_memory(db, memory, text, definition.skills),
             _summary(db, definition.agent_id, chat, int(now * 1000)),

@@ -106,10 +106,8 @@ def assign(profile: JsonObject, keys: Keys, value: JsonValue) -> JsonObject:
 
 def get(db: apsw.Connection, scope: MemoryScope) -> JsonObject:
     """Return the profile of a chat; before it has its own, the one of every chat if visible."""
-    where, values = scope.profiles()
-    sql = f"SELECT body FROM profile WHERE {where} ORDER BY scope DESC LIMIT 1"
-    body = db.execute(sql, values).get
-    return _OBJECT.validate_json(body) if isinstance(body, str) else {}
+    body, _ = _stored(db, scope)
+    return _OBJECT.validate_json(body)
 
 
 def update(
@@ -194,10 +192,16 @@ def touches_prompt(path: str) -> bool:
 
 
 def _origins(db: apsw.Connection, scope: MemoryScope) -> dict[str, Origin]:
+    _, origins = _stored(db, scope)
+    return _ORIGINS.validate_json(origins)
+
+
+def _stored(db: apsw.Connection, scope: MemoryScope) -> tuple[str, str]:
+    """Return the profile that a chat sees, and by path who wrote it, as JSON."""
     where, values = scope.profiles()
-    sql = f"SELECT origins FROM profile WHERE {where} ORDER BY scope DESC LIMIT 1"
-    found = db.execute(sql, values).get
-    return {} if found in (None, "{}") else _ORIGINS.validate_json(str(found))
+    sql = f"SELECT body, origins FROM profile WHERE {where} ORDER BY scope DESC LIMIT 1"
+    body, origins = db.execute(sql, values).fetchone() or ("{}", "{}")
+    return str(body), str(origins)
 
 
 def _marked(

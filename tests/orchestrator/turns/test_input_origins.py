@@ -98,7 +98,7 @@ def test_turn_after_one_that_used_one_server_is_not(tmp_path: Path) -> None:
 
 
 def test_words_of_others_in_a_group_are_theirs(tmp_path: Path) -> None:
-    """In the turn of somebody else they are data; in their own turn they are the user's."""
+    """In another person's turn they are data; in their own turn they are the user's."""
     with booted(tmp_path) as db:
         opened_turn(db)
         found = context(db, "t1")
