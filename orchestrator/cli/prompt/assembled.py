@@ -29,8 +29,9 @@ from orchestrator.processes.launch import Endpoint, LaunchSpec
 from orchestrator.processes.worker import running_worker
 from orchestrator.settings import Settings
 from orchestrator.tools.builtin.catalog import offered
+from orchestrator.turns import input_origins
 from thinker.protocol import methods
-from thinker.protocol.messages import JsonObject, UserMessage
+from thinker.protocol.messages import JsonObject, Origin, UserMessage
 from thinker.protocol.methods import ChatRef, TurnRun
 from thinker.protocol.peer import PeerClosedError, RpcError
 from thinker.protocol.prompt_record import PromptRecord
@@ -48,6 +49,7 @@ class StoredContext:
 
     memory: PromptMemory
     summary: str | None = None
+    summary_origin: Origin = "user"
 
 
 def load_context(
@@ -69,18 +71,20 @@ def load_context(
     with reading(path) as db:
         scope = f"{chat.channel}:{chat.chat_id}"
         memory = memory_access.memory_of(agents, db, definition.agent_id, scope)
-        return StoredContext(
-            load_prompt_memory(db, memory, text, definition.skills),
-            _summary(db, definition.agent_id, chat, int(now * 1000)),
-        )
+        known = load_prompt_memory(db, memory, text, definition.skills)
+        session = _session(db, definition.agent_id, chat, int(now * 1000))
+        if session is None:
+            return StoredContext(known)
+        origin = sessions.summary_origin(db, session)
+        return StoredContext(known, sessions.summary(db, session), origin)
 
 
-def _summary(db: apsw.Connection, agent_id: str, chat: ChatRef, now: int) -> str | None:
+def _session(db: apsw.Connection, agent_id: str, chat: ChatRef, now: int) -> int | None:
     address: Address | None = sessions.address(db, agent_id, chat.channel, chat.chat_id)
     if address is None:
         return None
     try:
-        return sessions.summary(db, sessions.current(db, agent_id, address.chat_key, now))
+        return sessions.current(db, agent_id, address.chat_key, now)
     except apsw.ReadOnlyError:  # the chat has no open session, and a preview starts none
         return None
 
@@ -133,11 +137,12 @@ def preview_turn(
 ) -> TurnRun:
     """Build a turn for `preview`; ``now`` is in seconds since the epoch."""
     memory = stored.memory
-    return TurnRun(
+    run = TurnRun(
         turn_id="preview",
         chat=chat,
         messages=(UserMessage(content=text),),
         summary=stored.summary,
+        summary_origin=stored.summary_origin,
         profile_prompt=memory.profile_prompt,
         profile_origin=memory.profile_origin,
         prompt=prompt,
@@ -148,6 +153,7 @@ def preview_turn(
         started_at=now,
         deadline=now + SECONDS,
     )
+    return input_origins.unmarked(run) if definition.provenance == "off" else run
 
 
 def _spec(

@@ -2,6 +2,7 @@
 
 import json
 import re
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -111,6 +112,24 @@ def test_what_the_journal_knows_is_in_the_prompt_and_the_journal_is_only_read(
     assert layers["memories"].endswith("- User likes tea (preference)")
     assert "send_message" not in report["tools"]
     assert not {"summary", "memories"} & {one["name"] for one in json.loads(other.stdout)["layers"]}
+
+
+@pytest.mark.process
+@pytest.mark.parametrize(("provenance", "layer"), [("on", "quoted"), ("off", "summary")])
+def test_summary_of_what_others_wrote_is_shown_where_a_turn_has_it(
+    tmp_path: Path, provenance: str, layer: str
+) -> None:
+    """Quoted in the newest message, unless the agent does not tell whose words it reads."""
+    write(tmp_path, provenance=provenance)
+    with closing(open_database(tmp_path / "journal.db")) as db:
+        message = InboundMessage("telegram", "bot", "5", "1", "5", text="hi", target="work")
+        inbox.ingest(db, [Arrival(message)], None, 1)
+        db.execute("UPDATE inbox SET agent_id = 'work'")
+        sessions.current(db, "work", inbox.chat_key("telegram", "bot", "5", None), 1)
+        db.execute("UPDATE session SET summary = 'A page spoke.', summary_origin = 'web'")
+        shown = show(tmp_path, "--message", "hi", "--channel", "telegram", "--chat", "5", "--json")
+    layers = json.loads(shown.stdout)["layers"]
+    assert [one["name"] for one in layers if "A page spoke." in one["text"]] == [layer]
 
 
 def test_unknown_agent_is_exit_64(tmp_path: Path) -> None:
