@@ -8,10 +8,12 @@ turn and retrying after a model failure are the same case.
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Protocol
 
 import anyio
 import structlog
+from anyio import to_thread
 
 from thinker import budget, history
 from thinker.answers.verdict import AnswerAccepted, AnswerValidator
@@ -231,7 +233,7 @@ class Loop:
             self._transcript += [message, UserMessage(content=self._tool_choice.reminder)]
             return self._unmet() if self._tool_choice.failed else None
         if self._request.contract is not None and leaked.clean(message.content):
-            return self._check_answer(message, self._request.contract, finish)
+            return await self._check_answer(message, self._request.contract, finish)
         self._empty += 1
         return self._unanswered(StopReason.EMPTY) if self._empty > EMPTY_RETRIES else None
 
@@ -271,11 +273,13 @@ class Loop:
         reason = StopReason.LENGTH if cut else self._reason()
         return self._result(reason, text + (CUT_NOTE if cut else ""))
 
-    def _check_answer(
+    async def _check_answer(
         self, message: AssistantMessage, contract: AnswerValidator, finish: str
     ) -> TurnResult | None:
         """End with an answer that meets its contract; otherwise ask the model again."""
-        verdict = contract.judge(message.content, whole=finish != "length")
+        judge = partial(contract.judge, message.content, whole=finish != "length")
+        # Other chats of the agent must not wait while a long answer is searched for JSON.
+        verdict = await to_thread.run_sync(judge, abandon_on_cancel=True)
         if isinstance(verdict, AnswerAccepted):
             return self._result(self._reason(), verdict.text, repaired=verdict.repaired)
         self._rejections += 1

@@ -4,10 +4,13 @@ import contextlib
 import json
 
 import pytest
+from fakes.call_count import call_count
 from hypothesis import given
 from hypothesis import strategies as st
 
 from thinker import jsontext
+
+MOST_CALLS = 6 * jsontext.REPAIR_EFFORT
 
 
 @pytest.mark.parametrize(
@@ -50,4 +53,30 @@ def test_any_text_is_read_or_refused(text: str) -> None:
 )
 def test_broken_json_is_repaired_or_given_up(text: str, value: object) -> None:
     """Whatever the repair library returns, and without taking long."""
-    assert jsontext.repaired(text) == value
+    assert jsontext.repaired(text, jsontext.RepairBudget()) == value
+
+
+@pytest.mark.parametrize("unit", ["(", 'a"', "a,", "“a", '"', '",', "1 ", "{[", "null", "}{"])
+@pytest.mark.parametrize("start", ["{", '{"a": ["', "[{"])
+def test_repair_stops_when_its_effort_is_spent(start: str, unit: str) -> None:
+    """The library took minutes for some of these when they were eight times as long."""
+    text = (start + unit * jsontext.REPAIR_LIMIT)[: jsontext.REPAIR_LIMIT]
+    budget = jsontext.RepairBudget()
+    work = call_count(lambda: jsontext.repaired(text, budget))
+    assert budget.left < jsontext.REPAIR_EFFORT - len(text)
+    assert work < MOST_CALLS
+
+
+def test_repair_does_not_begin_without_effort_left() -> None:
+    """Many small repairs of one answer add up."""
+    budget = jsontext.RepairBudget(100)
+    assert jsontext.repaired("{'a': 1}", budget) == {"a": 1}
+    assert jsontext.repaired("{'a': 1}" + " " * 100, budget) is None
+    assert jsontext.repaired("{'a': 1}", budget) is None
+
+
+def test_search_for_json_gives_up_on_much_that_only_begins_like_it() -> None:
+    """Each bracket could make it read the rest again."""
+    with pytest.raises(ValueError, match="no JSON"):
+        jsontext.parse("[" * 60 + "1," * jsontext.MAX_TRIED + "] {}")
+    assert jsontext.parse("[" * 60 + "1," * 100 + "] {}") == {}

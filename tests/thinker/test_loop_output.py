@@ -1,8 +1,12 @@
 """A contract in the loop: a valid answer ends the turn, an invalid one is retried."""
 
+import asyncio
+import threading
+
 from fakes.scripted import MemoryHost, ScriptedModel, call, calls, says, spec
 from fakes.time_limit import time_limit
 
+from thinker.answers.verdict import AnswerAccepted, AnswerValidator
 from thinker.budget import TurnLimits
 from thinker.loop import FALLBACK_TEXTS, Loop, LoopRequest
 from thinker.models.base import Model
@@ -22,8 +26,14 @@ SLOTS = Slots(
 )
 
 
+CONTRACT = answer_contract(lower_slot_prompt(SLOTS.prompt(), "test"))
+
+
 async def run(
-    model: Model, host: MemoryHost, recorded: tuple[RecordedStep, ...] = ()
+    model: Model,
+    host: MemoryHost,
+    recorded: tuple[RecordedStep, ...] = (),
+    contract: AnswerValidator | None = CONTRACT,
 ) -> TurnResult:
     """A turn whose answer is under contract."""
     request = LoopRequest(
@@ -32,7 +42,7 @@ async def run(
         (UserMessage(content="do it"),),
         (spec("add"),),
         TurnLimits(max_steps=8, max_tokens=0, deadline=1000.0),
-        contract=answer_contract(lower_slot_prompt(SLOTS.prompt(), "test")),
+        contract=contract,
     )
     with time_limit():
         return await Loop(request, model, host, lambda: 0.0).run(recorded)
@@ -97,3 +107,31 @@ async def test_recorded_answers_count_when_the_turn_goes_on() -> None:
     result = await run(model, MemoryHost(), host.recorded())
     assert result.stop_reason is StopReason.OUTPUT
     assert model.requests == []
+
+
+class PatientContract:
+    """Judges only when something else has happened in the worker meanwhile."""
+
+    max_retries = 0
+    schema = None
+
+    def __init__(self) -> None:
+        self.begun, self.happened = threading.Event(), threading.Event()
+
+    def judge(self, text: str, *, whole: bool = True) -> AnswerAccepted:
+        self.begun.set()
+        return AnswerAccepted({"went on": self.happened.wait(10), "of": text}, repaired=not whole)
+
+
+async def test_other_chats_go_on_while_an_answer_is_judged() -> None:
+    """To search a long answer for JSON can take seconds."""
+    contract = PatientContract()
+
+    async def other_chat() -> None:
+        await asyncio.to_thread(contract.begun.wait, 10)
+        contract.happened.set()
+
+    async with asyncio.TaskGroup() as tasks:
+        tasks.create_task(other_chat())
+        result = await run(ScriptedModel(says("a")), MemoryHost(), contract=contract)
+    assert result.text == '{"went on":true,"of":"a"}'

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Collection
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
@@ -10,12 +11,14 @@ from pydantic import JsonValue
 from thinker.answers.json5 import AnswerSyntaxError, loads, loads_truncated
 from thinker.answers.json_blocks import blocks, complete
 from thinker.formats.prompts.slots import Compat
-from thinker.jsontext import repaired
+from thinker.jsontext import RepairBudget, repaired, whole_value
+from thinker.protocol.messages import too_deep
 
 Repair: TypeAlias = Literal["truncated", "syntax"]
 
 MAX_REPAIRS = 4  # structures of one answer that the slow lenient parser sees
 MAX_LEVELS = 8  # unclosed brackets of prose that are searched for inner structures
+MAX_SEARCHED = 128 * 1024  # characters; a longer answer must be JSON as a whole
 MAX_CANDIDATES = 64  # structures of one answer that are parsed, counted from its end
 FENCE = re.compile(r"```[\w-]*[ \t]*\n(.*?)(?:```|\Z)", re.DOTALL)
 STRING_OR_WIDE = re.compile(r'"(?:[^"\\]|\\.)*+(?P<closed>")?|[：，“”]', re.DOTALL)  # noqa: RUF001 - as models write
@@ -47,6 +50,8 @@ def parse(text: str, keys: Collection[str], compat: Compat | None = None) -> Par
     """
     if compat:
         return _parse_like_upstream(text, keys)
+    if len(text) > MAX_SEARCHED:
+        return _whole(text)
     thinking = THINKING.match(text)
     candidates = _candidates(text[thinking.end() :] if thinking else text)
     best, most = ParsedAnswer(), -1
@@ -56,7 +61,9 @@ def parse(text: str, keys: Collection[str], compat: Compat | None = None) -> Par
         if answer.value is not None and matching >= most:
             best, most = answer, matching
     if most <= 0 and keys:
-        repairs = (_repaired(candidate) for candidate in reversed(candidates[-MAX_REPAIRS:]))
+        budget = RepairBudget()
+        tried = reversed(candidates[-MAX_REPAIRS:])
+        repairs = (_repaired(candidate, budget) for candidate in tried)
         best = next((answer for answer in repairs if _matching(answer.value, keys)), best)
     return best
 
@@ -68,6 +75,14 @@ def first_fitting(text: str, keys: Collection[str]) -> str | None:
         (block for block in found[:-1] if _matching(_loads(block), keys)),
         found[-1] if found else None,
     )
+
+
+def _whole(text: str) -> ParsedAnswer:
+    with suppress(ValueError):
+        value = whole_value(text)
+        if not too_deep(value):
+            return ParsedAnswer(text, text, value)
+    return ParsedAnswer()
 
 
 def _candidates(text: str) -> list[str]:
@@ -99,12 +114,12 @@ def _read(text: str) -> ParsedAnswer:
         return ParsedAnswer(text, completed)
 
 
-def _repaired(text: str) -> ParsedAnswer:
+def _repaired(text: str, budget: RepairBudget) -> ParsedAnswer:
     """Parse a structure with a lenient parser that guesses what broken JSON means."""
     text = STRING_OR_WIDE.sub(
         lambda match: match[0] if match["closed"] else match[0].translate(NARROW), text
     )
-    return ParsedAnswer(text, complete(text), repaired(text), "syntax")
+    return ParsedAnswer(text, complete(text), repaired(text, budget), "syntax")
 
 
 def _parse_like_upstream(text: str, keys: Collection[str]) -> ParsedAnswer:

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 import orjson
 
 from thinker.history import distinct
-from thinker.jsontext import repaired
+from thinker.jsontext import RepairBudget, repaired
 from thinker.models.streaming import TextBuffer
 from thinker.protocol.messages import JsonObject, ToolCall, too_deep
 
@@ -22,25 +22,29 @@ class OpenCall:
 
 
 def finished_calls(calls: Iterable[OpenCall], *, whole: bool) -> tuple[ToolCall, ...]:
-    """Return the calls in order, with distinct ids; see `tool_call` for ``whole``."""
-    ordered = sorted(calls, key=lambda call: call.index)
-    ids = unique_ids(call.id for call in ordered)
-    return tuple(
-        tool_call(call_id, call.name, call.arguments.text, whole=whole)
-        for call_id, call in zip(ids, ordered, strict=True)
-    )
-
-
-def tool_call(call_id: str, name: str, text: str, *, whole: bool = True) -> ToolCall:
-    """Build a call from its argument text, repairing the JSON if necessary.
+    """Return the calls in order, with distinct ids.
 
     ``whole`` is false if the provider cut the answer at its output limit: arguments cut in half
     must not be repaired into valid ones and run.
     """
+    ordered = sorted(calls, key=lambda call: call.index)
+    ids = unique_ids(call.id for call in ordered)
+    budget = RepairBudget()
+    return tuple(
+        tool_call(call_id, call.name, call.arguments.text, budget if whole else None)
+        for call_id, call in zip(ids, ordered, strict=True)
+    )
+
+
+def tool_call(call_id: str, name: str, text: str, budget: RepairBudget | None) -> ToolCall:
+    """Build a call from its argument text, repairing the JSON if necessary.
+
+    ``budget`` bounds the repairs of all calls of one answer; None forbids them.
+    """
     arguments = _parse(text) if text.strip() else {}
     broken = arguments is None
-    if broken and whole:
-        arguments = repaired(text)
+    if broken and budget is not None:
+        arguments = repaired(text, budget)
     if arguments is None or too_deep(arguments):
         return ToolCall(id=call_id, name=name, malformed=text)
     return ToolCall(id=call_id, name=name, arguments=arguments, repaired=broken)

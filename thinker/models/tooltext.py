@@ -12,7 +12,7 @@ from typing import Literal
 import orjson
 import structlog
 
-from thinker.jsontext import repaired
+from thinker.jsontext import RepairBudget, repaired
 from thinker.models.base import Model, ModelRequest, ModelResponse, ModelWrapper, OnText
 from thinker.models.call_arguments import tool_call
 from thinker.models.failures import ToolsRefusedError, headline
@@ -135,7 +135,10 @@ def _read(request: ModelRequest, response: ModelResponse, key: str) -> Assistant
         if isinstance(event, TextToolCall) or (isinstance(event, ToolCallProblem) and event.fatal)
     ]
     made = sum(len(m.tool_calls) for m in request.messages if isinstance(m, AssistantMessage))
-    found = [_call(event, f"call_{made + number}") for number, event in enumerate(blocks, 1)]
+    budget = RepairBudget()
+    found = [
+        _call(event, f"call_{made + number}", budget) for number, event in enumerate(blocks, 1)
+    ]
     text = _text(events).strip()
     if key and not found and _keyless(request, text):
         found = [ToolCall(id=f"call_{made + 1}", name=UNREADABLE, malformed=text)]
@@ -166,16 +169,16 @@ def _text(events: Iterable[Event]) -> str:
     return "".join(event.text for event in events if isinstance(event, TextDelta))
 
 
-def _call(event: TextToolCall | ToolCallProblem, call_id: str) -> ToolCall:
+def _call(event: TextToolCall | ToolCallProblem, call_id: str, budget: RepairBudget) -> ToolCall:
     """Return the call of a block; an unreadable block becomes a call that cannot run."""
     if isinstance(event, TextToolCall):
-        return tool_call(call_id, event.name, event.arguments)
+        return tool_call(call_id, event.name, event.arguments, budget)
     if event.call is not None:
-        return tool_call(call_id, event.call.name, event.call.arguments)
+        return tool_call(call_id, event.call.name, event.call.arguments, budget)
     if event.raw.endswith(CLOSE):  # a block cut in half must not be repaired and run
-        payload = repaired(event.raw.partition(">")[2].removesuffix(CLOSE)) or {}
+        payload = repaired(event.raw.partition(">")[2].removesuffix(CLOSE), budget) or {}
         name, arguments = payload.get("name"), payload.get("arguments", {})
         if isinstance(name, str) and isinstance(arguments, str | dict):
             text = arguments if isinstance(arguments, str) else orjson.dumps(arguments).decode()
-            return tool_call(call_id, name.strip(), text)
+            return tool_call(call_id, name.strip(), text, budget)
     return ToolCall(id=call_id, name=UNREADABLE, malformed=event.raw)

@@ -11,6 +11,7 @@ from orchestrator.channels.telegram import formatting
 from orchestrator.journal.turns.approvals import Approval
 from orchestrator.journal.turns.outbox import Address
 from orchestrator.toolcalls.question_text import REASON, question
+from thinker.jsontext import RepairBudget
 from thinker.models.call_arguments import tool_call
 from thinker.protocol.messages import ToolCall
 
@@ -137,7 +138,7 @@ def test_many_changes_are_counted() -> None:
 
 def test_broken_json_that_was_repaired_is_told() -> None:
     """What runs is a reading of what the model wrote."""
-    made = tool_call("c", "pay", '{"sum": 3,,}')
+    made = tool_call("c", "pay", '{"sum": 3,,}', RepairBudget())
     assert made.repaired
     assert "\nrepaired: the model wrote broken JSON" in asked({"sum": 3}, made=made)
-    assert "repaired" not in asked({"sum": 3}, made=tool_call("c", "pay", '{"sum": 3}'))
+    assert "repaired" not in asked({"sum": 3}, made=tool_call("c", "pay", '{"sum": 3}', None))

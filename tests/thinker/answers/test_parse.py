@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import JsonValue
 
-from thinker.answers.parse import parse
+from thinker.answers.parse import MAX_SEARCHED, parse
 
 KEYS = ("reply", "score")
 NOISE = [
@@ -121,3 +121,11 @@ def _steps(text: str) -> int:
     finally:
         sys.settrace(previous)
     return steps
+
+
+def test_very_long_answer_is_read_only_if_it_is_json_as_a_whole() -> None:
+    """Searching it would take long."""
+    whole = '{"reply": "' + "a" * MAX_SEARCHED + '"}'
+    assert parse(whole, KEYS).value == {"reply": "a" * MAX_SEARCHED}
+    assert parse("Here: " + whole, KEYS).value is None
+    assert parse("[" * 100 + "]" * 100 + " " * MAX_SEARCHED, KEYS).value is None

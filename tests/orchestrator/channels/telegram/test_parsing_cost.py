@@ -1,10 +1,7 @@
 """No text makes formatting expensive: what would is left as it is."""
 
-import sys
-from collections.abc import Callable
-from types import FrameType
-
 import pytest
+from fakes.call_count import call_count
 from hypothesis import Phase, example, given, settings
 from hypothesis import strategies as st
 
@@ -36,36 +33,18 @@ NESTED = {
 }
 
 
-def calls(work: Callable[[], object]) -> int:
-    """Return how many functions are called by ``work``, which does not depend on the machine."""
-    count = 0
-
-    def called(frame: FrameType, event: str, argument: object) -> None:
-        nonlocal count
-        del frame, argument
-        count += event in ("call", "c_call")
-
-    before = sys.getprofile()
-    sys.setprofile(called)
-    try:
-        work()
-    finally:
-        sys.setprofile(before)
-    return count
-
-
 @pytest.mark.parametrize("fragment", FRAGMENTS)
 def test_a_fragment_repeated_costs_no_more_than_a_long_reply(fragment: str) -> None:
     """Attacks repeat what the parser looks for; parsing ``![`` alone took 29 seconds."""
     text = fragment * (SIZE // len(fragment))
-    assert calls(lambda: formatting.split(text)) < MOST_CALLS
+    assert call_count(lambda: formatting.split(text)) < MOST_CALLS
 
 
 @pytest.mark.parametrize("name", NESTED)
 def test_nesting_costs_no_more_than_a_long_reply(name: str) -> None:
     """What is nested or wide is worse than what is repeated."""
-    assert calls(lambda: formatting.split(NESTED[name])) < MOST_CALLS
-    assert calls(lambda: formatting.to_html(NESTED[name])) < MOST_CALLS
+    assert call_count(lambda: formatting.split(NESTED[name])) < MOST_CALLS
+    assert call_count(lambda: formatting.to_html(NESTED[name])) < MOST_CALLS
 
 
 @settings(max_examples=25, deadline=None, phases=[Phase.explicit, Phase.generate])
@@ -75,7 +54,7 @@ def test_nesting_costs_no_more_than_a_long_reply(name: str) -> None:
 def test_fragments_that_alternate_cost_no_more_either(fragments: list[str], times: int) -> None:
     """No combination is worse than its parts."""
     text = ("".join(fragments) * times)[:SIZE]
-    assert calls(lambda: formatting.split(text)) < MOST_CALLS
+    assert call_count(lambda: formatting.split(text)) < MOST_CALLS
 
 
 def test_an_ordinary_long_message_is_affordable() -> None:
