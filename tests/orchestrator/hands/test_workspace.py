@@ -129,6 +129,14 @@ def test_usual_programs_work(client: HandClient) -> None:
     assert "stderr" not in told
 
 
+@pytest.mark.parametrize("path", ["/etc/ssl/certs", "/etc/ld.so.cache", "/etc/locale.alias"])
+def test_command_reads_what_programs_need_of_etc(client: HandClient, path: str) -> None:
+    """Certificates above all: without them no connection of a command is safe."""
+    if not Path(path).exists():
+        pytest.skip(f"this machine has no {path}")
+    assert client.shell(f"grep -rqs . {path}").startswith("exit code 0")
+
+
 def test_setuid_bits_are_not_given(client: HandClient, folder: Path) -> None:
     """A mode is that of permissions."""
     client.shell("touch bits; chmod 6777 bits")
