@@ -25,7 +25,7 @@ def check(draft: Draft, environ: Mapping[str, str] | None = None, home: Path | N
     _fallback(draft, declared)
     _reachable(draft)
     _servers(draft)
-    check_hands(draft, environ)
+    check_hands(draft, environ, home)
     if home is not None:
         _closed_paths(draft, home)
     _priced(draft)
@@ -205,6 +205,13 @@ def _weakened(draft: Draft) -> None:
             "remove the line to close that",
         )
     for name, server in draft.mcp_servers.items():
+        if server.command is None:
+            if "sandbox" in server.model_fields_set:
+                draft.warn(
+                    ("mcpServers", name, "sandbox"),
+                    f"MCP server '{name}' runs elsewhere: its \"sandbox\" has no effect; remove it",
+                )
+            continue
         for field, effect in weakenings(server.sandbox):
             draft.warn(
                 ("mcpServers", name, "sandbox", *([field] if field else [])),

@@ -11,9 +11,12 @@ HOME = "ORCHESTRATOR_HOME"
 DEFAULT_HOME = "~/.orchestrator"  # as in the daemon's settings
 
 
-def check_hands(draft: Draft, environ: Mapping[str, str] | None) -> None:
-    """Warn of each setting that opens a jail, and report folders that cannot be used."""
-    home = _real((environ or {}).get(HOME) or DEFAULT_HOME)
+def check_hands(draft: Draft, environ: Mapping[str, str] | None, home: Path | None) -> None:
+    """Warn of each setting that opens a jail, and report folders that cannot be used.
+
+    ``home`` is the daemon's; when None, that of the environment.
+    """
+    home = _real(str(home or (environ or {}).get(HOME) or DEFAULT_HOME))
     for number, agent in draft.agents.items():
         at = ("agents", number)
         name = agent.agent_id

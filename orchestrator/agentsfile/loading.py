@@ -27,6 +27,7 @@ from orchestrator.agentsfile.problems import (
     AgentsFileError,
     Problem,
     field_names,
+    merged,
     sentence,
     suggestion,
 )
@@ -264,7 +265,7 @@ def _valid(
             json.dumps(item), strict=True, by_alias=True, by_name=False
         )
     except ValidationError as error:
-        for detail in error.errors(include_url=False):
+        for detail in merged(error.errors(include_url=False), item):
             draft.error((*path, *detail["loc"]), sentence(name, detail, model), agent_id)
         return None
     return None if twice else found

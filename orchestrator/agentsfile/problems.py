@@ -1,12 +1,13 @@
 """Problems of agents.json, in sentences that say what to do."""
 
+import json
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
-from typing import Literal, Self, TypeAlias, get_args
+from typing import Any, Literal, Self, TypeAlias, get_args
 
-from pydantic import BaseModel
+from pydantic import BaseModel, JsonValue
 from pydantic_core import ErrorDetails
 
 from orchestrator.agentsfile.field_types import PATTERN_WORDS
@@ -15,6 +16,7 @@ from orchestrator.errors import ConfigError
 
 SECRET_FIELDS = frozenset({"env", "headers", "variables"})
 MAX_PROBLEMS = 100  # told at a time; the rest shows when these are corrected
+EXPECTED = "Input should be "  # how pydantic begins
 MAX_SHOWN = 40  # longest refused value, in characters, that a message repeats
 Severity: TypeAlias = Literal["error", "warning"]
 
@@ -69,6 +71,41 @@ def field_names(model: type[BaseModel]) -> list[str]:
     return [field.alias or name for name, field in model.model_fields.items()]
 
 
+def merged(errors: Iterable[ErrorDetails], item: JsonValue) -> list[ErrorDetails]:
+    """Return pydantic's errors of ``item``, one for each place.
+
+    Pydantic tells what each member of a union misses, below a name of its own making. Those names
+    go, and so do members of another shape than the value has.
+    """
+    at: dict[JsonPath, list[ErrorDetails]] = {}
+    for error in errors:
+        at.setdefault(_place(error, item), []).append(error)
+    unions = {place for place, found in at.items() if any(e["loc"] != place for e in found)}
+    beneath = {place[:length] for place in unions for length in range(len(place))}
+    return [_either(found, place) for place, found in at.items() if place not in unions & beneath]
+
+
+def _place(error: ErrorDetails, item: JsonValue) -> JsonPath:
+    """Return where in ``item`` an error is; what is missing is the last part of its place."""
+    place: list[str | int] = []
+    value: Any = item
+    for part in error["loc"]:
+        inner = dict(enumerate(value)) if isinstance(value, list) else value
+        if isinstance(inner, dict) and part in inner:
+            place.append(part)
+            value = inner[part]
+    return (*place, error["loc"][-1]) if error["type"] == "missing" else tuple(place)
+
+
+def _either(errors: Sequence[ErrorDetails], place: JsonPath) -> ErrorDetails:
+    """Return one error for a value that no member of a union takes."""
+    own = [error for error in errors if error["type"] == "value_error"]
+    first = (own or list(errors))[0]
+    wanted = [error["msg"].removeprefix(EXPECTED) for error in errors]
+    message = first["msg"] if own else EXPECTED * (len(errors) > 1) + " or ".join(wanted)
+    return {**first, "loc": place, "msg": message if len(errors) > 1 else first["msg"]}
+
+
 def sentence(subject: str, error: ErrorDetails, model: type[BaseModel]) -> str:
     """Describe pydantic's error in ``subject`` (``agent 'work'``), an instance of ``model``."""
     loc, kind = error["loc"], error["type"]
@@ -96,7 +133,7 @@ def _shown(error: ErrorDetails, loc: JsonPath) -> str:
     value = error["input"]
     if not isinstance(value, str | int | float) or SECRET_FIELDS & set(map(str, loc)):
         return ""
-    text = repr(value)
+    text = json.dumps(value) if isinstance(value, bool) else repr(value)
     return f", not {text}" if len(text) <= MAX_SHOWN and ", not " not in error["msg"] else ""
 
 

@@ -42,6 +42,20 @@ def test_all_problems_are_reported_at_once() -> None:
 
 
 @pytest.mark.parametrize(
+    ("workspace", "message"),
+    [
+        ({"network": "a.example"}, '"workspace.network" must be a valid boolean or a valid array'),
+        ({"network": ["a.example"]}, '"workspace.network[0]" must be a host and a port'),
+        ({"limits": 5}, '"workspace.limits" must be an object, not 5'),
+    ],
+)
+def test_value_of_several_kinds_gets_one_message(workspace: object, message: str) -> None:
+    """In words of the file, for the kind that it has."""
+    (error,) = parsed(WORK, {**WORK, "agentId": "bad", "workspace": workspace}).errors
+    assert error.message.startswith(f"agent 'bad': {message}")
+
+
+@pytest.mark.parametrize(
     ("field", "near"),
     [("maxStep", "maxSteps"), ("allowed_tools", "allowedTools"), ("modle", "model")],
 )

@@ -77,6 +77,36 @@ def test_jail_that_is_not_understood_leaves_the_server_out(tmp_path: Path, sandb
     assert {severity for severity, _ in problems(tmp_path, sandbox)} == {"error"}
 
 
+@pytest.mark.parametrize(
+    ("sandbox", "message"),
+    [
+        ("of", "\"sandbox\" must be an object or 'off', not 'of'"),
+        (True, "\"sandbox\" must be an object or 'off', not true"),
+        ({"write": ["x"]}, '"sandbox.write[0]" must be a whole path, or begin with "~/"'),
+        ({"reed": []}, 'unknown field "sandbox.reed"; did you mean "read"?'),
+        ({"sockets": True, "network": ["a:1"]}, '"sandbox" cannot allow "sockets" beside a list'),
+    ],
+)
+def test_wrong_jail_is_one_problem_in_words_of_the_file(
+    tmp_path: Path, sandbox: Any, message: str
+) -> None:
+    """Whether it is a word or an object."""
+    ((_, found),) = problems(tmp_path, sandbox)
+    assert message in found
+
+
+def test_jail_of_a_server_elsewhere_is_named_as_idle(tmp_path: Path) -> None:
+    """Its address decides where it runs."""
+    server = {"url": "https://tools.example/mcp", "sandbox": {"network": False}}
+    file = {
+        "agents": [{"agentId": "a", "llmProvider": "demo"}],
+        "fallbackAgentId": "a",
+        "mcpServers": {"s": server},
+    }
+    (found,) = parse(json.dumps(file).encode(), home=tmp_path).problems
+    assert (found.severity, "has no effect" in found.message) == ("warning", True)
+
+
 def test_names_of_hosts_are_compared_in_lower_case() -> None:
     """As the network does."""
     assert ServerSandbox(network=("API.Example.com:443",)).network == ("api.example.com:443",)
