@@ -54,9 +54,10 @@ async def _answer(client: SocketStream, server: str, allowed: Collection[str]) -
         with anyio.fail_after(HEAD_TIMEOUT):
             head, rest = await _head(client)
             place, forwarded = _target(head)
-            _check(place, server, allowed)
+            _check(place, allowed)
             upstream = await _connect(place)
     except RefusedRequest as refusal:
+        log.warning("mcp_host_refused", server=server, problem=str(refusal))
         await _refuse(client, refusal)
         return
     except TimeoutError:
@@ -74,9 +75,8 @@ async def _answer(client: SocketStream, server: str, allowed: Collection[str]) -
             tasks.cancel_scope.cancel()
 
 
-def _check(place: str, server: str, allowed: Collection[str]) -> None:
+def _check(place: str, allowed: Collection[str]) -> None:
     if place not in allowed:
-        log.warning("mcp_host_refused", server=server, host=place)
         raise RefusedRequest(FORBIDDEN, f"{place} is not in the sandbox of this server")
 
 
