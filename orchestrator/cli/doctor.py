@@ -1,6 +1,7 @@
 """``orchestrator doctor``."""
 
 import os
+from pathlib import Path
 
 import typer
 
@@ -40,6 +41,8 @@ def doctor(*, as_json: AsJson = False, home: Home = None) -> None:
 
 def _examined(settings: Settings) -> DoctorReport:
     status = _status(settings)
+    if status is not None:
+        settings = settings.model_copy(update={"config": Path(status.config_file)})
     file, problems = _configuration(settings)
     found = tuple(examination.findings(settings, file, os.environ, status))
     jails = _jails(settings, file, status)
@@ -85,7 +88,7 @@ def _status(settings: Settings) -> StatusReport | None:
 
 def _configuration(settings: Settings) -> tuple[AgentsFile | None, tuple[Problem, ...]]:
     try:
-        loaded = load(settings.agents_file(), os.environ, moved_chats(settings))
+        loaded = load(settings.agents_file(), os.environ, moved_chats(settings), settings.home)
     except AgentsFileError as error:
         return None, tuple(error.problems)
     return loaded.file, (*loaded.problems, *library(settings, loaded.file).problems)
@@ -110,7 +113,11 @@ def _show(report: DoctorReport) -> None:
     for jail in report.jails:
         if jail.sandbox == "full" and jail.unexpected:
             names = ", ".join(jail.unexpected)
-            typer.echo(printable(f"the jail of a {jail.jail} does not hold: {names}"))
-    warnings = sum(one.verdict == "warning" for one in report.findings)
+            typer.echo(printable(f"the jail of the {jail.jail} does not hold: {names}"))
+    verdicts = [
+        *(f.verdict for f in report.findings),
+        *(p.severity for p in report.config_problems),
+    ]
+    warnings = verdicts.count("warning")
     state = "no problem" if report.healthy else "there are problems"
     typer.echo(f"{state}, {count(warnings, 'warning')}")

@@ -18,7 +18,7 @@ from orchestrator.doctor.findings import Finding, Verdict
 from orchestrator.doctor.jail_probes import ProbeTargets
 from orchestrator.errors import ConfigError
 from orchestrator.processes.launch import build_launch_spec, resolve_endpoint
-from orchestrator.settings import Settings
+from orchestrator.settings import PACKAGE, Settings
 from orchestrator.system.systemd_unit import UNIT
 from thinker.jail import kernel, landlock
 from thinker.protocol.env import ThinkerSettings
@@ -50,15 +50,16 @@ def findings(
 
 def targets(settings: Settings, file: AgentsFile | None, supervisor: int) -> ProbeTargets:
     """Return what probes in the place of the first agent try to reach."""
-    paths = settings.paths
+    paths, config = settings.paths, settings.agents_file()
     agents = [] if file is None else [agent for agent in file.agents if agent.enabled]
     wanted = {
         "home": settings.home,
-        "agents.json": settings.agents_file(),
         "journal": paths.journal,
         "api token": paths.api_token,
         "last good agents.json": paths.last_good,
     }
+    if not config.is_relative_to(PACKAGE):  # the one that comes with the program has no secret
+        wanted["agents.json"] = config
     with suppress(ConfigError):  # such a home has no daemon
         wanted["control socket"] = paths.control_socket
     for other in agents[1:2]:
@@ -68,8 +69,7 @@ def targets(settings: Settings, file: AgentsFile | None, supervisor: int) -> Pro
     for agent in agents[:1]:
         spec = build_launch_spec(agent, settings, resolve_endpoint(agent, {}, ()), {})
         own = tuple(ThinkerSettings.read(spec.env).own_paths())
-    config = str(settings.config or "")
-    return ProbeTargets(settings.home, own, {"supervisor": supervisor}, wanted, config)
+    return ProbeTargets(settings.home, own, {"supervisor": supervisor}, wanted, str(config))
 
 
 def _finding(subject: str, text: str, verdict: Verdict = "ok") -> Finding:

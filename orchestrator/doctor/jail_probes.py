@@ -27,8 +27,8 @@ PROGRAMS = frozenset({"fork", "exec", "unshare"})
 class ProbeTargets:
     """What a probe tries to reach: processes and paths by name.
 
-    ``own`` are the files and folders of the agent whose place it takes, ``config`` is an
-    agents.json that is not in the home.
+    ``own`` are the files and folders of the agent whose place it takes, ``config`` is the
+    agents.json in use.
     """
 
     home: Path

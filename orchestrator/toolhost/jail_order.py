@@ -14,6 +14,8 @@ from thinker.jail.landlock import Grants
 Network: TypeAlias = Literal["open", "proxy", "none"]
 PACKAGE = Path(__file__).parent.parent
 CODE = (sys.prefix, sys.base_prefix, str(PACKAGE), str(PACKAGE.parent / "thinker"))
+# What comes with the program, in a checkout; an installed one has it in its package.
+DATA = tuple(str(PACKAGE.parent / name) for name in ("config", "prompts", "skills"))
 # Where programs and what they need are, on any distribution.
 SYSTEM = (
     *("/bin", "/etc", "/lib", "/lib32", "/lib64", "/nix", "/opt", "/proc", "/sbin", "/snap"),
@@ -43,11 +45,11 @@ class Surroundings:
 
     @classmethod
     def of(cls, home: str, environ: Mapping[str, str], config: str = "") -> "Surroundings":
-        """List what is around a home; ``config`` is an agents.json elsewhere."""
+        """List what is around a home; ``config`` is the agents.json, which may be elsewhere."""
         user = environ.get("HOME") or "/nonexistent"
         hidden = [home, *(path.replace("~", user) for path in SECRETS)]
         hidden += [config] if config else []
-        kept = (*CODE, *(f"{user}/{name}" for name in STARTED))
+        kept = (*CODE, *DATA, *(f"{user}/{name}" for name in STARTED))
         return cls(
             os.path.realpath(home),
             tuple(everything_but(hidden)),

@@ -29,6 +29,25 @@ def test_home_without_a_daemon_is_examined_and_left_as_it_is(tmp_path: Path) -> 
     assert [path.name for path in tmp_path.iterdir()] == ["agents.json"]
 
 
+@pytest.mark.skipif(landlock.abi() < landlock.ABI_SCOPE, reason="an older kernel")
+def test_bundled_configuration_is_in_reach_of_no_jail(tmp_path: Path) -> None:
+    """It is that of a daemon whose home has no agents.json."""
+    tmp_path.chmod(0o700)
+    report = json.loads(command(tmp_path, "doctor", "--json").stdout)
+    assert [jail["unexpected"] for jail in report["jails"]] == [[]] * len(kinds())
+
+
+def test_server_that_may_reach_the_home_is_a_problem(tmp_path: Path) -> None:
+    """As `orchestrator check` says."""
+    tmp_path.chmod(0o700)
+    server = {"command": "x", "sandbox": {"read": [str(tmp_path)]}}
+    config = {**CONFIG, "mcpServers": {"s": server}}
+    (tmp_path / "agents.json").write_text(json.dumps(config), "utf-8")
+    ended = command(tmp_path, "doctor")
+    assert ended.exit_code == ExitCode.FAILED
+    assert "of which only workspaces can be opened" in " ".join(ended.stdout.split())
+
+
 def test_broken_configuration_is_a_problem(tmp_path: Path) -> None:
     """The exit code says so, and the JSON has the line."""
     tmp_path.chmod(0o700)
