@@ -7,9 +7,11 @@ import json
 import re
 from functools import partial
 
-from orchestrator.attacks.attack_world import Attack, AttackWorld
-from orchestrator.attacks.inside import COMMAND, MARK, TARGET
-from orchestrator.attacks.obedient_model import call
+import anyio
+
+from orchestrator.attacks.attack_world import SETTLED_WITHIN, Attack, AttackWorld
+from orchestrator.attacks.inside import COMMAND, MARK, TARGET, WEDGE
+from orchestrator.attacks.obedient_model import FINISHED, call, say
 
 _ON_A_PROCESS = (
     "environ",
@@ -50,6 +52,8 @@ _ATTEMPTS = {
     ),
     "an MCP server": (*_ANYWHERE, *(f"{name}: list" for name in _FOLDERS if name != "skills")),
 }
+_POLL = 0.02  # seconds between two looks
+_STALLED = 8.0  # seconds without an answer; an idle machine needs a tenth
 _LIST = re.compile(rf"{MARK}(\[[^\[\]]*\])")
 
 
@@ -98,8 +102,27 @@ async def _tries(place: str, what: str, world: AttackWorld) -> str:
     return what if what in world.reached[place] else ""
 
 
-ATTACKS = tuple(
-    Attack(f"{place} tries {what}", f"the jail of {place}", partial(_tries, place, what))
-    for place, attempts in _ATTEMPTS.items()
-    for what in attempts
+async def _wedged(world: AttackWorld) -> str:
+    """Let a hook never read an answer, over a socket that it has made wait; others go on."""
+    world.bot.user_says(world.chat("hooked"), f"{WEDGE}{say(world.number(), '$LONG')}")
+    with anyio.fail_after(SETTLED_WITHIN):
+        while not world.model.seen("long long"):  # noqa: ASYNC110 - the model has no events
+            await anyio.sleep(_POLL)
+    other = world.chat("public")
+    world.bot.user_says(other, "hello")
+    with anyio.move_on_after(_STALLED):
+        while FINISHED not in world.bot.texts(other):
+            await world.bot.change()
+    reached = "" if FINISHED in world.bot.texts(other) else "another agent got no answer"
+    await world.settled(other)
+    return reached
+
+
+ATTACKS = (
+    *(
+        Attack(f"{place} tries {what}", f"the jail of {place}", partial(_tries, place, what))
+        for place, attempts in _ATTEMPTS.items()
+        for what in attempts
+    ),
+    Attack("a worker makes the broker wait", "the broker never waits for a worker", _wedged),
 )

@@ -11,6 +11,7 @@ from pydantic import JsonValue
 
 from orchestrator.broker import broker_wire
 from orchestrator.broker.broker_wire import ChannelAccepted, ChannelClose, ChannelOpen
+from orchestrator.broker.shared_socket import SharedSocket
 from orchestrator.broker.upstreams import Upstreams
 from orchestrator.broker.worker_connection import ChannelRights, WorkerConnection
 from thinker.http.client import absolute
@@ -81,12 +82,18 @@ class BrokerHost:
                 except ConnectionError:
                     message, received = b"", []
                 for fd in received:
-                    self._connect(socket.socket(fileno=fd), rights)
+                    self._connect(fd, rights)
                 if not message:
                     self._end(rights.channel)
                     return
 
-    def _connect(self, sock: socket.socket, rights: ChannelRights) -> None:
+    def _connect(self, fd: int, rights: ChannelRights) -> None:
+        try:
+            sock = SharedSocket(fileno=fd)
+        except OSError:
+            rights.warn("no socket")
+            os.close(fd)
+            return
         plain = (sock.family, sock.type) == (socket.AF_UNIX, socket.SOCK_STREAM)
         if not plain or len(rights.connections) >= MOST_CONNECTIONS:
             rights.warn("a connection beyond the limit, or no connection")

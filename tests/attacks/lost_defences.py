@@ -206,6 +206,13 @@ LOST_DEFENCES: dict[str, tuple[Edit, ...]] = {
     ),
     "the jail of a worker": NOTHING_CLOSED,
     "the jail of an MCP server": NOTHING_CLOSED,
+    "the broker never waits for a worker": (
+        Edit(
+            "orchestrator/broker/broker_host.py",
+            "sock = SharedSocket(fileno=fd)",
+            "sock = socket.socket(fileno=fd)",
+        ),
+    ),
     "the jail of commands": (
         *NO_JAIL,
         *UNPROVEN,

@@ -1,5 +1,7 @@
 """The broker's channels."""
 
+import os
+import socket
 from contextlib import aclosing
 
 from fakes.brokered import brokered
@@ -27,4 +29,18 @@ async def test_connections_that_came_before_the_broker_are_served() -> None:
         poster = open_poster(run.provider.url, {}, connect=5.0, read=5.0, transport=run.link)
         async with aclosing(await poster.post(b"{}")) as response:
             assert response.status_code == 200
+        await poster.aclose()
+
+
+async def test_descriptor_that_is_no_socket_is_closed() -> None:
+    """A worker that sends many would otherwise leave the broker none for others."""
+    async with brokered() as run:
+        poster = open_poster(run.provider.url, {}, connect=5.0, read=5.0, transport=run.link)
+        reader, writer = os.pipe()
+        socket.send_fds(run.link.channel, [b"."], [writer])
+        os.close(writer)
+        async with aclosing(await poster.post(b"{}")) as response:  # it comes after the descriptor
+            assert response.status_code == 200
+        assert os.read(reader, 1) == b""  # no one else can write
+        os.close(reader)
         await poster.aclose()

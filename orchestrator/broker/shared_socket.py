@@ -1,0 +1,25 @@
+"""A socket whose other holder may make it block, which would stop the whole process.
+
+Whether a socket blocks belongs to the open file, not to the descriptor, and a worker keeps a
+descriptor of the end that it sends. So each call says by itself that it does not wait.
+"""
+
+import socket
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from typing_extensions import Buffer
+
+
+class SharedSocket(socket.socket):
+    """Never waits, in those calls that asyncio uses for a stream."""
+
+    def recv(self, size: int, flags: int = 0, /) -> bytes:
+        return super().recv(size, flags | socket.MSG_DONTWAIT)
+
+    def send(self, data: "Buffer", flags: int = 0, /) -> int:
+        return super().send(data, flags | socket.MSG_DONTWAIT)
+
+    def sendmsg(self, buffers: "Iterable[Buffer]", /) -> int:  # type: ignore[override]  # all of it that asyncio uses
+        return super().sendmsg(buffers, (), socket.MSG_DONTWAIT)
