@@ -13,8 +13,8 @@ import subprocess
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
-from dataclasses import dataclass, field
-from functools import cache
+from dataclasses import dataclass, field, replace
+from functools import cache, partial
 from pathlib import Path
 from typing import Protocol, TypeVar
 
@@ -36,6 +36,7 @@ ABORT_TIMEOUT = 3.0  # seconds for the stack dump of a hung child before it is k
 _watched: set[int] = set()  # children that `_reap_on_exit` reaps
 _spares: dict[tuple[str, ...], "Spare"] = {}
 C = TypeVar("C", bound="ChildProcess")
+D = TypeVar("D", bound="DescriptorChild")
 log = structlog.get_logger()
 
 
@@ -235,6 +236,30 @@ async def running_child(
                     await _terminate(child)
     finally:
         spawned.close()
+
+
+@dataclass(kw_only=True)
+class DescriptorChild(ChildProcess):
+    """A running child that takes descriptors; ``descriptors`` is the socket to send them over."""
+
+    descriptors: socket.socket
+
+
+@asynccontextmanager
+async def running_with_descriptors(
+    program: Program, kind: type[D], spawn: Spawn = execute
+) -> AsyncIterator[D]:
+    """Start a child as `running_child` does; its standard input takes descriptors."""
+    try:
+        ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    except OSError as error:
+        raise WorkerError(f"{program.name} cannot be started: {error}") from error
+    ours.setblocking(False)  # noqa: FBT003 - the standard library takes it by position
+    with ours, theirs:
+        program = replace(program, stdin=theirs.fileno())
+        async with running_child(program, partial(kind, descriptors=ours), spawn) as child:
+            theirs.close()
+            yield child
 
 
 def keep(spare: Spare) -> None:

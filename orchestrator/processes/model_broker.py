@@ -31,10 +31,11 @@ from orchestrator.processes import restarts
 from orchestrator.processes.call_ledger import CallLedger
 from orchestrator.processes.child_process import (
     ChildProcess,
+    DescriptorChild,
     Program,
     Spawn,
     execute,
-    running_child,
+    running_with_descriptors,
 )
 from orchestrator.processes.kept_child import KeptChild
 from orchestrator.processes.restarts import ExitKind
@@ -56,10 +57,9 @@ class BookOfAgents(Protocol):
 
 
 @dataclass(eq=False, kw_only=True)
-class BrokerChild(ChildProcess):
-    """A running broker. ``descriptors`` is the socket that takes its ends of channels."""
+class BrokerChild(DescriptorChild):
+    """A running broker, which takes its ends of channels."""
 
-    descriptors: socket.socket
     opened: set[int] = field(default_factory=set)  # numbers of its channels
 
 
@@ -159,22 +159,11 @@ class ModelBroker(LoopOwned):
     @asynccontextmanager
     async def start(self) -> AsyncIterator[BrokerChild]:
         """Start a broker, which has no channels yet."""
-        try:
-            ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-        except OSError as error:
-            raise WorkerError(f"the broker cannot be started: {error}") from error
-        ours.setblocking(False)  # noqa: FBT003 - the standard library takes it by position
-        with ours, theirs:
-            stdin = theirs.fileno()
-            program = Program(
-                "the broker", ARGV, self._env, self._cwd, broker_wire.FD_VARIABLE, stdin
-            )
-            make = partial(BrokerChild, descriptors=ours)
-            async with running_child(program, make, self._spawn) as child:
-                theirs.close()
-                child.peer.notifications |= {broker_wire.CALL_ENDED: self._on_call_ended}
-                log.info("broker_ready", pid=child.pid)
-                yield child
+        program = Program("the broker", ARGV, self._env, self._cwd, broker_wire.FD_VARIABLE)
+        async with running_with_descriptors(program, BrokerChild, self._spawn) as child:
+            child.peer.notifications |= {broker_wire.CALL_ENDED: self._on_call_ended}
+            log.info("broker_ready", pid=child.pid)
+            yield child
 
     async def attend(self, child: BrokerChild) -> None:
         """Open the channels that the broker does not have, and close those that have ended."""

@@ -25,13 +25,13 @@ from pydantic import ValidationError
 from orchestrator.errors import WorkerError
 from orchestrator.processes import restarts
 from orchestrator.processes.child_process import (
-    ChildProcess,
+    DescriptorChild,
     Program,
     Spawned,
     SpawnedProcess,
     cannot_start,
     execute,
-    running_child,
+    running_with_descriptors,
     wait_any,
 )
 from orchestrator.processes.launch import WORKER
@@ -59,11 +59,10 @@ LIBRARIES = Path(anyio.__file__).parent.parent  # changes when something is inst
 log = structlog.get_logger()
 
 
-@dataclass
-class ZygoteClient(ChildProcess):
-    """A running zygote. ``descriptors`` is the socket that takes descriptors for new workers."""
+@dataclass(kw_only=True)
+class ZygoteClient(DescriptorChild):
+    """A running zygote, which takes descriptors for new workers."""
 
-    descriptors: socket.socket = field(kw_only=True)
     workers: int = 0  # forked and not reaped
     retired: anyio.Event = field(default_factory=anyio.Event)
     _reaped: Wakeup = field(default_factory=Wakeup)
@@ -217,17 +216,11 @@ class Zygotes:
     async def _started(self) -> AsyncIterator[ZygoteClient]:
         try:
             self._code.changed()
-            ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         except OSError as error:
             raise WorkerError(f"the zygote cannot be started: {error}") from error
-        ours.setblocking(False)  # noqa: FBT003 - the standard library takes it by position
-        with ours, theirs:
-            program = Program(
-                "the zygote", ARGV, self._env, self._cwd, "THINKER_PEER_FD", theirs.fileno()
-            )
-            async with running_child(program, partial(ZygoteClient, descriptors=ours)) as zygote:
-                theirs.close()
-                yield zygote
+        program = Program("the zygote", ARGV, self._env, self._cwd, "THINKER_PEER_FD")
+        async with running_with_descriptors(program, ZygoteClient) as zygote:
+            yield zygote
 
     async def _monitor(self, zygote: ZygoteClient) -> None:
         """Watch a zygote until it is retired: retire it when it ends, hangs or grows."""
