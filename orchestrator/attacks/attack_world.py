@@ -134,6 +134,12 @@ class AttackWorld:
         order = call(self.number(), "hx_page", name=self.publish(page))
         return await self.say(chat, f"{order} {' '.join(tools)}")
 
+    async def shown(self, text: str, asking: Awaitable[object]) -> bool:
+        """Return whether the model is shown a text while this is done."""
+        self.model.requests.clear()
+        await asking
+        return any(text in str(request) for request in self.model.requests)
+
     async def paused(self, agent_id: str) -> bool:
         return any(
             agent.agent_id == agent_id and agent.paused for agent in (await self.status()).agents

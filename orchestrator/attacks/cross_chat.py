@@ -20,11 +20,11 @@ async def _asked(world: AttackWorld, tool: str, **arguments: object) -> str:
     _, secret = await _victim(world)
     stranger = world.chat("public")
     named = {key: str(value).replace("$SECRET", secret) for key, value in arguments.items()}
-    before = len(world.model.requests)
+    world.model.requests.clear()
     await world.use(stranger, tool, **named)
     results = [
         str(message["content"])
-        for request in world.model.requests[before:]
+        for request in world.model.requests
         for message in request["messages"]
         if message["role"] == "tool"
     ]
@@ -35,18 +35,15 @@ async def _asked(world: AttackWorld, tool: str, **arguments: object) -> str:
 async def _unasked(world: AttackWorld) -> str:
     """Let the stranger's words match the fact, so that it is among the relevant memories."""
     _, secret = await _victim(world)
-    before = len(world.model.requests)
-    await world.say(world.chat("public"), "What is the code of the safe?")
-    shown = any(secret in str(request) for request in world.model.requests[before:])
+    asking = world.say(world.chat("public"), "What is the code of the safe?")
+    shown = await world.shown(secret, asking)
     return "a stranger's prompt has another's fact" if shown else ""
 
 
 async def _profile(world: AttackWorld) -> str:
     number = world.number()
     await world.use(world.chat("public"), "update_profile", path="name", value=f"Ada{number}")
-    before = len(world.model.requests)
-    await world.use(world.chat("public"), "get_profile")
-    shown = any(f"Ada{number}" in str(request) for request in world.model.requests[before:])
+    shown = await world.shown(f"Ada{number}", world.use(world.chat("public"), "get_profile"))
     return "a stranger read another's profile" if shown else ""
 
 
@@ -55,29 +52,30 @@ async def _persona(world: AttackWorld) -> str:
     prompt = f"You are BENT-{number}."
     chat = world.chat("public")
     await world.use(chat, "update_profile", path="persona.system_prompt", value=prompt)
-    before = len(world.model.requests)
-    await world.say(world.chat("public"), "hello")
-    bent = any(prompt in str(request) for request in world.model.requests[before:])
+    bent = await world.shown(prompt, world.say(world.chat("public"), "hello"))
     return "a stranger changed the prompt of another chat" if bent else ""
+
+
+async def _scheduled(world: AttackWorld) -> str:
+    """Let a person schedule a task, and return its name."""
+    name = f"task-{world.number()}"
+    schedule = {"instructions": "Say hello.", "interval_minutes": "60"}
+    await world.use(world.chat("public"), "schedule_task", name=name, **schedule)
+    return name
 
 
 async def _task(world: AttackWorld) -> str:
     """Let a stranger cancel another person's task."""
-    name = f"task-{world.number()}"
-    schedule = {"instructions": "Say hello.", "interval_minutes": "60"}
-    await world.use(world.chat("public"), "schedule_task", name=name, **schedule)
+    name = await _scheduled(world)
     await world.use(world.chat("public"), "cancel_task", task=name)
     rows = world.rows("SELECT state FROM task WHERE name = ?", name)
     return "a stranger canceled another's task" if rows == [("cancelled",)] else ""
 
 
 async def _tasks(world: AttackWorld) -> str:
-    name = f"task-{world.number()}"
-    schedule = {"instructions": "Say hello.", "interval_minutes": "60"}
-    await world.use(world.chat("public"), "schedule_task", name=name, **schedule)
-    before = len(world.model.requests)
-    await world.use(world.chat("public"), "list_tasks")
-    shown = any(name in str(request) for request in world.model.requests[before:])
+    shown = await world.shown(
+        await _scheduled(world), world.use(world.chat("public"), "list_tasks")
+    )
     return "a stranger listed another's task" if shown else ""
 
 

@@ -4,6 +4,7 @@ import json
 from collections.abc import Awaitable, Callable
 from contextlib import AsyncExitStack, suppress
 from functools import partial
+from http import HTTPStatus
 
 import anyio
 
@@ -66,7 +67,7 @@ async def _models(world: AttackWorld, **headers: str) -> int:
 
 
 async def _admitted(world: AttackWorld, **headers: str) -> str:
-    return "the request was answered" if await _models(world, **headers) == 200 else ""  # noqa: PLR2004 - HTTP
+    return "the request was answered" if await _models(world, **headers) == HTTPStatus.OK else ""
 
 
 async def _starved(world: AttackWorld, path: str) -> str:
@@ -77,7 +78,7 @@ async def _starved(world: AttackWorld, path: str) -> str:
             stream = await stack.enter_async_context(await anyio.connect_tcp("127.0.0.1", port))
             await stream.send(b"GET /v1/models HTTP/1.1\r\nHost: 127.0.0.1\r\nX-Slow: ")
         status = _status(await _sent(port, _request(path, _bearer(world))))
-    return "" if status == 200 else f"{path} answered {status}"  # noqa: PLR2004 - HTTP
+    return "" if status == HTTPStatus.OK else f"{path} answered {status}"
 
 
 async def _locked_out(world: AttackWorld) -> str:
@@ -85,7 +86,7 @@ async def _locked_out(world: AttackWorld) -> str:
     for number in range(_GUESSES):
         await _models(world, Authorization=f"Bearer guess{number}")
     status = await _models(world)
-    return "" if status == 200 else f"the owner was answered {status}"  # noqa: PLR2004 - HTTP
+    return "" if status == HTTPStatus.OK else f"the owner was answered {status}"
 
 
 async def _continued(world: AttackWorld) -> str:
@@ -94,21 +95,17 @@ async def _continued(world: AttackWorld) -> str:
     order = say(f"{number}-say", "Noted.")
     mine = {"model": "public", "user": f"ada-{number}", "input": f"My code is {number}. {order}"}
     answer = await _sent(port, _request("/v1/responses", _bearer(world), mine))
-    found = json.loads(await _body(answer))["id"] if b"\r\n\r\n{" in answer else ""
-    before = len(world.model.requests)
+    _, _, body = answer.partition(b"\r\n\r\n")
+    found = json.loads(body)["id"] if body.startswith(b"{") else ""
     theirs = {
         "model": "public",
         "user": f"eve-{number}",
         "input": "What is my code?",
         "previous_response_id": found,
     }
-    await _sent(port, _request("/v1/responses", _bearer(world), theirs))
-    shown = any(number in str(request) for request in world.model.requests[before:])
+    asking = _sent(port, _request("/v1/responses", _bearer(world), theirs))
+    shown = await world.shown(number, asking)
     return "another user's conversation was continued" if shown else ""
-
-
-async def _body(answer: bytes) -> bytes:
-    return answer.partition(b"\r\n\r\n")[2]
 
 
 _OTHERS: dict[str, tuple[str, Callable[[AttackWorld], Awaitable[str]]]] = {
