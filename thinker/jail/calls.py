@@ -156,6 +156,8 @@ _GROUPS: dict[str, dict[str, tuple[int, int]]] = {
         "sendto": (44, 206),
         "shutdown": (48, 210),
         "socketpair": (53, 199),
+        "memfd_create": (319, 279),
+        "memfd_secret": (447, 447),
         "landlock_create_ruleset": (444, 444),
         "landlock_add_rule": (445, 445),
         "landlock_restrict_self": (446, 446),

@@ -42,7 +42,10 @@ NOT_DONE = (errno.EPERM, errno.EACCES, errno.ENOENT)  # of an attempt: refused, 
 NEVER = group(
     *("execution", "forking", "others", "priorities", "io_uring", "namespaces", "mounts"),
     *("kernel", "machine", "shared_memory", "attributes"),
-) | {"tkill", "shutdown"}  # the log may be a socket, which all processes of the daemon share
+) | {
+    *("tkill", "shutdown"),  # the log may be a socket, which all processes of the daemon share
+    *("memfd_create", "memfd_secret"),  # memory that its limit does not count
+}
 
 
 class WorkerJail:

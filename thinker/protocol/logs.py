@@ -7,7 +7,10 @@ once with `bound`. Prompts, messages and keys are never logged at info level.
 import json
 import logging
 import sys
+from contextlib import suppress
+from dataclasses import dataclass
 from functools import lru_cache
+from typing import TextIO, cast
 
 import orjson
 import structlog
@@ -43,7 +46,7 @@ def configure(level: str = "info") -> None:
         wrapper_class=structlog.make_filtering_bound_logger(
             logging.getLevelNamesMapping().get(level.upper(), logging.INFO)
         ),
-        logger_factory=structlog.PrintLoggerFactory(file=sys.stderr),
+        logger_factory=structlog.PrintLoggerFactory(file=cast(TextIO, LossyStream(sys.stderr))),
         cache_logger_on_first_use=False,
     )
 
@@ -75,3 +78,22 @@ def _dumps(event: object, **_: object) -> str:
     except TypeError:  # a file name that is not UTF-8, a number over 64 bits
         text = json.dumps(event, default=str, skipkeys=True, ensure_ascii=False)
         return escaped(text.encode("utf-8", "replace").decode())
+
+
+@dataclass(frozen=True)
+class LossyStream:
+    """A stream for logs, which loses what it cannot write.
+
+    All processes of the daemon share what is behind stderr, and each of them can make it refuse to
+    wait. What is logged must not fail for that.
+    """
+
+    stream: TextIO
+
+    def write(self, text: str) -> None:
+        with suppress(OSError):
+            self.stream.write(text)
+
+    def flush(self) -> None:
+        with suppress(OSError):
+            self.stream.flush()

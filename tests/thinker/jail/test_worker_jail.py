@@ -65,7 +65,7 @@ def test_jailed_worker_reaches_its_own_files_and_nothing_else(home: Path) -> Non
 
 
 def test_jailed_worker_changes_nothing_of_a_file_that_landlock_ignores(home: Path) -> None:
-    """Neither mode, owner, times, attributes nor size; nor what it shares with the daemon."""
+    """Neither mode, owner, times, attributes nor size; nor memory and log of the daemon."""
     tries = {
         "mode": f"os.chmod('{home}/agents.json', 0o600)",
         "mode of a folder": f"os.chmod('{home}', 0o700)",
@@ -73,6 +73,7 @@ def test_jailed_worker_changes_nothing_of_a_file_that_landlock_ignores(home: Pat
         "times": f"os.utime('{home}/agents.json')",
         "attribute": f"os.setxattr('{home}/agents.json', 'user.x', b'x')",
         "size": f"os.truncate('{home}/agents.json', 0)",
+        "memory": "os.memfd_create('x')",
         "log": "socket.socketpair()[0].shutdown(socket.SHUT_RDWR)",
     }
     assert set(outcomes(jailed(home), tries).values()) == {"EPERM"}

@@ -1,5 +1,6 @@
 """The log format of both processes."""
 
+import os
 import sys
 from collections.abc import Iterator
 
@@ -133,3 +134,17 @@ def test_hidden_signs_are_escaped_in_a_line(capsys: pytest.CaptureFixture[str]) 
     captured = capsys.readouterr().err
     assert captured.rstrip("\n").isprintable()
     assert orjson.loads(captured)["text"] == "a\u202eb\x9b"
+
+
+def test_event_that_cannot_be_written_is_lost(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whoever reads the log is slow while someone makes it refuse to wait, or is gone."""
+    reader, writer = os.pipe()
+    os.set_blocking(writer, False)
+    stream = os.fdopen(writer, "w", buffering=1)
+    monkeypatch.setattr(sys, "stderr", stream)
+    logs.configure()
+    structlog.get_logger().info("long", text="x" * 1_000_000)
+    os.close(reader)
+    structlog.get_logger().info("short")
+    with pytest.raises(BrokenPipeError):
+        stream.close()  # so much for the stream itself
