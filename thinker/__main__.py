@@ -1,5 +1,6 @@
 """``python -P -m thinker``: run one worker, configured by its environment."""
 
+import faulthandler
 import os
 import sys
 from functools import partial
@@ -10,6 +11,7 @@ with without("rich", "click"):  # optional extras of structlog and httpx
     from thinker import startup
 
 if __name__ == "__main__":
+    faulthandler.enable()  # SIGABRT from the supervisor prints where the worker hangs
     # A normal exit would wait for the thread that still reads stdin.
     code = startup.run(partial(startup.work, os.environ))
     sys.stdout.flush()

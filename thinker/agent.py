@@ -6,6 +6,7 @@ resume any turn of its agent.
 
 import asyncio
 import time
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 import structlog
@@ -49,8 +50,12 @@ class Agent:
         self._model = model
         self._small = small or model
         self._embeddings = embeddings
-        self.preparation = Preparation(settings, model.name)
         self._hook_files = None if settings.hooks_dir is None else HookFiles(settings.hooks_dir)
+
+    @cached_property
+    def preparation(self) -> Preparation:
+        """What its turns share, made for the first: an idle worker has none."""
+        return Preparation(self._settings, self._model.name)
 
     async def aclose(self) -> None:
         await self._small.aclose()  # it is or wraps the agent's own model

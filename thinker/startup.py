@@ -3,8 +3,6 @@
 Under a supervisor it serves the inherited socket; by hand it serves standard input and output.
 """
 
-import ctypes
-import faulthandler
 import os
 import signal
 import socket
@@ -18,6 +16,7 @@ import structlog
 
 from thinker.agent import Agent
 from thinker.jail.hardening import harden
+from thinker.jail.kernel import prctl
 from thinker.jail.worker_jail import NO_JAIL, PreparedJail, WorkerJail, prepare
 from thinker.models.choose import choose, choose_embeddings, choose_small
 from thinker.protocol import logs
@@ -28,7 +27,6 @@ from thinker.server import WorkerServer
 from thinker.terminal import talk
 from thinker.worker_errors import EXIT_CONFIG, WorkerConfigError
 
-LIBC = ctypes.CDLL(None)
 PR_SET_PDEATHSIG = 1  # linux/prctl.h
 EXIT_INTERRUPTED = 128 + signal.SIGINT  # as a shell reports Ctrl-C
 log = structlog.get_logger()
@@ -36,7 +34,6 @@ log = structlog.get_logger()
 
 def run(process: Callable[[], Awaitable[int]]) -> int:
     """Run the main coroutine of a worker process; return its exit code."""
-    faulthandler.enable()  # SIGABRT from the supervisor prints where the worker hangs
     try:
         return anyio.run(process)
     except KeyboardInterrupt:
@@ -105,7 +102,7 @@ def build_agent(settings: ThinkerSettings, environ: Mapping[str, str]) -> Agent:
 
 def die_with(parent: int) -> None:
     """Let the kernel kill this process when its parent dies; now, if it already did."""
-    LIBC.prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+    prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
     if os.getppid() != parent:
         os.kill(os.getpid(), signal.SIGKILL)
 

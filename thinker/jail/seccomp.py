@@ -39,7 +39,7 @@ class ArgumentCheck(NamedTuple):
 
 
 class _Program(ctypes.Structure):
-    _fields_ = (("length", ctypes.c_ushort), ("filter", ctypes.c_void_p))
+    _fields_ = (("length", ctypes.c_ushort), ("filter", ctypes.c_char_p))
 
 
 def program(
@@ -86,9 +86,7 @@ def install(filter_program: bytes) -> tuple[str, ...]:
     """Put a filter in force for all threads; return ``("seccomp",)`` if the kernel lacks it."""
     if not filter_program:
         return ("seccomp",)
-    buffer = ctypes.create_string_buffer(filter_program, len(filter_program))
-    length = len(filter_program) // INSTRUCTION.size
-    argument = _Program(length, ctypes.addressof(buffer))
+    argument = _Program(len(filter_program) // INSTRUCTION.size, filter_program)
     try:
         prctl(hardening.PR_SET_NO_NEW_PRIVS, 1)  # or it would need a capability
         syscall(kernel.SECCOMP, SET_MODE_FILTER, FLAG_TSYNC, ctypes.addressof(argument))

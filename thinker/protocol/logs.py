@@ -9,7 +9,7 @@ import logging
 import sys
 from contextlib import suppress
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cache, lru_cache
 from typing import TextIO, cast
 
 import orjson
@@ -26,29 +26,33 @@ bound = structlog.contextvars.bound_contextvars  # binds facts to the events ins
 
 def configure(level: str = "info") -> None:
     """Log to stderr at this level (debug, info, warning, error) and above."""
-    lines = not sys.stderr.isatty()
-    renderer: Processor = (
-        structlog.processors.JSONRenderer(serializer=_dumps)
-        if lines
-        # Rich's formatter prints local variables, which hold prompts and keys.
-        else structlog.dev.ConsoleRenderer(exception_formatter=structlog.dev.plain_traceback)
-    )
     structlog.configure(
-        processors=[
-            structlog.contextvars.merge_contextvars,
-            structlog.processors.add_log_level,
-            structlog.processors.TimeStamper(fmt="iso", utc=True),
-            *([structlog.processors.format_exc_info] if lines else []),
-            redact,
-            *([] if lines else [_printable]),
-            renderer,
-        ],
+        processors=_processors(lines=not sys.stderr.isatty()),
         wrapper_class=structlog.make_filtering_bound_logger(
             logging.getLevelNamesMapping().get(level.upper(), logging.INFO)
         ),
         logger_factory=structlog.PrintLoggerFactory(file=cast(TextIO, LossyStream(sys.stderr))),
         cache_logger_on_first_use=False,
     )
+
+
+@cache  # forked workers share them
+def _processors(*, lines: bool) -> list[Processor]:
+    renderer: Processor = (
+        structlog.processors.JSONRenderer(serializer=_dumps)
+        if lines
+        # Rich's formatter prints local variables, which hold prompts and keys.
+        else structlog.dev.ConsoleRenderer(exception_formatter=structlog.dev.plain_traceback)
+    )
+    return [
+        structlog.contextvars.merge_contextvars,
+        structlog.processors.add_log_level,
+        structlog.processors.TimeStamper(fmt="iso", utc=True),
+        *([structlog.processors.format_exc_info] if lines else []),
+        redact,
+        *([] if lines else [_printable]),
+        renderer,
+    ]
 
 
 def redact(_logger: object, _method: str, event: EventDict) -> EventDict:
