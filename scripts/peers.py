@@ -244,7 +244,7 @@ def prepare(peer: Peer, place: Place) -> tuple[list[str], dict[str, str]]:
 
 
 def free_port() -> int:
-    """Return a free port on loopback, that no one gets who asks for any port."""
+    """Return a free port on loopback that no program gets by asking for any port."""
     for port in random.sample(PORTS, len(PORTS)):
         with suppress(OSError), socket.socket() as probe:
             probe.bind(("127.0.0.1", port))

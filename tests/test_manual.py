@@ -39,7 +39,7 @@ def test_readme_can_be_read_in_a_sitting() -> None:
 
 
 def test_index_of_the_manual_names_every_page_once() -> None:
-    """Whoever reads SKILL.md finds all of it, and no page that is not there."""
+    """SKILL.md leads to all of it, and to no page that is not there."""
     text = (manual.SKILL / "SKILL.md").read_text("utf-8")
     listed = re.findall(r"^- \[([\w-]+)\]\(references/([\w-]+)\.md\)", text, re.MULTILINE)
     assert [name for name, link in listed if name != link] == []

@@ -1,4 +1,4 @@
-"""Attacks on the operator's place: commands and approvals of those who are none."""
+"""Attacks on the operator's place: commands and approvals of people who are no operators."""
 
 import re
 from functools import partial

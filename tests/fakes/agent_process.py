@@ -89,11 +89,11 @@ class MemoryHost:
         return await self._tool(seq)
 
     async def entered(self) -> tuple[UserMessage, ...]:
-        """Nobody writes meanwhile."""
+        """No one writes meanwhile."""
         return ()
 
     def show(self, text: str) -> None:
-        """Nobody watches."""
+        """No one watches."""
 
 
 class Clock:

@@ -1,4 +1,4 @@
-"""A certificate for ``localhost`` that nobody has signed, made when a test needs it."""
+"""A certificate for ``localhost`` without an authority, made when a test needs it."""
 
 from datetime import UTC, datetime, timedelta
 from pathlib import Path

@@ -1,7 +1,7 @@
 """A real daemon process on a home of its own: started, asked, watched, and seen to leave nothing.
 
 ``async with running_daemon(home, config, bot) as daemon``. What belongs to a daemon is known by
-a mark that workers inherit, so that strays are found whoever started them.
+a mark that workers inherit, so that all strays are found.
 """
 
 import json
@@ -47,7 +47,7 @@ class RunningDaemon:
     log: list[dict[str, Any]] = field(default_factory=list)
     noise: list[str] = field(default_factory=list)
     killed: bool = False
-    silent: bool = False  # nobody can log any more
+    silent: bool = False  # the log takes no more lines
     _changed: anyio.Event = field(default_factory=anyio.Event)
 
     async def ask(self, method: str, params: Params, result: type[R]) -> R:
@@ -174,7 +174,7 @@ async def running_daemon(
 
 @contextmanager
 def _killed_on_failure(process: Process) -> Iterator[None]:
-    """A test that failed must not wait for a daemon that nobody asked to stop."""
+    """A test that failed must not wait for a daemon that was not asked to stop."""
     try:
         yield
     except BaseException:

@@ -108,7 +108,7 @@ async def leave() -> str:
 
 @server.tool()
 async def hang() -> str:
-    """Answer nothing any more, whoever asks."""
+    """Answer no client any more."""
     leave_child()
     signal.pause()
     return ""

@@ -1,4 +1,4 @@
-"""Pins of MCP tools that nobody hears of."""
+"""Pins of MCP tools, without a chat that hears of them."""
 
 from orchestrator.agentsfile import AgentDefinition, AgentsFile
 from orchestrator.journal.db.store import Store

@@ -106,7 +106,7 @@ async def test_living_subagent_remembers_and_is_limited(tmp_path: Path) -> None:
 
 
 async def test_explicit_subagent_says_itself_what_its_parent_hears(tmp_path: Path) -> None:
-    """Work that nobody waits for comes as one message, written by notify_parent."""
+    """Work that no turn waits for comes as one message, written by notify_parent."""
     explicit: JsonObject = {"receives_messages": "side_a", "parentCommunication": "explicit"}
     entry: JsonObject = {"blocking": False, "resumable": explicit}
     async with (
@@ -123,7 +123,7 @@ async def test_explicit_subagent_says_itself_what_its_parent_hears(tmp_path: Pat
 
 @pytest.mark.parametrize("kill", KILLS)
 async def test_killed_message_to_a_subagent_is_worked_on_once(tmp_path: Path, kill: str) -> None:
-    """Whoever dies where, the subagent has done it once and the chat has one answer."""
+    """Whatever dies, the subagent has done it once and the chat has one answer."""
     died = dying(kill, tmp_path)
     async with FakeBotApi(TOKEN) as bot, CallingModel() as model:
         async with running_daemon(tmp_path, home(tmp_path, model, LIVING), bot) as daemon:

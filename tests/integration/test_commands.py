@@ -68,7 +68,7 @@ async def test_stopped_preview_of_a_long_answer_says_so(tmp_path: Path) -> None:
 
 
 async def test_interrupted_turn_makes_room_for_the_newer_message(tmp_path: Path) -> None:
-    """With ``whileBusy`` interrupt nobody waits for an answer that nobody wants any more."""
+    """With ``whileBusy`` interrupt no message waits for an answer that is not wanted any more."""
     async with FakeBotApi(TOKEN) as bot, HeldModel() as model:
         config = two_agents(model, whileBusy="interrupt")
         async with running_daemon(tmp_path, config, bot) as daemon:
@@ -163,7 +163,7 @@ async def test_anomaly_is_told_where_the_operator_wants_it_and_resumed_from_ther
 
 
 async def test_anomaly_of_a_terminals_chat_is_told_as_soon(tmp_path: Path) -> None:
-    """Though the answer that trips it is not sent, and so wakes nobody who sends."""
+    """Though the answer that trips it is not sent, and so does not wake what sends."""
     async with (
         FakeBotApi(TOKEN) as bot,
         HeldModel() as model,

@@ -33,7 +33,7 @@ async def test_each_chat_is_answered_by_its_agent_with_its_own_prompt(tmp_path: 
 
 
 async def test_daemon_is_ready_before_anybody_wrote(tmp_path: Path) -> None:
-    """A bot that nobody writes to is heard all the same: its first poll need not end."""
+    """A bot that gets no message is heard all the same: its first poll need not end."""
     async with held_daemon(tmp_path) as (_, _, daemon):
         report = await daemon.until(lambda report: report.ready)
     assert {channel.name: channel.state for channel in report.channels} == {
@@ -93,7 +93,7 @@ async def test_stranger_is_let_in_by_pairing(tmp_path: Path) -> None:
 
 
 async def test_group_is_answered_only_when_the_bot_is_named(tmp_path: Path) -> None:
-    """What people say to each other is none of the bot's business, and is not kept."""
+    """What people say to each other does not concern the bot, and is not kept."""
     async with (
         FakeBotApi(TOKEN, "test_bot") as bot,
         HeldModel() as model,

@@ -55,7 +55,7 @@ async def test_worker_killed_while_it_streams_leaves_one_message(tmp_path: Path)
 
 
 async def test_worker_killed_as_its_last_step_is_kept_is_not_missed(tmp_path: Path) -> None:
-    """The answer is on disk with that step: it is sent, and nobody is asked for it again."""
+    """The answer is on disk with that step: it is sent, and no model is asked for it again."""
     env = dying("worker@reply:before#1", tmp_path)
     async with (
         FakeBotApi(TOKEN) as bot,

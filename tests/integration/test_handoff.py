@@ -109,7 +109,7 @@ async def test_chat_is_handed_back_and_loops_end(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("kill", KILLS)
 async def test_killed_handoff_happens_once(tmp_path: Path, kill: str) -> None:
-    """Whoever dies where, the chat has one reply to the message, of the agent that has it now."""
+    """Whatever dies, the chat has one reply to the message, of the agent that has it now."""
     died = dying(kill, tmp_path)
     async with FakeBotApi(TOKEN) as bot, CallingModel() as model:
         async with running_daemon(tmp_path, home(tmp_path, model), bot, died) as daemon:
@@ -166,7 +166,7 @@ async def test_chat_of_an_agent_that_is_gone_goes_back_with_its_history(tmp_path
 
 
 async def test_two_agents_that_only_hand_over_are_stopped_in_their_turn(tmp_path: Path) -> None:
-    """The fifth time is refused, and whoever has the chat then has to answer."""
+    """The fifth time is refused, and the agent that has the chat then has to answer."""
 
     def script(body: dict[str, Any]) -> Reply | None:
         last = str(body["messages"][-1]["content"])

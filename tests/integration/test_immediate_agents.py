@@ -63,7 +63,7 @@ async def settled(daemon: RunningDaemon, runs: int) -> None:
 
 @pytest.mark.parametrize("kill", ["", "supervisor@reply:after#1", "supervisor@reply:before#1"])
 async def test_agent_has_worked_before_the_model_is_asked(tmp_path: Path, kill: str) -> None:
-    """It is told the message; its result is no step of the limit; it works once, whoever dies."""
+    """It is told the message; its result is no step of the limit; it works once, whatever dies."""
     died = dying(kill, tmp_path)
     answer = "result: helper-model: hello"
     async with FakeBotApi(TOKEN) as bot, CallingModel() as model:

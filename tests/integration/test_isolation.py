@@ -1,4 +1,4 @@
-"""One agent's secrets and faults are nobody else's."""
+"""One agent's secrets and faults are no other agent's."""
 
 import sys
 from contextlib import suppress
@@ -86,7 +86,7 @@ async def test_keys_are_gone_from_the_environment_that_the_kernel_shows(tmp_path
 
 
 async def test_files_of_the_home_are_readable_by_their_owner_alone(tmp_path: Path) -> None:
-    """Conversations and prompts are nobody else's; the control socket least of all."""
+    """No other user of the machine reads conversations and prompts, or opens the control socket."""
     async with held_daemon(tmp_path) as (bot, _, _):
         bot.user_says(123, "hi")
         await bot.reply_in(123)

@@ -38,7 +38,7 @@ def running(home: Path, word: str) -> list[int]:
 
 
 async def test_agent_uses_servers_and_a_crash_is_told_by_class(tmp_path: Path) -> None:
-    """What may have happened is never repeated; what may be repeated is, and nobody notices."""
+    """What may have happened is never repeated; what may be repeated is, unnoticed."""
     servers: JsonObject = {
         "wild": entry(tmp_path, "wild"),
         "safe": entry(tmp_path, "safe", trusted=True, timeoutSeconds=30),

@@ -29,7 +29,7 @@ def write(folder: Path, name: str, prompt: JsonValue) -> None:
 
 
 async def test_four_agents_use_one_of_each_form_and_an_edit_reaches_all(tmp_path: Path) -> None:
-    """A broken edit reaches none; nobody restarts."""
+    """A broken edit reaches no turn, and no process is restarted."""
     prompts = tmp_path / "prompts"
     prompts.mkdir()
     for name, prompt in PROMPTS.items():

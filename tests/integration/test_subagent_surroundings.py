@@ -39,7 +39,7 @@ async def test_edit_of_agents_json_leaves_a_subagent_at_work(tmp_path: Path) -> 
 
 
 async def test_removed_parent_takes_its_answer_along(tmp_path: Path) -> None:
-    """The chat is told; nobody waits for ever."""
+    """The chat is told, and no turn waits for ever."""
     async with parent_daemon(tmp_path) as (bot, model, daemon):
         gate = model.hold(TASK)
         bot.user_says(CHAT, spawn())
@@ -70,7 +70,7 @@ async def test_stopped_daemon_goes_on_with_the_subagent_next_time(tmp_path: Path
 
 
 async def test_newer_message_that_interrupts_ends_the_subagent(tmp_path: Path) -> None:
-    """Its result would be an answer to what nobody asks any more."""
+    """Its result would be an answer to a question that is not asked any more."""
     async with parent_daemon(tmp_path, whileBusy="interrupt") as (bot, model, daemon):
         model.hold(TASK)
         bot.user_says(CHAT, spawn())

@@ -1,4 +1,4 @@
-"""Subagents in a real daemon: a process each, once each, through kill -9 of whoever is in it."""
+"""Subagents in a real daemon: a process each, once each, through kill -9 of any of them."""
 
 import json
 import os

@@ -1,4 +1,4 @@
-"""Variables and fixed options of a prompt's tools reach the tool, and nobody else."""
+"""Variables and fixed options of a prompt's tools reach the tool and no one else."""
 
 import json
 from pathlib import Path

@@ -77,7 +77,7 @@ async def test_next_message_does_not_wait_for_the_summary(tmp_path: Path) -> Non
 
 
 async def test_quiet_conversation_is_looked_through_once_across_a_restart(tmp_path: Path) -> None:
-    """The time runs on while nobody is here; the facts show in the next prompt."""
+    """The time runs on while the daemon is down; the facts show in the next prompt."""
     async with FakeBotApi(TOKEN) as bot, DigestingModel() as model:
         slow = two_agents(model, factExtraction={"idleMinutes": 60})
         async with running_daemon(tmp_path, slow, bot):

@@ -70,7 +70,7 @@ def test_machine_itself_is_not_fetched_from(site: tuple[int, list[str]], host: s
 
 
 def test_redirect_is_checked_like_the_first_address(site: tuple[int, list[str]]) -> None:
-    """Permission for one host is none for another."""
+    """A permission for one host does not hold for another."""
     port, asked = site
     for target in (
         f"http://127.0.0.1:{port}/plain",

@@ -40,7 +40,7 @@ def test_hidden_signs_reach_no_terminal_and_no_label(sign: str) -> None:
 
 
 def test_marks_of_direction_stay_in_prose_and_overrides_do_not() -> None:
-    """Hebrew writers use the marks; nobody needs to turn a whole text around."""
+    """Hebrew writers use the marks; no writer has to turn a whole text around."""
     assert unambiguous(f"a{MARKS}b") == f"a{MARKS}b"
     assert unambiguous(f"a{REORDERING}{SHAPELESS}b") == "ab"
 

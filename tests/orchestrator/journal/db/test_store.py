@@ -142,7 +142,7 @@ async def test_cancelled_caller_does_not_undo_its_job(store: Store) -> None:
 
 
 async def test_full_disk_writes_nothing_and_can_be_freed(store: Store) -> None:
-    """Nobody of the group is acknowledged; with space the same store goes on."""
+    """No job of the group is acknowledged; with space the same store goes on."""
 
     def limit(db: apsw.Connection, pages: int) -> None:
         db.execute(f"PRAGMA max_page_count={pages:d}")
@@ -254,7 +254,7 @@ def test_damage_is_found_after_an_unclean_end(tmp_path: Path) -> None:
 
 
 async def test_full_disk_is_waited_out(tmp_path: Path) -> None:
-    """Whoever transacts goes on when there is space; the log says it once each way."""
+    """Every caller goes on when there is space; the log says it once each way."""
 
     def limit(db: apsw.Connection, pages: int) -> None:
         db.execute(f"PRAGMA max_page_count={pages:d}")

@@ -98,7 +98,7 @@ def test_defaults_are_given_once(db: apsw.Connection) -> None:
 
 
 def test_own_playbook_of_a_defaults_name_is_kept(db: apsw.Connection) -> None:
-    """Whoever was there first wins."""
+    """The one that was there first wins."""
     playbooks.add(db, HOME, replace(MINE, name="email-triage"), 1)
     playbooks.seed(db, "home", 2)
     found = playbooks.get(db, HOME, "email-triage")

@@ -63,7 +63,7 @@ def test_task_follows_its_skill_file(db: apsw.Connection) -> None:
 
 
 def test_edit_does_not_switch_a_disabled_task_on(db: apsw.Connection) -> None:
-    """Somebody had a reason."""
+    """There was a reason for it."""
     sync(db, spec())
     with job(db):
         tasks.disable(db, only(db).id, START)

@@ -82,7 +82,7 @@ def test_session_keeps_them_where_they_came(db: apsw.Connection) -> None:
 
 
 def test_message_that_another_agent_answers_holds_up_the_line(db: apsw.Connection) -> None:
-    """Nobody overtakes it."""
+    """No message overtakes it."""
     turn = open_turn(db)
     planned(db, "t1", "read")
     receive(db, update(2, "mine"), update(3, "yours"), update(4, "mine again"))

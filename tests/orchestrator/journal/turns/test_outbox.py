@@ -118,7 +118,7 @@ def test_answer_of_a_turn_that_has_ended_gets_no_preview(db: apsw.Connection) ->
 
 
 def test_preview_that_was_never_sent_becomes_an_ordinary_row(db: apsw.Connection) -> None:
-    """Nobody knows whether it arrived: the reply is sent as a new message."""
+    """It may or may not have arrived: the reply is sent as a new message."""
     outbox.start_preview(db, "t1", HERE, Part("Let me"), 1)
     row = first(db).id
     outbox.sending(db, row, "ph_sending", 1)

@@ -100,7 +100,7 @@ def test_a_decision_before_the_question_is_sent_leaves_it_without_buttons(asked:
 
 
 def test_a_question_of_a_turn_that_was_stopped_is_withdrawn(asked: Asked) -> None:
-    """Nobody can decide about it any more."""
+    """It cannot be decided any more."""
     asked.sends()
     with job(asked.db):
         key = asked.approval.chat_key

@@ -251,7 +251,7 @@ def test_subagent_works_with_the_memory_of_its_parents_turn(db: apsw.Connection)
 
 
 def test_messages_of_a_subagent_count_with_those_of_its_parent(db: apsw.Connection) -> None:
-    """In either's turn; the reply of a turn is none of them."""
+    """In either's turn; the reply of a turn does not count."""
     turn = admitted(db, begun(db))
     address = turns.origin(db, "t1").address()
     with job(db):

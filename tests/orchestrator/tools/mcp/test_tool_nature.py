@@ -46,7 +46,7 @@ def test_read_only_hint_counts_whatever_the_name() -> None:
     ],
 )
 def test_read_that_takes_an_address_carries_data_in_it(properties: dict[str, JsonObject]) -> None:
-    """The address goes to whoever listens there."""
+    """The server at the address reads it."""
     assert carries(tool("fetch", read_only=True, **properties), network=True)
 
 
