@@ -25,6 +25,7 @@ _SCRIPTS = {
     "changes a mode outside": "chmod 777 {out}/secret.txt && echo REACHED",
     "changes a mode through a link": "ln -s {out}/secret.txt l2; chmod 777 l2 && echo REACHED",
     "changes the mode of agents.json": "chmod 000 {home}/agents.json && echo REACHED",
+    "changes a time outside": "touch -c -d 2001-01-01 {out}/secret.txt && echo REACHED",
     "writes a skill of all agents": "mkdir {home}/skills/evil && echo REACHED",
     "writes to /tmp": "echo x > /tmp/reached-4711 && echo REACHED",
     "reads the server's environment": "cat /proc/$PPID/environ && echo REACHED",
@@ -58,9 +59,6 @@ _SCRIPTS = {
 }
 # Each of them is stopped by more than one defence.
 _TWICE = {
-    "changes a mode outside",
-    "changes a mode through a link",
-    "changes the mode of agents.json",
     "reads the server's environment",
     "reads the daemon's environment",
     "makes namespaces",

@@ -8,7 +8,6 @@ import fcntl
 import json
 import os
 import socket
-import stat
 import time
 from collections.abc import Sequence
 from contextlib import suppress
@@ -46,7 +45,6 @@ def tried(target: str) -> str:
     """
     pid, control, paths = json.loads(bytes.fromhex(target.split(maxsplit=1)[0]))
     found = [name for name, success in reached({"daemon": pid}, paths) if success]
-    found += [f"{name}: mode" for name, path in paths.items() if changes_mode(path)]
     if commands(Path(control)):
         found.append(COMMAND)
     return MARK + json.dumps(found)
@@ -68,14 +66,6 @@ def wedge(order: str) -> None:
     fcntl.fcntl(theirs, fcntl.F_SETFL, 0)
     ours.sendall("\r\n".join(lines).encode())
     _held.extend((ours, theirs))
-
-
-def changes_mode(path: str) -> bool:
-    """Return whether this process can set the mode of a file; it gets the mode that it has."""
-    with suppress(OSError):
-        os.chmod(path, stat.S_IMODE(os.stat(path).st_mode))  # noqa: PTH101, PTH116 - a path's text
-        return True
-    return False
 
 
 def commands(control: Path) -> bool:

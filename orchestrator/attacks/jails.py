@@ -41,13 +41,13 @@ _ANYWHERE = (
     COMMAND,
     *(f"{name}: {what}" for name in _FILES for what in ("read", "write")),
     *(f"{name}: write" for name in _FOLDERS),
+    *(f"{name}: mode" for name in ("agents.json", "journal.db", ".")),
     *_KERNEL,
 )
 _ATTEMPTS = {
     "a worker": (
         *_ANYWHERE,
         *(f"{name}: list" for name in _FOLDERS if name not in (*_SHARED, "hooks")),
-        *(f"{name}: mode" for name in ("agents.json", "journal.db", ".")),
         *("TCP", "socket", "fork", "exec", "unshare"),
     ),
     "an MCP server": (*_ANYWHERE, *(f"{name}: list" for name in _FOLDERS if name != "skills")),

@@ -17,8 +17,8 @@ from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
-from orchestrator.hands.answered_calls import AnsweredCalls, hand_over
 from orchestrator.hands.command_order import MIB, CommandEnd, CommandLimits, CommandOrder
+from orchestrator.jailer.answered_calls import AnsweredCalls, hand_over
 from thinker.jail import argument_checks, calls, hardening, kernel, landlock, limits, seccomp
 from thinker.jail.landlock import Grants
 from thinker.jail.seccomp import ArgumentCheck
@@ -76,7 +76,8 @@ def _run(order: CommandOrder) -> CommandEnd:
     theirs.close()
     hardening.harden()
     try:
-        watched = _Watched(child, order, AnsweredCalls(ours, order.write, order.proxy))
+        folders = [os.path.realpath(folder) for folder in order.write]
+        watched = _Watched(child, order, AnsweredCalls(ours, folders, order.proxy))
         problem = watched.watch()
     finally:
         code = _end_all(child, alone=alone)
@@ -194,7 +195,11 @@ def _jail(order: CommandOrder, channel: socket.socket) -> None:
     if "scope" in lacking or "landlock" in lacking:
         denied |= calls.group("signals")  # they would reach every process of the user
     missing = seccomp.install(seccomp.program(denied, checks))
-    if missing or not hand_over(channel, connections=bool(order.proxy)):
+    try:
+        hand_over(channel, connections=bool(order.proxy))
+    except OSError:
+        missing = ("seccomp",)
+    if missing:
         raise NotJailedError("this kernel has no seccomp, so commands cannot be confined")
     _prove(order)
 

@@ -17,7 +17,7 @@ from functools import cache
 from urllib.parse import quote, urljoin, urlsplit
 
 from orchestrator.hands.hand_tool import HandFailure
-from orchestrator.hands.web_addresses import is_public
+from orchestrator.jailer.web_addresses import is_public
 
 MAX_REDIRECTS = 5
 MAX_URL = 4000  # characters

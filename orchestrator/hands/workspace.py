@@ -15,13 +15,13 @@ from typing import Any
 
 from orchestrator.hands import roots, system_folders
 from orchestrator.hands.command_order import CommandLimits, CommandOrder
-from orchestrator.hands.command_proxy import CommandProxy
 from orchestrator.hands.command_runner import CommandRunner, described
 from orchestrator.hands.file_search import Question
 from orchestrator.hands.file_tools import PATH, FileTools
 from orchestrator.hands.hand_tool import Arguments, HandFailure, HandTool, integer
 from orchestrator.hands.roots import Root, Roots
 from orchestrator.hands.stdio_loop import StdioLoop
+from orchestrator.jailer.host_proxy import HostProxy
 from thinker.jail import calls, hardening, landlock, seccomp
 from thinker.jail.landlock import Grants
 
@@ -71,7 +71,7 @@ class WorkspaceTools:
         self._roots = Roots(self._home, (*folders, *skills))
         self._skills = skills
         self._runner = CommandRunner(settings.output)
-        self._proxy = CommandProxy(settings.hosts) if settings.hosts else None
+        self._proxy = HostProxy(settings.hosts) if settings.hosts else None
 
     def tools(self) -> tuple[HandTool, ...]:
         limits = self._settings.limits
@@ -205,7 +205,7 @@ def _reach(settings: WorkspaceSettings) -> str:
     return "the network" if settings.network else "no network"
 
 
-def _proxied(proxy: CommandProxy | None) -> dict[str, str]:
+def _proxied(proxy: HostProxy | None) -> dict[str, str]:
     """Return the variables by which programs find a proxy, in both spellings."""
     if proxy is None:
         return {}

@@ -14,7 +14,7 @@ from dataclasses import asdict, replace
 from functools import partial
 from pathlib import Path
 
-from orchestrator.toolhost.caught_connections import CaughtConnections
+from orchestrator.jailer.answered_calls import hand_over
 from orchestrator.toolhost.jail_order import CODE, JailOrder, Surroundings
 from thinker.jail import kernel, landlock, limits, seccomp
 from thinker.jail.argument_checks import TIOCLINUX, TIOCSTI, families
@@ -67,29 +67,31 @@ def own_folders(home: str) -> list[Path]:
     return [Path(home, name) for name in ("servers", "workspaces")]
 
 
-def enter_as_ordered(file: int, report: int, caught: CaughtConnections | None) -> str:
+def enter_as_ordered(file: int, report: int, channel: socket.socket | None) -> str:
     """Jail this process as the order in a file says, and report.
 
-    Returns why it must not go on, otherwise an empty text. ``caught`` leads connections to the
-    proxy of a server that may reach some hosts alone.
+    Returns why it must not go on, otherwise an empty text. ``channel`` leads to the guardian, which
+    answers calls that no filter can judge.
     """
     order = JailOrder.unpack(os.pread(file, os.fstat(file).st_size, 0).decode())
     os.close(file)
-    found = enter(order)
+    try:
+        found = enter(order, channel)
+    except OSError as error:
+        return f"its connections cannot be led to the proxy ({error}); allow all or none"
     os.write(report, json.dumps(asdict(found)).encode())
     os.close(report)
-    if caught is not None:
-        try:
-            caught.catch()
-        except OSError as error:
-            return f"its connections cannot be led to the proxy ({error}); allow all or none"
     if order.required and found.level != "full":
         return f'its jail is "{found.level}" ({found.reason}), but agents.json requires "full"'
     return ""
 
 
-def enter(order: JailOrder) -> SandboxReport:
-    """Jail this process, which is about to become the server."""
+def enter(order: JailOrder, channel: socket.socket | None) -> SandboxReport:
+    """Jail this process, which is about to become the server.
+
+    Raises:
+        OSError: it may reach some hosts only, and the kernel cannot lead it there.
+    """
     limits.limit(memory=MEMORY, processes=_user_threads() + PROCESSES)
     if order.off:
         # A jail of nothing: other servers, which are in jails beside it, stay out of its reach.
@@ -99,7 +101,13 @@ def enter(order: JailOrder) -> SandboxReport:
         _ruleset(order).enforce()
     denied = DENIED | (SERVING if order.network == "proxy" else frozenset())
     seccomp.install(seccomp.program(denied, (*CHECKS, *_network(order)), missing=()))
-    return probe(order.around.home, order.supervisor)
+    if channel is not None:
+        try:
+            hand_over(channel, connections=bool(order.proxy))
+        except OSError:
+            if order.proxy:
+                raise
+    return probe(order.around.home, order.supervisor, changes=channel is not None)
 
 
 def _ruleset(order: JailOrder) -> landlock.Ruleset:
@@ -139,9 +147,11 @@ def _user_threads() -> int:
     return count
 
 
-def probe(home: str, supervisor: int) -> SandboxReport:
-    """Try forbidden things, and judge by what was refused."""
+def probe(home: str, supervisor: int, *, changes: bool = False) -> SandboxReport:
+    """Try forbidden things, with ``changes`` of the home's mode, and judge by what was refused."""
     calls = [name for name, attempt in _call_attempts() if _done(attempt)]
+    if changes and _done(partial(os.chmod, home, Path(home).stat().st_mode)):
+        calls.append("chmod")
     files = [name for name, attempt in _file_attempts(home, supervisor) if _done(attempt)]
     signals = _done(partial(os.kill, supervisor, 0))
     if files:

@@ -64,6 +64,7 @@ class JailOrder:
     ``private`` is its own folder. ``read`` and ``write`` are the only paths beside system folders
     that it sees; None: all but the daemon's. ``proxy`` is the port of the proxy that it may use.
     ``off`` leaves it the tool host's jail alone; ``required`` forbids to run it in a lesser one.
+    ``bundled`` is a server that jails its commands itself, as no other process can then.
     """
 
     around: Surroundings
@@ -77,17 +78,20 @@ class JailOrder:
     sockets: bool = False
     off: bool = False
     required: bool = False
+    bundled: bool = False
 
     @property
     def narrow(self) -> bool:
         return self.read is not None or self.write is not None
 
     def packed(self) -> str:
-        return json.dumps(asdict(self))
+        """Return the order, and after it where the server may change modes and the like."""
+        answered = () if self.off or self.bundled else map(os.path.realpath, self.grants().all)
+        return "\0".join((json.dumps(asdict(self)), *answered))
 
     @classmethod
     def unpack(cls, text: str) -> "JailOrder":
-        fields = json.loads(text)
+        fields = json.loads(text.partition("\0")[0])
         return cls(**{**fields, "around": Surroundings(**fields["around"])})
 
     def grants(self) -> Grants:

@@ -47,6 +47,7 @@ class ServerJails:
             command=shutil.which(spec.command, path=path) or spec.command,
             off=wanted == "off",
             required=self.required,
+            bundled=spec.bundled,
             **({} if wanted == "off" else _limits(wanted, proxy)),
         )
 

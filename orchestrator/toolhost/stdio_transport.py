@@ -8,8 +8,9 @@ import os
 import signal
 import sys
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager, suppress
+from contextlib import asynccontextmanager, closing, nullcontext, suppress
 from dataclasses import dataclass, field
+from functools import partial
 
 import anyio
 import orjson
@@ -21,9 +22,9 @@ from mcp.client._transport import TransportStreams
 from mcp.shared.message import SessionMessage
 from mcp_types import jsonrpc_message_adapter
 
+from orchestrator.jailer.host_proxy import HostProxy
 from orchestrator.processes.reaper import ended
 from orchestrator.toolhost import guardian
-from orchestrator.toolhost.host_proxy import proxy
 from orchestrator.toolhost.jail_order import JailOrder
 from orchestrator.toolhost.server_jails import ServerJails, environment, hosts
 from orchestrator.toolhost.wire import ServerSpec
@@ -63,19 +64,16 @@ async def stdio(
     Raises:
         OSError: the server cannot be started.
     """
-    async with _proxied(spec) as port, _running(spec, end, jails.order(spec, port)) as streams:
-        yield streams
-
-
-@asynccontextmanager
-async def _proxied(spec: ServerSpec) -> AsyncIterator[int]:
-    """Yield the port of the server's proxy, 0 if it has none."""
+    refused = partial(_log_refused, spec.name)
     allowed = hosts(spec)
-    if not allowed:
-        yield 0
-        return
-    async with proxy(spec.name, allowed) as port:
-        yield port
+    with closing(HostProxy(allowed, refused)) if allowed else nullcontext() as proxy:
+        order = jails.order(spec, 0 if proxy is None else proxy.port)
+        async with _running(spec, end, order) as streams:
+            yield streams
+
+
+def _log_refused(server: str, problem: str) -> None:
+    log.warning("mcp_host_refused", server=server, problem=problem)
 
 
 @asynccontextmanager

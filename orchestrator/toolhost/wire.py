@@ -42,7 +42,10 @@ class ServerJail(Frozen):
 
 
 class ServerSpec(Frozen):
-    """One MCP server: ``command`` (stdio) or ``url`` (streamable HTTP)."""
+    """One MCP server: ``command`` (stdio) or ``url`` (streamable HTTP).
+
+    A ``bundled`` one is a part of this program that jails what it runs.
+    """
 
     name: str
     command: str = ""
@@ -52,6 +55,7 @@ class ServerSpec(Frozen):
     url: str = ""
     headers: dict[str, str] = Field(default_factory=dict)
     sandbox: ServerJail | Literal["off"] = ServerJail()
+    bundled: bool = False
 
 
 class ServersSet(Frozen):

@@ -27,7 +27,7 @@ NO_JAIL = (
 )
 UNPROVEN = (
     Edit(COMMAND_JAIL, "    _prove(order)\n", ""),
-    Edit(COMMAND_JAIL, "    if missing or not", "    if not"),
+    Edit(COMMAND_JAIL, "    if missing:", "    if not order:"),
 )
 FORMATTING = "orchestrator/channels/telegram/formatting.py"
 
@@ -230,7 +230,7 @@ LOST_DEFENCES: dict[str, tuple[Edit, ...]] = {
     ),
     "the check of addresses": (
         Edit(
-            "orchestrator/hands/web_addresses.py",
+            "orchestrator/jailer/web_addresses.py",
             "    try:\n        address = ipaddress.ip_address(text.partition",
             "    return True\n    try:\n        address = ipaddress.ip_address(text.partition",
         ),

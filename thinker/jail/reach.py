@@ -62,11 +62,12 @@ def _on(pid: int) -> Iterator[tuple[str, Attempt]]:
 
 
 def _at(path: str | Path) -> Iterator[tuple[str, Attempt]]:
-    """Yield what may be tried on a file, folder or socket."""
+    """Yield what may be tried on a file, folder or socket; its mode stays what it is."""
     try:
         mode = os.stat(path).st_mode  # noqa: PTH116 - text and paths alike
     except OSError:
         return
+    yield "mode", partial(os.chmod, path, stat.S_IMODE(mode))
     if stat.S_ISSOCK(mode):
         yield "connect", partial(_connect, path)
     elif stat.S_ISDIR(mode):

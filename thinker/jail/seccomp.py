@@ -14,8 +14,8 @@ from thinker.jail import hardening, kernel
 from thinker.jail.calls import NUMBERS
 from thinker.jail.kernel import prctl, syscall
 
-SET_MODE_FILTER, FLAG_TSYNC = 1, 1  # linux/seccomp.h
-ALLOW, ERRNO = 0x7FFF0000, 0x00050000
+SET_MODE_FILTER, FLAG_TSYNC, FLAG_NEW_LISTENER = 1, 1, 8  # linux/seccomp.h
+ALLOW, ERRNO, ASK = 0x7FFF0000, 0x00050000, 0x7FC00000
 LOAD, EQUAL, AT_LEAST, AND, RETURN = 0x20, 0x15, 0x35, 0x54, 0x06  # linux/bpf_common.h
 AT_NUMBER, AT_ARCH, AT_ARGUMENTS = 0, 4, 16  # offsets in struct seccomp_data
 ARCHITECTURES = {kernel.X86_64: 0xC000003E, kernel.ARM64: 0xC00000B7}  # linux/audit.h
@@ -46,8 +46,11 @@ def program(
     denied: Iterable[str],
     checks: Iterable[ArgumentCheck] = (),
     missing: Iterable[str] = ("clone3",),
+    asked: Iterable[str] = (),
 ) -> bytes:
     """Return a filter that denies calls, checks arguments, and says that calls do not exist.
+
+    Calls that are ``asked`` about wait for an answer of the listener's holder.
 
     ``clone3`` passes its flags in memory, where no filter can look; libraries then use ``clone``.
     Calls of other architectures are denied. Empty for a machine that is neither x86-64 nor arm64.
@@ -62,7 +65,7 @@ def program(
     ]
     if kernel.MACHINE == kernel.X86_64:
         code += [(AT_LEAST, 0, 1, X32), (RETURN, 0, 0, DENY)]
-    for names, answer in ((denied, DENY), (missing, MISSING)):
+    for names, answer in ((denied, DENY), (missing, MISSING), (asked, ASK)):
         for number in numbers(names):
             code += [(EQUAL, 0, 1, number), (RETURN, 0, 0, answer)]
     by_call: dict[str, list[ArgumentCheck]] = {}
@@ -84,15 +87,28 @@ def numbers(names: Iterable[str]) -> list[int]:
 
 def install(filter_program: bytes) -> tuple[str, ...]:
     """Put a filter in force for all threads; return ``("seccomp",)`` if the kernel lacks it."""
-    if not filter_program:
-        return ("seccomp",)
-    argument = _Program(len(filter_program) // INSTRUCTION.size, filter_program)
     try:
-        prctl(hardening.PR_SET_NO_NEW_PRIVS, 1)  # or it would need a capability
-        syscall(kernel.SECCOMP, SET_MODE_FILTER, FLAG_TSYNC, ctypes.addressof(argument))
+        _put(filter_program, FLAG_TSYNC)
     except OSError:
         return ("seccomp",)
     return ()
+
+
+def listen(asked: Iterable[str], missing: Iterable[str]) -> int:
+    """Let calls of this thread, and of what it starts, wait; return the listener.
+
+    Raises:
+        OSError: the kernel cannot, or another listener is in force.
+    """
+    return _put(program((), missing=missing, asked=asked), FLAG_NEW_LISTENER)
+
+
+def _put(filter_program: bytes, flag: int) -> int:
+    if not filter_program:
+        raise OSError(errno.ENOSYS, "seccomp")
+    argument = _Program(len(filter_program) // INSTRUCTION.size, filter_program)
+    prctl(hardening.PR_SET_NO_NEW_PRIVS, 1)  # or it would need a capability
+    return syscall(kernel.SECCOMP, SET_MODE_FILTER, flag, ctypes.addressof(argument))
 
 
 def _check(check: ArgumentCheck) -> list[tuple[int, int, int, int]]:

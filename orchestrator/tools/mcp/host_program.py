@@ -28,10 +28,10 @@ def host_program(settings: Settings, environ: Mapping[str, str], sandbox: Sandbo
     return Program("the tool host", ARGV, env, settings.home, wire.FD_VARIABLE)
 
 
-def server_spec(name: str, server: McpServer) -> wire.ServerSpec:
+def server_spec(name: str, server: McpServer, *, bundled: bool = False) -> wire.ServerSpec:
     """Return what the tool host is told about a server."""
     fields = server.model_dump(include=set(wire.ServerSpec.model_fields), exclude_none=True)
-    return wire.ServerSpec.model_validate({**fields, "name": name})
+    return wire.ServerSpec.model_validate({**fields, "name": name, "bundled": bundled})
 
 
 def tool_result(call: Call, tool: McpTool, answer: wire.ToolAnswer) -> ToolResult:

@@ -326,7 +326,10 @@ class McpServers(LoopOwned):
         """Send the tool host the servers that it does not have yet."""
         if self._outdated:
             self._outdated = False
-            servers = tuple(server_spec(name, server) for name, server in self._servers.items())
+            servers = tuple(
+                server_spec(name, server, bundled=name in self._hands)
+                for name, server in self._servers.items()
+            )
             message, accepted = wire.ServersSet(servers=servers), wire.RequestAccepted
             await child.peer.call(wire.SERVERS_SET, message, accepted, timeout=SET_TIMEOUT)
             self.child = child

@@ -2,7 +2,7 @@
 
 import pytest
 
-from orchestrator.hands.web_addresses import is_public
+from orchestrator.jailer.web_addresses import is_public
 
 
 @pytest.mark.parametrize(
