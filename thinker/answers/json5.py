@@ -11,8 +11,8 @@ from pydantic import JsonValue
 
 MAX_DEPTH = 64  # far deeper than any answer; code that validates or writes values recurses
 MAX_WORD = 400  # characters of a number or an unquoted key
-SKIP = re.compile(r"(?:[\s\ufeff]++|//[^\n]*+|/\*.*?(?:\*/|\Z))++", re.DOTALL)
-REMAINDER = re.compile(r"(?:[\s\ufeff]++|//[^\n\r]*+|/\*.*?\*/)*+", re.DOTALL)
+SKIP = re.compile(r"(?:[\s\ufeff]++|//[^\n]*+|/\*.*?(?:\*/|\Z))+", re.DOTALL)
+REMAINDER = re.compile(r"(?:[\s\ufeff]++|//[^\n\r]*+|/\*[^*]*+(?:\*(?!/)[^*]*+)*\*/)*", re.DOTALL)
 WORD = re.compile(r"[^\s\ufeff{}\[\],:\"'/]+")
 KEY = re.compile(r"[^\W\d][\w$]*|\$[\w$]*")
 NUMBER = re.compile(r"[+-]?(?:(?:0|[1-9]\d*)(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?")

@@ -7,10 +7,11 @@ TITLE = "[OUTPUT]"  # the last line of Agently's layouts, which models repeat; i
 TRIPLE = re.compile(r'"""(.*?)"""', re.DOTALL)
 PROSE = re.compile(r"\[OUTPUT\]|\\.|(?P<start>[{\[])", re.DOTALL)
 CODE = re.compile(r'(?P<title>\[OUTPUT\])|\\(?P<escaped>.)|(?P<mark>["{}\[\]])', re.DOTALL)
-STRING = re.compile(r'(?:[^"\\]|\\.)*+(?:"|\\?\Z)', re.DOTALL)
+STRING = re.compile(r'[^"\\]*+(?:\\.[^"\\]*+)*(?:"|\\?\Z)', re.DOTALL)
 ESCAPES = {"\n": "\\n", "\t": "\\t"}
 TOKEN = re.compile(
-    r"""(?P<string>(?P<quote>["'])(?:\\.|(?!(?P=quote))[^\\])*+(?:(?P<end>(?P=quote))|\\?\Z))"""
+    r"""(?P<string>(?P<quote>["'])(?:[^"'\\]++|\\.|(?!(?P=quote))["'])*"""
+    r"(?:(?P<end>(?P=quote))|\\?\Z))"
     r"|(?P<line>//[^\n\r]*+(?P<over>[\n\r]?))"
     r"|(?P<block>/\*.*?(?:(?P<closed>\*/)|\Z))"
     r"|[{}\[\]]",

@@ -33,7 +33,7 @@ STEPS_PER_WORK = 200  # of a search that cost as much as a keyword
 UNCHECKED = ("unevaluatedProperties", "unevaluatedItems")  # they apply schemas out of sight
 TOKEN = re.compile(
     r"\\[1-9].*+"  # a reference to a group, which can match anything
-    r"|\\.|\[\^?\]?(?:\\.|[^\]\\])*+\]"
+    r"|\\.|\[\^?\]?[^\]\\]*+(?:\\.[^\]\\]*+)*\]"
     r"|\)(?:[*+]|\{).*+|\(\?(?!:).*+"  # a repeated group, an assertion or flag
     r"|[*+?|]|\{[\d,]*+\}",
     re.DOTALL,

@@ -13,7 +13,7 @@ from thinker.toolcalls.arguments import required
 from thinker.toolcalls.schema_validation import validate
 from thinker.toolcalls.text.schema_text import compact
 
-STRING = r'"(?:[^"\\]|\\.)*+(?:"|\\?\Z)'
+STRING = r'"[^"\\]*+(?:\\.[^"\\]*+)*(?:"|\\?\Z)'
 TRAILING_COMMA = re.compile(rf"({STRING})|,\s*+(?=[}}\]])", re.DOTALL)
 
 ProblemKind = Literal[
