@@ -27,7 +27,7 @@ _SCRIPTS = {
     "changes the mode of agents.json": "chmod 000 {home}/agents.json && echo REACHED",
     "changes a time outside": "touch -c -d 2001-01-01 {out}/secret.txt && echo REACHED",
     "writes a skill of all agents": "mkdir {home}/skills/evil && echo REACHED",
-    "writes to /tmp": "echo x > /tmp/reached-4711 && echo REACHED",
+    "writes to /tmp": 'made=$(mktemp -p /tmp) && rm "$made" && echo REACHED',
     "reads the server's environment": "cat /proc/$PPID/environ && echo REACHED",
     "reads the daemon's environment": "cat /proc/{pid}/environ && echo REACHED",
     "reads the daemon's command line": "cat /proc/{pid}/cmdline && echo REACHED",

@@ -7,10 +7,13 @@ from pathlib import Path
 import pytest
 from attacks.lost_defences import LOST_DEFENCES
 from attacks.weakened_build import ROOT, build_with
+from fakes.inspection import may_look_inside
 
 from orchestrator.attacks.attack_world import SEVERAL
 from orchestrator.attacks.run_attacks import chosen, run_attacks
 
+# What the kernel itself refuses this user, if vm.unprivileged_userfaultfd is 0.
+REFUSED = () if may_look_inside() else ("tries userfaultfd",)
 pytestmark = pytest.mark.process
 
 
@@ -42,4 +45,5 @@ async def test_attacks_succeed_without_their_defence(
     python = build_with(LOST_DEFENCES[lost], tmp_path)
     attacks = [pair for pair in chosen() if pair[1].defence == lost]
     results = [result async for result in run_attacks(attacks, folder, python)]
-    assert [result.name for result in results if not result.reached] == []
+    missed = [result.name for result in results if not result.reached]
+    assert [name for name in missed if not name.endswith(REFUSED)] == []

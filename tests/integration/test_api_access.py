@@ -11,6 +11,7 @@ import pytest
 from fakes.api_client import address, endpoints
 from fakes.daemon import holds
 from fakes.held_model import HeldModel, agent
+from fakes.inspection import may_look_inside
 
 from orchestrator.cli import api as command
 from orchestrator.control import protocol
@@ -40,7 +41,8 @@ async def test_only_programs_with_the_token_are_heard(tmp_path: Path) -> None:
         top = str(api.client.base_url).removesuffix("/v1/")
         assert (await anybody.get(f"{top}/healthz")).json() == {"status": "ok"}
         assert (await anybody.get(f"{top}/readyz")).json() == {"ready": True, "reasons": []}
-        assert not holds(api.daemon.process.pid, "evil.example/nothing")
+        if may_look_inside():
+            assert not holds(api.daemon.process.pid, "evil.example/nothing")
         assert model.requests == []
         assert str(api.client.api_key) not in str(api.daemon.log)
         assert b"orc_" not in (tmp_path / "api-token").read_bytes()

@@ -10,6 +10,7 @@ import pytest
 from fakes.bot_api import FakeBotApi
 from fakes.daemon import TOKEN, holds, running_daemon
 from fakes.held_model import HeldModel, held_daemon, two_agents
+from fakes.inspection import looks_inside
 from fakes.model_api import Reply
 
 from orchestrator.control.protocol import StatusReport
@@ -55,6 +56,7 @@ async def test_killed_broker_costs_no_turn(tmp_path: Path, spawn: str) -> None:
     assert bot.texts(123) == ["work-model: hello", "work-model: and on"]
 
 
+@looks_inside
 async def test_broker_alone_holds_the_key_and_is_walled_off(tmp_path: Path) -> None:
     """Also the one of an agent's own; its level is what it found itself."""
     async with FakeBotApi(TOKEN) as bot, HeldModel() as model:
