@@ -127,9 +127,9 @@ def _bounded(kind: type[Validator]) -> type[Validator]:
     checks: dict[str, Check] = {name: _counted(check) for name, check in kind.VALIDATORS.items()}
     for name in UNCHECKED:
         checks[name] = _nothing
-    checks["pattern"] = _cheap_pattern(checks["pattern"])
+    checks["pattern"] = _if(_cheap_pattern, checks["pattern"])
     for name in ("patternProperties", "additionalProperties"):
-        checks[name] = _cheap_names(checks[name])
+        checks[name] = _if(_cheap_names, checks[name])
     bounded: type[Validator] = extend(kind, checks)  # type: ignore[no-untyped-call]  # theirs
     return bounded
 
@@ -148,29 +148,28 @@ def _counted(check: Check) -> Check:
     return counted
 
 
-def _cheap_pattern(check: Check) -> Check:
+def _if(cheap: Callable[[JsonValue, JsonValue, JsonObject], bool], check: Check) -> Check:
+    """Return a check that is left out where it is costly."""
+
     def checked(
         validator: Validator, value: JsonValue, instance: JsonValue, schema: JsonObject
     ) -> Iterator[ValidationError]:
-        if isinstance(instance, str) and _cheap(str(value), len(instance)):
+        if cheap(value, instance, schema):
             yield from check(validator, value, instance, schema) or ()
 
     return checked
 
 
-def _cheap_names(check: Check) -> Check:
-    """Skip a check of names if a pattern of names is costly."""
+def _cheap_pattern(value: JsonValue, instance: JsonValue, _: JsonObject) -> bool:
+    return isinstance(instance, str) and _cheap(str(value), len(instance))
 
-    def checked(
-        validator: Validator, value: JsonValue, instance: JsonValue, schema: JsonObject
-    ) -> Iterator[ValidationError]:
-        found = schema.get("patternProperties")
-        patterns = found if isinstance(found, dict) else {}
-        names = instance if isinstance(instance, dict) else {}
-        if all(_cheap(pattern, len(name)) for pattern in patterns for name in names):
-            yield from check(validator, value, instance, schema) or ()
 
-    return checked
+def _cheap_names(_: JsonValue, instance: JsonValue, schema: JsonObject) -> bool:
+    """Return whether no pattern of names is costly."""
+    found = schema.get("patternProperties")
+    patterns = found if isinstance(found, dict) else {}
+    names = instance if isinstance(instance, dict) else {}
+    return all(_cheap(pattern, len(name)) for pattern in patterns for name in names)
 
 
 def _cheap(pattern: str, length: int) -> bool:

@@ -17,7 +17,6 @@ from itertools import zip_longest
 import orjson
 
 from thinker.protocol.messages import AssistantMessage, Message, ToolCall, ToolResult, UserMessage
-from thinker.toolcalls.quoting import untrusted
 from thinker.toolcalls.text.inject import call_text
 
 UNREADABLE = "tool_call"  # name of a call whose block could not be read
@@ -75,7 +74,7 @@ def _keyed(messages: Sequence[Message]) -> Iterator[tuple[UserMessage | Assistan
     seen, key, tainted = blake2b(digest_size=KEY_BYTES), "", False
     for message, following in zip_longest(messages, messages[1:]):
         plain = _plain(message, key)
-        tainted = tainted or untrusted((message,))
+        tainted = tainted or message.untrusted
         images = () if isinstance(message, AssistantMessage) else message.images
         for part in (plain.role, plain.content, *(image.data for image in images)):
             seen.update(b"%d:%b" % (len(part), part.encode(errors="surrogatepass")))
