@@ -10,6 +10,7 @@ from fakes.journal import open_turn as opened_turn
 from orchestrator.journal.memory.prompt_memory import PromptMemory
 from orchestrator.journal.turns import steps, taint, turns
 from orchestrator.journal.turns.outbox import Part
+from orchestrator.journal.turns.taint import Taint
 from orchestrator.journal.turns.turns import Context
 from orchestrator.turns.input_origins import of_context, plain, with_others
 from thinker.protocol.messages import Origin, ToolResult, UserMessage
@@ -32,9 +33,13 @@ def read(db: apsw.Connection, turn_id: str, name: str, origin: Origin, *, privat
         steps.finish(db, call, result, 1)
 
 
-def end(db: apsw.Connection, turn_id: str) -> None:
+def second_turn(db: apsw.Connection) -> Taint:
+    """What the next turn reads, once the first has ended."""
     with job(db):
-        turns.reply(db, turns.load(db, turn_id), [Part("done")], "direct", ("done", None), 2)
+        turns.reply(db, turns.load(db, "t1"), [Part("done")], "direct", ("done", None), 2)
+    receive(db, update(2, "thanks"))
+    next_turn(db, "t2")
+    return of_context(context(db, "t2"), PromptMemory())
 
 
 def test_plain_chat_reads_nothing_of_others(tmp_path: Path) -> None:
@@ -62,10 +67,7 @@ def test_later_turn_knows_what_it_can_still_see(tmp_path: Path) -> None:
     with booted(tmp_path) as db:
         opened_turn(db)
         read(db, "t1", "page", "web", private=False)
-        end(db, "t1")
-        receive(db, update(2, "and now?"))
-        next_turn(db, "t2")
-        found = of_context(context(db, "t2"), PromptMemory())
+        found = second_turn(db)
         assert found.untrusted == {taint.CONVERSATION: "web"}
         assert not found.both
         with job(db):
@@ -80,10 +82,7 @@ def test_turn_after_one_that_read_both_is_held_as_well(tmp_path: Path) -> None:
         opened_turn(db)
         read(db, "t1", "page", "web", private=False)
         read(db, "t1", "notes", "operator", private=True)
-        end(db, "t1")
-        receive(db, update(2, "thanks"))
-        next_turn(db, "t2")
-        assert of_context(context(db, "t2"), PromptMemory()).both
+        assert second_turn(db).both
 
 
 def test_turn_after_one_that_used_one_server_is_not(tmp_path: Path) -> None:
@@ -91,10 +90,7 @@ def test_turn_after_one_that_used_one_server_is_not(tmp_path: Path) -> None:
     with booted(tmp_path) as db:
         opened_turn(db)
         read(db, "t1", "notes", "tool", private=True)
-        end(db, "t1")
-        receive(db, update(2, "thanks"))
-        next_turn(db, "t2")
-        assert not of_context(context(db, "t2"), PromptMemory()).both
+        assert not second_turn(db).both
 
 
 def test_words_of_others_in_a_group_are_theirs(tmp_path: Path) -> None:
