@@ -38,6 +38,7 @@ POLL = 0.02  # seconds between two looks at the journal
 OWNER = 1  # the operator's private chat
 GROUP, CHANNEL = -1_001_000_000_001, -1_001_000_000_002  # bound, as the owner's chat is
 HOOK = Path(inside.__file__).read_bytes()
+STARTING = (".local/lib", ".local/share/systemd", ".config/git")  # in the user's own home
 PER_AGENT = 100  # private chats that are bound to each agent, by number
 _UNSETTLED = (
     "SELECT count(*) FROM inbox LEFT JOIN turn ON turn.id = inbox.turn_id"
@@ -268,8 +269,8 @@ _BASES: Mapping[str, int] = {
 @asynccontextmanager
 async def attacked(folder: Path, python: str = sys.executable) -> AsyncIterator[AttackWorld]:
     """Run a daemon in ``folder``, which exists and is empty, and its servers, with a Python."""
-    for name in ("home", "home/hooks", "user", "outside"):
-        (folder / name).mkdir(mode=0o700)
+    for name in ("home", "home/hooks", "outside", *(f"user/{path}" for path in STARTING)):
+        (folder / name).mkdir(mode=0o700, parents=True)
     async with RecordingBot() as bot, ObedientModel() as model:
         world = AttackWorld(folder, bot, model, python)
         made = await anyio.run_process((python, *API_TOKEN), env=world.environ())

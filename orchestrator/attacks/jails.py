@@ -9,7 +9,7 @@ from functools import partial
 
 import anyio
 
-from orchestrator.attacks.attack_world import SETTLED_WITHIN, Attack, AttackWorld
+from orchestrator.attacks.attack_world import SETTLED_WITHIN, STARTING, Attack, AttackWorld
 from orchestrator.attacks.inside import COMMAND, MARK, TARGET, WEDGE
 from orchestrator.attacks.obedient_model import FINISHED, call, say
 
@@ -40,7 +40,7 @@ _ANYWHERE = (
     *(f"daemon: {what}" for what in _ON_A_PROCESS),
     COMMAND,
     *(f"{name}: {what}" for name in _FILES for what in ("read", "write")),
-    *(f"{name}: write" for name in _FOLDERS),
+    *(f"{name}: write" for name in (*_FOLDERS, *STARTING)),
     *(f"{name}: mode" for name in ("agents.json", "journal.db", ".")),
     *_KERNEL,
 )
@@ -67,6 +67,7 @@ def _target(world: AttackWorld) -> str:
     if world.process is None:
         raise RuntimeError("the daemon does not run")
     paths = {name: str(home / name) for name in (*_FILES, *_FOLDERS)}
+    paths |= {name: str(world.folder / "user" / name) for name in STARTING}
     missing = [name for name, path in paths.items() if not (home / path).exists()]
     if missing:
         raise RuntimeError(f"the daemon has no {missing}; adapt the attack")

@@ -25,8 +25,15 @@ SYSTEM = (
 DEVICES = ("null", "zero", "full", "random", "urandom", "tty", "ptmx", "pts", "fd")
 # What runs as the user without a jail; a server that writes there would leave its own.
 STARTED = (
-    *(".bashrc", ".bash_profile", ".bash_login", ".profile", ".zshrc", ".zshenv", ".zprofile"),
-    *(".ssh", ".config/systemd", ".config/autostart", ".config/environment.d", ".local/bin"),
+    *(".bashrc", ".bash_profile", ".bash_login", ".bash_logout", ".bash_aliases", ".profile"),
+    *(".zshrc", ".zshenv", ".zprofile", ".zlogin", ".zlogout", ".oh-my-zsh", ".config/fish"),
+    *(".xinitrc", ".xprofile", ".xsession", ".xsessionrc", ".pam_environment"),
+    *(".config/systemd", ".config/autostart", ".config/environment.d", ".local/share/systemd"),
+    *(".local/share/dbus-1", ".local/share/applications"),
+    *("bin", ".local/bin", ".cargo/bin", "go/bin", ".bun/bin", ".deno/bin", ".pyenv", ".nvm"),
+    ".local/lib",  # Python imports parts of it at each start
+    *(".ssh", ".gnupg", ".gitconfig", ".config/git", ".tmux.conf", ".screenrc", ".gdbinit"),
+    *(".vimrc", ".vim", ".config/nvim", ".emacs", ".emacs.d", ".config/emacs"),
 )
 SECRETS = ("/etc/orchestrator", "~/.config/orchestrator")  # of the systemd units
 
