@@ -70,6 +70,11 @@ async def _admitted(world: AttackWorld, **headers: str) -> str:
     return "the request was answered" if await _models(world, **headers) == HTTPStatus.OK else ""
 
 
+async def _two_origins(world: AttackWorld) -> str:
+    origins = {"Origin": "http://localhost", "origin": "https://evil.example"}
+    return await _admitted(world, **origins)
+
+
 async def _starved(world: AttackWorld, path: str) -> str:
     """Hold many connections with half of a head; a right request needs an answer meanwhile."""
     port = await _port(world)
@@ -87,6 +92,15 @@ async def _locked_out(world: AttackWorld) -> str:
         await _models(world, Authorization=f"Bearer guess{number}")
     status = await _models(world)
     return "" if status == HTTPStatus.OK else f"the owner was answered {status}"
+
+
+async def _two_lengths(world: AttackWorld) -> str:
+    """Send a request that ends elsewhere for one who reads its length than for one who reads on."""
+    hidden = _request("/v1/models", _bearer(world)).decode()
+    headers = {**_bearer(world), "Transfer-Encoding": "chunked", "Content-Length": len(hidden) + 5}
+    request = _request("/v1/models", headers).replace(b"Connection: close\r\n", b"")
+    answer = await _sent(await _port(world), request + f"0\r\n\r\n{hidden}".encode())
+    return "a hidden request was answered" if answer.count(b"HTTP/1.1 200") else ""
 
 
 async def _continued(world: AttackWorld) -> str:
@@ -111,6 +125,8 @@ async def _continued(world: AttackWorld) -> str:
 _OTHERS: dict[str, tuple[str, Callable[[AttackWorld], Awaitable[str]]]] = {
     "a page of another site": (_ORIGIN, partial(_admitted, Origin="https://evil.example")),
     "a page of a sandbox": (_ORIGIN, partial(_admitted, Origin="null")),
+    "a page of two sites": (_ORIGIN, _two_origins),
+    "a request with two lengths": ("a request has one length", _two_lengths),
     "a wrong token": ("the token", partial(_admitted, Authorization="Bearer x")),
     "no token": ("the token", partial(_admitted, Authorization="")),
     "half-sent heads, for a program": (_HEADS, partial(_starved, path="/v1/models")),

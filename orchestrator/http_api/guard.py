@@ -91,15 +91,9 @@ class Guard:
 
     async def _problem(self, scope: Scope) -> ApiProblem | None:
         headers = Headers(scope=scope)
-        # A page whose name was rebound to this address sends that name as Host, and no Origin.
-        if not is_local(headers):
-            return ApiProblem(
-                HTTPStatus.FORBIDDEN, "the Host header must be localhost or 127.0.0.1"
-            )
-        if "origin" in headers and not LOCAL_SITE.fullmatch(headers["origin"]):
-            return ApiProblem(HTTPStatus.FORBIDDEN, "pages of other sites have no access")
-        if scope["path"] in PUBLIC:
-            return None
+        problem = _refused_head(headers)
+        if problem is not None or scope["path"] in PUBLIC:
+            return problem
         scheme, _, token = headers.get("authorization", "").partition(" ")
         with suppress(TimeoutError):
             if scheme.lower() == "bearer" and await off_loop(self.token.accepts, token.strip()):
@@ -112,6 +106,18 @@ class Guard:
             "send the token of 'orchestrator api token' as Authorization: Bearer …",
             code="invalid_api_key",
         )
+
+
+def _refused_head(headers: Headers) -> ApiProblem | None:
+    """Return what is wrong with a request, whatever its token."""
+    # A page whose name was rebound to this address sends that name as Host, and no Origin.
+    if not is_local(headers):
+        return ApiProblem(HTTPStatus.FORBIDDEN, "the Host header must be localhost or 127.0.0.1")
+    if not all(map(LOCAL_SITE.fullmatch, headers.getlist("origin"))):
+        return ApiProblem(HTTPStatus.FORBIDDEN, "pages of other sites have no access")
+    if "transfer-encoding" in headers and "content-length" in headers:
+        return ApiProblem(HTTPStatus.BAD_REQUEST, "a request has one length")
+    return None
 
 
 def refusal(problem: ApiProblem, *, close: bool = False) -> JSONResponse:

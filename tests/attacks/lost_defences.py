@@ -172,7 +172,10 @@ LOST_DEFENCES: dict[str, tuple[Edit, ...]] = {
         Edit(GUARD, "if not is_local(headers):", "if not headers:"),
     ),
     "pages of other sites have no access": (
-        Edit(GUARD, 'if "origin" in headers and', 'if "" in headers and'),
+        Edit(GUARD, 'headers.getlist("origin")', 'headers.getlist("")'),
+    ),
+    "a request has one length": (
+        Edit(GUARD, 'if "transfer-encoding" in headers and', 'if "" in headers and'),
     ),
     "the token": (
         Edit(

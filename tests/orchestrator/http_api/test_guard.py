@@ -71,6 +71,8 @@ async def test_many_wrong_tokens_close_the_door_to_others_alone(token: TokenFile
         ({"host": "[::"}, 403),
         ({"host": ""}, 403),
         ({"origin": "null"}, 403),
+        ({"origin": "http://localhost", "Origin": "https://evil.example"}, 403),
+        ({"transfer-encoding": "chunked", "content-length": "5"}, 400),
         ({"origin": "http://127.0.0.1:3000"}, 200),
         ({"authorization": "Basic abc"}, 401),
         ({"authorization": "Bearer "}, 401),
