@@ -25,6 +25,7 @@ from orchestrator.spending import budgets
 from orchestrator.spending.budgets import BudgetVerdict
 from orchestrator.timezones import zone_or_utc
 from thinker.protocol.background import MeteredResult
+from thinker.protocol.messages import Usage
 from thinker.protocol.methods import StepCommit
 
 RECHECK = 60.0  # most seconds between two checks whether a pause may end by itself
@@ -91,9 +92,8 @@ class SpendingRules:
         """
         if not commit.usage.total:  # a task's plan: no model was called
             return None, False
-        usd = budgets.cost(find_price(self.agents.prices, commit.model), commit.usage)
-        now = self.clock()
-        usage.settle(db, turn.agent_id, turn.id, commit.model, commit.usage, usd, now)
+        usage.release(db, turn.id)
+        self._count(db, turn.agent_id, turn.id, commit.model, commit.usage)
         pause = self._check(db, turn.agent_id, turn.id, partial(_origin, db, turn))
         notified = pause is not None
         if transcript.answered(db, turn.id):
@@ -120,19 +120,25 @@ class SpendingRules:
     def settle_work(
         self, db: apsw.Connection, agent_id: str, work: str, result: MeteredResult
     ) -> None:
-        usd = budgets.cost(find_price(self.agents.prices, result.model), result.usage)
-        usage.settle(db, agent_id, work, result.model, result.usage, usd, self.clock())
+        usage.release(db, work)
+        self._count(db, agent_id, work, result.model, result.usage)
 
     def book(self, db: apsw.Connection, calls: Sequence[UnnamedCall]) -> None:
         """Count calls that are in no step and no answer."""
         for unnamed in calls:
-            call, now = unnamed.call, self.clock()
+            call = unnamed.call
             model = call.model or self._model(unnamed.agent_id)
-            usd = budgets.cost(find_price(self.agents.prices, model), call.usage)
             agent_id = usage.charged(db, unnamed.work) or unnamed.agent_id
             if unnamed.reserved_since is not None:
                 usage.replace_lost(db, unnamed.work, unnamed.reserved_since)
-            usage.book(db, agent_id, unnamed.work or None, model, call.usage, usd, now)
+            self._count(db, agent_id, unnamed.work or None, model, call.usage)
+
+    def _count(
+        self, db: apsw.Connection, agent_id: str, work: str | None, model: str, used: Usage
+    ) -> None:
+        """Book what a call used, with its cost."""
+        usd = budgets.cost(find_price(self.agents.prices, model), used)
+        usage.book(db, agent_id, work, model, used, usd, self.clock())
 
     def refused(self, db: apsw.Connection, turn: Turn, reason: str) -> None:
         """Pause an agent whose calls its provider refuses, until the next trial."""

@@ -135,7 +135,7 @@ class Life:
         planned = steps.plan(self.db, commit, {}, 1, 3)
         definition = {"name": self.mark}
         prompt_records.keep(self.db, turn.id, 3, PromptSources(dict(definition), ()))
-        usage.settle(self.db, self.agent, turn.id, "demo", Usage(prompt=5), None, 3)
+        usage.book(self.db, self.agent, turn.id, "demo", Usage(prompt=5), None, 3)
         for seq in planned.call_seqs:
             made = call(self.db, turn.id, seq)
             code = f"{self.mark}-{seq}"

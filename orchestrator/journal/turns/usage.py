@@ -34,20 +34,6 @@ def reserve(
     db.execute(INSERT, (agent_id, turn_id, model, "reserved", amount.tokens, 0, 0, amount.usd, now))
 
 
-def settle(
-    db: apsw.Connection,
-    agent_id: str,
-    turn_id: str | None,
-    model: str,
-    usage: Usage,
-    usd: float | None,
-    now: int,
-) -> None:
-    """Store the usage of a call in the place of its reservation."""
-    release(db, turn_id)
-    book(db, agent_id, turn_id, model, usage, usd, now)
-
-
 def book(
     db: apsw.Connection,
     agent_id: str,
@@ -57,7 +43,7 @@ def book(
     usd: float | None,
     now: int,
 ) -> None:
-    """Store the usage of a call that had no reservation of its own."""
+    """Store the usage of a call, beside its reservation if it had one; see `release`."""
     tokens = (usage.prompt, usage.completion, usage.cached)
     db.execute(INSERT, (agent_id, turn_id, model, "settled", *tokens, usd, now))
 
@@ -98,8 +84,8 @@ def is_reserved(db: apsw.Connection, turn_id: str) -> bool:
     return bool(db.execute(query, (turn_id,)).get)
 
 
-def release(db: apsw.Connection, turn_id: str | None) -> None:
-    """Delete a turn's open reservation, because its call is not made."""
+def release(db: apsw.Connection, turn_id: str) -> None:
+    """Delete a turn's open reservation: its call is not made, or its usage is known."""
     db.execute("DELETE FROM model_call WHERE turn_id = ? AND state = 'reserved'", (turn_id,))
 
 

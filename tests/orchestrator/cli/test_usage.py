@@ -29,11 +29,11 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def calls(db: apsw.Connection, now: int) -> None:
     """Fill the ledger."""
     spent = Usage(prompt=1_000, completion=50, cached=250)
-    usage.settle(db, "work", None, "a/b", spent, 0.5, now)
-    usage.settle(db, "work", None, "a/b", spent, None, now)
+    usage.book(db, "work", None, "a/b", spent, 0.5, now)
+    usage.book(db, "work", None, "a/b", spent, None, now)
     usage.reserve(db, "work", "t1", "a/b", Amount(700, 0.25), now)
-    usage.settle(db, "home", None, "a/b", Usage(prompt=8), 0.0, now)
-    usage.settle(db, "work", None, "a/b", Usage(prompt=9), 0.0, now - 3 * DAY)
+    usage.book(db, "home", None, "a/b", Usage(prompt=8), 0.0, now)
+    usage.book(db, "work", None, "a/b", Usage(prompt=9), 0.0, now - 3 * DAY)
 
 
 def test_days_are_summed_by_agent_with_what_is_not_known(home: Path) -> None:

@@ -221,7 +221,7 @@ async def test_usage_and_tasks_are_listed(tmp_path: Path) -> None:
     async with chat_in(tmp_path) as chat:
         for days, tokens in ((0, 1_000), (2, 500), (9, 7)):
             at = NOW - days * 86_400_000
-            usage.settle(chat.db, "work", None, "a/b", Usage(prompt=tokens), tokens / 1000, at)
+            usage.book(chat.db, "work", None, "a/b", Usage(prompt=tokens), tokens / 1000, at)
         assert (await chat.says("/usage")).splitlines() == [
             "work: 1,000 tokens ($1.00) today, 1,500 tokens ($1.50) in 7 days",
             "home: 0 tokens ($0.00) today, 0 tokens ($0.00) in 7 days",

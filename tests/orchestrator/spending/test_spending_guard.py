@@ -296,7 +296,7 @@ def test_call_without_a_price_counts_in_tokens_alone(bench: Bench) -> None:
     """Its cost is unknown, not nothing."""
     turn = open_turn(bench.db)
     with job(bench.db):
-        usage.settle(bench.db, "work", turn.id, "x/y", Usage(prompt=5), None, bench.now)
+        usage.book(bench.db, "work", turn.id, "x/y", Usage(prompt=5), None, bench.now)
     assert usage.spent(bench.db, "work", 0) == Amount(5, 0.0)
 
 
