@@ -114,6 +114,8 @@ def _show(report: DoctorReport) -> None:
         if jail.sandbox == "full" and jail.unexpected:
             names = ", ".join(jail.unexpected)
             typer.echo(printable(f"the jail of the {jail.jail} does not hold: {names}"))
+        if not jail.attempts:
+            typer.echo(printable(f"the jail of the {jail.jail} was not tried: {jail.reason}"))
     verdicts = [
         *(f.verdict for f in report.findings),
         *(p.severity for p in report.config_problems),

@@ -150,7 +150,7 @@ def _user_threads() -> int:
 def probe(home: str, supervisor: int, *, changes: bool = False) -> SandboxReport:
     """Try forbidden things, with ``changes`` of the home's mode, and judge by what was refused."""
     calls = [name for name, attempt in _call_attempts() if _done(attempt)]
-    if changes and _done(partial(os.chmod, home, Path(home).stat().st_mode)):
+    if changes and _done(partial(_keep_mode, home)):
         calls.append("chmod")
     files = [name for name, attempt in _file_attempts(home, supervisor) if _done(attempt)]
     signals = _done(partial(os.kill, supervisor, 0))
@@ -179,6 +179,11 @@ def _done(attempt: Callable[[], object]) -> bool:
     except OSError as error:
         return error.errno not in (errno.EPERM, errno.EACCES, errno.ENOENT, errno.ESRCH)
     return True
+
+
+def _keep_mode(path: str) -> None:
+    found = Path(path)
+    found.chmod(found.stat().st_mode)
 
 
 def _open(path: str) -> None:

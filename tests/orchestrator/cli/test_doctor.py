@@ -29,6 +29,14 @@ def test_home_without_a_daemon_is_examined_and_left_as_it_is(tmp_path: Path) -> 
     assert [path.name for path in tmp_path.iterdir()] == ["agents.json"]
 
 
+def test_home_that_is_not_made_yet_is_no_problem(tmp_path: Path) -> None:
+    """A newcomer may look before the first start."""
+    ended = command(tmp_path / "later", "doctor")
+    assert ended.exit_code == ExitCode.OK
+    assert "orchestrator init makes it" in " ".join(ended.stdout.split())
+    assert list(tmp_path.iterdir()) == []
+
+
 @pytest.mark.skipif(landlock.abi() < landlock.ABI_SCOPE, reason="an older kernel")
 def test_bundled_configuration_is_in_reach_of_no_jail(tmp_path: Path) -> None:
     """It is that of a daemon whose home has no agents.json."""
