@@ -145,6 +145,7 @@ def test_work_of_a_pattern_is_bounded_by_its_repetitions(pattern: str, work: flo
     assert pattern_work(pattern, 10) == work
 
 
+@pytest.mark.filterwarnings("ignore:Possible nested set:FutureWarning")
 @given(st.text(alphabet="a+*?|()[]{}1,^$\\ :=!", max_size=12))
 def test_pattern_that_counts_as_cheap_is_searched(pattern: str) -> None:
     """A long text ends the search all the same, if it is a pattern at all."""
