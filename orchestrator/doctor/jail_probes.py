@@ -8,7 +8,6 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from threading import Thread
 
 from orchestrator.doctor.findings import JailFinding
 from orchestrator.jailer.answered_calls import AnsweredCalls
@@ -83,10 +82,9 @@ def _mcp_server(targets: ProbeTargets) -> SandboxReport:
     )
     harden()
     enter_host(around, order.supervisor)
-    ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-    # A thread that began before the jail is outside of it, as the guardian is.
-    Thread(target=AnsweredCalls(ours, (), ownership=True).answer_all, daemon=True).start()
-    return enter(order, theirs)
+    calls = AnsweredCalls((), ownership=True)
+    calls.start()  # a thread that begins before the jail is outside of it, as the guardian is
+    return enter(order, calls.inside)
 
 
 def kinds() -> tuple[JailKind, ...]:

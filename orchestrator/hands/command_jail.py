@@ -68,16 +68,16 @@ def main(order: CommandOrder, report: int) -> None:
 def _run(order: CommandOrder) -> CommandEnd:
     kernel.prctl(PR_SET_CHILD_SUBREAPER, 1)
     alone = _signals_stay_inside()
-    ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    folders = [os.path.realpath(folder) for folder in order.write]
+    answers = AnsweredCalls(folders, order.proxy)
     child = os.fork()
     if child == 0:
-        ours.close()
-        _become(order, theirs)
-    theirs.close()
+        answers.channel.close()
+        _become(order, answers.inside)
+    answers.inside.close()
     hardening.harden()
     try:
-        folders = [os.path.realpath(folder) for folder in order.write]
-        watched = _Watched(child, order, AnsweredCalls(ours, folders, order.proxy))
+        watched = _Watched(child, order, answers)
         problem = watched.watch()
     finally:
         code = _end_all(child, alone=alone)

@@ -10,6 +10,7 @@ import os
 import select
 import socket
 import struct
+import threading
 from collections.abc import Collection
 from contextlib import suppress
 from functools import partial
@@ -44,21 +45,17 @@ def hand_over(channel: socket.socket, *, connections: bool) -> None:
 
 
 class AnsweredCalls:
-    """Answers the calls of a jail; ``refusal`` is why what it is for could not be started.
+    """Answers the calls of a jail, made before that is forked: ``inside`` is the jail's channel.
 
-    ``folders`` are the real paths of those that may be changed there, ``proxy`` is the port that
-    may be connected to. Owners and extended attributes can be changed if ``ownership`` says so.
+    ``refusal`` is why what the jail is for could not be started. ``folders`` are the real paths of
+    those that may be changed there, ``proxy`` is the port that may be connected to. Owners and
+    extended attributes can be changed if ``ownership`` says so.
     """
 
     def __init__(
-        self,
-        channel: socket.socket,
-        folders: Collection[str],
-        proxy: int = 0,
-        *,
-        ownership: bool = False,
+        self, folders: Collection[str], proxy: int = 0, *, ownership: bool = False
     ) -> None:
-        self.channel = channel
+        self.channel, self.inside = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         self._proxy = proxy
         self._changes = FileChanges(folders, ownership=ownership)
         self.listener = -1
@@ -79,8 +76,11 @@ class AnsweredCalls:
                     break
         return None if self.listener < 0 else self.listener
 
-    def answer_all(self) -> None:
-        """Answer all calls until no process is left that could call."""
+    def start(self) -> None:
+        """Answer all calls in a thread, until no process is left that could call."""
+        threading.Thread(target=self._answer_all, daemon=True).start()
+
+    def _answer_all(self) -> None:
         select.select([self.channel], [], [])
         if self.receive() is not None:
             while self.answer(None):

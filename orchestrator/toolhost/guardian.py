@@ -19,7 +19,7 @@ if __name__ == "__main__":
 from thinker.jail.hardening import harden
 
 if TYPE_CHECKING:
-    from socket import socket
+    from orchestrator.jailer.answered_calls import AnsweredCalls
 
 PR_SET_PDEATHSIG = 1  # linux/prctl.h
 PR_SET_CHILD_SUBREAPER = 36
@@ -51,14 +51,14 @@ def main(parent: int, command: list[str]) -> int:
     order, report = (int(os.environ.pop(name)) for name in (ORDER, REPORT))
     port = int(os.environ.pop(PROXY, "0"))
     folders = os.pread(order, os.fstat(order).st_size, 0).decode().split("\0")[1:]
-    ours, theirs = _channel() if folders else (None, None)
+    calls = _answered(folders, port) if folders else None
     guardian = os.getpid()
     server = os.fork()
     if server == 0:
-        _execute(guardian, command, order, report, theirs)
-    if ours is not None and theirs is not None:
-        theirs.close()
-        _answer(ours, folders, port)
+        _execute(guardian, command, order, report, calls)
+    if calls is not None:
+        calls.inside.close()
+        calls.start()
     os.close(order)
     os.close(report)
     null = os.open(os.devnull, os.O_RDWR)
@@ -76,20 +76,10 @@ def _end_first() -> None:
         os.close(file)
 
 
-def _channel() -> "tuple[socket, socket]":
-    import socket  # noqa: PLC0415 - a server without such a jail needs none
+def _answered(folders: list[str], port: int) -> "AnsweredCalls":
+    from orchestrator.jailer.answered_calls import AnsweredCalls  # noqa: PLC0415 - not for all servers
 
-    return socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-
-
-def _answer(channel: "socket", folders: list[str], port: int) -> None:
-    """Answer the server's calls in a thread, until its processes have ended."""
-    from threading import Thread  # noqa: PLC0415 - as above
-
-    from orchestrator.jailer.answered_calls import AnsweredCalls  # noqa: PLC0415 - as above
-
-    calls = AnsweredCalls(channel, folders, port, ownership=True)
-    Thread(target=calls.answer_all, daemon=True).start()
+    return AnsweredCalls(folders, port, ownership=True)
 
 
 def _execute(
@@ -97,7 +87,7 @@ def _execute(
     command: list[str],
     order: int,
     report: int,
-    channel: "socket | None",
+    calls: "AnsweredCalls | None",
 ) -> None:
     """Turn this process into the server, in its jail; its session is not the tool host's."""
     os.setsid()
@@ -106,7 +96,7 @@ def _execute(
     signal.pthread_sigmask(signal.SIG_SETMASK, ())
     from orchestrator.toolhost.jail import enter_as_ordered  # noqa: PLC0415 - not for the guardian: half its memory
 
-    why_not = enter_as_ordered(order, report, channel)
+    why_not = enter_as_ordered(order, report, calls.inside if calls else None)
     if why_not:
         _refuse(why_not)
     try:

@@ -10,7 +10,6 @@ import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, closing, nullcontext, suppress
 from dataclasses import dataclass, field
-from functools import partial
 
 import anyio
 import orjson
@@ -64,16 +63,15 @@ async def stdio(
     Raises:
         OSError: the server cannot be started.
     """
-    refused = partial(_log_refused, spec.name)
+
+    def refused(problem: str) -> None:
+        log.warning("mcp_host_refused", server=spec.name, problem=problem)
+
     allowed = hosts(spec)
     with closing(HostProxy(allowed, refused)) if allowed else nullcontext() as proxy:
         order = jails.order(spec, 0 if proxy is None else proxy.port)
         async with _running(spec, end, order) as streams:
             yield streams
-
-
-def _log_refused(server: str, problem: str) -> None:
-    log.warning("mcp_host_refused", server=server, problem=problem)
 
 
 @asynccontextmanager

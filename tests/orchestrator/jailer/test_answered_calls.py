@@ -12,16 +12,15 @@ pytestmark = pytest.mark.process
 
 # A thread that began before the jail is outside of it, and can answer.
 JAILED = """
-import ctypes, errno, json, os, socket, struct, sys, threading
+import ctypes, errno, json, os, struct, sys, threading
 from orchestrator.jailer.answered_calls import AnsweredCalls, hand_over
 from thinker.jail import kernel, seccomp
 
 folder, outside = sys.argv[1:3]
-ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-calls = AnsweredCalls(ours, [folder], ownership=sys.argv[3] == "server")
-threading.Thread(target=calls.answer_all, daemon=True).start()
+calls = AnsweredCalls([folder], ownership=sys.argv[3] == "server")
+calls.start()
 os.chdir(folder)
-hand_over(theirs, connections=False)
+hand_over(calls.inside, connections=False)
 
 def call(name, *arguments):
     for number in seccomp.numbers([name]):
