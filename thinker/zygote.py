@@ -256,6 +256,7 @@ def main() -> None:
     own = ThinkerSettings.read(os.environ).own_paths()
     for _ in range(ROUNDS):
         anyio.run(rehearse)
+        rehearse_start()
         worker_jail.rehearse(own)
     if len(list(Path("/proc/self/task").iterdir())) > 1:
         raise SystemExit("the zygote has threads, so it cannot fork safely")

@@ -108,8 +108,13 @@ def prepare(
 
 
 def rehearse(own: Sequence[Path]) -> None:
-    """Do what a worker does for its jail, and stay free: its code then runs without new pages."""
+    """Do what a worker does for its jail, so that its code then runs without new pages.
+
+    This process gets the limits of a worker and is hardened as one; the rest it can still do.
+    """
     home = Path.cwd()
+    harden()
+    limit(memory=MEMORY, files=FILES)
     with suppress(OSError):
         ruleset = Ruleset(_common_grants(os.getcwd(), network=False))  # noqa: PTH109 - fewer pages
         PreparedJail(ruleset, network=False).grant(OwnPaths(own, home))
