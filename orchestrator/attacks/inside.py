@@ -19,6 +19,7 @@ from thinker.jail.reach import reached
 from thinker.protocol.env import BROKER_VARIABLE
 
 COMMAND = "control socket: command"
+SCORE = "daemon: score"  # by which the kernel chooses whom to kill when memory runs out
 PATIENCE = 5.0  # seconds for the daemon's answer
 MAX_ANSWER = 65536  # bytes
 TARGET, MARK = "TARGET:", "TRIED:"  # before what to try, and before the result as JSON
@@ -45,6 +46,9 @@ def tried(target: str) -> str:
     """
     pid, control, paths = json.loads(bytes.fromhex(target.split(maxsplit=1)[0]))
     found = [name for name, success in reached({"daemon": pid}, paths) if success]
+    with suppress(OSError):
+        os.close(os.open(f"/proc/{pid}/oom_score_adj", os.O_WRONLY))
+        found.append(SCORE)
     if commands(Path(control)):
         found.append(COMMAND)
     return MARK + json.dumps(found)

@@ -10,7 +10,7 @@ from functools import partial
 import anyio
 
 from orchestrator.attacks.attack_world import SETTLED_WITHIN, STARTING, Attack, AttackWorld
-from orchestrator.attacks.inside import COMMAND, MARK, TARGET, WEDGE
+from orchestrator.attacks.inside import COMMAND, MARK, SCORE, TARGET, WEDGE
 from orchestrator.attacks.obedient_model import FINISHED, call, say
 
 _ON_A_PROCESS = (
@@ -39,6 +39,7 @@ _KERNEL = ("io_uring_setup", "bpf", "perf_event_open", "userfaultfd", "keyctl")
 _ANYWHERE = (
     *(f"daemon: {what}" for what in _ON_A_PROCESS),
     COMMAND,
+    SCORE,
     *(f"{name}: {what}" for name in _FILES for what in ("read", "write")),
     *(f"{name}: write" for name in (*_FOLDERS, *STARTING)),
     *(f"{name}: mode" for name in ("agents.json", "journal.db", ".")),

@@ -114,10 +114,11 @@ def _ruleset(order: JailOrder) -> landlock.Ruleset:
     grants = order.grants()
     if os.getuid() != 0 or order.narrow:
         return landlock.Ruleset(grants)
-    # Root owns the folders of all processes, so it must not list the daemon's descriptors.
+    # Root owns the folders of all processes, so it must not list the daemon's descriptors, and it
+    # may write there, which decides who is killed when memory runs out.
     run, write = ([path for path in paths if path != PROC] for paths in (grants.run, grants.all))
     ruleset = landlock.Ruleset(replace(grants, run=run, all=write))
-    ruleset.grant(PROC, landlock.READ_FILE | landlock.WRITE_FILE)
+    ruleset.grant(PROC, landlock.READ_FILE)
     return ruleset
 
 
