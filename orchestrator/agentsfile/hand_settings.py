@@ -3,7 +3,8 @@
 import ipaddress
 from typing import Annotated, Literal, TypeAlias
 
-from pydantic import AfterValidator, BeforeValidator, Field, WithJsonSchema
+from pydantic import AfterValidator, BaseModel, BeforeValidator, Field, WithJsonSchema
+from pydantic_core import PydanticCustomError
 
 from orchestrator.agentsfile.field_types import ConfigModel, Text, http_url
 from orchestrator.agentsfile.server_sandbox import HostPort
@@ -14,6 +15,8 @@ MAX_SECONDS = 840  # the longest tool call of agents.json, less the time to end 
 
 def _switch(value: object) -> object:
     """Read ``true`` as the defaults and ``false`` as absent."""
+    if not isinstance(value, bool | dict | BaseModel | None):
+        raise PydanticCustomError("no_switch", "must be true, false, or an object with settings")
     return ({} if value else None) if isinstance(value, bool) else value
 
 
@@ -23,7 +26,10 @@ def _as_tuple(value: object) -> object:
 
 
 def _search_engine(value: str) -> str:
-    return value if value == DDGS else http_url(value)
+    try:
+        return value if value == DDGS else http_url(value)
+    except ValueError as error:
+        raise ValueError(f'{error}, the address of a SearXNG server, or "{DDGS}"') from None
 
 
 def _bare_host(value: str) -> str:

@@ -24,6 +24,7 @@ from orchestrator.agentsfile.field_types import ENTRY_NAME, MODEL_NAME, PATTERN_
 from orchestrator.agentsfile.moved_chats import use_first_ids
 from orchestrator.agentsfile.positions import Document, JsonPath, JsonSyntaxError, read
 from orchestrator.agentsfile.problems import (
+    MAX_SHOWN,
     AgentsFileError,
     Problem,
     field_names,
@@ -230,7 +231,8 @@ def _sandbox(draft: Draft, value: JsonObject) -> None:
             draft.sandbox = known
             return
     draft.sandbox = "required"  # a wish for more than was understood
-    draft.error(("sandbox",), '"sandbox" must be "auto", "required" or "off"')
+    shown = json.dumps(mode)[:MAX_SHOWN]
+    draft.error(("sandbox",), f'"sandbox" must be "auto", "required" or "off", not {shown}')
 
 
 def _list(draft: Draft, value: JsonObject, key: str) -> list[JsonValue]:

@@ -15,8 +15,14 @@ from orchestrator.agentsfile.positions import JsonPath
 from orchestrator.errors import ConfigError
 
 SECRET_FIELDS = frozenset({"env", "headers", "variables"})
+TYPE_WORDS = {
+    "bool_type": "must be true or false",
+    "list_type": "must be a list: put it in [ ]",
+    "tuple_type": "must be a list: put it in [ ]",
+    "string_type": 'must be text: put it in " "',
+}
 MAX_PROBLEMS = 100  # told at a time; the rest shows when these are corrected
-EXPECTED = "Input should be "  # how pydantic begins
+MUST_BE = "must be "
 MAX_SHOWN = 40  # longest refused value, in characters, that a message repeats
 Severity: TypeAlias = Literal["error", "warning"]
 
@@ -101,9 +107,16 @@ def _either(errors: Sequence[ErrorDetails], place: JsonPath) -> ErrorDetails:
     """Return one error for a value that no member of a union takes."""
     own = [error for error in errors if error["type"] == "value_error"]
     first = (own or list(errors))[0]
-    wanted = [error["msg"].removeprefix(EXPECTED) for error in errors]
-    message = first["msg"] if own else EXPECTED * (len(errors) > 1) + " or ".join(wanted)
-    return {**first, "loc": place, "msg": message if len(errors) > 1 else first["msg"]}
+    if len(errors) == 1 or own:
+        return {**first, "loc": place}
+    wanted = [_words(error).removeprefix(MUST_BE) for error in errors]
+    return {**first, "loc": place, "type": "union", "msg": MUST_BE + " or ".join(wanted)}
+
+
+def _words(error: ErrorDetails) -> str:
+    """Return pydantic's message in words of the file, not of Python."""
+    known = TYPE_WORDS.get(error["type"])
+    return known or re.sub(r"^\w+( \w+)? should", "must", error["msg"])
 
 
 def sentence(subject: str, error: ErrorDetails, model: type[BaseModel]) -> str:
@@ -120,7 +133,8 @@ def sentence(subject: str, error: ErrorDetails, model: type[BaseModel]) -> str:
         return f'{subject}: "{place}" {message}' if place else f"{subject} {message}"
     if kind == "string_pattern_mismatch":
         message = PATTERN_WORDS[error["ctx"]["pattern"]]
-    message = re.sub(r"^\w+( \w+)? should", "must", message)
+    else:
+        message = _words(error)
     return (
         f'{subject}: "{place}" {message}{_shown(error, loc)}'
         if place

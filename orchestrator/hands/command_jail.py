@@ -179,8 +179,8 @@ def _jail(order: CommandOrder, channel: socket.socket) -> None:
         )
     if "scope" in lacking and order.jailed and os.getuid() == 0:
         raise NotJailedError(
-            "this kernel cannot limit the processes of root's commands (Linux 6.12 can); run the"
-            " daemon as another user"
+            "this kernel cannot limit the processes of root's commands; run the daemon as another"
+            " user, or on Linux 6.12 or newer"
         )
     denied, checks = DENIED, [argument_checks.NO_NAMESPACES, argument_checks.NO_TERMINAL_INPUT]
     checks += [*argument_checks.NO_DESCRIPTOR_OWNERS, *argument_checks.CONNECTED_PAIRS]

@@ -44,7 +44,11 @@ def test_all_problems_are_reported_at_once() -> None:
 @pytest.mark.parametrize(
     ("workspace", "message"),
     [
-        ({"network": "a.example"}, '"workspace.network" must be a valid boolean or a valid array'),
+        (
+            {"network": "a.example"},
+            '"workspace.network" must be true or false or a list: put it in',
+        ),
+        ("on", "\"workspace\" must be true, false, or an object with settings, not 'on'"),
         ({"network": ["a.example"]}, '"workspace.network[0]" must be a host and a port'),
         ({"limits": 5}, '"workspace.limits" must be an object, not 5'),
     ],
