@@ -18,7 +18,7 @@ from orchestrator.doctor.findings import Finding, Verdict
 from orchestrator.doctor.jail_probes import ProbeTargets
 from orchestrator.errors import ConfigError
 from orchestrator.processes.launch import build_launch_spec, resolve_endpoint
-from orchestrator.settings import PACKAGE, Settings
+from orchestrator.settings import Settings, bundled
 from orchestrator.system.systemd_unit import UNIT
 from thinker.jail import kernel, landlock
 from thinker.protocol.env import ThinkerSettings
@@ -58,7 +58,7 @@ def targets(settings: Settings, file: AgentsFile | None, supervisor: int) -> Pro
         "api token": paths.api_token,
         "last good agents.json": paths.last_good,
     }
-    if not config.is_relative_to(PACKAGE):  # the one that comes with the program has no secret
+    if config != bundled("config") / "agents.json":  # that is read by servers, but not written
         wanted["agents.json"] = config
     with suppress(ConfigError):  # such a home has no daemon
         wanted["control socket"] = paths.control_socket
@@ -69,7 +69,9 @@ def targets(settings: Settings, file: AgentsFile | None, supervisor: int) -> Pro
     for agent in agents[:1]:
         spec = build_launch_spec(agent, settings, resolve_endpoint(agent, {}, ()), {})
         own = tuple(ThinkerSettings.read(spec.env).own_paths())
-    return ProbeTargets(settings.home, own, {"supervisor": supervisor}, wanted, str(config))
+    return ProbeTargets(
+        settings.home, own, {"supervisor": supervisor}, wanted, str(settings.config or "")
+    )
 
 
 def _finding(subject: str, text: str, verdict: Verdict = "ok") -> Finding:

@@ -23,8 +23,9 @@ def host_program(settings: Settings, environ: Mapping[str, str], sandbox: Sandbo
         wire.LOG_VARIABLE: settings.log_level,
         wire.HOME_VARIABLE: str(settings.home),
         wire.SANDBOX_VARIABLE: sandbox,
-        wire.CONFIG_VARIABLE: str(settings.agents_file()),
     }
+    if settings.config is not None:
+        env[wire.CONFIG_VARIABLE] = str(settings.config)
     return Program("the tool host", ARGV, env, settings.home, wire.FD_VARIABLE)
 
 
