@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from pathlib import Path
 
+from orchestrator.hands import workspace_folders
 from orchestrator.hands.hand_tool import HandFailure
 from thinker.jail import kernel
 
@@ -75,7 +76,7 @@ class Roots:
             raise HandFailure("the path is empty or has a NUL character; correct it")
         if text == "~" or text.startswith("~/"):
             text = str(self.workspace.path) + text[1:]
-        path = Path(os.path.normpath(self.workspace.path / text))
+        path = self._through_link(Path(os.path.normpath(self.workspace.path / text)))
         best: Root | None = None
         for root in (self.workspace, *self.others):
             inside = path == root.path or root.path in path.parents
@@ -87,6 +88,13 @@ class Roots:
         if parts and not best.admits(parts[0]):
             raise HandFailure(f"{text!r} is not one of this agent's skills")
         return RootedPath(best, parts)
+
+    def _through_link(self, path: Path) -> Path:
+        """Return where a path leads that goes through the workspace's link to a skill."""
+        home = self.workspace.path
+        if not path.is_relative_to(home):
+            return path
+        return workspace_folders.through_link(home, path.relative_to(home).parts)
 
     def listing(self) -> str:
         """Return the folders in words."""

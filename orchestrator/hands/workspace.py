@@ -7,13 +7,14 @@ the agent's skills and the programs of the machine. Each command gets a narrower
 import json
 import os
 import sys
+import time
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from orchestrator.hands import roots, system_folders
+from orchestrator.hands import roots, system_folders, workspace_folders
 from orchestrator.hands.command_order import CommandLimits, CommandOrder
 from orchestrator.hands.command_runner import CommandRunner, described
 from orchestrator.hands.file_search import Question
@@ -27,8 +28,6 @@ from thinker.jail.landlock import Grants
 
 LAST_RESORT = "500"  # commands inherit it: without memory, they end before the daemon
 SEARCH_SECONDS = 20
-TEMPORARY = ".tmp"  # in the workspace
-LINKS = ".claude/skills"  # in the workspace
 MAX_COMMAND = 100_000  # characters
 DENIED = calls.group("io_uring", "namespaces", "mounts", "kernel", "machine")
 COMMAND = (
@@ -72,6 +71,7 @@ class WorkspaceTools:
         self._skills = skills
         self._runner = CommandRunner(settings.output)
         self._proxy = HostProxy(settings.hosts) if settings.hosts else None
+        workspace_folders.link_skills(self._home.path, self._skill_folders())
 
     def tools(self) -> tuple[HandTool, ...]:
         limits = self._settings.limits
@@ -120,7 +120,10 @@ class WorkspaceTools:
         result = self._runner.run(order, arguments.canceled)
         if result.end.refused:
             raise HandFailure(f"the command did not run: {result.end.problem}")
-        return described(result)
+        advice = refusals.advice(
+            result.stdout + result.stderr, self._home.path, self._skill_folders()
+        )
+        return "\n".join([described(result), *advice])
 
     def search(self, arguments: Arguments) -> str:
         place = self._roots.place(arguments.text("path", "."))
@@ -147,11 +150,11 @@ class WorkspaceTools:
 
     def _order(self, argv: Sequence[str], cwd: str, seconds: int) -> CommandOrder:
         settings, home = self._settings, self._settings.workspace
-        temporary = os.path.join(home, TEMPORARY)  # noqa: PTH118 - text for the environment
-        Path(temporary).mkdir(mode=0o700, exist_ok=True)
-        self._link_skills()
+        temporary = str(workspace_folders.temporary(self._home.path, time.time()))
+        workspace_folders.link_python(self._home.path)
+        skills = self._skill_folders()
+        workspace_folders.link_skills(self._home.path, skills)
         readable = [path for path, writable in settings.paths.items() if not writable]
-        skills = [str(root.path / name) for root in self._skills for name in _admitted(root)]
         return CommandOrder(
             argv=argv,
             cwd=cwd,
@@ -167,7 +170,7 @@ class WorkspaceTools:
                 "GIT_CONFIG_NOSYSTEM": "1",  # which it may not read
             },
             read=system_folders.configuration(),
-            run=[*system_folders.programs(), *readable, *skills],
+            run=[*system_folders.programs(), *readable, *map(str, skills)],
             write=[home, *(path for path, writable in settings.paths.items() if writable)],
             network=settings.network or self._proxy is not None,
             proxy=0 if self._proxy is None else self._proxy.port,
@@ -175,18 +178,9 @@ class WorkspaceTools:
             limits=replace(settings.limits, seconds=seconds),
         )
 
-    def _link_skills(self) -> None:
-        """Let ``.claude/skills/NAME`` lead to a skill, as the scripts of many are called."""
-        folder = Path(self._settings.workspace, LINKS)
-        for root in self._skills:
-            for name in _admitted(root):
-                link, skill = folder / name, root.path / name
-                with suppress(OSError):  # the agent may have something else there
-                    if link.is_symlink() and link.readlink() != skill:
-                        link.unlink()
-                    if not os.path.lexists(link) and (skill / "SKILL.md").is_file():
-                        folder.mkdir(parents=True, exist_ok=True)
-                        link.symlink_to(skill)
+    def _skill_folders(self) -> list[Path]:
+        """Return the folders of the skills that the agent may use, as they are now."""
+        return [root.path / name for root in self._skills for name in _admitted(root)]
 
 
 def _admitted(root: Root) -> tuple[str, ...]:
