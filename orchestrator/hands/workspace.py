@@ -14,7 +14,7 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from orchestrator.hands import roots, system_folders, workspace_folders
+from orchestrator.hands import refusals, roots, system_folders, workspace_folders
 from orchestrator.hands.command_order import CommandLimits, CommandOrder
 from orchestrator.hands.command_runner import CommandRunner, described
 from orchestrator.hands.file_search import Question
@@ -32,7 +32,8 @@ MAX_COMMAND = 100_000  # characters
 DENIED = calls.group("io_uring", "namespaces", "mounts", "kernel", "machine")
 COMMAND = (
     "Run a shell command in the workspace and return its exit code and output. It has {seconds}"
-    " seconds, {memory} MiB of memory and {network}. Everything that it started ends with it."
+    " seconds, {memory} MiB of memory and {network}. Temporary files belong in $TMPDIR: there is no"
+    " /tmp. Everything that it started ends with it."
 )
 
 
@@ -196,7 +197,7 @@ def _reach(settings: WorkspaceSettings) -> str:
     """Return in words what the network of a command is."""
     if settings.hosts:
         return f"of the network only {', '.join(settings.hosts)}, through a proxy"
-    return "the network" if settings.network else "no network"
+    return "the network" if settings.network else "no network, not even to this machine"
 
 
 def _proxied(proxy: HostProxy | None) -> dict[str, str]:

@@ -132,9 +132,11 @@ def _folder_line(folder: Path | None) -> str:
     """Return a paragraph for an agent that can run a skill's scripts."""
     if folder is None:
         return ""
+    real = os.path.realpath(folder)
     return (
-        f"\n\nThe folder of this skill is {os.path.realpath(folder)}; its relative paths begin"
-        " there. run_command can read and execute its files, and change none."
+        f"\n\nThe folder of this skill is {real}; its relative paths begin there. run_command can"
+        f" read and execute its files, and change none: call a script as {real}/SCRIPT from the"
+        " workspace, where output belongs."
     )
 
 
