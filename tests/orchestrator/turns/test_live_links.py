@@ -2,7 +2,9 @@
 
 import pytest
 
-from orchestrator.turns.live_links import LinkGuard
+from orchestrator.journal.turns.taint import Taint
+from orchestrator.journal.turns.turns import Context, Turn
+from orchestrator.turns.live_links import KNOWN, SHOWN, LinkGuard, PreviewedLinks
 from thinker.protocol.messages import AssistantMessage, ToolResult, UserMessage
 
 SECRET = "PRIVATE-7741"
@@ -59,3 +61,50 @@ def test_address_with_data_is_no_link(text: str) -> None:
 def test_address_that_was_read_just_so_or_that_the_user_wrote_stays(text: str) -> None:
     """It tells its host nothing that its author did not know."""
     assert guard().defused(text) == text
+
+
+class CountingWords(dict[str, int]):
+    """Telling words that count how often one is looked for."""
+
+    asked = 0
+
+    def get(self, key: str, default: int | None = None) -> int | None:  # type: ignore[override] # one signature of three
+        self.asked += 1
+        return super().get(key, default)
+
+
+def test_words_are_looked_up_by_the_length_of_an_address_not_by_their_number() -> None:
+    """An answer of many links, after a large private result, must not hold up the journal."""
+    found = LinkGuard(_private=(words := CountingWords()))
+    notes = " ".join(f"w{number}" for number in range(10_000, 12_000))
+    page = " ".join(f"https://news.example/w{number}x" for number in range(100))
+    found.add([ToolResult(call_id="1", name="notes", content=notes, private=True)])
+    found.add([ToolResult(call_id="2", name="page", content=page, origin="tool")])
+    assert found.defused(page) == page
+    assert words.asked <= len(page)
+
+
+def test_private_text_without_spaces_is_read_in_one_pass() -> None:
+    """With a pattern that looks ahead from each of its words, this would not end."""
+    found = LinkGuard()
+    text = "a-" * 500_000
+    found.add([ToolResult(call_id="1", name="notes", content=text, private=True)])
+    assert found.defused("https://news.example/") == "hxxps://news[.]example/"
+
+
+def previewed(*results: ToolResult) -> PreviewedLinks:
+    turn = Turn("1", "main", "console:1", 1, "interactive", "running", 1, 0, 0, "")
+    links = PreviewedLinks(Taint(), Context(turn, (), (), (), None, "user", (), ()), on=True)
+    for result in results:
+        links.read(result)
+    return links
+
+
+def test_growing_answer_keeps_links_that_were_read_unless_much_was_read() -> None:
+    """Only so much is searched between the work of other chats."""
+    page = ToolResult(call_id="1", name="page", content=PAGE, origin="web", private=True)
+    long = ToolResult(call_id="2", name="notes", content="a " * KNOWN, private=True)
+    link = "https://news.example/story/5"
+    assert previewed(page).safe(link) == link
+    assert previewed(page, long).safe(link) == "hxxps://news[.]example/story/5"
+    assert len(previewed(page).safe(f"{link} " * KNOWN)) == SHOWN
