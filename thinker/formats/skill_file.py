@@ -6,6 +6,7 @@ invalid file is reported and left out; the other skills stay usable.
 
 import re
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from functools import lru_cache
 from pathlib import Path
 from typing import Annotated
@@ -23,6 +24,10 @@ AS_WRITTEN = ("name", "description", "license", "compatibility")  # fields taken
 # the rule of agentskills.io: lower case letters, digits and single inner hyphens
 MAX_KEYWORDS, MAX_KEYWORD = 200, 100  # of a skill; characters
 NAME = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*")
+UNQUOTED = re.compile(  # prose, with the indented lines below it
+    r"^(description|license|compatibility):[ \t]+([^\s'\"|>\[{&*!%@`#].*(?:\n[ \t]+\S.*)*)",
+    re.MULTILINE,
+)
 
 
 Keyword = Annotated[str, Field(max_length=MAX_KEYWORD)]
@@ -112,7 +117,7 @@ def _parsed(text: str, directory_name: str, path: Path | None) -> SkillFile:
     parts = plain_yaml.front_matter(text.removeprefix("\ufeff").replace("\r\n", "\n"))
     if parts is None:
         raise SkillError("no front matter; begin with a line '---', the fields, a line '---'")
-    fields = plain_yaml.load(parts[0], "the front matter", first_line=2)
+    fields = _fields(parts[0])
     name = fields.get("name")
     if not isinstance(name, str) or not NAME.fullmatch(name):
         rule = "'name' must be lower case letters, digits and single hyphens"
@@ -144,6 +149,23 @@ def _parsed(text: str, directory_name: str, path: Path | None) -> SkillFile:
         first = error.errors()[0]
         field = ".".join(str(part) for part in first["loc"])
         raise SkillError(f"field {field!r}: {first['msg']}; correct or remove it") from error
+
+
+def _fields(text: str) -> JsonObject:
+    """Return the fields of a front matter; prose with a colon may lack the quotes it needs."""
+    try:
+        return plain_yaml.load(text, "the front matter", first_line=2)
+    except YamlError:
+        # Many public skills have such a description, which other programs accept.
+        quoted = UNQUOTED.sub(_quoted, text)
+        with suppress(YamlError):
+            return plain_yaml.load(quoted, "the front matter", first_line=2)
+        raise
+
+
+def _quoted(field: re.Match[str]) -> str:
+    value = field[2].rstrip().replace("'", "''")
+    return f"{field[1]}: '{value}'"
 
 
 def _listed(value: object) -> list[str]:

@@ -99,6 +99,21 @@ def test_unusable_front_matter_is_refused_with_file_and_problem(fields: str, pro
     assert problem in str(refused.value)
 
 
+@pytest.mark.parametrize(
+    ("written", "read"),
+    [
+        ("Use when: asked. Not for: it's", "Use when: asked. Not for: it's"),
+        ("Use when: asked,\n  or (1) told: so", "Use when: asked, or (1) told: so"),
+        ('A "b": c # d', 'A "b": c # d'),
+        ("Use when asked # a comment", "Use when asked"),
+    ],
+)
+def test_description_with_a_colon_needs_no_quotes(written: str, read: str) -> None:
+    """Public skills have such, and are used unchanged; correct YAML is read as it is."""
+    whole = f"---\nname: a\ndescription: {written}\nlicense: MIT\n---\nBody"
+    assert parse(whole, "a").description == read
+
+
 @pytest.mark.parametrize("name", ["A", "a_b", "-a", "a-", "a--b", "5", "a b", "''", "é", "b"])
 def test_name_must_follow_the_rule_and_equal_the_directory(name: str) -> None:
     """A name that breaks the specification, or another directory's, is refused."""
