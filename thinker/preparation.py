@@ -39,7 +39,7 @@ class Prepared:
     def log(self) -> None:
         """Log its sizes and the selection of tools, without any text of the conversation."""
         record = self.prompt
-        log.info(
+        log.debug(
             "prompt_size",
             base=self.base,
             chars=record.chars,
@@ -49,7 +49,7 @@ class Prepared:
             volatile=record.volatile,
         )
         scores = {"best_score": record.best_score, "temperature": record.temperature}
-        log.info(
+        log.debug(
             "tools_selected",
             count=len(self.tools),
             reasons=record.reasons,

@@ -33,6 +33,7 @@ from thinker.protocol.logs import bound
 from thinker.protocol.messages import Frozen
 
 AT_ONCE = 2  # jobs at a time, of all agents together, so that answers are not slowed down
+GATHERED = 1.0  # seconds; the sessions that grew meanwhile are looked at together
 ANSWER = 1000  # tokens reserved for a summary or a list of facts
 Answer = TypeVar("Answer", bound=background.MeteredResult)
 log = structlog.get_logger()
@@ -92,6 +93,7 @@ class MaintenanceWorker(LoopOwned):
                         report_failure(error)
                     with anyio.move_on_after(delay):
                         await changed.wait()
+                        await anyio.sleep(GATHERED)
 
     def _start_due(self, tasks: TaskGroup) -> float | None:
         """Start due jobs; return the seconds until the next one, None to wait for `wake`."""

@@ -69,9 +69,8 @@ async def test_tool_is_chosen_by_its_meaning_and_the_model_asked_calmly(tmp_path
     """A message that nothing is meant by is asked as configured."""
     async with FakeBotApi(TOKEN) as bot, CallingModel() as model, EmbeddingsApi() as api:
         servers: JsonObject = {"fake": entry(tmp_path, "fake")}
-        async with running_daemon(
-            tmp_path, config(model, api, servers), bot, {"OPENAI_API_KEY": KEY}
-        ) as daemon:
+        env = {"OPENAI_API_KEY": KEY, "ORCHESTRATOR_LOG_LEVEL": "debug"}
+        async with running_daemon(tmp_path, config(model, api, servers), bot, env) as daemon:
             await daemon.until(lambda report: any(server.tools for server in report.tool_servers))
             await said(bot, "how much altogether?")
             await said(bot, "my puppy")

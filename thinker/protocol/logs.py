@@ -31,7 +31,7 @@ def configure(level: str = "info") -> None:
         wrapper_class=structlog.make_filtering_bound_logger(
             logging.getLevelNamesMapping().get(level.upper(), logging.INFO)
         ),
-        logger_factory=structlog.PrintLoggerFactory(file=cast(TextIO, LossyStream(sys.stderr))),
+        logger_factory=structlog.WriteLoggerFactory(file=cast(TextIO, LossyStream(sys.stderr))),
         cache_logger_on_first_use=False,
     )
 

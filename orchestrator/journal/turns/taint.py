@@ -4,15 +4,15 @@ A turn that has read both could be talked into carrying the one to the author of
 record is part of the turn, so that a resumed turn knows it too.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 
 import apsw
-from pydantic import Field
+import orjson
 
 from thinker.protocol.messages import (
     UNTRUSTED,
     AssistantMessage,
-    Frozen,
     Message,
     Origin,
     ToolResult,
@@ -26,11 +26,12 @@ INHERITED = (CONVERSATION, EARLIER)
 MESSAGE = "the message"
 
 
-class Taint(Frozen):
+@dataclass(frozen=True)
+class Taint:
     """What a turn has read, by source: a tool's name, ``facts`` or another part of the prompt."""
 
-    untrusted: dict[str, Origin] = Field(default_factory=dict)
-    private: dict[str, bool] = Field(default_factory=dict)
+    untrusted: Mapping[str, Origin] = field(default_factory=dict)
+    private: Mapping[str, bool] = field(default_factory=dict)
 
     def __bool__(self) -> bool:
         return bool(self.untrusted or self.private)
@@ -67,7 +68,7 @@ UNREAD = Taint()
 
 def load(db: apsw.Connection, turn_id: str) -> Taint:
     found = db.execute("SELECT taint FROM turn WHERE id = ?", (turn_id,)).get
-    return Taint() if found in (None, "{}") else Taint.model_validate_json(str(found))
+    return Taint() if found in (None, "{}") else Taint(**orjson.loads(str(found)))
 
 
 def add(db: apsw.Connection, turn_id: str, more: Taint) -> None:
@@ -76,7 +77,7 @@ def add(db: apsw.Connection, turn_id: str, more: Taint) -> None:
         db.execute(
             "UPDATE turn SET taint = json_patch(taint, ?1)"
             " WHERE id = ?2 AND taint <> json_patch(taint, ?1)",
-            (more.model_dump_json(), turn_id),
+            (orjson.dumps(more).decode(), turn_id),
         )
 
 
@@ -84,8 +85,8 @@ def joined(parts: Iterable[Taint]) -> Taint:
     untrusted: dict[str, Origin] = {}
     private: dict[str, bool] = {}
     for part in parts:
-        untrusted |= part.untrusted
-        private |= part.private
+        untrusted.update(part.untrusted)
+        private.update(part.private)
     return Taint(untrusted=untrusted, private=private)
 
 
