@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Literal, TypeAlias
 
 from pydantic import ConfigDict, Field, model_validator
@@ -193,14 +194,26 @@ class AgentsFile(ConfigModel):
 
     def agent(self, agent_id: str) -> AgentDefinition | None:
         """Return the agent with this id, enabled or not."""
-        return next((agent for agent in self.agents if agent.agent_id == agent_id), None)
+        return self._by_id.get(agent_id)
 
     def joins_chats(self, agent_id: str) -> bool:
         """Return whether the chats of an agent share one memory."""
-        agent = self.agent(agent_id)
-        if agent is None or agent.memory is not None:
-            return agent is not None and agent.memory == "agent"
-        return not openings(agent, self.bindings, self.fallback_agent_id, self.channels)
+        if agent_id not in self._joining:
+            agent = self.agent(agent_id)
+            self._joining[agent_id] = agent is not None and (
+                not openings(agent, self.bindings, self.fallback_agent_id, self.channels)
+                if agent.memory is None
+                else agent.memory == "agent"
+            )
+        return self._joining[agent_id]
+
+    @cached_property
+    def _by_id(self) -> dict[str, AgentDefinition]:
+        return {agent.agent_id: agent for agent in reversed(self.agents)}  # the first one counts
+
+    @cached_property
+    def _joining(self) -> dict[str, bool]:
+        return {}
 
 
 def openings(

@@ -27,10 +27,15 @@ def of_home(home: Path) -> list[int]:
         if folder.name.isdecimal():
             with suppress(OSError, ValueError, IndexError):  # it has ended
                 soft, hard = _limits(folder)
-                # A process that has ended has no command line, but keeps its limits until reaped.
-                if soft == _mark_of(home, hard) and (folder / "cmdline").read_bytes():
+                # A process that has ended keeps its limits until reaped.
+                if soft == _mark_of(home, hard) and not _ended(folder):
                     found.append(int(folder.name))
     return found
+
+
+def _ended(folder: Path) -> bool:
+    """Return whether a process waits to be reaped."""
+    return (folder / "stat").read_text().rpartition(")")[2].split()[0] in "ZX"
 
 
 def _mark_of(home: Path, hard: int) -> int:

@@ -42,9 +42,10 @@ def test_nothing_is_written(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("count", [0, 1, 2])
 def test_probe_takes_the_first_agents_place(tmp_path: Path, count: int) -> None:
-    """It tries the second one's files; without agents.json there is still a home to try."""
+    """It tries the second one's files; without agents there is still a home to try."""
     agents = [{"agent_id": f"a{number}", "llm_provider": "demo"} for number in range(count)]
     file = AgentsFile.model_validate({"agents": agents}) if agents else None
+    (tmp_path / "agents.json").touch()  # without it the bundled one is in force, which is no secret
     aimed = targets(Settings(home=tmp_path), file, 1)
     assert {"home", "agents.json", "journal", "control socket"} <= aimed.paths.keys()
     assert ("another agent's folder" in aimed.paths) == (count == 2)
