@@ -23,7 +23,7 @@ from orchestrator.toolhost.content import tool_answer
 from orchestrator.toolhost.http_transport import http
 from orchestrator.toolhost.server_jails import UNJAILED, ServerJails
 from orchestrator.toolhost.stdio_transport import ConnectionEnd, stdio
-from thinker.protocol.messages import MAX_DEPTH, too_deep
+from thinker.protocol.messages import MAX_DEPTH, too_deep, values
 from thinker.protocol.peer import RpcError
 
 CONNECT_TIMEOUT = 60.0  # seconds until the first list of tools; npx may have to download
@@ -34,6 +34,7 @@ PING = 5.0  # seconds between two pings of a server with open calls
 PING_TIMEOUT = 20.0  # seconds for an answer; an open call that may take longer extends it
 MAX_TOOLS = 500  # of one server
 MAX_LIST = 4 * 1024 * 1024  # bytes of all tools of one server
+MAX_VALUES = 30_000  # of their schemas; the daemon does nothing else while it reads a list
 # Errors after which it is unknown whether the tool ran: from the SDK for a missing or broken
 # answer, or from a server with an internal error.
 UNSURE = (types.CONNECTION_CLOSED, types.REQUEST_TIMEOUT, types.INTERNAL_ERROR, types.PARSE_ERROR)
@@ -163,7 +164,7 @@ class McpSession:
 
     async def _list(self, client: Client) -> None:
         found: list[wire.ServerTool] = []
-        size, cursor = 0, None
+        size, read, cursor = 0, 0, None
         while True:
             page = await client.list_tools(cursor=cursor)
             for tool in page.tools:
@@ -173,8 +174,11 @@ class McpSession:
                     )
                 found.append(_tool(tool))
                 size += len(orjson.dumps(tool.input_schema)) + len(tool.description or "")
+                read += values(tool.input_schema)
             if len(found) > MAX_TOOLS or size > MAX_LIST:
                 raise ServerUnusable(f"lists more than {MAX_TOOLS} tools or {MAX_LIST} bytes")
+            if read > MAX_VALUES:
+                raise ServerUnusable(f"lists tools whose schemas hold over {MAX_VALUES} values")
             cursor = page.next_cursor
             if cursor is None:
                 break

@@ -52,6 +52,17 @@ def too_many(value: JsonValue, objects: int) -> bool:
     return objects < 0
 
 
+def values(json: JsonValue) -> int:
+    """Return how many values JSON holds, itself included; reading it takes a microsecond each."""
+    count, waiting = 0, [json]
+    while waiting:
+        found = waiting.pop()
+        count += 1
+        if isinstance(found, dict | list):
+            waiting += found.values() if isinstance(found, dict) else found
+    return count
+
+
 class SideEffect(StrEnum):
     """What running a tool a second time would do; decides how a crashed call is recovered."""
 

@@ -97,9 +97,9 @@ class ToolPins(LoopOwned):
         return {
             name_for(server, tool.name): f"{server}/{tool.name}"
             for server, tools in self._lists.items()
-            if self.compared(server)
+            if server in self._pinned and self.compared(server)
             for tool in tools
-            if tool not in self.usable(server)
+            if tool.digest not in self._accepted.get(server, ())
         }
 
     def recheck(self) -> None:

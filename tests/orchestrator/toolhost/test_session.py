@@ -152,6 +152,18 @@ server.run()
 """
 
 
+WIDE = """
+from typing import Annotated
+from mcp.server import MCPServer
+from pydantic import Field
+server = MCPServer("fake")
+@server.tool()
+def look(text: Annotated[str, Field(json_schema_extra={"examples": [[]] * 30_000})]) -> str:
+    return text
+server.run()
+"""
+
+
 async def refused(call: Awaitable[ToolAnswer]) -> int:
     """The code of a call that fails."""
     with pytest.raises(RpcError) as caught:
@@ -214,6 +226,7 @@ async def test_http_server_is_listed_followed_and_called(tmp_path: Path) -> None
         (program("raise SystemExit('no license')"), "ended with exit code 1: no license"),
         (program("while True: print('hello')"), "wrote 1000 lines that are not JSON-RPC messages"),
         (program(MANY), "lists more than 500 tools or 4194304 bytes"),
+        (program(WIDE), "lists tools whose schemas hold over 30000 values"),
         (program(DEEP), "'look' takes more than 64 levels of JSON"),
         (ServerSpec(name="fake", url="http://127.0.0.1:1/mcp"), "All connection attempts failed"),
     ],

@@ -95,3 +95,26 @@ async def test_second_tool_of_one_name_does_not_vouch_for_the_first(store: Store
     await pins.compare_new()
     assert pins.usable("files") == ()
     assert pins.withheld() == {"files_read": "files/read"}
+
+
+class Uncomparable(ServerTool):
+    """A tool that fails when it is compared, which reads all of its schema."""
+
+    def __eq__(self, other: object) -> bool:
+        raise AssertionError(f"compared with {other!r}")
+
+    __hash__ = None  # type: ignore[assignment] # as Python has it for a class with ``__eq__``
+
+
+async def test_withheld_tools_are_found_without_comparing_whole_tools(store: Store) -> None:
+    """A server with 500 changed tools would hold the event loop for longer each time."""
+    pins = silent_pins(store)
+    pins.set_servers({"files": (tool("a"),)}, {"files"})
+    await pins.compare_new()
+    listed = (
+        Uncomparable(name=name, description="", parameters={}, digest=name)
+        for name in ("write", "read")
+    )
+    pins.set_tools("files", tuple(listed))
+    await pins.compare_new()
+    assert pins.withheld() == {"files_read": "files/read"}
