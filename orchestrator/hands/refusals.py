@@ -2,13 +2,17 @@
 
 import os
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
+from orchestrator.hands.workspace_folders import SKILLS
+
 REFUSED = re.compile(r".*permission denied.*", re.IGNORECASE)
+SHELL = re.compile(r"^/\S+: line \d+: ")  # that reports the refusal
 QUOTES = "'\"`\u2018\u2019"
 WHOLE_PATH = re.compile(rf"(?<![\w.~/-])/[^\s{QUOTES}()<>|;:,]+")
 CLOSED = tuple(Path(path) for path in ("/tmp", "/var/tmp", "/dev/shm"))  # noqa: S108 - not used
+LINKS = "/".join(SKILLS)
 TEMPORARY = (
     "[commands have no /tmp and no /dev/shm: use $TMPDIR, or change the path in a copy of the"
     " script in the workspace]"
@@ -20,17 +24,23 @@ SKILL = (
 LOCK = "[processes cannot share locks here: use threads]"  # of Python's multiprocessing
 
 
-def advice(output: str, workspace: Path, skills: Sequence[Path]) -> list[str]:
-    """Return one line for each kind of refusal that an output tells of."""
-    found = [_about(path, workspace, skills) for path in _refused(output)]
-    locks = [LOCK] if "SemLock" in output and REFUSED.search(output) else []
-    return list(dict.fromkeys([line for line in found if line] + locks))
+def advice(output: str, command: str, workspace: Path, skills: Sequence[Path]) -> list[str]:
+    """Return one line for each kind of refusal that an output tells of.
 
-
-def _refused(output: str) -> Iterator[Path]:
-    for line in REFUSED.findall(output):
-        for path in WHOLE_PATH.findall(line):
-            yield Path(os.path.realpath(path))
+    ``command`` has the folder that it ran in as well: a refused path may be relative to a skill.
+    """
+    lines = [SHELL.sub("", line) for line in REFUSED.findall(output)]
+    found = [
+        _about(Path(os.path.realpath(path)), workspace, skills)
+        for line in lines
+        for path in WHOLE_PATH.findall(line)
+    ]
+    named = any(text in command for text in (LINKS, *map(str, skills)))
+    if lines and "SemLock" in output:
+        found.append(LOCK)
+    elif named and not all(map(WHOLE_PATH.search, lines)):
+        found.append(SKILL)
+    return list(dict.fromkeys(filter(None, found)))
 
 
 def _about(path: Path, workspace: Path, skills: Sequence[Path]) -> str:

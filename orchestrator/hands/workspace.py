@@ -121,10 +121,9 @@ class WorkspaceTools:
         result = self._runner.run(order, arguments.canceled)
         if result.end.refused:
             raise HandFailure(f"the command did not run: {result.end.problem}")
-        advice = refusals.advice(
-            result.stdout + result.stderr, self._home.path, self._skill_folders()
-        )
-        return "\n".join([described(result), *advice])
+        told, command = described(result), f"cd {order.cwd}; {text}"
+        advice = refusals.advice(told, command, self._home.path, self._skill_folders())
+        return "\n".join([told, *advice])
 
     def search(self, arguments: Arguments) -> str:
         place = self._roots.place(arguments.text("path", "."))

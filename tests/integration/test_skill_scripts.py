@@ -114,6 +114,10 @@ async def test_scripts_run_from_their_folder_and_from_the_workspace(tmp_path: Pa
         if shutil.which("node", path=":".join(system_folders.SEARCH_PATH)):
             script = ".claude/skills/draw/scripts/draw.js"
             assert "drawn with blue" in await call("run_command", command=f"{script} a.svg")
+        told = await call(
+            "run_command", command="python3 scripts/pack.py ~/page.md 4.zip", cwd=f"{skills}/pack"
+        )
+        assert "the folders of skills are read-only" in told
         told = await call("run_command", command="echo x > /tmp/skill-scripts.txt")
         assert "commands have no /tmp" in told
     assert sorted(skills.rglob("*")) == before

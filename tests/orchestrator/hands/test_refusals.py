@@ -36,4 +36,26 @@ def test_each_kind_of_refusal_is_explained_once(
     skill.mkdir(parents=True)
     (workspace / "link").symlink_to(skill)
     text = output.format(skills=tmp_path / "skills", ws=workspace)
-    assert advice(text, workspace, [skill]) == told
+    assert advice(text, "cd; python3 x.py", workspace, [skill]) == told
+
+
+@pytest.mark.parametrize(
+    ("command", "told"),
+    [
+        ("cd {skill} && python3 scripts/x.py out.txt", [SKILL]),
+        ("cd ~/.claude/skills/tea; echo > out.txt", [SKILL]),
+        ("python3 x.py out.txt", []),
+    ],
+)
+def test_relative_path_is_explained_where_a_command_names_a_skill(
+    tmp_path: Path, command: str, told: list[str]
+) -> None:
+    """It may be one of the skill's folder; elsewhere the refusal has another reason."""
+    skill = tmp_path / "tea"
+    command = command.format(skill=skill)
+    for output in (
+        "PermissionError: [Errno 13] Permission denied: 'out.txt'",
+        "/bin/bash: line 1: out.txt: Permission denied",
+    ):
+        assert advice(output, command, tmp_path / "ws", [skill]) == told
+    assert advice("cat: /etc/shadow: Permission denied", command, tmp_path / "ws", [skill]) == []
