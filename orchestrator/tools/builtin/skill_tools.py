@@ -35,6 +35,7 @@ from thinker.formats.skill_file import SkillFile, scan
 from thinker.protocol.messages import JsonObject
 
 MAX_TEXT = 20_000  # characters of instructions
+FOLDER_NAMES = ("${CLAUDE_SKILL_DIR}", "{baseDir}")  # of its own, in a public skill
 MAX_ITEMS = 64  # keywords or required tools of one skill
 
 NAME = "The skill's name: lower case letters, digits and single hyphens."
@@ -113,7 +114,8 @@ async def read_skill(context: ToolContext, arguments: JsonObject) -> str:
     folder = next((s.path.parent for s in files if s.name == name and s.path is not None), None)
     if not file:
         files_line = await _read(context, _files_line, folder)
-        whole = known[name] + files_line + (_folder_line(folder) if context.workspace else "")
+        whole = known[name] + files_line
+        whole = _placed(whole, folder) if context.workspace and folder is not None else whole
         if any(skill.name == name for skill in files):
             return whole
         return quoted(whole, (item.origin for item in stored if item.name == name))
@@ -128,15 +130,15 @@ def _files_line(folder: Path | None) -> str:
     return f"\n\nBundled files (read one with file): {', '.join(files)}" if files else ""
 
 
-def _folder_line(folder: Path | None) -> str:
-    """Return a paragraph for an agent that can run a skill's scripts."""
-    if folder is None:
-        return ""
+def _placed(instructions: str, folder: Path) -> str:
+    """Return instructions with their folder, for an agent that can run a skill's scripts."""
     real = os.path.realpath(folder)
+    for name in FOLDER_NAMES:
+        instructions = instructions.replace(name, real)
     return (
-        f"\n\nThe folder of this skill is {real}; its relative paths begin there. run_command can"
-        f" read and execute its files, and change none: call a script as {real}/SCRIPT from the"
-        " workspace, where output belongs."
+        f"{instructions}\n\nThe folder of this skill is {real}; its relative paths begin there."
+        " run_command can read and execute its files, and change none: call a script as"
+        f" {real}/SCRIPT from the workspace, where output belongs."
     )
 
 

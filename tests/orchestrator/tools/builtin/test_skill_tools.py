@@ -74,12 +74,20 @@ async def test_skill_is_stored_read_listed_and_deleted(tmp_path: Path) -> None:
 async def test_folder_of_a_skill_is_told_to_an_agent_that_can_run_its_scripts(
     tmp_path: Path,
 ) -> None:
-    """A stored skill has none."""
+    """Also where the instructions name it as public skills do; a stored skill has none."""
     async with calling(tmp_path) as plain:
         context = replace(plain, workspace=True)
         told = await skill_tools.read_skill.run(context, {"name": "mail"})
         folder = next(d for d in context.skill_directories if (d / "mail").is_dir())
-        assert f"The folder of this skill is {(folder / 'mail').resolve()}" in told
+        real = (folder / "mail").resolve()
+        assert f"The folder of this skill is {real}" in told
+        skill = real / "SKILL.md"
+        skill.write_text(
+            f"{skill.read_text('utf-8')}\n${{CLAUDE_SKILL_DIR}}/a.py, {{baseDir}}/b.py", "utf-8"
+        )
+        told = await skill_tools.read_skill.run(context, {"name": "mail"})
+        assert f"\n{real}/a.py, {real}/b.py\n" in told
+        assert "${CLAUDE_SKILL_DIR}" in await skill_tools.read_skill.run(plain, {"name": "mail"})
         await run(skill_tools.store_skill, context, TEA)
         assert await skill_tools.read_skill.run(context, {"name": "tea"}) == "1. Boil water."
 
