@@ -27,7 +27,7 @@ from thinker.protocol.prompt_record import ModelSettings, PromptRecord
 from thinker.toolcalls import arguments, leaked
 from thinker.toolcalls.choice import ToolChoiceState, unmeetable
 from thinker.toolcalls.execution import execute
-from thinker.toolcalls.plan import plan, recovered
+from thinker.toolcalls.plan import bounded, plan, recovered
 from thinker.worker_errors import AccountError, ModelError
 
 EMPTY_RETRIES = 1  # further calls after an empty answer
@@ -155,7 +155,7 @@ class Loop:
             return self._unanswered(StopReason.MODEL_ERROR, str(error))
         if response is None:
             return self._unanswered(StopReason.DEADLINE)
-        message = recovered(response.message, self._tools, self._transcript)
+        message = bounded(recovered(response.message, self._tools, self._transcript))
         if self._request.one_call:  # the model may make the other calls next
             message = message.model_copy(update={"tool_calls": message.tool_calls[:1]})
         calls = self._plan_calls(message)

@@ -10,11 +10,12 @@ from fakes.time_limit import time_limit
 from thinker.budget import TurnLimits
 from thinker.loop import Loop, LoopRequest
 from thinker.models.base import ModelResponse
-from thinker.protocol.messages import JsonObject, SideEffect, ToolCall, ToolResult, ToolSpec
+from thinker.protocol.messages import JsonObject, SideEffect, ToolCall, ToolResult, ToolSpec, values
 from thinker.protocol.prompt_record import PromptRecord
-from thinker.toolcalls.plan import MAX_ARGUMENTS, MAX_CALLS
+from thinker.toolcalls.plan import MAX_ARGUMENTS, MAX_CALLS, MAX_VALUES
 
 PURE = SideEffect.PURE
+MANY: JsonObject = {"x": [[] for _ in range(MAX_VALUES)]}
 LIMITS = TurnLimits(max_steps=8, max_tokens=0, deadline=1000.0)
 
 
@@ -131,6 +132,7 @@ async def test_pure_calls_do_not_pass_a_call_with_effects() -> None:
         (call("a", "add"), "'x' is a required property"),
         (call("a", "add", x="five"), "'five' is not of type 'number'"),
         (call("a", "add", x="9" * MAX_ARGUMENTS), "longer than"),
+        (ToolCall(id="a", name="add", arguments=MANY), "at most 10000 values"),
     ],
 )
 async def test_call_that_cannot_run_is_committed_as_rejected(bad: ToolCall, problem: str) -> None:
@@ -144,6 +146,18 @@ async def test_call_that_cannot_run_is_committed_as_rejected(bad: ToolCall, prob
     assert (planned[0].arguments, planned[0].rejected) == ({}, seen[0].content)
     assert (planned[1].arguments, planned[1].rejected) == ({"x": 5}, None)
     assert host.ran == [3]
+
+
+async def test_calls_of_one_response_share_the_limit_of_values() -> None:
+    """The supervisor reads a response in one go; what is over the limit reaches it as text."""
+    host = MemoryHost()
+    half: JsonObject = {"at": [0] * (MAX_VALUES // 2)}
+    many = [ToolCall(id=f"c{x}", name="look", arguments=half) for x in range(3)]
+    seen = await results(host, [spec("look", PURE)], calls(*many, call("d", "look")))
+    assert [result.is_error for result in seen] == [False, True, True, False]
+    sent = host.commits[0].step.response.tool_calls
+    assert [one.malformed is None for one in sent] == [True, False, False, True]
+    assert sum(values(one.arguments) for one in sent) <= MAX_VALUES
 
 
 async def test_calls_over_the_limit_are_rejected() -> None:

@@ -9,6 +9,8 @@ from thinker.models.streaming import TextBuffer
 from thinker.protocol.messages import AssistantMessage, Usage
 from thinker.protocol.methods import Finish
 
+MAX_TEXT = 400_000  # characters of an answer: a hundred messages of a chat
+
 
 @dataclass
 class Collector(ABC):
@@ -29,8 +31,8 @@ class Collector(ABC):
 
     @property
     def text(self) -> str:
-        """The answer's text so far."""
-        return self._content.text
+        """The answer's text so far, up to `MAX_TEXT`."""
+        return self._content.text[:MAX_TEXT]
 
     @abstractmethod
     def feed(self, data: bytes) -> bool:
@@ -43,11 +45,12 @@ class Collector(ABC):
     def response(self, request_id: str, call_id: str = "") -> ModelResponse:
         """Return the answer so far; the ids come from the headers of provider and broker."""
         calls = finished_calls(self._calls, whole=self._finish != "length")
-        reasoning = self._reasoning.text or None
+        reasoning = self._reasoning.text[:MAX_TEXT] or None
+        cut = self._finish == "done" and len(self._content.text) > MAX_TEXT
         return ModelResponse(
             message=AssistantMessage(content=self.text, tool_calls=calls, reasoning=reasoning),
             usage=self._usage,
-            finish=self._finish,
+            finish="length" if cut else self._finish,
             model=f"{self.provider}/{self.model}",
             request_id=request_id or self._id,
             call_ids=(call_id,) if call_id else (),

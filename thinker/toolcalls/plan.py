@@ -5,13 +5,21 @@ from collections.abc import Collection, Mapping, Sequence
 import orjson
 import structlog
 
-from thinker.protocol.messages import AssistantMessage, Message, ToolCall, ToolChoice, ToolSpec
+from thinker.protocol.messages import (
+    AssistantMessage,
+    Message,
+    ToolCall,
+    ToolChoice,
+    ToolSpec,
+    values,
+)
 from thinker.protocol.methods import PlannedCall
 from thinker.toolcalls import arguments, leaked, schema_validation
 from thinker.toolcalls.quoting import untrusted
 
 MAX_CALLS = 32  # in one response; a model that makes more is looping
 MAX_ARGUMENTS = 256 * 1024  # bytes of one call's arguments as JSON
+MAX_VALUES = 10_000  # of all calls of one response; reading them holds up the supervisor
 log = structlog.get_logger()
 
 
@@ -31,6 +39,19 @@ def recovered(
     log.info("leaked_tool_call_recovered", tool=found.name)
     call = ToolCall(id=f"leaked_{len(read)}", name=found.name, arguments=found.arguments)
     return message.model_copy(update={"content": "", "tool_calls": (call,)})
+
+
+def bounded(message: AssistantMessage) -> AssistantMessage:
+    """Return the message with calls beyond `MAX_VALUES` as the text of their arguments."""
+    room, calls = MAX_VALUES, list(message.tool_calls)
+    for number, call in enumerate(calls):
+        size = values(call.arguments)
+        if size <= room:
+            room -= size
+            continue
+        text = orjson.dumps(call.arguments).decode()
+        calls[number] = call.model_copy(update={"arguments": {}, "malformed": text})
+    return message.model_copy(update={"tool_calls": tuple(calls)})
 
 
 def plan(
@@ -80,7 +101,7 @@ def _unusable(call: ToolCall) -> str | None:
     if call.malformed is not None:
         return (
             "the call cannot be read; write it as valid JSON, its arguments as a JSON object, "
-            "with the key if the last message has one"
+            f"with the key if the last message has one, with at most {MAX_VALUES} values"
         )
     if len(orjson.dumps(call.arguments)) > MAX_ARGUMENTS:
         return f"the arguments are longer than {MAX_ARGUMENTS} bytes; send less"

@@ -6,6 +6,7 @@ import orjson
 import pytest
 
 from thinker.models.base import ModelResponse
+from thinker.models.collector import MAX_TEXT
 from thinker.models.openai_answer import OpenAIAnswer
 from thinker.protocol.messages import ToolCall, Usage
 
@@ -174,6 +175,14 @@ def test_a_call_cut_at_the_output_limit_is_malformed() -> None:
     response = streamed(call(index=0, id="1", name="a", arguments='{"n": "ab'), finish="length")
     assert response.finish == "length"
     assert response.message.tool_calls[0].malformed == '{"n": "ab'
+
+
+def test_text_over_the_limit_is_cut_and_says_so() -> None:
+    """All that is done with an answer is bounded by its length."""
+    response = whole({"content": "a" * MAX_TEXT + "b", "reasoning": "c" * 2 * MAX_TEXT})
+    assert response.message.content == "a" * MAX_TEXT
+    assert response.message.reasoning == "c" * MAX_TEXT
+    assert response.finish == "length"
 
 
 def test_usage_alone_in_the_last_chunk_counts() -> None:
