@@ -23,8 +23,7 @@ from orchestrator.schedules.specs import from_fields, skill_fields
 from orchestrator.selftest import invariants
 from thinker.formats import plain_yaml, skill_file
 from thinker.formats.prompts import definition_files
-from thinker.history import RESULT_LIMIT
-from thinker.protocol.messages import SideEffect
+from thinker.protocol.messages import RESULT_LIMIT, SideEffect
 
 SOURCE = re.compile(r"[\w./-]+/\w+\.py|(orchestrator|thinker|tests)/[\w./-]*/|scripts/\w+")
 CITED = re.compile(r"\b[TP]\d{1,2}\b|\binvariant \d{1,2}\b")

@@ -10,11 +10,18 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import accumulate
 
-from thinker.protocol.messages import AssistantMessage, Message, ToolCall, ToolResult, UserMessage
+from thinker.protocol.messages import (
+    RESULT_LIMIT,
+    AssistantMessage,
+    Message,
+    ToolCall,
+    ToolResult,
+    UserMessage,
+    capped,
+)
 
 WINDOW = 50  # messages
 KEEP_EXCHANGES = 2  # newest exchanges whose results stay whole
-RESULT_LIMIT = 30_000  # characters of a tool result shown to the model; the journal keeps it whole
 PIECE = 40_000  # characters of results shortened at once in the cached layout; 10,000 tokens
 RECENT_IMAGES = 10  # newest messages whose pictures are shown; older ones are described
 LOST = '{"error":"Tool result unavailable (recovered from broken history)"}'
@@ -58,14 +65,6 @@ def _whole_exchanges(messages: Sequence[Message]) -> int:
     pieces = accumulate(old, lambda room, size: size if room >= PIECE else room + size)
     ends = [number for number, room in enumerate(pieces, 1) if room >= PIECE]
     return len(sizes) - (ends[-1] if ends else 0)
-
-
-def capped(message: Message) -> Message:
-    """Return a message, with a tool result cut to `RESULT_LIMIT`."""
-    if not isinstance(message, ToolResult) or len(message.content) <= RESULT_LIMIT:
-        return message
-    note = f"\n[shortened: the result has {len(message.content)} characters]"
-    return message.model_copy(update={"content": message.content[:RESULT_LIMIT] + note})
 
 
 def without_tools(messages: Sequence[Message]) -> tuple[Message, ...]:

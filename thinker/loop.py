@@ -258,7 +258,7 @@ class Loop:
         self._used += [call.name for call in message.tool_calls]
         if len(ours) < len(calls):
             return self._result(StopReason.HANDED_BACK, leaked.clean(message.content))
-        self._transcript += [message, *map(history.capped, results)]
+        self._transcript += [message, *map(messages.capped, results)]
         return self._unmet() if self._tool_choice.failed else None
 
     def _final_result(self, message: AssistantMessage, finish: str) -> TurnResult | None:

@@ -17,17 +17,18 @@ from fakes.scripted import (
 from fakes.time_limit import time_limit
 
 from thinker.budget import TurnLimits
-from thinker.history import RESULT_LIMIT
 from thinker.loop import CUT_NOTE, FALLBACK_TEXTS, NO_SETTINGS, Loop, LoopRequest
 from thinker.models.base import ModelRequest, ModelResponse
 from thinker.protocol.messages import (
     AUTO,
     NO_TOOLS,
+    RESULT_LIMIT,
     JsonObject,
     LayerRecord,
     ToolResult,
     ToolSpec,
     UserMessage,
+    capped,
 )
 from thinker.protocol.methods import StopReason, TurnResult
 from thinker.protocol.prompt_record import PromptRecord
@@ -275,8 +276,9 @@ async def test_long_result_is_shortened_for_the_model_alone() -> None:
     model = ScriptedModel(calls(call("a", "read")), says("ok"))
     await run(model, host, request(spec("read")))
     seen = model.requests[1].messages[-1]
-    assert seen.content.startswith("x" * RESULT_LIMIT + "\n[shortened")
-    assert str(len(long)) in seen.content
+    note = f"\n[shortened: the result has {len(long)} characters]"
+    assert seen.content == "x" * (RESULT_LIMIT - len(note)) + note
+    assert capped(seen) == seen
     assert host.results[2].content == long
 
 

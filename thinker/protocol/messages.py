@@ -5,7 +5,7 @@ another, so a field added later must not make a journal unreadable.
 """
 
 from enum import StrEnum
-from typing import Annotated, Literal, TypeAlias
+from typing import Annotated, Literal, TypeAlias, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, JsonValue, TypeAdapter
 
@@ -19,6 +19,7 @@ Origin: TypeAlias = Literal["operator", "user", "other_user", "tool", "web"]
 ORIGINS: tuple[Origin, ...] = ("operator", "user", "other_user", "tool", "web")  # best first
 UNTRUSTED: frozenset[Origin] = frozenset(("other_user", "tool", "web"))
 MAX_DEPTH = 64  # levels of JSON from outside; pydantic reads at most 200
+RESULT_LIMIT = 30_000  # characters of a tool result shown to the model; the journal keeps it whole
 MAX_SCHEMA_OBJECTS = 1000  # in a JSON Schema; checking one takes half a millisecond
 
 
@@ -212,7 +213,17 @@ Message: TypeAlias = Annotated[
     UserMessage | AssistantMessage | ToolResult, Field(discriminator="role")
 ]
 
+Read = TypeVar("Read", bound=Message)
 MESSAGE: TypeAdapter[Message] = TypeAdapter(Message)
+
+
+def capped(message: Read) -> Read:
+    """Return a message, with a tool result cut to `RESULT_LIMIT`; twice is the same as once."""
+    if not isinstance(message, ToolResult) or len(message.content) <= RESULT_LIMIT:
+        return message
+    note = f"\n[shortened: the result has {len(message.content)} characters]"
+    kept = message.content[: RESULT_LIMIT - len(note)] + note
+    return message.model_copy(update={"content": kept})
 
 
 class ToolSpec(Frozen):

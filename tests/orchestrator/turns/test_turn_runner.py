@@ -20,8 +20,8 @@ from orchestrator.errors import (
 )
 from orchestrator.journal.inspect import invariants
 from orchestrator.processes.worker import WorkerHost
-from thinker.protocol.messages import JsonObject, ToolResult
-from thinker.protocol.methods import StopReason, TurnResult, TurnRun
+from thinker.protocol.messages import RESULT_LIMIT, JsonObject, ToolResult
+from thinker.protocol.methods import PlannedCall, StopReason, TurnResult, TurnRun
 from thinker.protocol.peer import FENCED, RpcError
 
 T = TypeVar("T")
@@ -72,6 +72,30 @@ async def test_a_lost_worker_is_followed_by_another_that_gets_the_recorded_steps
         assert await bench.channel.until(1) == ["echo: hello"]
         assert [len(run.steps) for run in worker.runs] == [0, 1]
         assert bench.db.execute("SELECT count(*) FROM fact").get == 1
+
+
+async def test_workers_get_long_results_as_the_model_will_see_them(tmp_path: Path) -> None:
+    """Many whole ones are longer than a frame: each turn of the chat would fail."""
+
+    async def reading(run: TurnRun, host: WorkerHost) -> TurnResult:
+        if not run.steps and not run.history:
+            refused = PlannedCall(id="c0", name="look", arguments={}, rejected="x" * 1_000_000)
+            step = response(run, "", ("look", {}))
+            await host.commit(step.model_copy(update={"calls": (refused,)}))
+            raise WorkerLostError("killed")
+        return await echo(run, host)
+
+    async with turn_bench(tmp_path) as bench:
+        worker = bench.scripted(reading)
+        bench.hears("hello")
+        await bench.channel.until(1)
+        bench.hears("again")
+        await bench.channel.until(2)
+    (resumed,) = [call.result for step in worker.runs[1].steps for call in step.calls]
+    (earlier,) = [message for message in worker.runs[2].history if isinstance(message, ToolResult)]
+    assert resumed == earlier
+    assert len(earlier.content) == RESULT_LIMIT
+    assert earlier.content.endswith("[shortened: the result has 1000000 characters]")
 
 
 async def test_a_message_that_ends_three_workers_is_given_up_and_its_chat_knows(
