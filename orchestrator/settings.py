@@ -7,6 +7,7 @@ daemon with one.
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -189,6 +190,7 @@ class Paths:
             ) from error
 
 
+@cache
 def bundled(name: str) -> Path:
     """Return a data directory of the program: ``config``, ``prompts`` or ``skills``."""
     installed = PACKAGE / "_data" / name

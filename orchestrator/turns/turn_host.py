@@ -64,13 +64,14 @@ class TurnServices:
 class _Step:
     """A step to commit, with what the event loop knows about its calls.
 
-    The journal's thread gets it as plain data: nothing that the loop may change meanwhile.
+    The journal's thread gets it as plain data: nothing that the loop may change meanwhile. Without
+    calls there is no ``caller``.
     """
 
     turn: Turn
     commit: StepCommit
     sources: prompt_records.PromptSources | None
-    caller: CallContext
+    caller: CallContext | None
     planner: CallPlanner
     authorizer: CallAuthorizer
     rules: SpendingRules
@@ -176,7 +177,7 @@ class TurnHost(LoopOwned):
             turn=self.turn,
             commit=commit,
             sources=sources,
-            caller=self._caller(),
+            caller=self._caller() if commit.calls else None,
             planner=tools.planner(self.inputs.definition),
             authorizer=tools.authorizer(self.inputs.definition),
             rules=self.services.inputs.guard.rules(),
@@ -259,11 +260,12 @@ def _reply(db: apsw.Connection, step: _Step, ending: Ending, last: TurnResult) -
 
 def _plan(db: apsw.Connection, step: _Step) -> _Planned:
     """Commit T3, and run the first calls that need only the journal."""
-    committed = step.planner.plan(db, step.commit, step.caller.handed_back)
+    handed_back = () if step.caller is None else step.caller.handed_back
+    committed = step.planner.plan(db, step.commit, handed_back)
     if step.sources is not None:
         prompt_records.keep(db, step.turn.id, step.planner.now, step.sources)
     pause, notified = step.rules.settle(db, step.turn, step.commit)
-    if pause is None and committed.call_seqs:
+    if pause is None and step.caller is not None:
         results = step.authorizer.run_local(db, step.caller, committed.call_seqs)
         committed = committed.model_copy(update={"results": results})
     return _Planned(committed, pause, notified)

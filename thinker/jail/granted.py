@@ -51,7 +51,7 @@ def _links(folder: str) -> Iterator[str]:
             for entry in entries:
                 if entry.is_symlink():
                     yield entry.path
-                elif entry.is_dir() and Path(entry.path, SKILL).is_symlink():
+                elif entry.is_dir() and os.path.islink(f"{entry.path}/{SKILL}"):  # noqa: PTH114 - faster
                     yield f"{entry.path}/{SKILL}"
     except OSError:  # no folder
         return

@@ -336,7 +336,7 @@ async def test_inputs_that_t2_loaded_are_not_used_for_a_changed_agent(tmp_path: 
             await bench.store.transact(_apply, open_all)
             changed = bench.files[0].agents[0].model_copy(update={"while_busy": "steer"})
             bench.files[0] = AgentsFile.model_validate(
-                bench.files[0].model_copy(update={"agents": (changed,)})
+                {**dict(bench.files[0]), "agents": (changed,)}
             )
         assert await bench.channel.until(1) == ["echo: hello"]
         assert [run.steer for run in worker.runs] == [True]
