@@ -1,7 +1,7 @@
 """Full-text search: the terms of a text, and the merging of two kinds of hits into one ranking."""
 
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import TypeAlias
 
 Scores: TypeAlias = Mapping[int, float]  # of rows by id; more is better
@@ -49,21 +49,20 @@ def search(
 
 
 def words(text: str) -> list[str]:
-    return _first(re.findall(r"\w+", text.lower()), TERMS)
+    return first_terms(_words(text), TERMS)
 
 
 def grams(text: str) -> list[str]:
     """Return the trigrams of a text that are not ASCII, for scripts without spaces."""
-    found = re.findall(r"\w+", text.lower())
-    parts = (word[i : i + TRIGRAM] for word in found for i in range(len(word) - TRIGRAM + 1))
-    return _first((part for part in parts if not part.isascii()), TERMS)
+    parts = (word[i : i + TRIGRAM] for word in _words(text) for i in range(len(word) - TRIGRAM + 1))
+    return first_terms((part for part in parts if not part.isascii()), TERMS)
 
 
 def pairs(text: str) -> list[str]:
     """Return the pairs of characters of scripts without spaces, where most words are that short."""
-    runs = SPACELESS.findall(text.lower())
+    runs = (found[0] for found in SPACELESS.finditer(text.lower()))
     parts = (run[i : i + PAIR] for run in runs for i in range(max(1, len(run) - PAIR + 1)))
-    return _first(parts, PAIRS)
+    return first_terms(parts, PAIRS)
 
 
 def any_of(terms: Iterable[str]) -> str:
@@ -101,5 +100,15 @@ def hybrid_rank(first: Scores, second: Scores) -> list[tuple[int, float]]:
     return sorted(scores.items(), key=lambda item: -item[1])
 
 
-def _first(terms: Iterable[str], count: int) -> list[str]:
-    return list(dict.fromkeys(terms))[:count]
+def _words(text: str) -> Iterator[str]:
+    return (found[0] for found in re.finditer(r"\w+", text.lower()))
+
+
+def first_terms(terms: Iterable[str], count: int) -> list[str]:
+    """Return the first ``count`` different terms, and look at no more than these take."""
+    found: dict[str, None] = {}
+    for term in terms:
+        found[term] = None
+        if len(found) == count:
+            break
+    return list(found)

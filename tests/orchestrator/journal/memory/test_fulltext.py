@@ -35,3 +35,10 @@ def test_overlap_is_the_share_of_the_smaller_sentence(one: str, other: str, shar
     """Words that most facts have do not count; scripts without spaces are compared by pairs."""
     found = fulltext.overlap(fulltext.keywords(one), fulltext.keywords(other))
     assert found == pytest.approx(share)
+
+
+def test_no_more_of_a_text_is_read_than_its_first_terms_take() -> None:
+    """Nothing else runs while a long text is searched in one go."""
+    terms = iter(["tea", "tea", "milk", "honey", "salt"])
+    assert fulltext.first_terms(terms, 2) == ["tea", "milk"]
+    assert next(terms) == "honey"
