@@ -77,7 +77,9 @@ class Journal(TurnMachine):
             outbox.sending(self.db, row.id, "ph_sending" if placeholder else "sending", self.now)
         if not placeholder and end in SEEN[row.mode]:
             self.visible[row.id] += row.mode == "direct"
-            self.order[row.chat_key].append((int((row.turn_id or "t0")[1:]), row.part))
+            answer = int((row.turn_id or "t0")[1:]), row.part
+            if row.mode == "direct" or answer not in self.order[row.chat_key]:
+                self.order[row.chat_key].append(answer)  # a repeated edit has its place already
         if not end:
             self.busy.add(row.id)
             return
