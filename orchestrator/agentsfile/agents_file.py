@@ -207,6 +207,7 @@ class AgentsFile(ConfigModel):
             )
         return self._joining[agent_id]
 
+    # A `model_copy` would keep these two: a changed file is validated anew.
     @cached_property
     def _by_id(self) -> dict[str, AgentDefinition]:
         return {agent.agent_id: agent for agent in reversed(self.agents)}  # the first one counts

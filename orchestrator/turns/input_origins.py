@@ -98,8 +98,5 @@ def plain(message: Read) -> Read:
 
 
 def _plain_step(step: RecordedStep) -> RecordedStep:
-    calls = tuple(
-        call if call.result is None else call.model_copy(update={"result": plain(call.result)})
-        for call in step.calls
-    )
-    return step.model_copy(update={"calls": calls, "entered": tuple(map(plain, step.entered))})
+    entered = tuple(map(plain, step.entered))
+    return step.with_results(plain).model_copy(update={"entered": entered})

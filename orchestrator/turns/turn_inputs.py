@@ -42,7 +42,7 @@ from orchestrator.turns import eager_subagents, input_origins
 from thinker.formats.prompts.tooluse import SubagentUse
 from thinker.protocol.environments import Environments
 from thinker.protocol.messages import LayerRecord, Message, ToolSpec, capped
-from thinker.protocol.methods import ChatRef, RecordedStep, TurnRun
+from thinker.protocol.methods import ChatRef, TurnRun
 
 WINDOW = 50  # messages of history
 JUMP = 50  # messages by which it moves in the cached layout, whose prefix each move changes
@@ -191,7 +191,7 @@ class InputLoader:
             memories=recalled.memories,
             playbooks=recalled.playbooks,
             skills=recalled.skills,
-            steps=tuple(map(_capped_step, context.steps)),
+            steps=tuple(step.with_results(capped) for step in context.steps),
             tools=self.tools.offered(definition),
             recent_tools=context.recent_tools,
             context=inputs.sent,
@@ -276,14 +276,6 @@ def _unanswered(db: apsw.Connection, turn_id: str) -> str:
     """Return the text of a turn that no model call has answered yet."""
     answered = transcript.answered(db, turn_id)
     return "" if answered else "\n".join(row.text for row in inbox.of_turn(db, turn_id))
-
-
-def _capped_step(step: RecordedStep) -> RecordedStep:
-    calls = tuple(
-        call if call.result is None else call.model_copy(update={"result": capped(call.result)})
-        for call in step.calls
-    )
-    return step.model_copy(update={"calls": calls})
 
 
 def _pictured(db: apsw.Connection, context: Context, recent: int) -> Context:

@@ -6,6 +6,7 @@ Supervisor to worker: ``turn/run``, ``prompt/preview``, ``prompt/render`` (reque
 Supervisor to zygote: ``fork``, ``reap``, ``ping`` (requests); zygote to supervisor: ``ready``.
 """
 
+from collections.abc import Callable
 from enum import StrEnum
 from typing import Literal, TypeAlias
 
@@ -116,6 +117,16 @@ class RecordedStep(Frozen):
     usage: Usage = Usage()
     calls: tuple[RecordedCall, ...] = ()
     entered: tuple[UserMessage, ...] = ()
+
+    def with_results(self, changed: Callable[[ToolResult], ToolResult]) -> "RecordedStep":
+        """Return the step with ``changed`` applied to each result of its calls."""
+        calls = tuple(
+            call
+            if call.result is None
+            else call.model_copy(update={"result": changed(call.result)})
+            for call in self.calls
+        )
+        return self.model_copy(update={"calls": calls})
 
 
 class RequestOptions(Frozen):

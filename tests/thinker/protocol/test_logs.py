@@ -137,7 +137,7 @@ def test_hidden_signs_are_escaped_in_a_line(capsys: pytest.CaptureFixture[str]) 
 
 
 def test_event_that_cannot_be_written_is_lost(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Whoever reads the log is slow while someone makes it refuse to wait, or is gone."""
+    """Its reader is slow while another process makes it refuse to wait, or is gone."""
     reader, writer = os.pipe()
     os.set_blocking(writer, False)
     stream = os.fdopen(writer, "w", buffering=1)
