@@ -15,6 +15,20 @@ class ExitCode(IntEnum):
     CONFIG = 78
 
 
+MEANINGS = {
+    0: "done",
+    1: "failed; the reason is on stderr",
+    2: "wrong option or argument",
+    3: "no daemon runs on this home",
+    64: "there is no such agent, chat, message, turn, task or code",
+    74: "the journal cannot be opened or written",
+    75: "another daemon holds this home",
+    78: "agents.json or a setting cannot be used",
+    130: "interrupted",
+}
+"""What each exit status says; 2 and 130 are those of the command line itself."""
+
+
 class OrchestratorError(Exception):
     """Base of every error that the program raises on purpose; the message says what to do."""
 
@@ -76,10 +90,14 @@ class ToolLostError(OrchestratorError):
     """A tool call was sent and not answered: it may have run or not."""
 
 
-class UnknownAgentError(OrchestratorError):
-    """A name is not in agents.json."""
+class UnknownNameError(OrchestratorError):
+    """What an argument names does not exist."""
 
     exit_code = ExitCode.USAGE
+
+
+class UnknownAgentError(UnknownNameError):
+    """A name is not in agents.json."""
 
 
 def only_cause(error: Exception) -> Exception:

@@ -7,7 +7,7 @@ from typing import Any
 import typer
 from markdowntable import table
 
-from orchestrator.cli import COMMANDS
+from orchestrator.cli import COMMANDS, GROUPS
 from orchestrator.inbound.commands import FOR_ALL, HELP
 
 
@@ -21,10 +21,11 @@ def commands() -> Iterator[str]:
         " are on the page [exit-codes](exit-codes.md)."
     )
     yield ""
-    yield from table(
-        ("command", "what it does"),
-        [(f"[`{name}`](#orchestrator-{name})", text) for name, text in COMMANDS.items()],
-    )
+    for title, group in GROUPS.items():
+        yield from table(
+            (title.lower(), "what it does"),
+            [(f"[`{name}`](#orchestrator-{name})", text) for name, text in group.items()],
+        )
     for name in COMMANDS:
         app = import_module(f"orchestrator.cli.{name}").app
         yield f"## orchestrator {name}"

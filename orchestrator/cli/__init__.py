@@ -9,65 +9,110 @@ import os
 import sys
 import threading
 import traceback
+from collections.abc import Iterator, Mapping
 from importlib import import_module
 from io import TextIOWrapper
+from textwrap import fill
 from types import ModuleType
 from typing import Annotated, NoReturn
 
 import typer
+from typer.core import TyperGroup
 
 from orchestrator import __version__
 from orchestrator.cli._output import printable
 from orchestrator.errors import OrchestratorError
 
 THREAD_SECONDS = 1.0  # for a thread to end with the process
-COMMANDS = {
-    "help": "Print a page of the manual, or the list of its pages.",
-    "run": "Run the daemon in the foreground until SIGTERM or Ctrl-C.",
-    "init": "Prepare a home with an agents.json to edit.",
-    "check": "Check agents.json and the prompts, and list every problem.",
-    "doctor": "Look for everything that can be wrong; change nothing.",
-    "status": "Show the state of the running daemon.",
-    "health": "Report whether the running daemon is alive and ready.",
-    "trace": "Show the history of a message.",
-    "dlq": "List, retry or drop messages that were given up.",
-    "send": "Send one message to an agent, print the reply and exit.",
-    "chat": "Talk to an agent of the running daemon.",
-    "pair": "Decide which chats may talk to the bot.",
-    "tasks": "List, run, enable or disable scheduled tasks.",
-    "approvals": "Grant or deny tool calls that wait for approval.",
-    "tools": "List the tools of MCP servers, or approve a changed one.",
-    "agents": "List, pause or resume agents.",
-    "export": "Print everything that is stored about a chat or an agent.",
-    "forget": "Delete everything that is stored about a chat or an agent.",
-    "api": "Open or close the OpenAI-compatible endpoints.",
-    "usage": "Show how many tokens the agents used, and what they cost.",
-    "reload": "Make the daemon read agents.json again now.",
-    "route": "Show which agent answers a chat.",
-    "prompt": "Show, check and compare prompts.",
-    "service": "Install a systemd unit for the daemon.",
-    "selftest": "Prove on this machine that no crash loses or repeats anything.",
+GROUPS: Mapping[str, Mapping[str, str]] = {
+    "Set up": {
+        "init": "Prepare a home with an agents.json to edit.",
+        "check": "Check agents.json and the prompts, and list every problem.",
+        "doctor": "Look for everything that can be wrong; change nothing.",
+        "service": "Install a systemd unit for the daemon.",
+        "completion": "Print a script that completes commands in your shell.",
+    },
+    "Run": {
+        "run": "Run the daemon in the foreground until SIGTERM or Ctrl-C.",
+        "status": "Show the state of the running daemon.",
+        "health": "Report whether the running daemon is alive and ready.",
+        "reload": "Make the daemon read agents.json again now.",
+    },
+    "Talk": {
+        "chat": "Talk to an agent of the running daemon.",
+        "send": "Send one message to an agent, print the reply and exit.",
+        "pair": "Decide which chats may talk to the bot.",
+        "approvals": "Grant or deny tool calls that wait for approval.",
+        "route": "Show which agent answers a chat.",
+    },
+    "Agents": {
+        "agents": "List, pause or resume agents.",
+        "tasks": "List, run, enable or disable scheduled tasks.",
+        "prompt": "Show, check and compare prompts.",
+        "tools": "List the tools of MCP servers, or approve a changed one.",
+        "usage": "Show how many tokens the agents used, and what they cost.",
+    },
+    "Messages": {
+        "trace": "Show the history of a message.",
+        "dlq": "List, retry or drop messages that were given up.",
+    },
+    "Data": {
+        "export": "Print everything that is stored about a chat or an agent.",
+        "forget": "Delete everything that is stored about a chat or an agent.",
+    },
+    "More": {
+        "help": "Print a page of the manual, or the list of its pages.",
+        "api": "Open or close the OpenAI-compatible endpoints.",
+        "selftest": "Prove on this machine that no crash loses or repeats anything.",
+    },
 }
-EPILOG = """\
-\b
-Exit codes:
-  0   done
-  1   failed; the reason is on stderr
-  2   wrong option or argument
-  3   no daemon runs on this home
-  64  agents.json has no such agent (prompt show)
-  74  the journal cannot be opened or written
-  75  another daemon holds this home
-  78  agents.json or a setting cannot be used
-  130 interrupted
-"""
+"""The commands of the first screen by group, each with its summary."""
+COMMANDS = {name: text for group in GROUPS.values() for name, text in group.items()}
+EXAMPLES = {
+    "orchestrator init": "write an agents.json to edit",
+    "orchestrator run": "start the daemon; Ctrl-C ends it",
+    "orchestrator chat": "talk to an agent, from a second terminal",
+    "orchestrator status": "see what runs and what is wrong",
+    'orchestrator send home "hello"': "ask the agent 'home' one thing",
+}
+HELP_OPTIONS = {"help_option_names": ["-h", "--help"]}
+WIDTH = 79  # columns of a terminal of 80 that a line fills
+
+
+class _FirstScreen(TyperGroup):
+    """Shows the commands by group, so that all of them stand on a terminal of 80 by 24."""
+
+    def get_help(self, ctx: object) -> str:
+        del ctx  # the same in all
+        return "\n".join(_first_screen())
+
+
+def _first_screen() -> Iterator[str]:
+    yield "Usage: orchestrator COMMAND [ARGUMENTS] [OPTIONS]\n"
+    column = max(map(len, GROUPS)) + 2
+    for title, commands in GROUPS.items():
+        yield fill(
+            ", ".join(commands),
+            WIDTH,
+            initial_indent=f"{title:{column}}",
+            subsequent_indent=" " * column,
+        )
+    yield ""
+    column = max(map(len, EXAMPLES)) + 2
+    for line, text in EXAMPLES.items():
+        yield f"  {line:{column}}{text}"
+    yield ""
+    yield "orchestrator COMMAND -h explains a command, orchestrator help lists the manual,"
+    yield "orchestrator help exit-codes the exit codes. --version prints the version."
+
 
 app = typer.Typer(
+    cls=_FirstScreen,
     no_args_is_help=True,
     add_completion=False,
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
-    epilog=EPILOG,
+    context_settings=HELP_OPTIONS,
 )
 
 

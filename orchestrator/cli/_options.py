@@ -6,8 +6,10 @@ from typing import Annotated
 
 import typer
 
-from orchestrator.cli import COMMANDS
+from orchestrator.cli._group import command_group
 from orchestrator.settings import PREFIX, Settings
+
+__all__ = ["AsJson", "Config", "Home", "RowNumber", "command_group", "load_settings"]
 
 Home = Annotated[
     Path | None,
@@ -27,21 +29,6 @@ AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 RowNumber = Annotated[
     int, typer.Argument(metavar="ID", help="Number from the list.", min=1, max=2**63 - 1)
 ]
-
-
-def command_group(name: str | None = None) -> typer.Typer:
-    """Return an application, to which a module adds its commands.
-
-    ``name`` is that of a group of subcommands; without it the module has one command.
-    """
-    return typer.Typer(
-        help=COMMANDS[name] if name else None,
-        callback=(lambda: None) if name else None,
-        no_args_is_help=True,
-        add_completion=False,
-        rich_markup_mode=None,
-        pretty_exceptions_enable=False,
-    )
 
 
 def load_settings(

@@ -1,9 +1,12 @@
 """The command line as a whole: help, version, errors."""
 
+import re
 import subprocess
 import sys
+from collections.abc import Iterator
 from importlib import import_module
 from pathlib import Path
+from typing import Any
 
 import pytest
 import typer
@@ -11,18 +14,42 @@ from fakes.control_server import command
 from fakes.time_limit import LIMIT
 
 from orchestrator import __version__
-from orchestrator.cli import COMMANDS
+from orchestrator.cli import COMMANDS, EXAMPLES, GROUPS
 from orchestrator.errors import ExitCode
 
 
-def test_help_names_every_command_and_every_exit_code(tmp_path: Path) -> None:
-    """What the program can do and what its exit status means is found without a manual."""
-    shown = command(tmp_path, "--help").stdout
-    for name, summary in COMMANDS.items():
-        assert f"  {name} " in shown
-        assert summary in shown
-    for code in ExitCode:
-        assert f"    {code.value} " in shown
+def every_command() -> Iterator[tuple[str, ...]]:
+    """The words of every command and subcommand."""
+    yield ()
+    for name in COMMANDS:
+        found: Any = typer.main.get_command(import_module(f"orchestrator.cli.{name}").app)
+        yield from [(name,), *((name, child) for child in getattr(found, "commands", ()))]
+
+
+@pytest.mark.parametrize("option", ["-h", "--help", ""])
+def test_first_screen_has_every_command_in_its_group_and_fits_a_small_terminal(
+    option: str, tmp_path: Path
+) -> None:
+    """80 columns by 24 lines, with room for the next prompt; the examples are commands."""
+    shown = command(tmp_path, *filter(None, [option]))
+    lines = (shown.stdout or shown.stderr).splitlines()
+    assert len(lines) < 24
+    assert max(map(len, lines)) < 80
+    for title, names in GROUPS.items():
+        assert any(line.startswith(f"{title}  ") for line in lines)
+        for name in names:
+            assert re.search(rf"[ ,]{name}(,|$)", "\n".join(lines), re.MULTILINE)
+    for example in EXAMPLES:
+        assert example.split()[1] in COMMANDS
+
+
+@pytest.mark.parametrize("words", [*every_command()], ids=" ".join)
+def test_help_of_each_command_fits_80_columns(words: tuple[str, ...], tmp_path: Path) -> None:
+    """With -h as with --help."""
+    shown = command(tmp_path, *words, "-h")
+    assert shown.exit_code == 0
+    assert shown.stdout == command(tmp_path, *words, "--help").stdout
+    assert [line for line in shown.stdout.splitlines() if len(line) > 80] == []
 
 
 @pytest.mark.parametrize("name", COMMANDS)

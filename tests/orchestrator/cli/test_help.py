@@ -28,6 +28,13 @@ def test_page_is_printed_as_it_is_in_the_skill(topic: str, tmp_path: Path) -> No
     assert (shown.exit_code, shown.stdout) == (0, page.read_text("utf-8"))
 
 
+def test_name_of_a_command_prints_the_help_of_that_command(tmp_path: Path) -> None:
+    """Unless a page has the name."""
+    shown = command(tmp_path, "help", "trace")
+    assert shown.exit_code == 0
+    assert shown.stdout.startswith("Usage: orchestrator trace ")
+
+
 @pytest.mark.parametrize(
     ("topic", "hint"),
     [
