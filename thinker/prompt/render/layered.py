@@ -104,8 +104,16 @@ def layered_prompt(
 
 
 def text_and_key(prompt: str | LayeredPrompt) -> tuple[str, str | None]:
-    """Return the system prompt as text, and its cache key; None for a plain string."""
-    return (prompt, None) if isinstance(prompt, str) else (prompt.text, prompt.cache_key)
+    """Return the system prompt as text, and its cache key; None for a plain string.
+
+    Raises:
+        TypeError: it is neither.
+    """
+    if isinstance(prompt, LayeredPrompt):
+        return prompt.text, prompt.cache_key
+    if not isinstance(prompt, str):
+        raise TypeError("prompt must be a string or LayeredPrompt")
+    return prompt, None
 
 
 def lower_layers(name: str, layers: sources.Layers, sizes: Sizes) -> tuple[Section, ...]:
