@@ -15,11 +15,12 @@ import structlog
 from anyio.lowlevel import checkpoint
 from watchfiles import awatch
 
-from orchestrator import agentsfile
+from orchestrator import agentsfile, keys_file
 from orchestrator.agentsfile import AgentsFile, AgentsFileError, LoadedConfig, Problem
 from orchestrator.agentsfile.problems import MAX_PROBLEMS
 from orchestrator.files import OffLoop, off_loop, write_private
 from orchestrator.hands.hand_servers import hand_servers, prepare
+from orchestrator.keys_file import Keys
 from orchestrator.loop_owned import LoopOwned
 from orchestrator.processes.launch import Endpoint, build_launch_spec, resolve_endpoint
 from orchestrator.processes.local_models import local_servers
@@ -33,6 +34,7 @@ from thinker.formats.regular_file import FileError, Folder, identity
 from thinker.formats.skill_file import scan
 from thinker.protocol.providers import PROVIDERS
 
+TOKEN = "TELEGRAM_BOT_TOKEN"  # noqa: S105 - a variable's name
 MAX_WATCHED = 4096  # folders; by default the kernel allows a user at least 8192 watches
 log = structlog.get_logger()
 
@@ -43,16 +45,21 @@ class Configuration(LoopOwned):
     def __init__(
         self,
         settings: Settings,
-        environ: Mapping[str, str],
+        environ: dict[str, str],
         local: Callable[[], Awaitable[tuple[Endpoint, ...]]] = local_servers,
         watch: FileWatch = awatch,
         moved: Callable[[], Mapping[str, str]] = dict,
         off_loop: OffLoop = off_loop,
     ) -> None:
-        """Name the file; ``moved`` returns the first ids of moved Telegram chats by the new ids."""
+        """Name the file; ``moved`` returns the first ids of moved Telegram chats by the new ids.
+
+        ``environ`` is the daemon's; what it does not set is kept as the file of keys says.
+        """
         self._settings = settings
         self._off_loop = off_loop
         self._environ = environ
+        self._own = {name: value for name, value in environ.items() if value}
+        self._keys = Keys()
         self._local = local
         self._watch_paths = watch
         self._moved = moved
@@ -71,6 +78,7 @@ class Configuration(LoopOwned):
         Raises:
             ConfigError: neither can be used.
         """
+        await self._read_keys()
         try:
             loaded = await self._load(self.path)
         except AgentsFileError as error:
@@ -79,7 +87,7 @@ class Configuration(LoopOwned):
             except AgentsFileError:
                 raise error from None
             log.error("config_broken_using_last_good", problem=str(error))
-            self.problems = error.problems
+            self._report(error.problems)
             self.fallen_back = True
         else:
             self._report(loaded.problems)
@@ -90,9 +98,22 @@ class Configuration(LoopOwned):
 
     async def read(self) -> bool:
         """Read the file and the prompts again; return whether the file is valid and in force."""
+        await self._read_keys()
         good = await self._read_file()
         await self._read_prompts()
         return good
+
+    async def _read_keys(self) -> None:
+        """Let the file of keys apply as it is now."""
+        try:
+            keys = await self._off_loop(keys_file.read, self._settings.home, self._own)
+        except TimeoutError as error:
+            problem = Problem.unusable(self._settings.paths.keys, f"cannot be read: {error}")
+            keys = Keys(self._keys.values, (problem,))
+        for name in self._keys.values.keys() - self._own.keys():
+            self._environ.pop(name, None)
+        self._environ.update(keys.under(self._own))
+        self._keys = keys
 
     async def _read_file(self) -> bool:
         try:
@@ -159,14 +180,13 @@ class Configuration(LoopOwned):
 
         Problems of edited skills are logged.
         """
-        files = partial(Watch.of, (self.path,), (self._settings.paths.prompts,))
         stopped = anyio.Event()
         means = stopped, self._off_loop, self._watch_paths
         async with anyio.create_task_group() as tasks:
             compare = partial(tasks.start_soon, self._notice_earlier_edit, on_change)
             scan = partial(tasks.start_soon, self._scan_skills, on_skill)
             tasks.start_soon(when_canceled, stopped.set)  # which alone ends the watchers' threads
-            tasks.start_soon(follow, files, compare, on_change, *means)
+            tasks.start_soon(follow, self._files, compare, on_change, *means)
             # The scan follows an edit as the watch begins anew.
             tasks.start_soon(follow, self._skill_folders, scan, checkpoint, *means)
 
@@ -175,6 +195,12 @@ class Configuration(LoopOwned):
         with suppress(TimeoutError):
             if await self._off_loop(self._stamps) != self._version:
                 await on_change()
+
+    def _files(self) -> Watch:
+        """Return agents.json, the keys and the prompts; a home without keys is not watched."""
+        paths = self._settings.paths
+        keys = (paths.keys,) if paths.keys.is_file() else ()
+        return Watch.of((self.path, *keys), (paths.prompts,))
 
     def _skill_folders(self) -> Watch:
         """Return the folders in which a SKILL.md may be written, or a folder for one."""
@@ -186,13 +212,13 @@ class Configuration(LoopOwned):
         return Watch.of((), islice(found, MAX_WATCHED))
 
     def _stamps(self) -> tuple[object, ...]:
-        """Return a value that changes with every edit of agents.json or a prompt."""
-        prompts = self._settings.paths.prompts
+        """Return a value that changes with every edit of agents.json, a key or a prompt."""
+        prompts, keys = self._settings.paths.prompts, self._settings.paths.keys
         try:
             files = [prompts / name for name in Folder(prompts).names()]
         except FileError as error:
-            return identity(self.path), str(error)
-        return tuple((path, identity(path)) for path in (self.path, *files))
+            return identity(self.path), identity(keys), str(error)
+        return tuple((path, identity(path)) for path in (self.path, keys, *files))
 
     async def _scan_skills(self, on_skill: Callable[[], None]) -> None:
         directories = bundled("skills"), self._settings.paths.skills
@@ -222,8 +248,16 @@ class Configuration(LoopOwned):
             if problem not in before:
                 log.warning("prompt_problem", problem=str(problem))
 
+    def _changed_token(self) -> tuple[Problem, ...]:
+        """Return a warning if Telegram does not run with the token that is set now."""
+        used, now = self._settings.telegram_bot_token, self._environ.get(TOKEN)
+        if not now or (used is not None and used.get_secret_value() == now):
+            return ()
+        message = f"{TOKEN} is not the one that the daemon started with; restart the daemon"
+        return (Problem("warning", str(self._settings.paths.keys), 0, None, "", message),)
+
     def _report(self, problems: tuple[Problem, ...]) -> None:
-        problems = problems[:MAX_PROBLEMS]
+        problems = (*self._keys.problems, *self._changed_token(), *problems)[:MAX_PROBLEMS]
         for problem in problems:
             emit = log.error if problem.severity == "error" else log.warning
             emit("config_problem", problem=str(problem))

@@ -1,7 +1,7 @@
 """The daemon's settings, from its environment, and the paths of its files.
 
 ``.env`` files are never read: anyone who can write to the working directory could change the
-daemon with one.
+daemon with one. Keys come from ``keys.env`` in the home, which `keys_file` reads.
 """
 
 import os
@@ -132,6 +132,8 @@ class Paths:
     """The file that a running daemon holds locked."""
     http_token = _InHome("http-token")
     """The token of agents' ports; only this user can read it."""
+    keys = _InHome("keys.env")
+    """The keys and tokens that the environment does not set; `keys_file` reads it."""
     api_token = _InHome("api-token")
     """The digest of the token that opens the OpenAI-compatible endpoints."""
     last_good = _InHome("agents.last-good.json")

@@ -260,6 +260,6 @@ def _keys(draft: Draft, environ: Mapping[str, str]) -> None:
                 draft.warn(
                     ("agents", number, field),
                     f"agent '{agent.agent_id}' needs {key}, which is not set; "
-                    "set it in the daemon's environment",
+                    "add it to keys.env in the daemon's home",
                     agent.agent_id,
                 )

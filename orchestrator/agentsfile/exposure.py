@@ -18,9 +18,9 @@ def exposed(path: Path, file: AgentsFile | None, others: tuple[Path, ...]) -> It
     """
     where = [] if file is None else list(_secrets(file))
     if where:
-        yield from _readable(path, f"it holds secrets ({', '.join(where[:3])})")
+        yield from readable_by_others(path, f"it holds secrets ({', '.join(where[:3])})")
     for other in others:
-        yield from _readable(other, "it holds a token or a key")
+        yield from readable_by_others(other, "it holds a token or a key")
 
 
 def _secrets(file: AgentsFile) -> Iterator[str]:
@@ -35,7 +35,8 @@ def _secrets(file: AgentsFile) -> Iterator[str]:
             yield f"headers of MCP server '{name}'"
 
 
-def _readable(path: Path, why: str) -> Iterator[Problem]:
+def readable_by_others(path: Path, why: str) -> Iterator[Problem]:
+    """Yield a warning if other users of this machine may read a file; ``why`` it matters."""
     with suppress(OSError):
         mode = stat.S_IMODE(path.stat().st_mode)
         if mode & OTHERS:

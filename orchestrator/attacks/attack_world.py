@@ -20,6 +20,7 @@ from orchestrator.attacks.hostile_server import MAILS, PAGES
 from orchestrator.attacks.obedient_model import ObedientModel, call, steal
 from orchestrator.control import protocol
 from orchestrator.control.protocol import HealthReport, StatusReport
+from orchestrator.files import write_private
 from orchestrator.selftest import process_tree
 from orchestrator.selftest.daemon_process import DaemonProcess
 from orchestrator.selftest.fake_telegram import BotApiServer
@@ -203,7 +204,6 @@ class AttackWorld:
             "ORCHESTRATOR_API_PORT": "0",
             "TELEGRAM_BOT_TOKEN": TOKEN,
             "TELEGRAM_API_URL": self.bot.url,
-            "ANTHROPIC_API_KEY": KEY,
         }
 
     def config(self) -> JsonObject:
@@ -276,6 +276,7 @@ async def attacked(folder: Path, python: str = sys.executable) -> AsyncIterator[
         made = await anyio.run_process((python, *API_TOKEN), env=world.environ())
         world.api_token = made.stdout.decode().strip()
         (world.home / "agents.json").write_text(json.dumps(world.config()), "utf-8")
+        write_private(world.settings.paths.keys, f"ANTHROPIC_API_KEY={KEY}\n".encode())
         (world.home / "hooks" / "probe.py").write_bytes(HOOK)
         with (folder / "log").open("wb") as log:
             process = await anyio.open_process(

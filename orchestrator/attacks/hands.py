@@ -18,6 +18,7 @@ _SCRIPTS = {
     "moves it here": "mv {out}/secret.txt m1; cat m1",
     "lists the daemon's home": "ls {home} && echo REACHED",
     "reads agents.json": "head -c 9 {home}/agents.json && echo REACHED",
+    "reads the keys": "head -c 9 {home}/keys.env && echo REACHED",
     "reads the journal": "head -c 16 {home}/journal.db && echo REACHED",
     "lists the workspaces of others": "ls {home}/workspaces && echo REACHED",
     "overwrites a file outside": "echo x > {out}/secret.txt && echo REACHED",

@@ -28,6 +28,7 @@ _FILES = (
     "agents.json",
     "agents.last-good.json",
     "api-token",
+    "keys.env",
     "journal.db",
     "agent-prompts/public.txt",
     "agents/public/instructions.md",

@@ -1,15 +1,17 @@
 """Options that several commands share, and the settings they change."""
 
 import os
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
+from orchestrator import keys_file
 from orchestrator.cli._group import command_group
 from orchestrator.settings import PREFIX, Settings
 
-__all__ = ["AsJson", "Config", "Home", "RowNumber", "command_group", "load_settings"]
+__all__ = ["AsJson", "Config", "Home", "RowNumber", "command_group", "environment", "load_settings"]
 
 Home = Annotated[
     Path | None,
@@ -34,11 +36,21 @@ RowNumber = Annotated[
 def load_settings(
     home: Path | None = None, config: Path | None = None, log_level: str | None = None
 ) -> Settings:
-    """Read the settings from the environment; options that are not None override it.
+    """Read the settings from the environment and the home's file of keys.
+
+    Options that are not None override both.
 
     Raises:
         ConfigError: a setting is invalid.
     """
     options = {"HOME": home, "CONFIG": config, "LOG_LEVEL": log_level}
     overrides = {PREFIX + name: str(value) for name, value in options.items() if value is not None}
-    return Settings.read({**os.environ, **overrides})
+    given = {**os.environ, **overrides}
+    found = Settings.read(given)
+    keys = keys_file.read(found.home, given)
+    return Settings.read(keys.under(given)) if keys.values else found
+
+
+def environment(settings: Settings) -> Mapping[str, str]:
+    """Return the variables of this shell, and from the home's file of keys what it does not set."""
+    return keys_file.environment(settings.home, os.environ)

@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from orchestrator import keys_file
 from orchestrator.agentsfile import AgentsFileError, Problem, load
 from orchestrator.agentsfile.exposure import exposed
 from orchestrator.cli._direct_journal import moved_chats
@@ -42,10 +43,11 @@ def check(
     """Check agents.json and the prompts, and list every problem."""
     settings = load_settings(home)
     file = path or settings.agents_file()
+    keys = keys_file.read(settings.home, os.environ)
     agents = bindings = 0
     usable = None
     try:
-        loaded = load(file, os.environ, moved_chats(settings), settings.home)
+        loaded = load(file, keys.under(os.environ), moved_chats(settings), settings.home)
         found = library(settings, loaded.file)
         problems: Sequence[Problem] = (*loaded.problems, *found.problems)
         agents, bindings = len(loaded.file.agents), len(loaded.file.bindings)
@@ -53,8 +55,8 @@ def check(
     except AgentsFileError as error:
         problems = error.problems
     paths = settings.paths
-    keys = (paths.http_token, paths.api_token, settings.home / ".env")
-    problems = (*problems, *exposed(file, usable, keys))
+    others = (paths.http_token, paths.api_token, settings.home / ".env")
+    problems = (*problems, *exposed(file, usable, others), *keys.problems)
     if as_json:
         shown = tuple(ConfigProblem.model_validate(vars(problem)) for problem in problems)
         report = CheckReport(file=str(file), agents=agents, bindings=bindings, problems=shown)

@@ -1,10 +1,12 @@
 """``orchestrator doctor``."""
 
 import os
+from collections.abc import Mapping
 from pathlib import Path
 
 import typer
 
+from orchestrator import keys_file
 from orchestrator.agentsfile import AgentsFile, AgentsFileError, Problem, load
 from orchestrator.cli._client import ask
 from orchestrator.cli._direct_journal import moved_chats
@@ -43,8 +45,11 @@ def _examined(settings: Settings) -> DoctorReport:
     status = _status(settings)
     if status is not None:
         settings = settings.model_copy(update={"config": Path(status.config_file)})
-    file, problems = _configuration(settings)
-    found = tuple(examination.findings(settings, file, os.environ, status))
+    keys = keys_file.read(settings.home, os.environ)
+    environ = keys.under(os.environ)
+    file, problems = _configuration(settings, environ)
+    problems = (*problems, *keys.problems)
+    found = tuple(examination.findings(settings, file, environ, status))
     jails = _jails(settings, file, status)
     strict = file is not None and file.sandbox == "required"
     wrong = [
@@ -86,9 +91,11 @@ def _status(settings: Settings) -> StatusReport | None:
         return None
 
 
-def _configuration(settings: Settings) -> tuple[AgentsFile | None, tuple[Problem, ...]]:
+def _configuration(
+    settings: Settings, environ: Mapping[str, str]
+) -> tuple[AgentsFile | None, tuple[Problem, ...]]:
     try:
-        loaded = load(settings.agents_file(), os.environ, moved_chats(settings), settings.home)
+        loaded = load(settings.agents_file(), environ, moved_chats(settings), settings.home)
     except AgentsFileError as error:
         return None, tuple(error.problems)
     return loaded.file, (*loaded.problems, *library(settings, loaded.file).problems)

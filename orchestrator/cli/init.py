@@ -1,5 +1,6 @@
 """``orchestrator init``."""
 
+import os
 from pathlib import Path
 
 import typer
@@ -8,7 +9,7 @@ from orchestrator.cli._options import Home, command_group, load_settings
 from orchestrator.errors import ConfigError
 from orchestrator.settings import bundled
 
-FILES = ("agents.json", "agents.schema.json", "env.example")  # the schema is for editors
+FILES = ("agents.json", "agents.schema.json", "keys.env")  # the schema is for editors
 
 app = command_group()
 
@@ -28,7 +29,7 @@ def init(*, home: Home = None) -> None:
     typer.echo(
         f"\nNext:\n"
         f"  edit {settings.home / 'agents.json'}, then: orchestrator check{option}\n"
-        f"  set the key of a model provider, as {settings.home / 'env.example'} shows\n"
+        f"  set the key of a model provider in {settings.paths.keys}\n"
         f"  orchestrator run{option}"
     )
 
@@ -36,7 +37,8 @@ def init(*, home: Home = None) -> None:
 def _copy(source: Path, target: Path) -> bool:
     """Copy a file; return False, without writing, when the target exists."""
     try:
-        with target.open("xb") as file:
+        fd = os.open(target, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        with os.fdopen(fd, "wb") as file:
             file.write(source.read_bytes())
     except FileExistsError:
         return False

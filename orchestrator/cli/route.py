@@ -1,6 +1,5 @@
 """``orchestrator route``."""
 
-import os
 from typing import Annotated
 
 import typer
@@ -8,7 +7,7 @@ import typer
 from orchestrator.agentsfile import load
 from orchestrator.channel_api import InboundMessage
 from orchestrator.cli._direct_journal import moved_chats
-from orchestrator.cli._options import Config, Home, command_group, load_settings
+from orchestrator.cli._options import Config, Home, command_group, environment, load_settings
 from orchestrator.cli._output import printable
 from orchestrator.routing import explain
 
@@ -29,7 +28,7 @@ def explain_route(
     """Show which binding of agents.json applies to a chat, and why."""
     settings = load_settings(home, config)
     moved = moved_chats(settings)
-    file = load(settings.agents_file(), os.environ, moved).file
+    file = load(settings.agents_file(), environment(settings), moved).file
     chat_id = moved.get(chat_id, chat_id) if channel == "telegram" else chat_id
     message = InboundMessage(
         channel=channel, bot_id="", chat_id=chat_id, message_id="", sender_id="", thread_id=thread

@@ -1,6 +1,5 @@
 """``orchestrator usage``: tokens and money, by agent and day."""
 
-import os
 import time
 from datetime import UTC, datetime
 from typing import Annotated
@@ -8,7 +7,7 @@ from zoneinfo import ZoneInfo
 
 import typer
 
-from orchestrator.cli._options import AsJson, Home, command_group, load_settings
+from orchestrator.cli._options import AsJson, Home, command_group, environment, load_settings
 from orchestrator.cli._output import escaped
 from orchestrator.cli._tables import table
 from orchestrator.control.camel_model import CamelModel
@@ -54,9 +53,10 @@ def usage(
 
     Every model call counts. Days are those of this machine's time zone.
     """
-    zone = zone_or_utc(None, os.environ)
+    settings = load_settings(home)
+    zone = zone_or_utc(None, environment(settings))
     now = time.time_ns() // 1_000_000
-    path = load_settings(home).paths.journal
+    path = settings.paths.journal
     with reading(path) as db:
         found = tuple(
             _day(total, since, zone)

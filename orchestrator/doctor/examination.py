@@ -55,6 +55,7 @@ def targets(settings: Settings, file: AgentsFile | None, supervisor: int) -> Pro
     wanted = {
         "home": settings.home,
         "journal": paths.journal,
+        "keys": paths.keys,
         "api token": paths.api_token,
         "last good agents.json": paths.last_good,
     }
@@ -101,7 +102,7 @@ def _daemon(status: StatusReport | None) -> Finding:
 def _keys(environ: Mapping[str, str]) -> Finding:
     names = [p.key_var for p in PROVIDERS.values() if p.key_var and environ.get(p.key_var)]
     names += [TOKEN] if environ.get(TOKEN) else []
-    return _finding("keys in this shell", ", ".join(sorted(names)) or "none")
+    return _finding("keys", ", ".join(sorted(names)) or "none; keys.env in the home is for them")
 
 
 def _channels(
@@ -113,7 +114,7 @@ def _channels(
             text = f"{channel.state} {channel.detail}".strip()
             yield _finding(f"channel {channel.name}", text, verdict)
     elif file is not None and file.channels.telegram.enabled and not environ.get(TOKEN):
-        yield _finding("channel telegram", f"off: {TOKEN} is not set in this shell")
+        yield _finding("channel telegram", f"off: {TOKEN} is not set")
 
 
 def _provenance(file: AgentsFile | None) -> Iterator[Finding]:

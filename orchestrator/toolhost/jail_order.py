@@ -36,6 +36,8 @@ STARTED = (
     *(".vimrc", ".vim", ".config/nvim", ".emacs", ".emacs.d", ".config/emacs"),
 )
 SECRETS = ("/etc/orchestrator", "~/.config/orchestrator")  # of the systemd units
+# Where systemd passes secrets to a unit of the system and of a user.
+CREDENTIALS = ("/run/credentials", f"/run/user/{os.getuid()}/credentials")
 
 
 @dataclass(frozen=True)
@@ -56,6 +58,7 @@ class Surroundings:
         user = environ.get("HOME") or "/nonexistent"
         hidden = [home, *(path.replace("~", user) for path in SECRETS)]
         hidden += [config] if config else []
+        hidden += filter(os.path.isdir, CREDENTIALS)
         kept = (*CODE, *DATA, *(f"{user}/{name}" for name in STARTED))
         return cls(
             os.path.realpath(home),

@@ -130,3 +130,56 @@ async def test_error_of_the_edited_file_is_told_when_its_copy_is_broken_too(tmp_
     found = Configuration(settings, {})
     await found.boot()
     assert not found.fallen_back
+
+
+async def test_edit_of_the_keys_applies_to_a_running_daemon(tmp_path: Path) -> None:
+    """A key that is set, replaced and removed; a variable of the environment stays what it was."""
+    environ = {"OPENAI_API_KEY": "mine"}
+    settings = Settings(home=tmp_path)
+    rewrite(tmp_path / "agents.json", one_agent("a"))
+    configuration = Configuration(settings, environ)
+    steps = ("GROQ_API_KEY=a\nOPENAI_API_KEY=b", "a"), ("GROQ_API_KEY=c", "c"), ("", "")
+    for text, groq in steps:
+        rewrite(settings.paths.keys, text)
+        assert await configuration.read()
+        assert environ.get("GROQ_API_KEY", "") == groq
+        assert environ["OPENAI_API_KEY"] == "mine"
+
+
+async def test_edit_of_the_keys_is_heard(tmp_path: Path) -> None:
+    """As that of agents.json is."""
+    settings = Settings(home=tmp_path)
+    settings.paths.prepare()
+    rewrite(tmp_path / "agents.json", one_agent("a"))
+    rewrite(settings.paths.keys, "")
+    environ: dict[str, str] = {}
+    configuration = Configuration(settings, environ)
+    await configuration.boot()
+    heard = anyio.Event()
+
+    async def on_change() -> None:
+        await configuration.read()
+        heard.set()
+
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(configuration.watch, on_change, lambda: None)
+        with time_limit():
+            while "GROQ_API_KEY" not in environ:
+                rewrite(settings.paths.keys, "GROQ_API_KEY=a")
+                await heard.wait()
+                heard = anyio.Event()
+        tasks.cancel_scope.cancel()
+
+
+async def test_problems_of_the_keys_are_among_those_of_the_configuration(tmp_path: Path) -> None:
+    """So `status` shows them; so is a token that only a restart can use."""
+    rewrite(tmp_path / "agents.json", one_agent("a"))
+    settings = Settings(home=tmp_path)
+    rewrite(settings.paths.keys, "canary\nTELEGRAM_BOT_TOKEN=1:canary")
+    settings.paths.keys.chmod(0o600)
+    configuration = Configuration(settings, {})
+    await configuration.boot()
+    wrong, token, *_ = configuration.problems
+    assert (wrong.severity, wrong.line) == ("error", 1)
+    assert "restart the daemon" in token.message
+    assert "canary" not in f"{wrong}{token}"

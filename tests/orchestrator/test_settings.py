@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from orchestrator.errors import ConfigError
+from orchestrator.processes.model_grants import KEY_VARIABLES
 from orchestrator.settings import Paths, Settings, bundled
 
 
@@ -19,7 +20,7 @@ def test_defaults_hold_in_an_empty_environment() -> None:
 
 
 def test_every_variable_is_read(tmp_path: Path) -> None:
-    """The names are those of config/env.example."""
+    """By its name."""
     settings = Settings.read(
         {
             "ORCHESTRATOR_HOME": str(tmp_path),
@@ -40,11 +41,11 @@ def test_every_variable_is_read(tmp_path: Path) -> None:
     assert "canary" not in repr(settings)
 
 
-def test_env_example_names_every_variable() -> None:
-    """A setting without documentation cannot be found."""
-    text = (bundled("config") / "env.example").read_text("utf-8")
-    for name, field in Settings.model_fields.items():
-        assert str(field.validation_alias or f"ORCHESTRATOR_{name.upper()}") in text
+def test_template_of_the_keys_names_every_secret() -> None:
+    """A key that is not shown cannot be found."""
+    text = (bundled("config") / "keys.env").read_text("utf-8")
+    for name in (*KEY_VARIABLES, "TELEGRAM_BOT_TOKEN"):
+        assert f"\n#{name}=\n" in text
 
 
 def test_dotenv_of_the_working_directory_is_never_read(

@@ -52,6 +52,7 @@ SKILL = FileKind(256 * KIB, "move detail to other files")  # the same
 BUNDLED_FILE = FileKind(256 * KIB, "split it")  # one tool result
 HOOK = FileKind(1 * MIB, "move code to an installed package")  # source code of one module
 TOKEN = FileKind(4 * KIB, "it must hold one token and nothing else")
+KEYS = FileKind(64 * KIB, "it must hold keys and nothing else")
 STORED_PROMPTS = FileKind(4 * MAX_FOLDER, "remove it")  # two folders, written out as JSON
 
 

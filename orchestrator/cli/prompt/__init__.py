@@ -1,13 +1,19 @@
 """``orchestrator prompt``."""
 
-import os
 import time
 from typing import Annotated, Literal
 
 import typer
 
 from orchestrator.agentsfile import load
-from orchestrator.cli._options import AsJson, Config, Home, command_group, load_settings
+from orchestrator.cli._options import (
+    AsJson,
+    Config,
+    Home,
+    command_group,
+    environment,
+    load_settings,
+)
 from orchestrator.cli._output import escaped, printable
 from orchestrator.cli.prompt import diff, listing
 from orchestrator.cli.prompt.assembled import load_context, preview, preview_turn
@@ -69,7 +75,7 @@ def show(
         listing.show(settings, name, layout, as_json=as_json)
         return
     path, now = settings.agents_file(), time.time()
-    file = load(path, os.environ).file
+    file = load(path, environment(settings)).file
     agent = file.agent(name)
     if agent is None:
         raise UnknownAgentError(f"{path}: there is no agent '{name}'; add it or correct the name")

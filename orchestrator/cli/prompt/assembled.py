@@ -5,7 +5,6 @@ running daemon is not disturbed.
 """
 
 import dataclasses
-import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,6 +17,7 @@ from pydantic import BaseModel
 
 from orchestrator import memory_access
 from orchestrator.agentsfile import AgentDefinition, AgentsFile
+from orchestrator.cli._options import environment
 from orchestrator.errors import WorkerError
 from orchestrator.journal.db.store import reading
 from orchestrator.journal.memory import playbooks
@@ -112,7 +112,7 @@ def _run_worker(
     agent: AgentDefinition, settings: Settings, method: str, request: BaseModel, answer: type[M]
 ) -> M:
     with TemporaryDirectory(prefix="orchestrator-") as folder:
-        spec = _spec(agent, settings, os.environ, Path(folder))
+        spec = _spec(agent, settings, environment(settings), Path(folder))
         launch.write_prompt(spec)
         return anyio.run(_call_worker, spec, method, request, answer)
 

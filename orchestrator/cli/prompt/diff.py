@@ -3,7 +3,6 @@
 Each side becomes a mapping from the name of a part to its text; the parts that differ are shown.
 """
 
-import os
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from difflib import unified_diff
@@ -16,7 +15,7 @@ import typer
 from pydantic import ValidationError
 
 from orchestrator.agentsfile import load
-from orchestrator.cli._options import AsJson, Config, Home, load_settings
+from orchestrator.cli._options import AsJson, Config, Home, environment, load_settings
 from orchestrator.cli._output import count, escaped, printable
 from orchestrator.cli.prompt.assembled import render
 from orchestrator.cli.prompt.listing import library
@@ -91,7 +90,8 @@ def diff(
     if second is None:
         before, after = _since_last_use(settings, first)
     else:
-        known = library(settings, load(settings.agents_file(), os.environ).file).definitions
+        file = load(settings.agents_file(), environment(settings)).file
+        known = library(settings, file).definitions
         before, after = _side(settings, known, first), _side(settings, known, second)
     if before.turn is not None and after.turn is not None:
         found = compare(before.turn, after.turn)
@@ -186,7 +186,7 @@ def _contents(settings: Settings, side: Side) -> Contents:
 
 def _since_last_use(settings: Settings, name: str) -> tuple[Side, Side]:
     """Return a definition as the last turn of an agent or with it had it, and as it is now."""
-    file = load(settings.agents_file(), os.environ).file
+    file = load(settings.agents_file(), environment(settings)).file
     agent = file.agent(name)
     current = name if agent is None else agent.prompt
     if current is None:

@@ -1,11 +1,9 @@
 """``orchestrator prompt list`` and ``check``, and ``prompt show`` of a definition."""
 
-import os
-
 import typer
 
 from orchestrator.agentsfile import AgentsFile, load
-from orchestrator.cli._options import AsJson, Config, Home, load_settings
+from orchestrator.cli._options import AsJson, Config, Home, environment, load_settings
 from orchestrator.cli._output import count, escaped, printable
 from orchestrator.cli._tables import print_json, table
 from orchestrator.cli.prompt.assembled import render
@@ -40,7 +38,7 @@ def library(settings: Settings, file: AgentsFile) -> PromptLibrary:
 def list_prompts(*, as_json: AsJson = False, config: Config = None, home: Home = None) -> None:
     """List the prompt definitions, their includes and the agents that use them."""
     settings = load_settings(home, config)
-    file = load(settings.agents_file(), os.environ).file
+    file = load(settings.agents_file(), environment(settings)).file
     found = library(settings, file).definitions
     reports = tuple(_report(found[name], file) for name in sorted(found))
     if as_json:
@@ -59,7 +57,7 @@ def list_prompts(*, as_json: AsJson = False, config: Config = None, home: Home =
 def check(*, config: Config = None, home: Home = None) -> None:
     """Check the prompt definitions, and list every problem."""
     settings = load_settings(home, config)
-    found = library(settings, load(settings.agents_file(), os.environ).file)
+    found = library(settings, load(settings.agents_file(), environment(settings)).file)
     for problem in found.problems:
         typer.echo(printable(str(problem)))
     errors = sum(problem.severity == "error" for problem in found.problems)
@@ -73,7 +71,7 @@ def show(settings: Settings, name: str, layout: str, *, as_json: bool) -> None:
     Raises:
         ConfigError: the definition does not exist or cannot be rendered.
     """
-    file = load(settings.agents_file(), os.environ).file
+    file = load(settings.agents_file(), environment(settings)).file
     found = library(settings, file).definitions
     if name not in found:
         raise ConfigError(

@@ -148,3 +148,18 @@ def test_moved_group_is_routed_by_either_id_and_the_first_one_is_to_be_edited(
         for asked in ("123", "-1001"):
             route = command(tmp_path, "route", "explain", "telegram", "--", asked).stdout
             assert route.endswith("answered by agent 'work'\n")
+
+
+def test_file_of_keys_is_checked_and_its_keys_count(tmp_path: Path) -> None:
+    """A wrong line of it is an error; no value is shown."""
+    write(tmp_path, agents=[AGENTS[1], {"agentId": "work", "llmProvider": "groq", "model": "m"}])
+    assert "needs GROQ_API_KEY" in command(tmp_path, "check").stdout
+    keys = tmp_path / "keys.env"
+    keys.write_text("GROQ_API_KEY=canary\n", "utf-8")
+    keys.chmod(0o600)
+    assert command(tmp_path, "check").stdout.endswith("no errors\n")
+    keys.write_text("GROQ_API_KEY canary\n", "utf-8")
+    checked = command(tmp_path, "check")
+    assert checked.exit_code == ExitCode.CONFIG
+    assert f"{keys}:1: is not NAME=value" in checked.stdout
+    assert "canary" not in checked.stdout

@@ -18,7 +18,7 @@ def test_fresh_home_holds_a_sound_file_that_an_editor_can_complete(tmp_path: Pat
     assert home.stat().st_mode & 0o777 == 0o700
     text = json.loads((home / "agents.json").read_text("utf-8"))
     assert json.loads((home / text["$schema"]).read_text("utf-8"))["$id"]
-    assert (home / "env.example").exists()
+    assert (home / "keys.env").stat().st_mode & 0o777 == 0o600
     assert "orchestrator run" in made.stdout
     assert command(home, "check").exit_code == 0
 
@@ -30,7 +30,7 @@ def test_second_init_overwrites_nothing(tmp_path: Path) -> None:
     assert made.exit_code == 0
     assert (tmp_path / "agents.json").read_text("utf-8") == "mine"
     assert f"kept     {tmp_path / 'agents.json'}" in made.stdout
-    assert f"created  {tmp_path / 'env.example'}" in made.stdout
+    assert f"created  {tmp_path / 'keys.env'}" in made.stdout
 
 
 def test_home_option_wins_and_is_repeated_in_the_advice(tmp_path: Path) -> None:

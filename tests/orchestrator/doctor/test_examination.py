@@ -28,7 +28,7 @@ def test_home_that_others_may_read_is_a_problem_with_its_correction(tmp_path: Pa
 def test_keys_are_named_and_not_shown(tmp_path: Path) -> None:
     """An empty variable is no key."""
     environ = {"GROQ_API_KEY": "gsk-4711", "TELEGRAM_BOT_TOKEN": "1:a", "OPENAI_API_KEY": ""}
-    keys = found(tmp_path, environ)["keys in this shell"]
+    keys = found(tmp_path, environ)["keys"]
     assert keys.text == "GROQ_API_KEY, TELEGRAM_BOT_TOKEN"
 
 

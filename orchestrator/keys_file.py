@@ -1,0 +1,113 @@
+"""Read ``keys.env``: the keys and tokens of a home, one ``NAME=value`` a line.
+
+A variable of the environment wins over the file. The file's values stay in the process that reads
+it; they never become part of its environment, which children inherit.
+"""
+
+import os
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from io import StringIO
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from orchestrator.agentsfile.exposure import readable_by_others
+from orchestrator.agentsfile.problems import Problem
+from thinker.formats import regular_file
+from thinker.formats.regular_file import FileError, FileMissingError
+
+if TYPE_CHECKING:  # the library takes longer than most commands, which find no file
+    from dotenv.parser import Binding
+
+NAME = "keys.env"
+CREDENTIALS = "CREDENTIALS_DIRECTORY"  # set by systemd for a unit with credentials
+HOME = "ORCHESTRATOR_HOME"
+WHY = "it holds keys"
+
+
+@dataclass(frozen=True)
+class Keys:
+    """The values by name, and every problem of the files they come from."""
+
+    values: Mapping[str, str] = field(default_factory=dict, repr=False)
+    problems: tuple[Problem, ...] = ()
+
+    def under(self, environ: Mapping[str, str]) -> dict[str, str]:
+        """Return the environment, and from here what it does not set; empty counts as not set."""
+        return {**self.values, **{name: value for name, value in environ.items() if value}}
+
+
+def read(home: Path, environ: Mapping[str, str]) -> Keys:
+    """Read the file of a home, and the one that systemd passes as a credential, which wins.
+
+    What cannot be read or understood is a problem; all other lines count.
+    """
+    keys = _read(home / NAME)
+    given = environ.get(CREDENTIALS)
+    if not given:
+        return keys
+    credential = _read(Path(given) / NAME, optional=True)
+    problems = (*keys.problems, *credential.problems)
+    return Keys({**keys.values, **credential.values}, problems)
+
+
+def environment(home: Path, environ: Mapping[str, str]) -> dict[str, str]:
+    """Return the environment with the keys of a home; other functions tell its problems."""
+    return read(home, environ).under(environ)
+
+
+def _read(path: Path, *, optional: bool = False) -> Keys:
+    try:
+        text = regular_file.read_text(path, regular_file.KEYS)
+    except FileMissingError:
+        return Keys()
+    except FileError as error:
+        problem = Problem.unusable(path, f"cannot be read, so its keys are missing: {error}")
+        return Keys(problems=(_warning(path, problem.message) if optional else problem,))
+    problems = [] if optional else list(_place(path))
+    values: dict[str, str] = {}
+    lines: dict[str, int] = {}
+    for line, binding in _bindings(text):
+        message = _wrong(binding)
+        if message:
+            problems.append(Problem.unusable(path, message, line))
+        elif binding.key and binding.value:
+            if binding.key in lines:
+                message = f"{binding.key} replaces line {lines[binding.key]}; remove one of them"
+                problems.append(_warning(path, message, line))
+            values[binding.key], lines[binding.key] = binding.value, line
+    return Keys(values, tuple(problems))
+
+
+def _bindings(text: str) -> "Iterator[tuple[int, Binding]]":
+    """Yield each assignment, and each text that is not one, with its line."""
+    from dotenv.parser import parse_stream  # noqa: PLC0415 - only for those who have a file
+
+    for binding in parse_stream(StringIO(text)):
+        found = binding.original.string
+        blank = len(found) - len(found.lstrip())
+        yield binding.original.line + found.count("\n", 0, blank), binding
+
+
+def _wrong(binding: "Binding") -> str:
+    """Return what is wrong with a line, without its text, which may be a secret."""
+    if binding.error or (binding.key is not None and binding.value is None):
+        return 'is not NAME=value, so it is not used; write one key a line, and "#" before a remark'
+    name = binding.key or ""
+    if name and not (name.isidentifier() and name.isascii()):
+        return "begins with what is not a name; write letters, digits and _ before the ="
+    if name == HOME:
+        return f"{HOME} has no effect here, as the file is in it; set it in the environment"
+    return "has a NUL character; remove it" if "\0" in (binding.value or "") else ""
+
+
+def _place(path: Path) -> Iterator[Problem]:
+    """Yield a warning if others may read the file, or if it is out of the home's protection."""
+    yield from readable_by_others(path, WHY)
+    real = Path(os.path.realpath(path))
+    if real.parent != Path(os.path.realpath(path.parent)):
+        yield _warning(path, f"links to {real}, where tool servers may read it; put the file here")
+
+
+def _warning(path: Path, message: str, line: int = 0) -> Problem:
+    return Problem("warning", str(path), line, None, "", message)

@@ -1,0 +1,110 @@
+"""The file of keys: what is read from it, what is told, and that no value is shown."""
+
+from pathlib import Path
+
+import pytest
+
+from orchestrator.keys_file import environment, read
+
+
+def written(home: Path, text: str, mode: int = 0o600) -> Path:
+    """A home with this file of keys."""
+    path = home / "keys.env"
+    path.write_text(text, "utf-8")
+    path.chmod(mode)
+    return home
+
+
+def test_environment_wins_over_the_file_and_an_empty_variable_does_not(tmp_path: Path) -> None:
+    """Empty counts as not set, in both."""
+    home = written(tmp_path, "# remark\n\nA=file\nexport B='x y' # remark\nC=\nD=a b\nE=$A${A}\n")
+    assert environment(home, {"A": "shell", "B": "", "C": ""}) == {
+        "A": "shell",
+        "B": "x y",
+        "D": "a b",
+        "E": "$A${A}",
+    }
+    assert read(home, {}).problems == ()
+
+
+def test_home_without_the_file_has_no_keys_and_no_problem(tmp_path: Path) -> None:
+    """Exported keys need none."""
+    assert read(tmp_path, {"A": "b"}).problems == ()
+    assert environment(tmp_path, {"A": "b"}) == {"A": "b"}
+
+
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        ("canary", "is not NAME=value"),
+        ("sk canary", "is not NAME=value"),
+        ("=canary", "is not NAME=value"),
+        ("A='canary", "is not NAME=value"),
+        ("my-key=canary", "is not a name"),
+        ("ORCHESTRATOR_HOME=/canary", "in the environment"),
+    ],
+)
+def test_wrong_line_is_told_with_its_number_and_the_rest_counts(
+    tmp_path: Path, line: str, said: str
+) -> None:
+    """The text of the line may be a secret and is not repeated."""
+    keys = read(written(tmp_path, f"A=1\n\n{line}\nB=2\n"), {})
+    assert dict(keys.values) == {"A": "1", "B": "2"}
+    (problem,) = keys.problems
+    assert (problem.severity, problem.line) == ("error", 3)
+    assert str(problem).startswith(f"{tmp_path / 'keys.env'}:3: ")
+    assert said in problem.message
+    assert "canary" not in f"{keys!r}{problem}"
+
+
+def test_name_that_is_set_twice_gets_a_warning_and_the_last_counts(tmp_path: Path) -> None:
+    """As in a shell."""
+    keys = read(written(tmp_path, "A=1\nA=2\n"), {})
+    assert dict(keys.values) == {"A": "2"}
+    assert [str(problem).partition("keys.env")[2] for problem in keys.problems] == [
+        ":2: warning: A replaces line 1; remove one of them"
+    ]
+
+
+def test_file_that_others_may_read_is_used_with_a_warning(tmp_path: Path) -> None:
+    """The warning has the command that closes it."""
+    keys = read(written(tmp_path, "A=1\n", 0o640), {})
+    assert dict(keys.values) == {"A": "1"}
+    assert [problem.severity for problem in keys.problems] == ["warning"]
+    assert f"chmod 600 {tmp_path / 'keys.env'}" in keys.problems[0].message
+
+
+def test_link_out_of_the_home_gets_a_warning(tmp_path: Path) -> None:
+    """The jails of tool servers close the home, and no more than that."""
+    (tmp_path / "home").mkdir()
+    outside = tmp_path / "mine"
+    outside.write_text("A=1\n", "utf-8")
+    outside.chmod(0o600)
+    (tmp_path / "home" / "keys.env").symlink_to(outside)
+    keys = read(tmp_path / "home", {})
+    assert dict(keys.values) == {"A": "1"}
+    assert [str(outside) in problem.message for problem in keys.problems] == [True]
+
+
+def test_file_that_cannot_be_read_is_an_error_in_the_home_and_a_warning_as_a_credential(
+    tmp_path: Path,
+) -> None:
+    """The daemon starts in both cases."""
+    (tmp_path / "keys.env").mkdir()
+    (own,) = read(tmp_path, {}).problems
+    assert (own.severity, "a directory" in own.message) == ("error", True)
+    empty = tmp_path / "empty"
+    (passed,) = read(empty, {"CREDENTIALS_DIRECTORY": str(tmp_path)}).problems
+    assert passed.severity == "warning"
+
+
+def test_credential_of_systemd_wins_over_the_file_of_the_home(tmp_path: Path) -> None:
+    """A variable wins over both."""
+    for name in ("home", "credentials"):
+        (tmp_path / name).mkdir()
+    home = written(tmp_path / "home", "A=home\nB=home\nC=home\n")
+    unit = written(tmp_path / "credentials", "A=unit\nB=unit\n", 0o440)
+    given = {"CREDENTIALS_DIRECTORY": str(unit)}
+    found = environment(home, given | {"A": "shell"})
+    assert (found["A"], found["B"], found["C"]) == ("shell", "unit", "home")
+    assert read(home, given).problems == ()
