@@ -9,6 +9,12 @@ from thinker.protocol.messages import JsonObject
 from thinker.protocol.visible_text import one_line
 
 NO_AGENT = "No agent answers this chat. Ask my operator to add a binding for it."
+PAIRED = "My operator has let you in. Write to me; /help lists what else I understand."
+PAIRED_ANSWERS = "I am answering what you wrote."
+HELD_FULL = (
+    "I keep what you have written until my operator lets you in, and have no room for more. Please"
+    " wait until then."
+)
 NOTHING = "I have nothing to say to that."
 GONE = "This agent was removed from the configuration while it was answering you."
 BROKEN = "An internal error kept me from answering; my operator's log has the details."

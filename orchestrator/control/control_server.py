@@ -35,6 +35,10 @@ REFUSED = (
     "the control socket is not for processes that the daemon started; run the command in a shell"
     " of your own"
 )
+NO_PAIRING = (
+    "pairings do not count while channels.telegram.access in agents.json is {access!r}; set it to"
+    ' "pairing", or name the chat in a binding or in channels.telegram.allowlist'
+)
 ACCEPT_RETRY = 1.0  # seconds; the process may be out of file descriptors for a while
 log = structlog.get_logger()
 
@@ -139,11 +143,15 @@ class ControlServer:
 
     async def _approve(self, params: JsonValue) -> protocol.PairedChat:
         code = protocol.PairCode.model_validate(params).code
+        access = self.daemon.configuration.file.channels.telegram.access
+        if access != "pairing":
+            raise RpcError(FAILED, NO_PAIRING.format(access=access))
         found = await self.daemon.store.transact(pairing.approve, code, self.daemon.clock())
         if found is None:
             raise RpcError(
                 FAILED, f"no chat waits with the code {code!r}; see: orchestrator pair list"
             )
+        self.wake()
         return protocol.PairedChat(channel=found.channel, chat_id=found.chat_id)
 
     async def _revoke(self, params: JsonValue) -> protocol.Ack:

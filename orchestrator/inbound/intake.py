@@ -1,6 +1,7 @@
 """Store the messages of channels as inbox rows: admission, then T1.
 
-Admission is decided first, so that the text of a refused message is never stored.
+Admission is decided first, so that the text of a refused message is not stored, but for the few
+that a chat writes while it waits to be paired.
 """
 
 import secrets
@@ -195,20 +196,21 @@ def _arrival(
         if message.kind == PRESS:
             return Arrival(message, command=partial(_press, own, outcomes.pressed))
         return Arrival(message, command=own.answer)
-    notice = None
+    notice, held = None, False
     if message.kind == PRESS and message.skip is None:
         outcomes.pressed[message.message_id] = NOT_OPERATOR
     elif admission.verdict is AdmissionDecision.PAIR and message.private:
         code = pairing.ask(
             db,
-            message.channel,
-            message.chat_id,
+            inbox.address_of(message),
             message.sender_name,
             pairing_code(batch.random(8)),
             batch.now,
         )
         notice = None if code is None else pairing_text(code)
-    return Arrival(message, admission.reason, notice)
+        said = command is None and message.skip is None  # what an agent would answer
+        held = said and pairing.waits(db, message.channel, message.chat_id)
+    return Arrival(message, admission.reason, notice, held=held)
 
 
 def _press(command: Command, pressed: dict[str, str], db: apsw.Connection) -> None:

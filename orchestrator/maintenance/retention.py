@@ -8,6 +8,7 @@ import structlog
 
 from orchestrator.agentsfile import AgentsFile
 from orchestrator.errors import JournalError
+from orchestrator.journal.access import pairing
 from orchestrator.journal.db.store import Store, report_failure
 from orchestrator.journal.upkeep import retention
 
@@ -43,6 +44,7 @@ class RetentionJob:
             "updates": await self._remove(retention.loose, days.turn_days),
             "messages": await self._remove(retention.messages, days.conversation_days),
             "pictures": await self._remove(retention.pictures, days.picture_days),
+            "codes": await self._remove(pairing.expire, 0),
             "calls": await self._remove(retention.calls, USAGE_DAYS),
         }
         log.info("retention", **removed)

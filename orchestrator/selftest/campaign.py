@@ -27,6 +27,7 @@ RANDOM = "random"
 EFFECTS = "effects"
 GUARDED = "guarded"
 FAILING = "failing"
+PAIRED = "pairing"
 POISONED = "poison"
 BROKERED = "broker"
 QUICK_BOUNDARIES = 19  # as many histories as fit into two minutes
@@ -35,6 +36,7 @@ AROUND = {  # the boundaries to kill at in each special scenario
     EFFECTS: ("plan", "begin", "effect", "finish"),  # from T3 to T5
     GUARDED: ("fire", "unpark", "effect"),  # a due task, a decision and the call that it allows
     FAILING: ("start_preview", "preview", "placeholder", "requeue"),  # while messages fail
+    PAIRED: ("ingest", "approve", "open_next"),  # a stranger writes, is let in and is answered
 }
 # Where the broker is killed: as workers begin to ask, and while their answers are shown.
 ASKING = ("run_turn", "plan", "start_preview", "preview", "placeholder", "edit")

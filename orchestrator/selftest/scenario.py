@@ -16,6 +16,7 @@ from thinker.protocol.messages import JsonObject
 MENTION = "@selftest_bot"
 SERVER = "selftest"
 OPERATORS = range(201, 209)  # chats of eight operators, who decide at the same time
+STRANGERS = range(301, 309)  # chats that no binding names: an operator has to let them in
 FILLER = "word " * 560  # 2,800 characters: two of them do not fit into one message of Telegram
 Style: TypeAlias = Literal["short", "long", "streamed"]
 # An internal error before or after the message arrived, or a refusal for a second.
@@ -134,12 +135,16 @@ FAILING = scenario(
     Script("six", -105, faults=("failed",)),
     Script("seven", -105, follows="six"),
 )
+PAIRING = scenario(
+    Script("one", 301), Script("two", 301), Script("three", 302), Script("four", 101)
+)
 POISON = scenario(Script("one", 101), Script("two", 101))
 SCENARIOS: Mapping[str, Scenario] = {
     "standard": STANDARD,
     "effects": EFFECTS,
     "guarded": GUARDED,
     "failing": FAILING,
+    "pairing": PAIRING,
     "poison": POISON,
 }
 
@@ -147,11 +152,13 @@ SCENARIOS: Mapping[str, Scenario] = {
 def config(scenario: Scenario, model_url: str, ledger: Path) -> JsonObject:
     """Return the agents.json of a scenario: two agents, each chat bound, no other chat admitted.
 
+    Strangers' chats are bound by a wildcard, which admits none of them.
     It has the server of effects if the scenario calls it. If operators decide, its tools need
     approval and each operator has a chat.
     """
     guarded = any(script.decision for script in scenario.values())
     called = {tool for script in scenario.values() for step in script.steps for tool in step}
+    strangers = [script for script in scenario.values() if script.chat in STRANGERS]
     server: JsonObject = {
         "command": sys.executable,
         "args": ["-P", "-m", "orchestrator.selftest.effects", str(ledger)],
@@ -169,7 +176,7 @@ def config(scenario: Scenario, model_url: str, ledger: Path) -> JsonObject:
             "provenance": "off",  # a task after a tool's result would wait for an operator
         }
 
-    def binding(chat: int, agent_id: str) -> JsonObject:
+    def binding(chat: int | str, agent_id: str) -> JsonObject:
         return {"channel": "telegram", "chatId": str(chat), "agentId": agent_id}
 
     return {
@@ -179,5 +186,6 @@ def config(scenario: Scenario, model_url: str, ledger: Path) -> JsonObject:
             *(binding(chat, "work") for chat in (101, 102, 103, -105)),
             *(binding(chat, "work") for chat in OPERATORS if guarded),
             binding(104, "home"),
+            *(binding("*", "work") for _ in strangers[:1]),
         ],
     }

@@ -10,6 +10,7 @@ from pathlib import Path
 import anyio
 
 from orchestrator.selftest.bot_world import RefusedError
+from orchestrator.selftest.doorkeeper import Doorkeeper
 from orchestrator.selftest.fake_model import ScriptedModel
 from orchestrator.selftest.fake_telegram import PREVIEW_MARK, BotApiServer
 from orchestrator.selftest.ledger import Ledger
@@ -66,9 +67,12 @@ class LedgerBot(BotApiServer):
 class World:
     """Everything outside the daemon, for one history."""
 
-    def __init__(self, scenario: Scenario, ledger: Ledger) -> None:
+    def __init__(
+        self, scenario: Scenario, ledger: Ledger, doorkeeper: Doorkeeper | None = None
+    ) -> None:
         self.scenario = scenario
         self.ledger = ledger
+        self._doorkeeper = doorkeeper
         self.bot = LedgerBot(ledger, self._decide)
         self.model = ScriptedModel(scenario, ledger, self._asked, self._pause)
         self._sent: set[str] = set()
@@ -77,7 +81,9 @@ class World:
 
     @property
     def all_sent(self) -> bool:
-        return self._sent == set(sent(self.scenario))
+        """Whether people have sent all messages, and strangers were let in."""
+        busy = self._doorkeeper is not None and self._doorkeeper.busy
+        return self._sent == set(sent(self.scenario)) and not busy
 
     def send_rest(self) -> None:
         """Send the messages whose preceding turn never reached the model."""
@@ -112,8 +118,10 @@ class World:
         """Let all operators decide at once when a chat first shows a question.
 
         Those in chats with the bot write a command, and a person in the question's chat presses
-        a button twice; who is first depends on the question.
+        a button twice; who is first depends on the question. Strangers are let in.
         """
+        if self._doorkeeper is not None:
+            self._doorkeeper.read(text)
         question = QUESTION.search(text)
         if question is None or question["code"] in self._decided:
             return
@@ -139,7 +147,9 @@ async def open_world(scenario: Scenario, folder: Path) -> AsyncIterator[World]:
     """Open a world with its ledger in the home ``folder`` and send the first messages."""
     own = folder / "servers" / SERVER  # all that the tool server reaches of the home
     own.mkdir(mode=0o700, parents=True)
-    world = World(scenario, Ledger(own / "ledger.jsonl"))
-    async with world.bot, world.model:
-        world.send_following("")
-        yield world
+    async with anyio.create_task_group() as tasks:
+        world = World(scenario, Ledger(own / "ledger.jsonl"), Doorkeeper(folder, tasks))
+        async with world.bot, world.model:
+            world.send_following("")
+            yield world
+        tasks.cancel_scope.cancel()

@@ -4,7 +4,7 @@ import shutil
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from orchestrator.selftest.scenario import FAILING, STANDARD, Scenario, Script, scenario
+from orchestrator.selftest.scenario import FAILING, PAIRING, STANDARD, Scenario, Script, scenario
 
 ROOT = Path(__file__).parents[2]
 PACKAGES = ("orchestrator", "thinker")
@@ -104,6 +104,15 @@ MUTANTS = (
         f"    stored = finish(db, call, stored, now)\n{SPLIT}    effect(db)\n    return stored\n",
         ("supervisor@split:after#1",),
         ONE_TOOL,
+    ),
+    Mutant(
+        "a chat is let in before its messages are",
+        "lost",
+        "journal/access/pairing.py",
+        "    answers = held_messages.release(",
+        f"{SPLIT}    answers = held_messages.release(",
+        ("supervisor@split:after#1",),
+        PAIRING,
     ),
     Mutant(
         "an outbox row is closed before the receipt",

@@ -17,7 +17,7 @@ def test_quick_selftest_finds_no_violation() -> None:
     report = json.loads(done.stdout)
     assert report["violations"] == 0
     phases = {phase["phase"]: phase for phase in report["phases"]}
-    special = {"effects", "guarded", "failing", "broker", "poison"}
+    special = {"effects", "guarded", "failing", "pairing", "broker", "poison"}
     assert set(phases) == {"every boundary", "pairs", "random", *special}
     singles = phases["every boundary"]
     assert singles["kills"] + singles["not reached"] == singles["histories"]

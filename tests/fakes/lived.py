@@ -78,9 +78,10 @@ class Life:
     def live(self) -> None:
         """Create every kind of row once, and end every turn."""
         with job(self.db):
-            pairing.ask(self.db, "telegram", self.chat, self.mark, f"code {self.mark}", 0)
+            pairing.ask(self.db, self.address, self.mark, f"code {self.mark}", 0)
             pairing.approve(self.db, f"code {self.mark}", 1)
             chat_moves.move_chat(self.db, "telegram", "1", self.chat, f"-100{self.chat}", 0)
+            self._stranger()
             turn = self._turn("1", Attachment(f"file-{self.mark}", f"photo of {self.mark}"))
             self._calls(turn)
             self._learned(turn)
@@ -94,6 +95,18 @@ class Life:
             self._paused()
             outbox.add_notice(self.db, self.address, f"Agent '{self.agent}' says {self.mark}.", 9)
             self._deliver()
+
+    def _stranger(self) -> None:
+        """Leave a message that waits for an approval."""
+        message = InboundMessage(
+            channel="telegram",
+            bot_id="1",
+            chat_id=self.chat,
+            message_id=f"{self.mark}-0",
+            sender_id=self.chat,
+            text=f"I was {self.mark}",
+        )
+        inbox.ingest(self.db, [Arrival(message, "not paired yet", held=True)], None, 1)
 
     def _turn(self, number: str, *pictures: Attachment) -> Turn:
         message = InboundMessage(

@@ -7,9 +7,11 @@ from fakes.bot_api import FakeBotApi
 from fakes.daemon import TOKEN, journal_bytes, running_daemon
 from fakes.held_model import HeldModel, agent, held_daemon, system, two_agents
 
+from orchestrator.chat_texts import PAIRED, PAIRED_ANSWERS
 from orchestrator.control import protocol
-from orchestrator.control.protocol import PairCode, PairedChat, PairingList
+from orchestrator.control.protocol import PairCode, PairedChat, PairingList, ReloadReport
 from thinker.protocol.messages import JsonObject
+from thinker.protocol.peer import RpcError
 
 MENTION = {"type": "mention", "offset": 0, "length": 9}
 pytestmark = pytest.mark.process
@@ -72,24 +74,41 @@ async def test_messages_of_a_chat_wait_in_line_and_other_chats_do_not(tmp_path: 
 
 
 async def test_stranger_is_let_in_by_pairing(tmp_path: Path) -> None:
-    """A stranger gets a code and is not stored; once approved, the chat is answered."""
+    """A stranger gets a code; once approved, the chat is told and its question answered."""
     async with FakeBotApi(TOKEN) as bot, HeldModel() as model:
         config = two_agents(model) | {"channels": {}}  # pairing is the default
         async with running_daemon(tmp_path, config, bot) as daemon:
-            bot.user_says(999, "my secret words")
+            bot.user_says(999, "anybody home?")
             told = await bot.reply_in(999)
             pairings = await daemon.ask(protocol.PAIR_LIST, None, PairingList)
             (code,) = [item.code for item in pairings.pairings]
             assert code is not None
             assert told.endswith(f"orchestrator pair approve {code}")
+            assert model.requests == []
             await daemon.ask(protocol.PAIR_APPROVE, PairCode(code=code), PairedChat)
+            assert await bot.reply_in(999) == f"{PAIRED} {PAIRED_ANSWERS}"
+            assert await bot.reply_in(999) == "home-model: anybody home?"
             bot.user_says(999, "let me in")
             assert await bot.reply_in(999) == "home-model: let me in"
-            assert bot.texts(999) == [told, "home-model: let me in"]
-    assert "my secret words" not in str([request.body for request in model.requests])
-    stored = journal_bytes(tmp_path)
-    assert b"let me in" in stored
-    assert b"my secret words" not in stored
+            assert len(bot.texts(999)) == 4
+
+
+async def test_stranger_who_is_refused_leaves_no_words(tmp_path: Path) -> None:
+    """Where only the allow-list counts, nothing is held, and no pairing helps."""
+    async with FakeBotApi(TOKEN) as bot, HeldModel() as model:
+        config = two_agents(model) | {"channels": {}}
+        async with running_daemon(tmp_path, config, bot) as daemon:
+            bot.user_says(999, "let me in")
+            code = (await bot.reply_in(999)).rpartition(" ")[2]
+            daemon.write(config | {"channels": {"telegram": {"access": "allowlist"}}})
+            await daemon.ask(protocol.RELOAD, None, ReloadReport)
+            with pytest.raises(RpcError, match=r"channels\.telegram\.access"):
+                await daemon.ask(protocol.PAIR_APPROVE, PairCode(code=code), PairedChat)
+            bot.user_says(998, "my secret words")
+            await daemon.until(lambda report: report.inbox["cancelled"] == 2)
+            assert bot.texts(998) == []
+    assert model.requests == []
+    assert b"my secret words" not in journal_bytes(tmp_path)
 
 
 async def test_group_is_answered_only_when_the_bot_is_named(tmp_path: Path) -> None:

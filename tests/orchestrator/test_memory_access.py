@@ -11,6 +11,7 @@ from fakes.journal import opened
 
 from orchestrator.agentsfile import AgentsFile
 from orchestrator.journal.access import pairing
+from orchestrator.journal.turns.outbox import Address
 from orchestrator.memory_access import is_operators, may_write, memory_of
 
 ANY = {"channel": "telegram", "chatId": "*", "agentId": "work"}
@@ -25,7 +26,7 @@ NOTICES = {"notifyChannel": "telegram", "notifyChatId": "77"}
 def db(tmp_path: Path) -> Iterator[apsw.Connection]:
     """A journal in which Telegram's chat 9 is paired."""
     with opened(tmp_path) as connection:
-        pairing.ask(connection, "telegram", "9", "Ann", "AB12", 1)
+        pairing.ask(connection, Address("telegram", "1", "9"), "Ann", "AB12", 1)
         pairing.approve(connection, "AB12", 2)
         yield connection
 

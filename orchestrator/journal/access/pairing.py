@@ -4,8 +4,11 @@ from dataclasses import dataclass
 
 import apsw
 
+from orchestrator import chat_texts
 from orchestrator.journal.db import audit
 from orchestrator.journal.db.rows import Rows
+from orchestrator.journal.turns import held_messages, outbox
+from orchestrator.journal.turns.outbox import Address
 
 CODE_LIFETIME = 3_600_000  # milliseconds: an hour to read a code to the operator
 MAX_PENDING = 100  # codes at a time, so that strangers cannot fill the disk
@@ -26,41 +29,67 @@ class Pairing:
 PAIRINGS = Rows(Pairing, "pairing")
 
 
-def ask(
-    db: apsw.Connection, channel: str, chat_id: str, name: str, code: str, now: int
-) -> str | None:
+def ask(db: apsw.Connection, chat: Address, name: str, code: str, now: int) -> str | None:
     """Give an unknown chat a code and return it.
 
     None if the chat has a valid code, is approved or revoked, or `MAX_PENDING` codes are open.
     """
-    db.execute("DELETE FROM pairing WHERE state = 'pending' AND expires_at < ?", (now,))
-    known = PAIRINGS.first(db, "channel = ? AND chat_id = ?", channel, chat_id)
+    expire(db, now)
+    known = PAIRINGS.first(db, "channel = ? AND chat_id = ?", chat.channel, chat.chat_id)
     pending = db.execute("SELECT count(*) FROM pairing WHERE state = 'pending'").get
     if known is not None or int(pending) >= MAX_PENDING:
         return None
     db.execute(
-        "INSERT INTO pairing(channel, chat_id, name, code, state, created_at, expires_at)"
-        " VALUES(?,?,?,?,'pending',?,?)",
-        (channel, chat_id, name, code, now, now + CODE_LIFETIME),
+        "INSERT INTO pairing(channel, bot_id, chat_id, name, code, state, created_at, expires_at)"
+        " VALUES(?,?,?,?,?,'pending',?,?)",
+        (chat.channel, chat.bot_id, chat.chat_id, name, code, now, now + CODE_LIFETIME),
     )
     return code
 
 
+def expire(db: apsw.Connection, now: int) -> int:
+    """Forget the codes that ran out, with what their chats wrote, and return their number."""
+    expired = db.execute(
+        "DELETE FROM pairing WHERE state = 'pending' AND expires_at < ? RETURNING channel, chat_id",
+        (now,),
+    ).fetchall()
+    for channel, chat_id in expired:
+        held_messages.drop(db, str(channel), str(chat_id))
+    return len(expired)
+
+
+def waits(db: apsw.Connection, channel: str, chat_id: str) -> bool:
+    """Return whether a chat has a code that an operator may still approve."""
+    where = "channel = ? AND chat_id = ? AND state = 'pending'"
+    return PAIRINGS.first(db, where, channel, chat_id) is not None
+
+
 def approve(db: apsw.Connection, code: str, now: int) -> Pairing | None:
-    """Approve the chat with this code; None if the code is unknown or expired."""
+    """Approve the chat with this code; None if the code is unknown or expired.
+
+    The chat is told, and what it wrote while it waited is answered.
+    """
     row = db.execute(
         "UPDATE pairing SET state = 'approved', code = NULL, decided_at = ?"
-        " WHERE code = ? AND state = 'pending' AND expires_at >= ? RETURNING channel, chat_id",
+        " WHERE code = ? AND state = 'pending' AND expires_at >= ?"
+        " RETURNING channel, bot_id, chat_id",
         (now, code, now),
     ).fetchone()
     if row is None:
         return None
-    audit.record(db, "operator", "pairing approved", f"{row[0]}/{row[1]}", now)
-    return PAIRINGS.first(db, "channel = ? AND chat_id = ?", *row)
+    chat = Address(str(row[0]), str(row[1]), str(row[2]))
+    answers = held_messages.release(db, chat.channel, chat.chat_id)
+    text = f"{chat_texts.PAIRED} {chat_texts.PAIRED_ANSWERS}" if answers else chat_texts.PAIRED
+    outbox.add_notice(db, chat, text, now)
+    audit.record(db, "operator", "pairing approved", f"{chat.channel}/{chat.chat_id}", now)
+    return PAIRINGS.first(db, "channel = ? AND chat_id = ?", chat.channel, chat.chat_id)
 
 
 def revoke(db: apsw.Connection, channel: str, chat_id: str, now: int) -> bool:
-    """Revoke the pairing of a chat, which stays known as revoked; False if it is unknown."""
+    """Revoke the pairing of a chat, which stays known as revoked; False if it is unknown.
+
+    What it wrote while it waited stays unanswered, and its text is removed.
+    """
     db.execute(
         "UPDATE pairing SET state = 'revoked', code = NULL, decided_at = ?"
         " WHERE channel = ? AND chat_id = ?",
@@ -68,6 +97,7 @@ def revoke(db: apsw.Connection, channel: str, chat_id: str, now: int) -> bool:
     )
     if not db.changes():
         return False
+    held_messages.drop(db, channel, chat_id)
     audit.record(db, "operator", "pairing revoked", f"{channel}/{chat_id}", now)
     return True
 

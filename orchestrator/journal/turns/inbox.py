@@ -9,11 +9,12 @@ from functools import partial
 
 import apsw
 
+from orchestrator import chat_texts
 from orchestrator.channel_api import NOT_ADDRESSED, InboundMessage
 from orchestrator.journal.db import audit
 from orchestrator.journal.db.distinct import distinct
 from orchestrator.journal.db.rows import Rows
-from orchestrator.journal.turns import albums, attachments, outbox
+from orchestrator.journal.turns import albums, attachments, held_messages, outbox
 from thinker.protocol.messages import Origin
 
 # Kinds of messages, besides that of a person.
@@ -38,13 +39,15 @@ class Arrival:
 
     ``refusal`` is the reason of a refusal, None for an admitted update; ``notice`` is the text that
     the chat gets then, if any. ``command`` runs in the same transaction, once even if the update
-    comes again, and returns the answer for the chat, if any.
+    comes again, and returns the answer for the chat, if any. ``held`` keeps the text of a refused
+    message for when the chat is admitted.
     """
 
     message: InboundMessage
     refusal: str | None = None
     notice: str | None = None
     command: Callable[[apsw.Connection], str | None] | None = None
+    held: bool = False
 
 
 @dataclass(frozen=True)
@@ -193,12 +196,15 @@ def store(db: apsw.Connection, arrival: Arrival, now: int, queue: str | None = N
     if not db.changes():
         return None
     row = db.last_insert_rowid()
-    if refusal is None or (message.album and refusal == NOT_ADDRESSED):  # it may still be
+    held = held_messages.hold(db, row, message) if arrival.held else 0
+    # An album may still be addressed, a held message still be admitted.
+    if refusal is None or held or (message.album and refusal == NOT_ADDRESSED):
         attachments.attach(db, row, message.attachments)
     if message.album and values["state"] == "new":
         albums.join(db, row, address.chat_key, message.album)
-    if arrival.notice is not None:
-        outbox.add_notice(db, address, arrival.notice, now)
+    notice = chat_texts.HELD_FULL if held == held_messages.MOST else arrival.notice
+    if notice is not None:
+        outbox.add_notice(db, address, notice, now)
     return row
 
 

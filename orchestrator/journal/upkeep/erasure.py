@@ -88,6 +88,7 @@ TABLES = (
     ("task", "id IN gone_task"),
     ("attachment", "inbox_id IN gone_inbox"),
     ("request", "inbox_id IN gone_inbox"),
+    ("held", "inbox_id IN gone_inbox"),
     ("handoff", "chat_key IN gone_key OR turn_id IN gone_turn OR :agent IN(agent_id, routed_id)"),
     ("outbox", "id IN gone_outbox"),
     ("inbox", "id IN gone_inbox"),

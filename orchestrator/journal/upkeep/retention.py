@@ -88,7 +88,7 @@ def loose(db: apsw.Connection, before: int) -> int:
       AND NOT {NEWEST} LIMIT {ROWS}"""
     notices = f"""SELECT id FROM outbox WHERE turn_id IS NULL AND ended_at < ?
       AND state IN('delivered','abandoned','failed_permanent') LIMIT {ROWS}"""
-    removed = _remove(db, "inbox", updates, before, ("attachment", "request"))
+    removed = _remove(db, "inbox", updates, before, ("attachment", "request", "held"))
     return removed + _remove(db, "outbox", notices, before)
 
 

@@ -12,7 +12,7 @@ from orchestrator.errors import ExitCode
     ("history", "message"),
     [
         ("supervisor@never", "write supervisor@plan:before#2 or worker@300ms"),
-        ("nowhere/worker@5ms", "use standard, effects, guarded, failing, poison"),
+        ("nowhere/worker@5ms", "use standard, effects, guarded, failing, pairing, poison"),
     ],
 )
 def test_history_that_cannot_be_run_is_refused(history: str, message: str, tmp_path: Path) -> None:

@@ -11,9 +11,12 @@ from fakes.commands import command_desk, no_notice
 from fakes.journal import update
 
 from orchestrator.agentsfile import AgentsFile
+from orchestrator.chat_texts import HELD_FULL, PAIRED, PAIRED_ANSWERS
 from orchestrator.inbound.intake import JournalIntake
+from orchestrator.journal.access import pairing
 from orchestrator.journal.db.store import Store, open_database
 from orchestrator.journal.inspect import invariants
+from orchestrator.journal.turns.held_messages import MOST
 
 AGENTS = AgentsFile.model_validate(
     {
@@ -70,6 +73,15 @@ class Bench:
         rows = self.db.execute("SELECT update_id, state, text FROM inbox ORDER BY id")
         return [(str(number), str(state), str(text)) for number, state, text in rows]
 
+    def held(self) -> list[str]:
+        """The texts that wait for an approval."""
+        rows = self.db.execute("SELECT text FROM held ORDER BY inbox_id")
+        return [str(text) for (text,) in rows]
+
+    async def approve(self, code: str) -> bool:
+        """Whether the code let a chat in."""
+        return await self.store.transact(pairing.approve, code, 1000) is not None
+
     def notices(self, chat_id: str) -> list[str]:
         """What a chat is sent outside of turns."""
         sql = "SELECT body FROM outbox WHERE turn_id IS NULL AND chat_id = ? ORDER BY id"
@@ -111,14 +123,55 @@ async def test_empty_batch_changes_nothing(bench: Bench) -> None:
     assert bench.queues.held == []
 
 
-async def test_unknown_chat_gets_a_code_and_its_text_is_not_stored(bench: Bench) -> None:
-    """One code for all of its messages, while it is valid."""
+async def test_unknown_chat_gets_a_code_and_its_text_is_held(bench: Bench) -> None:
+    """One code for all of its messages, while it is valid; no agent sees them."""
     await bench.intake.accept([update(4, "let me in", STRANGER)], 5)
     await bench.intake.accept([update(5, "please", STRANGER)], 6)
     (notice,) = bench.notices(STRANGER)
     assert notice.endswith("orchestrator pair approve ABCDEFGH")
-    assert [text for _, _, text in bench.rows()] == ["", ""]
+    assert bench.rows() == [("4", "cancelled", ""), ("5", "cancelled", "")]
+    assert bench.held() == ["let me in", "please"]
     assert bench.answers == 2
+
+
+async def test_approved_chat_is_told_and_answered_what_it_wrote(bench: Bench) -> None:
+    """In the order of its messages; a command that it tried is not one of them."""
+    texts = ("/start", "hello", "are you there?")
+    for number, text in enumerate(texts, 4):
+        await bench.intake.accept([update(number, text, STRANGER)], number + 1)
+    assert await bench.approve("ABCDEFGH")
+    waiting = [text for _, state, text in bench.rows() if state == "new"]
+    assert waiting == ["hello", "are you there?"]
+    assert bench.notices(STRANGER)[1:] == [f"{PAIRED} {PAIRED_ANSWERS}"]
+    assert bench.held() == []
+    assert not await bench.approve("ABCDEFGH")
+    await bench.intake.accept([update(5, "hello", STRANGER)], 6)
+    assert [text for _, state, text in bench.rows() if state == "new"] == waiting
+
+
+async def test_chat_that_only_started_the_bot_is_told_that_it_may_write(bench: Bench) -> None:
+    """There is nothing to answer."""
+    await bench.intake.accept([update(4, "/start", STRANGER)], 5)
+    assert await bench.approve("ABCDEFGH")
+    assert bench.notices(STRANGER)[1:] == [PAIRED]
+
+
+async def test_only_so_many_messages_are_held(bench: Bench) -> None:
+    """The chat is told with the last of them, also when they all come at once."""
+    numbers = range(4, 4 + MOST + 5)
+    await bench.intake.accept([update(n, f"m{n}", STRANGER) for n in numbers], 99)
+    await bench.intake.accept([update(99, "more", STRANGER)], 100)
+    assert bench.held() == [f"m{n}" for n in numbers[:MOST]]
+    assert bench.notices(STRANGER)[1:] == [HELD_FULL]
+
+
+async def test_revoked_chat_leaves_no_text(bench: Bench) -> None:
+    """What it wrote stays unanswered, and what it writes later is not held."""
+    await bench.intake.accept([update(4, "let me in", STRANGER)], 5)
+    assert await bench.store.transact(pairing.revoke, "telegram", STRANGER, 1000)
+    await bench.intake.accept([update(5, "please", STRANGER)], 6)
+    assert bench.held() == []
+    assert bench.rows() == [("4", "cancelled", ""), ("5", "cancelled", "")]
 
 
 async def test_group_gets_no_code(bench: Bench) -> None:
@@ -126,6 +179,7 @@ async def test_group_gets_no_code(bench: Bench) -> None:
     message = replace(update(4, "hi", "-100"), sender_id=STRANGER, private=False)
     await bench.intake.accept([message], 5)
     assert bench.notices("-100") == []
+    assert bench.held() == []
     assert [text for _, _, text in bench.rows()] == [""]
 
 

@@ -5,11 +5,19 @@ from pathlib import Path
 
 import apsw
 import pytest
-from fakes.journal import opened
+from fakes.journal import opened, update
 
 from orchestrator.journal.access import pairing
 from orchestrator.journal.access.pairing import CODE_LIFETIME, MAX_PENDING
 from orchestrator.journal.db import audit
+from orchestrator.journal.turns import inbox
+from orchestrator.journal.turns.inbox import Arrival
+from orchestrator.journal.turns.outbox import Address
+
+
+def of(chat_id: str) -> Address:
+    """A chat of the bot."""
+    return Address("telegram", "1", chat_id)
 
 
 @pytest.fixture
@@ -21,22 +29,22 @@ def db(tmp_path: Path) -> Iterator[apsw.Connection]:
 
 def test_chat_is_told_one_code_at_a_time(db: apsw.Connection) -> None:
     """A new one only when the old one has run out."""
-    assert pairing.ask(db, "telegram", "7", "Ann", "AAAA", 0) == "AAAA"
-    assert pairing.ask(db, "telegram", "7", "Ann", "BBBB", CODE_LIFETIME) is None
-    assert pairing.ask(db, "telegram", "7", "Ann", "CCCC", CODE_LIFETIME + 1) == "CCCC"
+    assert pairing.ask(db, of("7"), "Ann", "AAAA", 0) == "AAAA"
+    assert pairing.ask(db, of("7"), "Ann", "BBBB", CODE_LIFETIME) is None
+    assert pairing.ask(db, of("7"), "Ann", "CCCC", CODE_LIFETIME + 1) == "CCCC"
     assert pairing.approve(db, "AAAA", CODE_LIFETIME + 2) is None
 
 
 def test_strangers_cannot_fill_the_journal(db: apsw.Connection) -> None:
     """At most a hundred codes are open."""
-    codes = [pairing.ask(db, "telegram", str(n), "", f"C{n}", 0) for n in range(MAX_PENDING + 5)]
+    codes = [pairing.ask(db, of(str(n)), "", f"C{n}", 0) for n in range(MAX_PENDING + 5)]
     assert len([code for code in codes if code is not None]) == MAX_PENDING
 
 
 def test_approved_chat_is_in_until_it_is_revoked(db: apsw.Connection) -> None:
     """A code works once; who was revoked cannot ask again; all of it is audited."""
-    pairing.ask(db, "telegram", "7", "Ann", "AAAA", 0)
-    pairing.ask(db, "telegram", "8", "Bob", "BBBB", 0)
+    pairing.ask(db, of("7"), "Ann", "AAAA", 0)
+    pairing.ask(db, of("8"), "Bob", "BBBB", 0)
     assert pairing.approve(db, "XXXX", 1) is None
     approved = pairing.approve(db, "AAAA", 1)
     assert approved is not None
@@ -51,7 +59,7 @@ def test_approved_chat_is_in_until_it_is_revoked(db: apsw.Connection) -> None:
     assert pairing.revoke(db, "telegram", "7", 2)
     assert not pairing.revoke(db, "telegram", "99", 2)
     assert pairing.approved(db) == frozenset()
-    assert pairing.ask(db, "telegram", "7", "Ann", "CCCC", 3) is None
+    assert pairing.ask(db, of("7"), "Ann", "CCCC", 3) is None
     assert [(item.chat_id, item.state) for item in pairing.every(db)] == [
         ("7", "revoked"),
         ("8", "pending"),
@@ -63,6 +71,23 @@ def test_approved_chat_is_in_until_it_is_revoked(db: apsw.Connection) -> None:
 
 def test_code_that_ran_out_lets_nobody_in(db: apsw.Connection) -> None:
     """To the millisecond."""
-    pairing.ask(db, "telegram", "7", "Ann", "AAAA", 0)
+    pairing.ask(db, of("7"), "Ann", "AAAA", 0)
     assert pairing.approve(db, "AAAA", CODE_LIFETIME + 1) is None
     assert pairing.approve(db, "AAAA", CODE_LIFETIME) is not None
+
+
+def test_what_a_chat_wrote_is_kept_as_long_as_its_code(db: apsw.Connection) -> None:
+    """Approved in time it is answered; a code that ran out takes it along."""
+    for number, (chat, code) in enumerate((("7", "AAAA"), ("8", "BBBB"))):
+        pairing.ask(db, of(chat), "Ann", code, 0)
+        assert pairing.waits(db, "telegram", chat)
+        held = Arrival(update(number, f"I am {chat}", chat), "not paired yet", held=True)
+        inbox.ingest(db, [held], None, 0)
+    pairing.approve(db, "AAAA", CODE_LIFETIME)
+    assert not pairing.waits(db, "telegram", "7")
+    assert pairing.expire(db, CODE_LIFETIME) == 0
+    assert pairing.expire(db, CODE_LIFETIME + 1) == 1
+    assert not pairing.waits(db, "telegram", "8")
+    assert db.execute("SELECT count(*) FROM held").get == 0
+    rows = db.execute("SELECT chat_id, state, text FROM inbox ORDER BY id").fetchall()
+    assert rows == [("7", "new", "I am 7"), ("8", "cancelled", "")]

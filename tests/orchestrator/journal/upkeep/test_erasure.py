@@ -108,7 +108,7 @@ def test_forgotten_agent_leaves_nothing_and_takes_nothing_else_along(db: apsw.Co
     subject = Subject(agent="zoroaster")
     with job(db):
         known = erasure.count(db, subject)
-        assert {table for table, _ in TABLES} - set(known) == {"pairing", "chat_move"}
+        assert {table for table, _ in TABLES} - set(known) == {"pairing", "chat_move", "held"}
         erasure.forget(db, subject, 20)
         erasure.forget(db, Subject(channel="telegram", chat=CHAT), 21)  # its pairing, notices
     assert mentions(db, "zoroaster", CHAT, ZEBRA) == set()

@@ -1,0 +1,62 @@
+"""Held messages: what a chat wrote while it waited to be paired.
+
+Such a message is refused, and its inbox row has no text. The text is held apart for as long as the
+chat's code is good. Approving the chat makes the rows new in the same transaction, so that each is
+answered once; anything else removes the texts.
+"""
+
+from dataclasses import dataclass
+
+import apsw
+
+from orchestrator.channel_api import InboundMessage
+from orchestrator.journal.db.rows import Rows
+from orchestrator.journal.turns import albums
+
+MOST = 10  # messages of one chat, as many as an album has parts
+OF_CHAT = "held.channel = ? AND held.chat_id = ?"
+
+
+@dataclass(frozen=True)
+class HeldMessage:
+    """A refused message and its text."""
+
+    id: int
+    chat_key: str
+    album: str | None
+    said: str
+
+
+HELD = Rows(HeldMessage, "inbox JOIN held ON inbox_id = id", "id, chat_key, album, held.text")
+
+
+def hold(db: apsw.Connection, row_id: int, message: InboundMessage) -> int:
+    """Keep the text of a refused message if its chat has room.
+
+    Returns the number of the chat's held messages with this one, 0 if it is not held.
+    """
+    chat = (message.channel, message.chat_id)
+    number = 1 + int(db.execute(f"SELECT count(*) FROM held WHERE {OF_CHAT}", chat).get)
+    if number > MOST:
+        return 0
+    db.execute("INSERT INTO held VALUES(?,?,?,?)", (row_id, *chat, message.text))
+    return number
+
+
+def release(db: apsw.Connection, channel: str, chat_id: str) -> int:
+    """Make a chat's held messages new, in their order, and return their number."""
+    rows = HELD.select(db, f"{OF_CHAT} ORDER BY id", channel, chat_id)
+    for row in rows:
+        db.execute(
+            "UPDATE inbox SET state = 'new', text = ?, ended_at = NULL, error = NULL WHERE id = ?",
+            (row.said, row.id),
+        )
+        if row.album:
+            albums.join(db, row.id, row.chat_key, row.album)
+    db.execute(f"DELETE FROM held WHERE {OF_CHAT}", (channel, chat_id))
+    return len(rows)
+
+
+def drop(db: apsw.Connection, channel: str, chat_id: str) -> None:
+    """Remove the texts; the messages stay refused."""
+    db.execute(f"DELETE FROM held WHERE {OF_CHAT}", (channel, chat_id))
