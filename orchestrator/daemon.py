@@ -16,7 +16,7 @@ import anyio
 import structlog
 from anyio.abc import TaskGroup
 
-from orchestrator import __version__, failpoints
+from orchestrator import failpoints
 from orchestrator.agentsfile import AgentsFile
 from orchestrator.channel_api import Adapter
 from orchestrator.configuration import Configuration
@@ -24,7 +24,7 @@ from orchestrator.control import status
 from orchestrator.control.console import Console
 from orchestrator.control.control_server import ControlServer
 from orchestrator.control.operations import DaemonOperations
-from orchestrator.errors import ConfigError, only_cause
+from orchestrator.errors import ConfigError, ExitCode, only_cause
 from orchestrator.http_api.agent_ports import AgentPorts
 from orchestrator.http_api.api_channel import ApiChannel
 from orchestrator.http_api.api_service import ApiService
@@ -50,6 +50,7 @@ from orchestrator.spending.metered_calls import MeteredCalls
 from orchestrator.spending.spending_guard import SpendingGuard
 from orchestrator.system.homelock import locked
 from orchestrator.system.lifetime import Lifetime
+from orchestrator.system.log_relay import relayed
 from orchestrator.system.sdnotify import Notifier
 from orchestrator.toolcalls.approvals import ApprovalQueue
 from orchestrator.toolcalls.executor import ToolExecutor
@@ -81,17 +82,20 @@ def run(settings: Settings, environ: Mapping[str, str]) -> int:
     """
     if sys.platform != "linux":
         raise ConfigError("orchestrator runs on Linux (kernel 5.4 or newer) only")
-    logs.configure(settings.log_level)
     os.umask(0o077)
     reaper.adopt_orphans()
     settings.paths.prepare()
-    with locked(settings):
+    with locked(settings), relayed(settings.paths.log, environ):
+        logs.configure(settings.log_level)
         store = Store(settings.paths.journal)
         try:
             machine = Machine(settings, environ)
             anyio.run(Daemon(settings, dict(environ), store, machine).run)
         except ExceptionGroup as group:
             raise store.failure or only_cause(group) from None
+        except (KeyboardInterrupt, BaseExceptionGroup):
+            log.warning("ended_at_once", reason="a second signal; the next start goes on")
+            return ExitCode.INTERRUPTED
         finally:
             reaper.end_orphans()
             store.close()
@@ -327,14 +331,8 @@ class Daemon:
         raise await self._store.failed()
 
     def _announce(self) -> None:
-        log.info(
-            "ready",
-            version=__version__,
-            home=str(self._settings.home),
-            config=str(self._configuration.path),
-            agents=sorted(self._supervisor.slots),
-            channels=sorted(self._adapters),
-        )
+        facts = status.at_start(self._configuration, self._supervisor, self._adapters)
+        log.info("ready", home=str(self._settings.home), **facts)
         for hint in status.hints(self._configuration, self._supervisor):
             log.info("hint", text=hint)
         self._notifier.tell("READY=1", f"STATUS={len(self._supervisor.slots)} agents")

@@ -13,6 +13,7 @@ class ExitCode(IntEnum):
     IO = 74
     ALREADY_RUNNING = 75
     CONFIG = 78
+    INTERRUPTED = 130
 
 
 MEANINGS = {

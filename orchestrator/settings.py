@@ -130,6 +130,8 @@ class Paths:
     """The journal's database."""
     lock = _InHome("lock")
     """The file that a running daemon holds locked."""
+    log = _InHome("daemon.log")
+    """The newest log lines; older ones are in ``daemon.log.1``."""
     http_token = _InHome("http-token")
     """The token of agents' ports; only this user can read it."""
     keys = _InHome("keys.env")

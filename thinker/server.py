@@ -126,7 +126,7 @@ class WorkerServer:
 
     def _drain(self, params: JsonValue) -> None:
         del params
-        log.info("draining", open_turns=len(self._running))
+        log.debug("draining", open_turns=len(self._running))
         self._draining = True
 
 

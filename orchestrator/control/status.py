@@ -119,6 +119,27 @@ def problems(found: Iterable[Problem]) -> tuple[protocol.ConfigProblem, ...]:
     return tuple(map(protocol.ConfigProblem.from_object, found))
 
 
+def at_start(
+    configuration: Configuration, supervisor: Supervisor, channels: Iterable[str]
+) -> dict[str, object]:
+    """Return what the log tells of a daemon that is ready.
+
+    ``models`` says what each agent thinks with: ``demo``, or a provider and a model.
+    """
+    specs = [slot.spec for slot in supervisor.slots.values() if slot.spec.parent is None]
+    models = {spec.agent_id: (spec.endpoint.provider, spec.endpoint.model) for spec in specs}
+    return {
+        "version": __version__,
+        "config": str(configuration.path),
+        "agents": sorted(supervisor.slots),
+        "channels": sorted(channels),
+        "models": {
+            agent: provider if provider == "demo" else f"{provider} {model}"
+            for agent, (provider, model) in models.items()
+        },
+    }
+
+
 def hints(configuration: Configuration, supervisor: Supervisor) -> Iterable[str]:
     """Yield what an operator should know: demo models, a broken file, skills or prompt."""
     if configuration.fallen_back:

@@ -71,7 +71,7 @@ class PendingResponse:
         except JournalError as error:
             message = f"the request could not be stored: {error}"
             raise ApiProblem(HTTPStatus.SERVICE_UNAVAILABLE, message, retry=RETRY) from error
-        log.info("request_accepted", request=stored[0], agent_id=new.agent_id)
+        log.debug("request_accepted", request=stored[0], agent_id=new.agent_id)
         if new.own_chat is None:
             dispatcher.wake()
         return stored
@@ -135,7 +135,7 @@ class JsonResult:
             async def watch() -> None:
                 while (await receive())["type"] != "http.disconnect":
                     pass
-                log.info("request_left", request=self.headers["x-request-id"])
+                log.debug("request_left", request=self.headers["x-request-id"])
                 tasks.cancel_scope.cancel()
 
             tasks.start_soon(watch)

@@ -120,8 +120,10 @@ class JournalIntake(LoopOwned):
         self._notified.clear()
         if any(command for _, command in read):
             self.commands.on_commit(outcomes.stopped)
-        log.info("messages_accepted", stored=len(admitted), received=len(messages))
-        if len(admitted) < len(messages):
+        answered = len(admitted) < len(messages)  # without an agent
+        log_it = log.info if answered else log.debug
+        log_it("messages_accepted", stored=len(admitted), received=len(messages))
+        if answered:
             self.on_answer()
         return outcomes.pressed
 

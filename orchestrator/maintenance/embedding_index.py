@@ -107,7 +107,7 @@ class EmbeddingIndex(LoopOwned):
         if answer is not None:
             found = [(*fact, vector) for fact, vector in zip(facts, answer.vectors, strict=True)]
             await store.transact(fact_vectors.keep, agent_id, answer.model, found)
-            log.info("facts_embedded", agent_id=agent_id, facts=len(found), model=answer.model)
+            log.debug("facts_embedded", agent_id=agent_id, facts=len(found), model=answer.model)
 
     async def _embed_text(
         self,

@@ -40,7 +40,7 @@ class JournalCheck:
         await anyio.sleep(self.first)
         problem = await self._damage()
         if problem is None:
-            log.info("journal_checked")
+            log.debug("journal_checked")
             return
         log.error("journal_damaged", problem=problem)
         damaged = f"{self.store.path}: the journal is damaged ({problem})"

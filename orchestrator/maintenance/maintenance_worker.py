@@ -189,7 +189,7 @@ class MaintenanceWorker(LoopOwned):
 
         if await store.transact(keep_summary):
             del self._failed[job.session_id]
-        log.info("session_compacted", messages=len(part.messages), **_result(answer))
+        log.debug("session_compacted", messages=len(part.messages), **_result(answer))
 
     async def _extract(self, job: MaintenanceJob) -> None:
         store, now = self.store, self.clock()
@@ -212,7 +212,7 @@ class MaintenanceWorker(LoopOwned):
             return compaction.extracted(db, part, answer.facts, now)
 
         new = await store.transact(keep_facts)
-        log.info("facts_extracted", turns=len(part.turns), new=new, **_result(answer))
+        log.debug("facts_extracted", turns=len(part.turns), new=new, **_result(answer))
 
     async def _ask(
         self, job: MaintenanceJob, size: int, method: str, request: Frozen, expected: type[Answer]
@@ -226,7 +226,7 @@ class MaintenanceWorker(LoopOwned):
             log.warning("upkeep_failed", work=job.kind, problem=str(error))
             return None
         if answer is None:
-            log.info("upkeep_not_allowed", work=job.kind)
+            log.debug("upkeep_not_allowed", work=job.kind)
         return answer
 
 

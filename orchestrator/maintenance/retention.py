@@ -47,7 +47,7 @@ class RetentionJob:
             "codes": await self._remove(pairing.expire, 0),
             "calls": await self._remove(retention.calls, USAGE_DAYS),
         }
-        log.info("retention", **removed)
+        log.debug("retention", **removed)
 
     async def _remove(self, remove: retention.Remove, days: int) -> int:
         before = self.clock() - round(days * DAY * 1000)

@@ -220,7 +220,7 @@ class ChatQueue(Wakeup):
             with _bounded("refresh"):
                 await self._adapter.edit(part, message_id)
         except SendError as error:
-            log.info("preview_failed", chat=self._address.chat_key, problem=str(error))
+            log.debug("preview_failed", chat=self._address.chat_key, problem=str(error))
             self._platform.refused(self._address.chat_id, error)
             if error.retry_after is None:
                 preview.refuse()

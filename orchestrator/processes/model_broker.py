@@ -162,7 +162,7 @@ class ModelBroker(LoopOwned):
         program = Program("the broker", ARGV, self._env, self._cwd, broker_wire.FD_VARIABLE)
         async with running_with_descriptors(program, BrokerChild, self._spawn) as child:
             child.peer.notifications |= {broker_wire.CALL_ENDED: self._on_call_ended}
-            log.info("broker_ready", pid=child.pid)
+            log.debug("broker_ready", pid=child.pid)
             yield child
 
     async def attend(self, child: BrokerChild) -> None:
@@ -188,7 +188,7 @@ class ModelBroker(LoopOwned):
     def ended(self, kind: ExitKind, reason: str) -> None:
         """Forget channels that have ended: no more calls of theirs will be reported."""
         self._ledgers = {number: channel.calls for number, channel in self._channels.items()}
-        log.info("broker_ended", kind=kind, reason=reason)
+        log.log(kind.log_level, "broker_ended", kind=kind, reason=reason)
 
     def _on_call_ended(self, params: JsonValue) -> None:
         call = CallEnded.model_validate(params)

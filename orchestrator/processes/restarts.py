@@ -4,6 +4,7 @@ Times and jitter are parameters. Five unclean exits within five minutes quaranti
 which is then probed every 15 minutes.
 """
 
+import logging
 import random
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -38,6 +39,11 @@ class ExitKind(StrEnum):
     CRASH = "crash"
     HANG = "hang"
     OOM = "oom"
+
+    @property
+    def log_level(self) -> int:
+        """The level of the event that tells of it."""
+        return logging.DEBUG if self is ExitKind.CLEAN else logging.WARNING
 
 
 @dataclass(frozen=True)

@@ -211,7 +211,7 @@ class Supervisor(LoopOwned):
                 slot.worker = worker
                 slot.history = restarts.ready(slot.history)
                 took = round((self.clock() - slot.history.started) * 1000, 1)
-                log.info("worker_ready", agent_id=spec.agent_id, pid=worker.pid, ms=took)
+                log.debug("worker_ready", agent_id=spec.agent_id, pid=worker.pid, ms=took)
                 slot.wake()
                 await self._monitor(slot, worker)
                 slot.history = restarts.stopping(slot.history)
@@ -227,7 +227,9 @@ class Supervisor(LoopOwned):
             slot.worker = None
             after = restarts.ended(slot.history, kind, reason, self.clock(), self.jitter())
             slot.history = after if slot.spec is spec else restarts.forgiven(after)
-            log.info("worker_ended", agent_id=spec.agent_id, kind=kind, reason=reason)
+            log.log(
+                kind.log_level, "worker_ended", agent_id=spec.agent_id, kind=kind, reason=reason
+            )
 
     @asynccontextmanager
     async def _started(self, spec: LaunchSpec) -> AsyncIterator[Worker]:

@@ -166,7 +166,7 @@ class Worker(child_process.ChildProcess):
     def _stale(self, params: JsonValue) -> None:
         """Give the worker no more turns: one of its files was replaced, and it may not read it."""
         del params
-        log.info("worker_stale", agent_id=self.spec.agent_id)
+        log.debug("worker_stale", agent_id=self.spec.agent_id)
         self.stop_requested = True
 
     def register_handlers(self) -> None:

@@ -199,7 +199,7 @@ class Zygotes:
             async with self._started() as zygote:
                 self._history = restarts.ready(self._history)
                 took = round((time.monotonic() - self._history.started) * 1000, 1)
-                log.info("zygote_ready", pid=zygote.pid, ms=took)
+                log.debug("zygote_ready", pid=zygote.pid, ms=took)
                 self._zygote = zygote
                 self._changes.wake()
                 try:
@@ -248,7 +248,7 @@ class Zygotes:
             return
         zygote.retired.set()
         self._zygote = None
-        log.info("zygote_retired", pid=zygote.pid, kind=kind, reason=reason)
+        log.log(kind.log_level, "zygote_retired", pid=zygote.pid, kind=kind, reason=reason)
         self._ended(kind, reason)
 
     def _ended(self, kind: ExitKind, reason: str) -> None:

@@ -1,15 +1,17 @@
 """The end of a turn: T6, or giving its message up."""
 
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Protocol
 
 import apsw
 import structlog
 
+from orchestrator.errors import JournalError
 from orchestrator.journal.db.crash_record import MAX_DEATHS
 from orchestrator.journal.db.store import Store
-from orchestrator.journal.turns import turns
+from orchestrator.journal.turns import turns, usage
 from orchestrator.journal.turns.turns import Turn
 from orchestrator.outbound.delivery import Delivery, Reply
 from thinker.protocol.methods import TurnResult
@@ -50,10 +52,16 @@ class TurnCompletion:
             steps=result.steps,
             tools=list(result.tools_used),
             tokens=result.usage.total,
+            usd=self._cost(turn.id),
             ms=self.clock() - turn.started_at,
         )
         self.delivery.replied(reply)
         self.session_grew()
+
+    def _cost(self, turn_id: str) -> float | None:
+        with suppress(JournalError):  # the reply is committed, whatever its log line lacks
+            return self.store.read(usage.cost, turn_id)
+        return None
 
     async def count_death(self, ending: Ending, problem: str) -> bool:
         """Count a worker that died with the turn; return whether that ended the turn."""

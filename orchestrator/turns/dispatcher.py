@@ -210,6 +210,7 @@ class Dispatcher(Wakeup):
             self._scopes[turn.id] = scope
             try:
                 if turn.id not in self._cancelled:
+                    log.info("turn_started", recipe=turn.recipe)
                     runner = self._runner_of(opened)
                     try:
                         async with self._limit(turn):

@@ -158,7 +158,7 @@ class TurnHost(LoopOwned):
             committed = planned.committed
             services.inputs.tools.report_results(committed.results)
             if committed.changed:
-                log.info("prompt_changed", layers=committed.changed)
+                log.debug("prompt_changed", layers=committed.changed)
             if last is not None:
                 self.outcome = Finished(last, committed=True)
                 services.completion.announce(turn, last, planned.reply)

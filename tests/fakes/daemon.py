@@ -211,6 +211,7 @@ def environment(
     telegram = {"TELEGRAM_BOT_TOKEN": bot.token, "TELEGRAM_API_URL": bot.url} if bot else {}
     passed = {name: os.environ[name] for name in PASSED if name in os.environ}
     own = {**passed, "HOME": str(home), "ORCHESTRATOR_HOME": str(home)}
+    own["ORCHESTRATOR_LOG_LEVEL"] = "debug"  # tests wait for events
     return {**own, **telegram, **(env or {})}
 
 

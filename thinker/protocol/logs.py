@@ -1,4 +1,4 @@
-"""The log format of both processes: structlog to stderr, as JSON lines or, on a terminal, in color.
+"""The log format of all processes: structlog to stderr, as JSON lines or, on a terminal, in words.
 
 An event is a constant name; facts are keys. ``agent_id``, ``chat_id`` and ``turn_id`` are bound
 once with `bound`. Prompts, messages and keys are never logged at info level.
@@ -16,7 +16,8 @@ import orjson
 import structlog
 from structlog.typing import EventDict, Processor
 
-from thinker.protocol.visible_text import escaped, printable
+from thinker.protocol.log_sentences import sentence
+from thinker.protocol.visible_text import escaped
 
 SECRET_WORDS = ("token", "secret", "password", "api_key", "api-key", "apikey", "authorization")
 NOT_SECRETS = ("tokens", "max_tokens")
@@ -39,18 +40,14 @@ def configure(level: str = "info") -> None:
 @cache  # forked workers share them
 def _processors(*, lines: bool) -> list[Processor]:
     renderer: Processor = (
-        structlog.processors.JSONRenderer(serializer=_dumps)
-        if lines
-        # Rich's formatter prints local variables, which hold prompts and keys.
-        else structlog.dev.ConsoleRenderer(exception_formatter=structlog.dev.plain_traceback)
+        structlog.processors.JSONRenderer(serializer=_dumps) if lines else _sentence
     )
     return [
         structlog.contextvars.merge_contextvars,
         structlog.processors.add_log_level,
         structlog.processors.TimeStamper(fmt="iso", utc=True),
-        *([structlog.processors.format_exc_info] if lines else []),
+        structlog.processors.format_exc_info,
         redact,
-        *([] if lines else [_printable]),
         renderer,
     ]
 
@@ -69,11 +66,8 @@ def _names_a_secret(key: str) -> bool:
     return lowered not in NOT_SECRETS and any(word in lowered for word in SECRET_WORDS)
 
 
-def _printable(_logger: object, _method: str, event: EventDict) -> EventDict:
-    """Show what a text hides, before the terminal's colors are added (a structlog processor)."""
-    return {
-        key: printable(value) if isinstance(value, str) else value for key, value in event.items()
-    }
+def _sentence(_logger: object, _method: str, event: EventDict) -> str:
+    return sentence(event, colored=True)
 
 
 def _dumps(event: object, **_: object) -> str:

@@ -36,7 +36,7 @@ def recovered(
     found = leaked.find(message.content, offered)
     if found is None:
         return message
-    log.info("leaked_tool_call_recovered", tool=found.name)
+    log.debug("leaked_tool_call_recovered", tool=found.name)
     call = ToolCall(id=f"leaked_{len(read)}", name=found.name, arguments=found.arguments)
     return message.model_copy(update={"content": "", "tool_calls": (call,)})
 

@@ -165,7 +165,7 @@ class Telegram:
         try:
             await self._api.call("answerCallbackQuery", params, object)
         except BotApiError as error:
-            log.info("press_not_answered", problem=str(error))
+            log.debug("press_not_answered", problem=str(error))
 
     def _failed(self, error: Exception) -> float:
         self._failures += 1

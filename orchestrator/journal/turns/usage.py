@@ -108,6 +108,13 @@ def spent(db: apsw.Connection, agent_id: str, since: int) -> Amount:
     return Amount(int(row[0]), float(row[1]))
 
 
+def cost(db: apsw.Connection, turn_id: str) -> float | None:
+    """Return what a turn's calls cost in dollars; None if a model of theirs has no price."""
+    sql = "SELECT sum(usd), count(*) FILTER(WHERE usd IS NULL) FROM model_call WHERE turn_id = ?"
+    ((usd, unpriced),) = db.execute(sql, (turn_id,))
+    return None if unpriced else usd
+
+
 def buckets(db: apsw.Connection, agent_id: str, since: int) -> dict[int, int]:
     """Sum the tokens of settled calls by minute of the Unix epoch, since a time (milliseconds).
 

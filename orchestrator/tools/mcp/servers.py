@@ -338,7 +338,7 @@ class McpServers(LoopOwned):
     def ended(self, kind: ExitKind, reason: str) -> None:
         """Note that no server answers for now."""
         self.child = self._started = None
-        log.info("tool_host_ended", kind=kind, reason=reason)
+        log.log(kind.log_level, "tool_host_ended", kind=kind, reason=reason)
         if kind is not ExitKind.CLEAN:
             for name, state in self._states.items():
                 self._states[name] = state.model_copy(update={"state": "failed", "error": reason})

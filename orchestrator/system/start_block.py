@@ -1,0 +1,64 @@
+"""What a terminal shows when the daemon is ready: what runs, and what to type next."""
+
+import os
+import shlex
+import shutil
+import sys
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from thinker.protocol.visible_text import printable
+
+MANY = 8  # agents; of more only the first are shown
+DEMO = "demo model (rules, no language model)"
+CONNECT = ("setup", "connect a language model and Telegram")
+
+
+def start_block(ready: Mapping[str, Any]) -> str:
+    """Return the lines for an event ``ready``."""
+    home, models = str(ready["home"]), dict(ready["models"])
+    rows = [
+        ("home", home),
+        ("config", str(ready["config"])),
+        *_titled("agents", _agents(models)),
+        ("channels", ", ".join(ready["channels"])),
+        *_titled("next", _commands(home, models)),
+    ]
+    text = "".join(f"  {title:9} {value}\n" for title, value in rows)
+    return f"\n{printable(text)}\n"
+
+
+def _titled(title: str, values: Iterable[str]) -> Iterator[tuple[str, str]]:
+    for number, value in enumerate(values):
+        yield ("" if number else title), value
+
+
+def _agents(models: Mapping[str, str]) -> Iterator[str]:
+    width = max(map(len, models), default=0)
+    for agent in sorted(models)[:MANY]:
+        model = models[agent]
+        yield f"{agent:{width}}  {DEMO if model == 'demo' else model}"
+    if len(models) > MANY:
+        yield f"and {len(models) - MANY} more"
+    if not models:
+        yield "none; add one to agents.json"
+
+
+def _commands(home: str, models: Mapping[str, str]) -> Iterator[str]:
+    """Yield commands that work as they stand in a second terminal."""
+    program = "orchestrator" if shutil.which("orchestrator") else shlex.quote(sys.argv[0])
+    usual = os.environ.get("ORCHESTRATOR_HOME", "") or str(Path("~/.orchestrator").expanduser())
+    option = "" if Path(usual).absolute() == Path(home) else f" --home {shlex.quote(home)}"
+    agent = min(models, default="")
+    commands = [
+        *([CONNECT] if models and set(models.values()) == {"demo"} else []),
+        *([("chat", "talk to an agent, in a second terminal")] if models else []),
+        *([(f'send {shlex.quote(agent)} "hello"', "ask for one answer")] if models else []),
+        ("status", "see what runs"),
+        ("stop", "end it, as Ctrl-C does here"),
+    ]
+    shown = [(f"{program} {text}{option}", about) for text, about in commands]
+    width = max(len(text) for text, _ in shown)
+    for text, about in shown:
+        yield f"{text:{width}}  {about}"

@@ -1,0 +1,49 @@
+"""What a terminal shows when the daemon is ready."""
+
+import pytest
+
+from orchestrator.system.start_block import MANY, start_block
+
+READY = {"home": "/srv/bots", "config": "/srv/bots/agents.json", "channels": ["api", "telegram"]}
+
+
+@pytest.fixture(autouse=True)
+def _usual_home(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Commands need no option for this home."""
+    monkeypatch.setenv("ORCHESTRATOR_HOME", "/srv/bots")
+
+
+def test_agents_are_shown_with_their_models_and_the_next_commands() -> None:
+    """One agent that thinks: nothing is to be set up."""
+    shown = start_block({**READY, "models": {"work": "groq qwen3", "toy": "demo"}})
+    assert "agents    toy   demo model" in shown
+    assert "work  groq qwen3" in shown
+    assert 'send toy "hello"' in shown
+    assert "--home" not in shown
+    assert "setup" not in shown
+
+
+def test_setup_is_the_next_command_when_only_the_demo_model_answers() -> None:
+    """A new user connects a model first."""
+    first = start_block({**READY, "models": {"toy": "demo"}}).partition("next")[2]
+    assert first.split()[1] == "setup"
+
+
+def test_commands_name_a_home_that_they_would_not_find() -> None:
+    """They can be copied as they stand."""
+    shown = start_block({**READY, "home": "/other home", "models": {"a": "x y"}})
+    assert "status --home '/other home'" in shown
+
+
+def test_long_list_of_agents_is_cut() -> None:
+    """The block stays on a screen."""
+    shown = start_block({**READY, "models": {f"agent{n}": "x y" for n in range(MANY + 3)}})
+    assert "and 3 more" in shown
+    assert len(shown.splitlines()) < 24
+
+
+def test_file_without_agents_says_so() -> None:
+    """No command is shown that would fail."""
+    shown = start_block({**READY, "models": {}})
+    assert "add one to agents.json" in shown
+    assert "send" not in shown

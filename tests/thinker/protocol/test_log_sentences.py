@@ -1,0 +1,120 @@
+"""Log events in words."""
+
+import ast
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+import pytest
+
+from thinker.protocol import log_sentences
+from thinker.protocol.log_sentences import SENTENCES, chat, sentence
+
+ROOT = Path(__file__).parents[3]
+FRAME = {"timestamp": "2026-11-23T20:47:48.024367Z", "level": "info"}
+TURN = {"agent_id": "home", "turn_id": "01a20a2a37d477d2", "chat_id": "telegram/42/555/"}
+
+
+def words(event: Mapping[str, object]) -> str:
+    """The sentence without its time."""
+    return sentence({**FRAME, **event}).partition(" ")[2]
+
+
+def logged() -> Iterator[str]:
+    """Every event that the program logs by name."""
+    for path in [*(ROOT / "orchestrator").rglob("*.py"), *(ROOT / "thinker").rglob("*.py")]:
+        for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+            if isinstance(node, ast.Call):
+                for arg in node.args[:2]:
+                    if isinstance(arg, ast.Constant) and isinstance(arg.value, str):
+                        yield arg.value
+
+
+@pytest.mark.parametrize(
+    ("event", "expected"),
+    [
+        (
+            {**TURN, "event": "turn_started", "recipe": "interactive"},
+            "home: message from telegram:555 [37d477d2]",
+        ),
+        ({**TURN, "event": "tool_call", "tool": "get_time"}, "home: runs get_time [37d477d2]"),
+        (
+            {**TURN, "event": "turn_replied", "ms": 2140, "tokens": 1728, "usd": 0.0012},
+            "home: answered telegram:555 in 2.1 s: 1,728 tokens, $0.0012 [37d477d2]",
+        ),
+        (
+            {
+                **TURN,
+                "event": "turn_replied",
+                "ms": 26,
+                "tokens": 9,
+                "usd": None,
+                "stop_reason": "model_error",
+            },
+            "home: answered telegram:555 in 26 ms: 9 tokens (model_error) [37d477d2]",
+        ),
+        (
+            {"event": "agent_paused", "agent_id": "home", "reason": "over", "level": "warning"},
+            "WARNING home: paused: over; then: orchestrator agents resume home",
+        ),
+    ],
+)
+def test_known_event_is_a_sentence(event: dict[str, object], expected: str) -> None:
+    """With the facts that matter, and the end of the turn's id."""
+    assert words(event) == expected
+
+
+def test_unknown_event_shows_its_name_and_facts() -> None:
+    """What says why comes first; no event must be registered."""
+    event = {"event": "cat_lost", "name": "Tom", "problem": "a\nb", "ways": ["roof", "door"]}
+    assert words(event) == "cat lost: a\n         b (name=Tom, ways=roof, door)"
+
+
+def test_event_without_a_fact_of_its_sentence_shows_what_it_has() -> None:
+    """A sentence with a hole says nothing."""
+    assert words({"event": "tool_call", "seq": 2}) == "tool call (seq=2)"
+
+
+def test_traceback_stands_below_its_event() -> None:
+    """On lines of its own."""
+    shown = words({"event": "turn_broke", "exception": "Traceback\nValueError: x"})
+    assert shown == "turn broke \nTraceback\nValueError: x"
+
+
+def test_hidden_signs_neither_drive_the_terminal_nor_reorder_the_line() -> None:
+    """They are shown as signs that cannot be printed."""
+    shown = words({"event": "x\x1b[2J", "agent_id": "\u202eb", "problem": "\x9b1m"})
+    assert "\x1b" not in shown
+    assert "\u202e" not in shown
+    assert "\x9b" not in shown
+
+
+def test_colors_are_used_when_asked_for_alone() -> None:
+    """An error stands out."""
+    event = {**FRAME, "event": "storage_full", "problem": "x", "level": "error"}
+    assert "\x1b[1;31mERROR" in sentence(event, colored=True)
+    assert "\x1b" not in sentence(event)
+
+
+@pytest.mark.parametrize(
+    ("key", "shown"),
+    [
+        ("telegram/42/555/", "telegram:555"),
+        ("telegram/42/-100/7", "telegram:-100/7"),
+        ("task/home/3", "task/home/3"),
+        ("x", "x"),
+    ],
+)
+def test_chat_is_written_as_commands_take_it(key: str, shown: str) -> None:
+    """The bot's id is left out, and what is no chat stays as it is."""
+    assert chat(key) == shown
+
+
+def test_every_sentence_belongs_to_an_event_of_the_program() -> None:
+    """A renamed event would lose its words."""
+    assert SENTENCES.keys() - set(logged()) == set()
+
+
+def test_event_without_a_time_is_shown() -> None:
+    """A line in the log may be anything."""
+    assert sentence({"event": "x"}) == "- x"
+    assert log_sentences.sentence({}) == "- "

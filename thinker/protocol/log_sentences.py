@@ -1,0 +1,166 @@
+"""What log events mean, in words for a terminal: one sentence each.
+
+An event that has no sentence here, or lacks a fact of it, shows its name and all its facts.
+"""
+
+from collections.abc import Iterator, Mapping
+from datetime import datetime
+from string import Formatter
+from typing import Any
+
+from thinker.protocol.visible_text import printable
+
+CLOCK = "%H:%M:%S"
+TURN_DIGITS = 8  # of the end of a turn's id, which commands accept in its place
+SECOND = 1000
+INDENT = " " * 9
+RESET = "\x1b[0m"
+COLORS = {"debug": "\x1b[2m", "warning": "\x1b[33m", "error": "\x1b[1;31m", "critical": "\x1b[31m"}
+AGENT_COLOR = "\x1b[36m"
+FAINT = "\x1b[2m"
+LOUD = ("warning", "error", "critical")
+FRAME = ("event", "level", "timestamp", "agent_id", "chat_id", "turn_id", "exception")
+WORK = {
+    "interactive": "message from {chat}",
+    "proactive": "scheduled task begins ({chat})",
+    "subagent": "work of a subagent begins",
+    "request": "API request ({chat})",
+}
+SENTENCES = {
+    # a message
+    "messages_accepted": "{received} received, {stored} for agents; the daemon answers the others",
+    "message_refused": "no answer to {chat}: {reason}; bind the chat in agents.json",
+    "tool_call": "runs {tool}",
+    "tool_call_broke": "a tool broke; the model is told. This is a fault of the tool's code",
+    "approval_needed": "waits: {tool} needs an approval; see: orchestrator approvals list",
+    "turn_replied": "answered {chat} in {duration}: {usage}{ending}",
+    "turn_cancelled": "stopped answering {chat}",
+    "turn_waits": "cannot answer yet: {problem}; messages wait",
+    "turn_failed": "gave up on {chat}: {problem}",
+    "turn_lost_its_worker": "its process died while it answered (death {deaths}): {problem}",
+    "message_given_up": "gave up a message of {chat}: {problem}; see: orchestrator dlq list",
+    "send_failed": "a reply did not reach {chat} ({outcome}): {problem}",
+    "held": "{channel} wants nothing sent for {seconds} s; replies wait",
+    "chat_moved": "{channel} chat {old} has the new id {new}; agents.json may keep the old one",
+    # models
+    "model_retry": "{model} failed (try {attempt}), again in {wait} s: {error}",
+    "model_fallback": "{model} failed, {next_model} takes over: {error}",
+    "model_failed": "{model} gave no answer: {error}",
+    "circuit_breaker": "{model}: {state} after failures in a row; it is tried again in a minute",
+    "agent_paused": "paused: {reason}; then: orchestrator agents resume {agent}",
+    "agent_paused_again": "still paused: {reason}",
+    # the daemon
+    "ready": "ready: {agents} on {channels}",
+    "hint": "{text}",
+    "stopping": "stopping ({signal}): turns reach their next step and replies go out",
+    "ended_at_once": "ended at once: {reason}",
+    "journal_created": "made a new journal: {path}",
+    "journal_failed": "the journal cannot be used: {problem}; tried again",
+    "journal_damaged": "the journal is damaged: {problem}; stop and restore a backup",
+    "storage_full": "the disk is full: {problem}; free some space, messages wait",
+    "storage_has_space": "the disk has space again",
+    "log_not_kept": "no log is kept in the home: {problem}",
+    "config_applied": "the new configuration is in force: {agents}",
+    "config_broken_using_last_good": "agents.json is broken, the last good one is used: {problem}",
+    "telegram_poll_failed": "Telegram: {detail}",
+    "api_listening": "the API listens on {address}",
+    "api_closed": "the API no longer listens on port {port}",
+    "agent_port": "listens on port {port}",
+    # processes
+    "worker_ready": "its process is ready (pid {pid}, {ms} ms)",
+    "worker_ended": "its process ended ({kind}): {reason}",
+    "child_hung": "{child} hangs and is replaced: {why}",
+    "broker_ended": "the broker ended ({kind}): {reason}; another one starts",
+    "tool_host_ended": "the tool host ended ({kind}): {reason}",
+    "mcp_server_connected": "the tool server {server} is connected with {tools} tools",
+    "mcp_server_failed": "the tool server {server} failed: {problem}",
+    "mcp_tool_changed": "{server} changed {tool}, so it is withheld; see: orchestrator tools list",
+    "mcp_call_lost": "{tool} was cut off: {problem}",
+}
+
+
+def sentence(event: Mapping[str, Any], *, colored: bool = False, clock: str = CLOCK) -> str:
+    """Return an event as a line for people; a traceback follows on lines of its own."""
+    level = str(event.get("level", "info"))
+    agent, turn = str(event.get("agent_id", "")), str(event.get("turn_id", ""))[-TURN_DIGITS:]
+    words = printable(_words(event)).replace("\n", f"\n{INDENT}")
+    parts = [_painted(_time(event, clock), FAINT, colored=colored)]
+    if level in LOUD:
+        parts.append(_painted(level.upper(), COLORS[level], colored=colored))
+    if agent:
+        parts.append(_painted(f"{printable(agent)}:", AGENT_COLOR, colored=colored))
+    parts.append(_painted(words, COLORS.get(level, ""), colored=colored))
+    if turn:
+        parts.append(_painted(f"[{printable(turn)}]", FAINT, colored=colored))
+    if event.get("exception"):
+        parts.append(f"\n{printable(str(event['exception']))}")
+    return " ".join(parts)
+
+
+def _words(event: Mapping[str, Any]) -> str:
+    name = str(event.get("event", ""))
+    template = SENTENCES.get(name, "")
+    if name == "turn_started":
+        template = WORK.get(str(event.get("recipe")), "")
+    facts = {**event, **dict(_derived(event))}
+    needed = {field for _, field, _, _ in Formatter().parse(template) if field}
+    if not template or not needed <= facts.keys():
+        return _unknown(name, event)
+    return template.format_map({field: _text(facts[field]) for field in needed})
+
+
+def _unknown(name: str, event: Mapping[str, Any]) -> str:
+    """Return an event's name and facts; what says why comes first."""
+    facts = {key: value for key, value in event.items() if key not in FRAME}
+    why = [_text(facts.pop(key)) for key in ("problem", "reason", "error") if key in facts]
+    rest = [f"{key}={_text(value)}" for key, value in facts.items()]
+    if "chat_id" in event:
+        rest.append(f"chat={chat(str(event['chat_id']))}")
+    return ": ".join([name.replace("_", " "), *why]) + (f" ({', '.join(rest)})" if rest else "")
+
+
+def _derived(event: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    """Yield the facts that sentences use in another form than they are logged in."""
+    where = event.get("chat", event.get("chat_id"))
+    if where is not None:
+        yield "chat", chat(str(where))
+    if "agent_id" in event:
+        yield "agent", str(event["agent_id"])
+    if isinstance(event.get("ms"), int | float):
+        ms = event["ms"]
+        yield "duration", f"{ms / 1000:.1f} s" if ms >= SECOND else f"{ms:.0f} ms"
+    if isinstance(event.get("tokens"), int):
+        usd = event.get("usd")
+        cost = f", ${usd:.4f}" if isinstance(usd, int | float) else ""
+        yield "usage", f"{event['tokens']:,} tokens{cost}"
+    reason = event.get("stop_reason", "done")
+    yield "ending", "" if reason == "done" else f" ({_text(reason)})"
+
+
+def chat(key: str) -> str:
+    """Return a chat's key, ``channel/bot/chat/thread``, as commands take it; others unchanged."""
+    parts = key.split("/")
+    if len(parts) < 4 or parts[0] in ("task", "subagent", "api"):  # noqa: PLR2004 - as above
+        return key
+    channel, _, where, *thread = parts
+    return f"{channel}:{where}" + "".join(f"/{part}" for part in thread if part)
+
+
+def _text(value: object) -> str:
+    if isinstance(value, list | tuple):
+        return ", ".join(map(str, value)) or "nothing"
+    if isinstance(value, dict):
+        return ", ".join(f"{key}: {_text(item)}" for key, item in value.items())
+    return str(value)
+
+
+def _time(event: Mapping[str, Any], clock: str) -> str:
+    """Return when an event was logged, in local time."""
+    try:
+        return datetime.fromisoformat(str(event.get("timestamp"))).astimezone().strftime(clock)
+    except ValueError:
+        return "-"
+
+
+def _painted(text: str, color: str, *, colored: bool) -> str:
+    return f"{color}{text}{RESET}" if colored and color else text
