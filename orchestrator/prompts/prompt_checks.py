@@ -8,7 +8,7 @@ from importlib.metadata import entry_points
 from pathlib import Path
 
 from orchestrator.agentsfile import AgentsFile, Problem
-from orchestrator.agentsfile.problems import suggestion
+from orchestrator.agentsfile.problems import Severity, suggestion
 from orchestrator.prompts.prompt_tools import registry
 from orchestrator.tools.builtin.catalog import TOOLS
 from thinker.formats.prompts.definition import PromptDefinition
@@ -84,7 +84,9 @@ def file_problems(
             message = f"prompt '{name}': {finding}"
             if not warning and name in in_force:
                 message += "; its last good version is in force"
-            yield Problem("warning" if warning else "error", path, 0, None, finding.field, message)
+            severity: Severity = "warning" if warning else "error"
+            line = files[name].line(finding)
+            yield Problem(severity, path, line, None, finding.field, message)
 
 
 def agent_problems(

@@ -1,11 +1,14 @@
 """A turn of an agent whose definition has an output: the reply is the object it describes."""
 
+import json
 from typing import Any
 
+from fakes.manual import REFERENCES, examples
 from fakes.scripted import MemoryHost, ScriptedModel, says, turn_run
 from structlog.testing import capture_logs
 
 from thinker.agent import Agent
+from thinker.formats import plain_yaml
 from thinker.protocol.env import ThinkerSettings
 from thinker.protocol.methods import StopReason
 
@@ -64,3 +67,30 @@ async def test_slots_that_do_not_go_with_their_parent_are_reported() -> None:
         text, _, _ = await answered({"input": "x"}, says("hello"), parent="p")
     assert text == "hello"
     assert any("includes go in a circle: p > p" in str(line) for line in logs)
+
+
+async def test_example_of_the_manual_is_shown_checked_and_asked_for_again_as_it_says() -> None:
+    """The structure that the model reads, what is said of a wrong answer, and the reply."""
+    page = [
+        (found.info, found.text.strip()) for found in examples(REFERENCES / "output-grammar.md")
+    ]
+    (source,) = (text for info, text in page if info == "yaml")
+    shown, complaint = (text for info, text in page if info == "text")
+    prompt: Any = plain_yaml.load(source, "the example")["prompt"]
+    wrong = '{"number": 7, "lines": [{"item": "bolt"}]}'
+    right = (
+        'Here: {"number": "7", "currency": "USD", "lines": {"item": "bolt", "amount": 2},'
+        ' "seller": {"name": "A"}, "remarks": ""}'
+    )
+    text, reason, model = await answered(prompt["slots"], says(wrong), says(right))
+    assert shown in model.requests[0].system
+    asked_again = model.requests[1].messages[-1]
+    assert asked_again.content == complaint
+    assert reason == StopReason.DONE
+    assert json.loads(text) == {
+        "number": "7",
+        "currency": "USD",
+        "lines": [{"item": "bolt", "amount": 2.0}],
+        "seller": {"name": "A", "vat_id": None},
+        "remarks": "",
+    }

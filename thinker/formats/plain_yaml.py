@@ -1,6 +1,7 @@
 """Load YAML safely: YAML 1.2 scalars, plain values, and no anchors, aliases or tags."""
 
 import re
+from collections.abc import Sequence
 
 import orjson
 import yaml
@@ -64,6 +65,26 @@ def load(text: str, what: str, first_line: int = 1) -> JsonObject:
         raise YamlError(_problem(error, what, first_line)) from error
     except (orjson.JSONEncodeError, ValidationError) as error:
         raise YamlError(f"{what} must be 'field: value' lines with text as field names") from error
+
+
+def line_of(text: str, path: Sequence[str | int], first_line: int = 1) -> int:
+    """Return the line of the value at ``path``, or of the last part that exists; 0 if unclear."""
+    try:
+        node = yaml.compose(text, _Loader)
+    except yaml.YAMLError:
+        return 0
+    line = 0 if node is None else first_line
+    for part in path:
+        entries = {}
+        if isinstance(node, yaml.MappingNode):
+            entries = {key.value: (key, value) for key, value in node.value}
+        elif isinstance(node, yaml.SequenceNode):
+            entries = dict(enumerate((item, item) for item in node.value))
+        if part not in entries:
+            break
+        place, node = entries[part]
+        line = place.start_mark.line + first_line
+    return line
 
 
 def _check_events(text: str, first_line: int) -> None:

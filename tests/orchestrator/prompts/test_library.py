@@ -48,7 +48,7 @@ def test_broken_edit_leaves_the_last_good_version_also_after_a_restart(tmp_path:
         for now in (found, library(tmp_path)):
             assert text(now) == "Be kind."
             (problem,) = problems(now)
-            assert problem.startswith("p.json: prompt 'p': ")
+            assert problem.startswith("p.json:1: prompt 'p': ")
             assert problem.endswith("; its last good version is in force")
     write(tmp_path, prompt="Corrected.")
     found.read(agents())
@@ -85,9 +85,9 @@ def test_new_definition_that_is_broken_is_never_used(tmp_path: Path) -> None:
     found = library(tmp_path)
     assert text(found) is None
     assert problems(found) == [
-        "p.json: prompt 'p': prompt[0].prompt: there is no prompt 'rules'; correct the name",
+        "p.json:1: prompt 'p': prompt[0].prompt: there is no prompt 'rules'; correct the name",
         (
-            "rules.json: prompt 'rules': prompt: must be text, a list of parts, "
+            "rules.json:1: prompt 'rules': prompt: must be text, a list of parts, "
             '{"layered": …} or {"slots": …}'
         ),
         "agents.json: agent 'work' has the prompt 'p', which cannot be used; correct its file",
@@ -100,7 +100,7 @@ def test_unknown_tool_is_a_warning_and_the_rest_holds(tmp_path: Path) -> None:
     found = library(tmp_path)
     assert text(found) == "Be kind."
     assert problems(found) == [
-        "p.json: warning: prompt 'p': tools[0]: there is no tool, prompt or agent 'nothing'"
+        "p.json:1: warning: prompt 'p': tools[0]: there is no tool, prompt or agent 'nothing'"
     ]
 
 

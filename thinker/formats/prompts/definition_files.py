@@ -6,7 +6,7 @@ it is a text for other prompts to include.
 """
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from pathlib import Path
 
@@ -15,6 +15,7 @@ from pydantic import TypeAdapter, ValidationError
 from thinker.formats import plain_yaml, regular_file
 from thinker.formats.plain_yaml import YamlError
 from thinker.formats.prompts.definition import INHERIT, PromptDefinition, read
+from thinker.formats.prompts.output_checks import OUTPUT, output_problems
 from thinker.formats.prompts.problem import DefinitionError, DefinitionProblem
 from thinker.formats.regular_file import FileError, FileKind, Folder
 from thinker.protocol.messages import JsonObject
@@ -28,11 +29,18 @@ _OBJECT: TypeAdapter[JsonObject] = TypeAdapter(JsonObject)
 
 @dataclass(frozen=True)
 class DefinitionFile:
-    """A file with its definition, or with None and the problems."""
+    """A file with its definition, or with None and the problems; ``text`` is what it holds."""
 
     path: Path
     definition: PromptDefinition | None
     problems: tuple[DefinitionProblem, ...] = ()
+    text: str = field(default="", repr=False)
+
+    def line(self, problem: DefinitionProblem) -> int:
+        """Return the line of a problem in the file, from 1; 0 if it is not known."""
+        parts = plain_yaml.front_matter(self.text) if self.path.suffix == ".md" else None
+        text, first_line = (self.text, 1) if parts is None else (parts[0], 2)
+        return plain_yaml.line_of(text, problem.path, first_line) if problem.path else 0
 
 
 def scan(directories: Sequence[Path]) -> tuple[dict[str, DefinitionFile], dict[Path, FileError]]:
@@ -73,8 +81,9 @@ def load(
         return DefinitionFile(path, None, (DefinitionProblem((), "file", str(error)),))
     if definition is not None and definition.name != path.stem:
         message = f"{definition.name!r} is not the file's name; set it to {path.stem!r}"
-        return DefinitionFile(path, None, (DefinitionProblem(("name",), "file_name", message),))
-    return DefinitionFile(path, definition, problems)
+        wrong = DefinitionProblem(("name",), "file_name", message)
+        return DefinitionFile(path, None, (wrong,), text)
+    return DefinitionFile(path, definition, problems, text)
 
 
 def _definition_files(folder: Folder) -> Iterator[Path]:
@@ -88,7 +97,12 @@ def _parsed(
     name: str, ending: str, text: str
 ) -> tuple[PromptDefinition | None, tuple[DefinitionProblem, ...]]:
     """Return the definition in a file, and its problems; results are cached."""
-    return read({"name": name, **_fields(ending, text)})
+    fields = {"name": name, **_fields(ending, text)}
+    definition, problems = read(fields)
+    wrong = output_problems(fields.get("prompt"))
+    if not wrong:
+        return definition, problems
+    return None, (*wrong, *(problem for problem in problems if problem.path != OUTPUT))
 
 
 def _fields(ending: str, text: str) -> JsonObject:

@@ -20,6 +20,7 @@ from pydantic import (
 )
 from pydantic_core import PydanticCustomError
 
+from thinker.formats.prompts.fields import Names
 from thinker.formats.prompts.grammar import OutputSchemaError, read
 from thinker.formats.prompts.plain import is_type
 
@@ -132,7 +133,7 @@ class Options(BaseModel):
 
     model_config = ConfigDict(extra="allow")
 
-    ensure_keys: tuple[str, ...] = ()
+    ensure_keys: Names = ()
     max_retries: Annotated[int, Field(ge=0, le=MAX_RETRIES_LIMIT)] = MAX_RETRIES
 
 

@@ -57,7 +57,7 @@ def test_check_names_file_place_and_what_to_do(tmp_path: Path) -> None:
     broken = home(tmp_path) / "prompts" / "broken.yaml"
     assert command(tmp_path, "prompt", "check").exit_code == ExitCode.OK
     broken.write_text(PLANNER.replace("prompt: who", "prompt: whom"), "utf-8")
-    expected = f"{broken}: prompt 'broken': prompt: there is no prompt 'whom'; correct the name"
+    expected = f"{broken}:4: prompt 'broken': prompt: there is no prompt 'whom'; correct the name"
     for words in (("prompt", "check"), ("check",)):
         shown = command(tmp_path, *words)
         assert shown.exit_code == ExitCode.CONFIG

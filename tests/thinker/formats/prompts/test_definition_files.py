@@ -108,3 +108,25 @@ def test_later_directory_wins_and_duplicates_are_reported(tmp_path: Path) -> Non
     assert found.keys() == {"a"}
     assert found["a"].path == theirs / "a.md"
     assert "a.yaml has the same name" in str(found["a"].problems[0])
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "line"),
+    [
+        ("a.md", "---\nmodel: inherit\ntoolDescription: x\nprompt: x\ntols: []\n---\n", 5),
+        ("a.yaml", "model: inherit\ntoolDescription: x\nprompt: x\n\ntols: []\n", 5),
+        (
+            "a.json",
+            '{"model": "inherit", "toolDescription": "x",\n"prompt": "x",\n\n"tols": []}',
+            4,
+        ),
+        ("a.yaml", "model: inherit\ntoolDescription: x\nprompt:\n- {type: text}\n", 4),
+        ("a.yaml", "a: [", 0),
+    ],
+)
+def test_problem_has_its_line_in_the_file(tmp_path: Path, name: str, text: str, line: int) -> None:
+    """That of the nearest part that exists; the words of a file that is not YAML tell theirs."""
+    path = tmp_path / name
+    path.write_text(text, "utf-8")
+    found = load(path)
+    assert found.line(found.problems[0]) == line
