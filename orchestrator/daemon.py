@@ -28,7 +28,7 @@ from orchestrator.errors import ConfigError, ExitCode, only_cause
 from orchestrator.http_api.agent_ports import AgentPorts
 from orchestrator.http_api.api_channel import ApiChannel
 from orchestrator.http_api.api_service import ApiService
-from orchestrator.inbound.commands import Commands
+from orchestrator.inbound.commands import MENU, Commands
 from orchestrator.inbound.intake import JournalIntake
 from orchestrator.inbound.scheduler import Scheduler
 from orchestrator.journal.db.store import Store
@@ -164,6 +164,7 @@ class Daemon:
             api = BotApi(secret, settings.telegram_api_url, transport=machine.bot_transport)
             self._adapters["telegram"] = Telegram(
                 await stack.enter_async_context(api),
+                menus=MENU,
                 clock=lambda: machine.clock() / 1000,
                 chance=machine.chance,
             )

@@ -58,6 +58,8 @@ HELP = {
     " show CODE: read all of its arguments",
     "deny": "CODE: refuse a waiting tool call",
 }
+# What a channel offers, by Telegram's scopes; in groups most people are no operators.
+MENU = {"default": {name: HELP[name] for name in FOR_ALL}, "all_private_chats": HELP}
 ALIASES = {"start": "help"}  # Telegram sends /start when a person opens the chat
 NO_AGENT = "No agent answers this chat."
 _COMMAND = re.compile(r"\s*/([A-Za-z][A-Za-z0-9_]*)(?:\s+(.*))?\s*", re.DOTALL)

@@ -13,6 +13,8 @@ from orchestrator.wakeup import Wakeup
 LIMIT = 4096  # UTF-16 code units, after entity parsing
 MAX_PRESS_ANSWER = 200  # characters
 MAX_DATA = 64  # bytes of a button's data
+MAX_DESCRIPTION = 256  # characters of a command's description
+_COMMAND = re.compile("[a-z0-9_]{1,32}")
 _TAGS = {"b", "i", "u", "s", "code", "pre", "a", "blockquote"}
 _TAG = re.compile(r'<(/?)([a-z]+)((?:\s[a-z]+="[^"<>]*")*)>')
 _TOPIC = "message_thread_id"
@@ -83,11 +85,14 @@ class BotWorld:
         self._buttons: dict[tuple[int, int], list[tuple[str, str]]] = {}  # by chat and message
         self._waiting_presses: set[str] = set()
         self.press_answers: list[tuple[str, str]] = []  # id of the press, text
+        self.menus: dict[str, list[ForeignJson]] = {}  # commands, by the type of their scope
         self._kinds: list[str] = ["message", "edited_message"]
         self._methods: dict[str, Callable[[ForeignJson], Awaitable[object]]] = {
             "getMe": self._get_me,
             "getWebhookInfo": self._get_webhook_info,
             "deleteWebhook": self._delete_webhook,
+            "getMyCommands": self._get_my_commands,
+            "setMyCommands": self._set_my_commands,
             "getUpdates": self._get_updates,
             "sendMessage": self._send_message,
             "editMessageText": self._edit_message_text,
@@ -179,6 +184,19 @@ class BotWorld:
         self.webhook = ""
         if params.get("drop_pending_updates"):
             self._pending.clear()
+        return True
+
+    async def _get_my_commands(self, params: ForeignJson) -> object:
+        return self.menus.get(params.get("scope", {}).get("type", "default"), [])
+
+    async def _set_my_commands(self, params: ForeignJson) -> object:
+        for item in params["commands"]:
+            if not _COMMAND.fullmatch(item["command"]):
+                raise RefusedError(400, "Bad Request: BOT_COMMAND_INVALID")
+            if not 0 < len(item["description"]) <= MAX_DESCRIPTION:
+                raise RefusedError(400, "Bad Request: BOT_COMMAND_DESCRIPTION_INVALID")
+        self.menus[params.get("scope", {}).get("type", "default")] = params["commands"]
+        self.changes.wake()
         return True
 
     async def _get_updates(self, params: ForeignJson) -> object:

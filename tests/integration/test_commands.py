@@ -3,7 +3,7 @@
 from pathlib import Path
 
 import pytest
-from fakes.bot_api import FakeBotApi
+from fakes.bot_api import HANG, FakeBotApi
 from fakes.daemon import TOKEN, running_daemon
 from fakes.held_model import HeldModel, two_agents
 from fakes.model_api import Reply
@@ -11,6 +11,7 @@ from fakes.time_limit import time_limit
 
 from orchestrator.control import protocol
 from orchestrator.control.protocol import Ack, AgentName, ChatSend
+from orchestrator.inbound.commands import MENU
 from thinker.protocol.messages import JsonObject
 from thinker.protocol.peer import RpcError
 
@@ -28,6 +29,20 @@ def operated(model: HeldModel, **work: object) -> JsonObject:
     """Two agents, everybody admitted, the person of chat 456 an operator."""
     config = two_agents(model, **work)
     return config | {"channels": {"telegram": {"access": "open", "allowlist": ["456"]}}}
+
+
+async def test_messages_do_not_wait_for_the_menu_of_commands(tmp_path: Path) -> None:
+    """Telegram may never answer about it; the next start sets it."""
+    async with FakeBotApi(TOKEN) as bot, HeldModel() as model:
+        bot.break_next("getMyCommands", HANG)
+        async with running_daemon(tmp_path, two_agents(model), bot):
+            await bot.called("getMyCommands")
+            bot.user_says(123, "hello")
+            assert await bot.reply_in(123) == "work-model: hello"
+            assert bot.menus == {}
+        async with running_daemon(tmp_path, None, bot):
+            await bot.called("setMyCommands", len(MENU))
+        assert [*bot.menus] == [*MENU]
 
 
 async def test_stop_ends_the_running_turn_and_the_next_message_is_answered(tmp_path: Path) -> None:

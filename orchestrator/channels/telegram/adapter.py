@@ -21,7 +21,7 @@ from orchestrator.channel_api import (
     SendError,
     SendOutcome,
 )
-from orchestrator.channels.telegram import formatting, updates
+from orchestrator.channels.telegram import command_menu, formatting, updates
 from orchestrator.channels.telegram.bot_api import (
     POLL_WAIT,
     BotApi,
@@ -48,6 +48,7 @@ CONFLICT_PATIENCE = 180.0  # seconds; a longer conflict is not caused by a resta
 class Telegram:
     """The adapter of one bot; ``api`` must stay open while it is used.
 
+    ``menus`` are the commands that Telegram offers, with what each does, by scope.
     ``clock`` returns seconds since the epoch, ``chance`` a number in [0, 1) for jitter.
     """
 
@@ -59,12 +60,14 @@ class Telegram:
         self,
         api: BotApi,
         *,
+        menus: Mapping[str, Mapping[str, str]] | None = None,
         clock: Callable[[], float] = time.time,
         sleep: Callable[[float], Awaitable[None]] = anyio.sleep,
         chance: Callable[[], float] = random.random,
     ) -> None:
         self.status = ChannelStatus(self.name)
         self._api = api
+        self._menus = menus or {}
         self._clock = clock
         self._sleep = sleep
         self._chance = chance
@@ -83,11 +86,16 @@ class Telegram:
     async def run(self, intake: Intake) -> None:
         """Receive messages until cancelled, whatever fails at Telegram or in the journal."""
         try:
-            while True:
-                try:
-                    await self._round(intake)
-                except Exception as error:  # noqa: BLE001 - one failing channel must not end the others
-                    await self._sleep(self._failed(error))
+            async with anyio.create_task_group() as tasks:
+                while True:
+                    try:
+                        await self._round(intake)
+                    except Exception as error:  # noqa: BLE001 - one failing channel must not end the others
+                        await self._sleep(self._failed(error))
+                        continue
+                    if self._menus:  # once, beside the next poll: messages do not wait for it
+                        tasks.start_soon(command_menu.offer, self._api, self._menus)
+                        self._menus = {}
         finally:
             self.status.state = "stopped"
 
