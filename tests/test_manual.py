@@ -148,7 +148,8 @@ def check_command(line: CommandLine) -> None:
 def check_example(example: Example, folder: Path) -> None:
     """Read an example with what the program reads it with."""
     if example.info == "json":
-        loaded = parse(example.text.encode(), environ={})
+        keys = dict.fromkeys(re.findall(r"\$\{(\w+)\}", example.text), "key")
+        loaded = parse(example.text.encode(), environ=keys)
         assert [problem for problem in loaded.problems if problem.severity == "error"] == []
         jsonschema.validate(json.loads(example.text), schema())
     elif example.info == "json fragment":

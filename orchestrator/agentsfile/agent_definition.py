@@ -184,7 +184,7 @@ class AgentDefinition(ConfigModel):
     hook_network: bool = False
     """Whether hooks may open network connections; without it the agent's process has no network."""
     env: Variables = Field(default_factory=dict)
-    """Extra environment variables of the agent's process."""
+    """Extra environment variables of the agent's process; `${NAME}` is filled in."""
     while_busy: Literal["queue", "steer", "interrupt"] = "queue"
     """A message during an answer: waits ("queue"), joins the turn ("steer"), or ends it."""
     prompt_layout: Literal["system", "cached"] = "system"

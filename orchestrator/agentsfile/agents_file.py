@@ -123,13 +123,13 @@ class McpServer(ConfigModel):
     args: tuple[str, ...] = ()
     """Arguments of the program."""
     env: Variables = Field(default_factory=dict)
-    """Environment variables of the program."""
+    """Environment variables of the program; `${NAME}` is filled in."""
     cwd: Text | None = None
     """Working directory of the program."""
     url: HttpUrl | None = None
     """Address of a running server (streamable HTTP)."""
     headers: dict[str, str] = Field(default_factory=dict)
-    """HTTP headers sent to `url`."""
+    """HTTP headers sent to `url`; `${NAME}` is filled in."""
     type: Text | None = None
     """Transport, "stdio" or "http"; by default `command` or `url` decides."""
     trusted: bool = False

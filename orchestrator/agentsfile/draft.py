@@ -27,6 +27,10 @@ class Draft:
     sandbox: agents_file.SandboxMode = "auto"
     schema_: str | None = None
     problems: list[Problem] = field(default_factory=list)
+    unfilled: set[JsonPath] = field(default_factory=set)
+    """Texts with a variable that is not set."""
+    secrets: dict[str, None] = field(default_factory=dict)
+    """Fields in which a secret may stand in the file itself, in their order."""
 
     def error(self, path: JsonPath, message: str, agent_id: str | None = None) -> None:
         """Record something that cannot be used."""

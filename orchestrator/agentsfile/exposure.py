@@ -5,34 +5,20 @@ from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 
-from orchestrator.agentsfile.agents_file import AgentsFile
 from orchestrator.agentsfile.problems import Problem
 
 OTHERS = stat.S_IRWXG | stat.S_IRWXO
 
 
-def exposed(path: Path, file: AgentsFile | None, others: tuple[Path, ...]) -> Iterator[Problem]:
+def exposed(path: Path, secrets: tuple[str, ...], others: tuple[Path, ...]) -> Iterator[Problem]:
     """Yield a warning for agents.json at ``path``, and for each other file, that others may read.
 
-    agents.json counts if it holds values that may be secret; without ``file`` it cannot be used.
+    agents.json counts if it has ``secrets``, fields with values that may be secret.
     """
-    where = [] if file is None else list(_secrets(file))
-    if where:
-        yield from readable_by_others(path, f"it holds secrets ({', '.join(where[:3])})")
+    if secrets:
+        yield from readable_by_others(path, f"it holds secrets ({', '.join(secrets[:3])})")
     for other in others:
         yield from readable_by_others(other, "it holds a token or a key")
-
-
-def _secrets(file: AgentsFile) -> Iterator[str]:
-    """Yield the fields with values that no one else should know."""
-    for agent in file.agents:
-        if any(agent.env.values()):
-            yield f"env of agent '{agent.agent_id}'"
-    for name, server in file.mcp_servers.items():
-        if any(server.env.values()):
-            yield f"env of MCP server '{name}'"
-        if any(server.headers.values()):
-            yield f"headers of MCP server '{name}'"
 
 
 def readable_by_others(path: Path, why: str) -> Iterator[Problem]:

@@ -32,6 +32,7 @@ from orchestrator.agentsfile.problems import (
     sentence,
     suggestion,
 )
+from orchestrator.agentsfile.references import fill
 from thinker.formats import regular_file
 from thinker.formats.regular_file import FileError, FileMissingError
 from thinker.protocol.messages import JsonObject
@@ -43,11 +44,15 @@ ENTRY_NOUNS = {"mcpServers": "server", "models": "model", "prices": "price"}
 
 @dataclass(frozen=True)
 class LoadedConfig:
-    """A usable agents.json: its valid parts, its problems and its bytes."""
+    """A usable agents.json: its valid parts, its problems and its bytes.
+
+    ``secrets`` are the fields that may hold a secret in the bytes themselves.
+    """
 
     file: AgentsFile
     problems: tuple[Problem, ...]
     data: bytes
+    secrets: tuple[str, ...] = ()
 
     @property
     def errors(self) -> tuple[Problem, ...]:
@@ -61,7 +66,7 @@ def load(
     moved: Mapping[str, str] = MappingProxyType({}),
     home: Path | None = None,
 ) -> LoadedConfig:
-    """Read the file at ``path``; ``environ`` is where provider keys are looked up.
+    """Read the file at ``path``; ``environ`` is where keys and ``${NAME}`` are looked up.
 
     ``home`` is the daemon's, which no server may reach. ``moved`` are the first ids of Telegram
     chats that have new ones, by the new ids.
@@ -97,6 +102,7 @@ def parse(
         draft.error((), 'must be an object with "agents" in it')
         raise AgentsFileError(draft.problems)
     _repeated_at_top(draft)
+    fill(draft, value, environ or {})
     _agents(draft, value)
     _bindings(draft, value)
     _channels(draft, value)
@@ -113,7 +119,7 @@ def parse(
     problems = tuple(sorted(draft.problems, key=lambda problem: problem.line))
     if not draft.agents:
         raise AgentsFileError(problems)
-    return LoadedConfig(_file(draft), problems, data)
+    return LoadedConfig(_file(draft), problems, data, tuple(draft.secrets))
 
 
 def _document(data: bytes, name: str) -> Document:
@@ -268,6 +274,9 @@ def _valid(
         )
     except ValidationError as error:
         for detail in merged(error.errors(include_url=False), item):
+            if (*path, *detail["loc"]) in draft.unfilled:
+                continue  # it has its own message
             draft.error((*path, *detail["loc"]), sentence(name, detail, model), agent_id)
         return None
-    return None if twice else found
+    unfilled = any(place[: len(path)] == path for place in draft.unfilled)
+    return None if twice or unfilled else found

@@ -12,9 +12,12 @@ from pydantic_core import ErrorDetails
 
 from orchestrator.agentsfile.field_types import PATTERN_WORDS
 from orchestrator.agentsfile.positions import JsonPath
+from orchestrator.agentsfile.vendors import advice
 from orchestrator.errors import ConfigError
+from thinker.protocol.providers import PROVIDERS
 
 SECRET_FIELDS = frozenset({"env", "headers", "variables"})
+PROVIDER_FIELDS = ("llmProvider", "provider")
 TYPE_WORDS = {
     "bool_type": "must be true or false",
     "list_type": "must be a list: put it in [ ]",
@@ -136,7 +139,7 @@ def sentence(subject: str, error: ErrorDetails, model: type[BaseModel]) -> str:
     else:
         message = _words(error)
     return (
-        f'{subject}: "{place}" {message}{_shown(error, loc)}'
+        f'{subject}: "{place}" {message}{_shown(error, loc)}{_meant(error)}'
         if place
         else (f"{subject} must be an object")
     )
@@ -149,6 +152,17 @@ def _shown(error: ErrorDetails, loc: JsonPath) -> str:
         return ""
     text = json.dumps(value) if isinstance(value, bool) else repr(value)
     return f", not {text}" if len(text) <= MAX_SHOWN and ", not " not in error["msg"] else ""
+
+
+def _meant(error: ErrorDetails) -> str:
+    """Return what to write in place of a provider that has no such name."""
+    name = error["input"]
+    if error["type"] != "literal_error" or error["loc"][-1] not in PROVIDER_FIELDS:
+        return ""
+    if not isinstance(name, str):
+        return ""
+    other = 'for another one use "openai" with the "baseUrl" of its OpenAI-compatible API'
+    return advice(name) or suggestion(name, PROVIDERS, other)
 
 
 def _model_at(model: type[BaseModel], loc: JsonPath) -> type[BaseModel]:

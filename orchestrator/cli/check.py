@@ -45,18 +45,18 @@ def check(
     file = path or settings.agents_file()
     keys = keys_file.read(settings.home, os.environ)
     agents = bindings = 0
-    usable = None
+    secrets: tuple[str, ...] = ()
     try:
         loaded = load(file, keys.under(os.environ), moved_chats(settings), settings.home)
         found = library(settings, loaded.file)
         problems: Sequence[Problem] = (*loaded.problems, *found.problems)
         agents, bindings = len(loaded.file.agents), len(loaded.file.bindings)
-        usable = loaded.file
+        secrets = loaded.secrets
     except AgentsFileError as error:
         problems = error.problems
     paths = settings.paths
     others = (paths.http_token, paths.api_token, settings.home / ".env")
-    problems = (*problems, *exposed(file, usable, others), *keys.problems)
+    problems = (*problems, *exposed(file, secrets, others), *keys.problems)
     if as_json:
         shown = tuple(ConfigProblem.model_validate(vars(problem)) for problem in problems)
         report = CheckReport(file=str(file), agents=agents, bindings=bindings, problems=shown)

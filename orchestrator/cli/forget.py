@@ -9,7 +9,7 @@ import typer
 
 from orchestrator.agentsfile import load
 from orchestrator.cli._direct_journal import change
-from orchestrator.cli._options import Home, command_group, load_settings
+from orchestrator.cli._options import Home, command_group, environment, load_settings
 from orchestrator.control.protocol import FORGET, ErasureTarget
 from orchestrator.errors import OrchestratorError
 from orchestrator.journal.db.store import reading
@@ -38,7 +38,8 @@ def agent(name: AgentName, *, yes: Yes = False, home: Home = None) -> None:
     """Delete an agent's conversations, memory, tasks, costs and files."""
     settings = load_settings(home)
     subject = Subject(agent=name)
-    if any(found.agent_id == name for found in load(settings.agents_file(), {}).file.agents):
+    file = load(settings.agents_file(), environment(settings)).file
+    if any(found.agent_id == name for found in file.agents):
         raise OrchestratorError(f"{subject} is in agents.json; remove it there first")
     files = [path for path in _files(settings, name) if path.exists()]
     _forget(settings, subject, files, yes=yes)

@@ -2,6 +2,7 @@
 
 from collections import defaultdict
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from thinker.http.broker_link import broker_link
@@ -110,6 +111,8 @@ def _model(
     transport = transport or _broker(settings)
     timeouts = LOCAL_TIMEOUTS if provider.local else STANDARD_TIMEOUTS
     adapter = AnthropicMessages if provider.wire == "anthropic" else OpenAIChat
+    if own_url:  # its server may refuse fields that only the provider's own knows
+        provider = replace(provider, cache_key=False)
     found = adapter(provider, model, url, key, transport, timeouts)
     beside_tools = provider.output_beside_tools and not own_url
     structured = StructuredOutput(found, settings.structured_output, beside_tools=beside_tools)

@@ -94,6 +94,17 @@ async def test_a_provider_is_asked_at_its_address_with_its_key(
     assert network.requests[0].headers.get(header[0]) == header[1]
 
 
+async def test_server_of_another_vendor_gets_no_field_that_only_openai_knows() -> None:
+    """Some refuse requests with fields that they do not know."""
+    for own_url, expected in (("", True), ("https://api.mistral.ai/v1", False)):
+        network = Network()
+        chosen = settings("openai", base_url=own_url, keys=("OPENAI_API_KEY",))
+        model = choose(chosen, {"OPENAI_API_KEY": "k"}, transport=network.transport)
+        await model.complete(replace(REQUEST, cache_key="one"))
+        await model.aclose()
+        assert (b"prompt_cache_key" in network.requests[0].content) == expected
+
+
 async def test_the_demo_needs_nothing() -> None:
     """The first run works without key and network."""
     model = choose(ThinkerSettings.read({}), {})
