@@ -6,4 +6,6 @@ A message passes through the folders in this order: `channels` receive it, `inbo
 agents.json passes through `agentsfile` and `configuration`. `daemon` wires all parts together.
 """
 
-__version__ = "0.1.0"
+from thinker.http.version import VERSION
+
+__version__ = VERSION

@@ -16,6 +16,7 @@ import httpx
 
 from thinker.http.broker_link import CALL_ID, FAILURE, BrokerLink
 from thinker.http.connections import Connections, HostAddress, HttpConnection
+from thinker.http.version import USER_AGENT
 
 HttpClient = httpx.AsyncClient
 HttpTransport = httpx.AsyncBaseTransport
@@ -29,9 +30,9 @@ HEADERS = {
     "accept": "*/*",
     "accept-encoding": "gzip, deflate",
     "connection": "keep-alive",
-    "user-agent": f"python-httpx/{httpx.__version__}",
+    "user-agent": USER_AGENT,
     "content-type": "application/json",
-}  # what httpx sends with a post
+}  # what httpx sends with a post, in our name
 
 # Failures before a request can have reached the server: repeating it is always safe.
 NOT_SENT = (
@@ -71,6 +72,7 @@ def open_client(
     """Open a client with kept-alive connections; timeouts in seconds, redirects not followed."""
     return httpx.AsyncClient(
         base_url=base_url,
+        headers={"user-agent": USER_AGENT},
         timeout=httpx.Timeout(read, connect=connect, pool=connect),
         transport=transport,
         verify=tls_context(),

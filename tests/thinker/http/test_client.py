@@ -14,6 +14,7 @@ from fakes.time_limit import time_limit
 
 from thinker.http import client
 from thinker.http.client import NOT_SENT, HttpError, open_client, open_poster
+from thinker.http.version import USER_AGENT
 
 HEAD = b"HTTP/1.1 200 OK\r\nset-cookie: a=b\r\ncontent-length: %d\r\n%b\r\n"
 PACKED = gzip.compress(b"ok")
@@ -93,7 +94,7 @@ async def test_posts_share_a_connection_and_keep_no_cookie() -> None:
     assert first.startswith("post /v1 http/1.1\r\n")
     assert first.endswith("\r\ncontent-length: 2\r\n\r\n")
     assert "content-type: application/json\r\nauthorization: k\r\n" in first
-    assert "user-agent: python-httpx/" in first
+    assert f"user-agent: {USER_AGENT}\r\n" in first
 
 
 async def test_an_answer_may_be_compressed() -> None:
