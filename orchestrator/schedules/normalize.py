@@ -5,6 +5,7 @@ from datetime import UTC, datetime, timedelta
 import orjson
 from pydantic import JsonValue
 
+from thinker.formats.word_lists import blank, words
 from thinker.protocol.messages import JsonObject
 
 ALIASES = {
@@ -24,7 +25,8 @@ NUMBERS = frozenset(
 )
 PLAN = "execution_plan"
 FLAGS = frozenset({"notify_on_completion", "enabled", "no_tools"})
-WORDS = {"true": True, "false": False}
+BOOLEANS = {"true": True, "false": False}
+OPTIONAL = NESTED | NUMBERS | FLAGS  # a blank value is what weak models write for none
 
 
 def normalize(fields: JsonObject, now: int, agent_id: str) -> JsonObject:
@@ -33,11 +35,11 @@ def normalize(fields: JsonObject, now: int, agent_id: str) -> JsonObject:
     ``in_minutes`` and ``in_hours`` count from ``now`` (milliseconds since the epoch). ``agent_id``
     is the task's agent if the fields name none.
     """
-    renamed = {ALIASES.get(key, key): value for key, value in fields.items()}
+    renamed = _canonical(fields)
     found = renamed.pop("trigger_config", None)
     inner = _object(found)
     flat = {key: value for key, value in renamed.items() if key in NESTED}
-    config = {**flat, **{ALIASES.get(key, key): value for key, value in inner.items()}}
+    config = {**flat, **_canonical(inner)}
     delay = 60 * _positive(config.pop("in_hours", None)) + _positive(config.pop("in_minutes", None))
     if delay and "at" not in config:
         config["at"] = _iso(now, delay)
@@ -52,17 +54,25 @@ def normalize(fields: JsonObject, now: int, agent_id: str) -> JsonObject:
     return result
 
 
+def _canonical(fields: JsonObject) -> JsonObject:
+    """Return fields by their proper names, which win over aliases; blank times count as absent."""
+    found = {ALIASES[key]: value for key, value in fields.items() if key in ALIASES}
+    found = {key: value for key, value in found.items() if not blank(value)}
+    proper = {key: value for key, value in fields.items() if key not in ALIASES}
+    kept = {k: value for k, value in proper.items() if not (k in OPTIONAL and blank(value))}
+    return {**found, **kept}
+
+
 def _typed(key: str, value: JsonValue) -> JsonValue:
     if not isinstance(value, str):
         return value
     if key in FLAGS:
-        return WORDS.get(value.strip().lower(), value)
+        return BOOLEANS.get(value.strip().lower(), value)
     if key in NUMBERS:
         number = _number(value)
         return value if number is None else number
     if key in LISTS:
-        parsed = _json(value)
-        return parsed if isinstance(parsed, list) else [value]
+        return [*words(value)]
     if key == PLAN:
         return parsed if isinstance(parsed := _json(value), list) else value
     return value

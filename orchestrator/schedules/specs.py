@@ -11,6 +11,7 @@ from orchestrator.schedules.misfires import Misfire, Policy
 from orchestrator.schedules.normalize import TRIGGERS
 from orchestrator.schedules.times import MINUTE, Once, ScheduleError, Trigger, first, is_fast, parse
 from thinker.formats.skill_file import SkillFile
+from thinker.formats.word_lists import words
 from thinker.protocol.messages import Frozen, JsonObject
 
 MAX_NAME, MAX_INSTRUCTIONS = 100, 20_000  # characters
@@ -158,7 +159,7 @@ def _tools(fields: JsonObject, steps: Sequence[ToolStep]) -> JsonValue:
     if fields.get("no_tools") is True:
         return []
     required = fields.get("required_tools")
-    names = [str(name) for name in required] if isinstance(required, list) else []
+    names = words(required)
     if len(steps) > 1:
         names += [step.tool for step in steps]
     return list(dict.fromkeys(names)) or None

@@ -34,6 +34,7 @@ MACROS = {
 }
 YEARS = range(1970, 2100)
 STEPS = (60, 24, 31, 12, 7)  # largest step of each field; */90 would silently mean once an hour
+BAD_DAY = "Bad day-of-month"  # also of a day that none of the months has
 LONG_AGO = datetime(2000, 1, 1, tzinfo=UTC)  # start of the search whether an expression ever fits
 WITH_SECONDS, WITH_YEAR = 6, 7  # number of fields of an expression
 
@@ -95,12 +96,30 @@ def check_cron(expression: str) -> None:
     try:
         found = next(_cron(expression, LONG_AGO), None)
     except (CronSimError, ValueError) as error:
+        if str(error) == BAD_DAY and _fits_some_month(expression):
+            raise _never(expression) from error
         raise ScheduleError(
             f'Invalid cron expression "{_shortened(expression)}": {error}; '
             "write minute hour day month weekday, such as 30 8 * * 1-5"
         ) from error
     if found is None:
-        raise ScheduleError(f'Invalid cron expression "{_shortened(expression)}": it never comes')
+        raise _never(expression)
+
+
+def _never(expression: str) -> ScheduleError:
+    return ScheduleError(f'Invalid cron expression "{_shortened(expression)}": it never comes')
+
+
+def _fits_some_month(expression: str) -> bool:
+    """Return whether an expression that CronSim refuses for its day is right for other months."""
+    fields = expression.split()
+    month = 4 if len(fields) >= WITH_SECONDS else 3
+    fields[month] = "*"
+    try:
+        next(_cron(" ".join(fields), LONG_AGO), None)
+    except (CronSimError, ValueError):
+        return False
+    return True
 
 
 def is_fast(trigger: Trigger) -> bool:

@@ -12,6 +12,9 @@ from unicodedata import normalize
 from orchestrator.agentsfile import AgentDefinition
 from thinker.protocol.messages import ToolSpec
 
+# What a task may not use: its outcome goes to its notify chat when it has ended.
+SENDING = ("send_message", "send_telegram", "*_send_message")
+
 
 @dataclass(frozen=True)
 class Decision:

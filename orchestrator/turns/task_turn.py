@@ -11,6 +11,7 @@ from orchestrator.errors import WorkerError
 from orchestrator.journal.schedule import task_runs
 from orchestrator.journal.turns.turns import Turn
 from orchestrator.schedules.specs import ToolStep
+from orchestrator.tools.policy import SENDING
 from orchestrator.turns.outcomes import Finished, Outcome
 from orchestrator.turns.recipe import Recipe
 from orchestrator.turns.turn_host import TurnHost, TurnServices
@@ -20,7 +21,6 @@ from thinker.protocol.messages import AssistantMessage, ToolCall
 from thinker.protocol.methods import PlannedCall, StepCommit, StopReason, TurnResult, TurnRun
 from thinker.protocol.peer import RpcError
 
-WITHHELD = ("send_message", "send_telegram", "*_send_message")  # the notify chat hears afterwards
 DIRECT = "direct"  # stands for the model in the step of a task that needs none
 
 
@@ -39,7 +39,7 @@ class TaskRecipe(Recipe):
         definition = super().definition()
         if self._spec.direct is not None:
             return definition
-        denied = (*definition.denied_tools, *WITHHELD)
+        denied = (*definition.denied_tools, *SENDING)
         return definition.model_copy(update={"denied_tools": denied})
 
     def request(self, inputs: TurnInputs, environments: Environments) -> TurnRun:

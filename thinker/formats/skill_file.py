@@ -16,6 +16,7 @@ from pydantic import Field, ValidationError
 from thinker.formats import plain_yaml, regular_file
 from thinker.formats.plain_yaml import YamlError
 from thinker.formats.regular_file import FileError, FileMissingError, Folder
+from thinker.formats.word_lists import words
 from thinker.protocol.messages import Frozen, JsonObject
 
 FILE_NAME = "SKILL.md"
@@ -137,7 +138,7 @@ def _parsed(text: str, directory_name: str, path: Path | None) -> SkillFile:
                 **{key: metadata.get(key) for key in ("trigger_config", "max_steps")},
                 "allowed_tools": allowed,
                 "instructions": parts[1].strip(),
-                "keywords": [word.lower() for word in _listed(metadata.get("keywords"))],
+                "keywords": [word.lower() for word in words(metadata.get("keywords"))],
                 # Files written for other programs may hold any priority.
                 "priority": priority if type(priority) in (int, float) else 0,
                 "required_tools": _words(metadata.get("required_tools")) or allowed,
@@ -168,13 +169,7 @@ def _quoted(field: re.Match[str]) -> str:
     return f"{field[1]}: '{value}'"
 
 
-def _listed(value: object) -> list[str]:
-    """Return the strings of a list, or the parts of a string (agentskills.io has no lists)."""
-    if isinstance(value, str):
-        return [part for item in value.split(",") if (part := item.strip())]
-    return [word for word in value if isinstance(word, str)] if isinstance(value, list) else []
-
-
 def _words(value: object) -> list[str]:
     """Return the strings of a list, or the words of a string."""
-    return value.replace(",", " ").split() if isinstance(value, str) else _listed(value)
+    spaced = isinstance(value, str) and not value.lstrip().startswith("[")
+    return words(str(value).replace(" ", ",") if spaced else value)

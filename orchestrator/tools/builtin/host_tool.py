@@ -49,7 +49,7 @@ class ToolContext:
     ``denied_tools`` may not be used in this turn; ``environments`` are the variables that are set
     outside the prompt; ``off_loop`` reads files; ``workspace``: the agent can run commands;
     ``fast_tasks``: tasks may be due more than once a minute; ``origin`` is who may have written
-    what the turn writes.
+    what the turn writes; ``offered`` are the tools that the agent has, None where that is unknown.
     """
 
     agent_id: str
@@ -71,6 +71,7 @@ class ToolContext:
     workspace: bool = False
     fast_tasks: bool = False
     origin: Origin = "user"
+    offered: frozenset[str] | None = None
 
     @property
     def source(self) -> str:

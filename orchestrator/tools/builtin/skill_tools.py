@@ -23,7 +23,6 @@ from orchestrator.journal.memory import playbooks
 from orchestrator.journal.memory.playbooks import PlaybookError, StoredPlaybook
 from orchestrator.tools.builtin.bundled_files import bundled_files, read_bundled
 from orchestrator.tools.builtin.host_tool import (
-    STRINGS,
     ToolContext,
     ToolFailure,
     journal_tool,
@@ -32,10 +31,12 @@ from orchestrator.tools.builtin.host_tool import (
     text,
 )
 from thinker.formats.skill_file import SkillFile, scan
+from thinker.formats.word_lists import WORDS, blank, words
 from thinker.protocol.messages import JsonObject
 
 MAX_TEXT = 20_000  # characters of instructions
 FOLDER_NAMES = ("${CLAUDE_SKILL_DIR}", "{baseDir}")  # of its own, in a public skill
+OPTIONAL = frozenset({"keywords", "priority", "required_tools", "enabled"})  # blank: not given
 MAX_ITEMS = 64  # keywords or required tools of one skill
 
 NAME = "The skill's name: lower case letters, digits and single hyphens."
@@ -43,16 +44,16 @@ FIELDS: dict[str, str | JsonObject] = {
     "name": NAME,
     "description": "What it does and when to use it, in one sentence.",
     "instructions": "The steps to follow, as numbered lines.",
-    "keywords": STRINGS
+    "keywords": WORDS
     | {"description": "Words in a message that activate it; without any it is only listed."},
     "priority": {"type": "number", "description": "Higher comes first when several match."},
-    "required_tools": STRINGS | {"description": "Names of tools that it needs."},
+    "required_tools": WORDS | {"description": "Names of tools that it needs."},
 }
 
 
 def _listed(value: JsonValue) -> JsonValue:
-    """Split text at commas: models also write "a, b" or one word for a list."""
-    return [part.strip() for part in value.split(",")] if isinstance(value, str) else value
+    """Return a list that is written as text; None is left to mean no change."""
+    return [*words(value)] if isinstance(value, str) else value
 
 
 Line = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=200)]
@@ -228,7 +229,13 @@ def _stored(db: apsw.Connection, context: ToolContext, name: str) -> StoredPlayb
 
 def _valid(model: type[M], arguments: JsonObject) -> M:
     try:
-        return model.model_validate(arguments)
+        return model.model_validate(
+            {
+                name: value
+                for name, value in arguments.items()
+                if not (name in OPTIONAL and blank(value))
+            }
+        )
     except ValidationError as error:
         first = error.errors()[0]
         field = ".".join(str(part) for part in first["loc"])

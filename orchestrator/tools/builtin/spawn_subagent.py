@@ -1,20 +1,20 @@
 """spawn_subagent: give a task to a subagent in a separate process."""
 
 import apsw
-from pydantic import ValidationError
+from pydantic import JsonValue, ValidationError
 from pydantic.alias_generators import to_camel
 
 from orchestrator.journal.turns import subagents
 from orchestrator.journal.turns.steps import Call
 from orchestrator.journal.turns.subagents import SubagentSpec
 from orchestrator.tools.builtin.host_tool import (
-    STRINGS,
     DelegatingTool,
     ToolContext,
     ToolFailure,
     spec,
     text,
 )
+from thinker.formats.word_lists import WORDS, words
 from thinker.protocol.messages import JsonObject
 
 
@@ -45,8 +45,8 @@ def require_capacity(db: apsw.Connection, agent_id: str) -> None:
 def _spec(arguments: JsonObject, denied: tuple[str, ...]) -> SubagentSpec:
     """Return the subagent of a call; tools denied to the calling turn are denied to it, too."""
     fields = {
-        "allowed_tools": arguments.get("allowedTools") or (),
-        "denied_tools": arguments.get("deniedTools") or (),
+        "allowed_tools": _globs(arguments.get("allowedTools")),
+        "denied_tools": _globs(arguments.get("deniedTools")),
         "timeout_minutes": arguments.get("timeoutMinutes", 5),
         "model": arguments.get("model") or None,
     }
@@ -59,6 +59,13 @@ def _spec(arguments: JsonObject, denied: tuple[str, ...]) -> SubagentSpec:
     return subagent.model_copy(update={"denied_tools": tuple(every)})
 
 
+def _globs(value: JsonValue) -> JsonValue:
+    """Return the list that a text means; a word for none is a tool that does not exist."""
+    if not isinstance(value, str) or not value.strip():
+        return value or []
+    return [*(words(value) or [value])]
+
+
 SPAWN_SUBAGENT = DelegatingTool(
     spec(
         "spawn_subagent",
@@ -67,9 +74,9 @@ SPAWN_SUBAGENT = DelegatingTool(
         " cannot start subagents.",
         {
             "task": "What to do and what to answer, complete.",
-            "allowedTools": STRINGS
+            "allowedTools": WORDS
             | {"description": 'The only tools it needs, such as ["search_*"]; all if omitted.'},
-            "deniedTools": STRINGS | {"description": "Tools that it must not use."},
+            "deniedTools": WORDS | {"description": "Tools that it must not use."},
             "timeoutMinutes": {
                 "type": "number",
                 "minimum": 1,

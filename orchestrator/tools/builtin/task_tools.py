@@ -4,16 +4,21 @@ A task runs with the rights that its agent has when it runs. Its outcome goes to
 it was scheduled.
 """
 
+from collections.abc import Iterator
+
 import apsw
 
+from orchestrator.agentsfile.problems import suggestion
 from orchestrator.errors import OrchestratorError
 from orchestrator.journal.schedule import tasks
 from orchestrator.journal.schedule.tasks import Task
 from orchestrator.schedules.describe import describe, local_time
 from orchestrator.schedules.normalize import ALIASES, TRIGGERS, normalize
-from orchestrator.schedules.specs import MISFIRE, Notify, from_fields, postponed
+from orchestrator.schedules.specs import MISFIRE, Notify, TaskSpec, from_fields, postponed
 from orchestrator.schedules.times import MINUTE
 from orchestrator.tools.builtin.host_tool import ToolContext, ToolFailure, journal_tool, text
+from orchestrator.tools.policy import SENDING, matches
+from thinker.formats.word_lists import WORDS
 from thinker.protocol.messages import JsonObject, SideEffect
 
 
@@ -35,8 +40,11 @@ from thinker.protocol.messages import JsonObject, SideEffect
         },
         "in_hours": {"type": "number", "description": "Once, this many hours from now."},
         "timezone": "IANA time zone of schedule and at; the user's own if omitted.",
-        "required_tools": 'The tools that the task needs, such as ["search_memories"];'
-        " chosen by its text if omitted.",
+        "required_tools": WORDS
+        | {
+            "description": 'The tools that the task needs, such as ["search_memories"];'
+            " chosen by its text if omitted."
+        },
         "no_tools": {
             "type": "boolean",
             "description": "True for a task that needs only text, such as a reminder.",
@@ -58,9 +66,20 @@ def schedule_task(db: apsw.Connection, context: ToolContext, arguments: JsonObje
         fast, now = context.fast_tasks, context.now
         task = from_fields(fields, context.timezone, None, now, fast=fast)
         task = postponed(task.model_copy(update={"notify": notify}), now if fast else now + MINUTE)
-        return f"Scheduled: {_line(tasks.add(db, context.memory, task, context.now))}"
+        line = _line(tasks.add(db, context.memory, task, context.now))
     except OrchestratorError as error:
         raise ToolFailure(str(error)) from error
+    return " ".join([f"Scheduled: {line}", *_useless(task, context.offered)])
+
+
+def _useless(task: TaskSpec, offered: frozenset[str] | None) -> Iterator[str]:
+    """Yield a sentence for each tool that the task names and will not have."""
+    for name in task.required_tools or ():
+        if any(matches(pattern, name) for pattern in SENDING):
+            yield f"{name} is not offered in tasks: the outcome is sent to this chat by itself."
+        elif offered is not None and name not in offered:
+            advice = suggestion(name, offered, "cancel the task and schedule it with other tools")
+            yield f"You have no tool {name!r} now, so the task may fail{advice}"
 
 
 @journal_tool("List the scheduled tasks.", {}, side_effect=SideEffect.PURE)

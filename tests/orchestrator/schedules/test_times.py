@@ -218,3 +218,23 @@ def test_steps_that_a_field_cannot_have_are_refused() -> None:
         with pytest.raises(ScheduleError, match="use interval_minutes"):
             check_cron(expression)
     check_cron("*/30 */12 */15 */6 */3")
+
+
+@pytest.mark.parametrize(
+    ("expression", "never"),
+    [
+        ("0 0 30 2 *", True),
+        ("0 0 31 4,6,9,11 *", True),
+        ("0 0 0 31 2 *", True),
+        ("0 0 0 1 1 * 1999", True),
+        ("0 0 32 2 *", False),
+        ("0 0 x 2 *", False),
+    ],
+)
+def test_day_that_no_month_has_is_told_apart_from_a_wrong_one(
+    expression: str, *, never: bool
+) -> None:
+    """The first never comes, the other is none."""
+    with pytest.raises(ScheduleError) as caught:
+        check_cron(expression)
+    assert str(caught.value).endswith(": it never comes") == never

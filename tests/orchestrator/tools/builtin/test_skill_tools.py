@@ -16,6 +16,7 @@ from orchestrator.journal.memory.playbooks import StoredPlaybook
 from orchestrator.tools.builtin import skill_tools
 from orchestrator.tools.builtin.host_tool import JournalTool, ToolContext, ToolFailure
 from thinker.protocol.messages import JsonObject
+from thinker.toolcalls.schema_validation import validate
 
 SKILL = "---\nname: {name}\ndescription: From a file.\n---\nDo it like this.\n"
 TEA: JsonObject = {
@@ -23,7 +24,7 @@ TEA: JsonObject = {
     "description": "Makes tea.",
     "instructions": "1. Boil water.",
     "keywords": ["Tea", "kettle"],
-    "required_tools": "kettle, cup",
+    "required_tools": ["kettle", "cup"],
     "priority": 4,
 }
 
@@ -52,7 +53,7 @@ async def stored(context: ToolContext, name: str) -> StoredPlaybook | None:
 
 
 async def test_skill_is_stored_read_listed_and_deleted(tmp_path: Path) -> None:
-    """Beside those of files; keywords in lower case, lists also as one line of text."""
+    """Beside those of files; keywords in lower case."""
     async with calling(tmp_path) as context:
         answer = await run(skill_tools.store_skill, context, TEA)
         assert answer == "Stored the skill tea; it is used from the next message on."
@@ -69,6 +70,28 @@ async def test_skill_is_stored_read_listed_and_deleted(tmp_path: Path) -> None:
             == "Deleted the skill tea."
         )
         assert await stored(context, "tea") is None
+
+
+@pytest.mark.parametrize(
+    ("written", "expected"),
+    [("Tea, kettle", ("tea", "kettle")), ('["Tea"]', ("tea",)), ("", ()), (["Tea"], ("tea",))],
+)
+async def test_lists_may_be_one_line_of_text(
+    tmp_path: Path, written: JsonValue, expected: tuple[str, ...]
+) -> None:
+    """As a model's call comes: checked against the schema that it was offered."""
+    given: JsonObject = {**TEA, "keywords": written, "required_tools": written, "priority": ""}
+    schema = skill_tools.store_skill.spec.parameters
+    assert validate({**given, "priority": 1}, schema) is None
+    assert validate({**TEA, "keywords": [5]}, schema) is not None
+    async with calling(tmp_path) as context:
+        await run(skill_tools.store_skill, context, given)
+        found = await stored(context, "tea")
+        assert found is not None
+        assert (found.keywords, found.priority) == (expected, 0)
+        assert tuple(map(str.lower, found.required_tools)) == expected
+        await run(skill_tools.update_skill, context, {"name": "tea", "keywords": ""})
+        assert await stored(context, "tea") == found  # a blank changes nothing
 
 
 async def test_folder_of_a_skill_is_told_to_an_agent_that_can_run_its_scripts(

@@ -146,7 +146,7 @@ def test_sixth_at_once_is_refused_and_one_that_ended_makes_room(
         ({"task": " "}, "task is empty"),
         ({"task": "x", "timeoutMinutes": 31}, "timeoutMinutes"),
         ({"task": "x", "timeoutMinutes": 0}, "timeoutMinutes"),
-        ({"task": "x", "allowedTools": "get_time"}, "allowedTools"),
+        ({"task": "x", "allowedTools": 5}, "allowedTools"),
         ({"task": "x", "model": 5}, "model"),
     ],
 )

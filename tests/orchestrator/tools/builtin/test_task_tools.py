@@ -115,3 +115,41 @@ def test_disabled_task_says_why_it_does_not_run(db: apsw.Connection, context: To
     run(tools.schedule_task, db, context, name="x", instructions="y", interval_minutes="60")
     tasks.disable(db, 1, NOON)
     assert run(tools.list_tasks, db, context) == "1 'x': every hour, disabled (by the operator)"
+
+
+def test_tools_that_a_task_will_not_have_are_told(
+    db: apsw.Connection, context: ToolContext
+) -> None:
+    """With the nearest that there is; the task is scheduled all the same."""
+    calling = replace(context, offered=frozenset({"search_memories", "get_time"}))
+    answer = run(
+        tools.schedule_task,
+        db,
+        calling,
+        name="x",
+        instructions="y",
+        in_hours=1,
+        required_tools="get_time, search_memory, send_telegram",
+    )
+    assert answer.startswith("Scheduled: 1 'x'")
+    assert answer.endswith(
+        " You have no tool 'search_memory' now, so the task may fail; did you mean"
+        ' "search_memories"? send_telegram is not offered in tasks: the outcome is sent to this'
+        " chat by itself."
+    )
+    assert tasks.load(db, 1).spec.required_tools == ("get_time", "search_memory", "send_telegram")
+    for known in (calling, context):  # where nothing is known of the tools, nothing is told
+        name = "get_time" if known is calling else "other"
+        given: dict[str, JsonValue] = {"instructions": "y", "in_hours": 1, "required_tools": [name]}
+        assert "no tool" not in run(tools.schedule_task, db, known, name=name, **given)
+
+
+@pytest.mark.parametrize("blank", ["", "none", [], None])
+def test_blank_list_of_tools_leaves_the_choice_to_the_text(
+    db: apsw.Connection, context: ToolContext, blank: JsonValue
+) -> None:
+    """Weak models fill every field."""
+    given: dict[str, JsonValue] = {"name": "z", "instructions": "y", "in_hours": 1}
+    given |= {"required_tools": blank, "at": "", "schedule": "", "timezone": ""}
+    run(tools.schedule_task, db, context, **given)
+    assert tasks.load(db, 1).spec.required_tools is None
