@@ -66,7 +66,7 @@ def assess(buckets: Mapping[int, int], now: int, controls: CostControls) -> Budg
     ):
         reason = (
             f"Token spike detected: {rounded(short_rate):,} tokens/min in the last"
-            f" {controls.short_window_minutes} min vs {rounded(baseline_rate):,} tokens/min"
+            f" {controls.short_window_minutes} min vs {rounded(floor):,} tokens/min"
             f" baseline ({controls.spike_multiplier:g}x threshold)"
         )
     return BudgetVerdict(reason, total, short_rate, baseline_rate, len(used))

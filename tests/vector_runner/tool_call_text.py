@@ -50,6 +50,7 @@ def parser(given: dict[str, Any]) -> dict[str, Any]:
             strict=options.get("strictTools", {}),
             strict_default=options.get("strictFallback", False),
             schemas=options.get("toolSchemas", {}),
+            repair=options.get("repairJson", True),
         )
     )
     steps = [_step(reader.feed(chunk)) for chunk in given["chunks"]]

@@ -5,7 +5,7 @@ from zoneinfo import ZoneInfo
 import pytest
 from vector_runner.schedules import ms
 
-from orchestrator.agentsfile import Budget, Price, find_price
+from orchestrator.agentsfile import Budget, CostControls, Price, find_price
 from orchestrator.journal.turns.usage import Amount
 from orchestrator.spending import budgets
 from orchestrator.spending.budgets import Window
@@ -18,6 +18,20 @@ WARSAW = ZoneInfo("Europe/Warsaw")
 def test_detectors_window_begins_59_minutes_before_this_one() -> None:
     """So the journal need not be read further back."""
     assert budgets.window(100 * MINUTE + 5) == 41 * MINUTE
+
+
+@pytest.mark.parametrize(("floor", "named"), [(0, "100"), (10_000, "10,000")])
+def test_spike_names_the_baseline_that_was_applied(floor: int, named: str) -> None:
+    """The least rate of the settings where the agent's own is lower."""
+    controls = CostControls(
+        minimum_baseline_tokens=500, minimum_baseline_rate=floor, hard_cap_tokens_per_hour=999_999
+    )
+    used = {**dict.fromkeys(range(10), 100), 11: 100_000}
+    reason = budgets.assess(used, 11 * MINUTE, controls).reason
+    assert reason == (
+        "Token spike detected: 50,000 tokens/min in the last 2 min"
+        f" vs {named} tokens/min baseline (3x threshold)"
+    )
 
 
 def test_windows_are_an_hour_and_the_zones_day_and_month() -> None:

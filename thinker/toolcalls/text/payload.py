@@ -33,12 +33,14 @@ class ParserRules:
 
     A block of a strict tool that breaks a rule is dropped instead of shown as text.
     ``strict_default`` applies to names missing in ``strict``, and to blocks without a name.
+    Without ``repair`` a payload must be JSON as it is written.
     """
 
     allowed: Collection[str] = ()
     strict: Mapping[str, bool] = field(default_factory=dict)
     strict_default: bool = False
     schemas: Mapping[str, JsonObject] = field(default_factory=dict)
+    repair: bool = True
 
     def is_strict(self, name: str) -> bool:
         return self.strict.get(name, self.strict_default)
@@ -79,7 +81,7 @@ class Payload:
 
 def read_payload(raw: str, limits: ParserRules) -> Payload:
     """Read the text between the tags; problems are part of the result."""
-    value, repaired = _parse(raw.strip())
+    value, repaired = _parse(raw.strip(), repair=limits.repair)
     if not isinstance(value, dict | list):
         strict = limits.strict_default
         return Payload(problem=PayloadProblem("invalid_json", "invalid tool_call payload", strict))
@@ -110,9 +112,9 @@ def _broken_rule(name: str, arguments: str | None, limits: ParserRules) -> Paylo
     return None if mismatch is None else PayloadProblem("schema_mismatch", mismatch, strict)
 
 
-def _parse(text: str) -> tuple[JsonValue, bool]:
+def _parse(text: str, *, repair: bool) -> tuple[JsonValue, bool]:
     """Return the value of JSON, after known repairs if needed, and whether they were."""
-    for attempt, candidate in enumerate(_candidates(text)):
+    for attempt, candidate in enumerate(_candidates(text) if repair else (text,)):
         try:
             value: JsonValue = orjson.loads(candidate)
         except ValueError:

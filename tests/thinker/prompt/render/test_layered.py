@@ -1,6 +1,7 @@
 """Layered prompts have eight sections and a cache key."""
 
 import hashlib
+from typing import cast
 
 import pytest
 from pydantic import BaseModel
@@ -56,6 +57,13 @@ def test_key_is_the_hash_of_the_text_and_survives_key_order() -> None:
     assert one.cache_key == other.cache_key == hashlib.sha256(one.text.encode()).hexdigest()
     assert text_and_key(one) == (one.text, one.cache_key)
     assert text_and_key("You are X.") == ("You are X.", None)
+
+
+@pytest.mark.parametrize("other", [None, 5, {"identity": "x"}, ["You are X."]])
+def test_prompt_of_another_type_is_refused(other: object) -> None:
+    """In the words of the seed."""
+    with pytest.raises(TypeError, match=r"^prompt must be a string or LayeredPrompt$"):
+        text_and_key(cast("str", other))
 
 
 def test_merged_rows_come_after_explicit_ones_and_change_the_key() -> None:

@@ -171,3 +171,16 @@ def test_every_character_is_looked_at_a_few_times(
     answer = opening + unit * 2000
     parse([answer])
     assert looked <= 4 * len(answer)
+
+
+@pytest.mark.parametrize(
+    "payload", ['{"name": "a", "arguments": "{}",}', '{"name": "a", "arguments": "{}"}>']
+)
+def test_payload_is_repaired_unless_the_rules_say_otherwise(payload: str) -> None:
+    """Then it is text, with a problem."""
+    answer = f"{OPEN}{payload}{CLOSE}"
+    (call,) = parse([answer], ParserRules())
+    assert call == TextToolCall("a", "{}", repaired=True)
+    (problem,) = parse([answer], ParserRules(repair=False))
+    assert isinstance(problem, ToolCallProblem)
+    assert (problem.problem.kind, problem.shown) == ("invalid_json", answer)
