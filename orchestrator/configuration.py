@@ -6,6 +6,7 @@ a broken file is replaced by the last good copy, so that a bad edit cannot stop 
 
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
+from dataclasses import replace
 from functools import partial
 from itertools import chain, islice
 from pathlib import Path
@@ -167,7 +168,8 @@ class Configuration(LoopOwned):
                     *(with_model, self._settings, endpoint, self._environ, self.prompts.templates),
                     sandbox=self.file.sandbox,
                 )
-                supervisor.define(spec, definition.idle_timeout_minutes)
+                own = resolve_endpoint(definition, self._environ, local)
+                supervisor.define(replace(spec, own=own), definition.idle_timeout_minutes)
 
     async def changed(self) -> None:
         """Wait until another configuration is in force."""

@@ -4,6 +4,8 @@ from pathlib import Path
 
 import pytest
 
+from orchestrator.hands.hand_servers import WEB_TOOLS, WORKSPACE_TOOLS
+from orchestrator.tools.builtin.catalog import CLASSES
 from thinker.formats.prompts.definition_files import scan
 from thinker.formats.prompts.registry import Registry
 from thinker.formats.prompts.sources import LayeredSource
@@ -11,17 +13,18 @@ from thinker.prompt.render.layouts import markdown
 from thinker.prompt.render.lower import lower
 
 FOLDER = Path(__file__).parent.parent / "prompts"
+TOOLS = frozenset({*CLASSES, *WEB_TOOLS, *WORKSPACE_TOOLS})
 ROLES = ("coordinator", "planner", "executor", "specialist")
 
 
 @pytest.mark.parametrize("role", ROLES)
 def test_role_is_a_valid_layered_definition(role: str) -> None:
-    """It names only bundled prompts."""
+    """It names bundled prompts and tools alone."""
     files, _ = scan((FOLDER,))
     definition = files[role].definition
     assert definition is not None
     sources = {name: file.definition.prompt for name, file in files.items() if file.definition}
-    assert Registry(prompts=sources, tools=frozenset()).check(definition) == ()
+    assert Registry(prompts=sources, tools=TOOLS).check(definition) == ()
     assert isinstance(definition.prompt, LayeredSource)
     assert markdown(lower(sources, role)).startswith("# Identity\n")
 

@@ -82,7 +82,9 @@ class SubagentRecipe(Recipe):
         if slot is None:
             raise UnknownAgentError(configured)
         environ, settings = self._services.environ, self._services.settings
-        endpoint = replace(slot.spec.endpoint, model=spec.model or slot.spec.endpoint.model)
+        # A prompt that names no model has the agent's own, not that of the prompt that calls it.
+        inherited = (slot.spec.own if spec.prompt else None) or slot.spec.endpoint
+        endpoint = replace(inherited, model=spec.model or inherited.model)
         modelled = inputs.prompts.with_model(definition, inputs.agents())
         if modelled != definition:
             definition, endpoint = modelled, resolve_endpoint(modelled, environ, ())

@@ -4,6 +4,7 @@ import json
 import os
 import signal
 from pathlib import Path
+from typing import Any
 
 import pytest
 from fakes.bot_api import FakeBotApi
@@ -101,3 +102,18 @@ async def test_inputs_are_checked_and_defaults_filled_in(tmp_path: Path) -> None
         told = json.dumps({"document": TEXT, "words": 9}, separators=(",", ":"))
         assert await bot.reply_in(CHAT) == f"result: work-model: {told}"
         await settled(daemon)
+
+
+async def test_prompt_that_inherits_its_model_has_the_agents_own(tmp_path: Path) -> None:
+    """Not that of the prompt that calls it."""
+    async with FakeBotApi(TOKEN) as bot, CallingModel() as model:
+        config: Any = home(tmp_path, model, initUserMessageProperty="document")
+        heavy: JsonObject = {"provider": "openai", "model": "heavy", "baseUrl": f"{model.url}/v1"}
+        main = tmp_path / "prompts" / "main.json"
+        body = json.loads(main.read_text("utf-8")) | {"model": "heavy"}
+        main.write_text(json.dumps(body), "utf-8")
+        async with running_daemon(tmp_path, {**config, "models": {"heavy": heavy}}, bot) as daemon:
+            bot.user_says(CHAT, call(document=TEXT))
+            assert await bot.reply_in(CHAT) == f"result: work-model: {TEXT}"
+            assert (await model.asked(call(document=TEXT))).body["model"] == "heavy"
+            await settled(daemon)
