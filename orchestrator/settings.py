@@ -23,6 +23,7 @@ PREFIX = "ORCHESTRATOR_"
 MAX_SOCKET_PATH = 107  # bytes in sockaddr_un.sun_path without the final NUL, unix(7)
 CREDENTIAL = "telegram-token"  # name of the token's file in the unit's LoadCredential=
 PACKAGE = Path(__file__).parent
+DEFAULT_PROMPT = "default-system-prompt.md"
 
 
 def _absolute(value: Path) -> Path:
@@ -62,6 +63,12 @@ class Settings(BaseSettings):
         "https://api.telegram.org", validation_alias="TELEGRAM_API_URL", pattern=r"^https?://\S+$"
     )
     """Address of the Bot API server."""
+    default_system_prompt_path: WholePath | None = Field(
+        None, validation_alias="THINKER_DEFAULT_SYSTEM_PROMPT_PATH"
+    )
+    """File with the base prompt of agents without their own; by default one in the home."""
+    persona_dir: WholePath | None = Field(None, validation_alias="THINKER_PERSONA_DIR")
+    """Directory with `<agentId>/instructions.md`; by default `agents` in the home."""
 
     @classmethod
     def settings_customise_sources(
@@ -99,6 +106,20 @@ class Settings(BaseSettings):
     def paths(self) -> "Paths":
         return Paths(self.home)
 
+    @property
+    def personas(self) -> Path:
+        """The directory of ``<agentId>/instructions.md``, the agents' personas."""
+        return self.persona_dir or self.paths.personas
+
+    def default_prompt(self) -> "DefaultPrompt":
+        """Return the base prompt of agents without their own, as it is chosen now."""
+        if self.default_system_prompt_path is not None:
+            return DefaultPrompt(self.default_system_prompt_path, "environment")
+        own = self.paths.prompts / DEFAULT_PROMPT
+        if os.path.lexists(own):  # also a link to nothing, which must be told
+            return DefaultPrompt(own, "home")
+        return DefaultPrompt(bundled("prompts") / DEFAULT_PROMPT, "bundled")
+
     def agents_file(self) -> Path:
         """Return ORCHESTRATOR_CONFIG, by default ``<home>/agents.json``, or else the bundled file.
 
@@ -108,6 +129,14 @@ class Settings(BaseSettings):
         # Also if it is a link to nothing, which must be told.
         used = os.path.lexists(in_home) or os.path.lexists(self.paths.last_good)
         return self.config or (in_home if used else bundled("config") / "agents.json")
+
+
+@dataclass(frozen=True)
+class DefaultPrompt:
+    """The file with the base prompt of agents without their own, and who chose it."""
+
+    path: Path
+    source: Literal["environment", "home", "bundled"]
 
 
 @dataclass(frozen=True)
@@ -145,7 +174,7 @@ class Paths:
     agent_prompts = _InHome("agent-prompts")
     """Directory of ``<agentId>.txt`` with the systemPrompt of each agent that has one."""
     personas = _InHome("agents")
-    """Directory of ``<agentId>/instructions.md``, the agents' personas."""
+    """Directory of a folder for each agent: its own skills, and by default its persona."""
     skills = _InHome("skills")
     """The user's own skills."""
     prompts = _InHome("prompts")

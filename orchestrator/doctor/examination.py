@@ -65,7 +65,7 @@ def targets(settings: Settings, file: AgentsFile | None, supervisor: int) -> Pro
         wanted["control socket"] = paths.control_socket
     for other in agents[1:2]:
         wanted["another agent's prompt"] = paths.agent_prompts / f"{other.agent_id}.txt"
-        wanted["another agent's folder"] = paths.personas / other.agent_id
+        wanted["another agent's folder"] = settings.personas / other.agent_id
     own: tuple[Path, ...] = ()
     for agent in agents[:1]:
         spec = build_launch_spec(agent, settings, resolve_endpoint(agent, {}, ()), {})

@@ -16,13 +16,14 @@ from orchestrator.agentsfile.agents_file import SandboxMode
 from orchestrator.broker.broker_wire import Grant
 from orchestrator.files import write_private
 from orchestrator.processes.model_grants import KEY_VARIABLES, grants, told
-from orchestrator.settings import Settings, bundled
+from orchestrator.settings import DEFAULT_PROMPT, Settings, bundled
 from orchestrator.timezones import host_timezone
 from thinker.protocol.env import ThinkerSettings, inherited
 from thinker.protocol.providers import PROVIDERS
 
 WORKER = (sys.executable, "-P", "-m", "thinker")
-TEMPLATES = COMPACTION, FACT_EXTRACTION = "compaction.md", "fact-extraction.md"
+COMPACTION, FACT_EXTRACTION = "compaction.md", "fact-extraction.md"
+TEMPLATES = (COMPACTION, FACT_EXTRACTION, DEFAULT_PROMPT)  # files that a home may replace
 DEFAULT_TEMPERATURE = 0.4  # of agents that set none
 # Fields that a definition and the worker's settings share.
 SHARED = {"agent_id", "fallback_models", "hooks", "max_steps", "prompt_layout", "skills"}
@@ -44,7 +45,8 @@ class LaunchSpec:
 
     ``prompt`` is the text of its prompt file; None means that it has none. ``grants`` are for the
     broker: the addresses of its providers, and their keys. ``parent`` is set for a subagent: the
-    agent that it works for. ``sandbox`` says whether it may run without its jail.
+    agent that it works for. ``sandbox`` says whether it may run without its jail. ``own`` is the
+    endpoint of agents.json, if the agent's prompt names another model.
     """
 
     agent_id: str
@@ -57,6 +59,7 @@ class LaunchSpec:
     parent: str | None = None
     argv: tuple[str, ...] = WORKER
     sandbox: SandboxMode = "auto"
+    own: Endpoint | None = None
 
 
 def resolve_endpoint(
@@ -105,8 +108,9 @@ def build_launch_spec(
             "vision": {None: "auto", True: "on", False: "off"}[definition.vision],
             "recent_image_threshold": definition.limits.recent_image_threshold,
             "system_prompt_path": None if prompt is None else prompt_path,
-            "persona_dir": paths.personas,
-            "default_system_prompt_path": bundled("prompts") / "default-system-prompt.md",
+            "persona_dir": settings.personas,
+            "default_system_prompt_path": settings.default_system_prompt_path
+            or texts[DEFAULT_PROMPT],
             "small_model": definition.small_model or "",
             "compaction_prompt_path": texts[COMPACTION],
             "fact_extraction_enabled": definition.fact_extraction.enabled,

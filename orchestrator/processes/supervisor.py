@@ -68,6 +68,8 @@ class Supervisor(LoopOwned):
         """Add or change an agent; a running worker of the old spec drains and ends."""
         if self.broker is not None:
             self.broker.need(spec.agent_id, needed=bool(spec.grants))
+        if spec.prompt is None:  # an agent that had one, perhaps before a restart
+            spec.prompt_path.unlink(missing_ok=True)
         slot = self.slots.get(spec.agent_id)
         if slot is None:
             self.slots[spec.agent_id] = Slot(spec, idle_minutes * 60)
@@ -202,7 +204,7 @@ class Supervisor(LoopOwned):
         kind, reason = ExitKind.CLEAN, "the daemon stopped"
         try:
             await self.in_thread(write_prompt, spec)
-            if spec.agent_id not in self.slots:  # removed meanwhile
+            if spec.agent_id not in self.slots or slot.spec.prompt is None:  # removed meanwhile
                 spec.prompt_path.unlink(missing_ok=True)
             async with self._started(spec) as worker:
                 require(spec.sandbox, worker.sandbox)

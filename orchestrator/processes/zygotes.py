@@ -139,7 +139,7 @@ class Zygotes:
         code: Path = PACKAGE,
     ) -> None:
         thinker = ThinkerSettings(
-            default_system_prompt_path=bundled("prompts") / "default-system-prompt.md",
+            default_system_prompt_path=settings.default_prompt().path,
             skills_dirs=(bundled("skills"), settings.paths.skills),
         )
         self._env = {**inherited(environ), **thinker.to_env()}

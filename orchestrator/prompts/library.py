@@ -74,6 +74,7 @@ class PromptLibrary(LoopOwned):
     """Definitions by name, and what they set for each agent."""
 
     def __init__(self, settings: Settings) -> None:
+        self._settings = settings
         self._folders = (bundled("prompts"), settings.paths.prompts)
         self._store = settings.paths.prompts_last_good
         self._hooks = settings.paths.hooks
@@ -91,7 +92,7 @@ class PromptLibrary(LoopOwned):
 
     @property
     def templates(self) -> Mapping[str, Path]:
-        """The user's own templates of summaries and facts, by name."""
+        """The user's own default prompt and templates of summaries and facts, by name."""
         return self.now.templates
 
     @property
@@ -134,7 +135,11 @@ class PromptLibrary(LoopOwned):
                 *problems.get(name, ()),
                 *prompt_checks.without_effect(definition, names),
             )
-        findings = {name: (*file.problems, *problems.get(name, ())) for name, file in files.items()}
+        findings = {
+            name: (*file.problems, *problems.get(name, ()))
+            for name, file in files.items()
+            if file.path.parent != self._folders[0]  # bundled ones name tools that few agents have
+        }
         return PromptSet(
             definitions,
             (
@@ -142,6 +147,7 @@ class PromptLibrary(LoopOwned):
                 *prompt_checks.file_problems(files, findings, definitions),
                 *prompt_checks.agent_problems(agents, definitions, files),
                 *prompt_checks.hook_problems(agents, definitions, hooks),
+                *prompt_checks.base_prompt_problems(self._settings),
             ),
             bundles,
             lambda name, environment: dict(

@@ -10,14 +10,16 @@ from pathlib import Path
 from orchestrator.agentsfile import AgentsFile, Problem
 from orchestrator.agentsfile.problems import Severity, suggestion
 from orchestrator.prompts.prompt_tools import registry
+from orchestrator.settings import Settings
 from orchestrator.tools.builtin.catalog import TOOLS
+from thinker.formats import regular_file
 from thinker.formats.prompts.definition import PromptDefinition
 from thinker.formats.prompts.definition_files import DefinitionFile
 from thinker.formats.prompts.problem import DefinitionProblem as Finding
 from thinker.formats.prompts.registry import Registry
 from thinker.formats.prompts.substitution import variable_names
 from thinker.formats.prompts.tooluse import Resumable, SubagentUse, ToolUse
-from thinker.formats.regular_file import Folder
+from thinker.formats.regular_file import FileError, Folder
 
 # Findings that leave the rest of a definition usable.
 WARNINGS = frozenset({"known_tool", "no_effect"})
@@ -87,6 +89,24 @@ def file_problems(
             severity: Severity = "warning" if warning else "error"
             line = files[name].line(finding)
             yield Problem(severity, path, line, None, finding.field, message)
+
+
+def base_prompt_problems(settings: Settings) -> Iterator[Problem]:
+    """Yield problems of the default prompt and of a persona folder that the environment names."""
+    found = settings.default_prompt()
+    problem = None
+    try:
+        if not regular_file.read_text(found.path, regular_file.BASE_PROMPT).strip():
+            problem = "it is empty; write the prompt or remove the file"
+    except FileError as error:
+        problem = str(error)
+    if problem is not None:
+        chosen = "THINKER_DEFAULT_SYSTEM_PROMPT_PATH: " if found.source == "environment" else ""
+        text = f"{chosen}the default prompt cannot be used: {problem}; agents without a prompt"
+        yield Problem.unusable(found.path, f"{text} of their own have a built-in one until then")
+    if settings.persona_dir is not None and not settings.persona_dir.is_dir():
+        text = "THINKER_PERSONA_DIR: it is no folder; create it or correct the variable"
+        yield Problem.unusable(settings.persona_dir, text)
 
 
 def agent_problems(

@@ -93,3 +93,47 @@ async def test_skill_added_while_running_is_matched_at_the_next_message(tmp_path
         assert "### Playbook: travel\n1. Ask for" in system(await model.asked("a flight now"))
         assert "2. Compare three offers." in system(await model.asked("a flight then"))
         assert await daemon.pid("work") == pid
+
+
+async def test_default_prompt_of_the_home_is_live(tmp_path: Path) -> None:
+    """Added, edited and removed while the daemon runs; its final line break is not sent."""
+    own = tmp_path / "prompts" / "default-system-prompt.md"
+    async with FakeBotApi(TOKEN) as bot, HeldModel() as model:
+        config = two_agents(model, systemPrompt="", skills=[])
+        async with running_daemon(tmp_path, config, bot) as daemon:
+            for number, text in enumerate(("Be mine.\n", "Be mine, too.\n", None), 1):
+                if text is None:
+                    own.unlink()
+                else:
+                    own.write_text(text, "utf-8")
+                await daemon.logged("config_applied", number)
+                bot.user_says(123, f"hello {number}")
+                await bot.reply_in(123)
+                sent = system(await model.asked(f"hello {number}"))
+                expected = "You are a personal assistant in a chat." if text is None else text
+                assert sent.startswith(expected.strip())
+                assert "\n\n\n" not in sent
+                assert text is None or sent.startswith(f"{text}\n## Current Date & Time\n")
+
+
+async def test_default_prompt_and_personas_may_be_elsewhere(tmp_path: Path) -> None:
+    """Both are read by jailed workers; an edit is in the next prompt."""
+    home, elsewhere = tmp_path / "home", tmp_path / "elsewhere"
+    home.mkdir()
+    persona = elsewhere / "work" / "instructions.md"
+    persona.parent.mkdir(parents=True)
+    (elsewhere / "default.md").write_text("Be anyone.", "utf-8")
+    named = {
+        "THINKER_DEFAULT_SYSTEM_PROMPT_PATH": str(elsewhere / "default.md"),
+        "THINKER_PERSONA_DIR": str(elsewhere),
+    }
+    async with FakeBotApi(TOKEN) as bot, HeldModel() as model:
+        config = two_agents(model, systemPrompt="", skills=[])
+        async with running_daemon(home, config, bot, named):
+            for text in ("Be anyone.", "Be yourself.", "Be yourself, truly."):
+                if text != "Be anyone.":
+                    persona.write_text(text, "utf-8")
+                bot.user_says(123, f"said {text}")
+                await bot.reply_in(123)
+                sent = system(await model.asked(f"said {text}"))
+                assert sent.startswith(f"{text}\n\n## Current")

@@ -6,7 +6,7 @@ import pytest
 
 from orchestrator.errors import ConfigError
 from orchestrator.processes.model_grants import KEY_VARIABLES
-from orchestrator.settings import Paths, Settings, bundled
+from orchestrator.settings import DefaultPrompt, Paths, Settings, bundled
 
 
 def test_defaults_hold_in_an_empty_environment() -> None:
@@ -93,6 +93,25 @@ def test_own_agents_file_is_preferred_to_the_bundled_one(tmp_path: Path) -> None
     assert settings.agents_file() == bundled("config") / "agents.json"
     (tmp_path / "agents.json").touch()
     assert settings.agents_file() == tmp_path / "agents.json"
+
+
+def test_default_prompt_comes_from_the_environment_then_the_home_then_the_program(
+    tmp_path: Path,
+) -> None:
+    """Personas too, but for the program's, which has none."""
+    environ = {"ORCHESTRATOR_HOME": str(tmp_path)}
+    bare = Settings.read(environ)
+    assert bare.default_prompt().source == "bundled"
+    assert bare.default_prompt().path.is_file()
+    assert bare.personas == tmp_path / "agents"
+    own = tmp_path / "prompts" / "default-system-prompt.md"
+    own.parent.mkdir()
+    own.symlink_to("nothing")  # which is told, not passed over
+    assert bare.default_prompt() == DefaultPrompt(own, "home")
+    named = {"THINKER_DEFAULT_SYSTEM_PROMPT_PATH": "/d.md", "THINKER_PERSONA_DIR": "/p"}
+    chosen = Settings.read(environ | named)
+    assert chosen.default_prompt() == DefaultPrompt(Path("/d.md"), "environment")
+    assert chosen.personas == Path("/p")
 
 
 def test_home_is_prepared_for_its_owner_alone(tmp_path: Path) -> None:

@@ -91,6 +91,8 @@ def choose(settings: ThinkerSettings, read: Read = read_text) -> BasePrompt:
             problem = f"cannot be read: {error}"
         else:
             if text.strip():
+                # A file ends with the end of a line; a systemPrompt is sent as agents.json has it.
+                text = text if source == "custom" else text.rstrip("\r\n")
                 return BasePrompt(text, source, tuple(warnings))
             problem = "is empty; write one or remove the file"
         warnings.append(f"{path}: the {source} prompt {problem}")

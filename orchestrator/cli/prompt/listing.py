@@ -1,5 +1,7 @@
 """``orchestrator prompt list`` and ``check``, and ``prompt show`` of a definition."""
 
+from typing import Literal
+
 import typer
 
 from orchestrator.agentsfile import AgentsFile, load
@@ -28,6 +30,20 @@ class DefinitionReport(CamelModel):
     agents: tuple[str, ...]
 
 
+class DefaultPromptReport(CamelModel):
+    """The base prompt of agents without their own in ``prompt list --json``."""
+
+    path: str
+    source: Literal["environment", "home", "bundled"]
+
+
+DEFAULT_SOURCES = {
+    "environment": "named by THINKER_DEFAULT_SYSTEM_PROMPT_PATH",
+    "home": "of this home",
+    "bundled": "bundled",
+}
+
+
 def library(settings: Settings, file: AgentsFile) -> PromptLibrary:
     """Read the prompt definitions as a daemon of this home would now."""
     found = PromptLibrary(settings)
@@ -41,8 +57,10 @@ def list_prompts(*, as_json: AsJson = False, config: Config = None, home: Home =
     file = load(settings.agents_file(), environment(settings)).file
     found = library(settings, file).definitions
     reports = tuple(_report(found[name], file) for name in sorted(found))
+    default = settings.default_prompt()
     if as_json:
-        print_json({"prompts": reports})
+        report = DefaultPromptReport(path=str(default.path), source=default.source)
+        print_json({"prompts": reports, "defaultPrompt": report})
         return
     table(
         "prompts",
@@ -52,6 +70,8 @@ def list_prompts(*, as_json: AsJson = False, config: Config = None, home: Home =
             for r in reports
         ),
     )
+    chosen = DEFAULT_SOURCES[default.source]
+    typer.echo(printable(f"agents without a prompt of their own have {default.path} ({chosen})"))
 
 
 def check(*, config: Config = None, home: Home = None) -> None:

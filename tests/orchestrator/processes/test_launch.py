@@ -278,3 +278,22 @@ def test_jail_is_open_only_as_far_as_agents_json_says(
     """Hooks that may not run need no network."""
     spec = real_spec(tmp_path, sandbox=mode, hook_network=network, allow_hooks=hooks)
     assert (spec.env["THINKER_SANDBOX"], spec.sandbox) == (jail, mode)
+
+
+def test_own_default_prompt_and_personas_reach_the_worker(tmp_path: Path) -> None:
+    """What the environment names comes before the file of the home."""
+    in_home = {"default-system-prompt.md": tmp_path / "own.md"}
+    for named, path, personas in (
+        ({}, tmp_path / "own.md", tmp_path / "agents"),
+        (
+            {"THINKER_DEFAULT_SYSTEM_PROMPT_PATH": "/d.md", "THINKER_PERSONA_DIR": "/p"},
+            Path("/d.md"),
+            Path("/p"),
+        ),
+    ):
+        settings = Settings.read({"ORCHESTRATOR_HOME": str(tmp_path), **named})
+        spec = build_launch_spec(
+            agent(llm_provider="demo"), settings, Endpoint("demo", "demo"), {}, in_home
+        )
+        worker = ThinkerSettings.read(spec.env)
+        assert (worker.default_system_prompt_path, worker.persona_dir) == (path, personas)

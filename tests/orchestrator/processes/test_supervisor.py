@@ -182,6 +182,24 @@ async def test_removed_agent_finishes_its_turn_and_goes(tmp_path: Path, mode: st
                 pass
 
 
+async def test_prompt_file_goes_at_once_when_the_prompt_is_emptied(
+    tmp_path: Path, mode: str
+) -> None:
+    """Also one that an earlier daemon left, and before another worker starts."""
+    async with supervised(Clock(), mode) as (supervisor, _):
+        left = real_spec(tmp_path, "other").prompt_path
+        left.parent.mkdir(parents=True, exist_ok=True)
+        left.write_text("Be gone.", "utf-8")
+        supervisor.define(real_spec(tmp_path, "other"), 30)
+        assert not left.exists()
+        supervisor.define(real_spec(tmp_path, system_prompt="Be brief."), 30)
+        async with supervisor.using("work"):
+            path = supervisor.slots["work"].spec.prompt_path
+            assert path.exists()
+            supervisor.define(real_spec(tmp_path), 30)
+            assert not path.exists()
+
+
 async def test_prompt_of_an_agent_that_is_removed_while_it_is_written_goes(
     tmp_path: Path, mode: str
 ) -> None:

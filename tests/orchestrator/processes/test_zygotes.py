@@ -93,7 +93,7 @@ async def test_environment_of_the_zygote_is_replaced_whole(tmp_path: Path) -> No
                     )
                     texts.append(prompt.layers[0].text)
     told, untold = texts
-    assert told == (bundled("prompts") / "default-system-prompt.md").read_text("utf-8")
+    assert told == (bundled("prompts") / "default-system-prompt.md").read_text("utf-8").rstrip()
     assert untold not in {told, ""}
 
 

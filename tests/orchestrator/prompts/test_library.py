@@ -8,7 +8,11 @@ from fakes.agents_file import WORK, parsed
 from fakes.definition_files import MCP, agents, library, problems, write
 
 from orchestrator.channel_api import InboundMessage
+from orchestrator.hands.hand_servers import WEB_TOOLS, WORKSPACE_TOOLS
 from orchestrator.prompts.library import PromptLibrary
+from orchestrator.settings import Settings
+from orchestrator.tools.builtin.catalog import CLASSES
+from thinker.protocol.messages import SideEffect
 
 CHAT = InboundMessage("telegram", "bot", "0", "1", "sender")
 
@@ -188,3 +192,38 @@ def test_optional_agent_is_a_tool_where_its_variable_switches_it_on(tmp_path: Pa
     assert found.tools(agent) == {}
     assert found.tools(agent.model_copy(update={"env": {"HELP": "Yes"}})).keys() == {"work"}
     assert found.tools(agent.model_copy(update={"env": {"HELP": "off"}})) == {}
+
+
+def test_base_prompt_that_cannot_be_used_is_told_with_what_agents_have_instead(
+    tmp_path: Path,
+) -> None:
+    """An empty file of the home, and what the environment names without being there."""
+    own = tmp_path / "prompts" / "default-system-prompt.md"
+    own.parent.mkdir()
+    own.write_text(" \n", "utf-8")
+    (problem,) = problems(library(tmp_path, parsed(WORK).file))
+    assert problem.startswith("default-system-prompt.md: the default prompt cannot be used: it is")
+    assert problem.endswith("agents without a prompt of their own have a built-in one until then")
+    named = Settings.read(
+        {
+            "ORCHESTRATOR_HOME": str(tmp_path),
+            "THINKER_DEFAULT_SYSTEM_PROMPT_PATH": str(tmp_path / "gone.md"),
+            "THINKER_PERSONA_DIR": str(own),
+        }
+    )
+    found = PromptLibrary(named)
+    found.read(parsed(WORK).file)
+    gone, persona = problems(found)
+    assert gone.startswith("gone.md: THINKER_DEFAULT_SYSTEM_PROMPT_PATH: the default prompt")
+    assert persona.startswith("default-system-prompt.md: THINKER_PERSONA_DIR: it is no folder")
+
+
+def test_bundled_specialist_only_looks_and_names_no_tool_twice(tmp_path: Path) -> None:
+    """Of the built-in tools it has those alone that change nothing."""
+    found = library(tmp_path, parsed(WORK).file)
+    names = [entry.name for entry in found.definitions["specialist"].tools or ()]
+    assert {CLASSES[name] for name in names if name in CLASSES} == {SideEffect.PURE}
+    assert {*names} - CLASSES.keys() == {*WEB_TOOLS, "list_dir", "read_file", "search_files"}
+    executor = {entry.name for entry in found.definitions["executor"].tools or ()}
+    assert {*names} < executor <= {*CLASSES, *WEB_TOOLS, *WORKSPACE_TOOLS}
+    assert problems(found) == []

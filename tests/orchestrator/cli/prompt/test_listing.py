@@ -98,3 +98,15 @@ def test_what_cannot_be_shown_is_refused_with_what_can(tmp_path: Path) -> None:
     assert "unknown layout 'haiku'; use one of: markdown, plain" in layout.stderr
     empty = command(tmp_path, "prompt", "show", "who", "--layout", "agently_text")
     assert empty.exit_code == ExitCode.CONFIG
+
+
+def test_list_tells_which_default_prompt_is_used(tmp_path: Path) -> None:
+    """The bundled one, or the home's."""
+    bundled = json.loads(command(home(tmp_path), "prompt", "list", "--json").stdout)
+    assert bundled["defaultPrompt"]["source"] == "bundled"
+    own = tmp_path / "prompts" / "default-system-prompt.md"
+    own.write_text("Be mine.", "utf-8")
+    found = json.loads(command(tmp_path, "prompt", "list", "--json").stdout)
+    assert found["defaultPrompt"] == {"path": str(own), "source": "home"}
+    told = f"agents without a prompt of their own have {own} (of this home)"
+    assert told in command(tmp_path, "prompt", "list").stdout
