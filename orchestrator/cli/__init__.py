@@ -36,6 +36,8 @@ GROUPS: Mapping[str, Mapping[str, str]] = {
         "run": "Run the daemon in the foreground until SIGTERM or Ctrl-C.",
         "status": "Show the state of the running daemon.",
         "health": "Report whether the running daemon is alive and ready.",
+        "stop": "Stop the running daemon in order.",
+        "logs": "Show what the daemon logged, and follow it.",
         "reload": "Make the daemon read agents.json again now.",
     },
     "Talk": {

@@ -1,0 +1,114 @@
+"""The daemon of a home, seen from outside."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from orchestrator.errors import NotRunningError, OrchestratorError
+from orchestrator.settings import Settings
+from orchestrator.system.home_daemon import (
+    Unit,
+    daemon_pid,
+    refuse_restarted,
+    terminate,
+    unit_of,
+)
+from orchestrator.system.homelock import locked
+
+PID = 4711
+STUBBORN = "import signal; signal.signal(15, signal.SIG_IGN); print(flush=True); signal.pause()"
+SYSTEM = "0::/system.slice/orchestrator.service\n"
+USER = "0::/user.slice/user-1.slice/user@1.service/app.slice/orchestrator.service\n"
+
+
+def test_home_without_a_daemon_is_told(tmp_path: Path) -> None:
+    """With what to do."""
+    with pytest.raises(NotRunningError, match="orchestrator run"):
+        daemon_pid(Settings(home=tmp_path))
+
+
+def test_daemon_that_just_starts_is_not_taken_for_none(tmp_path: Path) -> None:
+    """It holds the home, and does not listen yet."""
+    settings = Settings(home=tmp_path)
+    with locked(settings), pytest.raises(OrchestratorError, match="starting or ending"):
+        daemon_pid(settings)
+
+
+@pytest.mark.process
+def test_process_that_does_not_end_in_time_is_left_running() -> None:
+    """Nothing is killed; one that has ended counts as ended."""
+    with subprocess.Popen((sys.executable, "-c", STUBBORN), stdout=subprocess.PIPE) as process:
+        assert process.stdout is not None
+        process.stdout.readline()
+        assert not terminate(process.pid, 0)
+        assert process.poll() is None
+        process.kill()
+    assert terminate(process.pid, 0)
+
+
+def systemd(folder: Path, monkeypatch: pytest.MonkeyPatch, answer: str, group: str) -> Path:
+    """A systemctl that gives this answer, and processes of which one is in this group."""
+    program = folder / "systemctl"
+    program.write_text(f"#!/bin/sh\nprintf '{answer}'\n")
+    program.chmod(0o700)
+    monkeypatch.setenv("PATH", f"{folder}:{os.environ['PATH']}")
+    (folder / str(PID)).mkdir()
+    (folder / str(PID) / "cgroup").write_text(group)
+    return folder
+
+
+@pytest.mark.parametrize(
+    ("group", "answer", "found"),
+    [
+        (SYSTEM, f"MainPID={PID}\\nRestart=always\\n", ("system", True)),
+        (USER, f"Restart=on-failure\\nMainPID={PID}\\n", ("user", False)),
+        (USER, "MainPID=1\\nRestart=always\\n", None),  # a terminal that is a service
+        ("0::/user.slice/session-3.scope\n", f"MainPID={PID}\\nRestart=always\\n", None),
+        (SYSTEM, "", None),
+    ],
+)
+def test_service_is_known_by_its_main_process(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    group: str,
+    answer: str,
+    found: tuple[str, bool] | None,
+) -> None:
+    """What else runs in a service was started by hand."""
+    unit = unit_of(PID, systemd(tmp_path, monkeypatch, answer, group))
+    if found is None:
+        assert unit is None
+    else:
+        assert unit is not None
+        assert (unit.name, unit.scope, unit.restarts) == ("orchestrator.service", *found)
+
+
+def test_service_that_would_start_again_is_left_to_systemd(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The command that stops it is shown."""
+    processes = systemd(tmp_path, monkeypatch, f"MainPID={PID}\\nRestart=always\\n", USER)
+    with pytest.raises(OrchestratorError, match=r"systemctl --user stop orchestrator\.service"):
+        refuse_restarted(PID, processes)
+
+
+def test_service_that_stays_down_may_be_ended(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As may a daemon that was started by hand."""
+    answer = f"MainPID={PID}\\nRestart=on-failure\\n"
+    refuse_restarted(PID, systemd(tmp_path, monkeypatch, answer, SYSTEM))
+
+
+def test_process_that_is_gone_belongs_to_no_service(tmp_path: Path) -> None:
+    """It may end at any time."""
+    assert unit_of(PID, tmp_path) is None
+
+
+def test_units_of_a_user_are_found_with_an_option() -> None:
+    """The system's are found without."""
+    assert Unit("x", "user", restarts=True).manager == ("--user",)
+    assert Unit("x", "system", restarts=True).manager == ()
