@@ -21,7 +21,7 @@ MEANINGS = {
     1: "failed; the reason is on stderr",
     2: "wrong option or argument",
     3: "no daemon runs on this home",
-    64: "there is no such agent, chat, message, turn, task or code",
+    64: "an argument names no agent, chat, message, turn, task or code that is known",
     74: "the journal cannot be opened or written",
     75: "another daemon holds this home",
     78: "agents.json or a setting cannot be used",

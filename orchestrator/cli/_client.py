@@ -7,8 +7,8 @@ from typing import TypeVar
 import anyio
 from pydantic import BaseModel, ValidationError
 
-from orchestrator.control.protocol import Ack, connect
-from orchestrator.errors import NotRunningError, OrchestratorError
+from orchestrator.control.protocol import UNKNOWN_NAME, Ack, connect
+from orchestrator.errors import NotRunningError, OrchestratorError, UnknownNameError
 from orchestrator.settings import Settings
 from thinker.protocol.peer import NotificationHandler, Params, Peer, PeerClosedError, RpcError
 
@@ -21,6 +21,7 @@ def ask(settings: Settings, method: str, params: Params, result: type[R]) -> R:
 
     Raises:
         NotRunningError: no daemon runs, or it closed the connection.
+        UnknownNameError: what the request names does not exist.
         OrchestratorError: the daemon refused the request or did not answer in time.
     """
     return anyio.run(_ask, settings, method, params, result)
@@ -53,4 +54,5 @@ async def connection(
     except ValidationError as error:
         raise OrchestratorError("the daemon runs another version; restart it") from error
     except RpcError as error:
-        raise OrchestratorError(str(error)) from error
+        refused = UnknownNameError if error.code == UNKNOWN_NAME else OrchestratorError
+        raise refused(str(error)) from error

@@ -1,4 +1,4 @@
-"""Changes of the journal that work with and without a running daemon.
+"""Lists and changes of the journal that work with and without a running daemon.
 
 Apart from `_client`, because most commands need no database.
 """
@@ -9,8 +9,9 @@ from contextlib import closing, suppress
 from typing import TypeVar
 
 import apsw
+from pydantic import BaseModel
 
-from orchestrator.cli._client import order
+from orchestrator.cli._client import ask, order
 from orchestrator.errors import JournalError, NotRunningError
 from orchestrator.journal.db.store import open_database, reading
 from orchestrator.journal.turns import chat_moves
@@ -18,6 +19,7 @@ from orchestrator.settings import Settings
 from orchestrator.system.homelock import locked
 from thinker.protocol.peer import Params
 
+R = TypeVar("R", bound=BaseModel)
 S = TypeVar("S")
 
 
@@ -26,6 +28,21 @@ def moved_chats(settings: Settings) -> Mapping[str, str]:
     with suppress(JournalError), reading(settings.paths.journal) as db:
         return chat_moves.every(db, "telegram")
     return {}
+
+
+def ask_or_read(
+    settings: Settings, method: str, result: type[R], read: Callable[[apsw.Connection], R]
+) -> R:
+    """Ask the daemon for a list; without a daemon, ``read`` it in the journal.
+
+    Raises:
+        JournalError: there is no journal.
+    """
+    try:
+        return ask(settings, method, None, result)
+    except NotRunningError:
+        with reading(settings.paths.journal) as db:
+            return read(db)
 
 
 def change(

@@ -1,7 +1,7 @@
 """Options that several commands share, and the settings they change."""
 
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated
 
@@ -9,9 +9,21 @@ import typer
 
 from orchestrator import keys_file
 from orchestrator.cli._group import command_group
+from orchestrator.names import ChatName
 from orchestrator.settings import PREFIX, Settings
 
-__all__ = ["AsJson", "Config", "Home", "RowNumber", "command_group", "environment", "load_settings"]
+__all__ = [
+    "AsJson",
+    "ChatWords",
+    "Config",
+    "Home",
+    "RowNumber",
+    "chat_named",
+    "command_group",
+    "environment",
+    "load_settings",
+    "whole_chat",
+]
 
 Home = Annotated[
     Path | None,
@@ -27,10 +39,37 @@ Config = Annotated[
 ]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 
-
+ChatWords = Annotated[
+    list[str], typer.Argument(metavar="CHAT", help="Channel and id, such as telegram:123.")
+]
 RowNumber = Annotated[
     int, typer.Argument(metavar="ID", help="Number from the list.", min=1, max=2**63 - 1)
 ]
+
+
+def chat_named(words: Sequence[str]) -> ChatName:
+    """Return the chat that arguments name, as ``telegram:123``, or as the two words of it.
+
+    Raises:
+        BadParameter: they have another form.
+    """
+    try:
+        return ChatName.parse(" ".join(words))
+    except ValueError as error:
+        raise typer.BadParameter(str(error), param_hint="CHAT") from None
+
+
+def whole_chat(words: Sequence[str]) -> ChatName:
+    """Return the chat that arguments name, which must not be a thread of it.
+
+    Raises:
+        BadParameter: they name a thread, or have another form.
+    """
+    chat = chat_named(words)
+    if chat.thread_id:
+        whole = ChatName(chat.channel, chat.chat_id)
+        raise typer.BadParameter(f"{chat} is a thread; write its chat, {whole}", param_hint="CHAT")
+    return chat
 
 
 def load_settings(

@@ -1,17 +1,17 @@
-"""Tables and JSON on stdout. A module of its own because rich is slow to import."""
+"""Tables and JSON on stdout."""
 
+import shutil
+import sys
 from collections.abc import Iterable, Mapping, Sequence
 
 import typer
 from pydantic import BaseModel
 from pydantic_core import to_json
-from rich.console import Console
-from rich.table import Column, Table
-from rich.text import Text
 
+from orchestrator.cli._columns import rendered
 from orchestrator.cli._output import escaped, printable
 
-PIPE_WIDTH = 1000  # columns; keeps each row on one line for programs that read a table
+PIPE_WIDTH = 100_000  # columns; keeps each row on one line for programs that read a table
 
 
 def listing(
@@ -37,15 +37,20 @@ def print_json(report: BaseModel | Mapping[str, object]) -> None:
 def table(title: str, columns: Sequence[str], rows: Iterable[Sequence[object]]) -> bool:
     """Print a table and return True; without rows print nothing and return False.
 
-    None becomes an empty cell.
+    None becomes an empty cell, and a column without any text is left out. What does not fit on the
+    terminal is folded at words, or stands below its row. Programs get each row on one line.
     """
-    headings = [Column(name, overflow="fold") for name in columns]
-    grid = Table(*headings, title=title, title_justify="left", box=None, pad_edge=False)
-    for row in rows:
-        grid.add_row(*(Text("" if cell is None else printable(str(cell))) for cell in row))
-    if grid.row_count:
-        console = Console()
-        if not console.is_terminal:
-            console.width = PIPE_WIDTH
-        console.print(grid, Text())
-    return bool(grid.row_count)
+    body = [["" if cell is None else printable(str(cell)).strip() for cell in row] for row in rows]
+    if not body:
+        return False
+    used = [number for number in range(len(columns)) if any(row[number] for row in body)]
+    shown = [[row[number] for number in used] for row in body]
+    typer.secho(title, bold=True)
+    for line in rendered([columns[number] for number in used], shown, _terminal_width()):
+        typer.echo(line)
+    typer.echo()
+    return True
+
+
+def _terminal_width() -> int:
+    return shutil.get_terminal_size().columns if sys.stdout.isatty() else PIPE_WIDTH

@@ -1,14 +1,17 @@
 """``orchestrator approvals``: tool calls that wait for approval."""
 
+import time
+from functools import partial
 from typing import Annotated
 
 import typer
 
-from orchestrator.cli._client import ask, order
+from orchestrator.cli._client import order
+from orchestrator.cli._direct_journal import ask_or_read
 from orchestrator.cli._options import AsJson, Home, command_group, load_settings
 from orchestrator.cli._output import minute
 from orchestrator.cli._tables import listing
-from orchestrator.control import protocol
+from orchestrator.control import listings, protocol
 
 Code = Annotated[
     str, typer.Argument(metavar="CODE", help="The code that the chat and the list show.")
@@ -19,13 +22,18 @@ app = command_group("approvals")
 @app.command("list")
 def list_approvals(*, as_json: AsJson = False, home: Home = None) -> None:
     """List the calls that wait for approval."""
-    found = ask(load_settings(home), protocol.APPROVAL_LIST, None, protocol.ApprovalList)
+    found = ask_or_read(
+        load_settings(home),
+        protocol.APPROVAL_LIST,
+        protocol.ApprovalList,
+        partial(listings.questions, now=time.time_ns() // 1_000_000),
+    )
     listing(
         found,
         "Approvals",
-        ("code", "agent", "chat", "tool", "arguments", "why", "until (UTC)"),
+        ("code", "agent", "chat", "tool", "until (UTC)", "arguments", "why"),
         (
-            (i.code, i.agent_id, i.chat, i.tool, i.arguments, i.reason, minute(i.expires))
+            (i.code, i.agent_id, i.chat, i.tool, minute(i.expires), i.arguments, i.reason)
             for i in found.approvals
         ),
         empty="no call waits for approval",

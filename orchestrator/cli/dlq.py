@@ -4,11 +4,11 @@ import typer
 
 from orchestrator.cli._direct_journal import change
 from orchestrator.cli._options import AsJson, Home, RowNumber, command_group, load_settings
-from orchestrator.cli._output import moment, printable
+from orchestrator.cli._output import minute, moment, printable
 from orchestrator.cli._tables import listing, print_json
 from orchestrator.control.camel_model import CamelModel
 from orchestrator.control.protocol import DLQ_DROP, DLQ_RETRY, RowId
-from orchestrator.errors import OrchestratorError
+from orchestrator.errors import UnknownNameError
 from orchestrator.journal.db.store import reading
 from orchestrator.journal.turns import deadletters
 from orchestrator.journal.turns.inbox import InboxRow
@@ -40,9 +40,9 @@ def list_letters(*, as_json: AsJson = False, home: Home = None) -> None:
     listing(
         {"letters": list(map(LetterReport.from_object, letters))},
         "Dead letters",
-        ("id", "received (UTC)", "channel", "chat", "agent", "deaths", "why"),
+        ("id", "received (UTC)", "chat", "agent", "deaths", "why"),
         (
-            (i.id, moment(i.received_at), i.channel, i.chat_id, i.agent_id, i.claims, i.error)
+            (i.id, minute(i.received_at / 1000), i.address().name, i.agent_id, i.claims, i.error)
             for i in letters
         ),
         empty="no message was given up",
@@ -56,15 +56,13 @@ def show(number: RowNumber, *, as_json: AsJson = False, home: Home = None) -> No
     letters = _letters(load_settings(home))
     letter = next((letter for letter in letters if letter.id == number), None)
     if letter is None:
-        raise OrchestratorError(
-            f"message {number} is not a dead letter; see: orchestrator dlq list"
-        )
+        raise UnknownNameError(f"message {number} is not a dead letter; see: orchestrator dlq list")
     if as_json:
         print_json(LetterReport.from_object(letter))
         return
     typer.echo(f"received  {moment(letter.received_at)} UTC")
     typer.echo(printable(f"from      {letter.sender_name} ({letter.sender_id})"))
-    typer.echo(printable(f"chat      {letter.channel} {letter.chat_id}"))
+    typer.echo(printable(f"chat      {letter.address().name}"))
     typer.echo(printable(f"agent     {letter.agent_id}, {letter.claims} process deaths"))
     typer.echo(printable(f"why       {letter.error}"))
     typer.echo(f"history   orchestrator trace {letter.id}\n")

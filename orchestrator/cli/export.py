@@ -5,9 +5,9 @@ from typing import Annotated
 import orjson
 import typer
 
-from orchestrator.cli._options import Home, command_group, load_settings
-from orchestrator.cli.forget import ChatName, chat_named
-from orchestrator.errors import OrchestratorError
+from orchestrator.cli._options import ChatWords, Home, command_group, load_settings
+from orchestrator.cli.forget import chat_subject
+from orchestrator.errors import UnknownNameError
 from orchestrator.journal.db.store import reading
 from orchestrator.journal.upkeep import erasure
 from orchestrator.journal.upkeep.erasure import Subject
@@ -18,9 +18,9 @@ app = command_group("export")
 
 
 @app.command()
-def chat(name: ChatName, *, home: Home = None) -> None:
+def chat(name: ChatWords, *, home: Home = None) -> None:
     """Print the journal's rows of a chat as JSON lines, each with its table."""
-    _print(load_settings(home), chat_named(name))
+    _print(load_settings(home), chat_subject(name))
 
 
 @app.command()
@@ -36,4 +36,4 @@ def _print(settings: Settings, subject: Subject) -> None:
             typer.echo(orjson.dumps(row))
             rows += 1
     if not rows:
-        raise OrchestratorError(f"the journal has nothing about {subject}")
+        raise UnknownNameError(f"the journal has nothing about {subject}")

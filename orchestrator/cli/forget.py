@@ -9,17 +9,21 @@ import typer
 
 from orchestrator.agentsfile import load
 from orchestrator.cli._direct_journal import change
-from orchestrator.cli._options import Home, command_group, environment, load_settings
+from orchestrator.cli._options import (
+    ChatWords,
+    Home,
+    command_group,
+    environment,
+    load_settings,
+    whole_chat,
+)
 from orchestrator.control.protocol import FORGET, ErasureTarget
-from orchestrator.errors import OrchestratorError
+from orchestrator.errors import OrchestratorError, UnknownNameError
 from orchestrator.journal.db.store import reading
 from orchestrator.journal.upkeep import erasure
 from orchestrator.journal.upkeep.erasure import Subject
 from orchestrator.settings import Settings
 
-ChatName = Annotated[
-    str, typer.Argument(metavar="CHAT", help="Channel and id, such as telegram:123.")
-]
 AgentName = Annotated[
     str, typer.Argument(metavar="AGENT", help="Id of an agent that is not in agents.json any more.")
 ]
@@ -28,9 +32,9 @@ app = command_group("forget")
 
 
 @app.command()
-def chat(name: ChatName, *, yes: Yes = False, home: Home = None) -> None:
+def chat(name: ChatWords, *, yes: Yes = False, home: Home = None) -> None:
     """Delete a chat's messages, the facts learned in it, its tasks and its pairing."""
-    _forget(load_settings(home), chat_named(name), yes=yes)
+    _forget(load_settings(home), chat_subject(name), yes=yes)
 
 
 @app.command()
@@ -51,18 +55,14 @@ def agent(name: AgentName, *, yes: Yes = False, home: Home = None) -> None:
         typer.echo(f"deleted {path}")
 
 
-def chat_named(text: str) -> Subject:
-    """Parse ``CHANNEL:CHAT_ID``.
+def chat_subject(words: Sequence[str]) -> Subject:
+    """Return the chat that arguments name.
 
     Raises:
-        OrchestratorError: the text has another form.
+        BadParameter: they name none.
     """
-    channel, _, chat_id = text.partition(":")
-    if not chat_id:
-        raise OrchestratorError(
-            f"{text!r} is not a chat; write its channel and id, such as telegram:123"
-        )
-    return Subject(channel=channel, chat=chat_id)
+    chat = whole_chat(words)
+    return Subject(channel=chat.channel, chat=chat.chat_id)
 
 
 def _files(settings: Settings, agent_id: str) -> list[Path]:
@@ -77,7 +77,7 @@ def _forget(settings: Settings, subject: Subject, files: Sequence[Path] = (), *,
     with reading(settings.paths.journal) as db:
         found = erasure.count(db, subject)
     if not found and not files:
-        raise OrchestratorError(f"nothing is stored about {subject}")
+        raise UnknownNameError(f"nothing is stored about {subject}")
     lines = [f"  {table} {rows}" for table, rows in found.items()]
     typer.echo("\n".join([f"{subject}:", *lines, *map(str, files)]))
     if not yes:

@@ -4,11 +4,21 @@ from typing import Annotated
 
 import typer
 
-from orchestrator.agentsfile import load
+from orchestrator.agentsfile import Channels, load
+from orchestrator.agentsfile.problems import field_names, suggestion
 from orchestrator.channel_api import InboundMessage
 from orchestrator.cli._direct_journal import moved_chats
-from orchestrator.cli._options import Config, Home, command_group, environment, load_settings
+from orchestrator.cli._options import (
+    ChatWords,
+    Config,
+    Home,
+    chat_named,
+    command_group,
+    environment,
+    load_settings,
+)
 from orchestrator.cli._output import printable
+from orchestrator.errors import UnknownNameError
 from orchestrator.routing import explain
 
 app = command_group("route")
@@ -16,22 +26,29 @@ app = command_group("route")
 
 @app.command("explain")
 def explain_route(
-    channel: Annotated[
-        str, typer.Argument(metavar="CHANNEL", help="telegram, console, web or api.")
-    ],
-    chat_id: Annotated[str, typer.Argument(metavar="CHAT_ID", help="The chat's id.")],
+    name: ChatWords,
     *,
     thread: Annotated[str | None, typer.Option(help="Id of a thread in the chat.")] = None,
     config: Config = None,
     home: Home = None,
 ) -> None:
     """Show which binding of agents.json applies to a chat, and why."""
+    chat = chat_named(name)
     settings = load_settings(home, config)
     moved = moved_chats(settings)
     file = load(settings.agents_file(), environment(settings), moved).file
-    chat_id = moved.get(chat_id, chat_id) if channel == "telegram" else chat_id
+    known = field_names(Channels)
+    if chat.channel not in known:
+        hint = suggestion(chat.channel, known, f"there are {', '.join(known)}")
+        raise UnknownNameError(f"there is no channel {chat.channel!r}{hint}")
+    first = moved.get(chat.chat_id, chat.chat_id) if chat.channel == "telegram" else chat.chat_id
     message = InboundMessage(
-        channel=channel, bot_id="", chat_id=chat_id, message_id="", sender_id="", thread_id=thread
+        channel=chat.channel,
+        bot_id="",
+        chat_id=first,
+        message_id="",
+        sender_id="",
+        thread_id=thread or chat.thread_id or None,
     )
     for line in explain(file.bindings, message, file.usable(), file.fallback_agent_id):
         typer.echo(printable(line))

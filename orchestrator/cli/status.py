@@ -13,8 +13,7 @@ from orchestrator.control.protocol import (
     ProcessReport,
     StatusReport,
 )
-
-SHORT_ID = 8  # characters of a turn's id, enough to find it in the log
+from orchestrator.names import turn_name
 
 app = command_group()
 
@@ -94,7 +93,7 @@ def _show(report: StatusReport) -> None:
         ("turn", "agent", "chat", "state", "stop reason", "tools", "ms"),
         (
             (
-                t.turn_id[:SHORT_ID],
+                turn_name(t.turn_id),
                 t.agent_id,
                 t.chat,
                 t.state,

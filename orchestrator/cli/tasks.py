@@ -6,13 +6,14 @@ import typer
 
 from orchestrator.cli._direct_journal import change
 from orchestrator.cli._options import AsJson, Home, RowNumber, command_group, load_settings
-from orchestrator.cli._output import moment, printable
+from orchestrator.cli._output import minute, printable
 from orchestrator.cli._tables import listing, print_json, table
 from orchestrator.control.camel_model import CamelModel
 from orchestrator.control.protocol import TASK_DISABLE, TASK_ENABLE, TASK_RUN, RowId
 from orchestrator.journal.db.store import reading
 from orchestrator.journal.schedule import task_runs, tasks
 from orchestrator.journal.schedule.tasks import Task
+from orchestrator.names import turn_name
 from orchestrator.schedules.describe import describe, local_time
 from orchestrator.schedules.times import ScheduleError
 
@@ -83,7 +84,13 @@ def history(
         "Runs",
         ("due (UTC)", "state", "turn", "why", "outcome"),
         (
-            (moment(run.scheduled_at), run.state, run.turn_id, run.note, (run.result or "")[:SHOWN])
+            (
+                minute(run.scheduled_at / 1000),
+                run.state,
+                turn_name(run.turn_id or ""),
+                run.note,
+                (run.result or "")[:SHOWN],
+            )
             for run in found
         ),
     )

@@ -4,11 +4,12 @@ from typing import Annotated
 
 import typer
 
-from orchestrator.cli._client import ask, order
+from orchestrator.cli._client import order
+from orchestrator.cli._direct_journal import ask_or_read
 from orchestrator.cli._options import AsJson, Home, command_group, load_settings
 from orchestrator.cli._output import minute
 from orchestrator.cli._tables import listing
-from orchestrator.control import protocol
+from orchestrator.control import listings, protocol
 
 app = command_group("tools")
 
@@ -16,7 +17,7 @@ app = command_group("tools")
 @app.command("list")
 def list_tools(*, as_json: AsJson = False, home: Home = None) -> None:
     """List every known tool, and whether it changed since its approval."""
-    found = ask(load_settings(home), protocol.TOOL_LIST, None, protocol.PinList)
+    found = ask_or_read(load_settings(home), protocol.TOOL_LIST, protocol.PinList, listings.pins)
     listing(
         found,
         "Tools of MCP servers",

@@ -11,9 +11,12 @@ from orchestrator.cli._tables import table
 from orchestrator.journal.db.store import reading
 from orchestrator.journal.inspect import trace as journal
 from orchestrator.journal.inspect.trace import RecordedPrompt, Trace, TraceEvent
+from orchestrator.names import turn_name
 from thinker.protocol.messages import LayerRecord
 from thinker.protocol.prompt_record import PromptRecord
 
+DATE = len("2026-01-01")
+DETAIL = 120  # characters shown of an event's detail; --json has all that the trace holds
 FINGERPRINT = 12  # characters shown of a fingerprint; --json has all of it
 PROMPTS = TypeAdapter(list[RecordedPrompt])
 
@@ -26,7 +29,7 @@ def trace(
         str,
         typer.Argument(
             metavar="MESSAGE|TURN",
-            help="A message's number, CHANNEL:MESSAGE_ID, or a turn's id or its first characters.",
+            help="A message's number, CHANNEL:MESSAGE_ID, or the end of a turn's id.",
         ),
     ],
     *,
@@ -55,18 +58,25 @@ def trace(
 
 def _print(found: Trace) -> None:
     messages = ", ".join(map(str, found.messages))
-    typer.echo(f"message {messages}, {count(len(found.turns), 'turn')} {' '.join(found.turns)}\n")
+    turns = " ".join(map(turn_name, found.turns))
+    typer.echo(f"message {messages}, {count(len(found.turns), 'turn')} {turns}\n".lstrip())
+    days = {moment(event.at)[:DATE] for event in found.events}
+    day = days.pop() if len(days) == 1 else ""
     table(
-        "States",
+        f"States on {day}" if day else "States",
         ("time (UTC)", "what", "state", "ms", "detail"),
-        (_row(event) for event in found.events),
+        (_row(event, day) for event in found.events),
     )
 
 
-def _row(event: TraceEvent) -> tuple[object, ...]:
+def _row(event: TraceEvent, day: str) -> tuple[object, ...]:
     name = {"inbox": "message", "outbox": "reply"}.get(event.kind, event.kind)
-    what = f"turn {event.turn_id}" if event.kind == "turn" else f"{name} {event.number}"
-    return (moment(event.at), what, event.state, event.ms, event.detail)
+    turn = turn_name(event.turn_id or "")
+    what = f"turn {turn}" if event.kind == "turn" else f"{name} {event.number}"
+    detail = event.detail
+    if len(detail) > DETAIL:
+        detail = f"{detail[: DETAIL - 1]}…"
+    return (moment(event.at).removeprefix(day).strip(), what, event.state, event.ms, detail)
 
 
 def _print_prompts(prompts: list[RecordedPrompt]) -> None:
@@ -74,7 +84,7 @@ def _print_prompts(prompts: list[RecordedPrompt]) -> None:
         typer.echo("no model was called yet")
     for record in prompts:
         layers = record.prompt.layers
-        typer.echo(f"turn {record.turn_id}, {moment(record.at)} UTC")
+        typer.echo(f"turn {turn_name(record.turn_id)}, {moment(record.at)} UTC")
         for layer in layers:
             size = f"{len(layer.text)} chars · ~{layer.tokens} tokens{_place(record.prompt, layer)}"
             typer.echo(printable(f"── {layer.name} · {size} ──\n{layer.text}"))

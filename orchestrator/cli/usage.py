@@ -7,6 +7,7 @@ from zoneinfo import ZoneInfo
 
 import typer
 
+from orchestrator.cli._agents import require_agent
 from orchestrator.cli._options import AsJson, Home, command_group, environment, load_settings
 from orchestrator.cli._output import escaped
 from orchestrator.cli._tables import table
@@ -56,8 +57,7 @@ def usage(
     settings = load_settings(home)
     zone = zone_or_utc(None, environment(settings))
     now = time.time_ns() // 1_000_000
-    path = settings.paths.journal
-    with reading(path) as db:
+    with reading(settings.paths.journal) as db:
         found = tuple(
             _day(total, since, zone)
             for number in reversed(range(days))
@@ -67,6 +67,8 @@ def usage(
             for total in journal.totals(db, since, until)
             if agent in (None, total.agent_id)
         )
+    if agent is not None and not found:
+        require_agent(settings, agent)
     report = UsageReport(timezone=zone.key, days=found)
     if as_json:
         typer.echo(escaped(report.model_dump_json(by_alias=True, indent=2)))
@@ -91,17 +93,16 @@ def _day(total: Total, since: int, zone: ZoneInfo) -> UsageDay:
 def _print(report: UsageReport) -> None:
     table(
         f"Usage ({report.timezone})",
-        ("day", "agent", "calls", "prompt", "cached", "hits", "completion", "unsettled", "USD"),
+        ("day", "agent", "calls", "prompt", "cached", "output", "unsettled", "USD"),
         (
             (
                 item.day,
                 item.agent_id,
                 item.calls,
                 f"{item.prompt_tokens:,}",
-                f"{item.cached_tokens:,}",
                 f"{item.cached_tokens / item.prompt_tokens:.0%}" if item.prompt_tokens else "",
                 f"{item.completion_tokens:,}",
-                f"{item.unsettled_tokens:,}",
+                f"{item.unsettled_tokens:,}" if item.unsettled_tokens else "",
                 f"{item.usd:.4f}{' + unknown' if item.unpriced_calls else ''}",
             )
             for item in report.days

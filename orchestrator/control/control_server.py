@@ -10,8 +10,9 @@ import apsw
 import structlog
 from pydantic import JsonValue
 
+from orchestrator.agentsfile.problems import suggestion
 from orchestrator.channel_api import Intake
-from orchestrator.control import protocol
+from orchestrator.control import listings, protocol
 from orchestrator.control.console import Console
 from orchestrator.control.descendants import from_descendant, peer_pid
 from orchestrator.control.operations import DaemonOperations
@@ -19,13 +20,14 @@ from orchestrator.errors import (
     AlreadyRunningError,
     JournalError,
     OrchestratorError,
-    UnknownAgentError,
+    UnknownNameError,
 )
 from orchestrator.journal.access import pairing, tool_pins
 from orchestrator.journal.schedule import task_runs, tasks
 from orchestrator.journal.turns import deadletters
 from orchestrator.journal.upkeep import erasure
 from orchestrator.journal.upkeep.erasure import Subject
+from orchestrator.names import ChatName
 from orchestrator.settings import Settings
 from orchestrator.toolcalls.approvals import ApprovalQueue
 from thinker.protocol.peer import FAILED, Peer, RequestHandler, RpcError, connected
@@ -106,12 +108,14 @@ class ControlServer:
             protocol.HEALTH: lambda _: self.daemon.health(),
             protocol.CHAT_SEND: self._send,
             protocol.CHAT_WAIT: wait,
-            protocol.PAIR_LIST: lambda _: self._pairings(),
+            protocol.PAIR_LIST: lambda _: self.daemon.store.transact(listings.pairings),
             protocol.PAIR_APPROVE: self._approve,
             protocol.PAIR_REVOKE: self._revoke,
-            protocol.APPROVAL_LIST: lambda _: self._approvals(),
+            protocol.APPROVAL_LIST: lambda _: self.daemon.store.transact(
+                listings.questions, self.daemon.clock()
+            ),
             protocol.APPROVAL_DECIDE: self._decide,
-            protocol.TOOL_LIST: lambda _: self._tools(),
+            protocol.TOOL_LIST: lambda _: self.daemon.store.transact(listings.pins),
             protocol.TOOL_APPROVE: self._approve_tool,
             protocol.FORGET: self._forget,
             protocol.RELOAD: lambda _: self.daemon.reload(),
@@ -126,20 +130,14 @@ class ControlServer:
         }
 
     async def _send(self, params: JsonValue) -> protocol.Ack:
+        request = protocol.ChatSend.model_validate(params)
+        if request.agent is not None:
+            self._require(request.agent)
         try:
-            await self.console.say(self.intake, protocol.ChatSend.model_validate(params))
+            await self.console.say(self.intake, request)
         except JournalError as error:
             raise RpcError(FAILED, f"the message was not stored: {error}") from error
         return protocol.Ack()
-
-    async def _pairings(self) -> protocol.PairingList:
-        rows = await self.daemon.store.transact(pairing.every)
-        return protocol.PairingList(
-            pairings=tuple(
-                protocol.PairingReport.from_object(row, created_at=row.created_at / 1000)
-                for row in rows
-            )
-        )
 
     async def _approve(self, params: JsonValue) -> protocol.PairedChat:
         code = protocol.PairCode.model_validate(params).code
@@ -148,9 +146,7 @@ class ControlServer:
             raise RpcError(FAILED, NO_PAIRING.format(access=access))
         found = await self.daemon.store.transact(pairing.approve, code, self.daemon.clock())
         if found is None:
-            raise RpcError(
-                FAILED, f"no chat waits with the code {code!r}; see: orchestrator pair list"
-            )
+            raise _unknown(f"no chat waits with the code {code!r}; see: orchestrator pair list")
         self.wake()
         return protocol.PairedChat(channel=found.channel, chat_id=found.chat_id)
 
@@ -159,37 +155,20 @@ class ControlServer:
         if not await self.daemon.store.transact(
             pairing.revoke, chat.channel, chat.chat_id, self.daemon.clock()
         ):
-            raise RpcError(
-                FAILED,
-                f"the {chat.channel} chat {chat.chat_id!r} was never paired; see: orchestrator pair"
-                " list",
-            )
+            name = ChatName(chat.channel, chat.chat_id)
+            raise _unknown(f"the chat {name} was never paired; see: orchestrator pair list")
         return protocol.Ack()
 
-    async def _approvals(self) -> protocol.ApprovalList:
-        return protocol.ApprovalList(
-            approvals=tuple(
-                protocol.ApprovalReport.from_object(
-                    approval, chat=approval.chat_key, expires=approval.expires / 1000
-                )
-                for approval in await self.approvals.waiting()
-            )
-        )
+    async def _questions(self) -> protocol.ApprovalList:
+        return await self.daemon.store.transact(listings.questions, self.daemon.clock())
 
     async def _decide(self, params: JsonValue) -> protocol.Ack:
         decision = protocol.ApprovalDecision.model_validate(params)
         if await self.approvals.decide(decision.code, "operator", granted=decision.granted) is None:
-            raise RpcError(
-                FAILED,
-                f"no call waits with the code {decision.code!r}; see: orchestrator approvals list",
+            raise _unknown(
+                f"no call waits with the code {decision.code!r}; see: orchestrator approvals list"
             )
         return protocol.Ack()
-
-    async def _tools(self) -> protocol.PinList:
-        pins = await self.daemon.store.transact(tool_pins.every)
-        return protocol.PinList(
-            tools=tuple(protocol.PinReport.from_object(pin, at=pin.at / 1000) for pin in pins)
-        )
 
     async def _approve_tool(self, params: JsonValue) -> protocol.Ack:
         name = protocol.ToolName.model_validate(params).name
@@ -199,17 +178,15 @@ class ControlServer:
 
     async def _pause(self, params: JsonValue) -> protocol.Ack:
         agent_id = protocol.AgentName.model_validate(params).agent_id
-        if agent_id not in self.daemon.supervisor.slots:
-            raise RpcError(FAILED, f"there is no agent {agent_id!r}; see: orchestrator status")
+        self._require(agent_id)
         await self.daemon.guard.order(agent_id, "operator", paused=True)
         return protocol.Ack()
 
     async def _resume(self, params: JsonValue) -> protocol.Ack:
         agent_id = protocol.AgentName.model_validate(params).agent_id
-        try:
+        self._require(agent_id)
+        if agent_id in self.daemon.supervisor.slots:
             self.daemon.supervisor.resume(agent_id)
-        except UnknownAgentError as error:
-            raise RpcError(FAILED, str(error)) from error
         refused = await self.daemon.guard.order(agent_id, "operator", paused=False)
         if refused is not None:
             raise RpcError(FAILED, f"agent {agent_id!r} stays paused: {refused}")
@@ -238,9 +215,26 @@ class ControlServer:
         try:
             await self.daemon.store.transact(change, *what, self.daemon.clock())
         except OrchestratorError as error:
-            raise RpcError(FAILED, str(error)) from error
+            refused = _unknown if isinstance(error, UnknownNameError) else _failed
+            raise refused(str(error)) from error
         self.wake()
         return protocol.Ack()
+
+    def _require(self, agent_id: str) -> None:
+        """Refuse an agent that neither agents.json nor the daemon has."""
+        configured = (agent.agent_id for agent in self.daemon.configuration.file.agents)
+        known = {*self.daemon.supervisor.slots, *configured}
+        if agent_id not in known:
+            hint = suggestion(agent_id, known, "see: orchestrator agents list")
+            raise _unknown(f"there is no agent {agent_id!r}{hint}")
+
+
+def _unknown(problem: str) -> RpcError:
+    return RpcError(protocol.UNKNOWN_NAME, problem)
+
+
+def _failed(problem: str) -> RpcError:
+    return RpcError(FAILED, problem)
 
 
 async def _refuse(_: JsonValue) -> protocol.Ack:

@@ -20,6 +20,7 @@ from orchestrator.journal.inspect import recent
 from orchestrator.journal.memory import playbooks
 from orchestrator.journal.turns import handoffs, pauses, turns
 from orchestrator.maintenance.downtime import DowntimeMonitor
+from orchestrator.names import chat_name
 from orchestrator.outbound.flood_control import FloodControl
 from orchestrator.processes.child_process import ChildProcess
 from orchestrator.processes.restarts import WorkerState
@@ -112,7 +113,7 @@ class DaemonOperations:
                     for tool, name in self.servers.pins.withheld().items()
                 ),
                 *(
-                    HANDED_OVER.format(chat=h.chat_key, new=h.agent_id, old=h.routed_id)
+                    HANDED_OVER.format(chat=chat_name(h.chat_key), new=h.agent_id, old=h.routed_id)
                     for h in handed
                 ),
                 *(MISSING.format(agent=a, playbook=p, tool=t) for a, p, t in missing),
@@ -152,7 +153,7 @@ def _journal(
     db: apsw.Connection,
 ) -> tuple[dict[str, int], int, tuple[protocol.RecentTurn, ...], dict[str, str]]:
     newest = tuple(
-        protocol.RecentTurn.from_object(turn, turn_id=turn.id, chat=turn.chat_key)
+        protocol.RecentTurn.from_object(turn, turn_id=turn.id, chat=chat_name(turn.chat_key))
         for turn in recent.turns(db, RECENT)
     )
     return recent.counts(db), turns.open_count(db), newest, pauses.shown(db)

@@ -40,6 +40,8 @@ TASK_RUN = "tasks/run"  # RowId → Ack
 TASK_ENABLE = "tasks/enable"  # RowId → Ack
 TASK_DISABLE = "tasks/disable"  # RowId → Ack
 
+UNKNOWN_NAME = -32004  # error code: what a request names does not exist
+
 
 class Ack(CamelModel):
     """The request was carried out."""

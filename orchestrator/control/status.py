@@ -16,6 +16,7 @@ from orchestrator.inbound.commands import DaemonSnapshot
 from orchestrator.journal.db.liveness import prove_writable
 from orchestrator.journal.db.store import Store
 from orchestrator.journal.db.writer import StorageFailedError
+from orchestrator.names import ChatName
 from orchestrator.outbound.flood_control import BOT, Hold
 from orchestrator.processes.child_process import ChildProcess
 from orchestrator.processes.supervisor import Supervisor
@@ -101,7 +102,7 @@ def processes(
 
 
 def _told(hold: Hold, now: float) -> str:
-    where = "any chat" if hold.chat_id == BOT else f"chat {hold.chat_id}"
+    where = "any chat" if hold.chat_id == BOT else str(ChatName(hold.channel, hold.chat_id))
     until = datetime.fromtimestamp(now + hold.seconds, UTC)
     return (
         f"channel {hold.channel} sends nothing to {where} until {until:%Y-%m-%d %H:%M:%S} UTC:"

@@ -45,7 +45,7 @@ def question(
     facts = [
         f"tool: {_value(approval.tool)} ({where})",
         f"agent: {_value(approval.agent_id)}",
-        f"chat: {_value(f'{address.channel} {address.chat_id}')}",
+        f"chat: {_value(address.name)}",
         *_shown(approval, arguments),
         *(_changes(arguments, written, fixed) if written else ()),
         f"why: {_cut(_value(approval.reason)[1:-1], REASON)}",

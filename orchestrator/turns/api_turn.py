@@ -25,6 +25,7 @@ from orchestrator.journal.turns import (
 from orchestrator.journal.turns.api_requests import HandedCall, Request
 from orchestrator.journal.turns.outbox import Part
 from orchestrator.journal.turns.turns import Turn
+from orchestrator.names import turn_name
 from orchestrator.outbound.delivery import Reply
 from orchestrator.turns import input_origins
 from orchestrator.turns.outcomes import failed
@@ -118,7 +119,7 @@ class RequestRecipe(Recipe):
     def dead_letter(self, db: apsw.Connection, deaths: int, reason: str) -> None:
         """Give the request up; its outcome is an error."""
         super().dead_letter(db, deaths, reason)
-        text = chat_texts.POISON.format(deaths=deaths, turn=self.turn.id)
+        text = chat_texts.POISON.format(deaths=deaths, turn=turn_name(self.turn.id))
         outcome = api_requests.outcome(failed(text).result, text)
         api_requests.end(db, self.turn, outcome, self._services.inputs.clock())
 

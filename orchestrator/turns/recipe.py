@@ -27,6 +27,7 @@ from orchestrator.journal.turns import (
 from orchestrator.journal.turns.attachments import user_message
 from orchestrator.journal.turns.outbox import Address, Part
 from orchestrator.journal.turns.turns import Turn
+from orchestrator.names import turn_name
 from orchestrator.outbound.delivery import Reply
 from orchestrator.outbound.preview import Preview
 from orchestrator.processes.worker import Worker
@@ -150,7 +151,7 @@ class Recipe:
     def dead_letter(self, db: apsw.Connection, deaths: int, reason: str) -> None:
         now = self._services.inputs.clock()
         cancellations.cancel_awaited(db, self.turn.id, now)
-        notice = chat_texts.POISON.format(deaths=deaths, turn=self.turn.id)
+        notice = chat_texts.POISON.format(deaths=deaths, turn=turn_name(self.turn.id))
         turns.dead_letter(db, self.turn, reason, notice, now)
 
     def ended(self) -> None:

@@ -18,6 +18,7 @@ from orchestrator.journal.turns import inbox, sessions, steps, subagents, transc
 from orchestrator.journal.turns.outbox import Address
 from orchestrator.journal.turns.subagents import SubagentSpec
 from orchestrator.journal.turns.turns import Turn
+from orchestrator.names import turn_name
 from orchestrator.processes.launch import build_launch_spec, resolve_endpoint
 from orchestrator.processes.worker import Worker
 from orchestrator.settings import bundled
@@ -154,7 +155,7 @@ class SubagentRecipe(Recipe):
         """Give the task up; its parent goes on without it."""
         turn, now = self.turn, self._services.inputs.clock()
         turns.dead_letter(db, turn, reason, None, now)
-        text = chat_texts.SUBAGENT_DIED.format(deaths=deaths, turn=turn.id)
+        text = chat_texts.SUBAGENT_DIED.format(deaths=deaths, turn=turn_name(turn.id))
         subagents.end(db, turn.id, text, now, failed=True)
 
     def ended(self) -> None:

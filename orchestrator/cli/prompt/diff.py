@@ -20,10 +20,11 @@ from orchestrator.cli._output import count, escaped, printable
 from orchestrator.cli.prompt.assembled import render
 from orchestrator.cli.prompt.listing import library
 from orchestrator.control.camel_model import CamelModel
-from orchestrator.errors import ConfigError, OrchestratorError
+from orchestrator.errors import ConfigError, OrchestratorError, UnknownNameError
 from orchestrator.journal.db.store import reading
 from orchestrator.journal.inspect import trace as journal
 from orchestrator.journal.turns import prompt_records
+from orchestrator.names import turn_name
 from orchestrator.settings import Settings
 from thinker.formats.prompts import definition_files
 from thinker.formats.prompts.bundle import PromptBundle, bundle
@@ -195,7 +196,7 @@ def _since_last_use(settings: Settings, name: str) -> tuple[Side, Side]:
     with reading(settings.paths.journal) as db:
         used = prompt_records.last_use(db, name)
         if used is None:
-            raise OrchestratorError(
+            raise UnknownNameError(
                 f"the journal has no turn of an agent or a prompt definition '{name}'; "
                 "name two turns or definitions to compare"
             )
@@ -218,7 +219,7 @@ def _turn(db: apsw.Connection, name: str, at: int | None = None) -> Side:
         raise OrchestratorError(f"{name}: this turn called no model, or its record was removed")
     newest = recorded[-1]
     sources = prompt_records.ingredients(db, newest.turn_id, newest.at)
-    title = f"turn {newest.turn_id}"
+    title = f"turn {turn_name(newest.turn_id)}"
     used = sources.definition
     try:
         found = None if used is None else PromptBundle.model_validate(used)

@@ -10,7 +10,7 @@ from orchestrator.cli._output import count, escaped, printable
 from orchestrator.cli._tables import print_json, table
 from orchestrator.cli.prompt.assembled import render
 from orchestrator.control.camel_model import CamelModel
-from orchestrator.errors import ConfigError, ExitCode
+from orchestrator.errors import ConfigError, ExitCode, UnknownNameError
 from orchestrator.prompts.library import PromptLibrary
 from orchestrator.settings import Settings
 from thinker.formats.prompts.bundle import bundle
@@ -89,12 +89,13 @@ def show(settings: Settings, name: str, layout: str, *, as_json: bool) -> None:
     """Print a definition in a layout, with the size of each section.
 
     Raises:
-        ConfigError: the definition does not exist or cannot be rendered.
+        UnknownNameError: there is no such definition.
+        ConfigError: it cannot be rendered.
     """
     file = load(settings.agents_file(), environment(settings)).file
     found = library(settings, file).definitions
     if name not in found:
-        raise ConfigError(
+        raise UnknownNameError(
             f"there is no prompt '{name}'; see: orchestrator prompt list "
             f"(for an agent's prompt, add --message TEXT)"
         )

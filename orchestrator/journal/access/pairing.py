@@ -9,6 +9,7 @@ from orchestrator.journal.db import audit
 from orchestrator.journal.db.rows import Rows
 from orchestrator.journal.turns import held_messages, outbox
 from orchestrator.journal.turns.outbox import Address
+from orchestrator.names import ChatName
 
 CODE_LIFETIME = 3_600_000  # milliseconds: an hour to read a code to the operator
 MAX_PENDING = 100  # codes at a time, so that strangers cannot fill the disk
@@ -81,7 +82,7 @@ def approve(db: apsw.Connection, code: str, now: int) -> Pairing | None:
     answers = held_messages.release(db, chat.channel, chat.chat_id)
     text = f"{chat_texts.PAIRED} {chat_texts.PAIRED_ANSWERS}" if answers else chat_texts.PAIRED
     outbox.add_notice(db, chat, text, now)
-    audit.record(db, "operator", "pairing approved", f"{chat.channel}/{chat.chat_id}", now)
+    audit.record(db, "operator", "pairing approved", chat.name, now)
     return PAIRINGS.first(db, "channel = ? AND chat_id = ?", chat.channel, chat.chat_id)
 
 
@@ -98,7 +99,7 @@ def revoke(db: apsw.Connection, channel: str, chat_id: str, now: int) -> bool:
     if not db.changes():
         return False
     held_messages.drop(db, channel, chat_id)
-    audit.record(db, "operator", "pairing revoked", f"{channel}/{chat_id}", now)
+    audit.record(db, "operator", "pairing revoked", str(ChatName(channel, chat_id)), now)
     return True
 
 

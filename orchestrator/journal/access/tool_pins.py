@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import apsw
 
-from orchestrator.errors import OrchestratorError
+from orchestrator.errors import UnknownNameError
 from orchestrator.journal.db import audit
 from orchestrator.journal.db.rows import Rows
 
@@ -90,11 +90,11 @@ def approve(db: apsw.Connection, name: str, by: str, now: int) -> list[str]:
     names of these tools.
 
     Raises:
-        OrchestratorError: no tool of that name has changed.
+        UnknownNameError: no tool of that name has changed.
     """
     found = [pin.name for pin in every(db) if pin.open and name in (pin.name, pin.server)]
     if not found:
-        raise OrchestratorError(f"no tool {name!r} has changed; see 'orchestrator tools list'")
+        raise UnknownNameError(f"no tool {name!r} has changed; see 'orchestrator tools list'")
     for subject in found:
         db.execute(
             "UPDATE tool_pin SET sha256 = ifnull(changed, sha256), changed = NULL, by = ?, at = ?"

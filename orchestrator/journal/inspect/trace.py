@@ -1,19 +1,20 @@
 """The trace of a message or a turn: every state that it went through."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 
 import apsw
 import orjson
 from pydantic import ConfigDict
 from pydantic.alias_generators import to_camel
 
-from orchestrator.errors import OrchestratorError
+from orchestrator.errors import UnknownNameError
 from orchestrator.journal.turns import inbox, subagents, taint
 from orchestrator.journal.turns.inbox import InboxRow
+from orchestrator.names import ChatName, chat_name, turn_name
 from thinker.protocol.messages import AssistantMessage, Frozen, Origin, ToolResult, Usage
 from thinker.protocol.prompt_record import PromptRecord
 
-EXCERPT = 200  # characters of a text that the trace shows
+EXCERPT = 200  # characters of a text that the trace holds
 CANDIDATES = 20  # matches that the error lists when a name is ambiguous
 TURNS_OF = """SELECT turn_id FROM transition WHERE kind = 'inbox' AND number = ?
   AND turn_id IS NOT NULL GROUP BY turn_id ORDER BY min(id)"""
@@ -60,36 +61,32 @@ class RecordedPrompt(_Camel):
 
 
 def find(db: apsw.Connection, name: str) -> Trace:
-    """Return the trace of an inbox id, a ``channel:message_id``, or a turn id or its beginning.
+    """Return the trace of an inbox id, a ``channel:message_id``, or a turn id or an end of it.
 
     Raises:
-        OrchestratorError: the name matches nothing, or several messages and turns.
+        UnknownNameError: the name matches nothing, or several messages and turns, which it lists.
     """
     messages = _messages(db, name)
-    found = db.execute(
-        "SELECT id FROM turn WHERE substr(id, 1, ?) = ? ORDER BY id = ? DESC, started_at LIMIT ?",
-        (len(name), name, name, CANDIDATES),
-    )
-    turns = [str(turn) for (turn,) in found]
+    turns = _turns(db, name)
     if name in turns:
         turns = [name]
-    elif messages:  # an exact match beats the beginning of a turn id
+    elif messages:  # an exact match beats a part of a turn's id
         turns = []
     if len(messages) + len(turns) > 1:
         known = [
-            f"{row.id} (message {row.message_id} of {row.channel} chat {row.chat_id}, {row.state})"
+            f"{row.id}: message {row.message_id} of {row.address().name}, {row.state}"
             for row in messages
-        ] + [f"turn {turn}" for turn in turns]
-        raise OrchestratorError(f"{name!r} is ambiguous; write one of\n" + "\n".join(known))
+        ] + _candidates(db, turns)
+        raise UnknownNameError(f"{name!r} fits several; write one of\n" + "\n".join(known))
     if messages:
         rows = db.execute(TURNS_OF, (messages[0].id,))
         return _collect(db, [messages[0].id], [str(turn) for (turn,) in rows])
     if turns:
         rows = db.execute(MESSAGES_OF, (turns[0],))
         return _collect(db, [int(number) for (number,) in rows], turns)
-    raise OrchestratorError(
-        f"no message or turn matches {name!r}; "
-        "write a message's number, CHANNEL:MESSAGE_ID or a turn's id"
+    raise UnknownNameError(
+        f"no message or turn matches {name!r}; write a message's number, CHANNEL:MESSAGE_ID or"
+        " the end of a turn's id, as: orchestrator status"
     )
 
 
@@ -110,6 +107,29 @@ def _messages(db: apsw.Connection, name: str) -> list[InboxRow]:
     where = "id = ? OR channel = ? AND message_id = ? ORDER BY id LIMIT ?"
     number = int(name) if by_number else None
     return inbox.INBOX.select(db, where, number, channel, message_id, CANDIDATES)
+
+
+def _turns(db: apsw.Connection, name: str) -> list[str]:
+    """Return the newest turns whose id ends or begins with a name."""
+    found = db.execute(
+        "SELECT id FROM turn WHERE substr(id, -?1) = ?2 OR substr(id, 1, ?1) = ?2"
+        " ORDER BY id = ?2 DESC, started_at DESC LIMIT ?3",
+        (len(name), name, CANDIDATES),
+    )
+    return [str(turn) for (turn,) in found] if name else []
+
+
+def _candidates(db: apsw.Connection, turns: Sequence[str]) -> list[str]:
+    sql = (
+        "SELECT agent_id, chat_key, strftime('%Y-%m-%d %H:%M:%S', started_at / 1000, 'unixepoch')"
+        " FROM turn WHERE id = ?"
+    )
+    facts = [(turn, *map(str, db.execute(sql, (turn,)).fetchall()[0])) for turn in turns]
+    unclear = len({turn_name(turn) for turn in turns}) < len(turns)
+    return [
+        f"{turn if unclear else turn_name(turn)}: a turn of {agent} in {chat_name(chat)}, {at} UTC"
+        for turn, agent, chat, at in facts
+    ]
 
 
 def _collect(db: apsw.Connection, messages: list[int], turns: list[str]) -> Trace:
@@ -157,9 +177,9 @@ def _inbox(db: apsw.Connection, number: int, turn_id: str | None, state: str) ->
     if row.origin != "user" and turn_id is None:
         yield f"origin {row.origin}"
     if state == "claimed":
-        yield f"by turn {turn_id}"
+        yield f"by turn {turn_name(turn_id or '')}"
     elif turn_id is None:
-        yield f"{row.channel} chat {row.chat_id} message {row.message_id} from {row.sender_id}"
+        yield f"{row.address().name}, message {row.message_id} from {row.sender_id}"
         yield _excerpt(row.text)
 
 
@@ -214,16 +234,18 @@ def _sources(origins: Mapping[str, Origin]) -> str:
 
 
 def _outbox(db: apsw.Connection, number: int, state: str) -> Iterable[str]:
-    ((part, mode, channel, chat_id, body, placeholder, message_id),) = db.execute(
-        "SELECT part, mode, channel, chat_id, body, ph_id, msg_id FROM outbox WHERE id = ?",
+    ((part, mode, channel, chat_id, thread_id, body, placeholder, message_id),) = db.execute(
+        "SELECT part, mode, channel, chat_id, thread_id, body, ph_id, msg_id FROM outbox"
+        " WHERE id = ?",
         (number,),
     )
     yield f"part {part}"
     if state == "queued":
-        yield f"{mode} to {channel} chat {chat_id}"
+        yield f"{mode} to {ChatName(channel, chat_id, thread_id)}"
         yield _excerpt(body)
     elif state in {"ph_sent", "delivered"}:
-        yield f"platform message {message_id or placeholder}"
+        sent = message_id or placeholder
+        yield f"platform message {sent}" if sent else ""
 
 
 def _excerpt(text: str) -> str:

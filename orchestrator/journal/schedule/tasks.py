@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import apsw
 from pydantic import Json
 
-from orchestrator.errors import OrchestratorError
+from orchestrator.errors import OrchestratorError, UnknownNameError
 from orchestrator.journal.db import audit
 from orchestrator.journal.db.rows import Rows
 from orchestrator.journal.memory.memory_scope import EVERY, MemoryScope
@@ -134,7 +134,7 @@ def load(db: apsw.Connection, task_id: int) -> Task:
     """
     found = TASKS.first(db, "id = ?", task_id)
     if found is None:
-        raise OrchestratorError(f"there is no task {task_id}; see 'orchestrator tasks list'")
+        raise UnknownNameError(f"there is no task {task_id}; see 'orchestrator tasks list'")
     return found
 
 

@@ -7,7 +7,7 @@ subagents are excluded: the parent receives their failure.
 import apsw
 
 from orchestrator import chat_texts
-from orchestrator.errors import OrchestratorError
+from orchestrator.errors import UnknownNameError
 from orchestrator.journal.db import audit
 from orchestrator.journal.db.crash_record import MAX_DEATHS
 from orchestrator.journal.turns import inbox, outbox, turns
@@ -25,7 +25,7 @@ def retry(db: apsw.Connection, row_id: int, now: int) -> None:
     """Make a dead message new again and reset its count of process deaths.
 
     Raises:
-        OrchestratorError: the message is not dead.
+        UnknownNameError: the message is not dead.
     """
     db.execute(
         "UPDATE inbox SET state = 'new', claims = 0, turn_id = NULL, after_step = NULL,"
@@ -39,7 +39,7 @@ def drop(db: apsw.Connection, row_id: int, now: int) -> None:
     """Cancel a dead message for good; its trace is kept.
 
     Raises:
-        OrchestratorError: the message is not dead.
+        UnknownNameError: the message is not dead.
     """
     inbox.end(db, f"id = ? AND {DEAD}", row_id, "cancelled", DROPPED, now)
     _decided(db, row_id, "dead letter dropped", now)
@@ -78,7 +78,7 @@ def give_up_next(db: apsw.Connection, chat: str, problem: str, now: int) -> bool
 
 def _decided(db: apsw.Connection, row_id: int, act: str, now: int) -> None:
     if db.changes() != 1:
-        raise OrchestratorError(
+        raise UnknownNameError(
             f"message {row_id} is not a dead letter; see 'orchestrator dlq list'"
         )
     audit.record(db, "operator", act, f"inbox {row_id}", now)

@@ -17,6 +17,7 @@ import apsw
 
 from orchestrator.journal.db.distinct import distinct
 from orchestrator.journal.db.rows import Rows
+from orchestrator.names import ChatName
 
 UNFINISHED = " …"  # ends every preview, to tell it from the reply
 LATE_EDIT = 4000  # milliseconds until an edit is repeated; an earlier one has landed by then
@@ -43,6 +44,11 @@ class Address:
     @property
     def chat_key(self) -> str:
         return f"{self.channel}/{self.bot_id}/{self.chat_id}/{self.thread_id}"
+
+    @property
+    def name(self) -> str:
+        """The chat as people write it."""
+        return str(ChatName(self.channel, self.chat_id, self.thread_id))
 
 
 @dataclass(frozen=True)

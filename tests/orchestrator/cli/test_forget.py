@@ -66,7 +66,7 @@ def test_files_that_a_kill_left_go_with_the_next_try(home: Path) -> None:
 def test_name_that_leads_elsewhere_removes_nothing(name: str, home: Path) -> None:
     """A name is no path."""
     before = left(home)
-    assert command(home, "forget", "agent", name, "--yes").exit_code == ExitCode.FAILED
+    assert command(home, "forget", "agent", name, "--yes").exit_code == ExitCode.USAGE
     assert left(home) == before
 
 

@@ -51,9 +51,9 @@ REPORT = StatusReport(
     inbox={"new": 3},
     recent_turns=(
         RecentTurn(
-            turn_id="0123456789",
+            turn_id="01234567-89abcdef",
             agent_id="work",
-            chat="console/local/x/",
+            chat="console:x",
             state="closed",
             stop_reason="done",
             tools=("get_time", "read_skill"),
@@ -75,7 +75,7 @@ async def test_status_shows_agents_channels_problems_and_turns_with_their_tools(
     assert ["telegram", "ok", "@bot"] in rows
     assert ["agent", "work", "41", "no-landlock", "an", "old", "kernel"] in rows
     assert ["agents.json:12", "error", "has", "no", "model"] in rows
-    turn = "01234567 work console/local/x/ closed done get_time, read_skill 20"
+    turn = "89abcdef work console:x closed done get_time, read_skill 20"
     assert turn.split() in rows
     assert ["inbox", "3", "new"] in rows
     assert ["set", "a", "key"] in rows
@@ -130,7 +130,7 @@ async def test_agents_are_listed_and_resumed(tmp_path: Path) -> None:
         listed = await ask(tmp_path, "agents", "list")
         as_json = await ask(tmp_path, "agents", "list", "--json")
         resumed = await ask(tmp_path, "agents", "resume", "work")
-    assert "work   running  41" in listed.stdout
+    assert "work   running   41" in listed.stdout
     assert json.loads(as_json.stdout)["agents"][0]["pid"] == 41
     assert resumed.exit_code == 0
     (params,) = server.params(protocol.AGENT_RESUME)
@@ -138,11 +138,12 @@ async def test_agents_are_listed_and_resumed(tmp_path: Path) -> None:
 
 
 async def test_refusal_of_the_daemon_is_the_message(tmp_path: Path) -> None:
-    """Its own words, on stderr, exit 1."""
-    refusal = RpcError(FAILED, "there is no agent 'nobody'")
-    async with serving(tmp_path, {protocol.AGENT_RESUME: refusal}):
-        refused = await ask(tmp_path, "agents", "resume", "nobody")
-    assert (refused.exit_code, refused.stderr) == (1, "there is no agent 'nobody'\n")
+    """Its own words, on stderr; exit 64 for an unknown name, otherwise 1."""
+    for code, status in ((protocol.UNKNOWN_NAME, ExitCode.USAGE), (FAILED, ExitCode.FAILED)):
+        refusal = RpcError(code, "there is no agent 'nobody'")
+        async with serving(tmp_path, {protocol.AGENT_RESUME: refusal}):
+            refused = await ask(tmp_path, "agents", "resume", "nobody")
+        assert (refused.exit_code, refused.stderr) == (status, "there is no agent 'nobody'\n")
 
 
 async def test_applied_reload_shows_its_warnings(tmp_path: Path) -> None:
@@ -187,8 +188,8 @@ async def test_pairings_are_listed_approved_and_revoked(tmp_path: Path) -> None:
         revoked = await ask(tmp_path, "pair", "revoke", "telegram", "5")
     assert "[red]Eve\N{REPLACEMENT CHARACTER}[2J  pending  ABCD  1970-01-01 00:00" in listed.stdout
     assert json.loads(as_json.stdout)["pairings"][0]["chatId"] == "5"
-    assert approved.stdout == "telegram chat 5 is admitted\n"
-    assert revoked.stdout == "telegram chat 5 is not admitted any more\n"
+    assert approved.stdout == "telegram:5 is admitted\n"
+    assert revoked.stdout == "telegram:5 is not admitted any more\n"
     assert server.params(protocol.PAIR_APPROVE) == [{"code": "ABCD"}]
     (params,) = server.params(protocol.PAIR_REVOKE)
     assert PairedChat.model_validate(params) == PairedChat(channel="telegram", chat_id="5")

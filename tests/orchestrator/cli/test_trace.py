@@ -54,20 +54,21 @@ def test_trace_shows_every_state_from_arrival_to_close(home: Path) -> None:
 def test_trace_for_people_names_tools_tokens_times_and_texts(home: Path) -> None:
     """One line for each state."""
     shown = command(home, "trace", "turn-closed").stdout
-    assert "message 6, 1 turn turn-closed" in shown
+    assert "message 6, 1 turn n-closed" in shown
     lines = [" ".join(line.split()) for line in shown.splitlines()]
-    assert "2026-01-01 00:00:24.000 step 2 done 1000 tool get_time, noon" in lines
+    assert "States on 2026-01-01" in lines
+    assert "00:00:24.000 step 2 done 1000 tool get_time, noon" in lines
     assert (
-        "2026-01-01 00:00:25.000 step 3 done model demo/demo, 100 + 10 tokens,"
-        " request req_1, It is noon."
+        "00:00:25.000 step 3 done model demo/demo, 100 + 10 tokens, request req_1, It is noon."
     ) in lines
-    assert "2026-01-01 00:00:28.000 reply 2 delivered 1000 part 0, platform message 901" in lines
+    assert "00:00:28.000 reply 2 delivered 1000 part 0, platform message 901" in lines
 
 
 def test_message_is_found_by_every_name_that_it_has(home: Path) -> None:
-    """Its number, the platform's id, its turn and the beginning of that."""
-    traces = [states(home, name) for name in ("6", "telegram:6", "turn-closed", "turn-c")]
-    assert traces[1:] == traces[:1] * 3
+    """Its number, the platform's id, its turn, and the beginning and the end of that."""
+    names = ("6", "telegram:6", "turn-closed", "turn-c", "n-closed")
+    traces = [states(home, name) for name in names]
+    assert traces[1:] == traces[:1] * 4
 
 
 def test_trace_says_why_a_message_was_refused_or_is_dead(home: Path) -> None:
@@ -87,11 +88,16 @@ def test_trace_shows_what_a_restart_did(home: Path) -> None:
 def test_unclear_name_lists_what_it_could_mean(home: Path) -> None:
     """And a name that means nothing says which names there are."""
     unclear = command(home, "trace", "turn-sending")
-    assert unclear.exit_code == ExitCode.FAILED
-    assert unclear.stderr.splitlines()[1:] == ["turn turn-sending-direct", "turn turn-sending-edit"]
+    assert unclear.exit_code == ExitCode.USAGE
+    assert "'turn-sending' fits several" in unclear.stderr
+    assert sorted(line.partition(":")[0] for line in unclear.stderr.splitlines()[1:]) == [
+        "g-direct",
+        "ing-edit",
+    ]
+    assert states(home, "g-direct") == states(home, "turn-sending-direct")
     unknown = command(home, "trace", "telegram:99")
-    assert unknown.exit_code == ExitCode.FAILED
-    assert "a message's number, CHANNEL:MESSAGE_ID or a turn's id" in unknown.stderr
+    assert unknown.exit_code == ExitCode.USAGE
+    assert "a message's number, CHANNEL:MESSAGE_ID or the end of a turn's id" in unknown.stderr
 
 
 def test_message_ids_of_two_chats_are_told_apart(home: Path) -> None:
@@ -100,8 +106,8 @@ def test_message_ids_of_two_chats_are_told_apart(home: Path) -> None:
     db.execute("UPDATE inbox SET message_id = '77' WHERE id IN(3, 4)")
     db.close()
     unclear = command(home, "trace", "telegram:77")
-    assert "3 (message 77 of telegram chat 103, claimed)" in unclear.stderr
-    assert "4 (message 77 of telegram chat 104, claimed)" in unclear.stderr
+    assert "3: message 77 of telegram:103, claimed" in unclear.stderr
+    assert "4: message 77 of telegram:104, claimed" in unclear.stderr
 
 
 def test_prompt_of_a_turn_is_shown_layer_by_layer(home: Path) -> None:

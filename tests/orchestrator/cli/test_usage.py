@@ -9,6 +9,7 @@ import pytest
 from fakes.control_server import command
 from fakes.journal import job, opened
 
+from orchestrator.errors import ExitCode
 from orchestrator.journal.turns import usage
 from orchestrator.journal.turns.usage import Amount
 from thinker.protocol.messages import Usage
@@ -40,11 +41,11 @@ def test_days_are_summed_by_agent_with_what_is_not_known(home: Path) -> None:
     """Cache hits are a share of the prompt; calls without a price make the sum unsure."""
     rows = [line.split() for line in command(home, "usage").stdout.splitlines()]
     assert [row[1:] for row in rows if row[1:2] == ["home"]] == [
-        ["home", "1", "8", "0", "0%", "0", "0", "0.0000"]
+        ["home", "1", "8", "0%", "0", "0.0000"]
     ]
     work = [row[1:] for row in rows if row[1:2] == ["work"]]
     assert work[0][:3] == ["work", "1", "9"]
-    totals = ["work", "2", "2,000", "500", "25%", "100", "700", "0.7500", "+", "unknown"]
+    totals = ["work", "2", "2,000", "25%", "100", "700", "0.7500", "+", "unknown"]
     assert work[1] == totals
     assert "prices" in command(home, "usage").stdout
 
@@ -59,5 +60,8 @@ def test_one_agent_and_fewer_days_can_be_selected(home: Path) -> None:
 
 
 def test_empty_journal_has_no_usage(home: Path) -> None:
-    """An agent that never asked a model."""
-    assert command(home, "usage", "--agent", "nobody").stdout == "no model was called\n"
+    """An agent that never asked a model; one that does not exist is refused."""
+    assert command(home, "usage", "--agent", "assistant").stdout == "no model was called\n"
+    unknown = command(home, "usage", "--agent", "asistant")
+    assert unknown.exit_code == ExitCode.USAGE
+    assert "there is no agent 'asistant'; did you mean \"assistant\"?" in unknown.stderr

@@ -43,7 +43,9 @@ async def test_what_a_platform_does_not_take_is_told_until_when(
     store.close()
     assert report.ready is ready
     (line,) = report.notes if ready else report.reasons
-    where = "chat 7 until 2027-01-15 08:15:00 UTC" if chat else "any chat until 2027-01-15 08:01:0"
+    where = (
+        "telegram:7 until 2027-01-15 08:15:00 UTC" if chat else "any chat until 2027-01-15 08:01:0"
+    )
     assert f"channel telegram sends nothing to {where}" in line
 
 

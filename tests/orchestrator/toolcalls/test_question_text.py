@@ -50,7 +50,7 @@ def test_a_question_names_tool_server_agent_arguments_reason_and_end() -> None:
         "```",
         'tool: "pay" (MCP server "bank")',
         'agent: "work"',
-        'chat: "telegram 7"',
+        'chat: "telegram:7"',
         "arguments:",
         '  "sum": 3',
         '  "to": "Ada"',
