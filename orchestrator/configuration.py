@@ -4,6 +4,7 @@ An edit with an error is refused as a whole and reported; the configuration in f
 a broken file is replaced by the last good copy, so that a bad edit cannot stop the daemon.
 """
 
+import time
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
 from dataclasses import replace
@@ -27,15 +28,15 @@ from orchestrator.processes.launch import Endpoint, build_launch_spec, resolve_e
 from orchestrator.processes.local_models import local_servers
 from orchestrator.processes.supervisor import Supervisor
 from orchestrator.prompts.library import PromptLibrary
-from orchestrator.settings import Settings, bundled
+from orchestrator.prompts.skill_checks import skill_problems
+from orchestrator.settings import TOKEN, Settings, bundled
+from orchestrator.timezones import host_timezone
 from orchestrator.tools.mcp.servers import McpServers
 from orchestrator.wakeup import Wakeup, when_canceled
 from orchestrator.watching import FileWatch, Watch, follow
 from thinker.formats.regular_file import FileError, Folder, identity
-from thinker.formats.skill_file import scan
 from thinker.protocol.providers import PROVIDERS
 
-TOKEN = "TELEGRAM_BOT_TOKEN"  # noqa: S105 - a variable's name
 MAX_WATCHED = 4096  # folders; by default the kernel allows a user at least 8192 watches
 log = structlog.get_logger()
 
@@ -51,27 +52,44 @@ class Configuration(LoopOwned):
         watch: FileWatch = awatch,
         moved: Callable[[], Mapping[str, str]] = dict,
         off_loop: OffLoop = off_loop,
+        clock: Callable[[], int] = lambda: round(time.time() * 1000),
     ) -> None:
         """Name the file; ``moved`` returns the first ids of moved Telegram chats by the new ids.
 
         ``environ`` is the daemon's; what it does not set is kept as the file of keys says.
+        ``clock`` returns milliseconds since the epoch.
         """
         self._settings = settings
         self._off_loop = off_loop
         self._environ = environ
         self._own = {name: value for name, value in environ.items() if value}
         self._keys = Keys()
+        self._clock = clock
         self._local = local
         self._watch_paths = watch
         self._moved = moved
         self.path = settings.agents_file()
         self.file = AgentsFile.model_construct(agents=())
         self.prompts = PromptLibrary(settings)
-        self.problems: tuple[Problem, ...] = ()
-        self.skill_problems: tuple[str, ...] = ()
+        self._in_force: LoadedConfig | None = None
+        self._in_keys: tuple[Problem, ...] = ()
+        self._in_file: tuple[Problem, ...] = ()
+        self._in_prompts: tuple[Problem, ...] = ()
+        self._in_skills: tuple[Problem, ...] = ()
         self.fallen_back = False
         self._version: tuple[object, ...] = ()
         self._applied = Wakeup()
+
+    @property
+    def problems(self) -> tuple[Problem, ...]:
+        """What is wrong with agents.json, the prompts and the skills."""
+        found = (*self._in_keys, *self._in_file, *self._in_prompts, *self._in_skills)
+        return found[:MAX_PROBLEMS]
+
+    def where(self, agent_id: str, field: str) -> str:
+        """Return the place of an agent's field, such as ``agents.json:12``."""
+        line = 0 if self._in_force is None else self._in_force.line(agent_id, field)
+        return f"{self.path.name}:{line}" if line else self.path.name
 
     async def boot(self) -> None:
         """Read the file, or its last good copy.
@@ -84,24 +102,26 @@ class Configuration(LoopOwned):
             loaded = await self._load(self.path)
         except AgentsFileError as error:
             try:
-                self.file = (await self._load(self._settings.paths.last_good)).file
+                self._adopt(await self._load(self._settings.paths.last_good))
             except AgentsFileError:
                 raise error from None
             log.error("config_broken_using_last_good", problem=str(error))
-            self._report(error.problems)
+            self._in_file = self._told(error.problems, self._in_file)
             self.fallen_back = True
         else:
-            self._report(loaded.problems)
-            self.file = loaded.file
+            self._in_file = self._told(loaded.problems, self._in_file)
+            self._adopt(loaded)
             if not loaded.errors:
                 await self._keep(loaded.data)
         await self._read_prompts()
+        await self._read_skills()
 
     async def read(self) -> bool:
         """Read the file and the prompts again; return whether the file is valid and in force."""
         await self._read_keys()
         good = await self._read_file()
         await self._read_prompts()
+        await self._read_skills()
         return good
 
     async def _read_keys(self) -> None:
@@ -115,22 +135,27 @@ class Configuration(LoopOwned):
             self._environ.pop(name, None)
         self._environ.update(keys.under(self._own))
         self._keys = keys
+        self._in_keys = self._told((*keys.problems, *self._changed_token()), self._in_keys)
 
     async def _read_file(self) -> bool:
         try:
             loaded = await self._load(self.path)
         except AgentsFileError as error:
-            self._report(error.problems)
+            self._in_file = self._told(error.problems, self._in_file)
             log.error("config_refused", problem=str(error))
             return False
-        self._report(loaded.problems)
+        self._in_file = self._told(loaded.problems, self._in_file)
         if loaded.errors:
             log.error("config_refused", errors=len(loaded.errors))
             return False
-        self.file = loaded.file
+        self._adopt(loaded)
         self.fallen_back = False
         await self._keep(loaded.data)
         return True
+
+    def _adopt(self, loaded: LoadedConfig) -> None:
+        self.file = loaded.file
+        self._in_force = replace(loaded, data=b"")
 
     async def _load(self, path: Path) -> LoadedConfig:
         """Load a file; the version of agents.json is noted before.
@@ -142,7 +167,11 @@ class Configuration(LoopOwned):
             if path == self.path:
                 self._version = await self._off_loop(self._stamps)
             return await self._off_loop(
-                agentsfile.load, path, self._environ, self._moved(), self._settings.home
+                agentsfile.load,
+                path,
+                self._settings.with_token(self._environ),
+                self._moved(),
+                self._settings.home,
             )
         except TimeoutError as error:
             raise AgentsFileError([Problem.unusable(path, f"cannot be read: {error}")]) from error
@@ -223,16 +252,17 @@ class Configuration(LoopOwned):
         return tuple((path, identity(path)) for path in (self.path, keys, *files))
 
     async def _scan_skills(self, on_skill: Callable[[], None]) -> None:
-        directories = bundled("skills"), self._settings.paths.skills
-        try:
-            _, problems = await self._off_loop(scan, directories)
-        except TimeoutError as error:
-            problems = (f"{directories[-1]}: {error}",)
-        if problems != self.skill_problems:
-            for problem in problems:
-                log.warning("skill_problem", problem=problem)
-        self.skill_problems = problems
+        await self._read_skills()
         on_skill()
+
+    async def _read_skills(self) -> None:
+        before, zone = self._in_skills, host_timezone(self._environ)
+        arguments = self._settings, self.file, zone, self._clock()
+        try:
+            found = await self._off_loop(skill_problems, *arguments)
+        except TimeoutError as error:
+            found = (Problem.unusable(self._settings.paths.skills, str(error)),)
+        self._in_skills = self._told(found, before)
 
     def _needs_local(self) -> bool:
         keys = [provider.key_var for provider in PROVIDERS.values() if provider.key_var]
@@ -240,15 +270,14 @@ class Configuration(LoopOwned):
         return automatic and not any(self._environ.get(key) for key in keys)
 
     async def _read_prompts(self) -> None:
-        before = self.prompts.problems
         try:
             self.prompts.adopt(await self._off_loop(self.prompts.examine, self.file))
             await self._off_loop(self.prompts.store_last_good)
         except TimeoutError as error:
             self.prompts.not_read(str(error))
-        for problem in self.prompts.problems:
-            if problem not in before:
-                log.warning("prompt_problem", problem=str(problem))
+        found, loaded = self.prompts.problems, self._in_force
+        found = found if loaded is None else loaded.located(found)
+        self._in_prompts = self._told(found, self._in_prompts)
 
     def _changed_token(self) -> tuple[Problem, ...]:
         """Return a warning if Telegram does not run with the token that is set now."""
@@ -258,12 +287,16 @@ class Configuration(LoopOwned):
         message = f"{TOKEN} is not the one that the daemon started with; restart the daemon"
         return (Problem("warning", str(self._settings.paths.keys), 0, None, "", message),)
 
-    def _report(self, problems: tuple[Problem, ...]) -> None:
-        problems = (*self._keys.problems, *self._changed_token(), *problems)[:MAX_PROBLEMS]
+    def _told(
+        self, problems: tuple[Problem, ...], before: tuple[Problem, ...]
+    ) -> tuple[Problem, ...]:
+        """Log the problems that are new; return all."""
+        problems = problems[:MAX_PROBLEMS]
         for problem in problems:
-            emit = log.error if problem.severity == "error" else log.warning
-            emit("config_problem", problem=str(problem))
-        self.problems = problems
+            if problem not in before:
+                emit = log.error if problem.severity == "error" else log.warning
+                emit("config_problem", problem=str(problem))
+        return problems
 
     async def _keep(self, data: bytes) -> None:
         if self.path.parent == bundled("config"):

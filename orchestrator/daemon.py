@@ -115,9 +115,8 @@ class Daemon:
         self._clock = machine.clock
         self._notifier = Notifier(environ)
         moved = partial(store.read, chat_moves.every, "telegram")
-        self._configuration = Configuration(
-            settings, environ, machine.model_servers, machine.watch, moved, machine.off_loop
-        )
+        means = machine.model_servers, machine.watch, moved, machine.off_loop, machine.clock
+        self._configuration = Configuration(settings, environ, *means)
         self._console = Console(store)
         self._api_channel = ApiChannel(store)
         self._adapters: dict[str, Adapter] = {self._api_channel.name: self._api_channel}
@@ -152,7 +151,10 @@ class Daemon:
     async def _open_channels(self, stack: AsyncExitStack) -> None:
         """Make the adapters of all channels; ``stack`` closes their connections."""
         store, configuration, settings = self._store, self._configuration, self._settings
-        ports = AgentPorts(store, settings.paths.http_token, self._agents, configuration.changed)
+        ports = AgentPorts(
+            *(store, settings.paths.http_token, self._agents),
+            *(configuration.changed, configuration.where),
+        )
         self._adapters |= {self._console.name: self._console, ports.name: ports}
         token = settings.telegram_bot_token
         if token is not None and configuration.file.channels.telegram.enabled:

@@ -21,6 +21,7 @@ from thinker.formats.regular_file import FileError, FileMissingError
 
 PREFIX = "ORCHESTRATOR_"
 MAX_SOCKET_PATH = 107  # bytes in sockaddr_un.sun_path without the final NUL, unix(7)
+TOKEN = "TELEGRAM_BOT_TOKEN"  # noqa: S105 - a variable's name
 CREDENTIAL = "telegram-token"  # name of the token's file in the unit's LoadCredential=
 PACKAGE = Path(__file__).parent
 DEFAULT_PROMPT = "default-system-prompt.md"
@@ -57,7 +58,7 @@ class Settings(BaseSettings):
     """Port of the OpenAI-compatible endpoints; by default `channels.api.port` of agents.json."""
     fast_tasks: bool = False
     """Whether tasks may be due more than once a minute; for tests of this program."""
-    telegram_bot_token: SecretStr | None = Field(None, validation_alias="TELEGRAM_BOT_TOKEN")
+    telegram_bot_token: SecretStr | None = Field(None, validation_alias=TOKEN)
     """The bot's token; without it Telegram is off. systemd may pass it as a credential."""
     telegram_api_url: str = Field(
         "https://api.telegram.org", validation_alias="TELEGRAM_API_URL", pattern=r"^https?://\S+$"
@@ -94,13 +95,18 @@ class Settings(BaseSettings):
         source = EnvSettingsSource(cls, env_prefix=PREFIX)
         source.env_vars = {key.lower(): value for key, value in environ.items() if value}
         values = source()
-        token = None if environ.get("TELEGRAM_BOT_TOKEN") else _credential(environ)
+        token = None if environ.get(TOKEN) else _credential(environ)
         if token:
-            values["TELEGRAM_BOT_TOKEN"] = token
+            values[TOKEN] = token
         try:
             return cls.model_validate(values)
         except ValidationError as error:
             raise ConfigError("\n".join(_sentences(error))) from None
+
+    def with_token(self, environ: Mapping[str, str]) -> Mapping[str, str]:
+        """Return the environment with the bot's token, which systemd may pass in a file."""
+        token = self.telegram_bot_token
+        return environ if token is None else {**environ, TOKEN: token.get_secret_value()}
 
     @property
     def paths(self) -> "Paths":

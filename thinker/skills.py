@@ -6,7 +6,7 @@ from functools import lru_cache
 from pathlib import Path
 
 from thinker.formats.regular_file import FileError, Folder, Identity, identity
-from thinker.formats.skill_file import FILE_NAME, SkillFile, scan
+from thinker.formats.skill_file import FILE_NAME, SkillFile, SkillProblem, scan
 
 FileStamps = tuple[tuple[str, Identity | None], ...]  # of a directory and its skill files, by path
 
@@ -34,7 +34,7 @@ class SkillCatalog:
             return False
         found = [_scanned(*stamped) for stamped in zip(self._directories, seen, strict=True)]
         named = {skill.name: skill for skills, _ in found for skill in skills}  # later ones replace
-        self.problems = tuple(problem for _, problems in found for problem in problems)
+        self.problems = tuple(str(problem) for _, problems in found for problem in problems)
         selected = [
             named[name]
             for name in sorted(named)
@@ -47,7 +47,9 @@ class SkillCatalog:
 
 
 @lru_cache(maxsize=4)  # an agent has three directories
-def _scanned(directory: Path, seen: FileStamps) -> tuple[tuple[SkillFile, ...], tuple[str, ...]]:
+def _scanned(
+    directory: Path, seen: FileStamps
+) -> tuple[tuple[SkillFile, ...], tuple[SkillProblem, ...]]:
     """Return what `scan` finds in a directory; cached, so workers inherit the zygote's result."""
     del seen  # part of the cache key
     return scan((directory,))

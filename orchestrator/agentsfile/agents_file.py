@@ -140,6 +140,13 @@ class McpServer(ConfigModel):
     """Whether a tool whose description has changed is withheld until it is approved."""
     timeout_seconds: int = Field(60, ge=1, le=MAX_CALL)
     """Seconds after which a call ends as a timeout."""
+    disabled: bool = False
+    """Whether it is left out for now, as other MCP hosts have it."""
+
+    @property
+    def runs(self) -> bool:
+        """Whether it is started: it is not switched off, and its transport is supported."""
+        return not self.disabled and self.type != "sse"
 
     @model_validator(mode="after")
     def _one_transport(self) -> "McpServer":

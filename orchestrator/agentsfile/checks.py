@@ -4,13 +4,14 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from orchestrator.agentsfile.agent_definition import AgentDefinition
-from orchestrator.agentsfile.agents_file import Channels, openings
+from orchestrator.agentsfile.agents_file import Channels, McpServer, openings
+from orchestrator.agentsfile.channel_checks import check_channels, check_keys, check_order
 from orchestrator.agentsfile.costs import find_price
 from orchestrator.agentsfile.draft import Draft
 from orchestrator.agentsfile.hand_checks import check_hands
 from orchestrator.agentsfile.problems import field_names, suggestion
 from orchestrator.agentsfile.server_sandbox import inside_home, weakenings
-from thinker.protocol.providers import PROVIDERS, Provider
+from thinker.protocol.providers import PROVIDERS
 
 
 def check(draft: Draft, environ: Mapping[str, str] | None = None, home: Path | None = None) -> None:
@@ -22,8 +23,10 @@ def check(draft: Draft, environ: Mapping[str, str] | None = None, home: Path | N
     _unique_agents(draft)
     _unique_ports(draft)
     _bindings(draft, declared)
+    check_order(draft)
     _fallback(draft, declared)
     _reachable(draft)
+    check_channels(draft, environ, home)
     _servers(draft)
     check_hands(draft, environ, home)
     if home is not None:
@@ -32,7 +35,7 @@ def check(draft: Draft, environ: Mapping[str, str] | None = None, home: Path | N
     _weakened(draft)
     _joined(draft)
     if environ is not None:
-        _keys(draft, environ)
+        check_keys(draft, environ, home)
 
 
 def _declared(draft: Draft) -> set[str]:
@@ -162,10 +165,18 @@ def _servers(draft: Draft) -> None:
                 f"MCP server '{name}': the transport \"sse\" is not supported, so it is not used; "
                 'set "url" to its streamable HTTP address and "type" to "http"',
             )
+        elif server.type is None and (server.url or "").rstrip("/").endswith("/sse"):
+            draft.warn(
+                ("mcpServers", name, "url"),
+                f"MCP server '{name}': the address looks like one of the old transport \"sse\","
+                " which is not supported; set its streamable HTTP address, often …/mcp",
+            )
+        known = field_names(McpServer)
         for extra in server.model_extra or {}:
             draft.warn(
                 ("mcpServers", name, extra),
-                f"MCP server '{name}': the field \"{extra}\" is unknown and ignored",
+                f"MCP server '{name}': the field \"{extra}\" is unknown and ignored"
+                + suggestion(extra, known),
             )
 
 
@@ -243,23 +254,3 @@ def _models(agent: AgentDefinition) -> list[str]:
     )
     embeddings = [] if agent.embeddings is None else [agent.embeddings.name]
     return [f"{provider}/{agent.model or '*'}", *fallbacks, *embeddings]
-
-
-def _keys(draft: Draft, environ: Mapping[str, str]) -> None:
-    for number, agent in draft.agents.items():
-        if not agent.enabled:
-            continue
-        providers: list[tuple[str, Provider | None]] = []
-        if not agent.base_url:
-            providers.append(("llmProvider", PROVIDERS.get(agent.llm_provider)))
-        if agent.embeddings is not None and not agent.embeddings.base_url:
-            providers.append(("embeddings", PROVIDERS.get(agent.embeddings.provider or "")))
-        for field, provider in providers:
-            key = None if provider is None else provider.key_var
-            if key is not None and not (environ.get(key) or agent.env.get(key)):
-                draft.warn(
-                    ("agents", number, field),
-                    f"agent '{agent.agent_id}' needs {key}, which is not set; "
-                    "add it to keys.env in the daemon's home",
-                    agent.agent_id,
-                )

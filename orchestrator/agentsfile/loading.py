@@ -6,8 +6,8 @@ Only a file without a single valid agent is refused as a whole.
 
 import json
 import re
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
 from pathlib import Path
 from types import MappingProxyType
 from typing import TypeVar, get_args
@@ -29,6 +29,7 @@ from orchestrator.agentsfile.problems import (
     Problem,
     field_names,
     merged,
+    misplaced,
     sentence,
     suggestion,
 )
@@ -52,12 +53,31 @@ class LoadedConfig:
     file: AgentsFile
     problems: tuple[Problem, ...]
     data: bytes
+    document: Document
     secrets: tuple[str, ...] = ()
 
     @property
     def errors(self) -> tuple[Problem, ...]:
         """The problems that caused a part to be left out."""
         return tuple(problem for problem in self.problems if problem.severity == "error")
+
+    def located(self, problems: Iterable[Problem]) -> tuple[Problem, ...]:
+        """Return problems of agents that other checks found, with their lines in this file."""
+        return tuple(
+            replace(problem, line=self.line(problem.agent_id, problem.path))
+            if problem.agent_id is not None and not problem.line
+            else problem
+            for problem in problems
+        )
+
+    def line(self, agent_id: str, field: str) -> int:
+        """Return the line of a field of an agent, or else of the agent; 0 if it has none."""
+        value = self.document.value
+        agents = value.get("agents") if isinstance(value, dict) else None
+        for number, item in enumerate(agents if isinstance(agents, list) else ()):
+            if isinstance(item, dict) and item.get("agentId") == agent_id:
+                return self.document.line(("agents", number, field))
+        return 0
 
 
 def load(
@@ -119,7 +139,7 @@ def parse(
     problems = tuple(sorted(draft.problems, key=lambda problem: problem.line))
     if not draft.agents:
         raise AgentsFileError(problems)
-    return LoadedConfig(_file(draft), problems, data, tuple(draft.secrets))
+    return LoadedConfig(_file(draft), problems, data, draft.document, tuple(draft.secrets))
 
 
 def _document(data: bytes, name: str) -> Document:
@@ -219,7 +239,7 @@ def _simple(draft: Draft, value: JsonObject) -> None:
     known = field_names(AgentsFile)
     for key in value:
         if key not in known:
-            draft.error((key,), f'unknown field "{key}"' + suggestion(key, known))
+            draft.error((key,), f'unknown field "{key}"' + misplaced(key, known))
     for key in ("fallbackAgentId", "$schema"):
         text = value.get(key)
         if text is not None and not isinstance(text, str):

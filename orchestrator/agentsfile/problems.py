@@ -10,6 +10,8 @@ from typing import Any, Literal, Self, TypeAlias, get_args
 from pydantic import BaseModel, JsonValue
 from pydantic_core import ErrorDetails
 
+from orchestrator.agentsfile.agent_definition import AgentDefinition
+from orchestrator.agentsfile.agents_file import AgentsFile, McpServer
 from orchestrator.agentsfile.field_types import PATTERN_WORDS
 from orchestrator.agentsfile.positions import JsonPath
 from orchestrator.agentsfile.vendors import advice
@@ -23,6 +25,11 @@ TYPE_WORDS = {
     "list_type": "must be a list: put it in [ ]",
     "tuple_type": "must be a list: put it in [ ]",
     "string_type": 'must be text: put it in " "',
+}
+PLACES: dict[str, type[BaseModel]] = {
+    "at the top of the file": AgentsFile,
+    "in an agent": AgentDefinition,
+    "in an MCP server": McpServer,
 }
 MAX_PROBLEMS = 100  # told at a time; the rest shows when these are corrected
 MUST_BE = "must be "
@@ -73,6 +80,12 @@ def suggestion(name: str, known: Iterable[str], otherwise: str = "remove it") ->
     by_lower = {candidate.lower(): candidate for candidate in known}
     found = get_close_matches(name[:MAX_SHOWN].replace("_", "").lower(), by_lower, n=1)
     return f'; did you mean "{by_lower[found[0]]}"?' if found else f"; {otherwise}"
+
+
+def misplaced(name: str, known: Iterable[str]) -> str:
+    """Return the end of a sentence about an unknown field: where it belongs, or a `suggestion`."""
+    places = [where for where, model in PLACES.items() if name in field_names(model)]
+    return f"; it belongs {' or '.join(places)}" if places else suggestion(name, known)
 
 
 def field_names(model: type[BaseModel]) -> list[str]:
@@ -130,7 +143,7 @@ def sentence(subject: str, error: ErrorDetails, model: type[BaseModel]) -> str:
         return f'{subject} has no {place}; set "{place}" or remove the {subject.partition(" ")[0]}'
     if kind == "extra_forbidden":
         known = field_names(_model_at(model, loc[:-1]))
-        return f'{subject} has an unknown field "{place}"{suggestion(str(loc[-1]), known)}'
+        return f'{subject} has an unknown field "{place}"{misplaced(str(loc[-1]), known)}'
     message = error["msg"].removeprefix("Value error, ")
     if kind == "value_error":
         return f'{subject}: "{place}" {message}' if place else f"{subject} {message}"

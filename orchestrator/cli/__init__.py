@@ -27,7 +27,7 @@ THREAD_SECONDS = 1.0  # for a thread to end with the process
 GROUPS: Mapping[str, Mapping[str, str]] = {
     "Set up": {
         "init": "Prepare a home with an agents.json to edit.",
-        "check": "Check agents.json and the prompts, and list every problem.",
+        "check": "Check agents.json, the prompts and the skills, and list every problem.",
         "doctor": "Look for everything that can be wrong; change nothing.",
         "service": "Install a systemd unit for the daemon.",
         "completion": "Print a script that completes commands in your shell.",

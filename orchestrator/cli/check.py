@@ -1,19 +1,15 @@
 """``orchestrator check``."""
 
-import os
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from orchestrator import keys_file
-from orchestrator.agentsfile import AgentsFileError, Problem, load
-from orchestrator.agentsfile.exposure import exposed
-from orchestrator.cli._direct_journal import moved_chats
+from orchestrator.agentsfile import Problem
+from orchestrator.cli._examined import examined
 from orchestrator.cli._options import AsJson, Home, command_group, load_settings
 from orchestrator.cli._output import count, escaped, printable
-from orchestrator.cli.prompt.listing import library
 from orchestrator.control.camel_model import CamelModel
 from orchestrator.control.protocol import ConfigProblem
 from orchestrator.errors import ExitCode
@@ -40,23 +36,13 @@ def check(
     as_json: AsJson = False,
     home: Home = None,
 ) -> None:
-    """Check agents.json and the prompts, and list every problem."""
+    """Check agents.json, the prompts and the skills, and list every problem."""
     settings = load_settings(home)
     file = path or settings.agents_file()
-    keys = keys_file.read(settings.home, os.environ)
-    agents = bindings = 0
-    secrets: tuple[str, ...] = ()
-    try:
-        loaded = load(file, keys.under(os.environ), moved_chats(settings), settings.home)
-        found = library(settings, loaded.file)
-        problems: Sequence[Problem] = (*loaded.problems, *found.problems)
-        agents, bindings = len(loaded.file.agents), len(loaded.file.bindings)
-        secrets = loaded.secrets
-    except AgentsFileError as error:
-        problems = error.problems
-    paths = settings.paths
-    others = (paths.http_token, paths.api_token, settings.home / ".env")
-    problems = (*problems, *exposed(file, secrets, others), *keys.problems)
+    found = examined(settings, file)
+    usable, problems = found.file, found.problems
+    agents = 0 if usable is None else len(usable.agents)
+    bindings = 0 if usable is None else len(usable.bindings)
     if as_json:
         shown = tuple(ConfigProblem.model_validate(vars(problem)) for problem in problems)
         report = CheckReport(file=str(file), agents=agents, bindings=bindings, problems=shown)

@@ -1,19 +1,15 @@
 """``orchestrator doctor``."""
 
-import os
-from collections.abc import Mapping
 from pathlib import Path
 
 import typer
 
-from orchestrator import keys_file
-from orchestrator.agentsfile import AgentsFile, AgentsFileError, Problem, load
+from orchestrator.agentsfile import AgentsFile
 from orchestrator.cli._client import ask
-from orchestrator.cli._direct_journal import moved_chats
+from orchestrator.cli._examined import examined
 from orchestrator.cli._options import AsJson, Home, command_group, load_settings
 from orchestrator.cli._output import count, printable
 from orchestrator.cli._tables import print_json, table
-from orchestrator.cli.prompt.listing import library
 from orchestrator.cli.status import show_problems, show_processes
 from orchestrator.control.protocol import STATUS, ConfigProblem, StatusReport
 from orchestrator.doctor import examination
@@ -45,11 +41,9 @@ def _examined(settings: Settings) -> DoctorReport:
     status = _status(settings)
     if status is not None:
         settings = settings.model_copy(update={"config": Path(status.config_file)})
-    keys = keys_file.read(settings.home, os.environ)
-    environ = keys.under(os.environ)
-    file, problems = _configuration(settings, environ)
-    problems = (*problems, *keys.problems)
-    found = tuple(examination.findings(settings, file, environ, status))
+    configured = examined(settings, settings.agents_file())
+    file, problems = configured.file, configured.problems
+    found = tuple(examination.findings(settings, file, configured.environ, status))
     jails = _jails(settings, file, status)
     strict = file is not None and file.sandbox == "required"
     wrong = [
@@ -89,16 +83,6 @@ def _status(settings: Settings) -> StatusReport | None:
     except OrchestratorError as error:
         typer.echo(printable(f"the daemon: {error}"), err=True)
         return None
-
-
-def _configuration(
-    settings: Settings, environ: Mapping[str, str]
-) -> tuple[AgentsFile | None, tuple[Problem, ...]]:
-    try:
-        loaded = load(settings.agents_file(), environ, moved_chats(settings), settings.home)
-    except AgentsFileError as error:
-        return None, tuple(error.problems)
-    return loaded.file, (*loaded.problems, *library(settings, loaded.file).problems)
 
 
 def _show(report: DoctorReport) -> None:

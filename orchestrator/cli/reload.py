@@ -19,7 +19,6 @@ def reload(*, home: Home = None) -> None:
     """
     report = ask(load_settings(home), RELOAD, None, ReloadReport)
     for problem in report.problems:
-        where = f"{problem.file}:{problem.line}" if problem.line else problem.file
-        typer.echo(printable(f"{where}: {problem.severity}: {problem.message}"))
+        typer.echo(printable(str(problem)))
     typer.echo("applied" if report.applied else "refused; the previous configuration stays in use")
     raise typer.Exit(ExitCode.OK if report.applied else ExitCode.CONFIG)

@@ -59,9 +59,13 @@ def show_processes(title: str, processes: tuple[ProcessReport, ...]) -> None:
 
 
 def show_problems(problems: tuple[ConfigProblem, ...]) -> None:
-    header = ("where", "severity", "message")
-    rows = ((f"{p.file}:{p.line}", p.severity, p.message) for p in problems)
-    table("Problems of the configuration", header, rows)
+    """Print one line for each: in a table these sentences would be cut into narrow columns."""
+    if problems:
+        typer.echo("Problems of the configuration")
+    for problem in problems:
+        typer.echo(printable(str(problem)))
+    if problems:
+        typer.echo()
 
 
 def _show(report: StatusReport) -> None:

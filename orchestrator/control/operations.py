@@ -71,7 +71,7 @@ class DaemonOperations:
     _reloading: anyio.Lock = field(default_factory=anyio.Lock, init=False)
 
     async def status(self) -> StatusReport:
-        health = await self.health()
+        health = await self._health()
         counts, open_turns, newest, paused = self.store.read(_journal)
         handed = await self.store.transact(handoffs.every)
         missing = await self.store.transact(playbooks.missing_tools, LOOKED_AT)
@@ -117,12 +117,17 @@ class DaemonOperations:
                     for h in handed
                 ),
                 *(MISSING.format(agent=a, playbook=p, tool=t) for a, p, t in missing),
-                *self.scheduler.problems,
                 *self.downtime.hints,
             ),
         )
 
     async def health(self) -> HealthReport:
+        """Return whether the daemon is ready; its notes name all problems of the configuration."""
+        found = await self._health()
+        problems = map(str, self.configuration.problems)
+        return found.model_copy(update={"notes": (*found.notes, *problems)})
+
+    async def _health(self) -> HealthReport:
         return await status.health(
             self.store,
             self.adapters.values(),

@@ -108,13 +108,18 @@ class ToolServerReport(CamelModel):
 
 
 class ConfigProblem(CamelModel):
-    """One problem of agents.json."""
+    """One problem of agents.json, a prompt, a skill or the keys; ``line`` 0: of all of it."""
 
     file: str
     line: int
     agent_id: str | None
     message: str
     severity: str = "error"
+
+    def __str__(self) -> str:
+        """``agents.json:12: warning: …``, as `check` prints it."""
+        where = f"{self.file}:{self.line}" if self.line else self.file
+        return f"{where}: {'warning: ' if self.severity == 'warning' else ''}{self.message}"
 
 
 class RecentTurn(CamelModel):

@@ -8,7 +8,7 @@ import anyio
 
 from orchestrator import __version__
 from orchestrator.agentsfile import Problem
-from orchestrator.channel_api import Adapter
+from orchestrator.channel_api import Adapter, ChannelStatus
 from orchestrator.configuration import Configuration
 from orchestrator.control import protocol
 from orchestrator.errors import JournalError
@@ -62,12 +62,7 @@ async def health(
     """
     reasons = [] if admitting else ["the daemon is stopping"]
     reasons += [] if scheduler is None else [scheduler]
-    reasons += [
-        f"channel {adapter.name} has not heard from its platform for {POLL_AGE:.0f} seconds"
-        f" ({adapter.status.detail or adapter.status.state})"
-        for adapter in adapters
-        if not _receives(adapter, now)
-    ]
+    reasons += [_why_deaf(adapter.status) for adapter in adapters if not _receives(adapter, now)]
     try:
         with anyio.fail_after(WRITE_TIMEOUT):
             await store.attempt(prove_writable, round(now * 1000))
@@ -116,6 +111,16 @@ def _receives(adapter: Adapter, now: float) -> bool:
     return adapter.status.state == "ok" if last_ok is None else now - last_ok < POLL_AGE
 
 
+def _why_deaf(channel: ChannelStatus) -> str:
+    """Say why a channel receives nothing; only one that polls can have heard nothing."""
+    why = channel.detail or channel.state
+    if channel.last_ok is None:
+        return f"channel {channel.name}: {why}"
+    return (
+        f"channel {channel.name} has not heard from its platform for {POLL_AGE:.0f} seconds ({why})"
+    )
+
+
 def problems(found: Iterable[Problem]) -> tuple[protocol.ConfigProblem, ...]:
     return tuple(map(protocol.ConfigProblem.from_object, found))
 
@@ -142,11 +147,9 @@ def at_start(
 
 
 def hints(configuration: Configuration, supervisor: Supervisor) -> Iterable[str]:
-    """Yield what an operator should know: demo models, a broken file, skills or prompt."""
+    """Yield what an operator should know beside the problems: demo models, the last good copy."""
     if configuration.fallen_back:
         yield f"{configuration.path} is broken, so the last good copy is in force; correct the file"
     for slot in supervisor.slots.values():
         if slot.spec.endpoint.provider == "demo" and slot.spec.parent is None:
             yield DEMO_HINT.format(agent=slot.spec.agent_id)
-    yield from configuration.skill_problems
-    yield from map(str, configuration.prompts.problems)

@@ -4,6 +4,7 @@ The supervisor listens, not the worker: a message goes through the inbox like an
 answered once however often it is sent, and it starts an agent that is not running.
 """
 
+import errno
 import secrets
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
@@ -28,6 +29,11 @@ from thinker.formats import regular_file
 from thinker.formats.regular_file import FileError, FileMissingError
 
 ANSWER_TIMEOUT = 120.0  # seconds that a client waits, as in the system whose clients these are
+RETRY, MAX_RETRY = 1.0, 30.0  # seconds until a port that cannot be opened is tried again
+CANNOT_OPEN = {
+    errno.EADDRINUSE: "is taken by another program; end that program",
+    errno.EACCES: "is one that only root may open; choose one above 1023",
+}
 log = structlog.get_logger()
 
 
@@ -43,7 +49,8 @@ class AgentPorts(JournalChannel):
     """The `Adapter` of all agents' ports.
 
     ``token_file`` has the clients' token, and is written when the first port opens; ``configured``
-    returns when the configuration has changed.
+    returns when the configuration has changed; ``where`` returns the place in it of a field of an
+    agent, such as ``agents.json:12``.
     """
 
     name = "http"
@@ -54,8 +61,11 @@ class AgentPorts(JournalChannel):
         token_file: Path,
         agents: Callable[[], AgentsFile],
         configured: Callable[[], Awaitable[None]],
+        where: Callable[[str, str], str],
     ) -> None:
         super().__init__(store)
+        self._where = where
+        self._refused: dict[str, str] = {}  # why the ports of agents cannot be opened
         self._token_file = token_file
         self._agents = agents
         self._configured = configured
@@ -86,18 +96,32 @@ class AgentPorts(JournalChannel):
 
         api = AgentPortApi(agent_id, self._token, partial(self._answer, agent_id, intake))
         with server.scope:
-            try:
-                await self._token()  # a client finds it as soon as the agent can be reached
-                async with api.served(port) as number:
-                    self.status.state, self.status.detail = "ok", ""
-                    log.info("agent_port", agent_id=agent_id, port=number)
-                    await anyio.sleep_forever()
-            except (OSError, FileError) as error:
-                reason = getattr(error, "strerror", None) or error
-                self.status.state = "degraded"
-                self.status.detail = f"port {port} of {agent_id!r}: {reason}"
-                log.error("agent_port_failed", agent_id=agent_id, problem=self.status.detail)
+            delay = RETRY
+            while True:
+                try:
+                    await self._token()  # a client finds it as soon as the agent can be reached
+                    async with api.served(port) as number:
+                        self._set_refused(agent_id, "")
+                        log.info("agent_port", agent_id=agent_id, port=number)
+                        await anyio.sleep_forever()
+                except (OSError, FileError) as error:
+                    place = self._where(agent_id, "port")
+                    self._set_refused(agent_id, f"{place}: {_problem(port, agent_id, error)}")
+                await anyio.sleep(delay)
+                delay = min(2 * delay, MAX_RETRY)
+        self._set_refused(agent_id, "")
         server.closed.set()
+
+    def _set_refused(self, agent_id: str, problem: str) -> None:
+        """Note why an agent's port is not open; an empty text: it is, or is no longer wanted."""
+        if problem == self._refused.get(agent_id, ""):
+            return
+        self._refused[agent_id] = problem
+        if problem:
+            log.error("agent_port_failed", agent_id=agent_id, problem=problem)
+        told = [text for text in self._refused.values() if text]
+        self.status.state = "degraded" if told else "ok"
+        self.status.detail = "; ".join(told)
 
     async def _answer(
         self, agent_id: str, intake: Intake, request: AgentPortMessage
@@ -132,6 +156,16 @@ class AgentPorts(JournalChannel):
             FileError, OSError: its file cannot be used.
         """
         return await off_loop(_read_token, self._token_file)
+
+
+def _problem(port: int, agent_id: str, error: OSError | FileError) -> str:
+    """Say why a port is not open, and what to do."""
+    if isinstance(error, FileError):
+        reason = str(error)
+    else:
+        reason = CANNOT_OPEN.get(error.errno or 0, f"cannot be opened ({error.strerror})")
+        reason += ', or set another "port"'
+    return f"port {port} of agent {agent_id!r} {reason} (tried again every {MAX_RETRY:.0f} seconds)"
 
 
 def _part(name: str) -> str:

@@ -1,5 +1,6 @@
 """Serve the endpoints for as long as there is a token."""
 
+import errno
 import socket
 
 import anyio
@@ -13,6 +14,7 @@ from orchestrator.wakeup import Wakeup
 from thinker.formats.regular_file import FileError
 
 OFF = "off; 'orchestrator api token' opens it"
+RETRY = 15.0  # seconds until a port that cannot be opened is tried again
 log = structlog.get_logger()
 
 
@@ -39,7 +41,8 @@ class ApiService(Wakeup):
                     with listener:
                         await self._serve(listener, target)
                     continue
-                await changed.wait()
+                with anyio.move_on_after(None if target is None else RETRY):
+                    await changed.wait()
             tasks.cancel_scope.cancel()
         self._stopped.set()
 
@@ -60,9 +63,14 @@ class ApiService(Wakeup):
         try:
             listener = listen(port)
         except OSError as error:
-            problem = f"port {port}: {error.strerror}"
+            reason = "is taken" if error.errno == errno.EADDRINUSE else f"fails ({error.strerror})"
+            problem = (
+                f"port {port} {reason}; end the program that has it, or set channels.api.port in"
+                f" agents.json or ORCHESTRATOR_API_PORT (tried again every {RETRY:.0f} seconds)"
+            )
+            if problem != self._channel.status.detail:
+                log.error("api_port_failed", problem=problem)
             self._report("degraded", problem)
-            log.error("api_port_failed", problem=problem)
             return None
         self._report("ok", f"http://127.0.0.1:{listener.getsockname()[1]}/v1")
         return listener

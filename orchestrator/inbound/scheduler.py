@@ -5,30 +5,25 @@ that it notices a machine that slept or a clock that was set. The dispatcher run
 `orchestrator.schedules.misfires` decides about missed instants.
 """
 
-import hashlib
 import math
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from fnmatch import fnmatchcase
 
 import anyio
-import orjson
 import structlog
 
-from orchestrator.agentsfile import AgentDefinition, AgentsFile
+from orchestrator.agentsfile import AgentsFile
 from orchestrator.errors import JournalError
 from orchestrator.files import OffLoop, off_loop
+from orchestrator.inbound.skill_tasks import SkillSet, SkillTasks
 from orchestrator.journal.db.store import STORAGE_RETRY, Store, report_failure
 from orchestrator.journal.schedule import task_runs, tasks
 from orchestrator.loop_owned import LoopOwned
-from orchestrator.schedules.normalize import normalize
-from orchestrator.schedules.specs import Notify, TaskSpec, from_fields, skill_fields
 from orchestrator.schedules.times import ScheduleError
 from orchestrator.settings import Settings
 from orchestrator.timezones import host_timezone
 from orchestrator.wakeup import Wakeup
-from thinker.formats.skill_file import SkillFile, scan
 
 PERIOD = 30.0  # longest time between two ticks, in seconds
 SET_BACK = 1000  # milliseconds; smallest step back of the clock that is acted on
@@ -39,8 +34,8 @@ log = structlog.get_logger()
 class Scheduler(LoopOwned):
     """Fires due tasks. ``on_change`` is called when the inbox or the outbox may have changed.
 
-    ``problems`` are those of the schedules in skill files. ``clock`` returns milliseconds since
-    the epoch, ``monotonic`` seconds of a clock that cannot be set.
+    ``clock`` returns milliseconds since the epoch, ``monotonic`` seconds of a clock that cannot be
+    set.
     """
 
     store: Store
@@ -53,7 +48,6 @@ class Scheduler(LoopOwned):
     off_loop: OffLoop = off_loop
     _wakeup: Wakeup = field(default_factory=Wakeup, init=False)
     _skills_changed: bool = field(default=True, init=False)
-    problems: tuple[str, ...] = field(default=(), init=False)
     _drift: float = field(default=-math.inf, init=False)
 
     def __post_init__(self) -> None:
@@ -125,53 +119,14 @@ class Scheduler(LoopOwned):
     async def _sync(self, now: int) -> None:
         """Store every agent's tasks as its skill files define them."""
         file = self.agents()
-        usable = file.usable()
-        problems: list[str] = []
-        for definition in file.agents:
-            if definition.agent_id in usable:
-                directories = self.settings.paths.skill_directories(definition.agent_id)
-                try:
-                    skills, _ = await self.off_loop(scan, directories)
-                except TimeoutError as error:
-                    problems.append(f"the skills of agent {definition.agent_id!r}: {error}")
-                    continue
-                specs = self._specs(definition, skills, problems, now)
-                await self.store.transact(tasks.sync, definition.agent_id, specs, now)
-        await self.store.transact(tasks.forget_agents, usable)
-        for problem in dict.fromkeys(problems):
-            if problem not in self.problems:
-                log.warning("task_problem", problem=problem)
-        self.problems = tuple(dict.fromkeys(problems))
-
-    def _specs(
-        self,
-        definition: AgentDefinition,
-        skills: tuple[SkillFile, ...],
-        problems: list[str],
-        now: int,
-    ) -> dict[str, tuple[str, TaskSpec]]:
-        """Return the tasks of an agent's skills by name, each with a hash of its definition."""
-        specs = {}
-        for skill in skills:
-            allowed = any(fnmatchcase(skill.name, glob) for glob in definition.skills)
-            if skill.trigger_config is None or not allowed:
-                continue
-            zone = definition.timezone or host_timezone(self.environ)
-            fields, notify = skill_fields(skill), _notify(definition)
-            try:
-                given = normalize(fields, now, definition.agent_id)
-                spec = from_fields(given, zone, notify, now, fast=self.settings.fast_tasks)
-            except ScheduleError as error:
-                problems.append(f"{skill.path}: {error}")
-                continue
-            source = [fields, zone, notify and notify.model_dump()]
-            specs[skill.name] = (hashlib.sha256(orjson.dumps(source)).hexdigest(), spec)
-        return specs
-
-
-def _notify(definition: AgentDefinition) -> Notify | None:
-    """Return the chat for outcomes of tasks: the one that the agent's cost controls name."""
-    controls = definition.cost_controls
-    if controls is None or controls.notify_chat_id is None:
-        return None
-    return Notify(channel=controls.notify_channel or "telegram", chat_id=controls.notify_chat_id)
+        try:
+            skills = await self.off_loop(SkillSet.read, self.settings, file)
+        except TimeoutError as error:
+            log.warning("skills_not_read", problem=str(error))
+            return
+        zone, fast = host_timezone(self.environ), self.settings.fast_tasks
+        planned = SkillTasks(file, now, zone, fast=fast)
+        planned.plan(skills)
+        for agent_id, specs in planned.by_agent.items():
+            await self.store.transact(tasks.sync, agent_id, specs, now)
+        await self.store.transact(tasks.forget_agents, file.usable())

@@ -43,8 +43,9 @@ def skill(path: Path) -> str:
     found, problems = skill_file.scan((path.parent.parent,))
     catalog = SkillCatalog((path.parent.parent,))
     catalog.refresh()
-    assert (found, catalog.problems) == ((), problems)
-    return "; ".join(problems)
+    told = tuple(map(str, problems))
+    assert (found, catalog.problems) == ((), told)
+    return "; ".join(told)
 
 
 def bundled_file(path: Path) -> str:
@@ -167,7 +168,8 @@ def test_folder_with_too_many_entries_is_told(tmp_path: Path) -> None:
     for number in range(MAX_ENTRIES + 1):
         (tmp_path / str(number)).touch()
     _, problems = skill_file.scan((tmp_path,))
-    assert problems == (f"{tmp_path}: more than {MAX_ENTRIES} entries; move some elsewhere",)
+    (problem,) = map(str, problems)
+    assert problem == f"{tmp_path}: more than {MAX_ENTRIES} entries; move some elsewhere"
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -213,7 +215,7 @@ async def test_watch_outlives_whatever_takes_the_places_of_files(tmp_path: Path,
         changes[good].set()
 
     def on_skill() -> None:
-        if any("tea" in problem for problem in configuration.skill_problems):
+        if any("tea" in problem.file for problem in configuration.problems):
             skills.set()
 
     async with anyio.create_task_group() as tasks:

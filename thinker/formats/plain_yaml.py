@@ -19,7 +19,15 @@ _OBJECT: TypeAdapter[JsonObject] = TypeAdapter(JsonObject)
 
 
 class YamlError(Exception):
-    """The text cannot be used; the message begins with the line number if one is known."""
+    """The text cannot be used; the message begins with the line number if one is known.
+
+    ``line`` is that number, or 0, and ``reason`` the message without it.
+    """
+
+    def __init__(self, reason: str, line: int = 0) -> None:
+        super().__init__(f"line {line}: {reason}" if line else reason)
+        self.line = line
+        self.reason = reason
 
 
 class _Loader(yaml.CSafeLoader):  # thirteen times as fast as the loader in Python
@@ -62,7 +70,7 @@ def load(text: str, what: str, first_line: int = 1) -> JsonObject:
         fields = yaml.load(text, _Loader)  # noqa: S506 - see above
         return _OBJECT.validate_json(orjson.dumps(fields))
     except yaml.YAMLError as error:
-        raise YamlError(_problem(error, what, first_line)) from error
+        raise _problem(error, what, first_line) from error
     except (orjson.JSONEncodeError, ValidationError) as error:
         raise YamlError(f"{what} must be 'field: value' lines with text as field names") from error
 
@@ -93,15 +101,15 @@ def _check_events(text: str, first_line: int) -> None:
     for event in yaml.parse(text, _Loader):
         depth += isinstance(event, yaml.CollectionStartEvent)
         depth -= isinstance(event, yaml.CollectionEndEvent)
-        line = f"line {(event.start_mark.line if event.start_mark else 0) + first_line}"
+        line = (event.start_mark.line if event.start_mark else 0) + first_line
         if getattr(event, "anchor", None) or getattr(event, "tag", None):
-            raise YamlError(f"{line}: anchors, aliases and tags are not allowed; write it out")
+            raise YamlError("anchors, aliases and tags are not allowed; write it out", line)
         if depth > MAX_DEPTH:
-            raise YamlError(f"{line}: nested deeper than {MAX_DEPTH} levels; flatten it")
+            raise YamlError(f"nested deeper than {MAX_DEPTH} levels; flatten it", line)
 
 
-def _problem(error: yaml.YAMLError, what: str, first_line: int) -> str:
+def _problem(error: yaml.YAMLError, what: str, first_line: int) -> YamlError:
     if isinstance(error, yaml.MarkedYAMLError) and error.problem_mark is not None:
         line = error.problem_mark.line + first_line
-        return f"line {line}: {error.problem}; correct or quote it"
-    return f"{what} is not valid YAML ({error}); correct it".replace("\n", " ")
+        return YamlError(f"{error.problem}; correct or quote it", line)
+    return YamlError(f"{what} is not valid YAML ({error}); correct it".replace("\n", " "))

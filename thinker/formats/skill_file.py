@@ -7,11 +7,12 @@ invalid file is reported and left out; the other skills stay usable.
 import re
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 from typing import Annotated
 
-from pydantic import Field, ValidationError
+from pydantic import Field, JsonValue, ValidationError
 
 from thinker.formats import plain_yaml, regular_file
 from thinker.formats.plain_yaml import YamlError
@@ -22,8 +23,12 @@ from thinker.protocol.messages import Frozen, JsonObject
 FILE_NAME = "SKILL.md"
 MAX_BYTES = regular_file.SKILL.max_bytes
 AS_WRITTEN = ("name", "description", "license", "compatibility")  # fields taken as they are
-# the rule of agentskills.io: lower case letters, digits and single inner hyphens
 MAX_KEYWORDS, MAX_KEYWORD = 200, 100  # of a skill; characters
+MAX_DESCRIPTION = 4096  # characters; the format says 1024, but public skills have more
+# Fields of the metadata that only this program has, and all that it reads.
+ITS_OWN = frozenset({"keywords", "required_tools", "trigger_config", "max_steps", "execution_plan"})
+READ = ITS_OWN | {"priority", "agent"}
+# the rule of agentskills.io: lower case letters, digits and single inner hyphens
 NAME = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*")
 UNQUOTED = re.compile(  # prose, with the indented lines below it
     r"^(description|license|compatibility):[ \t]+([^\s'\"|>\[{&*!%@`#].*(?:\n[ \t]+\S.*)*)",
@@ -34,15 +39,46 @@ UNQUOTED = re.compile(  # prose, with the indented lines below it
 Keyword = Annotated[str, Field(max_length=MAX_KEYWORD)]
 
 
+@dataclass(frozen=True)
+class SkillProblem:
+    """Why a SKILL.md or a folder of skills is not used; ``line`` 0: all of it is wrong."""
+
+    file: str
+    line: int
+    message: str
+
+    def __str__(self) -> str:
+        """``skills/tea/SKILL.md:3: …``; the message says how to correct it."""
+        where = f"{self.file}:{self.line}" if self.line else self.file
+        return f"{where}: {self.message}"
+
+
 class SkillError(Exception):
-    """A SKILL.md cannot be used; the message names the file, the problem and the correction."""
+    """A SKILL.md cannot be used, for this `SkillProblem`."""
+
+    def __init__(self, problem: SkillProblem) -> None:
+        super().__init__(str(problem))
+        self.problem = problem
+
+
+class _Refusal(Exception):  # noqa: N818 - becomes a `SkillError` with the file's name
+    """What is wrong, and where in the fields or in which line of the file."""
+
+    def __init__(self, message: str, *place: str | int, line: int = 0) -> None:
+        super().__init__(message)
+        self.place = place
+        self.line = line
 
 
 class SkillFile(Frozen):
-    """A skill. ``keywords`` are lower case; a skill without keywords is only listed."""
+    """A skill. ``keywords`` are lower case; a skill without keywords is only listed.
+
+    ``agent`` is the one that runs its schedule. ``unread`` are the fields of its metadata that this
+    program does not know, and fields that belong there: ``metadata.keywordz``, ``keywords``.
+    """
 
     name: str = Field(max_length=64)
-    description: str = Field(pattern=r"\S", max_length=1024)
+    description: str = Field(pattern=r"\S", max_length=MAX_DESCRIPTION)
     license: str | None = None
     compatibility: str | None = Field(None, max_length=500)
     allowed_tools: tuple[str, ...] = ()
@@ -53,7 +89,9 @@ class SkillFile(Frozen):
     trigger_config: JsonObject | None = None
     max_steps: int | None = Field(None, ge=1, le=50)
     execution_plan: tuple[JsonObject, ...] = ()
+    agent: str | None = None
     path: Path | None = None
+    unread: tuple[str, ...] = ()
 
 
 @lru_cache(maxsize=256)
@@ -65,35 +103,40 @@ def parse(text: str, directory_name: str, path: Path | None = None) -> SkillFile
     Raises:
         SkillError: The text is not a skill, or its name is not the directory's name.
     """
+    file = str(path or f"{directory_name}/{FILE_NAME}")
+    text = text.removeprefix("\ufeff").replace("\r\n", "\n")
     try:
         return _parsed(text, directory_name, path)
-    except (SkillError, YamlError) as error:
-        raise SkillError(f"{path or f'{directory_name}/{FILE_NAME}'}: {error}") from error
+    except _Refusal as error:
+        line = error.line or (_line(text, error.place) if error.place else 0)
+        raise SkillError(SkillProblem(file, line, str(error))) from error
+    except YamlError as error:
+        raise SkillError(SkillProblem(file, error.line, error.reason)) from error
 
 
-def scan(directories: Sequence[Path]) -> tuple[tuple[SkillFile, ...], tuple[str, ...]]:
-    """Return the valid skills in the directories, sorted by name, and the problems of the others.
+def scan(directories: Sequence[Path]) -> tuple[tuple[SkillFile, ...], tuple[SkillProblem, ...]]:
+    """Return the valid skills in the directories, sorted by name, and all problems.
 
     A skill of a later directory replaces one of the same name. Missing directories count as empty.
     """
     found: dict[str, SkillFile] = {}
-    problems: list[str] = []
+    problems: list[SkillProblem] = []
     for directory in directories:
         for skill in _skills(directory):
             if isinstance(skill, SkillFile):
                 found[skill.name] = skill
             else:
-                problems.append(str(skill))
+                problems.append(skill)
     return tuple(found[name] for name in sorted(found)), tuple(problems)
 
 
-def _skills(directory: Path) -> Iterator[SkillFile | SkillError]:
+def _skills(directory: Path) -> Iterator[SkillFile | SkillProblem]:
     """Yield the skills in a directory, or what is wrong with them."""
     folder = Folder(directory)
     try:
         names = folder.names()
     except FileError as error:
-        yield SkillError(f"{directory}: {error}")
+        yield SkillProblem(str(directory), 0, str(error))
         return
     for path in (directory / name / FILE_NAME for name in names):
         try:
@@ -101,9 +144,9 @@ def _skills(directory: Path) -> Iterator[SkillFile | SkillError]:
         except FileMissingError:  # another file, or a folder of something else
             continue
         except FileError as error:
-            yield SkillError(f"{path}: {error}")
+            yield SkillProblem(str(path), 0, str(error))
         except SkillError as error:
-            yield error
+            yield error.problem
 
 
 def _text(path: Path, folder: Folder) -> str:
@@ -114,28 +157,27 @@ def _text(path: Path, folder: Folder) -> str:
 
 def _parsed(text: str, directory_name: str, path: Path | None) -> SkillFile:
     if len(text.encode("utf-8", "replace")) > MAX_BYTES:
-        raise SkillError(f"larger than {MAX_BYTES // 1024} KiB; move detail to other files")
-    parts = plain_yaml.front_matter(text.removeprefix("\ufeff").replace("\r\n", "\n"))
+        raise _Refusal(f"larger than {MAX_BYTES // 1024} KiB; move detail to other files")
+    parts = plain_yaml.front_matter(text)
     if parts is None:
-        raise SkillError("no front matter; begin with a line '---', the fields, a line '---'")
+        advice = "begin with a line '---', the fields, a line '---'"
+        raise _Refusal(f"no front matter; {advice}", line=1)
     fields = _fields(parts[0])
-    name = fields.get("name")
-    if not isinstance(name, str) or not NAME.fullmatch(name):
-        rule = "'name' must be lower case letters, digits and single hyphens"
-        raise SkillError(f"{rule}; set name: {directory_name}")
-    if name != directory_name:
-        advice = f"set name: {directory_name} or rename the directory"
-        raise SkillError(f"name {name!r} is not the directory's name; {advice}")
+    _check_name(fields.get("name"), directory_name)
     metadata = fields.get("metadata") or {}
     if not isinstance(metadata, dict):
-        raise SkillError("'metadata' must be a mapping; indent its fields below it")
+        raise _Refusal("'metadata' must be a mapping; indent its fields below it", "metadata")
     allowed = _words(fields.get("allowed-tools"))
     priority = metadata.get("priority")
+    misplaced = (name for name in fields if name in ITS_OWN)
+    unread = (*misplaced, *(f"metadata.{name}" for name in metadata if name not in READ))
+    agent = metadata.get("agent")
     try:
         return SkillFile.model_validate(
             {
                 **{key: fields.get(key) for key in AS_WRITTEN},
                 **{key: metadata.get(key) for key in ("trigger_config", "max_steps")},
+                "agent": agent if isinstance(agent, str) else None,
                 "allowed_tools": allowed,
                 "instructions": parts[1].strip(),
                 "keywords": [word.lower() for word in words(metadata.get("keywords"))],
@@ -144,12 +186,41 @@ def _parsed(text: str, directory_name: str, path: Path | None) -> SkillFile:
                 "required_tools": _words(metadata.get("required_tools")) or allowed,
                 "execution_plan": metadata.get("execution_plan") or (),
                 "path": path,
+                "unread": unread,
             }
         )
     except ValidationError as error:
         first = error.errors()[0]
         field = ".".join(str(part) for part in first["loc"])
-        raise SkillError(f"field {field!r}: {first['msg']}; correct or remove it") from error
+        place = ("metadata", *first["loc"]) if first["loc"][0] in READ else first["loc"]
+        raise _Refusal(f"field {field!r}: {first['msg']}; correct or remove it", *place) from error
+
+
+def _check_name(name: JsonValue, directory_name: str) -> None:
+    if not isinstance(name, str) or not NAME.fullmatch(name):
+        rule = "'name' must be lower case letters, digits and single hyphens"
+        raise _Refusal(f"{rule}; set name: {directory_name}", "name")
+    if name != directory_name:
+        advice = f"set name: {directory_name} or rename the directory"
+        raise _Refusal(f"name {name!r} is not the directory's name; {advice}", "name")
+
+
+def line_of(skill: SkillFile, place: Sequence[str | int]) -> int:
+    """Return the line of a field of a skill's file; 0 if the file cannot be read any more."""
+    if skill.path is None:
+        return 0
+    try:
+        return _line(regular_file.read_text(skill.path, regular_file.SKILL), place)
+    except FileError:
+        return 0
+
+
+def _line(text: str, place: Sequence[str | int]) -> int:
+    """Return the line of a field of the front matter."""
+    parts = plain_yaml.front_matter(text)
+    begin = text.index("---")
+    first = text.count("\n", 0, begin) + 2
+    return plain_yaml.line_of(parts[0], place, first) if parts is not None else first
 
 
 def _fields(text: str) -> JsonObject:

@@ -106,7 +106,7 @@ def sync(
             _renew(db, task, digest, spec, now)
     for task in known.values():
         if task.state != "cancelled":
-            end(db, task.id, "cancelled", "its skill has no schedule any more, or was removed")
+            end(db, task.id, "cancelled", "its skill has no schedule for this agent any more")
 
 
 def forget_agents(db: apsw.Connection, agents: frozenset[str]) -> None:

@@ -109,7 +109,7 @@ class McpServers(LoopOwned):
         if sandbox != self._sandbox:
             self._sandbox = sandbox
             self._changes.wake()
-        new = {name: server for name, server in servers.items() if server.type != "sse"}
+        new = {name: server for name, server in servers.items() if server.runs}
         self._shared, self._hands = frozenset(new), hands
         new |= {name: hand.server for name, hand in hands.items()}
         old = self._servers

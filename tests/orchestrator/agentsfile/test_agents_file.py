@@ -103,13 +103,15 @@ def test_fallback_on_an_invalid_agent_is_dropped() -> None:
 def test_mcp_servers_of_other_hosts_are_accepted_with_warnings() -> None:
     """A copied section loads; unknown fields are named."""
     servers = {
-        "files": {"command": "npx", "args": ["x"], "disabled": True},
-        "web": {"url": "http://h"},
+        "files": {"command": "npx", "args": ["x"], "disable": True},
+        "web": {"url": "http://h", "disabled": True},
     }
     loaded = parsed(WORK, mcpServers=servers)
     assert not loaded.errors
     assert set(loaded.file.mcp_servers) == {"files", "web"}
-    assert any('"disabled" is unknown' in message for message in messages(loaded, "warning"))
+    (unknown,) = (text for text in messages(loaded, "warning") if "is unknown" in text)
+    assert unknown.endswith('"disable" is unknown and ignored; did you mean "disabled"?')
+    assert [server.runs for server in loaded.file.mcp_servers.values()] == [True, False]
 
 
 @pytest.mark.parametrize("server", [{}, {"command": "a", "url": "http://h"}, {"command": ""}, 3])
@@ -197,7 +199,7 @@ def test_embeddings_need_a_place_a_key_and_for_budgets_a_price() -> None:
 
     with pytest.raises(AgentsFileError, match='needs "provider" or "baseUrl"'):
         said({}, model="e")
-    assert "needs OPENAI_API_KEY" in said({}, model="e", provider="openai")
+    assert "because OPENAI_API_KEY is not set" in said({}, model="e", provider="openai")
     assert "openai/e has no price" in said({}, model="e", provider="openai")
     assert "_KEY" not in said({"OPENAI_API_KEY": "k"}, model="e", provider="openai")
     assert "_KEY" not in said({}, model="e", baseUrl="http://127.0.0.1:8/v1")

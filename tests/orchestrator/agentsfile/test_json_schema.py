@@ -48,5 +48,6 @@ def test_bundled_file_is_valid_and_answers_everywhere() -> None:
     loaded = load(path, {})
     assert loaded.problems == ()
     jsonschema.validate(json.loads(path.read_text("utf-8")), schema())
-    assert {b.place for b in loaded.file.bindings} == {"telegram:*", "console:*", "web:*", "api:*"}
+    assert [binding.place for binding in loaded.file.bindings] == ["console:*"]
+    assert loaded.file.fallback_agent_id == "assistant"
     assert loaded.file.channels.telegram.access == "pairing"

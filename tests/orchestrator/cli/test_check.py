@@ -3,6 +3,7 @@
 import json
 from pathlib import Path
 
+import pytest
 from fakes.control_server import command
 from fakes.journal import job, opened
 
@@ -15,9 +16,15 @@ AGENTS = [
 ]
 BINDINGS = [
     {"channel": "telegram", "chatId": "123", "agentId": "work"},
-    {"channel": "telegram", "chatId": "*", "agentId": "home"},
     {"channel": "telegram", "chatId": "9", "threadId": "7", "agentId": "work"},
+    {"channel": "telegram", "chatId": "*", "agentId": "home"},
 ]
+
+
+@pytest.fixture(autouse=True)
+def _bot(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A token for the bindings above."""
+    monkeypatch.setenv("TELEGRAM_BOT_TOKEN", "1:x")
 
 
 def write(folder: Path, **fields: object) -> Path:
@@ -39,6 +46,31 @@ def test_bundled_file_is_sound(tmp_path: Path) -> None:
     """What a fresh home runs on."""
     checked = command(tmp_path, "check")
     assert (checked.exit_code, checked.stdout[-10:]) == (0, "no errors\n")
+
+
+def test_telegram_without_a_token_is_told_with_what_to_do(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The line is that of the first binding, the file the one that holds keys."""
+    monkeypatch.delenv("TELEGRAM_BOT_TOKEN")
+    write(tmp_path)
+    told, summary = command(tmp_path, "check").stdout.splitlines()
+    assert told == (
+        "agents.json:1: warning: no message comes from Telegram, because TELEGRAM_BOT_TOKEN is not"
+        f" set; put TELEGRAM_BOT_TOKEN=… into {tmp_path}/keys.env and restart the daemon"
+    )
+    assert summary.endswith("no errors, 1 warning")
+
+
+def test_broken_skill_is_an_error_with_its_line(tmp_path: Path) -> None:
+    """It is told like a problem of agents.json."""
+    write(tmp_path)
+    skill = tmp_path / "skills" / "tea" / "SKILL.md"
+    skill.parent.mkdir(parents=True)
+    skill.write_text("---\nname: tea\ndescription: [d\n---\nBoil.\n", "utf-8")
+    checked = command(tmp_path, "check")
+    assert checked.exit_code == ExitCode.CONFIG
+    assert checked.stdout.startswith(f"{skill}:4: ")
 
 
 def test_every_error_is_named_with_its_line_and_the_exit_code_is_78(tmp_path: Path) -> None:
@@ -153,7 +185,7 @@ def test_moved_group_is_routed_by_either_id_and_the_first_one_is_to_be_edited(
 def test_file_of_keys_is_checked_and_its_keys_count(tmp_path: Path) -> None:
     """A wrong line of it is an error; no value is shown."""
     write(tmp_path, agents=[AGENTS[1], {"agentId": "work", "llmProvider": "groq", "model": "m"}])
-    assert "needs GROQ_API_KEY" in command(tmp_path, "check").stdout
+    assert "GROQ_API_KEY is not set" in command(tmp_path, "check").stdout
     keys = tmp_path / "keys.env"
     keys.write_text("GROQ_API_KEY=canary\n", "utf-8")
     keys.chmod(0o600)

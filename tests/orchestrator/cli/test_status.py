@@ -74,7 +74,7 @@ async def test_status_shows_agents_channels_problems_and_turns_with_their_tools(
     assert ["work", "running", "41", "2", "demo", "demo", "person"] in rows
     assert ["telegram", "ok", "@bot"] in rows
     assert ["agent", "work", "41", "no-landlock", "an", "old", "kernel"] in rows
-    assert ["agents.json:12", "error", "has", "no", "model"] in rows
+    assert ["agents.json:12:", "has", "no", "model"] in rows
     turn = "89abcdef work console:x closed done get_time, read_skill 20"
     assert turn.split() in rows
     assert ["inbox", "3", "new"] in rows
@@ -163,7 +163,7 @@ async def test_refused_reload_is_78(tmp_path: Path) -> None:
     ):
         done = await ask(tmp_path, "reload")
     assert done.exit_code == ExitCode.CONFIG
-    assert done.stdout.startswith("agents.json:12: error: has no model\nrefused")
+    assert done.stdout.startswith("agents.json:12: has no model\nrefused")
 
 
 async def test_pairings_are_listed_approved_and_revoked(tmp_path: Path) -> None:

@@ -49,6 +49,11 @@ class Edited(Wakeup):
         await self.changed.wait()
 
 
+def where(agent_id: str, field: str) -> str:
+    """The place of a field, as if each agent had a line."""
+    return f"agents.json:{agent_id}.{field}"
+
+
 @asynccontextmanager
 async def serving(folder: Path, edited: Edited) -> AsyncIterator[AgentPorts]:
     """The ports of a configuration."""
@@ -57,7 +62,7 @@ async def serving(folder: Path, edited: Edited) -> AsyncIterator[AgentPorts]:
     intake = JournalIntake(
         store, lambda: edited.file, no_notice, NoQueues(), lambda: None, commands
     )
-    ports = AgentPorts(store, folder / "http-token", lambda: edited.file, edited.edited)
+    ports = AgentPorts(store, folder / "http-token", lambda: edited.file, edited.edited, where)
     try:
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(ports.run, intake)
@@ -103,9 +108,28 @@ async def test_taken_port_is_reported_and_others_are_served(tmp_path: Path) -> N
             while ports.status.state == "ok":
                 await anyio.lowlevel.checkpoint()
             assert ports.status.state == "degraded"
-            assert f"port {number} of 'work': Address already in use" in ports.status.detail
+            assert ports.status.detail.startswith(
+                f"agents.json:work.port: port {number} of agent 'work' is taken by another program;"
+            )
             edited.edit(work=number, home=port)
             assert await health(tmp_path, port) == "home"
+            assert ports.status.state == "degraded"
+            edited.edit(home=port)
+            while ports.status.state != "ok":
+                await anyio.lowlevel.checkpoint()
+            assert ports.status.detail == ""
+
+
+async def test_port_is_opened_as_soon_as_it_is_free(tmp_path: Path) -> None:
+    """It is tried again without an edit, and the channel recovers."""
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        number = taken.getsockname()[1]
+        async with serving(tmp_path, Edited(work=number)) as ports:
+            while ports.status.state == "ok":
+                await anyio.lowlevel.checkpoint()
+            taken.close()
+            assert await health(tmp_path, number) == "work"
+            assert (ports.status.state, ports.status.detail) == ("ok", "")
 
 
 def test_daemon_without_ports_and_token_loads_no_web_server() -> None:

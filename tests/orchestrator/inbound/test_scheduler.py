@@ -61,9 +61,6 @@ async def test_tasks_follow_skill_files_of_the_agents_that_may_use_them(tmp_path
         bench.skill("report", "{interval_minutes: 600}")
         bench.scheduler.skills_changed()
         await bench.until(lambda db: names(db) == ["brief", "report"])
-        await bench.until(lambda _: len(bench.scheduler.problems) > 0)
-        (problem,) = bench.scheduler.problems
-        assert "broken/SKILL.md: Invalid cron expression" in problem
         bench.skill("report", None)
         bench.scheduler.skills_changed()
         await bench.until(lambda db: names(db) == ["brief"])

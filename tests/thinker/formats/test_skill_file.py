@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from thinker.formats.skill_file import MAX_BYTES, SkillError, parse, scan
+from thinker.formats.skill_file import MAX_BYTES, SkillError, line_of, parse, scan
 
 
 def text(fields: str = "", *, name: str = "a", body: str = "Body") -> str:
@@ -74,27 +74,30 @@ def test_windows_line_ends_and_a_byte_order_mark_are_accepted() -> None:
 @pytest.mark.parametrize(
     ("fields", "problem"),
     [
-        ("x: &a [1]\ny: *a", "line 4: anchors"),
-        ("x: !!python/object:os.system {}", "line 4: anchors, aliases and tags"),
+        ("x: &a [1]\ny: *a", ":4: anchors"),
+        ("x: !!python/object:os.system {}", ":4: anchors, aliases and tags"),
         ("x: !!timestamp 2026-01-02", "tags"),
         ("x: " + "[" * 100 + "]" * 100, "nested deeper"),
-        ("x: [1", "line "),
+        ("x: [1", ":5: "),
         ("? [a]\n: b", "correct or quote"),
-        ("5: x", "text as field names"),
-        ('x: "\\ud800"', "line 4: found invalid Unicode"),
-        ("metadata: [a]", "'metadata' must be a mapping"),
-        ("metadata: {max_steps: many}", "field 'max_steps'"),
+        (
+            "5: x",
+            "SKILL.md: the front matter must be 'field: value' lines with text as field names",
+        ),
+        ('x: "\\ud800"', ":4: found invalid Unicode"),
+        ("metadata: [a]", ":4: 'metadata' must be a mapping"),
+        ("metadata:\n  x: 1\n  max_steps: many", ":6: field 'max_steps'"),
         ("metadata: {trigger_config: daily}", "field 'trigger_config'"),
-        ("description: ' '", "field 'description'"),
+        ("description: ' '", ":4: field 'description'"),
         (f"metadata: {{keywords: [{'a' * 201}]}}", "field 'keywords.0'"),
         (f"metadata: {{keywords: [{'a, ' * 201}]}}", "field 'keywords'"),
-        (f"description: {'long ' * 300}", "field 'description'"),
-        ("x: \x07", "not valid YAML"),
+        (f"description: {'long ' * 900}", "field 'description'"),
+        ("x: \x07", "SKILL.md: the front matter is not valid YAML"),
     ],
 )
 def test_unusable_front_matter_is_refused_with_file_and_problem(fields: str, problem: str) -> None:
-    """Each message names the file, the problem and the correction."""
-    with pytest.raises(SkillError, match=r"^a/SKILL\.md: ") as refused:
+    """Each message names the file, its line, the problem and the correction."""
+    with pytest.raises(SkillError, match=r"^a/SKILL\.md:") as refused:
         parse(text(fields), "a")
     assert problem in str(refused.value)
 
@@ -139,7 +142,27 @@ def test_any_text_is_a_skill_or_a_skill_error(whole: str) -> None:
         message = str(error)
     else:
         message = "a/SKILL.md: a skill"
-    assert message.startswith("a/SKILL.md: ")
+    assert message.startswith("a/SKILL.md:")
+
+
+def test_fields_that_are_not_read_are_named() -> None:
+    """Those of this program in the wrong place, and those of its metadata that it does not know."""
+    skill = parse(text("keywords: a\nversion: 1\nmetadata: {keywordz: [b], author: c}"), "a")
+    assert skill.unread == ("keywords", "metadata.keywordz", "metadata.author")
+
+
+@pytest.mark.parametrize(
+    ("place", "line"), [(("metadata", "keywords"), 7), (("metadata",), 5), (("name",), 3)]
+)
+def test_line_of_a_field_is_found_in_the_file(
+    tmp_path: Path, place: tuple[str, ...], line: int
+) -> None:
+    """It counts from the file's first line; a file that is gone has none."""
+    path = put(tmp_path, "\n" + text("metadata:\n  x: 1\n  keywords: [b]"))
+    ((skill,), _) = scan((tmp_path,))
+    assert line_of(skill, place) == line
+    path.unlink()
+    assert line_of(skill, place) == 0
 
 
 def test_large_file_is_refused(tmp_path: Path) -> None:
@@ -148,7 +171,7 @@ def test_large_file_is_refused(tmp_path: Path) -> None:
         parse(text(body="x" * MAX_BYTES), "a")
     (tmp_path / "a").mkdir()
     (tmp_path / "a" / "SKILL.md").write_text(text(body="x" * 2 * MAX_BYTES), "utf-8")
-    assert "256 KiB" in scan((tmp_path,))[1][0]
+    assert "256 KiB" in scan((tmp_path,))[1][0].message
 
 
 def put(root: Path, content: str | bytes, name: str = "a") -> Path:
@@ -180,7 +203,7 @@ def test_link_to_a_file_outside_is_refused(tmp_path: Path) -> None:
     (tmp_path / "skills" / "c").symlink_to(secret.parent)
     skills, problems = scan((tmp_path / "skills",))
     assert [skill.name for skill in skills] == ["a"]
-    assert [problem.count("links to a file outside") for problem in problems] == [1, 1]
+    assert [problem.message.count("links to a file outside") for problem in problems] == [1, 1]
 
 
 def test_unreadable_files_are_reported_and_never_block(tmp_path: Path) -> None:
@@ -193,4 +216,4 @@ def test_unreadable_files_are_reported_and_never_block(tmp_path: Path) -> None:
     (tmp_path / "README.md").write_text("not a skill", "utf-8")
     skills, problems = scan((tmp_path,))
     assert skills == ()
-    assert ["UTF-8" in problems[0], "regular file" in problems[1]] == [True, True]
+    assert ["UTF-8" in problems[0].message, "regular file" in problems[1].message] == [True] * 2

@@ -1,0 +1,101 @@
+"""Checks of what joins agents to the world: channels, the order of bindings, keys of models."""
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+from orchestrator.agentsfile.agent_definition import AgentDefinition
+from orchestrator.agentsfile.agents_file import Binding
+from orchestrator.agentsfile.draft import Draft
+from thinker.protocol.providers import PROVIDERS
+
+TOKEN = "TELEGRAM_BOT_TOKEN"  # noqa: S105 - a variable's name
+KEYS_FILE = "keys.env"  # in the home
+
+
+def check_order(draft: Draft) -> None:
+    """Warn where the first matching binding and the most specific one name different agents."""
+    bindings = list(draft.bindings.items())
+    for place, (number, binding) in enumerate(bindings):
+        for earlier, broader in bindings[:place]:
+            if broader.agent_id != binding.agent_id and _covers(broader, binding):
+                draft.warn(
+                    ("bindings", number),
+                    f"binding {binding.place} beats {broader.place} in line"
+                    f" {draft.line('bindings', earlier)}, because the most specific one applies and"
+                    f" not the first: '{binding.agent_id}' answers it, not '{broader.agent_id}';"
+                    " move it before that line to make this plain",
+                )
+                break
+
+
+def _covers(broader: Binding, binding: Binding) -> bool:
+    """Return whether every message of one binding would match another, broader one."""
+    if broader.channel != binding.channel or broader.thread_id is not None:
+        return False
+    if broader.chat_id == "*":
+        return binding.chat_id != "*"
+    return broader.chat_id == binding.chat_id and binding.thread_id is not None
+
+
+def check_channels(draft: Draft, environ: Mapping[str, str] | None, home: Path | None) -> None:
+    """Warn of bindings to a channel that is off, and of a Telegram bot that nothing answers.
+
+    ``environ`` is where the token is looked up; None skips that.
+    """
+    bound: dict[str, int] = {}
+    for number, binding in draft.bindings.items():
+        bound.setdefault(binding.channel, number)
+    for name, channel in draft.channels:
+        if name in bound and not channel.enabled:
+            draft.warn(
+                ("channels", name, "enabled"),
+                f"channel '{name}' is off, so no message comes by the binding in line"
+                f' {draft.line("bindings", bound[name])}; set "enabled": true or remove that',
+            )
+    if environ is None or not draft.channels.telegram.enabled:
+        return
+    if "telegram" in bound and not environ.get(TOKEN):
+        draft.warn(
+            ("bindings", bound["telegram"]),
+            f"no message comes from Telegram, because {TOKEN} is not set; {_put(TOKEN, home)} and"
+            " restart the daemon",
+        )
+    if environ.get(TOKEN) and "telegram" not in bound and draft.fallback_agent_id is None:
+        draft.warn(
+            ("bindings",),
+            f"{TOKEN} is set, but no binding leads from Telegram to an agent, so every message is"
+            ' refused; add { "channel": "telegram", "chatId": "*", "agentId": "…" }',
+        )
+
+
+def check_keys(draft: Draft, environ: Mapping[str, str], home: Path | None) -> None:
+    """Warn of each agent whose model's key is not set."""
+    for number, agent in draft.agents.items():
+        if not agent.enabled:
+            continue
+        for field, provider in _providers(agent):
+            known = PROVIDERS.get(provider)
+            key = None if known is None else known.key_var
+            if key is not None and not (environ.get(key) or agent.env.get(key)):
+                use = "cannot answer" if field == "llmProvider" else f'cannot use its "{field}"'
+                draft.warn(
+                    ("agents", number, field),
+                    f"agent '{agent.agent_id}' {use}, because {key} is not set; {_put(key, home)}",
+                    agent.agent_id,
+                )
+
+
+def _providers(agent: AgentDefinition) -> Iterator[tuple[str, str]]:
+    """Yield the providers that need a key, each with the field that names it."""
+    if not agent.base_url:
+        yield "llmProvider", agent.llm_provider
+    for model in agent.fallback_models:
+        yield "fallbackModels", model.partition("/")[0]
+    yield "smallModel", (agent.small_model or "").partition("/")[0]
+    if agent.embeddings is not None and not agent.embeddings.base_url:
+        yield "embeddings", agent.embeddings.provider or ""
+
+
+def _put(name: str, home: Path | None) -> str:
+    """Say where a key belongs."""
+    return f"put {name}=… into {KEYS_FILE if home is None else home / KEYS_FILE}"
