@@ -3,15 +3,13 @@
 from collections.abc import Mapping
 from pathlib import Path
 
-from orchestrator.agentsfile.agent_definition import AgentDefinition
 from orchestrator.agentsfile.agents_file import Channels, McpServer, openings
 from orchestrator.agentsfile.channel_checks import check_channels, check_keys, check_order
-from orchestrator.agentsfile.costs import find_price
 from orchestrator.agentsfile.draft import Draft
 from orchestrator.agentsfile.hand_checks import check_hands
+from orchestrator.agentsfile.money_checks import check_money
 from orchestrator.agentsfile.problems import field_names, suggestion
 from orchestrator.agentsfile.server_sandbox import inside_home, weakenings
-from thinker.protocol.providers import PROVIDERS
 
 
 def check(draft: Draft, environ: Mapping[str, str] | None = None, home: Path | None = None) -> None:
@@ -31,7 +29,7 @@ def check(draft: Draft, environ: Mapping[str, str] | None = None, home: Path | N
     check_hands(draft, environ, home)
     if home is not None:
         _closed_paths(draft, home)
-    _priced(draft)
+    check_money(draft)
     _weakened(draft)
     _joined(draft)
     if environ is not None:
@@ -193,20 +191,6 @@ def _closed_paths(draft: Draft, home: Path) -> None:
             draft.mcp_servers.pop(name, None)
 
 
-def _priced(draft: Draft) -> None:
-    for number, agent in draft.agents.items():
-        if agent.budget is None or not agent.budget.in_dollars or agent.llm_provider == "demo":
-            continue
-        for model in _models(agent):
-            if find_price(draft.prices, model) is None:
-                draft.warn(
-                    ("agents", number, "budget"),
-                    f"agent '{agent.agent_id}': {model} has no price, so its calls do not count "
-                    'against the budget in US dollars; add it to "prices"',
-                    agent.agent_id,
-                )
-
-
 def _weakened(draft: Draft) -> None:
     """Name what opens the wall between agents."""
     if draft.sandbox == "off":
@@ -243,14 +227,3 @@ def _weakened(draft: Draft) -> None:
                 "make it send what it knows, and change what it does later",
                 agent.agent_id,
             )
-
-
-def _models(agent: AgentDefinition) -> list[str]:
-    """Return the models that the agent may call, named as `thinker.models.choose` does."""
-    provider = agent.llm_provider
-    fallbacks = (
-        name if name.partition("/")[0] in PROVIDERS else f"{provider}/{name}"
-        for name in agent.fallback_models
-    )
-    embeddings = [] if agent.embeddings is None else [agent.embeddings.name]
-    return [f"{provider}/{agent.model or '*'}", *fallbacks, *embeddings]

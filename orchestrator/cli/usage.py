@@ -40,6 +40,7 @@ class UsageReport(CamelModel):
 
     timezone: str
     days: tuple[UsageDay, ...]
+    models_without_price: tuple[str, ...]
 
 
 @app.command()
@@ -67,9 +68,14 @@ def usage(
             for total in journal.totals(db, since, until)
             if agent in (None, total.agent_id)
         )
+        since = budgets.days_ago(days - 1, now, zone)
+        agents = {day.agent_id for day in found}
+        unpriced = {model for name in agents for model in journal.unpriced(db, name, since)}
     if agent is not None and not found:
         require_agent(settings, agent)
-    report = UsageReport(timezone=zone.key, days=found)
+    report = UsageReport(
+        timezone=zone.key, days=found, models_without_price=tuple(sorted(unpriced))
+    )
     if as_json:
         typer.echo(escaped(report.model_dump_json(by_alias=True, indent=2)))
     elif found:
@@ -103,10 +109,16 @@ def _print(report: UsageReport) -> None:
                 f"{item.cached_tokens / item.prompt_tokens:.0%}" if item.prompt_tokens else "",
                 f"{item.completion_tokens:,}",
                 f"{item.unsettled_tokens:,}" if item.unsettled_tokens else "",
-                f"{item.usd:.4f}{' + unknown' if item.unpriced_calls else ''}",
+                _dollars(item),
             )
             for item in report.days
         ),
     )
-    if any(item.unpriced_calls for item in report.days):
-        typer.echo('unknown: calls of models without a price; add them to "prices" in agents.json')
+    if report.models_without_price:
+        typer.echo(budgets.NO_PRICE.format(models=", ".join(report.models_without_price)))
+
+
+def _dollars(item: UsageDay) -> str:
+    if not item.unpriced_calls:
+        return f"{item.usd:.4f}"
+    return f"{item.usd:.4f} + unknown" if item.usd else "unknown"

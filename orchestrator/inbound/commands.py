@@ -243,15 +243,21 @@ def _tasks(db: apsw.Connection, command: Command) -> str:
 
 
 def _usage(db: apsw.Connection, command: Command) -> str:
-    lines = []
+    lines: list[str] = []
+    unknown: dict[str, None] = {}
     for definition in command.rules.agents.agents:
         zone = zone_or_utc(definition.timezone, command.rules.environ)
         periods = []
         for days, period in ((0, "today"), (6, "in 7 days")):
             since = budgets.days_ago(days, command.rules.clock(), zone)
             spent = usage.spent(db, definition.agent_id, since)
-            periods.append(f"{spent.tokens:,} tokens (${spent.usd:.2f}) {period}")
+            unpriced = usage.unpriced(db, definition.agent_id, since)
+            unknown |= dict.fromkeys(unpriced)
+            money = budgets.in_words(spent.usd, unknown=bool(unpriced))
+            periods.append(f"{spent.tokens:,} tokens ({money}) {period}")
         lines.append(f"{definition.agent_id}: {', '.join(periods)}")
+    if unknown:
+        lines.append(budgets.NO_PRICE.format(models=", ".join(unknown)))
     return "\n".join(lines)
 
 

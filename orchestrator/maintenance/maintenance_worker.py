@@ -17,6 +17,7 @@ from anyio.abc import TaskGroup
 
 from orchestrator import memory_access
 from orchestrator.agentsfile import AgentDefinition, AgentsFile
+from orchestrator.agentsfile.model_costs import compaction_threshold
 from orchestrator.errors import JournalError, OrchestratorError
 from orchestrator.journal.db.store import STORAGE_RETRY, Store, report_failure, retry_later
 from orchestrator.journal.memory import fact_vectors
@@ -117,7 +118,7 @@ class MaintenanceWorker(LoopOwned):
         idle: dict[str, int] = {}
         for name, agent in agents.items():
             if agent.compaction.enabled:
-                limits[name] = agent.compaction.threshold_tokens
+                limits[name] = compaction_threshold(agent)
             if agent.fact_extraction.enabled:
                 idle[name] = round(agent.fact_extraction.idle_minutes * 60_000)
         found = [

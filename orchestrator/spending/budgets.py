@@ -11,13 +11,17 @@ from datetime import UTC, datetime, timedelta
 from zoneinfo import ZoneInfo
 
 from orchestrator.agentsfile import Budget, CostControls, Price
+from orchestrator.agentsfile.costs import MILLION
 from orchestrator.journal.turns.usage import Amount
 from thinker.protocol.messages import Usage
 
+NO_PRICE = (
+    'The price of {models} is not known. Set it in "prices" of agents.json: '
+    '{{"PROVIDER/MODEL": {{"input": 1, "output": 2}}}}, in US dollars per million tokens.'
+)
 MINUTES = 60  # the detector's window; a bucket is one minute
 HOUR = 3_600_000  # milliseconds
 FIRST_CALL = 4_000  # tokens reserved for an agent's very first call: a prompt with tools
-MILLION = 1_000_000  # prices are per million tokens
 
 
 @dataclass(frozen=True)
@@ -122,9 +126,17 @@ def cost(price: Price | None, usage: Usage) -> float | None:
     if price is None:
         return None
     cached = price.input if price.cached is None else price.cached
-    fresh = max(0, usage.prompt - usage.cached)
-    spent = fresh * price.input + usage.cached * cached + usage.completion * price.output
-    return spent / MILLION
+    written = price.input if price.cache_written is None else price.cache_written
+    fresh = max(0, usage.prompt - usage.cached - usage.cache_written)
+    spent = fresh * price.input + usage.cached * cached + usage.cache_written * written
+    return (spent + usage.completion * price.output) / MILLION
+
+
+def in_words(usd: float, *, unknown: bool) -> str:
+    """Return a sum of dollars; ``unknown``: calls whose price is not known come on top."""
+    if not unknown:
+        return f"${usd:.2f}"
+    return f"${usd:.2f} + unknown" if usd else "cost unknown"
 
 
 def _milliseconds(moment: datetime) -> int:

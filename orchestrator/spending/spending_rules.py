@@ -13,7 +13,8 @@ import apsw
 import structlog
 
 from orchestrator import chat_texts
-from orchestrator.agentsfile import AgentDefinition, AgentsFile, find_price
+from orchestrator.agentsfile import AgentDefinition, AgentsFile
+from orchestrator.agentsfile.model_costs import price_of
 from orchestrator.broker.broker_wire import CallEnded
 from orchestrator.journal.turns import pauses, transcript, turns, usage
 from orchestrator.journal.turns.inbox import InboxRow
@@ -137,7 +138,8 @@ class SpendingRules:
         self, db: apsw.Connection, agent_id: str, work: str | None, model: str, used: Usage
     ) -> None:
         """Book what a call used, with its cost."""
-        usd = budgets.cost(find_price(self.agents.prices, model), used)
+        price = price_of(self.agents, self.agents.agent(agent_id), model, used.prompt)
+        usd = budgets.cost(price, used)
         usage.book(db, agent_id, work, model, used, usd, self.clock())
 
     def refused(self, db: apsw.Connection, turn: Turn, reason: str) -> None:
@@ -253,9 +255,9 @@ class SpendingRules:
         return self._priced(agent_id, usage.last(db, agent_id, turn_id) or budgets.FIRST_CALL)
 
     def _priced(self, agent_id: str, tokens: int) -> Amount:
-        price = find_price(self.agents.prices, self._model(agent_id))
-        dearest = 0.0 if price is None else max(price.input, price.output) / budgets.MILLION
-        return Amount(tokens, tokens * dearest)
+        definition, model = self.agents.agent(agent_id), self._model(agent_id)
+        price = price_of(self.agents, definition, model, tokens)
+        return Amount(tokens, 0.0 if price is None else tokens * price.dearest)
 
     def _model(self, agent_id: str) -> str:
         definition = self.agents.agent(agent_id)

@@ -108,6 +108,16 @@ def spent(db: apsw.Connection, agent_id: str, since: int) -> Amount:
     return Amount(int(row[0]), float(row[1]))
 
 
+def unpriced(db: apsw.Connection, agent_id: str, since: int) -> dict[str, int]:
+    """Return how many calls since a time have no known cost, by model."""
+    rows = db.execute(
+        "SELECT model, count(*) FROM model_call WHERE agent_id = ? AND at >= ? AND usd IS NULL"
+        " GROUP BY model ORDER BY model",
+        (agent_id, since),
+    )
+    return {str(model): int(calls) for model, calls in rows}
+
+
 def cost(db: apsw.Connection, turn_id: str) -> float | None:
     """Return what a turn's calls cost in dollars; None if a model of theirs has no price."""
     sql = "SELECT sum(usd), count(*) FILTER(WHERE usd IS NULL) FROM model_call WHERE turn_id = ?"

@@ -226,6 +226,10 @@ async def test_usage_and_tasks_are_listed(tmp_path: Path) -> None:
             "work: 1,000 tokens ($1.00) today, 1,500 tokens ($1.50) in 7 days",
             "home: 0 tokens ($0.00) today, 0 tokens ($0.00) in 7 days",
         ]
+        usage.book(chat.db, "home", None, "a/c", Usage(prompt=7), None, NOW)
+        home, advice = (await chat.says("/usage")).splitlines()[1:]
+        assert home == "home: 7 tokens (cost unknown) today, 7 tokens (cost unknown) in 7 days"
+        assert advice.startswith('The price of a/c is not known. Set it in "prices" of agents.json')
         assert await chat.says("/tasks") == "No task is scheduled."
 
 

@@ -72,6 +72,24 @@ def test_cached_tokens_cost_their_own_price() -> None:
     assert budgets.cost(None, usage) is None
 
 
+def test_tokens_written_to_a_cache_cost_their_own_price() -> None:
+    """They are part of the prompt; without a price of their own they cost what others do."""
+    usage = Usage(prompt=1_000_000, cached=400_000, cache_written=100_000)
+    assert budgets.cost(Price(input=3, output=10), usage) == pytest.approx(3.0)
+    price = Price(input=3, output=10, cached=0.5, cache_written=4)
+    assert budgets.cost(price, usage) == pytest.approx(1.5 + 0.2 + 0.4)
+    assert price.dearest == pytest.approx(0.00001)
+
+
+def test_sum_without_a_price_is_not_shown_as_nothing() -> None:
+    """What is known is shown, and that there is more."""
+    words = [
+        budgets.in_words(usd, unknown=unknown)
+        for usd, unknown in ((0.0, False), (0.5, False), (0.0, True), (0.5, True))
+    ]
+    assert words == ["$0.00", "$0.50", "cost unknown", "$0.50 + unknown"]
+
+
 def test_price_of_the_exact_name_wins_over_a_pattern() -> None:
     """Among patterns the first."""
     prices = {

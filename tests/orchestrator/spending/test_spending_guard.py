@@ -48,10 +48,12 @@ class Bench:
         assert not loaded.errors
         self.file = loaded.file
 
-    def answers(self, turn: Turn, tokens: int, *tools: str, text: str = "") -> Pause | None:
+    def answers(
+        self, turn: Turn, tokens: int, *tools: str, text: str = "", model: str = "groq/m"
+    ) -> Pause | None:
         """T3 of a response that took so many tokens."""
         commit = step(turn.id, *tools, content=text).model_copy(
-            update={"usage": Usage(prompt=tokens), "model": "groq/m"}
+            update={"usage": Usage(prompt=tokens), "model": model}
         )
         with job(self.db):
             steps.plan(self.db, commit, CLASSES, 1, self.now)
@@ -307,6 +309,16 @@ def test_dollars_are_limited_by_the_prices_of_the_file(bench: Bench) -> None:
     pause = bench.answers(turn, 8_000, "read")
     assert pause is not None
     assert "usdPerHour is used up: 0.0080 of 0.0100" in pause.reason
+
+
+def test_dollars_are_limited_by_known_prices_where_the_file_has_none(bench: Bench) -> None:
+    """A million tokens of this model's prompts cost a dollar, of its answers five."""
+    own = {"llmProvider": "anthropic", "model": "claude-haiku-4-5"}
+    bench.configure(**own, budget={"usdPerDay": 0.01})
+    turn = open_turn(bench.db)
+    pause = bench.answers(turn, 8_000, "read", model="anthropic/claude-haiku-4-5")
+    assert pause is not None
+    assert pause.reason.endswith("0.0080 of 0.0100, and the next call may cost 0.0400")
 
 
 async def test_budget_with_room_again_ends_its_pause(bench: Bench) -> None:

@@ -1,0 +1,95 @@
+"""What is known of models without any setting: prices and context windows.
+
+`known_models.json` comes from the package genai-prices by ``scripts/prices``. It is read for each
+model that is asked for the first time, and only what is found stays in memory.
+"""
+
+import re
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import orjson
+
+from orchestrator.agentsfile.costs import Price
+from thinker.protocol.providers import PROVIDERS
+
+FILE = Path(__file__).with_suffix(".json")
+DATED = re.compile(r"(.*-)(20\d\d)(\d\d)(\d\d)")  # ``gpt-5-20260102`` is known as gpt-5-2026-01-02
+
+TESTS: Mapping[str, Callable[[str, str], bool]] = {
+    "equals": lambda name, value: name == value.lower(),
+    "starts_with": str.startswith,
+    "ends_with": str.endswith,
+    "contains": lambda name, value: value in name,
+    "regex": lambda name, value: re.search(value, name) is not None,
+}
+
+
+class PriceStep(NamedTuple):
+    """The price of calls whose prompt has more tokens than ``above``."""
+
+    above: int
+    price: Price
+
+
+@dataclass(frozen=True)
+class KnownModel:
+    """A model's context window in tokens, if known, and its prices by size of the prompt."""
+
+    context_window: int | None = None
+    steps: tuple[PriceStep, ...] = ()
+
+    def price(self, prompt: int = 0) -> Price | None:
+        """Return the price of a call with so many tokens in its prompt; None if unknown."""
+        fitting = [step.price for step in self.steps if step.above == 0 or prompt > step.above]
+        return fitting[-1] if fitting else None
+
+
+FREE = KnownModel(steps=(PriceStep(0, Price(input=0, output=0)),))  # it costs electricity alone
+
+
+@lru_cache(maxsize=512)
+def known(provider: str, model: str, address: str = "") -> KnownModel | None:
+    """Return what is known of a provider's model; None for an unknown one.
+
+    ``address`` is that of the API when it is not the provider's own; the model is then looked up
+    among those of the vendor there.
+    """
+    own = PROVIDERS.get(provider)
+    if own is not None and (own.local or own.wire == "demo"):
+        return FREE
+    name = model.lower()
+    names = (name, DATED.sub(r"\1\2-\3-\4", name))
+    vendor = next(_vendors(provider, address), None)
+    models = [] if vendor is None else vendor["models"]
+    found = next((entry for text in names for entry in models if _is(entry, text)), None)
+    if found is None:
+        return None
+    steps = (
+        PriceStep(above, Price(input=given, output=out or 0, cached=read, cache_written=written))
+        for above, given, out, read, written in found.get("prices", ())
+    )
+    return KnownModel(found.get("window"), tuple(steps))
+
+
+def _vendors(provider: str, address: str) -> Iterator[Mapping[str, Any]]:
+    """Yield the vendor that has a provider's name, or whose API has the address."""
+    for vendor in orjson.loads(FILE.read_bytes())["providers"]:
+        if re.match(vendor["address"], address) if address else vendor["id"] == provider:
+            yield vendor
+
+
+def _is(entry: Mapping[str, Any], name: str) -> bool:
+    return _fits(entry.get("match") or {"equals": entry["id"]}, name)
+
+
+def _fits(rule: Mapping[str, Any], name: str) -> bool:
+    """Return whether a rule of the file recognizes a model's name."""
+    ((kind, value),) = rule.items()
+    if kind in ("or", "and"):
+        fitting = (_fits(inner, name) for inner in value)
+        return any(fitting) if kind == "or" else all(fitting)
+    return TESTS[kind](name, value)

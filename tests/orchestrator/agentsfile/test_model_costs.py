@@ -1,0 +1,89 @@
+"""What an agent's models cost: the file's own prices first, then those that are known."""
+
+from typing import Any
+
+import pytest
+from fakes.agents_file import parsed
+
+from orchestrator.agentsfile.model_costs import (
+    compaction_threshold,
+    models_of,
+    price_of,
+)
+
+CLAUDE = {"agentId": "work", "llmProvider": "anthropic", "model": "claude-haiku-4-5"}
+MISTRAL = {"llmProvider": "openai", "model": "mistral-large-latest"}
+AT_MISTRAL = {"baseUrl": "https://api.mistral.ai/v1"}
+
+
+def inputs(file: Any, model: str) -> float | None:
+    """The price of prompt tokens for the file's first agent."""
+    price = price_of(file, file.agents[0], model)
+    return None if price is None else price.input
+
+
+def test_price_of_the_file_wins_over_the_known_one() -> None:
+    """By its name or by a pattern; other models keep what is known of them."""
+    file = parsed(CLAUDE, prices={"anthropic/claude-haiku-4-5": {"input": 9, "output": 9}}).file
+    assert inputs(file, "anthropic/claude-haiku-4-5") == 9
+    assert inputs(file, "anthropic/claude-sonnet-4-5") == 3
+    assert inputs(file, "anthropic/claude-unheard-of") is None
+
+
+def test_address_of_an_agent_tells_the_vendor_of_its_models() -> None:
+    """A fallback of the same provider is asked there too; other providers are not."""
+    file = parsed({**CLAUDE, **MISTRAL, **AT_MISTRAL}).file
+    assert inputs(file, "openai/mistral-large-latest") is not None
+    assert inputs(file, "openai/mistral-small-latest") is not None
+    assert inputs(file, "openai/gpt-4.1") is None
+    assert inputs(file, "groq/qwen/qwen3-32b") is not None
+
+
+def test_address_of_a_named_model_is_its_own() -> None:
+    """The one in "models", not that of the agent which uses it."""
+    named = {"provider": "openai", "model": "mistral-large-latest", **AT_MISTRAL}
+    file = parsed(CLAUDE, models={"big": named}).file
+    assert inputs(file, "openai/mistral-large-latest") is not None
+
+
+def test_models_of_an_agent_are_named_as_its_calls_are() -> None:
+    """Its own, fallbacks, the small one and embeddings; without a model a star."""
+    more = {"fallbackModels": ["claude-x", "groq/m"], "smallModel": "groq/m"}
+    embeddings = {"embeddings": {"model": "e", "provider": "ollama"}}
+    file = parsed({**CLAUDE, **more, **embeddings}, {"agentId": "b", "llmProvider": "auto"}).file
+    assert models_of(file.agents[0]) == [
+        "anthropic/claude-haiku-4-5",
+        "anthropic/claude-x",
+        "groq/m",
+        "ollama/e",
+    ]
+    assert models_of(file.agents[1]) == ["auto/*"]
+
+
+SMALL = {"llmProvider": "openai", "model": "gpt-4"}  # reads 8,192 tokens
+
+
+@pytest.mark.parametrize(
+    ("fields", "threshold"),
+    [
+        ({}, 5_000),
+        (SMALL, 4_096),
+        ({**SMALL, "compaction": {"keepTurns": 3}}, 4_096),
+        ({**SMALL, "compaction": {"thresholdTokens": 3_000}}, 3_000),
+        ({"model": "claude-unheard-of"}, 5_000),
+    ],
+)
+def test_summaries_begin_before_the_window_is_full(fields: dict[str, Any], threshold: int) -> None:
+    """At half of a known window where the file is silent."""
+    assert compaction_threshold(parsed({**CLAUDE, **fields}).file.agents[0]) == threshold
+
+
+def test_summaries_that_come_too_late_are_warned_about() -> None:
+    """With what the model reads."""
+    late = {**CLAUDE, **SMALL, "compaction": {"thresholdTokens": 9_000}}
+    (problem,) = (found for found in parsed(late).problems if "summarized" in found.message)
+    assert problem.message == (
+        "agent 'work': conversations are summarized from 9,000 tokens on, but openai/gpt-4 reads "
+        "8,192; lower thresholdTokens"
+    )
+    assert problem.path == "agents[0].compaction.thresholdTokens"
