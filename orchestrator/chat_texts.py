@@ -27,8 +27,9 @@ SUBAGENT_DIED = "Its process died {deaths} times, so I gave it up. Reference: {t
 UNSURE = "⚠️ I couldn't confirm whether this happened: {tool}."
 LATE = "⚠️ I couldn't confirm that this reached you earlier:\n{text}"
 APPROVAL = (  # Markdown
-    "I need my operator's approval for this call:\n"
-    "```\n{facts}\n```\n"
+    "I need my operator's approval for this call:\n```\n{facts}\n```\n"
+)
+APPROVAL_ANSWERS = (
     "/approve {code} or /deny {code}, or on my machine:\n"
     "orchestrator approvals grant {code}\norchestrator approvals deny {code}"
 )

@@ -21,6 +21,7 @@ from orchestrator.agentsfile import AgentsFile
 from orchestrator.channel_api import Adapter
 from orchestrator.configuration import Configuration
 from orchestrator.control import status
+from orchestrator.control.chat_watch import ChatWatcher
 from orchestrator.control.console import Console
 from orchestrator.control.control_server import ControlServer
 from orchestrator.control.operations import DaemonOperations
@@ -196,7 +197,8 @@ class Daemon:
         guard = self._guard = SpendingGuard(store, self._agents, self._environ, clock)
         self._broker.book = guard.book
         tools = ToolExecutor(
-            store, self._servers, prompts, tasks, approvals, epoch, clock, self._journal_changed
+            *(store, self._servers, prompts, tasks, approvals, epoch, clock),
+            *(self._journal_changed, delivery.activity),
         )
         calls = MeteredCalls(store, supervisor, guard)
         embeddings = self._embeddings = EmbeddingIndex(calls, monotonic)
@@ -272,7 +274,7 @@ class Daemon:
         self._api = ApiService(self._operations, self._api_channel, self._machine.off_loop)
         self._control = ControlServer(
             self._operations,
-            self._console,
+            ChatWatcher(self._operations, self._console, self._delivery.activity),
             self._intake,
             self._approvals,
             wake=self._journal_changed,

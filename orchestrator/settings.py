@@ -177,6 +177,8 @@ class Paths:
     """Copy of the last valid agents.json."""
     prompts_last_good = _InHome("prompts.last-good.json")
     """Copy of the last valid prompt definitions."""
+    chat_history = _InHome("chat-history")
+    """What the user wrote in `orchestrator chat`; only this user can read it."""
     agent_prompts = _InHome("agent-prompts")
     """Directory of ``<agentId>.txt`` with the systemPrompt of each agent that has one."""
     personas = _InHome("agents")

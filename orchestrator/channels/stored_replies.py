@@ -43,7 +43,7 @@ class JournalChannel:
 
     def __init__(self, store: Store) -> None:
         self._store = store
-        self._replies = Wakeup()
+        self.replies = Wakeup()
         self.status = ChannelStatus(self.name, "ok")
 
     async def run(self, intake: Intake) -> None:
@@ -82,7 +82,7 @@ class JournalChannel:
 
     def replied(self, chat_id: str) -> None:
         del chat_id
-        self._replies.wake()
+        self.replies.wake()
 
     async def typing(self, chat_id: str, thread_id: str | None) -> None:
         """Show no typing."""
@@ -91,7 +91,7 @@ class JournalChannel:
         """Wait for the end of a message; None if it has not ended after ``seconds``."""
         with anyio.move_on_after(seconds):
             while True:
-                changed = self._replies.changed
+                changed = self.replies.changed
                 if (ended := self._store.read(self._find, message_id)) is not None:
                     return ended
                 with anyio.move_on_after(POLL):

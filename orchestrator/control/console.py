@@ -4,18 +4,16 @@ Messages go through the inbox and replies through the outbox, as in any other ch
 that lost its connection asks again with the same message id and gets the same answer.
 """
 
-from collections import defaultdict
-from collections.abc import Callable
+from dataclasses import replace
 
 from orchestrator.channel_api import InboundMessage, Intake
 from orchestrator.channels.stored_replies import JournalChannel
-from orchestrator.control.protocol import ChatOutcome, ChatSend, ChatView
-from orchestrator.journal.db.store import Store
+from orchestrator.control.protocol import ChatOutcome, ChatSend
 from orchestrator.journal.turns import inbox
+from orchestrator.journal.turns.outbox import Address
 
 MAX_TEXT = 1_000_000  # characters of one message
 TIMEOUT = 600.0  # seconds that one request may wait
-View = Callable[[ChatView], None]
 
 
 class Console(JournalChannel):
@@ -23,46 +21,37 @@ class Console(JournalChannel):
 
     name = "console"
 
-    def __init__(self, store: Store) -> None:
-        super().__init__(store)
-        self._views: dict[str, set[View]] = defaultdict(set)
+    def address(self, chat: str) -> Address:
+        return Address(self.name, self.bot_id, chat)
 
-    def view(self, chat_id: str, text: str) -> None:
-        for show in self._views.get(chat_id, ()):
-            show(ChatView(chat=chat_id, text=text))
-
-    # --- the control socket's side ---------------------------------------------------------
+    def message(
+        self, chat: str, message_id: str = "", *, agent: str | None, text: str = ""
+    ) -> InboundMessage:
+        """Return a message of the operator."""
+        return InboundMessage(
+            channel=self.name,
+            bot_id=self.bot_id,
+            chat_id=chat,
+            message_id=message_id,
+            sender_id="operator",
+            text=text,
+            target=agent,
+        )
 
     async def say(self, intake: Intake, request: ChatSend) -> None:
         too_long = len(request.text) > MAX_TEXT
         skip = "too long" if too_long else "no text" if not request.text.strip() else None
-        message = InboundMessage(
-            channel=self.name,
-            bot_id=self.bot_id,
-            chat_id=request.chat,
-            message_id=request.message,
-            sender_id="operator",
-            text="" if skip else request.text,
-            target=request.agent,
-            skip=skip,
-        )
-        await intake.accept([message])
+        text = "" if skip else request.text
+        message = self.message(request.chat, request.message, agent=request.agent, text=text)
+        await intake.accept([replace(message, skip=skip)])
         self.replied(request.chat)
 
-    async def outcome(self, message_id: str, seconds: float, view: View | None) -> ChatOutcome:
-        """Wait at most ``seconds`` for the end of a message; ``view`` gets the answer so far."""
+    async def outcome(self, message_id: str, seconds: float) -> ChatOutcome:
+        """Wait at most ``seconds`` for the end of a message."""
         row = self._store.read(inbox.by_message, self.name, message_id)
         if row is None:
             return ChatOutcome(state="unknown", error="no such message; send it first")
-        if view is not None:
-            self._views[row.chat_id].add(view)
-        try:
-            ended = await self._ended(message_id, min(seconds, TIMEOUT))
-        finally:
-            if view is not None:
-                self._views[row.chat_id].discard(view)
-            if not self._views[row.chat_id]:
-                del self._views[row.chat_id]
+        ended = await self._ended(message_id, min(seconds, TIMEOUT))
         if ended is None:
             return ChatOutcome(state="pending")
         return ChatOutcome(state=ended.row.state, texts=ended.texts, error=ended.row.error)

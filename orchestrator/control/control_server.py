@@ -4,6 +4,7 @@ import os
 import socket
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import partial
 
 import anyio
 import apsw
@@ -13,7 +14,7 @@ from pydantic import JsonValue
 from orchestrator.agentsfile.problems import suggestion
 from orchestrator.channel_api import Intake
 from orchestrator.control import listings, protocol
-from orchestrator.control.console import Console
+from orchestrator.control.chat_watch import ChatWatcher
 from orchestrator.control.descendants import from_descendant, peer_pid
 from orchestrator.control.operations import DaemonOperations
 from orchestrator.errors import (
@@ -55,7 +56,7 @@ class ControlServer:
     """
 
     daemon: DaemonOperations
-    console: Console
+    chats: ChatWatcher
     intake: Intake
     approvals: ApprovalQueue
     wake: Callable[[], None]
@@ -94,20 +95,19 @@ class ControlServer:
             log.warning("control_refused", pid=pid, problem="a descendant of the daemon")
 
     def _methods(self, peer: Peer) -> dict[str, RequestHandler]:
-        async def wait(params: JsonValue) -> protocol.ChatOutcome:
-            request = protocol.ChatWait.model_validate(params)
-
-            def view(text: protocol.ChatView) -> None:
-                peer.notify(protocol.CHAT_VIEW, text)
-
-            show = view if request.views else None
-            return await self.console.outcome(request.message, request.seconds, show)
+        async def watch(params: JsonValue) -> protocol.ChatScene:
+            request = protocol.ChatWatch.model_validate(params)
+            scene = self.chats.scene(request)
+            show = partial(peer.notify, protocol.CHAT_EVENT)
+            peer.tasks.start_soon(self.chats.follow, request.chat, scene.position, show)
+            return scene
 
         return {
             protocol.STATUS: lambda _: self.daemon.status(),
             protocol.HEALTH: lambda _: self.daemon.health(),
             protocol.CHAT_SEND: self._send,
-            protocol.CHAT_WAIT: wait,
+            protocol.CHAT_WAIT: self._wait,
+            protocol.CHAT_WATCH: watch,
             protocol.PAIR_LIST: lambda _: self.daemon.store.transact(listings.pairings),
             protocol.PAIR_APPROVE: self._approve,
             protocol.PAIR_REVOKE: self._revoke,
@@ -134,10 +134,14 @@ class ControlServer:
         if request.agent is not None:
             self._require(request.agent)
         try:
-            await self.console.say(self.intake, request)
+            await self.chats.console.say(self.intake, request)
         except JournalError as error:
             raise RpcError(FAILED, f"the message was not stored: {error}") from error
         return protocol.Ack()
+
+    async def _wait(self, params: JsonValue) -> protocol.ChatOutcome:
+        request = protocol.ChatWait.model_validate(params)
+        return await self.chats.console.outcome(request.message, request.seconds)
 
     async def _approve(self, params: JsonValue) -> protocol.PairedChat:
         code = protocol.PairCode.model_validate(params).code
@@ -168,6 +172,7 @@ class ControlServer:
             raise _unknown(
                 f"no call waits with the code {decision.code!r}; see: orchestrator approvals list"
             )
+        self.wake()
         return protocol.Ack()
 
     async def _approve_tool(self, params: JsonValue) -> protocol.Ack:

@@ -9,7 +9,7 @@ import socket
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 
-from pydantic import Field
+from pydantic import Field, JsonValue
 
 from orchestrator.control.camel_model import CamelModel
 from orchestrator.errors import NotRunningError
@@ -21,7 +21,8 @@ STATUS = "status"  # → StatusReport
 HEALTH = "health"  # → HealthReport
 CHAT_SEND = "chat/send"  # ChatSend → Ack
 CHAT_WAIT = "chat/wait"  # ChatWait → ChatOutcome
-CHAT_VIEW = "chat/view"  # notification ChatView, to clients that wait in that chat with ``views``
+CHAT_WATCH = "chat/watch"  # ChatWatch → ChatScene, and then CHAT_EVENT until the connection ends
+CHAT_EVENT = "chat/event"  # notification ChatEvent
 PAIR_LIST = "pair/list"  # → PairingList
 PAIR_APPROVE = "pair/approve"  # PairCode → PairedChat
 PAIR_REVOKE = "pair/revoke"  # PairedChat → Ack
@@ -175,14 +176,10 @@ class ChatSend(CamelModel):
 
 
 class ChatWait(CamelModel):
-    """A wait of at most ``seconds`` for the end of a message.
-
-    With ``views`` the client receives `ChatView` notifications meanwhile.
-    """
+    """A wait of at most ``seconds`` for the end of a message."""
 
     message: str
     seconds: float = 30.0
-    views: bool = False
 
 
 class ChatOutcome(CamelModel):
@@ -196,11 +193,91 @@ class ChatOutcome(CamelModel):
     error: str | None = None
 
 
-class ChatView(CamelModel):
-    """The whole answer so far in a chat."""
+class ChatWatch(CamelModel):
+    """A console chat to watch, for messages to ``agent`` (default: chosen by the bindings).
+
+    A client that comes back names the position ``after`` which it has seen nothing; ``recent`` is
+    the number of earlier exchanges to tell.
+    """
 
     chat: str
+    agent: str | None = None
+    after: int | None = None
+    recent: int = Field(default=0, ge=0, le=50)
+
+
+class ChatEntry(CamelModel):
+    """A message to a chat; ``at`` in seconds since the epoch.
+
+    ``source`` is ``answer``, ``task`` (of a scheduled task), ``tool`` (an agent sent it during a
+    turn of this chat or another) or ``notice`` (of the daemon itself). ``answers`` are the
+    messages that it answers. A question ``asks`` for the approval with that code; the message that
+    tells its outcome ``settles`` it.
+    """
+
+    position: int
     text: str
+    markdown: bool
+    at: float
+    source: str
+    agent_id: str = ""
+    turn_id: str = ""
+    answers: tuple[str, ...] = ()
+    asks: str = ""
+    settles: str = ""
+
+
+class ChatExchange(CamelModel):
+    """An earlier message and its reply, both shortened; a scheduled task has no ``text``."""
+
+    text: str
+    reply: str
+    at: float
+
+
+class ChatScene(CamelModel):
+    """A chat when a client begins to watch it.
+
+    ``agent_id`` is the agent that answers, None if there is none; ``agents`` are all that can.
+    ``commands`` are the chat commands with their descriptions.
+    """
+
+    agent_id: str | None
+    provider: str
+    model: str
+    agents: tuple[str, ...]
+    commands: Mapping[str, str]
+    position: int
+    recent: tuple[ChatExchange, ...] = ()
+    questions: tuple[ChatEntry, ...] = ()
+
+
+class GrowingAnswer(CamelModel):
+    """The whole text so far of a turn's present response."""
+
+    turn_id: str
+    text: str
+
+
+class ChatCall(CamelModel):
+    """A tool call of a turn: it runs or waits while ``seconds`` is None, and then has ended."""
+
+    turn_id: str
+    seq: int
+    agent_id: str
+    tool: str
+    arguments: Mapping[str, JsonValue]
+    seconds: float | None = None
+    failed: bool = False
+
+
+class ChatEvent(CamelModel):
+    """Something happened in a chat: one of the fields is set."""
+
+    chat: str
+    message: ChatEntry | None = None
+    answer: GrowingAnswer | None = None
+    call: ChatCall | None = None
 
 
 class PairingReport(CamelModel):

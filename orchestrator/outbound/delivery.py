@@ -14,6 +14,7 @@ import structlog
 from anyio.abc import TaskGroup
 
 from orchestrator.channel_api import Adapter, OutboundPart, ReplyPart, SendError
+from orchestrator.chat_activity import AnswerGrew, ChatActivity
 from orchestrator.errors import JournalError
 from orchestrator.journal.db.store import Store, retry_later
 from orchestrator.journal.turns import outbox
@@ -71,6 +72,7 @@ class Delivery(LoopOwned):
         tasks: TaskGroup,
         clock: Callable[[], int],
     ) -> None:
+        self.activity = ChatActivity()
         self.flood = FloodControl()
         self.formats = ReplyFormats(adapters)
         self._store = store
@@ -162,9 +164,8 @@ class Delivery(LoopOwned):
         """
         platform = self._platforms.get(address.channel)
         preview = Preview(turn_id)
+        preview.view = partial(self._grown, turn_id, address)
         if platform is None or platform.adapter.from_journal:  # these channels show no typing
-            if platform is not None:
-                preview.view = partial(platform.adapter.view, address.chat_id)
             with closing(preview):
                 yield preview
             return
@@ -180,6 +181,13 @@ class Delivery(LoopOwned):
                     tasks.cancel_scope.cancel()
         except ExceptionGroup as group:
             raise group.exceptions[0] from None
+
+    def _grown(self, turn_id: str, address: Address, text: str) -> None:
+        """Show a growing answer to clients that wait for it, and to those who watch the chat."""
+        platform = self._platforms.get(address.channel)
+        if platform is not None:
+            platform.adapter.view(address.chat_id, text)
+        self.activity.tell(address.chat_key, AnswerGrew(turn_id, text))
 
     async def _stream(self, platform: Platform, address: Address, preview: Preview) -> None:
         """Queue the first words as a message, and offer more while the answer grows."""

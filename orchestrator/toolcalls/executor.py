@@ -12,6 +12,7 @@ import structlog
 from anyio.abc import TaskGroup
 
 from orchestrator.agentsfile import AgentDefinition
+from orchestrator.chat_activity import CallFinished, CallMade, ChatActivity
 from orchestrator.errors import JournalError
 from orchestrator.failpoints import failpoint
 from orchestrator.journal.db.store import Store
@@ -30,6 +31,7 @@ from orchestrator.tools.mcp.mcp_tools import McpTool
 from orchestrator.tools.mcp.servers import McpServers, Tell
 from thinker.protocol.logs import bound
 from thinker.protocol.messages import SideEffect, ToolResult, ToolSpec
+from thinker.protocol.methods import StepCommit, StepCommitted
 
 TOOL_TIMEOUT = 60.0  # seconds that a built-in tool may take
 log = structlog.get_logger()
@@ -85,8 +87,8 @@ class _Pending:
 class ToolExecutor(LoopOwned):
     """Runs planned calls, each once for all concurrent requests.
 
-    ``epoch`` is this daemon's. ``changed`` is called when a call may have added messages,
-    deliveries or scheduled tasks.
+    ``epoch`` is this daemon's. The executor calls ``changed`` when a call may have added messages,
+    deliveries or scheduled tasks, and tells ``activity`` of the calls in chats that are watched.
     """
 
     store: Store
@@ -97,6 +99,7 @@ class ToolExecutor(LoopOwned):
     epoch: int
     clock: Callable[[], int]
     changed: Callable[[], None]
+    activity: ChatActivity
     _pending: dict[tuple[str, int], _Pending] = field(default_factory=dict, init=False)
 
     def authorizer(self, definition: AgentDefinition) -> CallAuthorizer:
@@ -141,6 +144,21 @@ class ToolExecutor(LoopOwned):
         if any(CLASSES.get(result.name) is not SideEffect.PURE for result in results.values()):
             self.changed()
 
+    def report_step(
+        self, agent_id: str, chat_key: str, commit: StepCommit, committed: StepCommitted
+    ) -> None:
+        """Report the calls of a step that ended with its commit."""
+        self.report_results(committed.results)
+        if not commit.calls or not self.activity.watched(chat_key):
+            return
+        for seq, call in zip(committed.call_seqs, commit.calls, strict=True):
+            result = committed.results.get(seq)
+            if result is not None or call.rejected is not None:
+                made = CallMade(commit.turn_id, seq, agent_id, call.name, call.arguments)
+                self.activity.tell(
+                    chat_key, CallFinished(made, 0.0, result is None or result.is_error)
+                )
+
     def planner(self, definition: AgentDefinition) -> CallPlanner:
         """Return what stores an agent's steps, as things are now."""
         bundle = self.prompts.bundle_of(definition)
@@ -171,7 +189,11 @@ class ToolExecutor(LoopOwned):
             with bound(  # this task does not have the turn's log context
                 turn_id=context.turn_id, agent_id=context.agent_id, chat_id=context.address.chat_key
             ):
+                made, begun_at = self._tell_made(caller, seq), self.clock()
                 pending.outcome = await self._execute(pending, caller, seq)
+                if made is not None:
+                    seconds = max(0.0, (self.clock() - begun_at) / 1000)
+                    self._tell_ended(caller, made, seconds, pending.outcome)
         except JournalError as error:
             log.error("tool_call_failed", seq=seq, problem=str(error))
         except Exception:  # a fault in one tool must not end the daemon
@@ -179,6 +201,28 @@ class ToolExecutor(LoopOwned):
         finally:
             del self._pending[(context.turn_id, seq)]
             pending.done.set()
+
+    def _tell_made(self, caller: CallContext, seq: int) -> CallMade | None:
+        """Tell those who watch the chat of a call that begins; None if no one does."""
+        context = caller.context
+        chat_key = context.address.chat_key
+        if not self.activity.watched(chat_key):
+            return None
+        call = self.store.read(steps.load_call, context.turn_id, seq)
+        if call is None or call.result is not None:
+            return None
+        made = CallMade(context.turn_id, seq, context.agent_id, call.name, call.arguments)
+        self.activity.tell(chat_key, made)
+        return made
+
+    def _tell_ended(
+        self, caller: CallContext, made: CallMade, seconds: float, outcome: CallOutcome
+    ) -> None:
+        """Tell those who watch the chat of a call that has ended, and does not just wait."""
+        if isinstance(outcome, ToolResult | HandoffDone):
+            wrong = isinstance(outcome, ToolResult) and outcome.is_error
+            ended = CallFinished(made, seconds, wrong)
+            self.activity.tell(caller.context.address.chat_key, ended)
 
     async def _execute(self, pending: _Pending, caller: CallContext, seq: int) -> CallOutcome:
         begun = await self._begin(caller, seq)

@@ -51,7 +51,8 @@ def question(
         f"why: {_cut(_value(approval.reason)[1:-1], REASON)}",
         f"until: {until:%Y-%m-%d %H:%M} UTC",
     ]
-    return chat_texts.APPROVAL.format(facts="\n".join(facts), code=approval.code)
+    answers = chat_texts.APPROVAL_ANSWERS.format(code=approval.code)
+    return chat_texts.APPROVAL.format(facts="\n".join(facts)) + answers
 
 
 def _shown(approval: Approval, arguments: JsonObject) -> Iterator[str]:

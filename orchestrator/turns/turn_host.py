@@ -157,7 +157,7 @@ class TurnHost(LoopOwned):
             except JournalError as error:
                 raise _refusal(error) from error
             committed = planned.committed
-            services.inputs.tools.report_results(committed.results)
+            self._report(commit, committed)
             if committed.changed:
                 log.debug("prompt_changed", layers=committed.changed)
             if last is not None:
@@ -169,6 +169,13 @@ class TurnHost(LoopOwned):
             raise self._suspended(AgentPaused(planned.pause.reason))
         results = {seq: self._as_read(result) for seq, result in committed.results.items()}
         return committed.model_copy(update={"results": results}) if results else committed
+
+    def _report(self, commit: StepCommit, committed: StepCommitted) -> None:
+        """Report the calls that ended with a step, to those who watch the chat after its text."""
+        chat_key, tools = self.inputs.address.chat_key, self.services.inputs.tools
+        if commit.calls and tools.activity.watched(chat_key):
+            self.show(commit.response.content)
+        tools.report_step(self.turn.agent_id, chat_key, commit, committed)
 
     def _step(self, commit: StepCommit) -> _Step:
         tools, sources = self.services.inputs.tools, None

@@ -14,9 +14,30 @@ from pydantic import BaseModel, JsonValue
 from typer.testing import CliRunner, Result
 
 from orchestrator.cli import app
+from orchestrator.control import protocol
+from orchestrator.control.protocol import Ack, ChatEvent, ChatScene, StatusReport
 from thinker.protocol.peer import Params, Peer, RequestHandler, RpcError, connected
 
 Answer = Params | RpcError | RequestHandler
+STATUS = StatusReport(
+    ready=True,
+    version="1",
+    home="/h",
+    config_file="/h/agents.json",
+    agents=(),
+    channels=(),
+    config_errors=(),
+    open_turns=0,
+    inbox={},
+)
+SCENE = ChatScene(  # a chat that the agent work answers
+    agent_id="work",
+    provider="groq",
+    model="llama",
+    agents=("home", "work"),
+    commands={"help": "list the commands", "pause": "AGENT: stop answering"},
+    position=0,
+)
 
 
 @dataclass
@@ -30,6 +51,11 @@ class ControlServer:
         """The parameters of each request of a method."""
         return [params for name, params in self.asked if name == method]
 
+    def tell(self, event: ChatEvent) -> None:
+        """Tell all clients what happens in a chat."""
+        for peer in self.peers:
+            peer.notify(protocol.CHAT_EVENT, event)
+
     def handler(self, method: str, answer: Answer) -> RequestHandler:
         """Records a request and gives the answer."""
 
@@ -42,6 +68,17 @@ class ControlServer:
             return await answer(params)
 
         return handle
+
+
+def talking(outcome: Answer, **more: Answer) -> dict[str, Answer]:
+    """The answers of a daemon with the chat of `SCENE`; ``outcome`` is that of each message."""
+    return {
+        protocol.STATUS: STATUS,
+        protocol.CHAT_WATCH: SCENE,
+        protocol.CHAT_SEND: Ack(),
+        protocol.CHAT_WAIT: outcome,
+        **more,
+    }
 
 
 @asynccontextmanager

@@ -282,7 +282,9 @@ def _wired(
         dispatcher.wake()
         delivery.wake()
 
-    tools = ToolExecutor(store, servers, prompts, tasks, approvals, epoch, clock, changed)
+    tools = ToolExecutor(
+        store, servers, prompts, tasks, approvals, epoch, clock, changed, delivery.activity
+    )
     embeddings = EmbeddingIndex(MeteredCalls(store, supervisor, guard), lambda: 0.0)
     pictures = Pictures(store, {"telegram": channel}, clock)
     inputs = InputLoader(store, agents, prompts, tools, guard, pictures, embeddings, clock)

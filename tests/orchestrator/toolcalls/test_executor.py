@@ -1,188 +1,24 @@
 """Running tool calls: once however many ask, with a durable result or the reason for none."""
 
 import threading
-from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager, closing
-from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 import anyio
-import apsw
 import pytest
-from anyio.abc import TaskGroup
-from fakes.agents_file import WORK, parsed
-from fakes.journal import job, open_turn, opened, step
-from fakes.pins import silent_pins
-from fakes.time_limit import time_limit
-from fakes.tool_call import tool_context
+from fakes.executor_bench import PAY, HeldTool, StartingServers, UnansweringServers, offer, running
+from fakes.journal import job
 
-from orchestrator.errors import JournalError, ToolLostError
-from orchestrator.journal.db.store import Store
+from orchestrator.errors import JournalError
 from orchestrator.journal.turns import steps
-from orchestrator.journal.turns.approvals import Approval
 from orchestrator.journal.turns.steps import UNKNOWN_OUTCOME
-from orchestrator.prompts.library import PromptLibrary
-from orchestrator.settings import Settings
 from orchestrator.toolcalls import executor
-from orchestrator.toolcalls.approvals import ApprovalQueue
-from orchestrator.toolcalls.authorization import CallContext
-from orchestrator.toolcalls.executor import ApprovalNeeded, CallOutcome, ToolExecutor, ToolPending
-from orchestrator.toolhost.wire import ToolAnswer
+from orchestrator.toolcalls.executor import ToolPending
 from orchestrator.tools.builtin.catalog import TOOLS
 from orchestrator.tools.builtin.host_tool import PlainTool, ToolContext, ToolFailure, spec
 from orchestrator.tools.mcp.mcp_tools import McpTool
-from orchestrator.tools.mcp.servers import McpServers, Tell
 from thinker.protocol.messages import JsonObject, SideEffect, ToolResult
 
 TASK: JsonObject = {"task": "Count to three."}
-PAYING = spec("s_pay", "Pay.", {}, side_effect=SideEffect.NON_IDEMPOTENT)
-PAY = McpTool(PAYING, "s", "pay", timeout=1, keyed=False)
-
-
-class LoopBound:
-    """Fails when another thread than that of the event loop looks at it."""
-
-    def __getattribute__(self, name: str) -> Any:
-        """Look the attribute up."""
-        assert threading.current_thread() is threading.main_thread(), name
-        return super().__getattribute__(name)
-
-
-class BoundServers(LoopBound, McpServers):
-    """MCP servers of the event loop."""
-
-
-class BoundPrompts(LoopBound, PromptLibrary):
-    """Prompts of the event loop."""
-
-
-class BoundApprovals(LoopBound, ApprovalQueue):
-    """Approvals of the event loop."""
-
-
-class ConnectedServers(BoundServers):
-    """MCP servers that are connected."""
-
-    def answering_tools(self, agent_id: str) -> dict[str, McpTool]:
-        """Return all tools."""
-        del agent_id
-        return {**self.tools}
-
-
-class StartingServers(BoundServers):
-    """MCP servers that never come to an end of their start."""
-
-    async def wait_for_tool(self, name: str, agent_id: str, tell: Tell) -> None:
-        """Tell the chat, and wait."""
-        del agent_id
-        tell(f"waiting for {name}")
-        await anyio.sleep_forever()
-
-
-class UnansweringServers(ConnectedServers):
-    """MCP servers whose tool host dies during each call."""
-
-    async def call(self, tool: McpTool, arguments: JsonObject, key: str, tell: Tell) -> ToolAnswer:
-        """Lose the answer."""
-        del tell
-        raise ToolLostError(f"the tool host died during {tool.tool} ({arguments}, {key})")
-
-
-@dataclass
-class HeldTool:
-    """The body of a tool that waits to be let go."""
-
-    runs: int = 0
-    entered: anyio.Event = field(default_factory=anyio.Event)
-    released: anyio.Event = field(default_factory=anyio.Event)
-
-    async def run(self, context: ToolContext, arguments: JsonObject) -> str:
-        """Count the run and wait."""
-        del context, arguments
-        self.runs += 1
-        self.entered.set()
-        await self.released.wait()
-        return "done"
-
-
-@dataclass
-class Bench:
-    """The turn ``t1`` of the agent ``work``, and who runs its calls."""
-
-    db: apsw.Connection
-    tasks: TaskGroup
-    runner: ToolExecutor
-    approvals: ApprovalQueue
-    servers: McpServers
-    context: ToolContext
-    changes: list[str]
-
-    def caller(self, **fields: object) -> CallContext:
-        """The agent with these fields."""
-        (agent,) = parsed({**WORK, "llmProvider": "groq", **fields}).file.agents
-        return CallContext(agent, self.context, 1)
-
-    def plan(self, *names: str, arguments: JsonObject | None = None) -> list[int]:
-        """T3 of a response that calls these tools; their numbers."""
-        commit = step("t1", *names, arguments=arguments or {})
-        with job(self.db):
-            return [
-                *steps.plan(
-                    self.db, commit, self.runner.classes(self.caller().definition), 1, 1
-                ).call_seqs
-            ]
-
-    def state(self, seq: int) -> str:
-        """The state of a call in the journal."""
-        return str(self.db.execute("SELECT state FROM step WHERE seq = ?", (seq,)).get)
-
-    async def ask(self, seq: int, caller: CallContext | None = None) -> ToolResult:
-        """The result of a call."""
-        result = await self.outcome(seq, caller)
-        assert isinstance(result, ToolResult)
-        return result
-
-    async def outcome(self, seq: int, caller: CallContext | None = None) -> CallOutcome:
-        """The result of a call, or what it waits for."""
-        return await self.runner.call(caller or self.caller(), seq, lambda _: None)
-
-    async def question(self, seq: int, caller: CallContext) -> Approval:
-        """The approval that a call waits for."""
-        needed = await self.outcome(seq, caller)
-        assert isinstance(needed, ApprovalNeeded)
-        return needed.approval
-
-
-@asynccontextmanager
-async def running(
-    folder: Path, kind: type[McpServers] = BoundServers, now: Callable[[], int] = lambda: 5
-) -> AsyncIterator[Bench]:
-    """A turn that has just begun, with its tools."""
-    with opened(folder) as db, closing(Store(folder / "journal.db")) as store, time_limit():
-        open_turn(db)
-        settings, changes = Settings(home=folder), list[str]()
-        servers = kind(settings, {}, (), silent_pins(store))
-        approvals = BoundApprovals(store, now)
-        async with anyio.create_task_group() as tasks:
-            runner = ToolExecutor(
-                store,
-                servers,
-                BoundPrompts(settings),
-                tasks,
-                approvals,
-                1,
-                now,
-                lambda: changes.append("changed"),
-            )
-            context = tool_context(store, folder)
-            yield Bench(db, tasks, runner, approvals, servers, context, changes)
-
-
-def offer(monkeypatch: pytest.MonkeyPatch, name: str, tool: HeldTool) -> None:
-    """Add a built-in tool with this body."""
-    about = spec(name, "A test tool.", {}, side_effect=SideEffect.PURE)
-    monkeypatch.setitem(TOOLS, name, PlainTool(about, tool.run))
 
 
 async def test_journal_gets_plain_data_and_nothing_that_the_event_loop_may_change(

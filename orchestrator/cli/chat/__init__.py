@@ -1,5 +1,6 @@
-"""``orchestrator chat``."""
+"""``orchestrator chat``: a prompt that stays while answers come in, or lines from a pipe."""
 
+import os
 import sys
 from collections.abc import Iterator
 from typing import Annotated
@@ -7,22 +8,24 @@ from uuid import uuid4
 
 import anyio
 import typer
-from rich.console import Console
-from rich.live import Live
-from rich.markdown import Markdown
-from rich.text import Text
 
 from orchestrator.cli._client import ask
-from orchestrator.cli._conversation import ANSWERED, converse
+from orchestrator.cli._conversation import ANSWERED, converse, tell_question
 from orchestrator.cli._options import Home, command_group, load_settings
 from orchestrator.cli._output import printable
-from orchestrator.control.protocol import STATUS, ChatOutcome, ChatSend, StatusReport
-from orchestrator.errors import ExitCode, NotRunningError, OrchestratorError
+from orchestrator.control.protocol import (
+    STATUS,
+    ChatOutcome,
+    ChatSend,
+    StatusReport,
+)
+from orchestrator.errors import ExitCode, NotRunningError, OrchestratorError, UnknownAgentError
 from orchestrator.settings import Settings
 
 REPLY_SECONDS = 7200.0  # the longest turn that agents.json allows; Ctrl-C ends the wait earlier
 QUIT = "/quit"
 PROMPT = "> "
+DUMB = ("", "dumb", "unknown")  # values of TERM for terminals without a cursor to move
 
 app = command_group()
 
@@ -41,26 +44,42 @@ def chat(
 ) -> None:
     """Talk to an agent of the running daemon.
 
-    Ctrl-D or /quit ends it. Without a terminal each line of stdin is a message.
+    Enter sends, Alt-Enter begins a new line, Ctrl-R searches what you wrote. Ctrl-C stops an
+    answer; Ctrl-D or /quit ends the conversation. Without a terminal each line of stdin is a
+    message.
     """
-    settings, console, failed = load_settings(home), Console(), False
+    settings, place = load_settings(home), chat or agent or "console"
+    if _at_terminal():
+        from orchestrator.cli.chat.repl import Repl  # noqa: PLC0415 - slow to load; pipes need none
+
+        anyio.run(Repl(settings, place, agent).run)
+        return
+    raise typer.Exit(ExitCode.OK if _each_line(settings, place, agent) else ExitCode.FAILED)
+
+
+def _at_terminal() -> bool:
+    usable = os.environ.get("TERM", "") not in DUMB
+    return usable and sys.stdin.isatty() and sys.stdout.isatty()
+
+
+def _each_line(settings: Settings, place: str, agent: str | None) -> bool:
+    """Send each line and print its reply; return whether all were answered."""
     ask(settings, STATUS, None, StatusReport)  # fail before the first prompt if no daemon runs
+    every = True
     for text in _lines():
-        message = ChatSend(
-            chat=chat or agent or "console", message=str(uuid4()), text=text, agent=agent
-        )
+        message = ChatSend(chat=place, message=str(uuid4()), text=text, agent=agent)
         try:
-            outcome = _exchange(settings, message, console)
-        except NotRunningError:
+            outcome = anyio.run(converse, settings, message, REPLY_SECONDS, tell_question)
+        except (NotRunningError, UnknownAgentError):
             raise
         except OrchestratorError as error:
             outcome = ChatOutcome(state="failed", error=str(error))
         for part in outcome.texts:
-            _reply(printable(part), console)
+            typer.echo(printable(part))
         if outcome.state != ANSWERED:
-            failed = True
+            every = False
             typer.echo(printable(outcome.error or outcome.state), err=True)
-    raise typer.Exit(ExitCode.FAILED if failed else ExitCode.OK)
+    return every
 
 
 def _lines() -> Iterator[str]:
@@ -84,22 +103,3 @@ def _read(*, at_terminal: bool) -> str:
         return input(PROMPT) + "\n"
     except EOFError:
         return ""
-
-
-def _exchange(settings: Settings, message: ChatSend, console: Console) -> ChatOutcome:
-    """Send a message and wait for its outcome; a terminal shows the answer as it grows."""
-    if not console.is_terminal:
-        return anyio.run(converse, settings, message, REPLY_SECONDS, lambda _: None)
-    with Live(Text("…"), console=console, transient=True) as live:
-
-        def show(text: str) -> None:
-            live.update(Markdown(printable(text)))
-
-        return anyio.run(converse, settings, message, REPLY_SECONDS, show)
-
-
-def _reply(text: str, console: Console) -> None:
-    if console.is_terminal:
-        console.print(Markdown(text))
-    else:
-        typer.echo(text)

@@ -1,0 +1,149 @@
+"""Watch a chat: who answers it, what was written to it, and what happens in it now.
+
+What was written comes from the journal by position, so that a client that was away misses nothing
+and sees nothing twice. What happens meanwhile comes from `ChatActivity`.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import anyio
+import apsw
+
+from orchestrator import chat_texts
+from orchestrator.chat_activity import AnswerGrew, CallFinished, CallMade, ChatActivity, Happening
+from orchestrator.control.console import Console
+from orchestrator.control.operations import DaemonOperations
+from orchestrator.control.protocol import (
+    ChatCall,
+    ChatEntry,
+    ChatEvent,
+    ChatExchange,
+    ChatScene,
+    ChatWatch,
+    GrowingAnswer,
+)
+from orchestrator.errors import JournalError
+from orchestrator.inbound.commands import HELP
+from orchestrator.journal.db.store import retry_later
+from orchestrator.journal.inspect import chat_lines
+from orchestrator.journal.inspect.chat_lines import ChatLine
+from orchestrator.routing import answering_agent
+
+POLL = 1.0  # seconds; a message that a tool wrote to another chat wakes no one
+BATCH = 100  # messages read at once
+EXCERPT = 2000  # characters of each message of an earlier exchange
+Show = Callable[[ChatEvent], None]
+
+
+@dataclass(frozen=True)
+class ChatWatcher:
+    """Shows the console's chats to clients."""
+
+    daemon: DaemonOperations
+    console: Console
+    activity: ChatActivity
+
+    def scene(self, request: ChatWatch) -> ChatScene:
+        """Return a chat as it is now."""
+        daemon, message = self.daemon, self.console.message(request.chat, agent=request.agent)
+        agents, now = daemon.configuration.file, daemon.clock()
+        address = self.console.address(request.chat)
+
+        def look(db: apsw.Connection) -> ChatScene:
+            agent_id = answering_agent(db, agents, message, address.chat_key)
+            slot = daemon.supervisor.slots.get(agent_id or "")
+            last = request.recent if agent_id else 0
+            return ChatScene(
+                agent_id=agent_id,
+                provider="" if slot is None else slot.spec.endpoint.provider,
+                model="" if slot is None else slot.spec.endpoint.model,
+                agents=tuple(sorted(agents.usable())),
+                commands=HELP,
+                position=chat_lines.newest(db) if request.after is None else request.after,
+                recent=tuple(
+                    ChatExchange(
+                        text=exchange.text[:EXCERPT] if exchange.kind == "message" else "",
+                        reply="\n\n".join(exchange.texts)[:EXCERPT],
+                        at=exchange.received_at / 1000,
+                    )
+                    for exchange in chat_lines.recent(db, agent_id or "", address, last)
+                ),
+                questions=tuple(
+                    _message(db, line, address.chat_key, now)
+                    for line in chat_lines.questions(db, address.chat_key, now)
+                ),
+            )
+
+        return daemon.store.read(look)
+
+    async def follow(self, chat: str, position: int, show: Show) -> None:
+        """Show all that is written to a chat after a position, and what happens in it."""
+        chat_key = self.console.address(chat).chat_key
+
+        def see(happening: Happening) -> None:
+            show(_event(chat, happening))
+
+        def look(db: apsw.Connection) -> tuple[list[ChatEntry], int]:
+            end = chat_lines.newest(db)
+            lines = chat_lines.since(db, chat_key, position, BATCH)
+            now = self.daemon.clock()
+            found = [_message(db, line, chat_key, now) for line in lines]
+            return found, lines[-1].id if len(lines) == BATCH else max(position, end)
+
+        with self.activity.watching(chat_key, see):
+            while True:
+                changed = self.console.replies.changed
+                try:
+                    messages, position = self.daemon.store.read(look)
+                except JournalError as error:
+                    await retry_later(error)
+                    continue
+                for message in messages:
+                    show(ChatEvent(chat=chat, message=message))
+                if len(messages) < BATCH:
+                    with anyio.move_on_after(POLL):
+                        await changed.wait()
+
+
+def _message(db: apsw.Connection, line: ChatLine, chat_key: str, now: int) -> ChatEntry:
+    answers = () if line.turn_id is None else chat_lines.answers(db, line.turn_id)
+    asks, text, code = line.asks(now), line.body, line.code or ""
+    if asks:
+        text = text.removesuffix("\n" + chat_texts.APPROVAL_ANSWERS.format(code=code))
+    elif line.mode == "edit":  # it repeats the question
+        text = text.rpartition("\n\n")[2]
+    return ChatEntry(
+        position=line.id,
+        text=text,
+        markdown=line.markdown,
+        at=line.created_at / 1000,
+        source=_source(line, chat_key),
+        agent_id=line.agent_id or "",
+        turn_id=line.turn_id or "",
+        answers=answers if line.reply_to is None else (*answers, line.reply_to),
+        asks=code if asks else "",
+        settles=code if line.mode == "edit" else "",
+    )
+
+
+def _source(line: ChatLine, chat_key: str) -> str:
+    if line.turn_id is None:
+        return "notice"
+    if line.recipe == "proactive":
+        return "task"
+    return "answer" if line.turn_chat == chat_key and line.is_reply else "tool"
+
+
+def _event(chat: str, happening: Happening) -> ChatEvent:
+    match happening:
+        case AnswerGrew(turn_id, text):
+            return ChatEvent(chat=chat, answer=GrowingAnswer(turn_id=turn_id, text=text))
+        case CallMade():
+            return ChatEvent(chat=chat, call=_call(happening))
+        case CallFinished(call, seconds, failed):
+            return ChatEvent(chat=chat, call=_call(call, seconds=seconds, failed=failed))
+
+
+def _call(call: CallMade, *, seconds: float | None = None, failed: bool = False) -> ChatCall:
+    return ChatCall.from_object(call, seconds=seconds, failed=failed)

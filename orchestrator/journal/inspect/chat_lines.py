@@ -1,0 +1,105 @@
+"""What was written to a chat, for those who watch it and for those who come back to it."""
+
+from dataclasses import dataclass
+
+import apsw
+
+from orchestrator.journal.db.rows import Rows
+from orchestrator.journal.turns import inbox, outbox
+from orchestrator.journal.turns.outbox import Address
+
+
+@dataclass(frozen=True)
+class ChatLine:
+    """A message to a chat; ``created_at`` in milliseconds.
+
+    ``recipe`` and what follows are those of its turn, if it has one. A question has the ``code``
+    of its approval; ``mode`` is ``edit`` for the message that tells its outcome.
+    """
+
+    id: int
+    turn_id: str | None
+    body: str
+    markdown: bool
+    reply_to: str | None
+    mode: str
+    created_at: int
+    agent_id: str | None
+    recipe: str | None
+    turn_chat: str | None
+    ended_at: int | None  # of the turn
+    code: str | None
+    state: str | None  # of the approval
+    expires: int | None
+
+    @property
+    def is_reply(self) -> bool:
+        """Return whether it ended its turn, unlike what a tool sent before."""
+        return self.ended_at is not None and self.created_at >= self.ended_at
+
+    def asks(self, now: int) -> bool:
+        """Return whether it is a question that an operator can still answer."""
+        pending = self.mode != "edit" and self.state == "pending"
+        return pending and self.expires is not None and self.expires > now
+
+
+@dataclass(frozen=True)
+class Exchange:
+    """A message of a chat and the reply to it; ``kind`` as in the inbox."""
+
+    kind: str
+    text: str
+    texts: tuple[str, ...]
+    received_at: int
+
+
+LINES = Rows(
+    ChatLine,
+    "outbox LEFT JOIN turn ON turn.id = outbox.turn_id"
+    " LEFT JOIN approval ON approval.id = outbox.approval_id",
+    "outbox.id, outbox.turn_id, outbox.body, outbox.markdown, outbox.reply_to, outbox.mode,"
+    " outbox.created_at, turn.agent_id, turn.recipe, turn.chat_key, turn.ended_at,"
+    " approval.code,"
+    " approval.state, approval.expires",
+)
+
+
+def newest(db: apsw.Connection) -> int:
+    """Return the position behind all messages so far."""
+    return int(db.execute("SELECT coalesce(max(id), 0) FROM outbox").get)
+
+
+def since(db: apsw.Connection, chat_key: str, position: int, limit: int) -> list[ChatLine]:
+    """Return the messages to a chat after a position, oldest first."""
+    where = "outbox.id > ? AND outbox.chat_key = ? AND final = 1 ORDER BY outbox.id LIMIT ?"
+    return LINES.select(db, where, position, chat_key, limit)
+
+
+def questions(db: apsw.Connection, chat_key: str, now: int) -> list[ChatLine]:
+    """Return the open questions that a chat was asked, oldest first."""
+    where = (
+        "approval_id IN(SELECT id FROM approval WHERE state = 'pending' AND expires > ?)"
+        " AND outbox.chat_key = ? AND outbox.mode = 'direct' ORDER BY outbox.id"
+    )
+    return LINES.select(db, where, now, chat_key)
+
+
+def answers(db: apsw.Connection, turn_id: str) -> tuple[str, ...]:
+    """Return the ids of the messages that a turn answers."""
+    rows = db.execute("SELECT message_id FROM inbox WHERE turn_id = ? ORDER BY id", (turn_id,))
+    return tuple(str(message_id) for (message_id,) in rows)
+
+
+def recent(db: apsw.Connection, agent_id: str, address: Address, limit: int) -> list[Exchange]:
+    """Return the last messages of a chat that an agent has answered, oldest first."""
+    where = (
+        "agent_id = ? AND channel = ? AND chat_id = ? AND thread_id = ? AND bot_id = ?"
+        " AND state = 'done' AND kind IN('message','task') AND turn_id IS NOT NULL"
+        " ORDER BY id DESC LIMIT ?"
+    )
+    place = (address.channel, address.chat_id, address.thread_id, address.bot_id)
+    rows = inbox.INBOX.select(db, where, agent_id, *place, limit)
+    return [
+        Exchange(row.kind, row.text, outbox.texts_of_turn(db, row.turn_id or ""), row.received_at)
+        for row in reversed(rows)
+    ]
