@@ -275,8 +275,7 @@ class Daemon:
         self._control = ControlServer(
             self._operations,
             ChatWatcher(self._operations, self._console, self._delivery.activity),
-            self._intake,
-            self._approvals,
+            *(self._intake, self._approvals),
             wake=self._journal_changed,
             api_changed=self._api.wake,
         )

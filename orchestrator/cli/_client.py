@@ -10,9 +10,17 @@ from pydantic import BaseModel, ValidationError
 from orchestrator.control.protocol import UNKNOWN_NAME, Ack, connect
 from orchestrator.errors import NotRunningError, OrchestratorError, UnknownNameError
 from orchestrator.settings import Settings
-from thinker.protocol.peer import NotificationHandler, Params, Peer, PeerClosedError, RpcError
+from thinker.protocol.peer import (
+    NO_METHOD,
+    NotificationHandler,
+    Params,
+    Peer,
+    PeerClosedError,
+    RpcError,
+)
 
 ANSWER_SECONDS = 30.0  # timeout of a request; a healthy daemon needs less, even on a slow disk
+OTHER_VERSION = "the daemon runs another version; restart it"
 R = TypeVar("R", bound=BaseModel)
 
 
@@ -52,7 +60,9 @@ async def connection(
             f"the daemon on {settings.home} does not answer; look at its log"
         ) from error
     except ValidationError as error:
-        raise OrchestratorError("the daemon runs another version; restart it") from error
+        raise OrchestratorError(OTHER_VERSION) from error
     except RpcError as error:
+        if error.code == NO_METHOD:
+            raise OrchestratorError(OTHER_VERSION) from error
         refused = UnknownNameError if error.code == UNKNOWN_NAME else OrchestratorError
         raise refused(str(error)) from error
