@@ -257,7 +257,7 @@ def _usage(db: apsw.Connection, command: Command) -> str:
             periods.append(f"{spent.tokens:,} tokens ({money}) {period}")
         lines.append(f"{definition.agent_id}: {', '.join(periods)}")
     if unknown:
-        lines.append(budgets.NO_PRICE.format(models=", ".join(unknown)))
+        lines.append(budgets.without_price(tuple(unknown)))
     return "\n".join(lines)
 
 

@@ -5,7 +5,7 @@ A budget is a hard limit.
 """
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from zoneinfo import ZoneInfo
@@ -15,10 +15,6 @@ from orchestrator.agentsfile.costs import MILLION
 from orchestrator.journal.turns.usage import Amount
 from thinker.protocol.messages import Usage
 
-NO_PRICE = (
-    'The price of {models} is not known. Set it in "prices" of agents.json: '
-    '{{"PROVIDER/MODEL": {{"input": 1, "output": 2}}}}, in US dollars per million tokens.'
-)
 MINUTES = 60  # the detector's window; a bucket is one minute
 HOUR = 3_600_000  # milliseconds
 FIRST_CALL = 4_000  # tokens reserved for an agent's very first call: a prompt with tools
@@ -137,6 +133,15 @@ def in_words(usd: float, *, unknown: bool) -> str:
     if not unknown:
         return f"${usd:.2f}"
     return f"${usd:.2f} + unknown" if usd else "cost unknown"
+
+
+def without_price(models: Sequence[str]) -> str:
+    """Return what "unknown" means in a sum, and how to set the price of these models."""
+    return (
+        f'unknown: calls of {", ".join(models)}, which had no price. Set it in "prices" of '
+        f'agents.json, such as {{"{models[0]}": {{"input": 1, "output": 2}}}}, in US dollars per '
+        "million tokens; it counts from then on."
+    )
 
 
 def _milliseconds(moment: datetime) -> int:

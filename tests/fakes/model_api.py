@@ -61,14 +61,16 @@ class ModelApi(LoopbackServer):
     """A provider on loopback: `requests` it got, `script` of replies to give.
 
     The script is used up first; then ``reply`` is asked, which by default echoes. ``received``
-    is set at every request, so that a test can wait for one. ``pages`` answers GET by path.
+    is set at every request, so that a test can wait for one. ``pages`` answers GET by path, with a
+    document or an error; `lookups` are those requests.
     """
 
     def __init__(self, reply: Callable[[dict[str, Any]], Reply] | None = None) -> None:
         self.requests: list[Received] = []
         self.script: deque[Reply] = deque()
         self.received = anyio.Event()
-        self.pages: dict[str, dict[str, Any]] = {}
+        self.pages: dict[str, dict[str, Any] | Reply] = {}
+        self.lookups: list[Received] = []
         self._reply = reply or self.echo
 
     def echo(self, body: dict[str, Any]) -> Reply:
@@ -105,8 +107,12 @@ class ModelApi(LoopbackServer):
         headers = {name.lower(): value.strip() for name, _, value in pairs}
         content = await incoming.receive_exactly(int(headers.get("content-length", "0")))
         if method == "GET":
+            self.lookups.append(Received(path, headers, {}))
             found = self.pages.get(path)
-            await _send(stream, 404 if found is None else 200, orjson.dumps(found))
+            if isinstance(found, Reply):
+                await _send(stream, found.status, orjson.dumps(self.error(found)))
+            else:
+                await _send(stream, 404 if found is None else 200, orjson.dumps(found))
             return True
         body = orjson.loads(content)
         self.requests.append(Received(path, headers, body))

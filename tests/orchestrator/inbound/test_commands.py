@@ -229,7 +229,7 @@ async def test_usage_and_tasks_are_listed(tmp_path: Path) -> None:
         usage.book(chat.db, "home", None, "a/c", Usage(prompt=7), None, NOW)
         home, advice = (await chat.says("/usage")).splitlines()[1:]
         assert home == "home: 7 tokens (cost unknown) today, 7 tokens (cost unknown) in 7 days"
-        assert advice.startswith('The price of a/c is not known. Set it in "prices" of agents.json')
+        assert advice.startswith('unknown: calls of a/c, which had no price. Set it in "prices" of')
         assert await chat.says("/tasks") == "No task is scheduled."
 
 
