@@ -71,7 +71,7 @@ class AgentRun:
     async def _outcome(self, tool: DefinedTool, call: PlannedCall) -> tuple[str, bool]:
         """Return the text of a call's result, and whether the call failed."""
         try:
-            if tool.needs(call.arguments) and not await self._allowed(call):
+            if tool.needs(call.arguments) is not False and not await self._allowed(call):
                 return _error("a person refused this call; do not repeat it"), True
             return await tool(call.arguments, RunContext(self.agent, self.tenant, call.id)), False
         except Exception as error:  # noqa: BLE001 - a tool is the program's code

@@ -256,7 +256,7 @@ def create_runtime(
         environ: the keys of the providers, under their usual names (``ANTHROPIC_API_KEY``).
         base_urls: addresses of providers that stand elsewhere, by the provider's name; such a
             provider needs no key.
-        approve: asked for every approval; returns whether to go on. May be ``async``.
+        approve: asked for every approval; goes on if it returns True. May be ``async``.
         on_event: told what happens while agents work, the answer as it grows included.
         memory: conversations of stateful agents by (tenant, agent); default: a new dict.
 
@@ -264,6 +264,11 @@ def create_runtime(
         RuntimeSpecError: a model cannot be used as configured, or a tool needs approval and there
             is no ``approve``.
     """
+    if spec.offered.keys() != {agent.name for agent in spec.agents}:
+        raise RuntimeSpecError(
+            "the specification has no functions for its tools; make it with define_runtime in this "
+            "program, since JSON cannot carry them"
+        )
     asking = [tool for bound in spec.offered.values() for tool in bound if tool.approval != "never"]
     if asking and approve is None:
         raise RuntimeSpecError(

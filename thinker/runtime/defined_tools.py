@@ -42,7 +42,7 @@ Handler: TypeAlias = Callable[[Any, RunContext], Awaitable[object] | object]
 class DefinedTool(ToolRow):
     """A tool: its row in the prompt's table, its JSON Schema and its function.
 
-    ``needs`` returns for the arguments of a call whether a person must approve it. With a ``model``
+    ``needs`` returns False for the arguments of a call that no one has to approve. With a ``model``
     the arguments are checked by it; ``as_model`` passes them to the function as its instance.
     """
 
@@ -86,8 +86,8 @@ def define_tool(
         input_schema: ``{"query": str, "limit": (int, "at most so many", 10)}`` in the output
             grammar, a JSON Schema with ``"type": "object"``, or a pydantic model, whose instance
             the function then gets.
-        approval: ``"always"``, ``"never"``, or a function that gets the arguments of a call and
-            returns whether a person must approve it.
+        approval: ``"always"``, ``"never"``, or a function that gets the arguments of a call; a
+            person must approve it unless the function returns False.
 
     Raises:
         RuntimeSpecError: one of them cannot be used; raised also for a function that does not

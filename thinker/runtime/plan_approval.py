@@ -118,10 +118,10 @@ class Approvals:
         self._approved.discard(key)
 
     async def ask(self, request: ApprovalRequest) -> bool:
-        """Return whether a person approves; no one to ask is a refusal."""
+        """Return whether a person approves, by True alone; no one to ask is a refusal."""
         given = request.agent, request.tenant, request.name, request.value
         self.tell(RuntimeEvent("approval_required", *given))
         if self.approve is None:
             return False
         answer = self.approve(request)
-        return bool(await answer if inspect.isawaitable(answer) else answer)
+        return (await answer if inspect.isawaitable(answer) else answer) is True

@@ -11,6 +11,7 @@ from thinker.protocol.methods import StopReason
 from thinker.runtime import (
     AgentRunError,
     PlanNotApprovedError,
+    RuntimeSpec,
     RuntimeSpecError,
     create_runtime,
     define_coordinator,
@@ -135,6 +136,32 @@ async def test_tool_runs_after_a_person_has_agreed() -> None:
     assert agreed == [{"sum": 5}, {"sum": 500}, {"sum": 13}]
 
 
+@pytest.mark.parametrize("said", [None, "no", 1])
+async def test_only_true_approves(said: Any) -> None:
+    """A function that forgets its answer, or answers in words, does not let a payment through."""
+    async with world(paying, define_runtime(agents=[cashier]), approve=lambda _: said) as seen:
+        answer = await seen.runtime.run_specialist("cashier", "5")
+    assert "a person refused this call" in answer.text
+
+
+async def test_only_false_goes_on_without_asking() -> None:
+    """A condition that forgets its answer has the person asked."""
+
+    def condition(args: dict[str, Any]) -> Any:
+        return False if args["sum"] < 10 else None
+
+    checked = define_tool(
+        name="pay", description="Pays.", input_schema={"sum": int}, approval=condition
+    )(lambda args, _: f"paid {args['sum']}")
+    agent = cashier.model_copy(update={"tools": (checked,)})
+    async with world(paying, define_runtime(agents=[agent]), approve=lambda _: False) as seen:
+        texts = [
+            (await seen.runtime.run_specialist("cashier", amount)).text for amount in ("5", "50")
+        ]
+    assert texts[0] == "paid 5"
+    assert "refused" in texts[1]
+
+
 async def test_stateful_agent_is_sent_what_was_said_to_its_tenant() -> None:
     """Calls and results included; a stateless one begins anew, and the program owns the memory."""
     memory: dict[Any, Any] = {}
@@ -183,6 +210,9 @@ def test_what_a_runtime_needs_is_said_before_it_is_asked() -> None:
     spec = define_runtime(agents=[cashier])
     with pytest.raises(RuntimeSpecError, match=r"'pay' need approval; give create_runtime"):
         create_runtime(spec, environ={})
+    read_back = RuntimeSpec.model_validate(spec.model_dump(by_alias=True, mode="json"))
+    with pytest.raises(RuntimeSpecError, match=r"has no functions for its tools"):
+        create_runtime(read_back, environ={})
     with pytest.raises(RuntimeSpecError, match=r"^agent 'cashier' uses anthropic without a key"):
         create_runtime(spec, environ={}, approve=lambda _: True)
     with pytest.raises(RuntimeSpecError, match="baseUrl 'nowhere'"):
