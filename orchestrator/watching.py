@@ -13,6 +13,7 @@ import anyio
 import structlog
 from watchfiles import Change
 
+from orchestrator.errors import only_cause
 from orchestrator.files import OffLoop
 
 DEBOUNCE = 400  # longest delay of a reported edit, in milliseconds
@@ -71,10 +72,14 @@ async def follow(
                         break
                 else:  # the daemon stops
                     return
-        except OSError as error:  # a place is gone, or the kernel's limit of watches is reached
+        except (OSError, ExceptionGroup) as error:
+            cause = only_cause(error)
+            # A place is gone, or the kernel's limit of watches is reached; or a name is not UTF-8.
+            if not isinstance(cause, OSError | RuntimeError):
+                raise
             if pause > 1:
                 advice = "run 'orchestrator reload' after an edit"
-                log.error("edits_not_noticed", problem=f"{error}; {advice}", seconds=pause)
+                log.error("edits_not_noticed", problem=f"{cause}; {advice}", seconds=pause)
             await anyio.sleep(pause)
             pause = min(pause * 4, LONGEST_PAUSE)
         else:

@@ -59,6 +59,8 @@ GROUPS: Mapping[str, Mapping[str, str]] = {
         "dlq": "List, retry or drop messages that were given up.",
     },
     "Data": {
+        "backup": "Write a verified copy of the home, also while the daemon runs.",
+        "restore": "Make a home from a backup.",
         "export": "Print everything that is stored about a chat or an agent.",
         "forget": "Delete everything that is stored about a chat or an agent.",
     },

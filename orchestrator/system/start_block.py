@@ -29,6 +29,12 @@ def start_block(ready: Mapping[str, Any]) -> str:
     return f"\n{printable(text)}\n"
 
 
+def home_option(home: str) -> str:
+    """Return what a command needs to find this home: nothing if it is the usual one."""
+    usual = os.environ.get("ORCHESTRATOR_HOME", "") or str(Path("~/.orchestrator").expanduser())
+    return "" if Path(usual).absolute() == Path(home) else f" --home {shlex.quote(home)}"
+
+
 def _titled(title: str, values: Iterable[str]) -> Iterator[tuple[str, str]]:
     for number, value in enumerate(values):
         yield ("" if number else title), value
@@ -48,8 +54,7 @@ def _agents(models: Mapping[str, str]) -> Iterator[str]:
 def _commands(home: str, models: Mapping[str, str]) -> Iterator[str]:
     """Yield commands that work as they stand in a second terminal."""
     program = "orchestrator" if shutil.which("orchestrator") else shlex.quote(sys.argv[0])
-    usual = os.environ.get("ORCHESTRATOR_HOME", "") or str(Path("~/.orchestrator").expanduser())
-    option = "" if Path(usual).absolute() == Path(home) else f" --home {shlex.quote(home)}"
+    option = home_option(home)
     agent = min(models, default="")
     commands = [
         *([CONNECT] if models and set(models.values()) == {"demo"} else []),

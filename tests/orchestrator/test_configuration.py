@@ -1,5 +1,6 @@
 """agents.json is watched: every way to write a file is heard, and nothing else is."""
 
+import os
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -114,6 +115,18 @@ async def test_file_that_is_just_being_replaced_as_the_watch_begins_is_watched(
 
     async with watched(tmp_path, awatch_late) as (file, agent_is):
         await agent_is("bb")
+        rewrite(file, one_agent("ccc"))
+        await agent_is("ccc")
+
+
+async def test_name_that_is_not_utf8_ends_no_watch(tmp_path: Path) -> None:
+    """The library refuses such a name; edits are heard again after a moment."""
+    folder = tmp_path / "skills" / "odd"
+    folder.mkdir(parents=True)
+    async with watched(tmp_path) as (file, agent_is):
+        rewrite(file, one_agent("bb"))
+        await agent_is("bb")
+        (folder / os.fsdecode(b"caf\xe9")).touch()
         rewrite(file, one_agent("ccc"))
         await agent_is("ccc")
 

@@ -1,0 +1,1 @@
+"""Copies of a home: written while its daemon runs, verified, and made a home again."""
