@@ -36,6 +36,7 @@ class TaskReport(CamelModel):
     failures: int
     next_at: int | None
     scope: str
+    outcome: str
 
 
 class RunReport(CamelModel):
@@ -55,8 +56,9 @@ def list_tasks(*, as_json: AsJson = False, home: Home = None) -> None:
     """List the scheduled tasks of all agents."""
     with reading(load_settings(home).paths.journal) as db:
         found = tasks.listed(db)
+        outcomes = {task.id: task_runs.outcome_goes(db, task) for task in found}
     listing(
-        {"tasks": list(map(_report, found))},
+        {"tasks": [_report(task, outcomes[task.id]) for task in found]},
         "Tasks",
         ("id", "agent", "chat", "name", "schedule", "state", "next", "failures", "why"),
         (
@@ -66,6 +68,9 @@ def list_tasks(*, as_json: AsJson = False, home: Home = None) -> None:
         empty="no task is scheduled",
         as_json=as_json,
     )
+    if not as_json:
+        for number, outcome in outcomes.items():
+            typer.echo(printable(f"the outcome of task {number} {outcome}"))
 
 
 @app.command()
@@ -76,10 +81,12 @@ def history(
     with reading(load_settings(home).paths.journal) as db:
         task = tasks.load(db, number)
         found = task_runs.history(db, number, limit)
+        outcome = task_runs.outcome_goes(db, task)
     if as_json:
         print_json({"runs": list(map(RunReport.from_object, found))})
         return
     typer.echo(printable(f"task {task.id} {task.name!r} of {task.agent_id}: {_schedule(task)}"))
+    typer.echo(printable(f"its outcome {outcome}"))
     table(
         "Runs",
         ("due (UTC)", "state", "turn", "why", "outcome"),
@@ -130,6 +137,6 @@ def _next(task: Task) -> str | None:
     return local_time(task.next_at, task.spec.zone)
 
 
-def _report(task: Task) -> TaskReport:
+def _report(task: Task, outcome: str) -> TaskReport:
     next_at = task.next_at if task.state == "active" else None
-    return TaskReport.from_object(task, schedule=_schedule(task), next_at=next_at)
+    return TaskReport.from_object(task, schedule=_schedule(task), next_at=next_at, outcome=outcome)

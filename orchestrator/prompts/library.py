@@ -134,6 +134,7 @@ class PromptLibrary(LoopOwned):
             problems[name] = (
                 *problems.get(name, ()),
                 *prompt_checks.without_effect(definition, names),
+                *prompt_checks.unknown_options(definition, names),
             )
         findings = {
             name: (*file.problems, *problems.get(name, ()))

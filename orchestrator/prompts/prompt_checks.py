@@ -12,6 +12,7 @@ from orchestrator.agentsfile.problems import Severity, suggestion
 from orchestrator.prompts.prompt_tools import registry
 from orchestrator.settings import Settings
 from orchestrator.tools.builtin.catalog import TOOLS
+from orchestrator.tools.builtin.host_tool import parameters
 from thinker.formats import regular_file
 from thinker.formats.prompts.definition import PromptDefinition
 from thinker.formats.prompts.definition_files import DefinitionFile
@@ -21,8 +22,10 @@ from thinker.formats.prompts.substitution import variable_names
 from thinker.formats.prompts.tooluse import Resumable, SubagentUse, ToolUse
 from thinker.formats.regular_file import FileError, Folder
 
-# Findings that leave the rest of a definition usable.
+# Findings that leave the rest of a definition usable; one of them is an error all the same.
 WARNINGS = frozenset({"known_tool", "no_effect"})
+UNKNOWN_OPTION = "known_option"
+USABLE = WARNINGS | {UNKNOWN_OPTION}
 
 FILE = "agents.json"
 HOOKS = "orchestrator.hooks"  # group of entry points
@@ -44,6 +47,22 @@ def without_effect(definition: PromptDefinition, names: Registry) -> Iterator[Fi
                 yield Finding((*place, "env"), "no_effect", text)
 
 
+def unknown_options(definition: PromptDefinition, names: Registry) -> Iterator[Finding]:
+    """Yield the fixed options that a built-in tool does not take.
+
+    The tool's calls would be refused: without the option it might act elsewhere than it should.
+    """
+    for number, entry in enumerate(definition.tools or ()):
+        tool = TOOLS.get(entry.name) if isinstance(names.resolve(entry), ToolUse) else None
+        known = [] if tool is None else parameters(tool)
+        for option in entry.options or {}:
+            if tool is not None and option not in known:
+                takes = f"it takes: {', '.join(known)}" if known else "remove it"
+                text = f"{entry.name} has no parameter {option!r}{suggestion(option, known, takes)}"
+                place = ("tools", number, "options", option)
+                yield Finding(place, UNKNOWN_OPTION, f"{text}; every call is refused until then")
+
+
 def usable_versions(
     candidates: Mapping[str, PromptDefinition],
     before: Mapping[str, PromptDefinition],
@@ -63,7 +82,7 @@ def usable_versions(
         faulty = [
             name
             for name, seen in found.items()
-            if any(finding.rule not in WARNINGS for finding in seen)
+            if any(finding.rule not in USABLE for finding in seen)
         ]
         if not faulty:
             return current, first
@@ -84,7 +103,7 @@ def file_problems(
         for finding in found:
             warning = finding.rule in WARNINGS
             message = f"prompt '{name}': {finding}"
-            if not warning and name in in_force:
+            if finding.rule not in USABLE and name in in_force:
                 message += "; its last good version is in force"
             severity: Severity = "warning" if warning else "error"
             line = files[name].line(finding)

@@ -12,6 +12,12 @@ from orchestrator.toolhost.stdio_transport import MAX_MESSAGE
 from orchestrator.toolhost.wire import ServerSpec
 
 CONNECT = 10.0  # seconds
+# What the SDK says of a server that does not take what is posted, such as one of the old transport.
+REFUSALS = frozenset({"Not Found", "Server returned an error response"})
+ADVICE = (
+    "{problem}: this is no address of streamable HTTP, which is often …/mcp; the old transport"
+    ' "sse" is not supported'
+)
 READ = 930.0  # seconds of silence; more than the longest timeout of a call
 
 
@@ -27,6 +33,11 @@ async def http(spec: ServerSpec) -> AsyncIterator[TransportStreams]:
         ) as streams,
     ):
         yield streams
+
+
+def explained(problem: str) -> str:
+    """Return why a server cannot be reached, and what to do where that is known."""
+    return ADVICE.format(problem=problem) if problem in REFUSALS else problem
 
 
 class _Capped(httpx2.AsyncHTTPTransport):

@@ -20,7 +20,7 @@ from orchestrator import __version__
 from orchestrator.processes import restarts
 from orchestrator.toolhost import wire
 from orchestrator.toolhost.content import tool_answer
-from orchestrator.toolhost.http_transport import http
+from orchestrator.toolhost.http_transport import explained, http
 from orchestrator.toolhost.server_jails import UNJAILED, ServerJails
 from orchestrator.toolhost.stdio_transport import ConnectionEnd, stdio
 from thinker.protocol.messages import MAX_DEPTH, too_deep, values
@@ -77,7 +77,7 @@ class McpSession:
             try:
                 await self._session(end)
             except Exception as error:  # noqa: BLE001 - a foreign server, through a foreign library
-                problem = _reason(error, end)
+                problem = explained(_reason(error, end))
             failures = 1 if time.monotonic() - began >= HEALTHY else failures + 1
             log.warning("mcp_server_failed", server=self.spec.name, problem=problem)
             self._set_state("failed", error=problem)

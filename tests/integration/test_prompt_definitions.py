@@ -47,7 +47,7 @@ async def test_four_agents_use_one_of_each_form_and_an_edit_reaches_all(tmp_path
         async with running_daemon(tmp_path, config, bot) as daemon:
             await everyone_is_told(bot, model, "Rule: be kind.", "first")
             write(prompts, "text", 3)
-            await daemon.logged("prompt_problem")
+            await daemon.logged("config_problem")
             await daemon.logged("config_applied", 1)
             await everyone_is_told(bot, model, "Rule: be kind.", "second")
             write(prompts, "text", "Rule: be brief.")

@@ -22,6 +22,14 @@ from orchestrator.schedules.times import MINUTE, following, passed, realigned
 
 QUEUE = "task/"  # begins the name of a task's queue: runs wait for each other, no chat for them
 SUCCESS = frozenset({"done", "max_steps", "max_tokens", "length"})  # stop reasons with an outcome
+UNTOLD = (
+    "stays in 'orchestrator tasks history'; to get it in a chat, set notify_chat_id in the skill's"
+    " trigger_config, or costControls.notifyChatId of the agent"
+)
+STRANGER = (
+    "stays in 'orchestrator tasks history', because {agent} has not talked in {chat} yet; write to"
+    " it there once"
+)
 TOO_MANY = "no daemon was running; later instants were missed too, too many to list"
 
 
@@ -126,6 +134,16 @@ def _address(db: apsw.Connection, task: Task) -> Address:
     notify = task.spec.notify
     found = notify and sessions.address(db, task.agent_id, notify.channel, notify.chat_id)
     return found or Address("console", "local", f"{inbox.TASK}-{task.id}")
+
+
+def outcome_goes(db: apsw.Connection, task: Task) -> str:
+    """Say where the outcome of a task's next run will go."""
+    notify = task.spec.notify
+    if notify is None:
+        return UNTOLD
+    chat = f"{notify.channel}:{notify.chat_id}"
+    known = sessions.address(db, task.agent_id, notify.channel, notify.chat_id)
+    return f"goes to {chat}" if known else STRANGER.format(agent=task.agent_id, chat=chat)
 
 
 def settle(db: apsw.Connection, now: int) -> bool:

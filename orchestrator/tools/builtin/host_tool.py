@@ -228,10 +228,15 @@ def spec(
     )
 
 
+def parameters(tool: HostTool) -> list[str]:
+    """Return the names of a tool's parameters, as models see them."""
+    properties = tool.spec.parameters.get("properties")
+    return [*properties] if isinstance(properties, dict) else []
+
+
 def unknown_arguments(tool: HostTool, arguments: JsonObject) -> str | None:
     """Say which arguments the tool does not take, and which it does; None if it takes all."""
-    properties = tool.spec.parameters.get("properties")
-    known = [*properties] if isinstance(properties, dict) else []
+    known = parameters(tool)
     aliases = tool.aliases if isinstance(tool, JournalTool) else frozenset()
     unknown = [repr(name) for name in arguments if name not in known and name not in aliases]
     if not unknown:

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 from fakes.control_server import Answer, ask, command, serving
+from fakes.journal import booted, job, next_turn, receive, update
 from fakes.memory import WORK
 
 from orchestrator.control import protocol
@@ -13,7 +14,7 @@ from orchestrator.control.protocol import Ack
 from orchestrator.errors import ExitCode
 from orchestrator.journal.db.store import open_database, reading
 from orchestrator.journal.schedule import task_runs, tasks
-from orchestrator.schedules.specs import TaskSpec
+from orchestrator.schedules.specs import Notify, TaskSpec
 from thinker.protocol.peer import FAILED, RpcError
 
 START = 1_770_897_600_000  # 2026-02-12 12:00 UTC
@@ -46,6 +47,29 @@ def test_tasks_are_listed_with_their_schedule_in_words(home: Path) -> None:
     )
     (task,) = json.loads(command(home, "tasks", "list", "--json").stdout)["tasks"]
     assert (task["agentId"], task["schedule"]) == ("work", "9:00 AM daily (Warsaw)")
+
+
+def test_where_an_outcome_goes_is_said(tmp_path: Path) -> None:
+    """To a chat in which the agent has talked, or else nowhere, and how to change that."""
+    to = Notify(channel="telegram", chat_id="5")
+    specs = [
+        SPEC,
+        SPEC.model_copy(
+            update={"name": "stranger", "notify": to.model_copy(update={"chat_id": "6"})}
+        ),
+        SPEC.model_copy(update={"name": "known", "notify": to}),
+    ]
+    with booted(tmp_path) as db:
+        receive(db, update(1, chat_id="5"))
+        next_turn(db, "t1", "5")
+        with job(db):
+            for spec in specs:
+                tasks.add(db, WORK, spec, START)
+    shown = command(tmp_path, "tasks", "list").stdout
+    assert "the outcome of task 1 stays in 'orchestrator tasks history'; to get it in" in shown
+    assert "task 2 stays in 'orchestrator tasks history', because work has not talked in" in shown
+    assert "the outcome of task 3 goes to telegram:5\n" in shown
+    assert "its outcome goes to telegram:5\n" in command(tmp_path, "tasks", "history", "3").stdout
 
 
 def test_history_shows_every_due_instant_the_newest_first(home: Path) -> None:

@@ -108,6 +108,27 @@ def test_unknown_tool_is_a_warning_and_the_rest_holds(tmp_path: Path) -> None:
     ]
 
 
+def test_unknown_option_of_a_tool_is_an_error_with_its_line(tmp_path: Path) -> None:
+    """The nearest parameter is named; the rest of the definition is used."""
+    path = tmp_path / "prompts" / "p.yaml"
+    path.parent.mkdir()
+    path.write_text(
+        "toolDescription: t\nmodel: inherit\nprompt: Be kind.\n"
+        "tools:\n- name: send_message\n  options:\n    chatId: '42'\n"
+        "- name: get_time\n  options: {zone: UTC}\n- name: wiki_get\n  options: {key: k}\n",
+        "utf-8",
+    )
+    servers = {"wiki": {"command": "true"}}
+    found = library(tmp_path, parsed(WORK | {"prompt": "p"}, mcpServers=servers).file)
+    first, second = problems(found)
+    assert first == (
+        "p.yaml:7: prompt 'p': tools[0].options.chatId: send_message has no parameter 'chatId';"
+        ' did you mean "chat_id"?; every call is refused until then'
+    )
+    assert second.startswith("p.yaml:9: prompt 'p': tools[1].options.zone: get_time has no param")
+    assert text(found) == "Be kind."
+
+
 def test_what_has_no_effect_is_said(tmp_path: Path) -> None:
     """The entry is reported as ignored; the rest of the definition is used."""
     lives = {"receives_messages": "side_b"}

@@ -126,9 +126,11 @@ async def http(folder: Path) -> AsyncIterator[ServerSpec]:
     async with await anyio.open_process(
         argv, env=env, stdout=None, stderr=subprocess.DEVNULL
     ) as it:
-        yield ServerSpec(name="fake", url=f"http://127.0.0.1:{port}/mcp")
-        with suppress(ProcessLookupError):  # it crashed
-            it.kill()
+        try:
+            yield ServerSpec(name="fake", url=f"http://127.0.0.1:{port}/mcp")
+        finally:
+            with suppress(ProcessLookupError):  # it crashed
+                it.kill()
 
 
 MANY = """
@@ -237,6 +239,18 @@ async def test_server_that_cannot_be_used_says_why(spec: ServerSpec, problem: st
         state = await fake.until(lambda state: state.state == "failed")
         assert state.error == problem
         assert await refused(fake.call("echo", {"text": "x"}, 0.05)) == NOT_SENT
+
+
+async def test_address_that_is_none_of_streamable_http_is_explained(tmp_path: Path) -> None:
+    """The old transport has another, on which nothing can be posted."""
+    async with http(tmp_path) as spec:
+        wrong = spec.model_copy(update={"url": f"{spec.url}/sse"})
+        async with watched(wrong) as fake:
+            state = await fake.until(lambda state: state.error.startswith("Not Found"))
+            assert state.error == (
+                "Not Found: this is no address of streamable HTTP, which is often …/mcp; the old"
+                ' transport "sse" is not supported'
+            )
 
 
 ESCAPED = """
