@@ -20,6 +20,7 @@ if TYPE_CHECKING:  # the library takes longer than most commands, which find no 
     from dotenv.parser import Binding
 
 NAME = "keys.env"
+TOKEN = ("telegram-token", "TELEGRAM_BOT_TOKEN")  # a credential with nothing but a token
 CREDENTIALS = "CREDENTIALS_DIRECTORY"  # set by systemd for a unit with credentials
 HOME = "ORCHESTRATOR_HOME"
 WHY = "it holds keys"
@@ -38,7 +39,7 @@ class Keys:
 
 
 def read(home: Path, environ: Mapping[str, str]) -> Keys:
-    """Read the file of a home, and the one that systemd passes as a credential, which wins.
+    """Read the file of a home, and the credentials that systemd passes, which win.
 
     What cannot be read or understood is a problem; all other lines count.
     """
@@ -47,8 +48,9 @@ def read(home: Path, environ: Mapping[str, str]) -> Keys:
     if not given:
         return keys
     credential = _read(Path(given) / NAME, optional=True)
-    problems = (*keys.problems, *credential.problems)
-    return Keys({**keys.values, **credential.values}, problems)
+    token = _token(Path(given) / TOKEN[0])
+    problems = (*keys.problems, *credential.problems, *token.problems)
+    return Keys({**keys.values, **token.values, **credential.values}, problems)
 
 
 def environment(home: Path, environ: Mapping[str, str]) -> dict[str, str]:
@@ -77,6 +79,17 @@ def _read(path: Path, *, optional: bool = False) -> Keys:
                 problems.append(_warning(path, message, line))
             values[binding.key], lines[binding.key] = binding.value, line
     return Keys(values, tuple(problems))
+
+
+def _token(path: Path) -> Keys:
+    """Read the credential that is the bot's token as it stands."""
+    try:
+        token = regular_file.read_text(path, regular_file.TOKEN).strip()
+    except FileMissingError:
+        return Keys()
+    except FileError as error:
+        return Keys(problems=(_warning(path, f"cannot be read, so it is not used: {error}"),))
+    return Keys({TOKEN[1]: token} if token else {})
 
 
 def _bindings(text: str) -> "Iterator[tuple[int, Binding]]":

@@ -16,13 +16,10 @@ from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, Settings
 from pydantic_settings.sources import EnvSettingsSource
 
 from orchestrator.errors import ConfigError
-from thinker.formats import regular_file
-from thinker.formats.regular_file import FileError, FileMissingError
 
 PREFIX = "ORCHESTRATOR_"
 MAX_SOCKET_PATH = 107  # bytes in sockaddr_un.sun_path without the final NUL, unix(7)
 TOKEN = "TELEGRAM_BOT_TOKEN"  # noqa: S105 - a variable's name
-CREDENTIAL = "telegram-token"  # name of the token's file in the unit's LoadCredential=
 PACKAGE = Path(__file__).parent
 DEFAULT_PROMPT = "default-system-prompt.md"
 
@@ -59,7 +56,7 @@ class Settings(BaseSettings):
     fast_tasks: bool = False
     """Whether tasks may be due more than once a minute; for tests of this program."""
     telegram_bot_token: SecretStr | None = Field(None, validation_alias=TOKEN)
-    """The bot's token; without it Telegram is off. systemd may pass it as a credential."""
+    """The bot's token; without it Telegram is off."""
     telegram_api_url: str = Field(
         "https://api.telegram.org", validation_alias="TELEGRAM_API_URL", pattern=r"^https?://\S+$"
     )
@@ -89,15 +86,11 @@ class Settings(BaseSettings):
         """Read the settings from ``environ``; an empty variable counts as not set.
 
         Raises:
-            ConfigError: a variable has an invalid value, or the token file that systemd passes
-                cannot be read.
+            ConfigError: a variable has an invalid value.
         """
         source = EnvSettingsSource(cls, env_prefix=PREFIX)
         source.env_vars = {key.lower(): value for key, value in environ.items() if value}
         values = source()
-        token = None if environ.get(TOKEN) else _credential(environ)
-        if token:
-            values[TOKEN] = token
         try:
             return cls.model_validate(values)
         except ValidationError as error:
@@ -236,20 +229,6 @@ def bundled(name: str) -> Path:
     """Return a data directory of the program: ``config``, ``prompts`` or ``skills``."""
     installed = PACKAGE / "_data" / name
     return installed if installed.exists() else PACKAGE.parent / name
-
-
-def _credential(environ: Mapping[str, str]) -> str | None:
-    """Read the token that systemd passes in a file; None if it passes none."""
-    directory = environ.get("CREDENTIALS_DIRECTORY")
-    if not directory:
-        return None
-    path = Path(directory) / CREDENTIAL
-    try:
-        return regular_file.read_text(path, regular_file.TOKEN).strip()
-    except FileMissingError:
-        return None
-    except FileError as error:
-        raise ConfigError(f"the credential {CREDENTIAL} cannot be read: {error}") from None
 
 
 def _sentences(error: ValidationError) -> list[str]:

@@ -29,7 +29,7 @@ GROUPS: Mapping[str, Mapping[str, str]] = {
         "init": "Prepare a home with an agents.json to edit.",
         "check": "Check agents.json, the prompts and the skills, and list every problem.",
         "doctor": "Look for everything that can be wrong; change nothing.",
-        "service": "Install a systemd unit for the daemon.",
+        "service": "Install, inspect or remove a systemd service.",
         "completion": "Print a script that completes commands in your shell.",
     },
     "Run": {

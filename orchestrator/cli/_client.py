@@ -7,6 +7,7 @@ from typing import TypeVar
 import anyio
 from pydantic import BaseModel, ValidationError
 
+from orchestrator.cli._other_user import elsewhere
 from orchestrator.control.protocol import UNKNOWN_NAME, Ack, connect
 from orchestrator.errors import NotRunningError, OrchestratorError, UnknownNameError
 from orchestrator.settings import Settings
@@ -50,9 +51,15 @@ async def connection(
     settings: Settings, notifications: Mapping[str, NotificationHandler] | None = None
 ) -> AsyncIterator[Peer]:
     """Connect to the daemon. Failures inside the block are raised as by `ask`."""
+    connected = False
     try:
         async with connect(settings, notifications) as peer:
+            connected = True
             yield peer
+    except NotRunningError as error:
+        if connected:
+            raise
+        raise NotRunningError(f"{error}{elsewhere(settings.home)}") from error
     except PeerClosedError as error:
         raise NotRunningError(f"the daemon on {settings.home} stopped; start it again") from error
     except TimeoutError as error:

@@ -12,6 +12,7 @@ import apsw
 from pydantic import BaseModel
 
 from orchestrator.cli._client import ask, order
+from orchestrator.cli._other_user import require_owner
 from orchestrator.errors import JournalError, NotRunningError
 from orchestrator.journal.db.store import open_database, reading
 from orchestrator.journal.turns import chat_moves
@@ -62,6 +63,7 @@ def change(
     try:
         order(settings, method, params)
     except NotRunningError:
+        require_owner(settings.home)  # its daemon could not write to files that this one makes
         journal = settings.paths.journal
         with reading(journal):  # raises if there is no journal; open_database would create one
             pass

@@ -9,6 +9,7 @@ import typer
 
 from orchestrator import keys_file
 from orchestrator.cli._group import command_group
+from orchestrator.cli._other_user import require_access
 from orchestrator.names import ChatName
 from orchestrator.settings import PREFIX, Settings
 
@@ -28,7 +29,9 @@ __all__ = [
 Home = Annotated[
     Path | None,
     typer.Option(
-        "--home", help="Home of the daemon (default: ORCHESTRATOR_HOME or ~/.orchestrator)."
+        "--home",
+        help="Home of the daemon (default: ORCHESTRATOR_HOME or ~/.orchestrator).",
+        readable=False,  # `load_settings` says more than that it is not
     ),
 ]
 Config = Annotated[
@@ -80,12 +83,13 @@ def load_settings(
     Options that are not None override both.
 
     Raises:
-        ConfigError: a setting is invalid.
+        ConfigError: a setting is invalid, or the home is closed to this user.
     """
     options = {"HOME": home, "CONFIG": config, "LOG_LEVEL": log_level}
     overrides = {PREFIX + name: str(value) for name, value in options.items() if value is not None}
     given = {**os.environ, **overrides}
     found = Settings.read(given)
+    require_access(found.home)
     keys = keys_file.read(found.home, given)
     return Settings.read(keys.under(given)) if keys.values else found
 

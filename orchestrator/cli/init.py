@@ -6,6 +6,7 @@ from pathlib import Path
 import typer
 
 from orchestrator.cli._options import Home, command_group, load_settings
+from orchestrator.cli._other_user import require_owner
 from orchestrator.errors import ConfigError
 from orchestrator.settings import bundled
 
@@ -21,6 +22,7 @@ def init(*, home: Home = None) -> None:
     Existing files are kept.
     """
     settings = load_settings(home)
+    require_owner(settings.home)
     settings.paths.prepare()
     for name in FILES:
         created = _copy(bundled("config") / name, settings.home / name)

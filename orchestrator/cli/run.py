@@ -5,6 +5,7 @@ from typing import Annotated
 import typer
 
 from orchestrator.cli._options import Config, Home, command_group, load_settings
+from orchestrator.cli._other_user import require_owner
 from thinker.http.optional_imports import without
 
 with without("rich", "click"):  # structlog and httpx import them: a tenth of the daemon's start-up
@@ -28,5 +29,6 @@ def run(
     """Run the daemon in the foreground until SIGTERM or Ctrl-C."""
     harden()
     settings = load_settings(home, config, log_level)
+    require_owner(settings.home)
     keys = (provider.key_var for provider in PROVIDERS.values() if provider.key_var)
     raise typer.Exit(daemon.run(settings, take_secrets((*keys, "TELEGRAM_BOT_TOKEN"))))

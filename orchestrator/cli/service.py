@@ -1,19 +1,34 @@
 """``orchestrator service``."""
 
+import os
+import shlex
 import sys
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from orchestrator.cli._options import command_group
-from orchestrator.system import systemd_unit
+from orchestrator.cli._group import command_group
+from orchestrator.cli._other_user import program
+from orchestrator.cli._output import printable
+from orchestrator.errors import ConfigError, ExitCode
+from orchestrator.system import program_paths, service_state, systemd_unit
+from orchestrator.system.home_owner import user_name
+from orchestrator.system.installed_units import UNIT, InstalledUnit, Scope, installed
+from orchestrator.system.service_host import ServiceHost
+from orchestrator.system.service_steps import Step, carry_out
 
-COMMAND = (sys.executable, "-P", "-m", "orchestrator", "run")
+PROGRAM = (sys.executable, "-P", "-m", "orchestrator")
 NO_NAMESPACES = (
     "this machine does not let you make user namespaces, so the unit leaves out what needs them"
     " (ProtectHome, ProtectSystem, PrivateTmp and others); the daemon's own jails are in force"
 )
+NO_SYSTEMD = "systemd does not run this machine"
+
+User = Annotated[bool, typer.Option("--user", help="The service of this user, without root.")]
+System = Annotated[bool, typer.Option("--system", help="The service of this machine, as root.")]
+DryRun = Annotated[bool, typer.Option("--dry-run", help="Print what it would do, and do nothing.")]
 
 app = command_group("service")
 
@@ -21,29 +36,174 @@ app = command_group("service")
 @app.command()
 def install(
     *,
-    user: Annotated[
-        bool, typer.Option("--user", help="Install it for this user, without root.")
-    ] = False,
-    system: Annotated[
-        bool, typer.Option("--system", help="Install it for this machine, as root.")
-    ] = False,
-    dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Print the unit, write nothing.")
-    ] = False,
+    user: User = False,
+    system: System = False,
+    source: Annotated[
+        Path | None,
+        typer.Option(
+            "--from", help="Copy agents.json, keys.env, prompts, skills and hooks of this home."
+        ),
+    ] = None,
+    now: Annotated[bool, typer.Option("--now", help="Start it as well.")] = False,
+    dry_run: DryRun = False,
 ) -> None:
-    """Write a systemd unit for the daemon and print the next steps."""
+    """Install a systemd service: its user, its home and its unit.
+
+    A system service runs as the user orchestrator, with the home /var/lib/orchestrator; a user
+    service as you, with ~/.orchestrator. What exists already is kept, so that the same command
+    repairs or updates it.
+    """
+    host = _host(user=user, system=system)
+    if not dry_run:
+        _require_root(host.scope)
+    namespaces = system or systemd_unit.user_namespaces()
+    if namespaces:
+        program_paths.require_visible(host.scope, program_paths.needed())
+    else:
+        typer.echo(NO_NAMESPACES, err=True)
+    steps = host.install(
+        PROGRAM, source and source.expanduser().absolute(), now=now, namespaces=namespaces
+    )
+    if dry_run:
+        unit = systemd_unit.render(host.scope, (*PROGRAM, "run"), namespaces=namespaces)
+        _say([*(f"# {step.command}" for step in steps), f"# {host.unit}:", *unit.splitlines()])
+        return
+    try:
+        _carry_out(steps)
+    except ConfigError as error:
+        if not (now and host.booted and host.unit.exists()):
+            raise
+        typer.echo(f"{printable(str(error))}\n", err=True)
+        _show(_unit(host))
+        raise typer.Exit(ExitCode.FAILED) from error
+    _say(_next(host, now=now))
+    if now:
+        _end_with_state(host)
+
+
+@app.command()
+def status(*, user: User = False, system: System = False) -> None:
+    """Show whether the service is installed, enabled and running, and where its log is.
+
+    The exit code is 3 if it does not run.
+    """
+    scopes = _scopes(user=user, system=system)
+    units = [unit for unit in installed(Path.home()) if unit.scope in scopes]
+    if not units:
+        typer.echo("no service is installed; try: orchestrator service install --user")
+        raise typer.Exit(ExitCode.NOT_RUNNING)
+    running = [_show(unit) for unit in units]
+    if not any(running):
+        raise typer.Exit(ExitCode.NOT_RUNNING)
+
+
+@app.command()
+def uninstall(*, user: User = False, system: System = False, dry_run: DryRun = False) -> None:
+    """Stop the service and remove its unit; its home with all data stays."""
+    scopes = _scopes(user=user, system=system)
+    units = [unit for unit in installed(Path.home()) if unit.scope in scopes]
+    if not units:
+        raise ConfigError("no service is installed, so there is nothing to remove")
+    if len(units) > 1:
+        raise typer.BadParameter("there are two services; give either --user or --system")
+    unit = units[0]
+    host = ServiceHost(unit.scope, Path.home())
+    steps = host.uninstall(unit)
+    if dry_run:
+        _say(f"# {step.command}" for step in steps)
+        return
+    _require_root(unit.scope)
+    _carry_out(steps)
+    _say(
+        [
+            f"\nThe service is removed. Its data stays in {unit.home}; to delete that too:",
+            f"  {'sudo ' if unit.user else ''}rm -r {shlex.quote(str(unit.home))}",
+            *([f"  sudo userdel {unit.user}"] if unit.user else ()),
+        ]
+    )
+
+
+def _host(*, user: bool, system: bool) -> ServiceHost:
     if user == system:
         raise typer.BadParameter("give either --user or --system")
-    scope: systemd_unit.Scope = "user" if user else "system"
-    namespaces = system or systemd_unit.user_namespaces()
-    if not namespaces:
-        typer.echo(NO_NAMESPACES, err=True)
-    if dry_run:
-        typer.echo(systemd_unit.render(scope, COMMAND, namespaces=namespaces), nl=False)
-        return
-    root = Path.home() if user else Path("/")
-    for path in systemd_unit.install(scope, COMMAND, root, namespaces=namespaces):
-        typer.echo(f"written  {path}")
-    typer.echo("\nNext:")
-    for step in systemd_unit.next_steps(scope):
-        typer.echo(f"  {step}")
+    return ServiceHost("user" if user else "system", Path.home())
+
+
+def _scopes(*, user: bool, system: bool) -> tuple[Scope, ...]:
+    if user and system:
+        raise typer.BadParameter("give either --user or --system")
+    return ("user",) if user else ("system",) if system else ("system", "user")
+
+
+def _require_root(scope: Scope) -> None:
+    if scope == "system" and os.geteuid():
+        again = shlex.join(["sudo", *program(), *sys.argv[1:]])
+        raise ConfigError(f"a system service needs root; try: {again}")
+
+
+def _carry_out(steps: Iterable[Step]) -> None:
+    for line in carry_out([*steps]):
+        typer.echo(printable(line))
+
+
+def _next(host: ServiceHost, *, now: bool) -> Iterable[str]:
+    """Yield where everything is, and what to do next."""
+    sudo, edit = ("sudo ", "sudoedit") if host.scope == "system" else ("", '"${EDITOR:-nano}"')
+    flag, home = f"--{host.scope}", shlex.quote(str(host.home))
+    me = shlex.join(program())
+    own = f"sudo -u {host.account} {me}" if host.scope == "system" else me
+    yield f"\nunit    {host.unit}\nhome    {host.home}"
+    yield f"agents  {host.home}/agents.json\nkeys    {host.home}/keys.env"
+    yield "\nNext:"
+    yield f"  {edit} {home}/keys.env     # a model key, and TELEGRAM_BOT_TOKEN"
+    yield f"  {edit} {home}/agents.json"
+    yield f"  {own} check --home {home}"
+    if not host.booted:
+        yield f"  # {NO_SYSTEMD}: on one that it runs,"
+        for step in host.start(now=True):
+            yield f"  {sudo}{step.command}"
+    else:
+        why = "     # takes another TELEGRAM_BOT_TOKEN" if now else ""
+        yield f"  {sudo}{shlex.join(host.systemctl('restart', UNIT))}{why}"
+    if host.scope == "user":
+        yield "  loginctl enable-linger     # it keeps running after you log out"
+    yield f"  {me} service status {flag}"
+
+
+def _end_with_state(host: ServiceHost) -> None:
+    if not host.booted:
+        raise ConfigError(f"{NO_SYSTEMD}, so the service was not started")
+    typer.echo("")
+    if not _show(_unit(host)):
+        raise typer.Exit(ExitCode.FAILED)
+
+
+def _unit(host: ServiceHost) -> InstalledUnit:
+    account = host.account if host.scope == "system" else ""
+    return InstalledUnit(host.scope, host.unit, host.home, account)
+
+
+def _show(unit: InstalledUnit) -> bool:
+    """Show the state of a service; return whether it runs."""
+    host = ServiceHost(unit.scope, Path.home())
+    user = unit.user or user_name(os.geteuid())
+    rows = {"service": f"{unit.scope}, {unit.path}"}
+    running = False
+    if host.booted:
+        state = service_state.ask(host)
+        running = state.running
+        rows |= state.facts
+    else:
+        rows["state"] = f"not running: {NO_SYSTEMD}; start the daemon with: orchestrator run"
+    flag = "--user " if unit.scope == "user" else ""
+    prefix = f"sudo -u {unit.user} " if unit.user else ""
+    rows["home"] = f"{unit.home}, of the user {user}"
+    rows["logs"] = f"journalctl {flag}--unit orchestrator --lines 100 --follow"
+    rows["more"] = f"{prefix}{shlex.join(program())} status --home {shlex.quote(str(unit.home))}"
+    _say(f"{name:9}{text}" for name, text in rows.items())
+    return running
+
+
+def _say(lines: Iterable[str]) -> None:
+    for line in lines:
+        typer.echo(printable(line))

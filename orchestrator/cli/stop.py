@@ -5,7 +5,8 @@ from typing import Annotated
 import typer
 
 from orchestrator.cli._options import Home, command_group, load_settings
-from orchestrator.errors import OrchestratorError
+from orchestrator.cli._other_user import elsewhere
+from orchestrator.errors import NotRunningError, OrchestratorError
 from orchestrator.system.home_daemon import daemon_pid, refuse_restarted, terminate
 
 WAIT = 90.0  # seconds: more than the drain and the longest tool call that a stop waits for
@@ -28,7 +29,10 @@ def stop(
     out. The exit code is 3 when no daemon runs, and 1 when it still stops after the wait.
     """
     settings = load_settings(home)
-    pid = daemon_pid(settings)
+    try:
+        pid = daemon_pid(settings)
+    except NotRunningError as error:
+        raise NotRunningError(f"{error}{elsewhere(settings.home)}") from error
     refuse_restarted(pid)
     if not terminate(pid, wait):
         raise OrchestratorError(

@@ -19,7 +19,7 @@ from orchestrator.doctor.jail_probes import ProbeTargets
 from orchestrator.errors import ConfigError
 from orchestrator.processes.launch import build_launch_spec, resolve_endpoint
 from orchestrator.settings import Settings, bundled
-from orchestrator.system.systemd_unit import UNIT
+from orchestrator.system.installed_units import installed
 from thinker.jail import kernel, landlock
 from thinker.protocol.env import ThinkerSettings
 from thinker.protocol.providers import PROVIDERS
@@ -176,6 +176,5 @@ def _clock() -> Finding:
 
 
 def _service() -> Finding:
-    user = Path.home() / ".config/systemd/user" / UNIT
-    found = [str(path) for path in (user, Path("/etc/systemd/system") / UNIT) if path.exists()]
-    return _finding("service unit", ", ".join(found) or "not installed (orchestrator service)")
+    found = ", ".join(str(unit.path) for unit in installed(Path.home()))
+    return _finding("service unit", found or "not installed (orchestrator service)")

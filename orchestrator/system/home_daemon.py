@@ -13,7 +13,7 @@ from pathlib import Path
 
 from orchestrator.errors import NotRunningError, OrchestratorError
 from orchestrator.settings import Settings
-from orchestrator.system.systemd_unit import Scope
+from orchestrator.system.installed_units import Scope
 
 CREDENTIALS = struct.Struct("3i")  # pid, uid, gid: unix(7), SO_PEERCRED
 PROCESSES = Path("/proc")

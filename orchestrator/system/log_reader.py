@@ -16,8 +16,8 @@ from orchestrator.errors import OrchestratorError
 from orchestrator.settings import Settings
 from orchestrator.system import home_daemon
 from orchestrator.system.home_daemon import Unit
+from orchestrator.system.installed_units import UNIT, Scope
 from orchestrator.system.log_file import older
-from orchestrator.system.systemd_unit import UNIT, Scope
 from thinker.formats import regular_file
 from thinker.formats.regular_file import FileError, FileMissingError
 

@@ -5,15 +5,11 @@ import os
 from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import Literal, TypeAlias
 
 from orchestrator.errors import ConfigError
 from orchestrator.settings import bundled
+from orchestrator.system.installed_units import UNIT, Scope
 
-Scope: TypeAlias = Literal["user", "system"]
-
-UNIT = "orchestrator.service"
-HIDDEN_BY_PROTECT_HOME = ("/home", "/root", "/run/user")  # systemd.exec(5), ProtectHome=
 MARK = "#@ "
 CLONE_NEWNS, CLONE_NEWUSER = 0x00020000, 0x10000000  # linux/sched.h
 
@@ -28,16 +24,11 @@ def render(scope: Scope, command: Sequence[str], *, namespaces: bool = True) -> 
             daemon mounts and devices of its own; see `user_namespaces`.
 
     Raises:
-        ConfigError: the program's path is not absolute, or is hidden from system units.
+        ConfigError: the program's path is not absolute.
     """
     program = Path(command[0])
     if not program.is_absolute():
         raise ConfigError(f"{program}: systemd needs the absolute path of the program")
-    if scope == "system" and any(program.is_relative_to(top) for top in HIDDEN_BY_PROTECT_HOME):
-        raise ConfigError(
-            f"{program}: a system service cannot see home directories; "
-            "install the program below /opt, or install a user service"
-        )
     template = (bundled("config") / UNIT).read_text("utf-8")
     wanted = {"both", scope}
     if namespaces or scope == "system":
@@ -52,32 +43,22 @@ def render(scope: Scope, command: Sequence[str], *, namespaces: bool = True) -> 
     return text.replace("@EXEC_START@", " ".join(map(_quoted, command)))
 
 
-def install(
-    scope: Scope, command: Sequence[str], root: Path, *, namespaces: bool = True
-) -> list[Path]:
-    """Write the unit and return the files written.
-
-    ``root`` is the user's home directory, or ``/`` for a system unit. The user unit can write to
-    the daemon's home alone, which is made if it is missing.
+def write(path: Path, text: str) -> None:
+    """Write a unit's file, whole or not at all, readable by systemd.
 
     Raises:
-        ConfigError: the unit cannot be rendered or written.
+        ConfigError: it cannot be written.
     """
-    text = render(scope, command, namespaces=namespaces)
-    folder = root / (".config/systemd/user" if scope == "user" else "etc/systemd/system")
-    path = folder / UNIT
     fresh = path.with_name(f".{UNIT}.new")
     try:
-        folder.mkdir(parents=True, exist_ok=True)
-        if scope == "user":
-            (root / ".orchestrator").mkdir(mode=0o700, exist_ok=True)
+        path.parent.mkdir(parents=True, exist_ok=True)
         fresh.write_text(text, "utf-8")
         fresh.chmod(0o644)
         fresh.replace(path)
     except OSError as error:
-        hint = "run it with sudo" if scope == "system" else "check who owns that directory"
-        raise ConfigError(f"{path} cannot be written ({error.strerror}); {hint}") from error
-    return [path]
+        raise ConfigError(
+            f"{path} cannot be written ({error.strerror}); check who owns its folder"
+        ) from error
 
 
 def user_namespaces() -> bool:
@@ -108,21 +89,6 @@ def _enter_namespaces() -> None:
                 ("gid_map", f"{gid} {gid} 1"),
             ):
                 Path(f"/proc/self/{name}").write_text(text, "ascii")
-
-
-def next_steps(scope: Scope) -> list[str]:
-    """Return the commands to run after `install`."""
-    if scope == "user":
-        return [
-            "systemctl --user daemon-reload",
-            "systemctl --user enable --now orchestrator",
-            "loginctl enable-linger  # keeps it running after you log out",
-        ]
-    return [
-        "sudo useradd --system --shell /usr/sbin/nologin orchestrator",
-        "sudo systemctl daemon-reload",
-        "sudo systemctl enable --now orchestrator",
-    ]
 
 
 def _quoted(part: str) -> str:

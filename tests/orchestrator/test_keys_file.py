@@ -108,3 +108,16 @@ def test_credential_of_systemd_wins_over_the_file_of_the_home(tmp_path: Path) ->
     found = environment(home, given | {"A": "shell"})
     assert (found["A"], found["B"], found["C"]) == ("shell", "unit", "home")
     assert read(home, given).problems == ()
+
+
+def test_token_may_be_a_credential_of_its_own(tmp_path: Path) -> None:
+    """An unreadable one is a warning; a missing one is no token."""
+    given = {"CREDENTIALS_DIRECTORY": str(tmp_path)}
+    assert read(tmp_path / "home", given).values == {}
+    token = tmp_path / "telegram-token"
+    token.write_text("1:file\n", "utf-8")
+    assert read(tmp_path / "home", given).values == {"TELEGRAM_BOT_TOKEN": "1:file"}
+    token.unlink()
+    token.mkdir()
+    (problem,) = read(tmp_path / "home", given).problems
+    assert (problem.severity, problem.file) == ("warning", str(token))

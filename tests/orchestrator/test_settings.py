@@ -69,24 +69,6 @@ def test_unusable_value_is_refused_by_its_variables_name() -> None:
     assert "canary" not in text
 
 
-def test_token_comes_from_the_credential_that_systemd_hands_over(tmp_path: Path) -> None:
-    """A variable wins over the file; a missing file is no token."""
-    environ = {"CREDENTIALS_DIRECTORY": str(tmp_path)}
-    assert Settings.read(environ).telegram_bot_token is None
-    (tmp_path / "telegram-token").write_text("1:file\n", "utf-8")
-    for extra, expected in (({}, "1:file"), ({"TELEGRAM_BOT_TOKEN": "1:env"}, "1:env")):
-        token = Settings.read(environ | extra).telegram_bot_token
-        assert token is not None
-        assert token.get_secret_value() == expected
-
-
-def test_unreadable_credential_is_refused(tmp_path: Path) -> None:
-    """A daemon without its bot must not look healthy."""
-    (tmp_path / "telegram-token").mkdir()
-    with pytest.raises(ConfigError, match="telegram-token"):
-        Settings.read({"CREDENTIALS_DIRECTORY": str(tmp_path)})
-
-
 def test_own_agents_file_is_preferred_to_the_bundled_one(tmp_path: Path) -> None:
     """`orchestrator init` writes it."""
     settings = Settings.read({"ORCHESTRATOR_HOME": str(tmp_path)})

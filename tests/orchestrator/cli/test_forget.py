@@ -34,9 +34,9 @@ def home(tmp_path: Path) -> Path:
 
 
 def left(home: Path) -> set[str]:
-    """The rows of a table of messages, and the files."""
+    """The texts of messages (refused ones have none), and the files."""
     with opened(home) as db:
-        texts = {str(text) for (text,) in db.execute("SELECT text FROM inbox")}
+        texts = {str(text) for (text,) in db.execute("SELECT text FROM inbox WHERE text <> ''")}
     return texts | {str(path.relative_to(home)) for path in home.rglob("*gone*")}
 
 

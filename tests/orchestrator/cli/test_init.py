@@ -1,12 +1,12 @@
-"""`orchestrator init` and `orchestrator service install`."""
+"""`orchestrator init`."""
 
 import json
+import os
 from pathlib import Path
 
+import pytest
 from fakes.control_server import command
-from typer.testing import CliRunner
 
-from orchestrator.cli import app
 from orchestrator.errors import ExitCode
 
 
@@ -50,27 +50,14 @@ def test_home_that_cannot_be_made_is_an_error(tmp_path: Path) -> None:
     assert "ORCHESTRATOR_HOME" in refused.stderr
 
 
-def test_dry_run_of_the_service_prints_the_unit_and_writes_nothing(tmp_path: Path) -> None:
-    """The unit starts this very program."""
-    done = CliRunner().invoke(
-        app, ["service", "install", "--user", "--dry-run"], env={"HOME": str(tmp_path)}
-    )
-    assert done.exit_code == 0
-    assert "-P -m orchestrator run\n" in done.stdout
+def test_home_of_another_user_is_not_prepared(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its daemon could not use what root makes there; the message has the command that works."""
+    monkeypatch.setattr(os, "geteuid", lambda: 54321)
+    for line in ("init", "run"):
+        refused = command(tmp_path, line)
+        assert refused.exit_code == ExitCode.CONFIG
+        assert f"{tmp_path} belongs to the user" in refused.stderr
+        assert f"--home {tmp_path}" in refused.stderr
     assert list(tmp_path.iterdir()) == []
-
-
-def test_user_service_is_written_below_the_home_directory(tmp_path: Path) -> None:
-    """With the commands that start it."""
-    done = CliRunner().invoke(app, ["service", "install", "--user"], env={"HOME": str(tmp_path)})
-    assert done.exit_code == 0
-    assert (tmp_path / ".config/systemd/user/orchestrator.service").exists()
-    assert "systemctl --user enable --now orchestrator" in done.stdout
-
-
-def test_service_needs_either_user_or_system(tmp_path: Path) -> None:
-    """Neither and both are a wrong use."""
-    for scope in ([], ["--user", "--system"]):
-        refused = command(tmp_path, "service", "install", *scope)
-        assert refused.exit_code == 2
-        assert "either --user or --system" in refused.stderr

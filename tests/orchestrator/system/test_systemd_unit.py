@@ -10,7 +10,8 @@ import pytest
 from fakes.time_limit import LIMIT
 
 from orchestrator.errors import ConfigError
-from orchestrator.system.systemd_unit import Scope, install, next_steps, render
+from orchestrator.system.installed_units import UNIT, Scope
+from orchestrator.system.systemd_unit import render, write
 
 ANALYZE = shutil.which("systemd-analyze")
 COMMAND = ("/usr/bin/env", "orchestrator", "run")
@@ -28,7 +29,8 @@ def analyze(*arguments: str) -> subprocess.CompletedProcess[str]:
 @pytest.mark.parametrize("scope", ["user", "system"])
 def test_systemd_accepts_the_unit_without_a_word(scope: Scope, tmp_path: Path) -> None:
     """systemd-analyze reports unknown and misspelled settings."""
-    (path,) = install(scope, COMMAND, tmp_path)
+    path = tmp_path / UNIT
+    write(path, render(scope, COMMAND))
     done = analyze("verify", "--man=no", str(path))
     assert (done.returncode, done.stdout + done.stderr) == (0, "")
 
@@ -37,7 +39,8 @@ def test_systemd_accepts_the_unit_without_a_word(scope: Scope, tmp_path: Path) -
 @pytest.mark.parametrize("scope", ["user", "system"])
 def test_unit_keeps_its_exposure_low(scope: Scope, tmp_path: Path) -> None:
     """The exposure score of systemd-analyze stays below its limit."""
-    (path,) = install(scope, COMMAND, tmp_path)
+    path = tmp_path / UNIT
+    write(path, render(scope, COMMAND))
     done = analyze("security", "--offline=true", str(path))
     level = re.search(r"exposure level for \S+: ([0-9.]+)", done.stdout)
     assert level is not None, done.stdout + done.stderr
@@ -80,11 +83,18 @@ def test_unit_lets_node_run_and_the_daemon_make_its_jails() -> None:
         assert "landlock_create_ruleset landlock_add_rule landlock_restrict_self seccomp" in text
 
 
-def test_user_unit_may_write_to_the_home_of_the_daemon(tmp_path: Path) -> None:
-    """The home is made, since systemd does not start a unit with a missing path."""
-    install("user", COMMAND, tmp_path)
+def test_user_unit_may_write_to_the_home_of_the_daemon() -> None:
+    """And to nothing else."""
     assert settings("user")["ReadWritePaths"] == "%h/.orchestrator"
-    assert (tmp_path / ".orchestrator").stat().st_mode & 0o777 == 0o700
+
+
+def test_credentials_are_optional() -> None:
+    """Systemd starts a unit without a credential that has no path and is nowhere."""
+    lines = render("system", COMMAND).splitlines()
+    assert [line for line in lines if line.startswith("LoadCredential")] == [
+        "LoadCredential=keys.env",
+        "LoadCredential=telegram-token",
+    ]
 
 
 def test_command_is_quoted_for_systemd() -> None:
@@ -95,32 +105,24 @@ def test_command_is_quoted_for_systemd() -> None:
         render("user", ("/opt/run", "a\nUser=root"))
 
 
-def test_program_that_the_service_cannot_reach_is_refused() -> None:
-    """A system service sees no home directory; no service has a working directory to search."""
-    with pytest.raises(ConfigError, match="home directories"):
-        render("system", ("/home/me/venv/bin/orchestrator", "run"))
+def test_program_without_a_whole_path_is_refused() -> None:
+    """No service has a working directory to search."""
     with pytest.raises(ConfigError, match="absolute path"):
         render("user", ("orchestrator", "run"))
 
 
-def test_install_replaces_an_older_unit(tmp_path: Path) -> None:
+def test_unit_replaces_an_older_one(tmp_path: Path) -> None:
     """Nothing but the unit is left behind, readable by systemd."""
-    install("user", COMMAND, tmp_path)
-    (path,) = install("user", (sys.executable, "-m", "orchestrator", "run"), tmp_path)
-    assert path == tmp_path / ".config/systemd/user/orchestrator.service"
+    path = tmp_path / "systemd" / UNIT
+    write(path, "old")
+    write(path, render("user", (sys.executable, "-m", "orchestrator", "run")))
     assert sys.executable in path.read_text("utf-8")
     assert list(path.parent.iterdir()) == [path]
     assert path.stat().st_mode & 0o777 == 0o644
 
 
-def test_install_into_a_place_that_cannot_be_written_is_refused(tmp_path: Path) -> None:
+def test_place_that_cannot_be_written_is_refused(tmp_path: Path) -> None:
     """With a hint at what to do."""
     (tmp_path / "etc").touch()
-    with pytest.raises(ConfigError, match="sudo"):
-        install("system", COMMAND, tmp_path)
-
-
-def test_next_steps_start_the_unit() -> None:
-    """They can be pasted into a shell after the installation."""
-    assert "systemctl --user enable --now orchestrator" in next_steps("user")
-    assert "sudo systemctl enable --now orchestrator" in next_steps("system")
+    with pytest.raises(ConfigError, match="who owns its folder"):
+        write(tmp_path / "etc" / "systemd" / UNIT, "text")

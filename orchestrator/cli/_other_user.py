@@ -1,0 +1,80 @@
+"""What to say when a home is another user's: whose it is, and the command that works."""
+
+import os
+import shlex
+import sys
+from pathlib import Path
+
+from orchestrator.errors import ConfigError
+from orchestrator.system import home_owner
+from orchestrator.system.home_owner import user_name
+from orchestrator.system.installed_units import installed
+
+
+def require_access(home: Path) -> None:
+    """Check that this user may look into a home, if it exists.
+
+    Raises:
+        ConfigError: it, or a folder above it, is closed to this user.
+    """
+    closed = home_owner.barrier(home)
+    if closed is None:
+        return
+    owner = user_name(home_owner.owner_id(closed) or 0)
+    raise ConfigError(
+        f"{closed} belongs to the user {owner}, and the user {user_name(os.geteuid())} may not look"
+        f" into it; try: {again(home, owner)}"
+    )
+
+
+def require_owner(home: Path) -> None:
+    """Check that this user owns a home and what the daemon writes into it, as far as it exists.
+
+    Raises:
+        ConfigError: another user does.
+    """
+    found = home_owner.foreign(home)
+    if not found:
+        return
+    path, me = found[0], user_name(os.geteuid())
+    owner = user_name(home_owner.owner_id(path) or 0)
+    if path == home:
+        raise ConfigError(
+            f"{home} belongs to the user {owner}, and this is the user {me}, whose files a daemon"
+            f" of {owner} could not use; try: {again(home, owner)}"
+        )
+    more = f" and {len(found) - 1} more belong" if len(found) > 1 else " belongs"
+    raise ConfigError(
+        f"{path}{more} to the user {owner}, so a daemon of the user {me} cannot write there;"
+        f" try: sudo chown -R {me}: {shlex.quote(str(home))}"
+    )
+
+
+def elsewhere(home: Path) -> str:
+    """Return a sentence for who finds no daemon on a home, if a service has another one."""
+    for unit in installed(Path.home()):
+        if unit.home != home:
+            owner = home_owner.owner_id(unit.home)
+            user = unit.user or user_name(os.geteuid() if owner is None else owner)
+            return f"; a service is installed for {unit.home}, try: {again(unit.home, user)}"
+    return ""
+
+
+def again(home: Path, user: str) -> str:
+    """Return this command as another user types it for a home."""
+    prefix = {"root": ["sudo"], user_name(os.geteuid()): []}.get(user, ["sudo", "-u", user])
+    return shlex.join([*prefix, *program(), *_words(), "--home", str(home)])
+
+
+def program() -> list[str]:
+    """Return how this program was started, so that sudo finds it as well."""
+    started = Path(sys.argv[0])
+    if started.name == "orchestrator" and started.is_file():
+        return [str(started.absolute())]
+    return [sys.executable, "-P", "-m", "orchestrator"]
+
+
+def _words() -> list[str]:
+    """Return the command that runs, without its options."""
+    words = sys.argv[1:]
+    return words[: next((n for n, word in enumerate(words) if word.startswith("-")), len(words))]
