@@ -4,6 +4,7 @@
 """
 
 import os
+import signal
 from pathlib import Path
 
 import anyio
@@ -11,6 +12,8 @@ import pytest
 from fakes.bot_api import FakeBotApi
 from fakes.calling_model import CallingModel, one_agent
 from fakes.daemon import TOKEN, RunningDaemon, running_daemon
+
+from orchestrator.errors import ExitCode
 
 pytestmark = pytest.mark.process
 
@@ -40,6 +43,24 @@ async def test_sigterm_with_twenty_open_turns_loses_none(tmp_path: Path) -> None
                     second = await bot.reply_in(chat)
                     assert second == f"work-model: {number} queued {chat}"
         assert sum(len(bot.texts(chat)) for chat in CHATS) == (OPEN + QUEUED) * ROUNDS
+
+
+async def test_second_signal_ends_at_once_without_a_traceback(tmp_path: Path) -> None:
+    """The turn stays open: the next daemon answers it."""
+    async with FakeBotApi(TOKEN) as bot, CallingModel() as model:
+        gate = model.hold("slow")
+        async with running_daemon(tmp_path, one_agent(model, {}), bot) as daemon:
+            bot.user_says(500, "slow")
+            await model.asked("slow")
+            daemon.process.send_signal(signal.SIGINT)
+            await daemon.logged("stopping")
+            daemon.process.send_signal(signal.SIGINT)
+            assert await daemon.ended() == ExitCode.INTERRUPTED
+            assert not daemon.noise
+            daemon.killed = True
+        gate.set()
+        async with running_daemon(tmp_path, None, bot):
+            assert await bot.reply_in(500) == "work-model: slow"
 
 
 async def _open_turns(

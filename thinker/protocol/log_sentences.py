@@ -20,6 +20,7 @@ AGENT_COLOR = "\x1b[36m"
 FAINT = "\x1b[2m"
 LOUD = ("warning", "error", "critical")
 FRAME = ("event", "level", "timestamp", "agent_id", "chat_id", "turn_id", "exception")
+FAULT = "a fault of the program with {chat}, please report these lines"
 WORK = {
     "interactive": "message from {chat}",
     "proactive": "scheduled task begins ({chat})",
@@ -36,6 +37,9 @@ SENTENCES = {
     "turn_replied": "answered {chat} in {duration}: {usage}{ending}",
     "turn_cancelled": "stopped answering {chat}",
     "turn_waits": "cannot answer yet: {problem}; messages wait",
+    "turn_broke": f"{FAULT}; the answer is tried again",
+    "chat_failed": f"{FAULT}; its messages are tried again",
+    "delivery_broke": f"{FAULT}; the reply is sent again",
     "turn_failed": "gave up on {chat}: {problem}",
     "turn_lost_its_worker": "its process died while it answered (death {deaths}): {problem}",
     "message_given_up": "gave up a message of {chat}: {problem}; see: orchestrator dlq list",
@@ -46,7 +50,11 @@ SENTENCES = {
     "model_retry": "{model} failed (try {attempt}), again in {wait} s: {error}",
     "model_fallback": "{model} failed, {next_model} takes over: {error}",
     "model_failed": "{model} gave no answer: {error}",
-    "circuit_breaker": "{model}: {state} after failures in a row; it is tried again in a minute",
+    "circuit_breaker": "{model}: circuit breaker {state}; open means no calls for a minute",
+    "tool_calls_as_text": "{model} takes no tools, so they are described in words: {why}",
+    "pictures_refused": "{model} takes no pictures, so it gets their place only: {error}",
+    "embeddings_unavailable": "facts are found by their words alone: {problem}",
+    "upkeep_failed": "{work} failed and is tried again: {problem}",
     "agent_paused": "paused: {reason}; then: orchestrator agents resume {agent}",
     "agent_paused_again": "still paused: {reason}",
     # the daemon
@@ -61,6 +69,14 @@ SENTENCES = {
     "storage_has_space": "the disk has space again",
     "log_not_kept": "no log is kept in the home: {problem}",
     "config_applied": "the new configuration is in force: {agents}",
+    "config_refused": "the edit is refused, what was in force stays; see: orchestrator check",
+    "config_problem": "{problem}",
+    "prompt_problem": "{problem}",
+    "edits_not_noticed": "edits are not noticed: {problem}",
+    "messages_may_be_lost": "{problem}",
+    "hook_not_loaded": "the hook {hook} is left out, correct it: {problem}",
+    "hook_failed": "the hook {hook} failed at {point} and is passed over; correct it",
+    "task_disabled": "task {task} is disabled: {problem}; then: orchestrator tasks enable {task}",
     "config_broken_using_last_good": "agents.json is broken, the last good one is used: {problem}",
     "telegram_poll_failed": "Telegram: {detail}",
     "api_listening": "the API listens on {address}",
@@ -68,12 +84,13 @@ SENTENCES = {
     "agent_port": "listens on port {port}",
     # processes
     "worker_ready": "its process is ready (pid {pid}, {ms} ms)",
-    "worker_ended": "its process ended ({kind}): {reason}",
+    "worker_ended": "its process ended ({kind}): {reason}; its messages wait for the next one",
     "child_hung": "{child} hangs and is replaced: {why}",
     "broker_ended": "the broker ended ({kind}): {reason}; another one starts",
     "tool_host_ended": "the tool host ended ({kind}): {reason}",
     "mcp_server_connected": "the tool server {server} is connected with {tools} tools",
     "mcp_server_failed": "the tool server {server} failed: {problem}",
+    "mcp_tool_left_out": "{problem}",
     "mcp_tool_changed": "{server} changed {tool}, so it is withheld; see: orchestrator tools list",
     "mcp_call_lost": "{tool} was cut off: {problem}",
 }
