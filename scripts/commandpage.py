@@ -18,7 +18,8 @@ def commands() -> Iterator[str]:
     yield (
         "Every command of `orchestrator` with its arguments and options. `orchestrator COMMAND"
         " --help` shows the same in the terminal. The commands of a chat are at the end. Exit codes"
-        " are on the page [exit-codes](exit-codes.md)."
+        " are on the page [exit-codes](exit-codes.md). Commands that use a home also take `--home`"
+        " `PATH`; by default it is ORCHESTRATOR_HOME or ~/.orchestrator."
     )
     yield ""
     for title, group in GROUPS.items():
@@ -52,7 +53,11 @@ def described(path: str, command: Any) -> Iterator[str]:  # noqa: ANN401 - typer
     if not below:
         yield f"`{usage(path, command)}`"
         yield ""
-    rows = [(spelling(option), preset(option), option.help or "") for option in command.params]
+    rows = [
+        (spelling(option), preset(option), option.help or "")
+        for option in command.params
+        if option.name != "home"  # told once, above
+    ]
     yield from table(("argument or option", "default", "meaning"), rows)
     for name, child in below.items():
         yield f"### {path} {name}"

@@ -18,6 +18,7 @@ FORBIDDEN_NAMES = {"utils", "helpers", "common", "manager", "core"}
 MIRRORED = ("orchestrator", "thinker")
 CROSS_CUTTING = {  # tests of a whole folder
     "orchestrator/cli/test_commands.py",
+    "orchestrator/cli/test_exit_codes.py",
     "orchestrator/journal/test_golden.py",
     "orchestrator/journal/test_growth.py",
     "orchestrator/journal/test_machine.py",

@@ -43,6 +43,7 @@ GROUPS: Mapping[str, Mapping[str, str]] = {
     "Talk": {
         "chat": "Talk to an agent of the running daemon.",
         "send": "Send one message to an agent, print the reply and exit.",
+        "sessions": "List, show or end conversations.",
         "pair": "Decide which chats may talk to the bot.",
         "approvals": "Grant or deny tool calls that wait for approval.",
         "route": "Show which agent answers a chat.",
@@ -50,6 +51,8 @@ GROUPS: Mapping[str, Mapping[str, str]] = {
     "Agents": {
         "agents": "List, pause or resume agents.",
         "tasks": "List, run, enable or disable scheduled tasks.",
+        "skills": "List the skills that each agent sees, and what is wrong with them.",
+        "memory": "Show what agents remember, and forget a fact.",
         "prompt": "Show, check and compare prompts.",
         "tools": "List the tools of MCP servers, or approve a changed one.",
         "usage": "Show how many tokens the agents used, and what they cost.",
@@ -60,7 +63,7 @@ GROUPS: Mapping[str, Mapping[str, str]] = {
     },
     "Data": {
         "backup": "Write a verified copy of the home, also while the daemon runs.",
-        "restore": "Make a home from a backup.",
+        "restore": "Make a home from a backup, after checking all of it.",
         "export": "Print everything that is stored about a chat or an agent.",
         "forget": "Delete everything that is stored about a chat or an agent.",
     },

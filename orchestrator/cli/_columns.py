@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from rich.cells import cell_len, set_cell_size
 
 GAP = "  "  # between columns, and before what stands below a row
-LEAST = 24  # columns of the screen that a folded text needs
+LEAST = 32  # columns of the screen that a folded text needs
 LINES = 4  # of a folded cell, about; longer texts stand below their row
 WORD = re.compile(r"\d{4}-\d\d-\d\d \d\d:\d\d\S*|\S+")
 NUMBER = re.compile(r"[-+$]?[\d,.]+%?")

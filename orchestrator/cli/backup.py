@@ -23,7 +23,7 @@ def backup(
     ] = False,
     home: Home = None,
 ) -> None:
-    """Write a verified copy of the home to a new file, also while the daemon runs.
+    """Write a verified copy of the home, also while the daemon runs.
 
     It holds the journal and every file of state and configuration: all that was said, so only its
     owner can read it. Keys are left out, and so are sockets, locks, caches and logs.

@@ -78,9 +78,10 @@ def logs(
     ] = False,
     home: Home = None,
 ) -> None:
-    """Show what the daemon of this home logged: from its file, or from systemd's journal.
+    """Show what the daemon logged, and follow it.
 
-    It works without a running daemon. Times are local, except in JSON.
+    The lines are those of the home's file, or of systemd's journal. No running daemon is needed.
+    Times are local, except in JSON.
     """
     source = log_of(load_settings(home))
     colored = sys.stdout.isatty() and not os.environ.get("NO_COLOR")

@@ -23,7 +23,7 @@ def stop(
     ] = WAIT,
     home: Home = None,
 ) -> None:
-    """Stop the running daemon in order, and wait for its end.
+    """Stop the running daemon in order.
 
     Running turns reach their next step and go on after the next start; replies that are ready go
     out. The exit code is 3 when no daemon runs, and 1 when it still stops after the wait.

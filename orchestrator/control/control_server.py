@@ -24,6 +24,7 @@ from orchestrator.errors import (
     UnknownNameError,
 )
 from orchestrator.journal.access import pairing, tool_pins
+from orchestrator.journal.inspect import conversations, memories
 from orchestrator.journal.schedule import task_runs, tasks
 from orchestrator.journal.turns import deadletters
 from orchestrator.journal.upkeep import erasure
@@ -126,6 +127,8 @@ class ControlServer:
             protocol.API_REFRESH: lambda _: self._refresh_api(),
             protocol.TASK_RUN: lambda params: self._change_row(task_runs.run_now, params),
             protocol.TASK_ENABLE: lambda params: self._change_row(tasks.enable, params),
+            protocol.SESSION_END: lambda params: self._change_row(conversations.end, params),
+            protocol.FACT_FORGET: lambda params: self._change_row(memories.forget, params),
             protocol.TASK_DISABLE: lambda params: self._change_row(tasks.disable, params),
         }
 

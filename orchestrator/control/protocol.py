@@ -40,6 +40,8 @@ API_REFRESH = "api/refresh"  # → Ack, after the token of the endpoints has cha
 TASK_RUN = "tasks/run"  # RowId → Ack
 TASK_ENABLE = "tasks/enable"  # RowId → Ack
 TASK_DISABLE = "tasks/disable"  # RowId → Ack
+SESSION_END = "sessions/end"  # RowId → Ack
+FACT_FORGET = "memory/forget"  # RowId → Ack
 
 UNKNOWN_NAME = -32004  # error code: what a request names does not exist
 
@@ -371,7 +373,7 @@ class AgentName(CamelModel):
 
 
 class RowId(CamelModel):
-    """The id of a dead message in the inbox, or of a scheduled task."""
+    """The id of a dead message in the inbox, a scheduled task, a conversation or a fact."""
 
     id: int = Field(ge=1, lt=2**63)
 

@@ -41,6 +41,11 @@ class SkillSet:
             problems += wrong
         return cls(_by_name(shared), own, problems)
 
+    def seen_by(self, agent: AgentDefinition) -> dict[str, SkillFile]:
+        """Return the skills that an enabled agent may use, by name."""
+        skills = {**self.shared, **self.own[agent.agent_id]}
+        return {name: skill for name, skill in skills.items() if _may_use(agent, skill)}
+
     def every(self) -> Iterator[SkillFile]:
         yield from self.shared.values()
         for skills in self.own.values():

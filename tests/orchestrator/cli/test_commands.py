@@ -3,27 +3,18 @@
 import re
 import subprocess
 import sys
-from collections.abc import Iterator
 from importlib import import_module
 from pathlib import Path
-from typing import Any
 
 import pytest
 import typer
+from fakes.command_line import every_command
 from fakes.control_server import command
 from fakes.time_limit import LIMIT
 
 from orchestrator import __version__
 from orchestrator.cli import COMMANDS, EXAMPLES, GROUPS
 from orchestrator.errors import ExitCode
-
-
-def every_command() -> Iterator[tuple[str, ...]]:
-    """The words of every command and subcommand."""
-    yield ()
-    for name in COMMANDS:
-        found: Any = typer.main.get_command(import_module(f"orchestrator.cli.{name}").app)
-        yield from [(name,), *((name, child) for child in getattr(found, "commands", ()))]
 
 
 @pytest.mark.parametrize("option", ["-h", "--help", ""])
@@ -43,7 +34,7 @@ def test_first_screen_has_every_command_in_its_group_and_fits_a_small_terminal(
         assert example.split()[1] in COMMANDS
 
 
-@pytest.mark.parametrize("words", [*every_command()], ids=" ".join)
+@pytest.mark.parametrize("words", [(), *every_command()], ids=" ".join)
 def test_help_of_each_command_fits_80_columns(words: tuple[str, ...], tmp_path: Path) -> None:
     """With -h as with --help."""
     shown = command(tmp_path, *words, "-h")

@@ -1,0 +1,100 @@
+"""The conversations of all agents, for ``orchestrator sessions``."""
+
+from dataclasses import dataclass
+
+import apsw
+
+from orchestrator.errors import UnknownNameError
+from orchestrator.journal.db import audit
+from orchestrator.journal.db.rows import Rows
+from orchestrator.journal.turns import handoffs, sessions, subagents
+from orchestrator.names import chat_name
+from thinker.protocol.messages import MESSAGE, Message
+
+
+@dataclass(frozen=True)
+class StoredSession:
+    """A session with the number of its messages; times in milliseconds.
+
+    ``ended_at`` is None while the next message goes on with it; ``tokens`` is an estimate.
+    """
+
+    id: int
+    agent_id: str
+    chat_key: str
+    started_at: int
+    ended_at: int | None
+    last_at: int
+    messages: int
+    tokens: int
+    summary: str | None
+
+    @property
+    def chat(self) -> str:
+        """The chat as people write it."""
+        return chat_name(self.chat_key)
+
+
+@dataclass(frozen=True)
+class Line:
+    """A message of a conversation, and the turn that stored it; ``at`` in milliseconds."""
+
+    at: int
+    turn_id: str | None
+    message: Message
+
+
+CONVERSATIONS = Rows(
+    StoredSession,
+    "(SELECT id, agent_id, chat_key, started_at, ended_at, tokens, summary,"
+    " (SELECT count(*) FROM message WHERE session_id = session.id) AS messages,"
+    " ifnull((SELECT max(at) FROM message WHERE session_id = session.id), started_at) AS last_at"
+    " FROM session)",
+)
+
+
+def listed(db: apsw.Connection, agent_id: str | None, *, ended: bool) -> list[StoredSession]:
+    """Return the open conversations, or all, the one with the newest message first."""
+    where = "agent_id = ifnull(?, agent_id) AND (? OR ended_at IS NULL) ORDER BY last_at DESC, id"
+    return CONVERSATIONS.select(db, where, agent_id, ended)
+
+
+def load(db: apsw.Connection, number: int) -> StoredSession:
+    """Return a conversation.
+
+    Raises:
+        UnknownNameError: there is none of this number.
+    """
+    found = CONVERSATIONS.first(db, "id = ?", number)
+    if found is None:
+        raise UnknownNameError(
+            f"there is no conversation {number}; see: orchestrator sessions list"
+        )
+    return found
+
+
+def lines(db: apsw.Connection, number: int, limit: int) -> list[Line]:
+    """Return the newest messages of a conversation, the oldest of them first."""
+    rows = db.execute(
+        "SELECT at, turn_id, body FROM message WHERE session_id = ? ORDER BY id DESC LIMIT ?",
+        (number, limit),
+    )
+    found = [Line(at, turn, MESSAGE.validate_json(body)) for at, turn, body in rows]
+    return found[::-1]
+
+
+def end(db: apsw.Connection, number: int, now: int) -> None:
+    """End a conversation as ``/new`` in its chat does: the next message starts a new one.
+
+    Raises:
+        UnknownNameError: no conversation of this number is open.
+    """
+    found = load(db, number)
+    if found.ended_at is not None:
+        raise UnknownNameError(
+            f"conversation {number} has ended already; see: orchestrator sessions list"
+        )
+    handoffs.take_back(db, found.chat_key, now)
+    sessions.end(db, found.agent_id, found.chat_key, now)
+    subagents.dismiss(db, found.chat_key, now)
+    audit.record(db, "operator", "ended a conversation", f"session {number}", now)

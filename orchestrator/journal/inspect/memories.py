@@ -1,0 +1,128 @@
+"""What all agents remember, and where it came from, for ``orchestrator memory``."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import apsw
+import orjson
+from pydantic import JsonValue
+
+from orchestrator.errors import UnknownNameError
+from orchestrator.journal.db import audit
+from orchestrator.journal.db.rows import Rows
+from orchestrator.journal.memory import facts
+from orchestrator.journal.memory.memory_scope import MemoryScope
+from thinker.protocol.messages import Origin
+
+
+@dataclass(frozen=True)
+class Remembered:
+    """A fact of an agent; ``scope`` is the chat it belongs to, empty for all chats.
+
+    ``source`` is what stored it, ``origin`` who said it; times in milliseconds.
+    """
+
+    id: int
+    agent_id: str
+    scope: str
+    fact: str
+    category: str
+    source: str
+    origin: Origin
+    confidence: float
+    created_at: int
+    updated_at: int
+
+
+@dataclass(frozen=True)
+class ProfileField:
+    """A field of a profile; ``source`` is what changed it last, ``at`` when, if that is known."""
+
+    agent_id: str
+    scope: str
+    path: str
+    value: JsonValue
+    source: str | None
+    at: int | None
+
+
+FACTS = Rows(Remembered, "fact")
+
+
+def listed(db: apsw.Connection, agent_id: str | None, scope: str | None) -> list[Remembered]:
+    """Return the facts of an agent and a chat, or of all, the newest first."""
+    where = "agent_id = ifnull(?, agent_id) AND scope = ifnull(?, scope) ORDER BY id DESC"
+    return FACTS.select(db, where, agent_id, scope)
+
+
+def search(
+    db: apsw.Connection, text: str, agent_id: str | None, scope: str | None, limit: int
+) -> list[Remembered]:
+    """Return the facts that match a text best, of each memory the best first."""
+    memories = db.execute(
+        "SELECT DISTINCT agent_id, scope FROM fact WHERE agent_id = ifnull(?, agent_id)"
+        " AND scope = ifnull(?, scope) ORDER BY agent_id, scope",
+        (agent_id, scope),
+    ).fetchall()
+    found = [
+        fact.id
+        for agent, chat in memories
+        for fact in facts.find(
+            db, MemoryScope(str(agent), str(chat), joined=False, shared=False), text, limit
+        )
+    ]
+    by_id = {
+        row.id: row for row in FACTS.select(db, f"id IN({', '.join('?' * len(found))})", *found)
+    }
+    return [by_id[number] for number in found]
+
+
+def profiles(db: apsw.Connection, agent_id: str | None, scope: str | None) -> list[ProfileField]:
+    """Return the fields of the profiles of an agent and a chat, or of all."""
+    rows = db.execute(
+        "SELECT agent_id, scope, body FROM profile WHERE agent_id = ifnull(?, agent_id)"
+        " AND scope = ifnull(?, scope) ORDER BY agent_id, scope",
+        (agent_id, scope),
+    ).fetchall()
+    return [
+        ProfileField(str(agent), str(chat), path, value, *_change(db, str(agent), str(chat), path))
+        for agent, chat, body in rows
+        for path, value in _leaves(orjson.loads(str(body)))
+    ]
+
+
+def forget(db: apsw.Connection, number: int, now: int) -> None:
+    """Delete one fact.
+
+    Raises:
+        UnknownNameError: there is none of this number.
+    """
+    db.execute("DELETE FROM fact WHERE id = ?", (number,))
+    if db.changes() != 1:
+        raise UnknownNameError(f"there is no fact {number}; see: orchestrator memory list")
+    audit.record(db, "operator", "forgot a fact", f"fact {number}", now)
+
+
+def _leaves(value: JsonValue, path: str = "") -> Iterator[tuple[str, JsonValue]]:
+    """Yield the fields of a profile with their paths, as tools write them."""
+    if isinstance(value, dict) and value:
+        for key, below in value.items():
+            yield from _leaves(below, f"{path}.{key}" if path else key)
+    elif isinstance(value, list) and value:
+        for number, below in enumerate(value):
+            yield from _leaves(below, f"{path}[{number}]")
+    elif path:
+        yield path, value
+
+
+def _change(
+    db: apsw.Connection, agent_id: str, scope: str, path: str
+) -> tuple[str | None, int | None]:
+    """Return what changed a field or what holds it last, and when."""
+    found = db.execute(
+        "SELECT source, at FROM profile_change WHERE agent_id = ?1 AND scope = ?2"
+        " AND (path = ?3 OR substr(?3, 1, length(path) + 1) IN(path || '.', path || '['))"
+        " ORDER BY id DESC LIMIT 1",
+        (agent_id, scope, path),
+    ).fetchone()
+    return (None, None) if found is None else (str(found[0]), int(found[1]))

@@ -1,0 +1,111 @@
+"""The exit codes of all commands, as the page exit-codes promises them."""
+
+from pathlib import Path
+
+import pytest
+from fakes.command_line import every_command
+from fakes.control_server import ask, command, serving
+from fakes.journal import opened
+
+from orchestrator.control import protocol
+from orchestrator.errors import ExitCode
+from thinker.protocol.peer import RpcError
+
+UNKNOWN_TO_THE_DAEMON: dict[tuple[str, ...], str] = {
+    ("send", "nope", "hello"): protocol.CHAT_WATCH,
+    ("agents", "pause", "nope"): protocol.AGENT_PAUSE,
+    ("agents", "resume", "nope"): protocol.AGENT_RESUME,
+    ("approvals", "grant", "NOPE"): protocol.APPROVAL_DECIDE,
+    ("approvals", "deny", "NOPE"): protocol.APPROVAL_DECIDE,
+    ("pair", "approve", "NOPE"): protocol.PAIR_APPROVE,
+    ("pair", "revoke", "telegram:5"): protocol.PAIR_REVOKE,
+    ("tools", "approve", "nope/nope"): protocol.TOOL_APPROVE,
+}
+UNKNOWN_TO_THE_JOURNAL = (
+    *((verb, act, "99") for verb in ("tasks",) for act in ("run", "enable", "disable", "history")),
+    *(("dlq", act, "99") for act in ("show", "retry", "drop")),
+    *(("sessions", act, "99") for act in ("show", "end")),
+    *(("sessions", act, "telegram:5") for act in ("show", "end")),
+    ("memory", "forget", "99"),
+    ("trace", "99"),
+    ("trace", "deadbeef"),
+    ("export", "chat", "telegram:5"),
+    ("export", "agent", "nope"),
+    ("forget", "chat", "telegram:5", "--yes"),
+    ("forget", "agent", "nope", "--yes"),
+    ("prompt", "diff", "98", "99"),
+)
+UNKNOWN_TO_THE_FILES = (
+    ("usage", "--agent", "nope"),
+    ("sessions", "list", "--agent", "nope"),
+    ("memory", "list", "--agent", "nope"),
+    ("memory", "search", "tea", "--agent", "nope"),
+    ("skills", "list", "--agent", "nope"),
+    ("prompt", "show", "nope"),
+    ("prompt", "show", "nope", "--message", "hello"),
+    ("route", "explain", "telegrm:5"),
+)
+NAMELESS = {  # commands whose arguments name nothing that could be unknown
+    ("backup",): "a file",
+    ("chat",): "tests of its own",
+    ("check",): "a file",
+    ("completion",): "a shell",
+    ("help",): "a page",
+    ("restore",): "a file",
+}
+
+
+@pytest.mark.parametrize("words", [*UNKNOWN_TO_THE_JOURNAL, *UNKNOWN_TO_THE_FILES], ids=" ".join)
+def test_unknown_name_is_64_without_a_daemon(words: tuple[str, ...], tmp_path: Path) -> None:
+    """The reason is on stderr, and nothing on stdout."""
+    with opened(tmp_path):
+        pass
+    refused = command(tmp_path, *words)
+    assert (refused.exit_code, refused.stdout) == (ExitCode.USAGE, ""), refused.stderr
+    assert refused.stderr
+
+
+@pytest.mark.parametrize("words", UNKNOWN_TO_THE_DAEMON, ids=" ".join)
+async def test_unknown_name_is_64_with_a_daemon_and_3_without(
+    words: tuple[str, ...], tmp_path: Path
+) -> None:
+    """The daemon's own words are the reason."""
+    assert (await ask(tmp_path, *words)).exit_code == ExitCode.NOT_RUNNING
+    refusal = RpcError(protocol.UNKNOWN_NAME, "there is no such thing")
+    async with serving(tmp_path, {UNKNOWN_TO_THE_DAEMON[words]: refusal}):
+        refused = await ask(tmp_path, *words)
+    assert (refused.exit_code, refused.stderr) == (ExitCode.USAGE, "there is no such thing\n")
+
+
+def test_each_command_with_a_name_is_looked_at() -> None:
+    """A new one has to be added above."""
+    tried = {*UNKNOWN_TO_THE_DAEMON, *UNKNOWN_TO_THE_JOURNAL, *UNKNOWN_TO_THE_FILES, *NAMELESS}
+    seen = {words[:length] for words in tried for length in (1, 2)}
+    named = {words for words, arguments in every_command().items() if arguments}
+    assert named - seen == set()
+
+
+@pytest.mark.parametrize(
+    "words", [("tasks", "list"), ("usage",), ("trace", "1"), ("memory", "list")]
+)
+def test_home_without_a_journal_is_74(words: tuple[str, ...], tmp_path: Path) -> None:
+    """None is created."""
+    assert command(tmp_path, *words).exit_code == ExitCode.IO
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    "words", [("skills", "list"), ("route", "explain", "telegram:5"), ("check",)]
+)
+def test_broken_agents_json_is_78(words: tuple[str, ...], tmp_path: Path) -> None:
+    """For every command that needs it."""
+    (tmp_path / "agents.json").write_text("{", "utf-8")
+    assert command(tmp_path, *words).exit_code == ExitCode.CONFIG
+
+
+@pytest.mark.parametrize("words", [("status", "--nope"), ("tasks", "run", "x"), ("tasks", "nope")])
+def test_wrong_option_or_argument_is_2(words: tuple[str, ...], tmp_path: Path) -> None:
+    """With a word on how to get help."""
+    refused = command(tmp_path, *words)
+    assert refused.exit_code == 2
+    assert "for help" in refused.stderr
