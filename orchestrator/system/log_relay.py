@@ -7,17 +7,21 @@ nothing is read (a terminal that is stopped), lines are lost.
 """
 
 import fcntl
+import json
 import os
 import select
 import sys
+import traceback
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
+from datetime import UTC, datetime
 from pathlib import Path
 from threading import Thread
 
 import orjson
 import structlog
 
+from orchestrator.errors import OrchestratorError, only_cause
 from orchestrator.system.log_file import LogFile
 from orchestrator.system.start_block import start_block
 from thinker.protocol.log_sentences import sentence
@@ -41,7 +45,8 @@ def kept_by_journald(environ: Mapping[str, str]) -> bool:
 def relayed(path: Path, environ: Mapping[str, str]) -> Iterator[None]:
     """Relay the log lines of this process and its children, unless systemd keeps them.
 
-    ``path`` is the file that keeps them.
+    ``path`` is the file that keeps them. It also gets the error that ends the block, which the
+    command line shows afterwards.
     """
     if kept_by_journald(environ):
         yield
@@ -58,8 +63,12 @@ def relayed(path: Path, environ: Mapping[str, str]) -> Iterator[None]:
     relay = _Relay(path, target)
     thread = Thread(target=relay.run, args=(reader, wake_reader), name="log", daemon=True)
     thread.start()
+    last = b""
     try:
         yield
+    except Exception as error:
+        last = _failure("daemon_failed", error)
+        raise
     finally:
         with suppress(OSError):
             sys.stderr.flush()
@@ -67,6 +76,7 @@ def relayed(path: Path, environ: Mapping[str, str]) -> Iterator[None]:
         os.close(wake)
         thread.join(LAST_LINES)  # it may write to a terminal that is stopped
         if not thread.is_alive():
+            relay.keep(last)
             for fd in (reader, wake_reader, target):
                 os.close(fd)
 
@@ -89,6 +99,11 @@ class _Relay:
             while data := _read(reader):
                 self._take(data)
         self._pass_on(self._rest)
+
+    def keep(self, line: bytes) -> None:
+        """Write a last line to the file alone."""
+        if line:
+            self._file.write(line)
         self._file.close()
 
     def _take(self, data: bytes) -> None:
@@ -125,6 +140,21 @@ def as_event(line: bytes) -> dict[str, object] | None:
     except ValueError:
         return None
     return event if isinstance(event, dict) and "event" in event else None
+
+
+def _failure(name: str, error: Exception) -> bytes:
+    """Return the event of an error; what was not raised on purpose has its traceback."""
+    cause = only_cause(error)
+    expected = isinstance(cause, OrchestratorError)
+    event = {
+        "problem": str(cause) if expected else f"{type(cause).__name__}: {cause}",
+        "event": name,
+        "level": "error",
+        "timestamp": datetime.now(UTC).isoformat(),
+    }
+    if not expected:
+        event["exception"] = "".join(traceback.format_exception(cause))
+    return json.dumps(event).encode() + b"\n"
 
 
 def _read(fd: int) -> bytes:

@@ -61,6 +61,7 @@ SENTENCES = {
     "ready": "ready: {agents} on {channels}",
     "hint": "{text}",
     "stopping": "stopping ({signal}): turns reach their next step and replies go out",
+    "daemon_failed": "the daemon ended: {problem}",
     "ended_at_once": "ended at once: {reason}",
     "journal_created": "made a new journal: {path}",
     "journal_failed": "the journal cannot be used: {problem}; tried again",

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from orchestrator.errors import ConfigError
 from orchestrator.system import log_relay
 from orchestrator.system.log_relay import STDERR, relayed
 
@@ -71,6 +72,32 @@ def test_nobody_waits_for_a_reader_that_has_stopped(tmp_path: Path) -> None:
         assert written < ENOUGH
         os.close(reader)  # which ends the relay's own wait
     os.close(writer)
+
+
+@pytest.mark.parametrize(
+    ("error", "problem", "traced"),
+    [
+        (ConfigError("agents.json: no"), "agents.json: no", False),
+        (ExceptionGroup("tasks", [ValueError("odd")]), "ValueError: odd", True),
+    ],
+)
+def test_error_that_ends_the_daemon_is_kept(
+    tmp_path: Path, error: Exception, problem: str, *, traced: bool
+) -> None:
+    """In the file alone: the command line shows it."""
+    log, target = tmp_path / "daemon.log", tmp_path / "stderr"
+    with (
+        target.open("wb") as file,
+        stderr_is(file.fileno()),
+        pytest.raises(type(error)),
+        relayed(log, {}),
+    ):
+        raise error
+    event = log_relay.as_event(log.read_bytes())
+    assert event is not None
+    assert (event["event"], event["problem"]) == ("daemon_failed", problem)
+    assert ("exception" in event) == traced
+    assert target.read_bytes() == b""
 
 
 def test_log_that_systemd_keeps_is_left_to_it(tmp_path: Path) -> None:
