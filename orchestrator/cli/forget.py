@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from orchestrator.agentsfile import load
+from orchestrator.cli import _typed_messages
 from orchestrator.cli._direct_journal import change
 from orchestrator.cli._options import (
     ChatWords,
@@ -34,7 +35,12 @@ app = command_group("forget")
 @app.command()
 def chat(name: ChatWords, *, yes: Yes = False, home: Home = None) -> None:
     """Delete a chat's messages, the facts learned in it, its tasks and its pairing."""
-    _forget(load_settings(home), chat_subject(name), yes=yes)
+    settings, subject = load_settings(home), chat_subject(name)
+    typed, chat_id = settings.paths.chat_history, subject.chat or ""
+    found = subject.channel == "console" and _typed_messages.of_chat(typed, chat_id)
+    _forget(settings, subject, [f"{typed}: {found} typed here"] if found else [], yes=yes)
+    if found:
+        _typed_messages.forget(typed, chat_id)
 
 
 @app.command()
@@ -73,7 +79,9 @@ def _files(settings: Settings, agent_id: str) -> list[Path]:
     return [paths.agent_prompts / f"{agent_id}.txt", paths.personas / agent_id]
 
 
-def _forget(settings: Settings, subject: Subject, files: Sequence[Path] = (), *, yes: bool) -> None:
+def _forget(
+    settings: Settings, subject: Subject, files: Sequence[Path | str] = (), *, yes: bool
+) -> None:
     with reading(settings.paths.journal) as db:
         found = erasure.count(db, subject)
     if not found and not files:

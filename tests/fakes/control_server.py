@@ -70,14 +70,13 @@ class ControlServer:
         return handle
 
 
-def talking(outcome: Answer, **more: Answer) -> dict[str, Answer]:
+def talking(outcome: Answer) -> dict[str, Answer]:
     """The answers of a daemon with the chat of `SCENE`; ``outcome`` is that of each message."""
     return {
         protocol.STATUS: STATUS,
         protocol.CHAT_WATCH: SCENE,
         protocol.CHAT_SEND: Ack(),
         protocol.CHAT_WAIT: outcome,
-        **more,
     }
 
 

@@ -10,14 +10,15 @@ import anyio
 import typer
 
 from orchestrator.cli._client import ask
-from orchestrator.cli._conversation import ANSWERED, converse, tell_question
+from orchestrator.cli._conversation import ANSWERED, check_agent, converse, tell_question
 from orchestrator.cli._options import Home, command_group, load_settings
 from orchestrator.cli._output import printable
 from orchestrator.control.protocol import (
-    STATUS,
+    CHAT_WATCH,
     ChatOutcome,
+    ChatScene,
     ChatSend,
-    StatusReport,
+    ChatWatch,
 )
 from orchestrator.errors import ExitCode, NotRunningError, OrchestratorError, UnknownAgentError
 from orchestrator.settings import Settings
@@ -64,7 +65,8 @@ def _at_terminal() -> bool:
 
 def _each_line(settings: Settings, place: str, agent: str | None) -> bool:
     """Send each line and print its reply; return whether all were answered."""
-    ask(settings, STATUS, None, StatusReport)  # fail before the first prompt if no daemon runs
+    watch = ChatWatch(chat=place, agent=agent)
+    check_agent(ask(settings, CHAT_WATCH, watch, ChatScene), agent)  # before the first prompt
     every = True
     for text in _lines():
         message = ChatSend(chat=place, message=str(uuid4()), text=text, agent=agent)

@@ -29,7 +29,7 @@ class Repl:
     """One conversation at the terminal of this process."""
 
     def __init__(self, settings: Settings, chat: str, agent: str | None) -> None:
-        self._history = InputHistory(settings.paths.chat_history)
+        self._history = InputHistory(settings.paths.chat_history, chat)
         completer = ChatCompleter(self._commands, self._words)
         self._editor = line_editor(self._prompt, self._history, completer, self._interrupt)
         self._output = self._editor.output
@@ -154,16 +154,15 @@ class Repl:
         code = next(iter(self._transcript.questions), "")
         if code == self._asked:
             return
-        buffer = self._editor.default_buffer
-        if not self._asked:
-            self._draft, text = buffer.text, ""
-        elif not code:
-            self._draft, text = "", self._draft
-        else:
-            text = ""
+        begins, buffer = not self._asked, self._editor.default_buffer
         self._asked, self._history.paused = code, bool(code)
-        if self._editor.app.is_running:
-            buffer.document = Document(text)
+        if not self._editor.app.is_running:
+            return  # the next prompt begins with the draft
+        if begins:
+            self._draft = buffer.text
+        buffer.document = Document("" if code else self._draft)
+        if not code:
+            self._draft = ""
 
     # --- the terminal -----------------------------------------------------------------------
 

@@ -28,6 +28,7 @@ SOURCES = {
     "notice": "from the daemon",
     "answer": "{agent} answers a message that was not sent here",
 }
+STOPPED = "stopped by "  # begins the error of a message whose answer was stopped
 DIM, WRONG, MARK = "dim", "red", "⚙"
 EXCERPT = 5  # lines of each text of an earlier exchange
 DRAWN = 4000  # characters of an unfinished block that are drawn; the rest has long scrolled away
@@ -102,7 +103,11 @@ class Transcript:
         self._end_response()
         self._stream = None
         self._calls.clear()
-        self.complain(outcome.error or outcome.state)
+        problem = outcome.error or outcome.state
+        if problem.startswith(STOPPED):
+            self.remark(printable(problem))
+        else:
+            self.complain(problem)
 
     def see(self, event: ChatEvent) -> None:
         """Take an event of the chat."""

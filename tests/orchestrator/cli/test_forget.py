@@ -8,6 +8,7 @@ from fakes.control_server import ask, command, serving
 from fakes.journal import job, opened, receive, update
 from fakes.lived import Life
 
+from orchestrator.cli import _typed_messages
 from orchestrator.control.protocol import FORGET, Ack
 from orchestrator.errors import ExitCode
 from orchestrator.journal.turns import turns
@@ -112,3 +113,16 @@ def test_everything_of_a_chat_is_printed_as_json_lines(home: Path) -> None:
     assert "from another chat" not in shown.stdout
     assert command(home, "export", "agent", "gone").exit_code == 0
     assert "nothing about agent nobody" in command(home, "export", "agent", "nobody").stderr
+
+
+def test_console_chat_is_forgotten_with_what_was_typed_in_it(home: Path) -> None:
+    """Other chats keep theirs; a chat of another channel has none."""
+    typed = Paths(home).chat_history
+    for chat, text in (("work", "my secret"), ("other", "hello"), ("work", "again")):
+        _typed_messages.add(typed, chat, text)
+    command(home, "forget", "chat", "telegram:work", "--yes")
+    assert _typed_messages.of_chat(typed, "work") == 2
+    done = command(home, "forget", "chat", "console:work", "--yes")
+    assert f"{typed}: 2 typed here" in done.stdout
+    assert _typed_messages.newest(typed) == ["hello"]
+    assert typed.stat().st_mode & 0o777 == 0o600

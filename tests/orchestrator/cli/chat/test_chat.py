@@ -78,10 +78,10 @@ async def test_call_that_waits_for_approval_is_told_on_stderr(tmp_path: Path) ->
 
 
 async def test_unknown_agent_is_exit_64_with_the_names_of_the_agents(tmp_path: Path) -> None:
-    """Nothing was sent to it."""
+    """Before anything is typed."""
     nobody = SCENE.model_copy(update={"agent_id": None})
     async with serving(tmp_path, talking(ANSWERED) | {protocol.CHAT_WATCH: nobody}) as server:
-        done = await ask(tmp_path, "chat", "wrok", said="hi\n")
+        done = await ask(tmp_path, "chat", "wrok", said="")
     assert done.exit_code == ExitCode.USAGE
     assert done.stderr == "there is no agent 'wrok'; agents.json has: home, work\n"
     assert sent(server) == []
