@@ -1,14 +1,21 @@
 """What to say when a home is another user's: whose it is, and the command that works."""
 
 import os
+import pwd
 import shlex
+import socket
 import sys
+from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 from orchestrator.errors import ConfigError
+from orchestrator.settings import Paths
 from orchestrator.system import home_owner
 from orchestrator.system.home_owner import user_name
 from orchestrator.system.installed_units import installed
+
+DEFAULT = ".orchestrator"  # the usual home, in a person's home directory
 
 
 def require_access(home: Path) -> None:
@@ -51,13 +58,31 @@ def require_owner(home: Path) -> None:
 
 
 def elsewhere(home: Path) -> str:
-    """Return a sentence for who finds no daemon on a home, if a service has another one."""
+    """Return a sentence for who finds no daemon on a home: where one is, or where a service is."""
+    for other, user in _usual_homes():
+        if other != home and _listens(other):
+            return f"; one runs on {other}, try: {again(other, user)}"
     for unit in installed(Path.home()):
         if unit.home != home:
             owner = home_owner.owner_id(unit.home)
             user = unit.user or user_name(os.geteuid() if owner is None else owner)
             return f"; a service is installed for {unit.home}, try: {again(unit.home, user)}"
     return ""
+
+
+def _usual_homes() -> Iterator[tuple[Path, str]]:
+    """Yield the usual home of this user, and of the one who called sudo, with their names."""
+    yield Path.home() / DEFAULT, user_name(os.geteuid())
+    caller = os.environ.get("SUDO_USER", "")
+    with suppress(KeyError):
+        yield Path(pwd.getpwnam(caller).pw_dir) / DEFAULT, caller
+
+
+def _listens(home: Path) -> bool:
+    with socket.socket(socket.AF_UNIX) as probe, suppress(OSError, ConfigError):
+        probe.connect(str(Paths(home).control_socket))
+        return True
+    return False
 
 
 def again(home: Path, user: str) -> str:

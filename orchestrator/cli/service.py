@@ -13,6 +13,7 @@ from orchestrator.cli._group import command_group
 from orchestrator.cli._other_user import program
 from orchestrator.cli._output import printable
 from orchestrator.errors import ConfigError, ExitCode
+from orchestrator.settings import PREFIX
 from orchestrator.system import program_paths, service_state, systemd_unit
 from orchestrator.system.home_owner import user_name
 from orchestrator.system.installed_units import UNIT, InstalledUnit, Scope, installed
@@ -24,6 +25,7 @@ NO_NAMESPACES = (
     "this machine does not let you make user namespaces, so the unit leaves out what needs them"
     " (ProtectHome, ProtectSystem, PrivateTmp and others); the daemon's own jails are in force"
 )
+OTHER_HOME = "ORCHESTRATOR_HOME is {own}, the service uses {home}; copy the files with --from {own}"
 NO_SYSTEMD = "systemd does not run this machine"
 
 User = Annotated[bool, typer.Option("--user", help="The service of this user, without root.")]
@@ -61,6 +63,9 @@ def install(
         program_paths.require_visible(host.scope, program_paths.needed())
     else:
         typer.echo(NO_NAMESPACES, err=True)
+    own = os.environ.get(f"{PREFIX}HOME")
+    if user and own and Path(own).expanduser() != host.home:
+        typer.echo(OTHER_HOME.format(own=own, home=host.home), err=True)
     steps = host.install(
         PROGRAM, source and source.expanduser().absolute(), now=now, namespaces=namespaces
     )

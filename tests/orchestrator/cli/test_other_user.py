@@ -2,10 +2,12 @@
 
 import os
 import pwd
+from collections.abc import Iterator
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import pytest
-from fakes.control_server import command
+from fakes.control_server import ask, command, serving
 
 from orchestrator.cli import _other_user
 from orchestrator.errors import ConfigError, ExitCode
@@ -55,3 +57,25 @@ def test_command_without_a_daemon_names_the_service_that_is_installed(
         assert f"a service is installed for {tmp_path / '.orchestrator'}, try: " in shown.stderr
     shown = command(tmp_path / ".orchestrator", "status")
     assert "a service is installed" not in shown.stderr
+
+
+@pytest.fixture
+def usual(monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """The usual home of a person, with a short path, as for every socket."""
+    with TemporaryDirectory() as folder:
+        monkeypatch.setenv("HOME", folder)
+        home = Path(folder, ".orchestrator")
+        home.mkdir()
+        yield home
+
+
+async def test_command_on_a_wrong_home_names_the_usual_one_where_a_daemon_runs(
+    usual: Path,
+) -> None:
+    """As in a shell that still has another ORCHESTRATOR_HOME."""
+    async with serving(usual, {}):
+        shown = await ask(usual.with_name("other"), "status")
+    assert shown.exit_code == ExitCode.NOT_RUNNING
+    assert f"one runs on {usual}, try: " in shown.stderr
+    shown = await ask(usual.with_name("other"), "status")
+    assert "one runs on" not in shown.stderr

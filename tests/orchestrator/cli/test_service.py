@@ -54,6 +54,13 @@ def test_user_service_names_its_files_and_the_next_steps(person: Path) -> None:
         assert line in done.stdout
 
 
+def test_other_home_of_this_shell_is_told(person: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The service has the usual one, and none of the shell's variables."""
+    monkeypatch.setenv("ORCHESTRATOR_HOME", "/srv/bots")
+    told = service(person, "install", "--user", "--dry-run").stderr
+    assert "copy the files with --from /srv/bots" in told
+
+
 def test_status_and_uninstall_without_a_service_say_so(person: Path) -> None:
     """With the exit codes of nothing running and of nothing to use."""
     shown = service(person, "status", "--user")
