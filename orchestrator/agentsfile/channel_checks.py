@@ -80,7 +80,8 @@ def check_keys(draft: Draft, environ: Mapping[str, str], home: Path | None) -> N
                 use = "cannot answer" if field == "llmProvider" else f'cannot use its "{field}"'
                 draft.warn(
                     ("agents", number, field),
-                    f"agent '{agent.agent_id}' {use}, because {key} is not set; {_put(key, home)}",
+                    f"agent '{agent.agent_id}' {use}, because {key} is not set; {_put(key, home)}"
+                    " and run: orchestrator reload",
                     agent.agent_id,
                 )
 

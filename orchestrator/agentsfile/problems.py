@@ -11,7 +11,7 @@ from pydantic import BaseModel, JsonValue
 from pydantic_core import ErrorDetails
 
 from orchestrator.agentsfile.agent_definition import AgentDefinition
-from orchestrator.agentsfile.agents_file import AgentsFile, McpServer
+from orchestrator.agentsfile.agents_file import AgentsFile
 from orchestrator.agentsfile.field_types import PATTERN_WORDS
 from orchestrator.agentsfile.positions import JsonPath
 from orchestrator.agentsfile.vendors import advice
@@ -29,7 +29,6 @@ TYPE_WORDS = {
 PLACES: dict[str, type[BaseModel]] = {
     "at the top of the file": AgentsFile,
     "in an agent": AgentDefinition,
-    "in an MCP server": McpServer,
 }
 MAX_PROBLEMS = 100  # told at a time; the rest shows when these are corrected
 MUST_BE = "must be "

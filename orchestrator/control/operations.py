@@ -81,10 +81,7 @@ class DaemonOperations:
             home=str(self.settings.home),
             config_file=str(self.configuration.path),
             journal_bytes=self.store.size(),
-            agents=tuple(
-                _agent(slot, self.configuration.file, paused.get(name, ""))
-                for name, slot in self.supervisor.slots.items()
-            ),
+            agents=self._agents(paused),
             channels=tuple(
                 protocol.ChannelReport.from_object(adapter.status)
                 for adapter in self.adapters.values()
@@ -122,10 +119,18 @@ class DaemonOperations:
         )
 
     async def health(self) -> HealthReport:
-        """Return whether the daemon is ready; its notes name all problems of the configuration."""
+        """Return whether the daemon is ready; its notes name all else that is wrong."""
         found = await self._health()
+        agents = self._agents(self.store.read(pauses.shown))
+        troubles = status.troubles(agents, self.servers.states())
         problems = map(str, self.configuration.problems)
-        return found.model_copy(update={"notes": (*found.notes, *problems)})
+        return found.model_copy(update={"notes": (*found.notes, *troubles, *problems)})
+
+    def _agents(self, paused: Mapping[str, str]) -> tuple[protocol.AgentReport, ...]:
+        return tuple(
+            _agent(slot, self.configuration.file, paused.get(name, ""))
+            for name, slot in self.supervisor.slots.items()
+        )
 
     async def _health(self) -> HealthReport:
         return await status.health(

@@ -1,8 +1,9 @@
 """Judge whether the daemon is ready, and say what an operator should know of it."""
 
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime
+from typing import Protocol
 
 import anyio
 
@@ -19,6 +20,7 @@ from orchestrator.journal.db.writer import StorageFailedError
 from orchestrator.names import ChatName
 from orchestrator.outbound.flood_control import BOT, Hold
 from orchestrator.processes.child_process import ChildProcess
+from orchestrator.processes.restarts import WorkerState
 from orchestrator.processes.supervisor import Supervisor
 from orchestrator.tools.mcp.servers import McpServers
 from thinker.jail.hardening import hardened_report
@@ -119,6 +121,36 @@ def _why_deaf(channel: ChannelStatus) -> str:
     return (
         f"channel {channel.name} has not heard from its platform for {POLL_AGE:.0f} seconds ({why})"
     )
+
+
+class KnownServer(Protocol):
+    """What is known of an MCP server."""
+
+    @property
+    def name(self) -> str:
+        """Its name in agents.json."""
+
+    @property
+    def state(self) -> str:
+        """Whether it is connected."""
+
+    @property
+    def error(self) -> str:
+        """Why it is not."""
+
+
+def troubles(
+    agents: Iterable[protocol.AgentReport], servers: Iterable[KnownServer]
+) -> Iterator[str]:
+    """Yield the agents that take no messages and the MCP servers that have failed, with reasons."""
+    for agent in agents:
+        if agent.paused:
+            yield f"agent '{agent.agent_id}' is paused: {agent.paused}"
+        if agent.state in (WorkerState.FATAL, WorkerState.QUARANTINED):
+            yield f"agent '{agent.agent_id}' does not run ({agent.state}): {agent.reason}"
+    for server in servers:
+        if server.state == "failed":
+            yield f"MCP server '{server.name}' has failed: {server.error}"
 
 
 def problems(found: Iterable[Problem]) -> tuple[protocol.ConfigProblem, ...]:

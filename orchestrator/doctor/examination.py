@@ -14,6 +14,7 @@ import apsw
 from orchestrator import __version__
 from orchestrator.agentsfile import AgentsFile
 from orchestrator.control.protocol import StatusReport
+from orchestrator.control.status import troubles
 from orchestrator.doctor.findings import Finding, Verdict
 from orchestrator.doctor.jail_probes import ProbeTargets
 from orchestrator.errors import ConfigError
@@ -40,6 +41,9 @@ def findings(
     """Yield what was found; without ``file`` agents.json cannot be used."""
     yield _versions()
     yield _daemon(status)
+    if status is not None:
+        for trouble in troubles(status.agents, status.tool_servers):
+            yield _finding("daemon", trouble, "warning")
     yield _keys(environ)
     yield from _channels(file, environ, status)
     yield from _provenance(file)

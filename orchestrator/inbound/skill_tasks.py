@@ -90,6 +90,9 @@ class SkillTasks:
     def _runner(self, skill: SkillFile, able: list[AgentDefinition]) -> AgentDefinition | None:
         """Return the agent that runs a shared skill; None if there is none."""
         if skill.agent is None:
+            if not any(_may_use(agent, skill) for agent in self.agents.agents if agent.enabled):
+                message = 'has a schedule, but no agent may use it; see their "skills"'
+                self._note(skill, TRIGGER, message, warning=True)
             return able[0] if able else None
         found = next((agent for agent in able if agent.agent_id == skill.agent), None)
         if found is None:

@@ -199,7 +199,10 @@ def _parsed(text: str, directory_name: str, path: Path | None) -> SkillFile:
 def _check_name(name: JsonValue, directory_name: str) -> None:
     if not isinstance(name, str) or not NAME.fullmatch(name):
         rule = "'name' must be lower case letters, digits and single hyphens"
-        raise _Refusal(f"{rule}; set name: {directory_name}", "name")
+        advice = f"set name: {directory_name}"
+        if not NAME.fullmatch(directory_name):
+            advice = "set such a name, and give the directory the same"
+        raise _Refusal(f"{rule}; {advice}", "name")
     if name != directory_name:
         advice = f"set name: {directory_name} or rename the directory"
         raise _Refusal(f"name {name!r} is not the directory's name; {advice}", "name")

@@ -114,6 +114,17 @@ def test_mcp_servers_of_other_hosts_are_accepted_with_warnings() -> None:
     assert [server.runs for server in loaded.file.mcp_servers.values()] == [True, False]
 
 
+def test_field_in_the_wrong_place_is_told_where_it_belongs() -> None:
+    """Not to remove it."""
+    fields = {"limits": {"maxSteps": 3}, "sandbox": "off"}
+    loaded = parsed(WORK, {**WORK, "agentId": "b", **fields}, temperature=1)
+    assert [problem.message for problem in loaded.errors] == [
+        "agent 'b' has an unknown field \"limits.maxSteps\"; it belongs in an agent",
+        "agent 'b' has an unknown field \"sandbox\"; it belongs at the top of the file",
+        'unknown field "temperature"; it belongs in an agent',
+    ]
+
+
 @pytest.mark.parametrize("server", [{}, {"command": "a", "url": "http://h"}, {"command": ""}, 3])
 def test_mcp_server_without_one_transport_is_left_out(server: object) -> None:
     """The other servers stay."""

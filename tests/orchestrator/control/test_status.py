@@ -7,6 +7,7 @@ from fakes.channel import FakeChannel
 
 from orchestrator.channel_api import ChannelStatus
 from orchestrator.control import status
+from orchestrator.control.protocol import AgentReport, ToolServerReport
 from orchestrator.journal.db.store import Store
 from orchestrator.outbound.flood_control import BOT, Hold
 
@@ -47,6 +48,35 @@ async def test_what_a_platform_does_not_take_is_told_until_when(
         "telegram:7 until 2027-01-15 08:15:00 UTC" if chat else "any chat until 2027-01-15 08:01:0"
     )
     assert f"channel telegram sends nothing to {where}" in line
+
+
+async def test_channel_without_a_platform_is_not_said_to_have_heard_nothing(
+    tmp_path: Path,
+) -> None:
+    """Its own reason is given."""
+    store, chats = Store(tmp_path / "journal.db"), FakeChannel()
+    chats.status = ChannelStatus("http", "degraded", "port 1 is taken")
+    report = await status.health(store, [chats], 0.0, admitting=True)
+    store.close()
+    assert report.reasons == ("channel http: port 1 is taken",)
+
+
+def test_agents_that_take_no_messages_and_failed_servers_are_named() -> None:
+    """With their reasons; those that work are not."""
+    agent = AgentReport(
+        agent_id="work", state="stopped", pid=None, restarts=0, provider="demo", model="demo"
+    )
+    paused = agent.model_copy(update={"paused": "by the operator"})
+    fatal = agent.model_copy(update={"state": "fatal", "reason": "no key"})
+    servers = [
+        ToolServerReport(name="a", state="failed", error="Not Found"),
+        ToolServerReport(name="b", state="connected"),
+    ]
+    assert list(status.troubles([agent, paused, fatal], servers)) == [
+        "agent 'work' is paused: by the operator",
+        "agent 'work' does not run (fatal): no key",
+        "MCP server 'a' has failed: Not Found",
+    ]
 
 
 @pytest.mark.parametrize(("state", "ready"), [("ok", True), ("starting", False)])

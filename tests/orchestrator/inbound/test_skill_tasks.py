@@ -72,6 +72,15 @@ def test_agent_that_may_not_use_a_skill_does_not_run_it(
     assert tasks.problems == []
 
 
+def test_schedule_that_no_agent_may_run_is_told(tmp_path: Path) -> None:
+    """The operator may want that; a warning says what it is."""
+    path = write(tmp_path, "brief")
+    file = agents(skills=["other-*"])
+    alone = AgentsFile(agents=file.agents[:1])
+    (problem,) = map(str, planned(tmp_path, alone).problems)
+    assert problem.startswith(f"{path}:5: warning: skill 'brief': has a schedule, but no agent may")
+
+
 def test_unknown_agent_of_a_skill_is_an_error_with_its_line(tmp_path: Path) -> None:
     """No other agent runs it instead."""
     path = write(tmp_path, "brief", f"{DAILY}\n  agent: twoo")
