@@ -61,6 +61,7 @@ from orchestrator.tools.mcp.servers import McpServers
 from orchestrator.turns.completion import TurnCompletion
 from orchestrator.turns.dispatcher import Dispatcher
 from orchestrator.turns.opener import TurnOpener
+from orchestrator.turns.rehearsal import TurnRehearsal
 from orchestrator.turns.suspension import TurnSuspension
 from orchestrator.turns.turn_host import TurnServices
 from orchestrator.turns.turn_inputs import InputLoader
@@ -206,14 +207,8 @@ class Daemon:
             store, supervisor, guard, embeddings, self._agents, clock
         )
         self._scheduler = Scheduler(
-            store,
-            self._agents,
-            self._settings,
-            self._environ,
-            self._arrived,
-            clock,
-            monotonic,
-            self._machine.off_loop,
+            *(store, self._agents, self._settings, self._environ),
+            *(self._arrived, clock, monotonic, self._machine.off_loop),
         )
         pictures = Pictures(store, self._adapters, clock)
         inputs = InputLoader(
@@ -223,7 +218,7 @@ class Daemon:
         suspension = TurnSuspension(
             store, supervisor, delivery, approvals, guard, self._turn_ended, clock
         )
-        services = TurnServices(
+        services = self._services = TurnServices(
             store,
             inputs,
             delivery,
@@ -275,7 +270,7 @@ class Daemon:
         self._control = ControlServer(
             self._operations,
             ChatWatcher(self._operations, self._console, self._delivery.activity),
-            *(self._intake, self._approvals),
+            *(self._intake, self._approvals, TurnRehearsal(self._services)),
             wake=self._journal_changed,
             api_changed=self._api.wake,
         )

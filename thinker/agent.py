@@ -16,16 +16,16 @@ from thinker.budget import TurnLimits
 from thinker.hooks import HookedHost, HookedModel, HookFiles, Hooks, HookState, replayed
 from thinker.loop import Loop, LoopHost, LoopRequest
 from thinker.models.base import Model
-from thinker.models.tooltext import tool_block
-from thinker.preparation import Preparation
+from thinker.preparation import Preparation, Prepared
 from thinker.prompt.base_prompt import TurnPrompt
 from thinker.prompt.fingerprint import digest
 from thinker.prompt.render.output_schema import request_contract
 from thinker.protocol.background import Compact, Compacted, Embed, Embedded, Extract, Extracted
 from thinker.protocol.env import ThinkerSettings
 from thinker.protocol.methods import ChatRef, TurnResult, TurnRun
-from thinker.protocol.prompt_record import PromptRecord
+from thinker.protocol.prompt_record import PromptPreview
 from thinker.protocol.providers import PROVIDERS
+from thinker.unsent_request import RehearsedModel, first_request
 from thinker.worker_errors import FatalModelError
 
 if TYPE_CHECKING:
@@ -70,11 +70,19 @@ class Agent:
         hooks = self._hooks(turn, prepared.applied)
         if hooks is not None:
             await hooks.begin(turn)
+        request = await self._request(turn, prepared, hooks)
+        if hooks is None:
+            return await Loop(request, self._model, host).run(turn.steps)
+        model, hooked = HookedModel(self._model, hooks), HookedHost(host, hooks)
+        return await Loop(request, model, hooked).run(await replayed(hooks, turn.steps))
+
+    async def _request(self, turn: TurnRun, prepared: Prepared, hooks: Hooks | None) -> LoopRequest:
+        """Return the turn for the loop, with the prompt and conversation after the hooks."""
         prompt = prepared.prompt if hooks is None else await hooks.prompt(prepared.prompt)
         messages = prepared.messages
         if hooks is not None:
             messages = await hooks.messages("filter_messages", messages)
-        request = LoopRequest(
+        return LoopRequest(
             turn_id=turn.turn_id,
             prompt=prompt,
             messages=messages,
@@ -93,10 +101,6 @@ class Agent:
             and PROVIDERS[self._settings.llm_provider].checks_arguments,
             contract=request_contract(turn.asked) or prepared.applied.contract,
         )
-        if hooks is None:
-            return await Loop(request, self._model, host).run(turn.steps)
-        model, hooked = HookedModel(self._model, hooks), HookedHost(host, hooks)
-        return await Loop(request, model, hooked).run(await replayed(hooks, turn.steps))
 
     def _hooks(self, turn: TurnRun, applied: TurnPrompt) -> Hooks | None:
         """Return the hooks of a turn; None if it has none or hooks are not allowed."""
@@ -122,13 +126,18 @@ class Agent:
         self.preparation.tool_vectors.keep(request.texts, embedded.vectors)
         return embedded.model_copy(update={"vectors": ()})
 
-    def preview(self, turn: TurnRun) -> PromptRecord:
-        """Return the prompt that the turn's first model call would send."""
+    async def preview(self, turn: TurnRun) -> PromptPreview:
+        """Return what the turn's first model call would send.
+
+        Hooks that change it run; those that only hear of new messages do not.
+        """
         prepared = self.preparation.prepare(turn)
-        if self._settings.tool_calls != "text":
-            return prepared.prompt
-        instructions = tool_block(prepared.tools, prepared.applied.turn.tool_choice)
-        return prepared.prompt.below("tool_calls", instructions)
+        hooks = self._hooks(turn, prepared.applied)
+        request = await self._request(turn, prepared, hooks)
+        model: Model = RehearsedModel(self._model)
+        sent = await first_request(request, HookedModel(model, hooks) if hooks else model)
+        record = request.prompt.below("tool_calls", sent.tool_block)
+        return PromptPreview(record=record, request=sent.body.decode())
 
     def _cache_key(self, chat: ChatRef) -> str:
         """Return an opaque key for a chat's turns; empty unless the layout is cached."""

@@ -19,7 +19,7 @@ from thinker.protocol.logs import bound
 from thinker.protocol.messages import Frozen, ToolResult, UserMessage
 from thinker.protocol.methods import TurnResult, TurnRun
 from thinker.protocol.peer import CANCELLED, FAILED, Peer, RequestHandler, RpcError
-from thinker.protocol.prompt_record import PromptRecord
+from thinker.protocol.prompt_record import PromptPreview
 from thinker.protocol.rendering import PromptRender, PromptRendered
 from thinker.protocol.turn_cache import ReceivedTurnCache
 from thinker.worker_errors import ModelError
@@ -115,8 +115,12 @@ class WorkerServer:
             peer.notify(methods.STALE)
             self._drain(None)
 
-    async def _preview(self, params: JsonValue) -> PromptRecord:
-        return self._agent.preview(TurnRun.model_validate(params))
+    async def _preview(self, params: JsonValue) -> PromptPreview:
+        if self.peer is not None:
+            self._notice_stale(self.peer)
+        if self._draining:
+            raise RpcError(CANCELLED, "the worker is being replaced; ask again")
+        return await self._agent.preview(TurnRun.model_validate(params))
 
     def _cancel(self, params: JsonValue) -> None:
         canceled = methods.TurnCancel.model_validate(params).turn_id

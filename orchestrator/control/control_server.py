@@ -32,7 +32,9 @@ from orchestrator.journal.upkeep.erasure import Subject
 from orchestrator.names import ChatName
 from orchestrator.settings import Settings
 from orchestrator.toolcalls.approvals import ApprovalQueue
+from orchestrator.turns.rehearsal import ImaginedMessage, TurnRehearsal
 from thinker.protocol.peer import FAILED, Peer, RequestHandler, RpcError, connected
+from thinker.protocol.prompt_record import PromptPreview
 
 MAX_LOGGED = 1000  # processes whose refusal is logged
 REFUSED = (
@@ -60,6 +62,7 @@ class ControlServer:
     chats: ChatWatcher
     intake: Intake
     approvals: ApprovalQueue
+    rehearsal: TurnRehearsal
     wake: Callable[[], None]
     api_changed: Callable[[], None]
     _refused: set[int] = field(default_factory=set)
@@ -116,6 +119,7 @@ class ControlServer:
                 listings.questions, self.daemon.clock()
             ),
             protocol.APPROVAL_DECIDE: self._decide,
+            protocol.PROMPT_PREVIEW: self._preview,
             protocol.TOOL_LIST: lambda _: self.daemon.store.transact(listings.pins),
             protocol.TOOL_APPROVE: self._approve_tool,
             protocol.FORGET: self._forget,
@@ -209,6 +213,13 @@ class ControlServer:
         ack = await self._change(erasure.forget, subject)
         await self.daemon.reload()  # agents.json names chats by the ids that the journal knows
         return ack
+
+    async def _preview(self, params: JsonValue) -> PromptPreview:
+        asked = ImaginedMessage(**vars(protocol.PromptAsked.model_validate(params)))
+        try:
+            return await self.rehearsal.preview(asked)
+        except OrchestratorError as error:
+            raise RpcError(FAILED, str(error)) from error
 
     async def _refresh_api(self) -> protocol.Ack:
         self.api_changed()

@@ -30,6 +30,7 @@ APPROVAL_LIST = "approvals/list"  # → ApprovalList
 APPROVAL_DECIDE = "approvals/decide"  # ApprovalDecision → Ack
 FORGET = "forget"  # ErasureTarget → Ack
 TOOL_LIST = "tools/list"  # → PinList
+PROMPT_PREVIEW = "prompt/preview"  # PromptAsked → PromptPreview of the worker's wire
 TOOL_APPROVE = "tools/approve"  # ToolName → Ack
 RELOAD = "reload"  # → ReloadReport
 AGENT_PAUSE = "agents/pause"  # AgentName → Ack
@@ -364,6 +365,16 @@ class ToolName(CamelModel):
     """A tool as ``server/tool``, or all tools of a ``server``."""
 
     name: str
+
+
+class PromptAsked(CamelModel):
+    """A message for an agent in a chat, whose prompt is asked for."""
+
+    agent: str
+    text: str
+    channel: str
+    chat_id: str
+    thread_id: str = ""
 
 
 class AgentName(CamelModel):

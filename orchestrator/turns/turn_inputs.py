@@ -170,39 +170,7 @@ class InputLoader:
 
     def turn_run(self, inputs: TurnInputs, environments: Environments) -> TurnRun:
         """Return the request that starts or resumes a turn in a worker."""
-        definition, context, recalled = inputs.definition, inputs.context, inputs.known
-        first = context.messages[0]
-        run = TurnRun(
-            turn_id=context.turn.id,
-            chat=ChatRef(
-                channel=first.channel,
-                chat_id=first.chat_id,
-                thread_id=first.thread_id or None,
-                private=first.private,
-            ),
-            messages=context.said,
-            history=tuple(map(capped, context.history)),
-            summary=context.summary,
-            summary_origin=context.summary_origin,
-            profile_prompt=recalled.profile_prompt,
-            profile_origin=recalled.profile_origin,
-            prompt=self.prompts.bundle_json(definition),
-            environments=self.prompts.text_environments(definition, environments),
-            memories=recalled.memories,
-            playbooks=recalled.playbooks,
-            skills=recalled.skills,
-            steps=tuple(step.with_results(capped) for step in context.steps),
-            tools=self.tools.offered(definition),
-            recent_tools=context.recent_tools,
-            context=inputs.sent,
-            offered=inputs.offered,
-            vector=inputs.vector,
-            stream=first.private,
-            steer=definition.while_busy == "steer" and context.turn.recipe == "interactive",
-            started_at=context.turn.started_at / 1000,
-            deadline=context.turn.deadline / 1000,
-        )
-        return input_origins.unmarked(run) if definition.provenance == "off" else run
+        return turn_run(inputs, self.prompts, environments, self.tools.offered(inputs.definition))
 
     async def _embed_messages(
         self, turn: Turn, definition: AgentDefinition, worker: Worker
@@ -210,8 +178,61 @@ class InputLoader:
         if definition.embeddings is None:
             return None
         text = await self.store.transact(_unanswered, turn.id)
+        return await self.embed(definition, turn.agent_id, text, worker)
+
+    async def embed(
+        self, definition: AgentDefinition, owner: str, text: str, worker: Worker
+    ) -> Embedding | None:
+        """Embed a text, and the tools if they are new; None if the agent has no embeddings.
+
+        ``owner`` is the agent whose memory a turn has.
+        """
+        if definition.embeddings is None:
+            return None
         request = EmbedToolsRequest(worker, partial(self.tools.offered, definition))
-        return await self.embeddings.embed(definition, turn.agent_id, text, request)
+        return await self.embeddings.embed(definition, owner, text, request)
+
+
+def turn_run(
+    inputs: TurnInputs,
+    prompts: PromptLibrary,
+    environments: Environments,
+    tools: tuple[ToolSpec, ...],
+) -> TurnRun:
+    """Return the request that starts or resumes a turn; the agent is offered these ``tools``."""
+    definition, context, recalled = inputs.definition, inputs.context, inputs.known
+    first = context.messages[0]
+    run = TurnRun(
+        turn_id=context.turn.id,
+        chat=ChatRef(
+            channel=first.channel,
+            chat_id=first.chat_id,
+            thread_id=first.thread_id or None,
+            private=first.private,
+        ),
+        messages=context.said,
+        history=tuple(map(capped, context.history)),
+        summary=context.summary,
+        summary_origin=context.summary_origin,
+        profile_prompt=recalled.profile_prompt,
+        profile_origin=recalled.profile_origin,
+        prompt=prompts.bundle_json(definition),
+        environments=prompts.text_environments(definition, environments),
+        memories=recalled.memories,
+        playbooks=recalled.playbooks,
+        skills=recalled.skills,
+        steps=tuple(step.with_results(capped) for step in context.steps),
+        tools=tools,
+        recent_tools=context.recent_tools,
+        context=inputs.sent,
+        offered=inputs.offered,
+        vector=inputs.vector,
+        stream=first.private,
+        steer=definition.while_busy == "steer" and context.turn.recipe == "interactive",
+        started_at=context.turn.started_at / 1000,
+        deadline=context.turn.deadline / 1000,
+    )
+    return input_origins.unmarked(run) if definition.provenance == "off" else run
 
 
 def reserve_and_gather(

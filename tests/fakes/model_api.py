@@ -50,11 +50,12 @@ class Reply:
 
 @dataclass(frozen=True)
 class Received:
-    """A request as it came in; header names are lower-case."""
+    """A request as it came in; header names are lower-case, ``content`` is the body's bytes."""
 
     path: str
     headers: Mapping[str, str]
     body: dict[str, Any]
+    content: bytes = b""
 
 
 class ModelApi(LoopbackServer):
@@ -115,7 +116,7 @@ class ModelApi(LoopbackServer):
                 await _send(stream, 404 if found is None else 200, orjson.dumps(found))
             return True
         body = orjson.loads(content)
-        self.requests.append(Received(path, headers, body))
+        self.requests.append(Received(path, headers, body, content))
         self.received.set()
         self.received = anyio.Event()
         reply = self.script.popleft() if self.script else self._reply(body)

@@ -8,7 +8,7 @@ the journal does, and answers tool calls by their arguments as committed.
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass
 
-from thinker.models.base import ModelRequest, ModelResponse
+from thinker.models.base import ModelRequest, ModelResponse, RehearsedRequest
 from thinker.protocol.messages import (
     AssistantMessage,
     JsonObject,
@@ -90,6 +90,8 @@ class ScriptedModel:
 
     async def complete(self, request: ModelRequest) -> ModelResponse:
         """The next entry of the script; an assertion error when there is none."""
+        if request.rehearsed:
+            raise RehearsedRequest(b"")
         self.requests.append(request)
         assert self._script, "the model was asked once too often"
         entry = self._script.pop(0)

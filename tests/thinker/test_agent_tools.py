@@ -3,6 +3,7 @@
 from fakes.scripted import MemoryHost, ScriptedModel, call, calls, says, spec, turn_run
 
 from thinker.agent import Agent
+from thinker.models.tooltext import TextTools
 from thinker.protocol.env import ThinkerSettings
 from thinker.protocol.messages import AUTO, ToolChoice
 from thinker.toolcalls.select import CAP
@@ -13,11 +14,11 @@ def settings(**fields: object) -> ThinkerSettings:
     return ThinkerSettings.model_validate({"agent_id": "a", **fields})
 
 
-def test_preview_begins_with_the_block_of_tools_as_text() -> None:
+async def test_preview_begins_with_the_block_of_tools_as_text() -> None:
     """``prompt show`` shows what the model would see."""
     turn = turn_run("hello", spec("add"))
-    native = Agent(settings(), ScriptedModel()).preview(turn)
-    text = Agent(settings(tool_calls="text"), ScriptedModel()).preview(turn)
+    native = (await Agent(settings(), ScriptedModel()).preview(turn)).record
+    text = (await Agent(settings(), TextTools(ScriptedModel())).preview(turn)).record
     assert [layer.name for layer in text.layers] == [
         "tool_calls",
         *(layer.name for layer in native.layers),

@@ -38,7 +38,7 @@ from thinker.protocol.methods import (
     TurnResult,
 )
 from thinker.protocol.peer import CANCELLED, FENCED, INVALID_PARAMS, Peer, RpcError
-from thinker.protocol.prompt_record import PromptRecord
+from thinker.protocol.prompt_record import PromptPreview
 from thinker.server import WorkerServer
 
 BEAT = 0.01  # seconds; how fast it beats does not matter, only that it does
@@ -243,8 +243,8 @@ async def test_preview_shows_the_prompt_and_asks_no_model() -> None:
     """``prompt show`` costs no tokens."""
     model = ScriptedModel()
     async with serving(model) as (peer, _):
-        record = await peer.call(methods.PROMPT_PREVIEW, turn_run(), PromptRecord, timeout=LIMIT)
-        assert record.text.endswith("## Current Chat\nchat_id: 123456789")
+        record = await peer.call(methods.PROMPT_PREVIEW, turn_run(), PromptPreview, timeout=LIMIT)
+        assert record.record.text.endswith("## Current Chat\nchat_id: 123456789")
         assert model.requests == []
 
 

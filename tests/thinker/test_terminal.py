@@ -60,7 +60,7 @@ async def test_json_object_is_a_frame_and_mixes_with_text() -> None:
     for line, call_id in ((first, 1), (last, "b")):
         frame = orjson.loads(line)
         assert frame["id"] == call_id
-        assert frame["result"]["layers"][0]["name"] == "base"
+        assert frame["result"]["record"]["layers"][0]["name"] == "base"
 
 
 async def test_line_that_only_looks_like_a_frame_is_answered_with_an_error() -> None:

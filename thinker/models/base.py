@@ -19,7 +19,8 @@ class ModelRequest:
 
     ``on_text`` receives the answer's whole text so far while it streams; None requests an answer in
     one piece. ``cache_key`` is equal for calls whose prompts begin alike. ``output`` is the JSON
-    Schema of the answer, for providers that enforce one.
+    Schema of the answer, for providers that enforce one. A ``rehearsed`` request is not sent: the
+    adapter raises `RehearsedRequest`.
     """
 
     system: str
@@ -32,6 +33,7 @@ class ModelRequest:
     cache_key: str = ""
     output: JsonObject | None = None
     on_text: OnText | None = field(default=None, compare=False)
+    rehearsed: bool = False
 
     @property
     def characters(self) -> int:
@@ -41,6 +43,17 @@ class ModelRequest:
         pictures = sum(len(one.images) for one in seen)
         texts = (len(part.model_dump_json(exclude={"images"})) for part in parts)
         return len(self.system) + sum(texts) + IMAGE_CHARACTERS * pictures
+
+
+@dataclass
+class RehearsedRequest(Exception):  # noqa: N818 - what was asked for, not a fault
+    """The ``body`` that a rehearsed call would have posted; empty without a provider.
+
+    ``tool_block`` is as in `ModelResponse`.
+    """
+
+    body: bytes
+    tool_block: str = ""
 
 
 @dataclass(frozen=True)

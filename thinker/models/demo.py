@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterable, Mapping
 from html import unescape
 
-from thinker.models.base import ModelRequest, ModelResponse
+from thinker.models.base import ModelRequest, ModelResponse, RehearsedRequest
 from thinker.protocol import messages
 from thinker.protocol.messages import AssistantMessage, JsonObject
 
@@ -68,6 +68,8 @@ class DemoModel:
 
     async def complete(self, request: ModelRequest) -> ModelResponse:
         """Answer by the rules; stream word by word if the request has an ``on_text``."""
+        if request.rehearsed:
+            raise RehearsedRequest(b"")
         message = _answer(request)
         earlier = request.messages[: max(0, _newest_user(request))]
         replied = any(isinstance(said, AssistantMessage) for said in earlier)

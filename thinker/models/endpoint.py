@@ -15,7 +15,7 @@ import orjson
 from thinker.http.broker_link import CALL_ID
 from thinker.http.client import HttpError, JsonPoster, Network, StreamedResponse, open_poster
 from thinker.models import failures
-from thinker.models.base import ModelRequest, ModelResponse, OnText
+from thinker.models.base import ModelRequest, ModelResponse, OnText, RehearsedRequest
 from thinker.models.collector import Collector
 from thinker.models.streaming import EventReader
 from thinker.protocol import model_endpoints
@@ -89,10 +89,14 @@ class ModelEndpoint:
             except failures.TemperatureRefusedError:
                 if "temperature" not in body:
                     raise
-        plain = {key: value for key, value in body.items() if key != "temperature"}
+        plain = _without_temperature(body)
         response = await self._post(plain, new_collector(), on_text)
         self._takes_temperature = False
         return response
+
+    def sent(self, body: Mapping[str, object]) -> bytes:
+        """Return the bytes that `ask` would post first."""
+        return orjson.dumps(body if self._takes_temperature else _without_temperature(body))
 
     async def _post(
         self, body: Mapping[str, object], collector: Collector, on_text: OnText | None
@@ -211,6 +215,10 @@ class ModelEndpoint:
             raise RetryableModelError(f"{provider.name} timed out")
 
 
+def _without_temperature(body: Mapping[str, object]) -> dict[str, object]:
+    return {key: value for key, value in body.items() if key != "temperature"}
+
+
 class ProviderModel(ABC):
     """A provider's model, called over HTTP; ``transport`` replaces the network."""
 
@@ -244,6 +252,8 @@ class ProviderModel(ABC):
                 self._tools_json = orjson.Fragment(orjson.dumps(body["tools"]))
             body["tools"] = self._tools_json
         account = self._account
+        if request.rehearsed:
+            raise RehearsedRequest(self._endpoint.sent(body))
         collector = partial(self._collector, account.provider.name, account.model)
         return await self._endpoint.ask(body, collector, request.on_text)
 

@@ -13,7 +13,14 @@ import orjson
 import structlog
 
 from thinker.jsontext import RepairBudget, repaired
-from thinker.models.base import Model, ModelRequest, ModelResponse, ModelWrapper, OnText
+from thinker.models.base import (
+    Model,
+    ModelRequest,
+    ModelResponse,
+    ModelWrapper,
+    OnText,
+    RehearsedRequest,
+)
 from thinker.models.call_arguments import tool_call
 from thinker.models.failures import ToolsRefusedError, headline
 from thinker.protocol.messages import AssistantMessage, ToolCall, ToolChoice, ToolResult, ToolSpec
@@ -59,16 +66,18 @@ class TextTools(ModelWrapper):
         instructions = tool_block(request.tools, request.tool_choice)
         calls = _may_call(request)  # a schema of the answer would forbid calls
         history = as_text(request.messages)
-        response = await self.model.complete(
-            replace(
-                request,
-                system=developer_instructions(instructions, request.system),
-                messages=history.messages,
-                tools=(),
-                output=None if calls else request.output,
-                on_text=_without_calls(request, history.key),
-            )
+        asked = replace(
+            request,
+            system=developer_instructions(instructions, request.system),
+            messages=history.messages,
+            tools=(),
+            output=None if calls else request.output,
+            on_text=_without_calls(request, history.key),
         )
+        try:
+            response = await self.model.complete(asked)
+        except RehearsedRequest as sent:
+            raise RehearsedRequest(sent.body, instructions) from None
         message = _read(request, response, history.key)
         return replace(response, message=message, tool_block=instructions)
 

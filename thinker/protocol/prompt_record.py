@@ -83,3 +83,10 @@ class PromptRecord(Frozen):
         if self.tools_digest != earlier.tools_digest:
             names.append("tools")
         return tuple(names)
+
+
+class PromptPreview(Frozen):
+    """What a turn's first model call would send; ``request`` is its body, empty without one."""
+
+    record: PromptRecord
+    request: str = ""

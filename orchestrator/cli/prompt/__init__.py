@@ -1,27 +1,35 @@
 """``orchestrator prompt``."""
 
 import time
+from contextlib import suppress
 from typing import Annotated, Literal
 
 import typer
 
 from orchestrator.agentsfile import load
+from orchestrator.cli._client import ask
 from orchestrator.cli._options import (
     AsJson,
     Config,
     Home,
+    chat_named,
     command_group,
     environment,
     load_settings,
 )
 from orchestrator.cli._output import escaped, printable
 from orchestrator.cli.prompt import diff, listing
-from orchestrator.cli.prompt.assembled import load_context, preview, preview_turn
+from orchestrator.cli.prompt.assembled import preview
+from orchestrator.control import protocol
 from orchestrator.control.camel_model import CamelModel
-from orchestrator.errors import UnknownAgentError
-from thinker.protocol.methods import ChatRef
-from thinker.protocol.prompt_record import PromptRecord
+from orchestrator.errors import NotRunningError, OrchestratorError, UnknownAgentError
+from orchestrator.names import ChatName
+from orchestrator.settings import Settings
+from orchestrator.turns.rehearsal import ImaginedMessage
+from thinker.protocol.prompt_record import PromptPreview
 
+GREETING = "Hello"
+REQUEST = "request"
 app = command_group("prompt")
 
 
@@ -39,13 +47,19 @@ class LayerReport(CamelModel):
 
 
 class PromptReport(CamelModel):
-    """What ``prompt show --json`` prints; ``tokens`` are estimates."""
+    """What ``prompt show --json`` prints; ``tokens`` are estimates.
+
+    ``live``: a running daemon built it. ``request`` is the body of the request, as sent; empty for
+    an agent without a provider.
+    """
 
     agent_id: str
     chars: int
     tokens: int
     layers: tuple[LayerReport, ...]
     tools: tuple[str, ...]
+    live: bool
+    request: str
 
 
 @app.command()
@@ -55,40 +69,71 @@ def show(
         typer.Argument(metavar="NAME", help="An agent's id, or the name of a prompt definition."),
     ],
     *,
-    message: Annotated[str | None, typer.Option(help="The user's message to the agent.")] = None,
-    chat: Annotated[
-        str | None, typer.Option(help="Id of the chat (default: the agent's id).")
+    message: Annotated[
+        str | None, typer.Option(help=f"The user's message to an agent (default: {GREETING}).")
     ] = None,
-    channel: Annotated[str, typer.Option(help="The chat's channel.")] = "console",
-    layout: Annotated[str, typer.Option(help="Form in which to print a definition.")] = "markdown",
+    chat: Annotated[
+        str | None,
+        typer.Option(help="The chat, such as telegram:123 (default: one of the console)."),
+    ] = None,
+    channel: Annotated[str, typer.Option(help="Its channel, if --chat has none.")] = "console",
+    layout: Annotated[str, typer.Option(help="Form in which to print it.")] = "markdown",
     as_json: AsJson = False,
     config: Config = None,
     home: Home = None,
 ) -> None:
-    """Print an agent's prompt for a --message, or a definition in a --layout.
+    """Print what an agent's model would be sent for a --message, or a definition in a --layout.
 
-    No model is called. Layouts: markdown (as sent to models), plain, agently_text and
-    agently_messages.
+    No model is called. Without a daemon, tools of MCP servers are those that each listed last.
+    Layouts of an agent's: markdown, and request (the request's body, byte for byte); of a
+    definition: markdown (as sent to models), plain, agently_text and agently_messages.
     """
     settings = load_settings(home, config)
-    if message is None:
+    request = layout == REQUEST
+    if message is None and not request and listing.is_definition(settings, name):
         listing.show(settings, name, layout, as_json=as_json)
         return
-    path, now = settings.agents_file(), time.time()
-    file = load(path, environment(settings)).file
-    agent = file.agent(name)
-    if agent is None:
-        raise UnknownAgentError(f"{path}: there is no agent '{name}'; add it or correct the name")
-    chat_ref = ChatRef(channel=channel, chat_id=chat or name)
-    stored = load_context(settings.paths.journal, file, agent, chat_ref, message, now)
-    prompt = listing.library(settings, file).bundle_json(agent)
-    turn = preview_turn(agent, prompt, chat_ref, message, stored, now)
-    record = preview(agent, settings, turn)
-    report = _report(name, record)
+    if layout not in ("markdown", REQUEST):
+        problem = f"{layout!r} is no layout of an agent's prompt; use markdown or {REQUEST}"
+        raise typer.BadParameter(problem, param_hint="--layout")
+    place = _place(chat or name, channel)
+    asked = ImaginedMessage(name, message or GREETING, **vars(place))
+    found, live = _previewed(settings, asked, own_file=config is not None)
+    if request:
+        if not found.request:
+            problem = f"agent '{name}' would send no request; see the prompt without --layout"
+            raise OrchestratorError(problem)
+        typer.echo(found.request)
+        return
+    report = _report(name, found, live=live)
     if as_json:
         typer.echo(escaped(report.model_dump_json(by_alias=True, indent=2)))
     else:
         _print(report)
+
+
+def _place(chat: str, channel: str) -> ChatName:
+    return chat_named([chat]) if ":" in chat else ChatName(channel, chat)
+
+
+def _previewed(
+    settings: Settings, asked: ImaginedMessage, *, own_file: bool
+) -> tuple[PromptPreview, bool]:
+    """Ask the running daemon, unless another agents.json is named; without one do it here.
+
+    Returns also whether the daemon was asked.
+    """
+    path = settings.agents_file()
+    file = load(path, environment(settings)).file
+    if file.agent(asked.agent) is None:
+        raise UnknownAgentError(
+            f"{path}: there is no agent '{asked.agent}'; add it or correct the name"
+        )
+    if not own_file:
+        with suppress(NotRunningError):
+            params = protocol.PromptAsked.from_object(asked)
+            return ask(settings, protocol.PROMPT_PREVIEW, params, PromptPreview), True
+    return preview(settings, file, listing.library(settings, file), asked, time.time()), False
 
 
 app.command("list")(listing.list_prompts)
@@ -96,7 +141,8 @@ app.command()(listing.check)
 app.command()(diff.diff)
 
 
-def _report(agent: str, record: PromptRecord) -> PromptReport:
+def _report(agent: str, found: PromptPreview, *, live: bool) -> PromptReport:
+    record = found.record
     layers = tuple(
         LayerReport.from_object(
             layer,
@@ -106,7 +152,8 @@ def _report(agent: str, record: PromptRecord) -> PromptReport:
         for layer in record.layers
     )
     tokens = sum(layer.tokens for layer in layers)
-    return PromptReport.from_object(record, agent_id=agent, tokens=tokens, layers=layers)
+    facts = {"tokens": tokens, "layers": layers, "live": live, "request": found.request}
+    return PromptReport.from_object(record, agent_id=agent, **facts)
 
 
 def _print(report: PromptReport) -> None:
@@ -115,5 +162,7 @@ def _print(report: PromptReport) -> None:
         typer.echo(f"── {layer.name} · {layer.chars} chars · ~{layer.tokens} tokens{place} ──")
         typer.echo(printable(layer.text))
     tools = ", ".join(report.tools) or "none"
-    typer.echo(printable(f"── total · {report.chars} chars · ~{report.tokens} tokens ──"))
+    source = "by the running daemon" if report.live else "without a daemon"
+    total = f"{report.chars} chars · ~{report.tokens} tokens · {source}"
+    typer.echo(printable(f"── total · {total} ──"))
     typer.echo(printable(f"── tools · {tools} ──"))

@@ -1,101 +1,76 @@
-"""Assemble a prompt as the agent's worker would now, without a daemon or a model call.
+"""Assemble a prompt without a daemon and without a model call, as the agent's turn would have it.
 
-A separate worker with its own prompt file does it, and the journal is only read, so that a
-running daemon is not disturbed.
+A separate worker with its own prompt file does it. The journal is copied into memory, so that the
+file is only read.
 """
 
 import dataclasses
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from contextlib import closing, contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from types import MappingProxyType
 from typing import TypeVar
 
 import anyio
 import apsw
-from pydantic import BaseModel
+from pydantic import BaseModel, ValidationError
 
-from orchestrator import memory_access
 from orchestrator.agentsfile import AgentDefinition, AgentsFile
 from orchestrator.cli._options import environment
 from orchestrator.errors import WorkerError
+from orchestrator.hands.hand_servers import hand_servers
+from orchestrator.journal.access import tool_lists, tool_pins
 from orchestrator.journal.db.store import reading
-from orchestrator.journal.memory import playbooks
-from orchestrator.journal.memory.prompt_memory import PromptMemory, load_prompt_memory
-from orchestrator.journal.turns import sessions
-from orchestrator.journal.turns.outbox import Address
+from orchestrator.journal.migrations import migrate
 from orchestrator.processes import launch
 from orchestrator.processes.launch import Endpoint, LaunchSpec
+from orchestrator.processes.local_models import local_servers
+from orchestrator.processes.model_grants import KEY_VARIABLES
 from orchestrator.processes.worker import running_worker
+from orchestrator.prompts.library import PromptLibrary
 from orchestrator.settings import Settings
-from orchestrator.tools.builtin.catalog import offered
-from orchestrator.turns import input_origins
+from orchestrator.spending.spending_rules import SpendingRules
+from orchestrator.tools import policy
+from orchestrator.tools.builtin.catalog import TOOLS, offered
+from orchestrator.tools.mcp import pins
+from orchestrator.tools.mcp.mcp_tools import build_catalog, own_tools
+from orchestrator.turns.rehearsal import ImaginedMessage, rehearse
+from orchestrator.turns.turn_inputs import LoopFacts, turn_run
 from thinker.protocol import methods
-from thinker.protocol.messages import JsonObject, Origin, UserMessage
-from thinker.protocol.methods import ChatRef, TurnRun
+from thinker.protocol.messages import ToolSpec
+from thinker.protocol.methods import TurnRun
 from thinker.protocol.peer import PeerClosedError, RpcError
-from thinker.protocol.prompt_record import PromptRecord
-from thinker.protocol.providers import PROVIDERS
+from thinker.protocol.prompt_record import PromptPreview
 from thinker.protocol.rendering import PromptRender, PromptRendered
 
 SECONDS = 30.0  # timeout of reading the skills and assembling the layers
 M = TypeVar("M", bound=BaseModel)
-DEMO = Endpoint("demo", PROVIDERS["demo"].default_model)
 
 
-@dataclass(frozen=True)
-class StoredContext:
-    """What the journal contributes to a prompt."""
-
-    memory: PromptMemory
-    summary: str | None = None
-    summary_origin: Origin = "user"
-
-
-def load_context(
-    path: Path,
+def preview(
+    settings: Settings,
     agents: AgentsFile,
-    definition: AgentDefinition,
-    chat: ChatRef,
-    text: str,
+    library: PromptLibrary,
+    asked: ImaginedMessage,
     now: float,
-) -> StoredContext:
-    """Load what the journal at ``path`` has for a message; without a journal, the defaults.
+) -> PromptPreview:
+    """Return what the agent's model would be sent for a message; ``now`` in seconds.
+
+    Tools of MCP servers are those that each listed last. Without an embeddings model, memories and
+    tools are chosen by words.
 
     Raises:
-        JournalError: the file cannot be read.
-    """
-    if not path.exists():
-        books = playbooks.named(playbooks.defaults(), definition.skills)
-        return StoredContext(PromptMemory(playbooks=playbooks.records(books)))
-    with reading(path) as db:
-        scope = f"{chat.channel}:{chat.chat_id}"
-        memory = memory_access.memory_of(agents, db, definition.agent_id, scope)
-        known = load_prompt_memory(db, memory, text, definition.skills)
-        session = _session(db, definition.agent_id, chat, int(now * 1000))
-        if session is None:
-            return StoredContext(known)
-        origin = sessions.summary_origin(db, session)
-        return StoredContext(known, sessions.summary(db, session), origin)
-
-
-def _session(db: apsw.Connection, agent_id: str, chat: ChatRef, now: int) -> int | None:
-    address: Address | None = sessions.address(db, agent_id, chat.channel, chat.chat_id)
-    if address is None:
-        return None
-    try:
-        return sessions.current(db, agent_id, address.chat_key, now)
-    except apsw.ReadOnlyError:  # the chat has no open session, and a preview starts none
-        return None
-
-
-def preview(definition: AgentDefinition, settings: Settings, turn: TurnRun) -> PromptRecord:
-    """Assemble the prompt of ``turn``.
-
-    Raises:
+        JournalError: the journal cannot be read.
         WorkerError: the worker could not be started, or the request failed.
     """
-    return _run_worker(definition, settings, methods.PROMPT_PREVIEW, turn, PromptRecord)
+    definition = agents.agent(asked.agent)
+    if definition is None:
+        raise AssertionError(asked.agent)
+    turn = _turn(settings, agents, library, definition, asked, now)
+    agent = library.with_model(definition, agents)
+    spec = _spec(agent, settings, environment(settings), library.templates)
+    return _run_worker(spec, methods.PROMPT_PREVIEW, turn, PromptPreview)
 
 
 def render(settings: Settings, request: PromptRender) -> PromptRendered:
@@ -105,14 +80,76 @@ def render(settings: Settings, request: PromptRender) -> PromptRendered:
         WorkerError: the worker could not be started, or the request failed.
     """
     agent = AgentDefinition(agent_id="preview", llm_provider="demo")
-    return _run_worker(agent, settings, methods.PROMPT_RENDER, request, PromptRendered)
+    spec = _spec(agent, settings, environment(settings))
+    return _run_worker(spec, methods.PROMPT_RENDER, request, PromptRendered)
 
 
-def _run_worker(
-    agent: AgentDefinition, settings: Settings, method: str, request: BaseModel, answer: type[M]
-) -> M:
+def _turn(
+    settings: Settings,
+    agents: AgentsFile,
+    library: PromptLibrary,
+    definition: AgentDefinition,
+    asked: ImaginedMessage,
+    now: float,
+) -> TurnRun:
+    at = round(now * 1000)
+    rules = SpendingRules(agents, environment(settings), lambda: at, at)
+    with _copied(settings.paths.journal) as db:
+        inputs = rehearse(db, definition, LoopFacts(rules), asked)
+        tools = _offered(db, settings, agents, library, definition, at)
+    environments = library.environments(definition, agents, inputs.address)
+    return turn_run(inputs, library, environments, tools)
+
+
+@contextmanager
+def _copied(path: Path) -> Iterator[apsw.Connection]:
+    """Open a copy of the journal in memory; an empty one if there is no journal."""
+    with closing(apsw.Connection(":memory:")) as db:
+        if path.exists():
+            with reading(path) as source, db.backup("main", source, "main") as copying:
+                copying.step()
+        migrate(db)
+        yield db
+
+
+def _offered(
+    db: apsw.Connection,
+    settings: Settings,
+    agents: AgentsFile,
+    library: PromptLibrary,
+    definition: AgentDefinition,
+    now: int,
+) -> tuple[ToolSpec, ...]:
+    """Return the agent's tools, with those that the MCP servers listed last."""
+    hands = hand_servers(agents, settings.paths)
+    pinned = {name for name, server in agents.mcp_servers.items() if server.pin}
+    pinned |= {name for name, hand in hands.items() if hand.server.pin}
+    listed = {}
+    for server, stored in tool_lists.every(db).items():
+        try:
+            tools = pins.TOOLS.validate_json(stored)
+        except ValidationError:  # of another version
+            continue
+        if server in pinned:
+            digests = {tool.name: tool.digest for tool in reversed(tools)}
+            trusted, _ = tool_pins.compare(db, server, digests, now)
+            tools = tuple(tool for tool in tools if tool.digest in trusted)
+        listed[server] = tools
+    served, _ = build_catalog(listed, agents.mcp_servers, TOOLS)
+    served |= own_tools(listed, hands).get(definition.agent_id, {})
+    specs = [tool.spec for tool in served.values()]
+    specs += [tool.spec for tool in library.tools(definition).values()]
+    return offered(definition) + policy.offer(specs, definition)
+
+
+def _run_worker(spec: LaunchSpec, method: str, request: BaseModel, answer: type[M]) -> M:
+    """Run a worker in a folder of its own, so that no file of a running daemon changes."""
     with TemporaryDirectory(prefix="orchestrator-") as folder:
-        spec = _spec(agent, settings, environment(settings), Path(folder))
+        path = Path(folder) / "system-prompt.txt"
+        env = dict(spec.env)
+        if spec.prompt is not None:
+            env["THINKER_SYSTEM_PROMPT_PATH"] = str(path)
+        spec = dataclasses.replace(spec, prompt_path=path, env=env, cwd=Path(folder))
         launch.write_prompt(spec)
         return anyio.run(_call_worker, spec, method, request, answer)
 
@@ -127,51 +164,21 @@ async def _call_worker(spec: LaunchSpec, method: str, request: BaseModel, answer
             ) from error
 
 
-def preview_turn(
-    definition: AgentDefinition,
-    prompt: JsonObject | None,
-    chat: ChatRef,
-    text: str,
-    stored: StoredContext,
-    now: float,
-) -> TurnRun:
-    """Build a turn for `preview`; ``now`` is in seconds since the epoch."""
-    memory = stored.memory
-    run = TurnRun(
-        turn_id="preview",
-        chat=chat,
-        messages=(UserMessage(content=text),),
-        summary=stored.summary,
-        summary_origin=stored.summary_origin,
-        profile_prompt=memory.profile_prompt,
-        profile_origin=memory.profile_origin,
-        prompt=prompt,
-        memories=memory.memories,
-        playbooks=memory.playbooks,
-        skills=memory.skills,
-        tools=offered(definition),
-        started_at=now,
-        deadline=now + SECONDS,
-    )
-    return input_origins.unmarked(run) if definition.provenance == "off" else run
-
-
 def _spec(
-    definition: AgentDefinition, settings: Settings, environ: Mapping[str, str], folder: Path
+    definition: AgentDefinition,
+    settings: Settings,
+    environ: Mapping[str, str],
+    templates: Mapping[str, Path] = MappingProxyType({}),
 ) -> LaunchSpec:
-    """Return the agent's launch spec, with a prompt file in ``folder`` and without keys."""
-    endpoint = launch.resolve_endpoint(definition, environ, ())
-    key = PROVIDERS[endpoint.provider].key_var
-    if key is not None and not (environ.get(key) or definition.env.get(key) or endpoint.base_url):
-        endpoint = DEMO
-    spec = launch.build_launch_spec(
-        definition.model_copy(update={"fallback_models": ()}),
-        settings.model_copy(update={"log_level": "warning"}),
-        endpoint,
-        environ,
-    )
-    path = folder / "system-prompt.txt"
-    env = dict(spec.env)
-    if spec.prompt is not None:
-        env["THINKER_SYSTEM_PROMPT_PATH"] = str(path)
-    return dataclasses.replace(spec, prompt_path=path, env=env, cwd=folder)
+    """Return the agent's launch spec; it needs no key, as nothing is asked."""
+    endpoint = _endpoint(definition, environ)
+    keys = {**dict.fromkeys(KEY_VARIABLES, "none-needed"), **environ}
+    quiet = settings.model_copy(update={"log_level": "warning"})
+    return launch.build_launch_spec(definition, quiet, endpoint, keys, templates)
+
+
+def _endpoint(definition: AgentDefinition, environ: Mapping[str, str]) -> Endpoint:
+    found = launch.resolve_endpoint(definition, environ, ())
+    if definition.llm_provider != "auto" or found.provider != "demo":
+        return found
+    return launch.resolve_endpoint(definition, environ, anyio.run(local_servers))

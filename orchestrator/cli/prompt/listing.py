@@ -85,6 +85,12 @@ def check(*, config: Config = None, home: Home = None) -> None:
     raise typer.Exit(ExitCode.CONFIG if errors else ExitCode.OK)
 
 
+def is_definition(settings: Settings, name: str) -> bool:
+    """Return whether a name is no agent's, or a definition has it as well."""
+    file = load(settings.agents_file(), environment(settings)).file
+    return file.agent(name) is None or name in library(settings, file).definitions
+
+
 def show(settings: Settings, name: str, layout: str, *, as_json: bool) -> None:
     """Print a definition in a layout, with the size of each section.
 

@@ -20,3 +20,14 @@ def savepoint_or_rollback(db: apsw.Connection) -> Iterator[None]:
         raise
     except Exception:  # noqa: BLE001, S110 - the caller does the work again on its own, and gets the error
         pass
+
+
+@contextmanager
+def undone(db: apsw.Connection) -> Iterator[None]:
+    """Roll back all that the block writes, in any case."""
+    db.execute("SAVEPOINT undone")
+    try:
+        yield
+    finally:
+        db.execute("ROLLBACK TO undone")
+        db.execute("RELEASE undone")

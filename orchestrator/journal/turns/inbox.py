@@ -166,6 +166,12 @@ def _addressed(db: apsw.Connection, arrival: Arrival) -> Arrival:
     return Arrival(message) if known else arrival
 
 
+def newest_of(db: apsw.Connection, channel: str, chat_id: str) -> InboxRow | None:
+    """Return the newest message of a person in a chat."""
+    where = "channel = ? AND chat_id = ? AND kind = 'message' ORDER BY id DESC LIMIT 1"
+    return INBOX.first(db, where, channel, chat_id)
+
+
 def store(db: apsw.Connection, arrival: Arrival, now: int, queue: str | None = None) -> int | None:
     """Store one update in a queue (default: its chat's), where a part joins its album.
 

@@ -153,6 +153,11 @@ def open_in(db: apsw.Connection, chat_key: str) -> Turn | None:
     return TURNS.first(db, f"chat_key = ? AND {inbox.RUNNING}", chat_key)
 
 
+def set_aside(db: apsw.Connection, chat_key: str) -> None:
+    """Close the chat's open turn, so that another can be rehearsed; the caller undoes it."""
+    db.execute(f"UPDATE turn SET state = 'closed' WHERE chat_key = ? AND {OPEN}", (chat_key,))
+
+
 def context(
     db: apsw.Connection, turn_id: str, running: frozenset[int], window: int, now: int, jump: int = 1
 ) -> Context:

@@ -27,7 +27,7 @@ from orchestrator.tools.builtin.clock import get_time
 from thinker.protocol import methods
 from thinker.protocol.messages import ToolResult
 from thinker.protocol.methods import StopReason
-from thinker.protocol.prompt_record import PromptRecord
+from thinker.protocol.prompt_record import PromptPreview
 from thinker.protocol.turn_cache import NOT_KEPT
 
 pytestmark = pytest.mark.process
@@ -114,9 +114,9 @@ async def test_worker_shows_a_prompt_without_a_model(tmp_path: Path, mode: str) 
         spec.prompt_path.write_text("Be brief.", "utf-8")
         async with spawning(mode) as spawn, running_worker(spec, spawn) as worker:
             prompt = await worker.peer.call(
-                methods.PROMPT_PREVIEW, turn(), PromptRecord, timeout=LIMIT
+                methods.PROMPT_PREVIEW, turn(), PromptPreview, timeout=LIMIT
             )
-    assert prompt.layers[0].text == "Be brief."
+    assert prompt.record.layers[0].text == "Be brief."
 
 
 @pytest.mark.parametrize(

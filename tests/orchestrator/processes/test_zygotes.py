@@ -25,7 +25,7 @@ from orchestrator.processes.worker import Worker, running_worker
 from orchestrator.processes.zygotes import Zygotes
 from orchestrator.settings import Settings, bundled
 from thinker.protocol import methods
-from thinker.protocol.prompt_record import PromptRecord
+from thinker.protocol.prompt_record import PromptPreview
 
 pytestmark = pytest.mark.process
 SECRET = "sk-not-for-the-zygote-4711"
@@ -89,9 +89,9 @@ async def test_environment_of_the_zygote_is_replaced_whole(tmp_path: Path) -> No
                 async with running_worker(some, keeper.spawn) as worker:
                     assert parent(worker.pid) == (await until_zygote(keeper)).pid
                     prompt = await worker.peer.call(
-                        methods.PROMPT_PREVIEW, turn(), PromptRecord, timeout=LIMIT
+                        methods.PROMPT_PREVIEW, turn(), PromptPreview, timeout=LIMIT
                     )
-                    texts.append(prompt.layers[0].text)
+                    texts.append(prompt.record.layers[0].text)
     told, untold = texts
     assert told == (bundled("prompts") / "default-system-prompt.md").read_text("utf-8").rstrip()
     assert untold not in {told, ""}

@@ -17,7 +17,7 @@ from orchestrator.journal.memory import facts
 from orchestrator.journal.turns import inbox, sessions
 from orchestrator.journal.turns.inbox import Arrival
 
-HEADING = re.compile(r"── (\w+) · (\d+) chars · ~(\d+) tokens ──\n")
+HEADING = re.compile(r"── (\w+) · (\d+) chars · ~(\d+) tokens(?: · without a daemon)? ──\n")
 SKILL = """\
 ---
 name: tea
@@ -156,3 +156,26 @@ def test_worker_that_cannot_start_is_an_error_without_a_traceback(tmp_path: Path
     refused = show(tmp_path, "--message", "tea")
     assert refused.exit_code == ExitCode.FAILED
     assert "agent 'work' ended during start-up" in refused.stderr
+
+
+def test_layout_that_an_agents_prompt_has_not_is_refused(tmp_path: Path) -> None:
+    """A definition has more of them."""
+    write(tmp_path)
+    refused = show(tmp_path, "--message", "tea", "--layout", "plain")
+    assert refused.exit_code == 2
+    assert "'plain' is no layout of an agent's prompt; use markdown or request" in refused.stderr
+
+
+@pytest.mark.process
+def test_request_is_printed_as_it_would_be_sent(tmp_path: Path) -> None:
+    """No key is needed; without a message a greeting stands for it, in any notation of the chat."""
+    write(tmp_path)
+    words = ("--layout", "request", "--chat", "telegram:7")
+    body = json.loads(show(tmp_path, *words).stdout)
+    assert body["model"] == "m"
+    assert body["messages"][0]["content"].endswith("chat_id: 7")
+    assert body["messages"][1] == {"role": "user", "content": "Hello"}
+    write(tmp_path, llmProvider="demo")
+    refused = show(tmp_path, *words)
+    assert refused.exit_code == ExitCode.FAILED
+    assert "agent 'work' would send no request" in refused.stderr
