@@ -1,7 +1,6 @@
 """``orchestrator logs``."""
 
 import logging
-import os
 import sys
 from collections import deque
 from collections.abc import Iterator
@@ -16,7 +15,7 @@ from orchestrator.cli._output import printable
 from orchestrator.errors import ExitCode
 from orchestrator.system.log_reader import log_of
 from orchestrator.system.log_relay import as_event
-from thinker.protocol.log_sentences import sentence
+from thinker.protocol.log_sentences import colors_wanted, sentence
 
 LINES = 100
 CLOCK = "%b %d %H:%M:%S"
@@ -84,7 +83,7 @@ def logs(
     Times are local, except in JSON.
     """
     source = log_of(load_settings(home))
-    colored = sys.stdout.isatty() and not os.environ.get("NO_COLOR")
+    colored = sys.stdout.isatty() and colors_wanted()
     view = _View(agent, level, as_json, colored)
     try:
         last = deque(view.every(source.kept()), maxlen=lines)

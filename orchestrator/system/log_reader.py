@@ -118,7 +118,7 @@ class _JournalLog:
 
     def _read(self, *options: str) -> Iterator[bytes]:
         unit = self.unit
-        command = ("journalctl", *unit.manager, "-u", unit.name, "-o", "cat", "-q", *options)
+        command = ("journalctl", *unit.manager, "-u", unit.name, "-o", "cat", *options)
         try:
             process = subprocess.Popen(command, stdout=subprocess.PIPE)
         except OSError as error:

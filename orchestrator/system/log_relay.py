@@ -24,7 +24,7 @@ import structlog
 from orchestrator.errors import OrchestratorError, only_cause
 from orchestrator.system.log_file import LogFile
 from orchestrator.system.start_block import start_block
-from thinker.protocol.log_sentences import sentence
+from thinker.protocol.log_sentences import colors_wanted, sentence
 
 STDERR = 2
 PIPE_SIZE = 1 << 20  # bytes; what Linux lets an ordinary user have
@@ -130,7 +130,7 @@ class _Relay:
         if event is None:
             return line
         block = start_block(event) if event["event"] == "ready" else ""
-        return f"{sentence(event, colored=True)}\n{block}".encode("utf-8", "replace")
+        return f"{sentence(event, colored=colors_wanted())}\n{block}".encode("utf-8", "replace")
 
 
 def as_event(line: bytes) -> dict[str, object] | None:

@@ -3,6 +3,7 @@
 An event that has no sentence here, or lacks a fact of it, shows its name and all its facts.
 """
 
+import os
 from collections.abc import Iterator, Mapping
 from datetime import datetime
 from string import Formatter
@@ -95,6 +96,11 @@ SENTENCES = {
     "mcp_tool_changed": "{server} changed {tool}, so it is withheld; see: orchestrator tools list",
     "mcp_call_lost": "{tool} was cut off: {problem}",
 }
+
+
+def colors_wanted() -> bool:
+    """Return whether a terminal of this process may be sent colors."""
+    return not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
 
 
 def sentence(event: Mapping[str, Any], *, colored: bool = False, clock: str = CLOCK) -> str:

@@ -16,7 +16,7 @@ import orjson
 import structlog
 from structlog.typing import EventDict, Processor
 
-from thinker.protocol.log_sentences import sentence
+from thinker.protocol.log_sentences import colors_wanted, sentence
 from thinker.protocol.visible_text import escaped
 
 SECRET_WORDS = ("token", "secret", "password", "api_key", "api-key", "apikey", "authorization")
@@ -67,7 +67,7 @@ def _names_a_secret(key: str) -> bool:
 
 
 def _sentence(_logger: object, _method: str, event: EventDict) -> str:
-    return sentence(event, colored=True)
+    return sentence(event, colored=colors_wanted())
 
 
 def _dumps(event: object, **_: object) -> str:

@@ -96,6 +96,23 @@ def test_colors_are_used_when_asked_for_alone() -> None:
 
 
 @pytest.mark.parametrize(
+    ("variables", "wanted"),
+    [
+        ({"NO_COLOR": "", "TERM": "xterm"}, True),
+        ({"NO_COLOR": "1", "TERM": "xterm"}, False),
+        ({"NO_COLOR": "", "TERM": "dumb"}, False),
+    ],
+)
+def test_terminal_says_whether_it_wants_colors(
+    monkeypatch: pytest.MonkeyPatch, variables: dict[str, str], *, wanted: bool
+) -> None:
+    """As programs have agreed on (no-color.org)."""
+    for name, value in variables.items():
+        monkeypatch.setenv(name, value)
+    assert log_sentences.colors_wanted() == wanted
+
+
+@pytest.mark.parametrize(
     ("key", "shown"),
     [
         ("telegram/42/555/", "telegram:555"),
