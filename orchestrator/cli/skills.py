@@ -2,6 +2,8 @@
 
 import time
 from collections.abc import Iterator
+from contextlib import suppress
+from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Annotated
 
@@ -20,7 +22,11 @@ from orchestrator.cli._options import (
 from orchestrator.cli._tables import print_json, table
 from orchestrator.control.camel_model import CamelModel
 from orchestrator.control.protocol import ConfigProblem
+from orchestrator.errors import JournalError
 from orchestrator.inbound.skill_tasks import SkillSet, SkillTasks
+from orchestrator.journal.db.store import reading
+from orchestrator.journal.inspect import memories
+from orchestrator.journal.inspect.memories import StoredSkill
 from orchestrator.prompts.skill_checks import skill_problems
 from orchestrator.schedules.describe import describe
 from orchestrator.settings import Settings
@@ -33,8 +39,8 @@ app = command_group("skills")
 class SkillReport(CamelModel):
     """One skill in ``skills list --json``.
 
-    ``origin`` is where it is from: ``bundled``, ``home``, or an agent's own folder. ``schedules``
-    says by agent when it runs.
+    ``origin`` is where it is from: ``bundled``, ``home``, an agent's own folder, or the journal
+    with the chat that stored it. ``schedules`` says by agent when it runs.
     """
 
     name: str
@@ -62,8 +68,8 @@ def list_skills(
 ) -> None:
     """List the skills that agents see, and what is wrong with any.
 
-    A skill comes from the program (bundled), from the folder skills of the home, or from
-    agents/NAME/skills in it for one agent.
+    A skill comes from the program (bundled), from the folder skills of the home, from
+    agents/NAME/skills in it for one agent, or from the journal, where agents store their own.
     """
     settings = load_settings(home, config)
     if agent is not None:
@@ -96,8 +102,10 @@ def _report(settings: Settings, agent: str | None) -> SkillsReport:
     found = SkillSet.read(settings, file)
     planned = SkillTasks(file, now, zone, fast=settings.fast_tasks)
     planned.plan(found)
+    files = _skills(settings, file, found, planned, agent)
+    stored = _stored(settings, file, found, agent)
     return SkillsReport(
-        skills=tuple(_skills(settings, file, found, planned, agent)),
+        skills=tuple(sorted((*files, *stored), key=lambda skill: skill.name)),
         problems=tuple(map(ConfigProblem.from_object, skill_problems(settings, file, zone, now))),
     )
 
@@ -111,7 +119,7 @@ def _skills(
         if one.enabled and agent in (None, one.agent_id):
             for skill in found.seen_by(one).values():
                 seen.setdefault(skill.path, (skill, []))[1].append(one.agent_id)
-    for skill, agents in sorted(seen.values(), key=lambda pair: pair[0].name):
+    for skill, agents in seen.values():
         own = skill.name in found.own[agents[0]]
         at_home = skill.path is not None and skill.path.is_relative_to(settings.paths.skills)
         tasks = {name: planned.by_agent[name].get(skill.name) for name in agents}
@@ -125,6 +133,29 @@ def _skills(
                 name: describe(task[1].parsed, task[1].zone) for name, task in tasks.items() if task
             },
         )
+
+
+def _stored(
+    settings: Settings, file: AgentsFile, found: SkillSet, agent: str | None
+) -> Iterator[SkillReport]:
+    """Yield the skills of the journal that agents may use and no file replaces."""
+    rows: list[StoredSkill] = []
+    with suppress(JournalError), reading(settings.paths.journal) as db:
+        rows = memories.stored_skills(db)
+    for row in rows:
+        owner = file.agent(row.agent_id)
+        if owner is None or not owner.enabled or agent not in (None, row.agent_id):
+            continue
+        allowed = any(fnmatchcase(row.name, glob) for glob in owner.skills)
+        if allowed and row.name not in found.seen_by(owner):
+            yield SkillReport(
+                name=row.name,
+                description=row.description,
+                agents=(row.agent_id,),
+                origin=f"journal, {row.scope or 'all chats'}",
+                file="",
+                schedules={},
+            )
 
 
 def _schedules(skill: SkillReport) -> str:

@@ -62,7 +62,17 @@ def list_tasks(*, as_json: AsJson = False, home: Home = None) -> None:
         "Tasks",
         ("id", "agent", "chat", "name", "schedule", "state", "next", "failures", "why"),
         (
-            (t.id, t.agent_id, t.scope, t.name, _schedule(t), t.state, _next(t), t.failures, t.note)
+            (
+                t.id,
+                t.agent_id,
+                t.scope,
+                t.name,
+                _schedule(t),
+                t.state,
+                _next(t),
+                t.failures or None,
+                t.note,
+            )
             for t in found
         ),
         empty="no task is scheduled",

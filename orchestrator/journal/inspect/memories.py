@@ -10,7 +10,7 @@ from pydantic import JsonValue
 from orchestrator.errors import UnknownNameError
 from orchestrator.journal.db import audit
 from orchestrator.journal.db.rows import Rows
-from orchestrator.journal.memory import facts
+from orchestrator.journal.memory import facts, playbooks
 from orchestrator.journal.memory.memory_scope import MemoryScope
 from thinker.protocol.messages import Origin
 
@@ -46,7 +46,19 @@ class ProfileField:
     at: int | None
 
 
+@dataclass(frozen=True)
+class StoredSkill:
+    """A skill that was stored for an agent; ``scope`` is its chat, empty for all chats."""
+
+    agent_id: str
+    scope: str
+    name: str
+    description: str
+    source: str
+
+
 FACTS = Rows(Remembered, "fact")
+SKILLS = Rows(StoredSkill, "playbook")
 
 
 def listed(db: apsw.Connection, agent_id: str | None, scope: str | None) -> list[Remembered]:
@@ -89,6 +101,11 @@ def profiles(db: apsw.Connection, agent_id: str | None, scope: str | None) -> li
         for agent, chat, body in rows
         for path, value in _leaves(orjson.loads(str(body)))
     ]
+
+
+def stored_skills(db: apsw.Connection) -> list[StoredSkill]:
+    """Return the enabled skills that agents and their users have stored."""
+    return SKILLS.select(db, "source <> ? AND enabled ORDER BY name, agent_id", playbooks.SEED)
 
 
 def forget(db: apsw.Connection, number: int, now: int) -> None:

@@ -1,12 +1,17 @@
 """`orchestrator skills list`: what each agent sees, and what is wrong with it."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from fakes.control_server import command
+from fakes.journal import job, opened
 
 from orchestrator.errors import ExitCode
+from orchestrator.journal.memory import playbooks
+from orchestrator.journal.memory.memory_scope import MemoryScope
+from orchestrator.journal.memory.playbooks import StoredPlaybook
 
 AGENTS = {
     "agents": [
@@ -15,6 +20,7 @@ AGENTS = {
         {"agentId": "off", "llmProvider": "demo", "enabled": False},
     ]
 }
+STORED = StoredPlaybook(0, "", "Small talk.", "Do it.", (), 0, (), True, "turn t1", 0)  # noqa: FBT003 - rows are made so
 SCHEDULE = '  agent: work\n  trigger_config:\n    schedule: "0 9 * * *"\n    timezone: UTC\n'
 
 
@@ -64,6 +70,18 @@ def test_one_agent_can_be_chosen_and_an_unknown_one_is_refused(home: Path) -> No
     refused = command(home, "skills", "list", "--agent", "wrk")
     assert refused.exit_code == ExitCode.USAGE
     assert "there is no agent 'wrk'; did you mean \"work\"?" in refused.stderr
+
+
+def test_stored_skill_is_listed_unless_a_file_replaces_it_or_the_agent_may_not(home: Path) -> None:
+    """With the chat that it is for."""
+    with opened(home) as db, job(db):
+        for agent, name in (("work", "talk"), ("work", "tea"), ("work", "other"), ("gone", "talk")):
+            memory = MemoryScope(agent, "telegram:5", joined=False, shared=False)
+            playbooks.add(db, memory, replace(STORED, name=name), 0)
+    report = json.loads(command(home, "skills", "list", "--json").stdout)
+    found = {skill["name"]: skill for skill in report["skills"]}
+    assert sorted(found) == ["mine", "talk", "tea"]
+    assert (found["talk"]["agents"], found["talk"]["origin"]) == (["work"], "journal, telegram:5")
 
 
 def test_agents_without_a_skill_are_told_so(tmp_path: Path) -> None:
