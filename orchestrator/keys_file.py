@@ -1,10 +1,11 @@
-"""Read ``keys.env``: the keys and tokens of a home, one ``NAME=value`` a line.
+"""Read and change ``keys.env``: the keys and tokens of a home, one ``NAME=value`` a line.
 
 A variable of the environment wins over the file. The file's values stay in the process that reads
 it; they never become part of its environment, which children inherit.
 """
 
 import os
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from io import StringIO
@@ -24,6 +25,7 @@ TOKEN = ("telegram-token", "TELEGRAM_BOT_TOKEN")  # a credential with nothing bu
 CREDENTIALS = "CREDENTIALS_DIRECTORY"  # set by systemd for a unit with credentials
 HOME = "ORCHESTRATOR_HOME"
 WHY = "it holds keys"
+PLAIN = re.compile(r"[A-Za-z0-9_.:/+=@~-]*")  # values that need no quotes
 
 
 @dataclass(frozen=True)
@@ -56,6 +58,37 @@ def read(home: Path, environ: Mapping[str, str]) -> Keys:
 def environment(home: Path, environ: Mapping[str, str]) -> dict[str, str]:
     """Return the environment with the keys of a home; other functions tell its problems."""
     return read(home, environ).under(environ)
+
+
+def with_values(text: str, values: Mapping[str, str]) -> str:
+    """Return the text of a file in which these names have these values.
+
+    All other lines stay. A line "#NAME=" is used for its name.
+    """
+    for name, value in values.items():
+        line = f"{name}={_quoted(value)}\n"
+        parts = [(binding.key, binding.original.string) for _, binding in _bindings(text)]
+        used = [place for place, (key, _) in enumerate(parts) if key == name]
+        used = used or [place for place, (_, part) in enumerate(parts) if _offers(part, name)]
+        if used:
+            old = parts[used[-1]][1]
+            blank = old[: len(old) - len(old.lstrip())]
+            parts[used[-1]] = (name, blank + line)
+            text = "".join(part for _, part in parts)
+        else:
+            text = f"{text}{'' if not text or text.endswith(chr(10)) else chr(10)}{line}"
+    return text
+
+
+def _offers(part: str, name: str) -> bool:
+    return part.strip().removeprefix("#").strip() == f"{name}="
+
+
+def _quoted(value: str) -> str:
+    if PLAIN.fullmatch(value):
+        return value
+    escaped = value.replace("\\", "\\\\").replace("'", "\\'")
+    return f"'{escaped}'"
 
 
 def _read(path: Path, *, optional: bool = False) -> Keys:

@@ -26,6 +26,7 @@ from orchestrator.errors import OrchestratorError
 THREAD_SECONDS = 1.0  # for a thread to end with the process
 GROUPS: Mapping[str, Mapping[str, str]] = {
     "Set up": {
+        "setup": "Set up keys, a model and a bot, and get a first answer.",
         "init": "Prepare a home with an agents.json to edit.",
         "check": "Check agents.json, the prompts and the skills, and list every problem.",
         "doctor": "Look for everything that can be wrong; change nothing.",
@@ -76,7 +77,7 @@ GROUPS: Mapping[str, Mapping[str, str]] = {
 """The commands of the first screen by group, each with its summary."""
 COMMANDS = {name: text for group in GROUPS.values() for name, text in group.items()}
 EXAMPLES = {
-    "orchestrator init": "write an agents.json to edit",
+    "orchestrator setup": "ask for a key, a model and a bot, and try them",
     "orchestrator run": "start the daemon; Ctrl-C ends it",
     "orchestrator chat": "talk to an agent, from a second terminal",
     "orchestrator status": "see what runs and what is wrong",

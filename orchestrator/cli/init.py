@@ -5,10 +5,11 @@ from pathlib import Path
 
 import typer
 
-from orchestrator.cli._options import Home, command_group, load_settings
+from orchestrator.cli._options import Home, command_group, environment, load_settings
 from orchestrator.cli._other_user import require_owner
 from orchestrator.errors import ConfigError
-from orchestrator.settings import bundled
+from orchestrator.settings import Settings, bundled
+from thinker.protocol.providers import PROVIDERS
 
 FILES = ("agents.json", "agents.schema.json", "keys.env")  # the schema is for editors
 
@@ -25,19 +26,31 @@ def init(*, home: Home = None) -> None:
     require_owner(settings.home)
     settings.paths.prepare()
     for name in FILES:
-        created = _copy(bundled("config") / name, settings.home / name)
+        created = copied(bundled("config") / name, settings.home / name)
         typer.echo(f"{'created' if created else 'kept   '}  {settings.home / name}")
     option = "" if home is None else f" --home {settings.home}"
     typer.echo(
         f"\nNext:\n"
+        f"  {_model(settings, option)}\n"
         f"  edit {settings.home / 'agents.json'}, then: orchestrator check{option}\n"
-        f"  set the key of a model provider in {settings.paths.keys}\n"
         f"  orchestrator run{option}"
     )
 
 
-def _copy(source: Path, target: Path) -> bool:
-    """Copy a file; return False, without writing, when the target exists."""
+def _model(settings: Settings, option: str) -> str:
+    """Say which keys there are, and what to do without one."""
+    environ = environment(settings)
+    keys = [p.key_var for p in PROVIDERS.values() if p.key_var and environ.get(p.key_var)]
+    if keys:
+        return f"set: {', '.join(keys)}; try it and add a bot with: orchestrator setup{option}"
+    return (
+        "no key of a model provider is set, so a local model or the built-in demo answers;\n"
+        f"  set one with: orchestrator setup{option}, or in {settings.paths.keys}"
+    )
+
+
+def copied(source: Path, target: Path) -> bool:
+    """Copy a file for this user alone; return False when the target exists, which is kept."""
     try:
         fd = os.open(target, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
         with os.fdopen(fd, "wb") as file:

@@ -62,8 +62,9 @@ class ModelApi(LoopbackServer):
     """A provider on loopback: `requests` it got, `script` of replies to give.
 
     The script is used up first; then ``reply`` is asked, which by default echoes. ``received``
-    is set at every request, so that a test can wait for one. ``pages`` answers GET by path, with a
-    document or an error; `lookups` are those requests.
+        self.pages: dict[str, dict[str, Any] | Reply] = {}
+        self.lookups: list[Received] = []
+        self.key = ""
     """
 
     def __init__(self, reply: Callable[[dict[str, Any]], Reply] | None = None) -> None:
@@ -72,6 +73,7 @@ class ModelApi(LoopbackServer):
         self.received = anyio.Event()
         self.pages: dict[str, dict[str, Any] | Reply] = {}
         self.lookups: list[Received] = []
+        self.key = ""
         self._reply = reply or self.echo
 
     def echo(self, body: dict[str, Any]) -> Reply:
@@ -107,6 +109,13 @@ class ModelApi(LoopbackServer):
         pairs = (field.partition(":") for field in fields)
         headers = {name.lower(): value.strip() for name, _, value in pairs}
         content = await incoming.receive_exactly(int(headers.get("content-length", "0")))
+        if self.key and self.key not in (
+            headers.get("x-api-key"),
+            headers.get("authorization", "").removeprefix("Bearer "),
+        ):
+            refusal = self.error(Reply("Incorrect API key provided", status=401))
+            await _send(stream, 401, orjson.dumps(refusal))
+            return True
         if method == "GET":
             self.lookups.append(Received(path, headers, {}))
             found = self.pages.get(path)

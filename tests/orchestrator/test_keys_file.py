@@ -1,10 +1,13 @@
 """The file of keys: what is read from it, what is told, and that no value is shown."""
 
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from orchestrator.keys_file import environment, read
+from orchestrator.keys_file import environment, read, with_values
 
 
 def written(home: Path, text: str, mode: int = 0o600) -> Path:
@@ -121,3 +124,20 @@ def test_token_may_be_a_credential_of_its_own(tmp_path: Path) -> None:
     token.mkdir()
     (problem,) = read(tmp_path / "home", given).problems
     assert (problem.severity, problem.file) == ("warning", str(token))
+
+
+def test_changed_file_keeps_all_other_lines() -> None:
+    """A line that offers the name is used; the last of several counts."""
+    text = "# mine\n#A=\n\nexport B='x\ny'\nC=1\nC=2 # remark\n"
+    assert with_values(text, {"A": "a", "B": "b", "C": "3", "D": "d"}) == (
+        "# mine\nA=a\n\nB=b\nC=1\nC=3\nD=d\n"
+    )
+    assert with_values("A=1", {"B": "2"}) == "A=1\nB=2\n"
+
+
+@given(st.text(st.characters(codec="utf-8", exclude_characters="\0\r\n"), min_size=1))
+def test_value_that_was_written_is_the_one_that_is_read(value: str) -> None:
+    """Blanks, quotes, backslashes and number signs too."""
+    with TemporaryDirectory() as folder:
+        home = written(Path(folder), with_values("# remark\n", {"A": value}))
+        assert environment(home, {}) == {"A": value}

@@ -1,0 +1,114 @@
+"""Get a first answer: from the running daemon, or from one that runs for this alone."""
+
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from uuid import uuid4
+
+import anyio
+from anyio.abc import Process
+
+from orchestrator.cli._client import ANSWER_SECONDS, connection
+from orchestrator.cli._conversation import converse
+from orchestrator.control.protocol import (
+    RELOAD,
+    STATUS,
+    ChatOutcome,
+    ChatSend,
+    ReloadReport,
+    StatusReport,
+)
+from orchestrator.errors import NotRunningError, OrchestratorError
+from orchestrator.settings import Settings
+
+QUESTION = "Hello! Who are you? Answer in one sentence."
+STARTS_WITHIN = 90.0  # seconds; a busy machine needs a tenth
+ANSWERS_WITHIN = 180.0  # seconds; a local model may have to be loaded
+STOPS_WITHIN = 30.0
+PAUSE = 0.1  # seconds between two looks
+LINES = 5  # of the log of a daemon that did not start
+
+
+async def running(settings: Settings) -> StatusReport | None:
+    """Return the state of the daemon on a home; None if it does not run."""
+    try:
+        async with connection(settings) as peer:
+            return await peer.call(STATUS, None, StatusReport, timeout=ANSWER_SECONDS)
+    except NotRunningError:
+        return None
+
+
+async def reloaded(settings: Settings) -> ReloadReport:
+    """Let the running daemon take the new configuration."""
+    async with connection(settings) as peer:
+        return await peer.call(RELOAD, None, ReloadReport, timeout=ANSWER_SECONDS)
+
+
+async def first_answer(settings: Settings, agent_id: str) -> ChatOutcome:
+    """Ask an agent who it is. Without a daemon one is started and ended again.
+
+    Raises:
+        OrchestratorError: the daemon does not start, or does not answer in time.
+    """
+    if await running(settings) is not None:
+        return await _asked(settings, agent_id)
+    with TemporaryDirectory(prefix="orchestrator-") as folder:
+        async with _daemon(settings, Path(folder) / "log"):
+            return await _asked(settings, agent_id)
+
+
+async def _asked(settings: Settings, agent_id: str) -> ChatOutcome:
+    message = ChatSend(chat=agent_id, message=str(uuid4()), text=QUESTION, agent=agent_id)
+    return await converse(settings, message, ANSWERS_WITHIN, lambda _: None)
+
+
+@asynccontextmanager
+async def _daemon(settings: Settings, log: Path) -> AsyncIterator[None]:
+    command = [sys.executable, "-P", "-m", "orchestrator", "run", "--home", str(settings.home)]
+    command += ["--config", str(settings.config)] if settings.config else []
+    with log.open("wb") as written:
+        process = await anyio.open_process(
+            command,
+            stdin=subprocess.DEVNULL,
+            stdout=written,
+            stderr=written,
+            env=dict(os.environ),
+            start_new_session=True,  # so that Ctrl-C comes to it as an orderly stop
+        )
+    try:
+        with anyio.fail_after(STARTS_WITHIN):
+            await _ready(settings, process, log)
+        yield
+    except TimeoutError:
+        raise OrchestratorError(_why(log, "it did not get ready in time")) from None
+    finally:
+        with anyio.CancelScope(shield=True):
+            await _ended(process)
+
+
+async def _ready(settings: Settings, process: Process, log: Path) -> None:
+    while process.returncode is None:
+        if await running(settings) is not None:
+            return
+        await anyio.sleep(PAUSE)
+    raise OrchestratorError(_why(log, f"it ended with code {process.returncode}"))
+
+
+async def _ended(process: Process) -> None:
+    if process.returncode is None:
+        process.send_signal(signal.SIGTERM)
+    with anyio.move_on_after(STOPS_WITHIN):
+        await process.wait()
+        return
+    process.kill()
+    await process.wait()
+
+
+def _why(log: Path, reason: str) -> str:
+    lines = log.read_text("utf-8", "replace").splitlines()[-LINES:]
+    return "\n".join([f"the daemon does not start: {reason}", *lines])
