@@ -21,6 +21,7 @@ from orchestrator.processes.launch import TEMPLATES
 from orchestrator.processes.model_grants import KEY_VARIABLES
 from orchestrator.prompts import prompt_checks
 from orchestrator.prompts.prompt_tools import prompt_tools, registry, switched_on
+from orchestrator.prompts.tool_checks import unknown_tools
 from orchestrator.routing import Place, match
 from orchestrator.settings import Settings, bundled
 from orchestrator.tools.builtin.host_tool import DelegatingTool
@@ -149,6 +150,7 @@ class PromptLibrary(LoopOwned):
                 *prompt_checks.agent_problems(agents, definitions, files),
                 *prompt_checks.hook_problems(agents, definitions, hooks),
                 *prompt_checks.base_prompt_problems(self._settings),
+                *unknown_tools(agents, definitions),
             ),
             bundles,
             lambda name, environment: dict(

@@ -69,7 +69,7 @@ class McpSession:
 
     async def run(self) -> None:
         """Keep the server connected until canceled. Its failures are logged and reported."""
-        failures = 0
+        failures, told = 0, ""
         self._report(self._state)
         while True:
             began = time.monotonic()
@@ -79,7 +79,9 @@ class McpSession:
             except Exception as error:  # noqa: BLE001 - a foreign server, through a foreign library
                 problem = explained(_reason(error, end))
             failures = 1 if time.monotonic() - began >= HEALTHY else failures + 1
-            log.warning("mcp_server_failed", server=self.spec.name, problem=problem)
+            if problem != told or self._state.state == "connected":
+                log.warning("mcp_server_failed", server=self.spec.name, problem=problem)
+                told = problem
             self._set_state("failed", error=problem)
             await anyio.sleep(restarts.delay(failures) * self._jitter())
             self._set_state("starting", error=problem)

@@ -22,8 +22,9 @@ def home(tmp_path: Path) -> Path:
     return Path(shutil.copytree(bundled("config") / "examples" / "front-desk", tmp_path / "desk"))
 
 
-def test_example_has_nothing_wrong(home: Path) -> None:
-    """Neither its agents nor its prompts; and no warning."""
+def test_example_has_nothing_wrong(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Neither its agents nor its prompts; and no warning, once there is a bot."""
+    monkeypatch.setenv("TELEGRAM_BOT_TOKEN", TOKEN)
     for words in (("check",), ("prompt", "check")):
         shown = command(home, *words)
         assert shown.exit_code == 0, shown.stdout
