@@ -36,11 +36,14 @@ class CallMade:
 
 @dataclass(frozen=True)
 class CallFinished:
-    """A call has its result. ``seconds`` is how long it ran since it was last begun."""
+    """A call has its result.
+
+    ``seconds`` is how long it ran since it was last begun, ``problem`` why it failed, if it did.
+    """
 
     call: CallMade
     seconds: float
-    failed: bool
+    problem: str | None
 
 
 Happening = AnswerGrew | CallMade | CallFinished

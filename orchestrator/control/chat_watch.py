@@ -141,9 +141,9 @@ def _event(chat: str, happening: Happening) -> ChatEvent:
             return ChatEvent(chat=chat, answer=GrowingAnswer(turn_id=turn_id, text=text))
         case CallMade():
             return ChatEvent(chat=chat, call=_call(happening))
-        case CallFinished(call, seconds, failed):
-            return ChatEvent(chat=chat, call=_call(call, seconds=seconds, failed=failed))
+        case CallFinished(call, seconds, problem):
+            return ChatEvent(chat=chat, call=_call(call, seconds, problem))
 
 
-def _call(call: CallMade, *, seconds: float | None = None, failed: bool = False) -> ChatCall:
-    return ChatCall.from_object(call, seconds=seconds, failed=failed)
+def _call(call: CallMade, seconds: float | None = None, problem: str | None = None) -> ChatCall:
+    return ChatCall.from_object(call, seconds=seconds, problem=problem and problem[:EXCERPT])

@@ -263,7 +263,10 @@ class GrowingAnswer(CamelModel):
 
 
 class ChatCall(CamelModel):
-    """A tool call of a turn: it runs or waits while ``seconds`` is None, and then has ended."""
+    """A tool call of a turn: it runs or waits while ``seconds`` is None, and then has ended.
+
+    ``problem`` says why it failed, if it did.
+    """
 
     turn_id: str
     seq: int
@@ -271,7 +274,7 @@ class ChatCall(CamelModel):
     tool: str
     arguments: Mapping[str, JsonValue]
     seconds: float | None = None
-    failed: bool = False
+    problem: str | None = None
 
 
 class ChatEvent(CamelModel):

@@ -151,13 +151,14 @@ class ToolExecutor(LoopOwned):
         self.report_results(committed.results)
         if not commit.calls or not self.activity.watched(chat_key):
             return
+        written = {call.id: call.arguments for call in commit.response.tool_calls}
         for seq, call in zip(committed.call_seqs, commit.calls, strict=True):
             result = committed.results.get(seq)
             if result is not None or call.rejected is not None:
-                made = CallMade(commit.turn_id, seq, agent_id, call.name, call.arguments)
-                self.activity.tell(
-                    chat_key, CallFinished(made, 0.0, result is None or result.is_error)
-                )
+                arguments = call.arguments or written.get(call.id, {})  # without, if rejected
+                made = CallMade(commit.turn_id, seq, agent_id, call.name, arguments)
+                problem = call.rejected if result is None else _problem(result)
+                self.activity.tell(chat_key, CallFinished(made, 0.0, problem))
 
     def planner(self, definition: AgentDefinition) -> CallPlanner:
         """Return what stores an agent's steps, as things are now."""
@@ -220,8 +221,8 @@ class ToolExecutor(LoopOwned):
     ) -> None:
         """Tell those who watch the chat of a call that has ended, and does not just wait."""
         if isinstance(outcome, ToolResult | HandoffDone):
-            wrong = isinstance(outcome, ToolResult) and outcome.is_error
-            ended = CallFinished(made, seconds, wrong)
+            problem = _problem(outcome) if isinstance(outcome, ToolResult) else None
+            ended = CallFinished(made, seconds, problem)
             self.activity.tell(caller.context.address.chat_key, ended)
 
     async def _execute(self, pending: _Pending, caller: CallContext, seq: int) -> CallOutcome:
@@ -276,6 +277,11 @@ class ToolExecutor(LoopOwned):
         with anyio.CancelScope() as pending.scope:
             return await self.servers.result(tool, call, pending.show)
         return failed(call, "it was ended with its turn; what it had done until then stays")
+
+
+def _problem(result: ToolResult) -> str | None:
+    """Return why a call failed, as its model reads it; None if it did not."""
+    return result.content if result.is_error else None
 
 
 async def _run_plain_tool(tool: PlainTool, call: Call, context: ToolContext) -> ToolResult:

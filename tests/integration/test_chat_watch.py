@@ -100,9 +100,9 @@ async def test_watcher_sees_the_text_before_a_call_the_call_and_the_reply(tmp_pa
     calls_seen = [event.call for event in watcher.events if event.call is not None]
     ended = [call for call in calls_seen if call.seconds is not None]
     assert "I look at the clock." in texts
-    assert [(call.tool, call.arguments, call.failed) for call in ended] == [
-        ("get_time", {"timezone": "UTC"}, False),
-        ("get_time", {"nonsense": 1}, True),
+    assert [(call.tool, call.arguments, call.problem is None) for call in ended] == [
+        ("get_time", {"timezone": "UTC"}, True),
+        ("get_time", {"nonsense": 1}, False),
     ]
     assert {call.turn_id for call in ended} == {reply.turn_id}
     answers = [event.message.answers for event in watcher.events if event.message]

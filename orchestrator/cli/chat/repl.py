@@ -114,6 +114,7 @@ class Repl:
         buffer = self._editor.default_buffer
         if buffer.text:
             buffer.reset()
+            self._interrupted = False
         elif self._interrupted:
             self._editor.app.exit(exception=EOFError)
         else:

@@ -60,6 +60,8 @@ class Transcript:
         self._stream: AnswerStream | None = None
         self._calls: dict[tuple[str, int], tuple[ChatCall, float]] = {}  # those that run
         self._note = ""  # what a running call waits for
+        self._drawn: list[str] = []  # the unfinished block
+        self._drawn_for = "", (0, 0)  # its text and the terminal's size
 
     @property
     def agent(self) -> str:
@@ -130,7 +132,7 @@ class Transcript:
         """Return what still changes, in lines that leave room for the prompt."""
         columns, rows = self._size()
         most = max(0, min(rows - 6, rows * 2 // 3))
-        lines = self._growing() if self._stream is not None and most else []
+        lines = [*self._growing()] if most else []
         for call, since in self._calls.values():
             lines += self._render(self._call_line(call, self._clock() - since)).splitlines()
         if self._note:
@@ -143,11 +145,12 @@ class Transcript:
 
     def _growing(self) -> list[str]:
         text = "" if self._stream is None else self._stream.below
-        if not text.strip():
-            return []
-        whole = len(text) <= DRAWN
-        shown = MarkdownLines(text) if whole else Text(printable(text[-DRAWN:]))
-        return self._render(shown).splitlines()
+        if (text, self._size()) != self._drawn_for:  # each key that is pressed asks for it
+            whole = len(text) <= DRAWN
+            shown = MarkdownLines(text) if whole else Text(printable(text[-DRAWN:]))
+            self._drawn = self._render(shown).splitlines() if text.strip() else []
+            self._drawn_for = text, self._size()
+        return self._drawn
 
     # --- the parts --------------------------------------------------------------------------
 
@@ -176,15 +179,18 @@ class Transcript:
         self._note = ""
         seconds = max(call.seconds, self._clock() - since)
         self._print(self._call_line(call, seconds))
+        if call.problem is not None:
+            columns, _ = self._size()
+            self._print(_line(f"  failed: {call.problem}", columns - 1, WRONG))
 
     def _call_line(self, call: ChatCall, seconds: float) -> Text:
         columns, _ = self._size()
         by = f"{call.agent_id}: " if call.agent_id != self.agent else ""
         arguments = on_one_line(dict(call.arguments)) if call.arguments else ""
-        end = f" … {seconds:.1f} s{', failed' if call.failed else ''}"
+        end = f" {seconds:.1f} s"
         text = printable(f"{MARK} {by}{call.tool} {arguments}".rstrip())
-        line = _line(text, max(10, columns - 1 - len(end)), "")
-        return line.append(end, style=WRONG if call.failed else DIM)
+        line = _line(f"{text} …", max(10, columns - 1 - len(end)), "")
+        return line.append(end, style=DIM)
 
     def _message(self, message: ChatEntry) -> None:
         if message.asks:
@@ -210,6 +216,9 @@ class Transcript:
         if not self._own.intersection(message.answers) or message.source == "tool":
             who = SOURCES[message.source].format(agent=message.agent_id or self.agent)
             self.remark(f"{who}, {minute(message.at)} UTC")
+        elif self.scene is not None and message.agent_id not in ("", self.agent):
+            self.scene = self.scene.model_copy(update={"agent_id": message.agent_id})
+            self.remark(f"{message.agent_id} answers here now")
         if message.markdown:
             self._paragraph(text)
         else:

@@ -36,8 +36,10 @@ async def test_watchers_of_the_chat_hear_of_each_call_once_when_it_begins_and_en
     assert [begun, refused] == made
     assert isinstance(ended, CallFinished)
     assert isinstance(end, CallFinished)
-    assert (ended.call, ended.failed, ended.seconds > 0) == (made[0], False, True)
-    assert (end.call, end.failed) == (made[1], True)
+    assert (ended.call, ended.problem, ended.seconds > 0) == (made[0], None, True)
+    assert end.call == made[1]
+    assert end.problem is not None
+    assert "not allowed" in end.problem
     assert isinstance(question, CallMade)
 
 
@@ -55,6 +57,6 @@ async def test_watchers_hear_of_calls_that_ended_with_their_step(tmp_path: Path)
             bench.runner.report_step("work", "c", commit, committed)
             bench.runner.report_step("work", "other", commit, committed)
     assert heard == [
-        CallFinished(CallMade("t1", 2, "work", "list_facts", arguments), 0.0, failed=False),
-        CallFinished(CallMade("t1", 3, "work", "get_time", arguments), 0.0, failed=True),
+        CallFinished(CallMade("t1", 2, "work", "list_facts", arguments), 0.0, None),
+        CallFinished(CallMade("t1", 3, "work", "get_time", arguments), 0.0, "no such zone"),
     ]

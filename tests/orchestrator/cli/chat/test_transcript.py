@@ -134,13 +134,14 @@ def test_call_stands_after_the_text_before_it_with_its_time(screen: Screen) -> N
     assert '⚙ get_time {"zone": "Europe/Berlin\\u001b[2J"} … 2.0 s' in below
     assert "⏳ Waiting for the server" in below
     screen.call(arguments={"zone": "Europe/Berlin"}, seconds=0.2)
-    screen.call(seq=3, seconds=0.0, failed=True)
+    screen.call(seq=3, seconds=0.0, problem="no such\nzone \x1b[2J")
     screen.grow("It is five.")
     screen.get("It is five.")
     assert screen.printed == (
         "I look.\n\n"
         '⚙ get_time {"zone": "Europe/Berlin"} … 2.0 s\n'
-        "⚙ get_time … 0.0 s, failed\n"
+        "⚙ get_time … 0.0 s\n"
+        "  failed: no such zone \N{REPLACEMENT CHARACTER}[2J\n"
         "It is five.\n\n"
     )
 
@@ -150,7 +151,7 @@ def test_long_call_is_cut_to_the_width_and_wide_signs_count_twice(screen: Screen
     screen.call(arguments={"text": "你" * 200}, agent_id="helper", seconds=1.0)
     (line,) = screen.printed.splitlines()
     assert line.startswith('⚙ helper: get_time {"text": "你')
-    assert line.endswith("… … 1.0 s")
+    assert line.endswith("… 1.0 s")
     assert len(line) < 50
 
 
@@ -195,9 +196,9 @@ def test_question_is_open_until_it_is_settled_wherever_that_is(screen: Screen) -
         screen.get("May it?", asks="c0de", source="notice")
     assert [*screen.transcript.questions] == ["c0de"]
     screen.get("Denied by ann.", settles="c0de", source="notice")
-    screen.call(tool="pay", seconds=0.0, failed=True)
+    screen.call(tool="pay", seconds=0.0, problem="not approved")
     assert not screen.transcript.questions
-    assert screen.printed == "May it?\n\nDenied by ann.\n⚙ pay … 0.0 s, failed\n"
+    assert screen.printed == "May it?\n\nDenied by ann.\n⚙ pay … 0.0 s\n  failed: not approved\n"
 
 
 def test_stopped_answer_keeps_what_was_said_so_far(screen: Screen) -> None:
@@ -231,3 +232,20 @@ def test_restart_of_the_daemon_is_told_and_open_questions_are_not_asked_twice(
     assert screen.printed.count("May it?") == 1
     assert "the daemon went away" in screen.printed
     assert screen.printed.count("the daemon is back") == 2
+
+
+def test_agent_that_took_the_chat_over_is_named_once(screen: Screen) -> None:
+    """Before its first answer; calls of the other one name that from then on."""
+    screen.say()
+    for _ in range(2):
+        screen.get("Hello.", agent_id="home")
+    assert screen.printed == "— home answers here now —\nHello.\n\nHello.\n\n"
+    assert screen.transcript.agent == "home"
+
+
+def test_wider_terminal_draws_the_unfinished_block_anew(screen: Screen) -> None:
+    """Its lines are folded for the terminal as it is now."""
+    screen.grow("word " * 20)
+    narrow = screen.transcript.below().splitlines()
+    screen.size = (200, 20)
+    assert (len(narrow), len(screen.transcript.below().splitlines())) == (2, 1)
