@@ -5,11 +5,13 @@ from typing import Annotated
 
 import typer
 
+from orchestrator.agentsfile import AgentsFileError, Channels, load
 from orchestrator.cli._client import order
-from orchestrator.cli._options import Home, command_group, load_settings
+from orchestrator.cli._options import Home, command_group, environment, load_settings
 from orchestrator.control.protocol import API_REFRESH
 from orchestrator.errors import NotRunningError
 from orchestrator.http_api.token import TokenFile
+from orchestrator.settings import Settings
 
 app = command_group("api")
 
@@ -33,10 +35,19 @@ def token(
         typer.echo("revoked; the endpoints are closed" if file.revoke() else "there is no token")
     else:
         typer.echo(file.make())
-        typer.echo(
-            "The token is not shown again. The endpoints are at http://127.0.0.1:8484/v1, unless\n"
-            'ORCHESTRATOR_API_PORT or "channels": {"api": {"port": …}} names another port.',
-            err=True,
-        )
+        typer.echo(f"The token is not shown again. {_address(settings)}", err=True)
     with suppress(NotRunningError):  # the daemon reads the file when it starts
         order(settings, API_REFRESH, None)
+
+
+def _address(settings: Settings) -> str:
+    """Say where the daemon of these settings listens, now or once it runs."""
+    port = settings.api_port
+    if port is None:
+        channels = Channels()
+        with suppress(AgentsFileError):
+            channels = load(settings.agents_file(), environment(settings)).file.channels
+        port = channels.api.port
+    if port == 0:
+        return "The daemon takes a free port; orchestrator status shows it."
+    return f"The endpoints are at http://127.0.0.1:{port}/v1 while the daemon runs."
