@@ -56,6 +56,7 @@ GROUPS: Mapping[str, Mapping[str, str]] = {
         "memory": "Show what agents remember, and forget a fact.",
         "prompt": "Show, check and compare prompts.",
         "tools": "List the tools of MCP servers, or approve a changed one.",
+        "models": "List the models that the providers offer, with their prices.",
         "usage": "Show how many tokens the agents used, and what they cost.",
     },
     "Messages": {
