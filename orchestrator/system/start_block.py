@@ -23,16 +23,17 @@ def start_block(ready: Mapping[str, Any]) -> str:
         ("config", str(ready["config"])),
         *_titled("agents", _agents(models)),
         ("channels", ", ".join(ready["channels"])),
-        *_titled("next", _commands(home, models)),
+        ("next", "in a second terminal:"),
+        *(("", command) for command in _commands(home, models)),
     ]
     text = "".join(f"  {title:9} {value}\n" for title, value in rows)
     return f"\n{printable(text)}\n"
 
 
 def home_option(home: str) -> str:
-    """Return what a command needs to find this home: nothing if it is the usual one."""
-    usual = os.environ.get("ORCHESTRATOR_HOME", "") or str(Path("~/.orchestrator").expanduser())
-    return "" if Path(usual).absolute() == Path(home) else f" --home {shlex.quote(home)}"
+    """Return what a command in any terminal needs to find this home; nothing for the usual one."""
+    usual = Path("~/.orchestrator").expanduser()
+    return "" if Path(home) == usual else f" --home {shlex.quote(home)}"
 
 
 def _titled(title: str, values: Iterable[str]) -> Iterator[tuple[str, str]]:
@@ -53,12 +54,17 @@ def _agents(models: Mapping[str, str]) -> Iterator[str]:
 
 def _commands(home: str, models: Mapping[str, str]) -> Iterator[str]:
     """Yield commands that work as they stand in a second terminal."""
-    program = "orchestrator" if shutil.which("orchestrator") else shlex.quote(sys.argv[0])
-    option = home_option(home)
+    program, option = "orchestrator", home_option(home)
+    if not shutil.which(program):  # it is in an environment that is not activated
+        activate = Path(os.path.abspath(sys.argv[0])).with_name("activate")  # noqa: PTH100 - no ..
+        if activate.exists():
+            yield f". {shlex.quote(str(activate))}"
+        else:
+            program = shlex.quote(sys.argv[0])
     agent = min(models, default="")
     commands = [
         *([CONNECT] if models and set(models.values()) == {"demo"} else []),
-        *([("chat", "talk to an agent, in a second terminal")] if models else []),
+        *([("chat", "talk to an agent")] if models else []),
         *([(f'send {shlex.quote(agent)} "hello"', "ask for one answer")] if models else []),
         ("status", "see what runs"),
         ("stop", "end it, as Ctrl-C does here"),

@@ -1,16 +1,20 @@
 """What a terminal shows when the daemon is ready."""
 
+import sys
+from pathlib import Path
+
 import pytest
 
 from orchestrator.system.start_block import MANY, start_block
 
-READY = {"home": "/srv/bots", "config": "/srv/bots/agents.json", "channels": ["api", "telegram"]}
+HOME = "/srv/.orchestrator"
+READY = {"home": HOME, "config": f"{HOME}/agents.json", "channels": ["api", "telegram"]}
 
 
 @pytest.fixture(autouse=True)
 def _usual_home(monkeypatch: pytest.MonkeyPatch) -> None:
     """Commands need no option for this home."""
-    monkeypatch.setenv("ORCHESTRATOR_HOME", "/srv/bots")
+    monkeypatch.setenv("HOME", "/srv")
 
 
 def test_agents_are_shown_with_their_models_and_the_next_commands() -> None:
@@ -25,14 +29,28 @@ def test_agents_are_shown_with_their_models_and_the_next_commands() -> None:
 
 def test_setup_is_the_next_command_when_only_the_demo_model_answers() -> None:
     """A new user connects a model first."""
-    first = start_block({**READY, "models": {"toy": "demo"}}).partition("next")[2]
-    assert first.split()[1] == "setup"
+    shown = start_block({**READY, "models": {"toy": "demo"}})
+    assert 0 < shown.index("setup") < shown.index("chat")
 
 
 def test_commands_name_a_home_that_they_would_not_find() -> None:
     """They can be copied as they stand."""
     shown = start_block({**READY, "home": "/other home", "models": {"a": "x y"}})
     assert "status --home '/other home'" in shown
+
+
+def test_environment_that_is_not_activated_is_activated_first(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """Without one, the commands have the program's whole path."""
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.setattr(sys, "argv", [str(tmp_path / "scripts" / ".." / "orchestrator")])
+    whole = start_block({**READY, "models": {"a": "x y"}})
+    assert f"{sys.argv[0]} status" in whole
+    (tmp_path / "activate").touch()
+    short = start_block({**READY, "models": {"a": "x y"}})
+    assert f". {tmp_path}/activate\n" in short
+    assert " orchestrator status" in short
 
 
 def test_long_list_of_agents_is_cut() -> None:
