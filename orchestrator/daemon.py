@@ -124,6 +124,7 @@ class Daemon:
         self._adapters: dict[str, Adapter] = {self._api_channel.name: self._api_channel}
         self._downtime = DowntimeMonitor(store, self._clock)
         self._turn_ended = Wakeup()
+        self.control: ControlServer | None = None  # as soon as it is made
 
     async def run(self) -> None:
         async with AsyncExitStack() as stack, anyio.create_task_group() as tasks:
@@ -140,8 +141,8 @@ class Daemon:
                 await self._configuration.apply(self._supervisor, self._servers)
                 self._make_turns(tasks, epoch)
                 self._make_inbound()
-                self._make_operations()
-                self._start(tasks, listener)
+                control = self._make_operations()
+                self._start(tasks, control, listener)
                 life.ready.set()
             if life.ready.is_set():
                 await self._serve(life.stopping)
@@ -247,7 +248,7 @@ class Daemon:
             on_move=self._reload,
         )
 
-    def _make_operations(self) -> None:
+    def _make_operations(self) -> ControlServer:
         """Make what the operator and programs reach."""
         self._operations = DaemonOperations(
             store=self._store,
@@ -267,13 +268,14 @@ class Daemon:
             clock=self._clock,
         )
         self._api = ApiService(self._operations, self._api_channel, self._machine.off_loop)
-        self._control = ControlServer(
+        self.control = control = ControlServer(
             self._operations,
             ChatWatcher(self._operations, self._console, self._delivery.activity),
             *(self._intake, self._approvals, TurnRehearsal(self._services)),
             wake=self._journal_changed,
             api_changed=self._api.wake,
         )
+        return control
 
     # --- what one part tells others --------------------------------------------------------------
 
@@ -295,10 +297,10 @@ class Daemon:
 
     # --- life ------------------------------------------------------------------------------------
 
-    def _start(self, tasks: TaskGroup, listener: socket.socket) -> None:
+    def _start(self, tasks: TaskGroup, control: ControlServer, listener: socket.socket) -> None:
         """Start everything that runs for as long as the daemon does, except channels."""
         tasks.start_soon(self._fail_with_disk)
-        tasks.start_soon(self._control.run, listener)
+        tasks.start_soon(control.run, listener)
         retention = RetentionJob(self._store, self._agents, self._clock)
         for part in (
             *(self._servers, self._notifier, self._downtime, self._api, self._dispatcher),

@@ -151,7 +151,15 @@ class ControlServer:
         return await self.chats.console.outcome(request.message, request.seconds)
 
     async def _approve(self, params: JsonValue) -> protocol.PairedChat:
-        code = protocol.PairCode.model_validate(params).code
+        return await self.let_in(protocol.PairCode.model_validate(params).code)
+
+    async def let_in(self, code: str) -> protocol.PairedChat:
+        """Approve the chat that has this code.
+
+        Raises:
+            RpcError: pairings do not count, or no chat has the code.
+            JournalError: it was not stored.
+        """
         access = self.daemon.configuration.file.channels.telegram.access
         if access != "pairing":
             raise RpcError(FAILED, NO_PAIRING.format(access=access))

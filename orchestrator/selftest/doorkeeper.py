@@ -1,42 +1,37 @@
-"""The operator who lets in strangers, by the command that they are told."""
+"""The operator who lets in strangers, by the commands for it."""
 
-import re
+import json
 import sys
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 
 import anyio
-from anyio.abc import TaskGroup
 
-CODE = re.compile(r"orchestrator (?P<command>pair approve \w+)$")
-NO_DAEMON = 3  # exit code of a command that no daemon answered
-AGAIN = 0.05  # seconds until it is tried again
+AGAIN = 0.2  # seconds between two looks at who asks
 
 
-@dataclass(frozen=True)
+@dataclass
 class Doorkeeper:
-    """Runs each command until a daemon of ``home`` has answered it; ``tasks`` must outlive it."""
+    """Lets in the ``waiting`` chats of a home, as soon as each has a code.
+
+    The code is read from the list: whether the chat was told it is not sure after a kill.
+    """
 
     home: Path
-    tasks: TaskGroup
-    _commands: dict[str, bool] = field(default_factory=dict, init=False)
+    waiting: set[int]
 
-    @property
-    def busy(self) -> bool:
-        return not all(self._commands.values())
-
-    def read(self, text: str) -> None:
-        """Let in the chat that shows this text, if it has a code."""
-        found = CODE.search(text)
-        if found is not None and found["command"] not in self._commands:
-            self._commands[found["command"]] = False
-            self.tasks.start_soon(self._run, found["command"])
-
-    async def _run(self, command: str) -> None:
-        argv = (sys.executable, "-P", "-m", "orchestrator", *command.split(), "--home", self.home)
-        while True:
-            done = await anyio.run_process([*map(str, argv)], check=False)
-            if done.returncode != NO_DAEMON:
-                break
+    async def work(self) -> None:
+        """Run until every chat is in, whatever befalls the daemon meanwhile."""
+        while self.waiting:
+            code, listed = await self._run("list", "--json")
+            for asked in json.loads(listed)["pairings"] if code == 0 else ():
+                if asked["state"] == "approved":
+                    self.waiting.discard(int(asked["chatId"]))
+                elif asked["code"]:
+                    await self._run("approve", asked["code"])
             await anyio.sleep(AGAIN)
-        self._commands[command] = True
+
+    async def _run(self, *arguments: str) -> tuple[int, str]:
+        command = (sys.executable, "-P", "-m", "orchestrator", "pair", *arguments)
+        done = await anyio.run_process([*command, "--home", str(self.home)], check=False)
+        return done.returncode, done.stdout.decode()

@@ -15,7 +15,16 @@ from orchestrator.selftest.fake_model import ScriptedModel
 from orchestrator.selftest.fake_telegram import PREVIEW_MARK, BotApiServer
 from orchestrator.selftest.ledger import Ledger
 from orchestrator.selftest.loopback import ForeignJson
-from orchestrator.selftest.scenario import MENTION, OPERATORS, SERVER, Fault, Scenario, Script, sent
+from orchestrator.selftest.scenario import (
+    MENTION,
+    OPERATORS,
+    SERVER,
+    STRANGERS,
+    Fault,
+    Scenario,
+    Script,
+    sent,
+)
 
 TOKEN = "1000:selftest"  # noqa: S105 - this bot exists in this process only
 QUESTION = re.compile(r'"name": "(?P<script>\w+)\..*\n/approve (?P<code>\w+)', re.DOTALL)
@@ -82,8 +91,8 @@ class World:
     @property
     def all_sent(self) -> bool:
         """Whether people have sent all messages, and strangers were let in."""
-        busy = self._doorkeeper is not None and self._doorkeeper.busy
-        return self._sent == set(sent(self.scenario)) and not busy
+        closed = self._doorkeeper is not None and self._doorkeeper.waiting
+        return self._sent == set(sent(self.scenario)) and not closed
 
     def send_rest(self) -> None:
         """Send the messages whose preceding turn never reached the model."""
@@ -118,10 +127,8 @@ class World:
         """Let all operators decide at once when a chat first shows a question.
 
         Those in chats with the bot write a command, and a person in the question's chat presses
-        a button twice; who is first depends on the question. Strangers are let in.
+        a button twice; who is first depends on the question.
         """
-        if self._doorkeeper is not None:
-            self._doorkeeper.read(text)
         question = QUESTION.search(text)
         if question is None or question["code"] in self._decided:
             return
@@ -147,9 +154,11 @@ async def open_world(scenario: Scenario, folder: Path) -> AsyncIterator[World]:
     """Open a world with its ledger in the home ``folder`` and send the first messages."""
     own = folder / "servers" / SERVER  # all that the tool server reaches of the home
     own.mkdir(mode=0o700, parents=True)
-    async with anyio.create_task_group() as tasks:
-        world = World(scenario, Ledger(own / "ledger.jsonl"), Doorkeeper(folder, tasks))
-        async with world.bot, world.model:
-            world.send_following("")
-            yield world
+    strangers = {script.chat for script in scenario.values()} & {*STRANGERS}
+    doorkeeper = Doorkeeper(folder, strangers)
+    world = World(scenario, Ledger(own / "ledger.jsonl"), doorkeeper)
+    async with world.bot, world.model, anyio.create_task_group() as tasks:
+        tasks.start_soon(doorkeeper.work)
+        world.send_following("")
+        yield world
         tasks.cancel_scope.cancel()

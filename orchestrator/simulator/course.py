@@ -5,7 +5,14 @@ from dataclasses import dataclass, replace
 from random import Random
 from typing import Literal, TypeAlias
 
-from orchestrator.selftest.scenario import SERVER, Scenario, Script, Style, scenario
+from orchestrator.selftest.scenario import (
+    SERVER,
+    STRANGERS,
+    Scenario,
+    Script,
+    Style,
+    scenario,
+)
 
 PRIVATE = (101, 102, 103, 104)
 GROUP = -105
@@ -51,6 +58,7 @@ RARE: tuple[tuple[Kind, float, float], ...] = (  # with the probability and the 
     ("broken_disk", 0.05, 0.0),
     ("clock", 0.1, 4000.0),
 )
+STRANGER = 0.15  # probability that one of the private chats has to be let in first
 REPEATED = 0.2  # probability that an update comes twice
 LONGEST_OUTAGE = 40.0  # seconds; a turn may take 15 minutes
 
@@ -106,7 +114,7 @@ def course_of(seed: int, only: Collection[int] | None = None) -> Course:
     """Return the course that a seed makes."""
     chance = Random(seed)  # noqa: S311 - no secret depends on it
     span = chance.choice(SPANS)
-    chats = chance.sample((*PRIVATE, GROUP), chance.choice(CHATS))
+    chats = _with_stranger(seed, chance.sample((*PRIVATE, GROUP), chance.choice(CHATS)))
     guarded = chance.random() < GUARDED
     scripts = [_script(chance, name, chats) for name in NAMES[: chance.choice(MESSAGES)]]
     works = [_work(chance, script) for script in scripts if script.work]
@@ -126,6 +134,13 @@ def course_of(seed: int, only: Collection[int] | None = None) -> Course:
     return Course(
         seed, scenario(*scripts, *works), ordered, None if only is None else tuple(sorted(only))
     )
+
+
+def _with_stranger(seed: int, chats: list[int]) -> list[int]:
+    """Return the chats, perhaps with a stranger's in place of the first."""
+    chance = Random(f"{seed}/stranger")  # noqa: S311 - no secret depends on it
+    known = chats[0] == GROUP or chance.random() >= STRANGER
+    return chats if known else [STRANGERS[0], *chats[1:]]
 
 
 def _script(chance: Random, name: str, chats: list[int]) -> Script:
@@ -177,6 +192,7 @@ def _rare_faults(
 ) -> Iterator[CourseEvent]:
     tools = {tool for script in scripts for step in script.steps for tool in step}
     timed = any(tool.startswith(SERVER) or tool in WORK for tool in tools)
+    timed |= any(script.chat in STRANGERS for script in scripts)  # a code is valid for an hour
     for kind, probability, longest in RARE:
         if chance.random() < probability:
             if kind == "clock" and timed:

@@ -2,6 +2,7 @@
 
 import signal
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
@@ -11,6 +12,7 @@ from anyio.abc import TaskGroup
 
 from orchestrator.daemon import Daemon
 from orchestrator.errors import JournalError
+from orchestrator.journal.access import pairing
 from orchestrator.journal.db.store import Store
 from orchestrator.journal.db.writer import StorageFailedError
 from orchestrator.settings import Settings
@@ -27,6 +29,7 @@ UNSETTLED = (
     "SELECT EXISTS(SELECT 1 FROM inbox WHERE state NOT IN('done','dead','cancelled'))"
     " OR EXISTS(SELECT 1 FROM turn WHERE state IN('running','replied'))"
     " OR EXISTS(SELECT 1 FROM outbox WHERE state IN('queued','ph_sending','ph_sent','sending'))"
+    " OR EXISTS(SELECT 1 FROM pairing WHERE state = 'pending')"
     " OR EXISTS(SELECT 1 FROM task WHERE state = 'active')"
     " OR EXISTS(SELECT 1 FROM task_run WHERE state = 'due')"
 )
@@ -59,8 +62,10 @@ class SimulatedLife:
             tasks.start_soon(self._happen, tasks)
             tasks.start_soon(self._settle, store)
             tasks.start_soon(self.world.platform.arrive)
+            daemon = Daemon(self.settings, {"TZ": "UTC"}, store, self.machine)
+            tasks.start_soon(self._let_in, store, daemon)
             try:
-                await Daemon(self.settings, {"TZ": "UTC"}, store, self.machine).run()
+                await daemon.run()
             except (ExceptionGroup, JournalError, StorageFailedError):
                 if not (self.disk.full or self.disk.broken):
                     raise
@@ -77,6 +82,15 @@ class SimulatedLife:
             self.end = "late" if waits else "settled"
             self.machine.stop()
             return
+
+    async def _let_in(self, store: Store, daemon: Daemon) -> None:
+        """Approve every chat that has a code, as an operator does who looks at the list."""
+        while True:
+            await anyio.sleep(PERIOD)
+            for asked in store.read(pairing.every):
+                if asked.code is not None and daemon.control is not None:
+                    with suppress(JournalError):  # the disk is full; the next look tries again
+                        await daemon.control.let_in(asked.code)
 
     async def _happen(self, tasks: TaskGroup) -> None:
         """Let the events happen that are left."""

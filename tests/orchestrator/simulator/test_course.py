@@ -2,6 +2,7 @@
 
 from collections import Counter
 
+from orchestrator.selftest.scenario import STRANGERS
 from orchestrator.simulator.course import CourseEvent, course_of
 
 
@@ -25,6 +26,17 @@ def test_every_kind_of_event_is_made() -> None:
         *("say", "repeat", "kill", "power", "stop", "worker", "hang", "tools"),
         *("platform", "slow_tools", "disk", "broken_disk", "clock"),
     }
+
+
+def test_some_courses_have_a_stranger_whom_an_operator_lets_in() -> None:
+    """Without a set clock, which would end the code before the operator looks."""
+    strange = [
+        course
+        for course in map(course_of, range(300))
+        if any(script.chat in STRANGERS for script in course.scripts.values())
+    ]
+    assert len(strange) > 10
+    assert not any(event.kind == "clock" for course in strange for event in course.events)
 
 
 def test_chosen_events_keep_their_numbers() -> None:
