@@ -78,7 +78,7 @@ GROUPS: Mapping[str, Mapping[str, str]] = {
 """The commands of the first screen by group, each with its summary."""
 COMMANDS = {name: text for group in GROUPS.values() for name, text in group.items()}
 EXAMPLES = {
-    "orchestrator setup": "ask for a key, a model and a bot, and try them",
+    "orchestrator setup": "set up a key, a model and a bot",
     "orchestrator run": "start the daemon; Ctrl-C ends it",
     "orchestrator chat": "talk to an agent, from a second terminal",
     "orchestrator status": "see what runs and what is wrong",

@@ -20,6 +20,7 @@ from orchestrator.journal.inspect.conversations import Line, StoredSession
 from orchestrator.names import turn_name
 from thinker.protocol.messages import AssistantMessage, JsonObject, Message, ToolResult, UserMessage
 
+MAX_DIGITS = 18  # of a number that the journal can hold
 SHOWN = 500  # characters of a tool's result or arguments
 Name = Annotated[
     str, typer.Argument(metavar="ID|CHAT", help="Number from the list, or a chat: telegram:123.")
@@ -123,8 +124,8 @@ def _found(db: apsw.Connection, name: str) -> StoredSession:
     Raises:
         UnknownNameError: there is none, or the chat has several.
     """
-    if name.isascii() and name.isdecimal() and int(name) < 2**63:
-        return conversations.load(db, int(name))
+    if name.isascii() and name.isdecimal():
+        return conversations.load(db, int(name[:MAX_DIGITS]))
     chat = str(chat_named([name]))
     found = [one for one in conversations.listed(db, None, ended=False) if one.chat == chat]
     if not found:

@@ -86,7 +86,7 @@ def find(db: apsw.Connection, name: str) -> Trace:
         return _collect(db, [int(number) for (number,) in rows], turns)
     raise UnknownNameError(
         f"no message or turn matches {name!r}; write a message's number, CHANNEL:MESSAGE_ID or"
-        " the end of a turn's id, as: orchestrator status"
+        " the end of a turn's id; orchestrator status shows the last ones"
     )
 
 

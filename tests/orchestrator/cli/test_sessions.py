@@ -93,6 +93,7 @@ async def test_running_daemon_ends_the_conversation(home: Path) -> None:
     ("words", "code", "problem"),
     [
         (("show", "99"), ExitCode.USAGE, "there is no conversation 99; see: orchestrator sessions"),
+        (("show", "9" * 30), ExitCode.USAGE, "there is no conversation"),
         (("end", "telegram:1"), ExitCode.USAGE, "telegram:1 has no open conversation"),
         (("show", "x"), 2, "such as telegram:123"),
         (("list", "--agent", "hoem"), ExitCode.USAGE, "there is no agent 'hoem'"),
