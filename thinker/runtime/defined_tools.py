@@ -2,12 +2,12 @@
 
 import inspect
 import re
-from collections.abc import Awaitable, Callable, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
 from anyio import to_thread
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from pydantic.alias_generators import to_camel
 from pydantic_core import to_json
 
@@ -130,17 +130,14 @@ class RuntimePart(BaseModel):
     )
 
 
-class ToolkitConfig(RuntimePart):
-    """Which tools of a kit an agent gets; None: all of them."""
-
-    tools: tuple[str, ...] | None = None
-
-
 class ToolkitSpec(RuntimePart):
-    """A kit that an agent uses: ``ToolkitSpec(id="catalog", config={"tools": ["search"]})``."""
+    """A kit that an agent uses, whole or narrowed to some tools.
+
+    ``ToolkitSpec(id="catalog", config={"tools": ["search"]})`` is narrowed to one.
+    """
 
     id: str
-    config: ToolkitConfig = ToolkitConfig()
+    config: Mapping[Literal["tools"], Sequence[str]] = Field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -156,7 +153,7 @@ class Toolkit:
         Raises:
             RuntimeSpecError: the kit has no tool of that name.
         """
-        wanted = spec.config.tools
+        wanted = spec.config.get("tools")
         if wanted is None:
             return self.tools
         names = [tool.name for tool in self.tools]

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from pydantic import BaseModel
+from pydantic import BaseModel, ValidationError
 
 from thinker.runtime import (
     RunContext,
@@ -108,13 +108,18 @@ def test_kit_is_narrowed_to_the_tools_that_an_agent_names() -> None:
     """In the kit's order; an unknown name lists what there is."""
     kit = define_toolkit("catalog", [defined(name="read"), defined(name="drop")])
     assert kit.narrowed(ToolkitSpec(id="catalog")) == kit.tools
-    narrowed = kit.narrowed(
-        ToolkitSpec.model_validate({"id": "catalog", "config": {"tools": ["read"]}})
-    )
+    narrowed = kit.narrowed(ToolkitSpec(id="catalog", config={"tools": ["read"]}))
     assert [tool.name for tool in narrowed] == ["read"]
-    wrong = ToolkitSpec.model_validate({"id": "catalog", "config": {"tools": ["write"]}})
+    wrong = ToolkitSpec(id="catalog", config={"tools": ["write"]})
     with pytest.raises(RuntimeSpecError, match="has no tool 'write'; it has read, drop"):
         kit.narrowed(wrong)
+
+
+@pytest.mark.parametrize("config", [{"tool": ["read"]}, {"tools": "read"}])
+def test_kit_is_narrowed_by_a_list_of_tools_alone(config: Any) -> None:
+    """A misspelt key would leave the kit whole."""
+    with pytest.raises(ValidationError, match=r"'tools'|not allowed as a Sequence"):
+        ToolkitSpec(id="catalog", config=config)
 
 
 def test_kit_has_tools_of_different_names_only() -> None:

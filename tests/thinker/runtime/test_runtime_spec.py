@@ -42,7 +42,7 @@ def test_specification_is_json() -> None:
     """Agents, kits, tools with their schemas, plans: no function, no key, no address."""
     spec = json.loads(json.dumps(names()["spec"].model_dump(by_alias=True, mode="json")))
     assert spec.keys() == {"agents", "toolkits", "tools", "plans"}
-    assert spec["toolkits"] == [{"id": "catalog", "config": {"tools": None}}]
+    assert spec["toolkits"] == [{"id": "catalog", "config": {}}]
     assert spec["agents"][3]["toolkits"] == [
         {"id": "catalog", "config": {"tools": ["execute_query"]}}
     ]
@@ -60,7 +60,7 @@ def test_tools_are_merged_into_a_layered_prompt_and_written_rows_win() -> None:
     agent = specialist(
         prompt=prompt,
         tools=[tool("own")],
-        toolkits=[ToolkitSpec.model_validate({"id": "kit", "config": {"tools": ["b"]}})],
+        toolkits=[ToolkitSpec(id="kit", config={"tools": ["b"]})],
     )
     kit = define_toolkit("kit", [tool("a"), tool("b")])
     spec = define_runtime(agents=[agent], tools=[tool("shared")], toolkits=[kit])
