@@ -14,6 +14,7 @@ from thinker.protocol.visible_text import printable
 CLOCK = "%H:%M:%S"
 TURN_DIGITS = 8  # of the end of a turn's id, which commands accept in its place
 SECOND = 1000
+LEAST = 0.0001  # dollars that four digits show
 INDENT = " " * 9
 RESET = "\x1b[0m"
 COLORS = {"debug": "\x1b[2m", "warning": "\x1b[33m", "error": "\x1b[1;31m", "critical": "\x1b[31m"}
@@ -154,11 +155,16 @@ def _derived(event: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
         ms = event["ms"]
         yield "duration", f"{ms / 1000:.1f} s" if ms >= SECOND else f"{ms:.0f} ms"
     if isinstance(event.get("tokens"), int):
-        usd = event.get("usd")
-        cost = f", ${usd:.4f}" if isinstance(usd, int | float) else ""
-        yield "usage", f"{event['tokens']:,} tokens{cost}"
+        yield "usage", f"{event['tokens']:,} tokens{_cost(event.get('usd'))}"
     reason = event.get("stop_reason", "done")
     yield "ending", "" if reason == "done" else f" ({_text(reason)})"
+
+
+def _cost(usd: object) -> str:
+    """Return what follows the tokens: nothing for a model without a price, or without cost."""
+    if not isinstance(usd, int | float) or not usd:
+        return ""
+    return f", ${usd:.4f}" if usd >= LEAST else f", under ${LEAST}"
 
 
 def chat(key: str) -> str:

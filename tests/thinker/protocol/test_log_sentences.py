@@ -63,6 +63,16 @@ def test_known_event_is_a_sentence(event: dict[str, object], expected: str) -> N
     assert words(event) == expected
 
 
+@pytest.mark.parametrize(
+    ("usd", "shown"),
+    [(None, "9 tokens"), (0.0, "9 tokens"), (0.00002, "9 tokens, under $0.0001")],
+)
+def test_cost_is_shown_where_there_is_one(usd: float | None, shown: str) -> None:
+    """A free model and one without a price cost nothing that could be named."""
+    event = {"event": "turn_replied", "chat_id": "x", "ms": 5, "tokens": 9, "usd": usd}
+    assert words(event) == f"answered x in 5 ms: {shown}"
+
+
 def test_unknown_event_shows_its_name_and_facts() -> None:
     """What says why comes first; no event must be registered."""
     event = {"event": "cat_lost", "name": "Tom", "problem": "a\nb", "ways": ["roof", "door"]}
