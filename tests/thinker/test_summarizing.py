@@ -1,5 +1,6 @@
 """Compaction and fact extraction: conversation, template and answer."""
 
+import json
 from pathlib import Path
 
 import pytest
@@ -178,3 +179,15 @@ def test_long_messages_are_cut() -> None:
     """One message cannot fill the whole request."""
     text = summarizing.conversation([UserMessage(content="y" * 9000)])
     assert text == f"User: {'y' * 8000} […]"
+
+
+@pytest.mark.parametrize(
+    ("confidence", "kept"), [(0.69, False), (0.7, True), (0.75, True), (1, True)]
+)
+async def test_fact_is_kept_from_a_confidence_of_seven_tenths_on(
+    confidence: float, *, kept: bool
+) -> None:
+    """The number of the seed, which counts as confident enough itself."""
+    fact = {"fact": "The user is Ann.", "category": "background", "confidence": confidence}
+    found = await extracted(json.dumps({"facts": [fact]}))
+    assert [one.fact for one in found.facts] == ["The user is Ann."] * kept

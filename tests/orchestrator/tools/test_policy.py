@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from orchestrator.tools.policy import allowed, decide, matches
+from orchestrator.tools.policy import SENDING, allowed, decide, matches
 
 
 @pytest.mark.parametrize(
@@ -50,3 +50,19 @@ def test_decision_names_its_rule() -> None:
     assert decide("x", ["x"], []).reason == 'allowed by "x" in allowedTools'
     assert decide("x", ["y"], []).reason == "no pattern of allowedTools matches"
     assert decide("x", [], []).allowed
+
+
+@pytest.mark.parametrize(
+    ("name", "sends"),
+    [
+        ("send_message", True),
+        ("send_telegram", True),
+        ("telegram_send_message", True),
+        ("work_mail_send_message", True),
+        ("send_message_draft", False),
+        ("schedule_task", False),
+    ],
+)
+def test_tools_that_send_are_known_by_their_names(name: str, *, sends: bool) -> None:
+    """Those of any server too: a task may use none of them."""
+    assert allowed(name, (), SENDING) == (not sends)

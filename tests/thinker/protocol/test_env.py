@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from thinker.protocol.env import ThinkerSettings, inherited, pack_start, unpack_start
+from thinker.protocol.env import INHERITED, ThinkerSettings, inherited, pack_start, unpack_start
 from thinker.protocol.providers import PROVIDERS
 
 # What an environment variable can hold: no NUL, no lone surrogate.
@@ -170,3 +170,11 @@ def test_environment_that_cannot_be_is_refused(env: dict[str, str]) -> None:
     """A NUL would end a variable."""
     with pytest.raises(ValueError, match="null byte"):
         pack_start(Path("/"), env)
+
+
+def test_exactly_these_variables_are_inherited() -> None:
+    """One more could hold a secret, or change how a worker runs."""
+    others = ("USER", "SHELL", "PWD", "TMPDIR", "LANGUAGE", "TERM", "LD_PRELOAD", "XDG_RUNTIME_DIR")
+    names = {"PATH", "HOME", "LANG", "TZ", "LC_ALL", "LC_TIME"}
+    assert {*inherited(dict.fromkeys((*names, *others), "x"))} == names
+    assert {*INHERITED} == names - {"LC_ALL", "LC_TIME"}

@@ -101,3 +101,15 @@ def test_every_problem_of_slots_is_found_by_the_check() -> None:
     assert any(problem.startswith("prompt.slots.tools") for problem in problems)
     assert any("prompt.slots.output: $type 'strnig' is not a type" in p for p in problems)
     assert any(problem.startswith("prompt.slots.options.max_retries") for problem in problems)
+
+
+def test_slots_come_in_one_order_however_they_are_written() -> None:
+    """That of upstream's texts; tools and their results come before the facts, extras after."""
+    order = ("system", "developer", "chat_history", "tools", "action_results", "info", "mood")
+    order += ("instruct", "examples", "input", "attachment", "output")
+    values: dict[str, JsonValue] = dict.fromkeys(order, "x")
+    values["chat_history"] = [{"role": "user", "content": "x"}]
+    values["tools"] = [{"name": "x", "desc": "x", "kwargs": {}}]
+    values["output"] = {"x": {"$type": "str"}}
+    slots: dict[str, JsonValue] = {name: values[name] for name in sorted(order)}
+    assert [section.id for section in lowered(root={"slots": slots})] == [*order]
