@@ -228,10 +228,10 @@ class Configuration(LoopOwned):
                 await on_change()
 
     def _files(self) -> Watch:
-        """Return agents.json, the keys and the prompts; a home without keys is not watched."""
+        """Return agents.json, the keys and the prompts; missing keys are not watched."""
         paths = self._settings.paths
         keys = (paths.keys,) if paths.keys.is_file() else ()
-        return Watch.of((self.path, *keys), (paths.prompts,))
+        return Watch.of((self.path, *keys, *self._settings.named_prompts), (paths.prompts,))
 
     def _skill_folders(self) -> Watch:
         """Return the folders in which a SKILL.md may be written, or a folder for one."""
@@ -245,11 +245,12 @@ class Configuration(LoopOwned):
     def _stamps(self) -> tuple[object, ...]:
         """Return a value that changes with every edit of agents.json, a key or a prompt."""
         prompts, keys = self._settings.paths.prompts, self._settings.paths.keys
+        named = self.path, keys, *self._settings.named_prompts
         try:
             files = [prompts / name for name in Folder(prompts).names()]
         except FileError as error:
             return identity(self.path), identity(keys), str(error)
-        return tuple((path, identity(path)) for path in (self.path, keys, *files))
+        return tuple((path, identity(path)) for path in (*named, *files))
 
     async def _scan_skills(self, on_skill: Callable[[], None]) -> None:
         await self._read_skills()

@@ -65,6 +65,10 @@ class Settings(BaseSettings):
         None, validation_alias="THINKER_DEFAULT_SYSTEM_PROMPT_PATH"
     )
     """File with the base prompt of agents without their own; by default one in the home."""
+    fact_extraction_prompt_path: WholePath | None = Field(
+        None, validation_alias="THINKER_FACT_EXTRACTION_PROMPT_PATH"
+    )
+    """File with the prompt for facts; by default one in the home, or else the bundled one."""
     persona_dir: WholePath | None = Field(None, validation_alias="THINKER_PERSONA_DIR")
     """Directory with `<agentId>/instructions.md`; by default `agents` in the home."""
 
@@ -109,6 +113,12 @@ class Settings(BaseSettings):
     def personas(self) -> Path:
         """The directory of ``<agentId>/instructions.md``, the agents' personas."""
         return self.persona_dir or self.paths.personas
+
+    @property
+    def named_prompts(self) -> tuple[Path, ...]:
+        """The files that the environment names instead of those in the home."""
+        named = self.default_system_prompt_path, self.fact_extraction_prompt_path
+        return tuple(path for path in named if path is not None)
 
     def default_prompt(self) -> "DefaultPrompt":
         """Return the base prompt of agents without their own, as it is chosen now."""

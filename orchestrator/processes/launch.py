@@ -116,7 +116,8 @@ def build_launch_spec(
             "fact_extraction_enabled": definition.fact_extraction.enabled,
             "fact_extraction_idle_ms": round(definition.fact_extraction.idle_minutes * 60_000),
             "fact_extraction_max_turns": definition.fact_extraction.max_turns,
-            "fact_extraction_prompt_path": texts[FACT_EXTRACTION],
+            "fact_extraction_prompt_path": settings.fact_extraction_prompt_path
+            or texts[FACT_EXTRACTION],
             "skills_dirs": paths.skill_directories(definition.agent_id),
             "hooks_dir": paths.hooks if definition.allow_hooks else None,
             "sandbox": _jail(definition, sandbox),

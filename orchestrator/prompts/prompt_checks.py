@@ -113,19 +113,29 @@ def file_problems(
 def base_prompt_problems(settings: Settings) -> Iterator[Problem]:
     """Yield problems of the default prompt and of a persona folder that the environment names."""
     found = settings.default_prompt()
-    problem = None
-    try:
-        if not regular_file.read_text(found.path, regular_file.BASE_PROMPT).strip():
-            problem = "it is empty; write the prompt or remove the file"
-    except FileError as error:
-        problem = str(error)
+    problem = _unusable_text(found.path)
     if problem is not None:
         chosen = "THINKER_DEFAULT_SYSTEM_PROMPT_PATH: " if found.source == "environment" else ""
         text = f"{chosen}the default prompt cannot be used: {problem}; agents without a prompt"
         yield Problem.unusable(found.path, f"{text} of their own have a built-in one until then")
+    facts = settings.fact_extraction_prompt_path
+    if facts is not None and (problem := _unusable_text(facts)) is not None:
+        text = f"THINKER_FACT_EXTRACTION_PROMPT_PATH: it cannot be used: {problem};"
+        yield Problem.unusable(
+            facts, f"{text}; facts are found with the built-in prompt until then"
+        )
     if settings.persona_dir is not None and not settings.persona_dir.is_dir():
         text = "THINKER_PERSONA_DIR: it is no folder; create it or correct the variable"
         yield Problem.unusable(settings.persona_dir, text)
+
+
+def _unusable_text(path: Path) -> str | None:
+    """Return why a file is no text for a model; None if it is."""
+    try:
+        text = regular_file.read_text(path, regular_file.BASE_PROMPT)
+    except FileError as error:
+        return str(error)
+    return None if text.strip() else "it is empty; write the text or remove the file"
 
 
 def agent_problems(

@@ -129,7 +129,12 @@ async def test_default_prompt_and_personas_may_be_elsewhere(tmp_path: Path) -> N
     }
     async with FakeBotApi(TOKEN) as bot, HeldModel() as model:
         config = two_agents(model, systemPrompt="", skills=[])
-        async with running_daemon(home, config, bot, named):
+        async with running_daemon(home, config, bot, named) as daemon:
+            (elsewhere / "default.md").write_text(" ", "utf-8")
+            told = await daemon.until(lambda report: bool(report.config_errors))
+            assert "default.md" in told.config_errors[0].file
+            (elsewhere / "default.md").write_text("Be anyone.", "utf-8")
+            await daemon.until(lambda report: not report.config_errors)
             for text in ("Be anyone.", "Be yourself.", "Be yourself, truly."):
                 if text != "Be anyone.":
                     persona.write_text(text, "utf-8")

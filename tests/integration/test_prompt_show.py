@@ -196,7 +196,7 @@ async def shown(home: Path, kind: str) -> bytes:
     words = ("prompt", "show", kind, "--message", TEXT, "--chat", place, "--layout", "request")
     done = await to_thread.run_sync(lambda: command(home, *words))
     assert done.exit_code == 0, (kind, done.stderr)
-    return done.stdout.removesuffix("\n").encode()
+    return done.stdout.encode()
 
 
 async def sent(bot: FakeBotApi, apis: tuple[ModelApi, ...], kind: str) -> Received:

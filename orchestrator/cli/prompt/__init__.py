@@ -1,5 +1,6 @@
 """``orchestrator prompt``."""
 
+import sys
 import time
 from contextlib import suppress
 from typing import Annotated, Literal
@@ -103,7 +104,7 @@ def show(
         if not found.request:
             problem = f"agent '{name}' would send no request; see the prompt without --layout"
             raise OrchestratorError(problem)
-        typer.echo(found.request)
+        typer.echo(found.request, nl=sys.stdout.isatty())
         return
     report = _report(name, found, live=live)
     if as_json:

@@ -102,8 +102,7 @@ def show(settings: Settings, name: str, layout: str, *, as_json: bool) -> None:
     found = library(settings, file).definitions
     if name not in found:
         raise UnknownNameError(
-            f"there is no prompt '{name}'; see: orchestrator prompt list "
-            f"(for an agent's prompt, add --message TEXT)"
+            f"there is no agent and no prompt '{name}'; see: orchestrator prompt list"
         )
     request = PromptRender(prompt=bundle(found, name).as_json(), layout=layout)
     rendered = render(settings, request)

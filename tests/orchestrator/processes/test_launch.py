@@ -281,19 +281,23 @@ def test_jail_is_open_only_as_far_as_agents_json_says(
 
 
 def test_own_default_prompt_and_personas_reach_the_worker(tmp_path: Path) -> None:
-    """What the environment names comes before the file of the home."""
-    in_home = {"default-system-prompt.md": tmp_path / "own.md"}
-    for named, path, personas in (
-        ({}, tmp_path / "own.md", tmp_path / "agents"),
-        (
-            {"THINKER_DEFAULT_SYSTEM_PROMPT_PATH": "/d.md", "THINKER_PERSONA_DIR": "/p"},
-            Path("/d.md"),
-            Path("/p"),
-        ),
+    """What the environment names comes before the files of the home."""
+    in_home = {name: tmp_path / name for name in ("default-system-prompt.md", "fact-extraction.md")}
+    named = {
+        "THINKER_DEFAULT_SYSTEM_PROMPT_PATH": "/d.md",
+        "THINKER_FACT_EXTRACTION_PROMPT_PATH": "/f.md",
+        "THINKER_PERSONA_DIR": "/p",
+    }
+    for environ, paths in (
+        ({}, (*in_home.values(), tmp_path / "agents")),
+        (named, (Path("/d.md"), Path("/f.md"), Path("/p"))),
     ):
-        settings = Settings.read({"ORCHESTRATOR_HOME": str(tmp_path), **named})
-        spec = build_launch_spec(
-            agent(llm_provider="demo"), settings, Endpoint("demo", "demo"), {}, in_home
-        )
+        settings = Settings.read({"ORCHESTRATOR_HOME": str(tmp_path), **environ})
+        definition, demo = agent(llm_provider="demo"), Endpoint("demo", "demo")
+        spec = build_launch_spec(definition, settings, demo, {}, in_home)
         worker = ThinkerSettings.read(spec.env)
-        assert (worker.default_system_prompt_path, worker.persona_dir) == (path, personas)
+        assert paths == (
+            worker.default_system_prompt_path,
+            worker.fact_extraction_prompt_path,
+            worker.persona_dir,
+        )

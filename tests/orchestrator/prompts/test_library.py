@@ -229,12 +229,14 @@ def test_base_prompt_that_cannot_be_used_is_told_with_what_agents_have_instead(
         {
             "ORCHESTRATOR_HOME": str(tmp_path),
             "THINKER_DEFAULT_SYSTEM_PROMPT_PATH": str(tmp_path / "gone.md"),
+            "THINKER_FACT_EXTRACTION_PROMPT_PATH": str(tmp_path / "none.md"),
             "THINKER_PERSONA_DIR": str(own),
         }
     )
     found = PromptLibrary(named)
     found.read(parsed(WORK).file)
-    gone, persona = problems(found)
+    gone, facts, persona = problems(found)
+    assert facts.startswith("none.md: THINKER_FACT_EXTRACTION_PROMPT_PATH: it cannot be used: ")
     assert gone.startswith("gone.md: THINKER_DEFAULT_SYSTEM_PROMPT_PATH: the default prompt")
     assert persona.startswith("default-system-prompt.md: THINKER_PERSONA_DIR: it is no folder")
 

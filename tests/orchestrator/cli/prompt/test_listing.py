@@ -93,7 +93,9 @@ def test_what_cannot_be_shown_is_refused_with_what_can(tmp_path: Path) -> None:
     """An unknown name, an unknown layout."""
     home(tmp_path)
     unknown = command(tmp_path, "prompt", "show", "nobody")
-    assert "there is no prompt 'nobody'; see: orchestrator prompt list" in unknown.stderr
+    assert (
+        "there is no agent and no prompt 'nobody'; see: orchestrator prompt list" in unknown.stderr
+    )
     layout = command(tmp_path, "prompt", "show", "who", "--layout", "haiku")
     assert "unknown layout 'haiku'; use one of: markdown, plain" in layout.stderr
     empty = command(tmp_path, "prompt", "show", "who", "--layout", "agently_text")
