@@ -105,11 +105,11 @@ def test_every_problem_of_slots_is_found_by_the_check() -> None:
 
 def test_slots_come_in_one_order_however_they_are_written() -> None:
     """That of upstream's texts; tools and their results come before the facts, extras after."""
-    order = ("system", "developer", "chat_history", "tools", "action_results", "info", "mood")
-    order += ("instruct", "examples", "input", "attachment", "output")
+    before = ["system", "developer", "chat_history", "tools", "action_results", "info", "mood"]
+    order = [*before, "instruct", "examples", "input", "attachment", "output"]
     values: dict[str, JsonValue] = dict.fromkeys(order, "x")
     values["chat_history"] = [{"role": "user", "content": "x"}]
     values["tools"] = [{"name": "x", "desc": "x", "kwargs": {}}]
     values["output"] = {"x": {"$type": "str"}}
     slots: dict[str, JsonValue] = {name: values[name] for name in sorted(order)}
-    assert [section.id for section in lowered(root={"slots": slots})] == [*order]
+    assert [section.id for section in lowered(root={"slots": slots})] == order
