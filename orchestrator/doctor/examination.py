@@ -4,6 +4,7 @@ import ctypes
 import os
 import platform
 import shutil
+import socket
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
@@ -18,6 +19,7 @@ from orchestrator.control.status import troubles
 from orchestrator.doctor.findings import Finding, Verdict
 from orchestrator.doctor.jail_probes import ProbeTargets
 from orchestrator.errors import ConfigError
+from orchestrator.http_api.agent_ports import port_problem
 from orchestrator.processes.launch import build_launch_spec, resolve_endpoint
 from orchestrator.settings import Settings, bundled
 from orchestrator.system.installed_units import installed
@@ -46,6 +48,8 @@ def findings(
             yield _finding("daemon", trouble, "warning")
     yield _keys(environ)
     yield from _channels(file, environ, status)
+    if status is None and file is not None:
+        yield from _ports(file)
     yield from _provenance(file)
     yield from _home(settings.home)
     yield _clock()
@@ -119,6 +123,19 @@ def _channels(
             yield _finding(f"channel {channel.name}", text, verdict)
     elif file is not None and file.channels.telegram.enabled and not environ.get(TOKEN):
         yield _finding("channel telegram", f"off: {TOKEN} is not set")
+
+
+def _ports(file: AgentsFile) -> Iterator[Finding]:
+    """Open the port of each agent for a moment; no daemon has it now."""
+    for agent in file.agents:
+        if agent.enabled and agent.port:
+            subject = f"port of {agent.agent_id}"
+            try:
+                socket.create_server(("127.0.0.1", agent.port)).close()
+            except OSError as error:
+                yield _finding(subject, port_problem(agent.port, agent.agent_id, error), "problem")
+            else:
+                yield _finding(subject, f"{agent.port} is free")
 
 
 def _provenance(file: AgentsFile | None) -> Iterator[Finding]:

@@ -105,8 +105,12 @@ class AgentPorts(JournalChannel):
                         log.info("agent_port", agent_id=agent_id, port=number)
                         await anyio.sleep_forever()
                 except (OSError, FileError) as error:
-                    place = self._where(agent_id, "port")
-                    self._set_refused(agent_id, f"{place}: {_problem(port, agent_id, error)}")
+                    place, problem = (
+                        self._where(agent_id, "port"),
+                        port_problem(port, agent_id, error),
+                    )
+                    again = f"(tried again every {MAX_RETRY:.0f} seconds)"
+                    self._set_refused(agent_id, f"{place}: {problem} {again}")
                 await anyio.sleep(delay)
                 delay = min(2 * delay, MAX_RETRY)
         self._set_refused(agent_id, "")
@@ -158,14 +162,14 @@ class AgentPorts(JournalChannel):
         return await off_loop(_read_token, self._token_file)
 
 
-def _problem(port: int, agent_id: str, error: OSError | FileError) -> str:
+def port_problem(port: int, agent_id: str, error: OSError | FileError) -> str:
     """Say why a port is not open, and what to do."""
     if isinstance(error, FileError):
         reason = str(error)
     else:
         reason = CANNOT_OPEN.get(error.errno or 0, f"cannot be opened ({error.strerror})")
         reason += ', or set another "port"'
-    return f"port {port} of agent {agent_id!r} {reason} (tried again every {MAX_RETRY:.0f} seconds)"
+    return f"port {port} of agent {agent_id!r} {reason}"
 
 
 def _part(name: str) -> str:

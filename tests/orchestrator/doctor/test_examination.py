@@ -1,5 +1,6 @@
 """What is looked at beside the jails."""
 
+import socket
 from pathlib import Path
 
 import pytest
@@ -30,6 +31,19 @@ def test_keys_are_named_and_not_shown(tmp_path: Path) -> None:
     environ = {"GROQ_API_KEY": "gsk-4711", "TELEGRAM_BOT_TOKEN": "1:a", "OPENAI_API_KEY": ""}
     keys = found(tmp_path, environ)["keys"]
     assert keys.text == "GROQ_API_KEY, TELEGRAM_BOT_TOKEN"
+
+
+def test_taken_port_of_an_agent_is_a_problem_before_the_start(tmp_path: Path) -> None:
+    """A running daemon has it itself."""
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        agent = {"agentId": "work", "llmProvider": "demo", "port": port}
+        file = AgentsFile.model_validate({"agents": [agent]})
+        seen = {one.subject: one for one in findings(Settings(home=tmp_path), file, {}, None)}
+        assert seen["port of work"].verdict == "problem"
+        assert f"port {port} of agent 'work' is taken by another" in seen["port of work"].text
+    seen = {one.subject: one for one in findings(Settings(home=tmp_path), file, {}, None)}
+    assert seen["port of work"].verdict == "ok"
 
 
 def test_nothing_is_written(tmp_path: Path) -> None:
