@@ -8,6 +8,7 @@ import typer
 from orchestrator.agentsfile import AgentsFileError, Channels, load
 from orchestrator.cli._client import order
 from orchestrator.cli._options import Home, command_group, environment, load_settings
+from orchestrator.cli._other_user import require_owner
 from orchestrator.control.protocol import API_REFRESH
 from orchestrator.errors import NotRunningError
 from orchestrator.http_api.token import TokenFile
@@ -29,6 +30,7 @@ def token(
     The endpoints are open only while a token exists.
     """
     settings = load_settings(home)
+    require_owner(settings.home)
     settings.paths.prepare()
     file = TokenFile(settings.paths.api_token)
     if revoke:

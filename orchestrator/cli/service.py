@@ -205,7 +205,9 @@ def _show(unit: InstalledUnit) -> bool:
     rows["home"] = f"{unit.home}, of the user {user}"
     rows["logs"] = f"journalctl {flag}--unit orchestrator --lines 100 --follow"
     rows["more"] = f"{prefix}{shlex.join(program())} status --home {shlex.quote(str(unit.home))}"
-    _say(f"{name:9}{text}" for name, text in rows.items())
+    for name, text in rows.items():
+        first, *more = text.splitlines()
+        _say([f"{name:9}{first}", *(f"{'':9}{line}" for line in more)])
     return running
 
 

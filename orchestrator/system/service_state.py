@@ -3,7 +3,7 @@
 import signal
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from orchestrator.errors import ConfigError, ExitCode
 from orchestrator.system.installed_units import UNIT
@@ -14,6 +14,7 @@ PROPERTIES = (
     *("ActiveState", "ActiveEnterTimestamp", "UnitFileState", "MainPID", "NRestarts", "StatusText"),
     *("Result", "ExecMainCode", "ExecMainStatus", "ExecMainExitTimestamp", "NeedDaemonReload"),
 )
+LAST_LINES = 3
 EXITED, KILLED, DUMPED = "1", "2", "3"  # CLD_* of waitid(2)
 STATES = {
     "inactive": "not running",
@@ -69,7 +70,20 @@ def ask(host: ServiceHost) -> ServiceState:
         )
         raise ConfigError(f"systemctl: {done.stderr.strip() or 'it failed'}{hint}")
     lines = (line.partition("=") for line in done.stdout.splitlines())
-    return described({name: value.strip() for name, _, value in lines})
+    state = described({name: value.strip() for name, _, value in lines})
+    words = "" if state.running else last_words(host)
+    return replace(state, facts={**state.facts, "it said": words}) if words else state
+
+
+def last_words(host: ServiceHost) -> str:
+    """Return the last lines that the daemon itself wrote, as far as this user may read the log."""
+    own = "_SYSTEMD_USER_UNIT" if host.scope == "user" else "_SYSTEMD_UNIT"
+    with suppress(ConfigError):
+        done = execute(
+            ("journalctl", "--quiet", f"--lines={LAST_LINES}", "--output=cat", f"{own}={UNIT}")
+        )
+        return "\n".join(line.strip() for line in done.stdout.splitlines() if line.strip())
+    return ""
 
 
 def described(found: Mapping[str, str]) -> ServiceState:

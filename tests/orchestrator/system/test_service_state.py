@@ -57,6 +57,21 @@ def test_last_end_is_told_in_words(
     assert all(word in state.facts["last end"] for word in words)
 
 
+def test_service_that_failed_tells_its_last_words(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its own lines say what is wrong, and those of systemd are left out."""
+    failed = "printf 'ActiveState=failed'"
+    words = "printf 'agents.json:1: not a valid JSON value\\n'"
+    names = ("systemctl", "journalctl")
+    tools = ServiceTools(tmp_path, monkeypatch, names, show=failed, _SYSTEMD_UNIT=words)
+    state = service_state.ask(ServiceHost("system", tmp_path, tmp_path))
+    assert state.facts["it said"] == "agents.json:1: not a valid JSON value"
+    assert tools.calls[1].endswith("--output=cat _SYSTEMD_UNIT=orchestrator.service")
+    tools.answer({"show": failed, "_SYSTEMD_UNIT": "exit 1"})
+    assert "it said" not in service_state.ask(ServiceHost("system", tmp_path, tmp_path)).facts
+
+
 def test_service_that_never_ran_has_no_end() -> None:
     """And a unit that was edited is told."""
     state = service_state.described({"ActiveState": "inactive", "NeedDaemonReload": "yes"})
