@@ -29,9 +29,8 @@ POLL_AGE = 120.0  # seconds since its last successful poll after which a channel
 BRIEF = 60.0  # seconds for which a whole bot may be silent and the daemon count as ready
 WRITE_TIMEOUT = 5.0  # seconds for one small write; a disk that takes longer is stuck
 DEMO_HINT = (
-    "agent {agent!r} uses the built-in demo model (rules, no language model); put a"
-    " key, such as GROQ_API_KEY=…, into keys.env of the home and run: orchestrator reload; or start"
-    " Ollama, or set llmProvider and model in agents.json"
+    "agent {agent!r} uses the built-in demo model (rules, no language model);"
+    " run: orchestrator setup, or start Ollama"
 )
 
 

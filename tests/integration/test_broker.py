@@ -14,6 +14,8 @@ from fakes.inspection import looks_inside
 from fakes.model_api import Reply
 
 from orchestrator.control.protocol import StatusReport
+from orchestrator.files import write_private
+from orchestrator.settings import Paths
 
 pytestmark = pytest.mark.process
 
@@ -88,6 +90,32 @@ async def test_changed_key_is_used_without_a_new_broker(tmp_path: Path) -> None:
             assert broker_of(await daemon.status()) == broker
     sent = [request.headers["authorization"] for request in model.requests]
     assert sent == [f"Bearer {KEY}", "Bearer sk-the-second-key"]
+
+
+@looks_inside
+async def test_key_of_the_homes_file_reaches_the_broker_alone_and_an_edit_of_it_is_used(
+    tmp_path: Path,
+) -> None:
+    """agents.json has its name; no worker, no copy and no output of the daemon has the key."""
+    keys = Paths(tmp_path).keys
+    write_private(keys, f"MINE={KEY}\n".encode())
+    async with FakeBotApi(TOKEN) as bot, HeldModel() as model:
+        config = two_agents(model, env={"OPENAI_API_KEY": "${MINE}"})
+        async with running_daemon(tmp_path, config, bot) as daemon:
+            bot.user_says(123, "one")
+            assert await bot.reply_in(123) == "work-model: one"
+            report = await daemon.status()
+            pids = {process.name: process.pid for process in report.processes}
+            holding = [name for name in ("zygote", "agent work") if holds(pids[name], KEY)]
+            write_private(keys, b"MINE=sk-the-second-key\n")
+            await daemon.logged("config_applied")
+            bot.user_says(123, "two")
+            assert await bot.reply_in(123) == "work-model: two"
+            last_good = Paths(tmp_path).last_good.read_text("utf-8")
+    sent = [request.headers["authorization"] for request in model.requests]
+    assert sent == [f"Bearer {KEY}", "Bearer sk-the-second-key"]
+    assert holding == []
+    assert KEY not in f"{report}{last_good}{daemon.log}"
 
 
 async def test_call_that_breaks_off_counts_beside_the_one_that_answers(tmp_path: Path) -> None:

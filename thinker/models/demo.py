@@ -9,9 +9,8 @@ from thinker.protocol import messages
 from thinker.protocol.messages import AssistantMessage, JsonObject
 
 LABEL = (
-    "[Demo model: built-in rules, no language model. To plug in a real one, set "
-    "ANTHROPIC_API_KEY, OPENAI_API_KEY or GROQ_API_KEY, or start Ollama, or set llmProvider "
-    "and model in agents.json.]"
+    "[Demo model: built-in rules, no language model. To plug in a real one, run "
+    "orchestrator setup, or start Ollama.]"
 )
 ABILITIES = (
     "I can tell the time, remember a fact (`remember that …`), recall what I know "
