@@ -78,7 +78,7 @@ def setup(
         token=_secret(telegram_token_from, "--telegram-token-from"),
         allow=allowed(",".join(allow or ())),
     )
-    path = settings.config or settings.home / "agents.json"
+    path = _agents_file(settings)
     stored = keys_file.read(settings.home, {}).values
     before = Situation(_text(path), environment(settings), stored, settings.telegram_api_url)
     ask = Questions.here(defaults=yes)
@@ -95,6 +95,11 @@ def setup(
     answered = interview.answers and _answer(settings, path, wishes)
     _show_next(settings, home, wishes, text, interview)
     raise typer.Exit(ExitCode.OK if answered else ExitCode.FAILED)
+
+
+def _agents_file(settings: Settings) -> Path:
+    """Return the file to write, whether it exists or not."""
+    return settings.config or settings.home / "agents.json"
 
 
 def _answers(interview: Interview) -> Wishes:
@@ -150,7 +155,7 @@ def _require_sound(settings: Settings, name: str, text: str, environ: Mapping[st
     for problem in problems:
         typer.echo(printable(str(problem)))
     if any(problem.severity == "error" for problem in problems):
-        raise ConfigError("nothing was written; correct agents.json first")
+        raise ConfigError("nothing was written; correct this first")
 
 
 def _agreed(ask: Questions, path: Path, old: str | None, new: str) -> bool:
@@ -184,8 +189,8 @@ def _answer(settings: Settings, path: Path, wishes: Wishes) -> bool:
     if status is None:
         typer.echo("\nStarting a daemon for a first answer …")
     elif Path(status.config_file) != path:
-        typer.echo(f"\nThe running daemon uses {status.config_file}; restart it to use {path}.")
-        return True
+        typer.echo(f"\nThe running daemon does not use {path}, so it cannot answer now.")
+        return False
     else:
         anyio.run(reloaded, settings)
     typer.echo(f"\nyou: {QUESTION}")
@@ -201,10 +206,12 @@ def _show_next(
     settings: Settings, home: Path | None, wishes: Wishes, text: str, interview: Interview
 ) -> None:
     option = "" if home is None else f" --home {settings.home}"
-    runs = anyio.run(running, settings) is not None
+    status = anyio.run(running, settings)
     lines: dict[str, str] = {}
-    if not runs:
+    if status is None:
         lines[f"orchestrator run{option}"] = "start the daemon; Ctrl-C ends it"
+    elif Path(status.config_file) != _agents_file(settings):
+        lines["restart the daemon"] = f"it uses {status.config_file}"
     elif TOKEN in interview.values:
         lines["restart the daemon"] = "it takes a bot's token only at its start"
     lines[f"orchestrator chat {wishes.agent_id}{option}"] = "talk to it, in a second terminal"
