@@ -4,7 +4,6 @@ from collections.abc import Iterable, Mapping
 
 import anyio
 from anyio.abc import TaskGroup
-from prompt_toolkit.application.run_in_terminal import in_terminal
 from prompt_toolkit.document import Document
 
 from orchestrator.cli.chat.input_history import InputHistory
@@ -14,7 +13,6 @@ from orchestrator.cli.chat.transcript import Transcript
 from orchestrator.control.protocol import ChatEvent, ChatOutcome, ChatScene, ChatSend
 from orchestrator.errors import OrchestratorError, only_cause
 from orchestrator.settings import Settings
-from orchestrator.wakeup import Wakeup
 
 TICK = 0.5  # seconds between updates of the times of what runs
 PROMPT, QUESTION = "> ", "Run it once? y/n > "
@@ -35,8 +33,6 @@ class Repl:
         self._output = self._editor.output
         self._transcript = Transcript(f"console:{chat}", self._write, self._size)
         self._link = ChatLink(settings, chat, agent, self._see, self._relink)
-        self._unwritten: list[str] = []
-        self._written = Wakeup()
         self._draft = ""  # what was being typed when a question came
         self._asked = ""  # the code of the question at the prompt
         self._interrupted = False  # since the last message
@@ -52,7 +48,6 @@ class Repl:
             async with anyio.create_task_group() as tasks:
                 self._tasks: TaskGroup = tasks
                 self._transcript.open(await tasks.start(self._link.run))
-                tasks.start_soon(self._write_above)
                 tasks.start_soon(self._tick)
                 await self._talk()
                 tasks.cancel_scope.cancel()
@@ -60,11 +55,9 @@ class Repl:
             raise only_cause(group) from None
         if self._transcript.waiting:
             self._transcript.complain(GOES_ON)
-        self._flush()
 
     async def _talk(self) -> None:
         """Read messages and act on them, until the user leaves."""
-        self._flush()
         while True:
             self._check_question()
             draft, self._draft = ("", self._draft) if self._asked else (self._draft, "")
@@ -176,23 +169,16 @@ class Repl:
         return size.columns, size.rows
 
     def _write(self, text: str) -> None:
-        self._unwritten.append(text)
-        self._written.wake()
+        """Print above the prompt, which is drawn again below.
 
-    async def _write_above(self) -> None:
-        """Print above the prompt what was written, all that there is at once."""
-        while True:
-            written = self._written.changed
-            if self._unwritten:
-                async with in_terminal():
-                    self._flush()
-            else:
-                await written.wait()
-
-    def _flush(self) -> None:
-        text, self._unwritten = "".join(self._unwritten), []
+        The terminal stays in raw mode, in which a key that is pressed meanwhile is not lost.
+        """
+        app = self._editor.app
+        if app.is_running:
+            app.renderer.erase()
         self._output.write_raw(text)
         self._output.flush()
+        app.invalidate()
 
     async def _tick(self) -> None:
         """Let the times of what runs go on."""

@@ -148,7 +148,7 @@ class Transcript:
         if (text, self._size()) != self._drawn_for:  # each key that is pressed asks for it
             whole = len(text) <= DRAWN
             shown = MarkdownLines(text) if whole else Text(printable(text[-DRAWN:]))
-            self._drawn = self._render(shown).splitlines() if text.strip() else []
+            self._drawn = self._render(shown).strip("\n").splitlines() if text.strip() else []
             self._drawn_for = text, self._size()
         return self._drawn
 
@@ -238,10 +238,10 @@ class Transcript:
 
     def _paragraph(self, text: str) -> None:
         if text.strip():
-            self._print(MarkdownLines(text), Text(""))
+            self._write(self._render(MarkdownLines(text)).strip("\n") + "\n\n")
 
-    def _print(self, *parts: RenderableType) -> None:
-        self._write("".join(map(self._render, parts)))
+    def _print(self, part: RenderableType) -> None:
+        self._write(self._render(part))
 
     def _render(self, part: RenderableType) -> str:
         """Return what a terminal is to be sent, without the blanks that fill lines."""

@@ -249,3 +249,11 @@ def test_wider_terminal_draws_the_unfinished_block_anew(screen: Screen) -> None:
     narrow = screen.transcript.below().splitlines()
     screen.size = (200, 20)
     assert (len(narrow), len(screen.transcript.below().splitlines())) == (2, 1)
+
+
+def test_blocks_stand_one_line_apart_however_they_came(screen: Screen) -> None:
+    """Lists and code too, which bring blank lines of their own in a whole document."""
+    screen.grow("one\n\n- a\n- b\n\n## head\n\ntext\n\nend")
+    assert [line.strip() for line in screen.printed.splitlines()] == [
+        *("one", "", "• a", "• b", "", "head", "", "text", "")
+    ]
