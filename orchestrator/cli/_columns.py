@@ -5,15 +5,23 @@ otherwise it stands below each row, so that a narrow terminal shows a list.
 """
 
 import re
+import shutil
+import sys
 from collections.abc import Iterator, Sequence
 
 from rich.cells import cell_len, set_cell_size
 
+PIPE_WIDTH = 100_000  # columns; keeps each row on one line for programs that read a table
 GAP = "  "  # between columns, and before what stands below a row
 LEAST = 32  # columns of the screen that a folded text needs
 LINES = 4  # of a folded cell, about; longer texts stand below their row
 WORD = re.compile(r"\d{4}-\d\d-\d\d \d\d:\d\d\S*|\S+")
 NUMBER = re.compile(r"[-+$]?[\d,.]+%?")
+
+
+def terminal_width() -> int:
+    """Return the columns of the terminal, or of a line that is never folded."""
+    return shutil.get_terminal_size().columns if sys.stdout.isatty() else PIPE_WIDTH
 
 
 def rendered(head: Sequence[str], rows: Sequence[Sequence[str]], width: int) -> Iterator[str]:

@@ -30,15 +30,13 @@ Home = Annotated[
     Path | None,
     typer.Option(
         "--home",
-        help="Home of the daemon (default: ORCHESTRATOR_HOME or ~/.orchestrator).",
+        help="Home (default: ORCHESTRATOR_HOME or ~/.orchestrator).",
         readable=False,  # `load_settings` says more than that it is not
     ),
 ]
 Config = Annotated[
     Path | None,
-    typer.Option(
-        "--config", help="The agents.json to use (default: the home's, or else the bundled one)."
-    ),
+    typer.Option("--config", help="agents.json to use (default: the home's, or the bundled one)."),
 ]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 

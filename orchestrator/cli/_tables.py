@@ -1,17 +1,13 @@
 """Tables and JSON on stdout."""
 
-import shutil
-import sys
 from collections.abc import Iterable, Mapping, Sequence
 
 import typer
 from pydantic import BaseModel
 from pydantic_core import to_json
 
-from orchestrator.cli._columns import rendered
+from orchestrator.cli._columns import rendered, terminal_width
 from orchestrator.cli._output import escaped, printable
-
-PIPE_WIDTH = 100_000  # columns; keeps each row on one line for programs that read a table
 
 
 def listing(
@@ -46,11 +42,7 @@ def table(title: str, columns: Sequence[str], rows: Iterable[Sequence[object]]) 
     used = [number for number in range(len(columns)) if any(row[number] for row in body)]
     shown = [[row[number] for number in used] for row in body]
     typer.secho(title, bold=True)
-    for line in rendered([columns[number] for number in used], shown, _terminal_width()):
+    for line in rendered([columns[number] for number in used], shown, terminal_width()):
         typer.echo(line)
     typer.echo()
     return True
-
-
-def _terminal_width() -> int:
-    return shutil.get_terminal_size().columns if sys.stdout.isatty() else PIPE_WIDTH

@@ -9,6 +9,7 @@ from typing import Annotated
 import typer
 
 from orchestrator.cli import COMMANDS
+from orchestrator.cli._columns import rendered, terminal_width
 from orchestrator.cli._group import command_group
 from orchestrator.settings import bundled
 
@@ -32,9 +33,9 @@ def show(
     folder = bundled("skills") / MANUAL
     pages = {path.stem: path for path in sorted(folder.glob("*.md"))}
     if topic is None:
-        width = max((len(name) for name in pages), default=0)
-        for name, path in pages.items():
-            typer.echo(f"{name:{width}}  {first_sentence(path.read_text('utf-8'))}")
+        rows = [(name, first_sentence(path.read_text("utf-8"))) for name, path in pages.items()]
+        for line in rendered(("page", "what it tells"), rows, terminal_width()):
+            typer.echo(line)
         typer.echo("\norchestrator help TOPIC prints a page, or explains a command.")
         return
     page = pages.get(topic.removesuffix(".md"))

@@ -104,9 +104,8 @@ def crash(
 
     All servers are fakes on loopback; your home and your network are not touched. Kills happen
     first at every boundary of the journal and of the outside world, then at pairs of boundaries,
-    then in random histories. Ctrl-C ends the test and prints the results so far.
-    ORCHESTRATOR_SPAWN chooses how agents are started. The homes are in /dev/shm if it has room;
-    TMPDIR chooses another folder.
+    then in random histories. Ctrl-C ends the test and prints the results so far. The homes are in
+    /dev/shm if it has room; TMPDIR chooses another folder.
     """
     logs.configure("error")  # only errors belong beside the report
     report = _Report(random.randrange(2**32) if seed is None else seed)  # noqa: S311 - no secret

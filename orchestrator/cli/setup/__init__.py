@@ -38,17 +38,15 @@ def setup(
     provider: Annotated[
         str,
         typer.Option(
-            help="anthropic, openai, groq, deepseek, ollama, demo and others; or the address of an"
+            help="anthropic, openai, groq, ollama, demo and others, or the address of an"
             " OpenAI-compatible API."
         ),
     ] = "",
     key_from: Annotated[
-        str, typer.Option(help='Variable that holds the key of the provider; "-" reads stdin.')
+        str, typer.Option(help='Variable that holds its key; "-" reads stdin.')
     ] = "",
     model: Annotated[str, typer.Option(help="The provider's name of the model.")] = "",
-    agent: Annotated[
-        str, typer.Option(help="Agent to set up (default: the first, or a new one).")
-    ] = "",
+    agent: Annotated[str, typer.Option(help="Agent to set up (default: the first one).")] = "",
     telegram_token_from: Annotated[
         str, typer.Option(help='Variable that holds the token of the bot; "-" reads stdin.')
     ] = "",
@@ -64,9 +62,8 @@ def setup(
     """Set up keys, a model and a bot, and get a first answer.
 
     It asks for what is missing and tries it at once. Keys go to keys.env in the home, the rest to
-    agents.json, in which all that you wrote stays. Run it again to change something. Without a
-    terminal give options; a key is never an argument, which other users could read. The exit code
-    is 1 without an answer, also if nothing could be tried because a service is out of reach.
+    agents.json, where all that you wrote stays. Without a terminal give options; a key is never an
+    argument, which other users could read. The exit code is 1 without an answer.
     """
     settings = load_settings(home)
     require_owner(settings.home)

@@ -51,6 +51,7 @@ NAMELESS = {  # commands whose arguments name nothing that could be unknown
     ("check",): "a file",
     ("completion",): "a shell",
     ("help",): "a page",
+    ("models",): "a part of names",
     ("restore",): "a file",
 }
 
