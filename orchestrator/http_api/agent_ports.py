@@ -88,7 +88,8 @@ class AgentPorts(JournalChannel):
                 for port in configured - servers.keys():
                     servers[port] = PortServer()
                     tasks.start_soon(self._serve, *port, servers[port], intake)
-                await self._configured()
+                if self._agents() is file:  # or else it was edited while servers closed
+                    await self._configured()
 
     async def _serve(self, port: int, agent_id: str, server: PortServer, intake: Intake) -> None:
         # Most daemons have no agent with a port, and do without a web server.

@@ -9,6 +9,8 @@ from typing import Any
 import anyio
 import pytest
 from fakes.time_limit import time_limit
+from structlog.testing import capture_logs
+from structlog.typing import EventDict
 from watchfiles import Change, awatch
 
 from orchestrator.configuration import Configuration
@@ -143,6 +145,31 @@ async def test_error_of_the_edited_file_is_told_when_its_copy_is_broken_too(tmp_
     found = Configuration(settings, {})
     await found.boot()
     assert not found.fallen_back
+
+
+async def test_problem_is_logged_when_it_begins_or_changes(tmp_path: Path) -> None:
+    """Those of agents.json, its agents' prompts and skills stand in one list, with their lines."""
+    skill = tmp_path / "skills" / "tea" / "SKILL.md"
+    skill.parent.mkdir(parents=True)
+    rewrite(skill, "no front matter")
+    agent = '{"agentId": "a",\n"llmProvider": "demo",\n"prompt": "none"}'
+    rewrite(tmp_path / "agents.json", f'{{"agents": [{agent}]}}')
+    configuration = Configuration(Settings(home=tmp_path), {})
+
+    def heard(logged: list[EventDict]) -> list[str]:
+        return [entry["problem"].split(": ")[0] for entry in logged if "problem" in entry]
+
+    with capture_logs() as logged:
+        await configuration.boot()
+    first = ["agents.json:1", "agents.json:3", f"{skill}:1"]
+    assert heard(logged) == first
+    rewrite(skill, "---\nname: tea\n---\n")
+    with capture_logs() as logged:
+        await configuration.read()
+    assert [text.partition(": ")[0] for text in map(str, configuration.problems)][:2] == first[:2]
+    assert heard(logged) == [f"{skill}:2"]
+    assert configuration.where("a", "prompt") == "agents.json:3"
+    assert configuration.where("b", "prompt") == "agents.json"
 
 
 async def test_edit_of_the_keys_applies_to_a_running_daemon(tmp_path: Path) -> None:

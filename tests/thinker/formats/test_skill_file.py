@@ -102,6 +102,11 @@ def test_unusable_front_matter_is_refused_with_file_and_problem(fields: str, pro
     assert problem in str(refused.value)
 
 
+def test_description_may_be_longer_than_the_format_says() -> None:
+    """Public skills have such: one of Anthropic's own has 1077 characters."""
+    assert parse(f"---\nname: a\ndescription: {'d' * 1077}\n---\n", "a").description == "d" * 1077
+
+
 @pytest.mark.parametrize(
     ("written", "read"),
     [
