@@ -50,7 +50,8 @@ def coerce(arguments: JsonObject, schema: JsonObject) -> JsonObject:
     """Return the arguments with strings converted to the types of the schema, where unambiguous.
 
     ``"5"`` becomes 5 if the schema wants a number and does not allow a string; ``"true"`` likewise.
-    A null for an optional field that does not accept null is left out.
+    A null for an optional field that does not accept null is left out, and so is an empty text for
+    one that accepts none: weak models fill every field.
     """
     return _coerce_object(arguments, schema, schema)
 
@@ -76,7 +77,7 @@ def _coerce_object(value: JsonObject, schema: JsonObject, root: JsonObject) -> J
     return {
         name: _coerce(item, fields.get(name), root)
         for name, item in value.items()
-        if item is not None or name in needed or _takes_null(fields.get(name), root)
+        if name in needed or not _left_blank(item, fields.get(name), root)
     }
 
 
@@ -111,12 +112,13 @@ def _from_text(text: str, types: set[str]) -> JsonValue:
     return text
 
 
-def _takes_null(schema: JsonValue, root: JsonObject) -> bool:
-    """Return whether null is allowed; true if the schema does not say."""
-    if not isinstance(schema, dict):
-        return True
+def _left_blank(value: JsonValue, schema: JsonValue, root: JsonObject) -> bool:
+    """Return whether a value is null or empty text where the schema allows neither."""
+    empty = value is None or (isinstance(value, str) and not value.strip())
+    if not empty or not isinstance(schema, dict):
+        return False
     types = _types(schema, root)
-    return not types or "null" in types
+    return bool(types) and ("null" if value is None else "string") not in types
 
 
 def _types(schema: JsonObject, root: JsonObject) -> set[str]:

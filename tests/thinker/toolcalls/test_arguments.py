@@ -61,6 +61,13 @@ def test_value_is_coerced_only_where_the_schema_is_certain(
     assert type(coerced["x"]) is type(expected)
 
 
+def test_empty_text_of_an_optional_field_is_left_out_where_it_cannot_be_meant() -> None:
+    """A needed one is refused by name; one that may be text, or anything, stays."""
+    schema = tool("n", n=NUMBER, o=INTEGER, b=BOOLEAN, s={"type": "string"}, a={}, m=MAYBE)
+    given_values = {"n": "", "o": " ", "b": "", "s": "", "a": "", "m": ""}
+    assert coerce(dict(given_values), schema) == {"n": "", "s": "", "a": ""}
+
+
 def test_null_of_an_optional_field_is_left_out() -> None:
     """Null stays if required, allowed or unknown."""
     schema = tool("a", a=INTEGER, b=INTEGER, c=MAYBE, d={}, e=tool(f=INTEGER))

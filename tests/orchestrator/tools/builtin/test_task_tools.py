@@ -153,3 +153,17 @@ def test_blank_list_of_tools_leaves_the_choice_to_the_text(
     given |= {"required_tools": blank, "at": "", "schedule": "", "timezone": ""}
     run(tools.schedule_task, db, context, **given)
     assert tasks.load(db, 1).spec.required_tools is None
+
+
+def test_call_with_every_field_filled_in_is_one_with_the_fields_that_say_something(
+    db: apsw.Connection, context: ToolContext
+) -> None:
+    """As a weak model writes it, and as it is checked against the schema."""
+    schema = tools.schedule_task.spec.parameters
+    properties = schema["properties"]
+    assert isinstance(properties, dict)
+    said: JsonObject = {"name": "x", "instructions": "y", "schedule": "0 9 * * *"}
+    given = coerce({**dict.fromkeys(properties, ""), **said}, schema)
+    assert validate(given, schema) is None
+    assert run(tools.schedule_task, db, context, **given).startswith("Scheduled: 1 'x'")
+    assert tasks.load(db, 1).spec.required_tools is None
