@@ -73,7 +73,8 @@ class Transcript:
         """Say who answers, how to leave, and what was said last."""
         self.scene = scene
         model = f"{scene.provider} {scene.model}".strip() or "not started"
-        self._print(Text(f"{scene.agent_id} ({model}) in {self._place}", style="bold"))
+        head = printable(f"{scene.agent_id} ({model}) in {self._place}")
+        self._print(Text(head, style="bold"))
         self._print(Text(HOW_TO, style=DIM))
         for exchange in scene.recent:
             self._show_earlier(exchange)
@@ -161,6 +162,8 @@ class Transcript:
         if self._stream is None or self._stream.turn_id != turn_id:
             self._end_response()
             self._stream = AnswerStream(turn_id)
+            if not self.waiting:
+                self.remark(SOURCES["answer"].format(agent=self.agent))
         self._paragraph(self._stream.grow(text))
 
     def _end_response(self) -> None:
@@ -208,15 +211,16 @@ class Transcript:
             self.questions[question.asks] = question
 
     def _reply(self, message: ChatEntry) -> None:
-        text, stream = message.text, self._stream
-        if message.source == "answer" and stream is not None and stream.turn_id == message.turn_id:
-            text, self._stream = stream.finish(text), None
+        text, streamed = message.text, False
         if message.source == "answer":
             self._forget_calls(message.turn_id)
-        if not self._own.intersection(message.answers) or message.source == "tool":
+            if self._stream is not None and self._stream.turn_id == message.turn_id:
+                text, self._stream, streamed = self._stream.finish(text), None, True
+        own = message.source != "tool" and self._own.intersection(message.answers)
+        if not own and not streamed:
             who = SOURCES[message.source].format(agent=message.agent_id or self.agent)
             self.remark(f"{who}, {minute(message.at)} UTC")
-        elif self.scene is not None and message.agent_id not in ("", self.agent):
+        if own and self.scene is not None and message.agent_id not in ("", self.agent):
             self.scene = self.scene.model_copy(update={"agent_id": message.agent_id})
             self.remark(f"{message.agent_id} answers here now")
         if message.markdown:

@@ -253,7 +253,16 @@ def test_wider_terminal_draws_the_unfinished_block_anew(screen: Screen) -> None:
 
 def test_blocks_stand_one_line_apart_however_they_came(screen: Screen) -> None:
     """Lists and code too, which bring blank lines of their own in a whole document."""
+    screen.say()
     screen.grow("one\n\n- a\n- b\n\n## head\n\ntext\n\nend")
     assert [line.strip() for line in screen.printed.splitlines()] == [
         *("one", "", "• a", "• b", "", "head", "", "text", "")
     ]
+
+
+def test_answer_to_another_window_says_so_before_it_grows(screen: Screen) -> None:
+    """And not again at its end."""
+    screen.grow("one\n\ntwo")
+    screen.get("one\n\ntwo", answers=("other",))
+    head = "— work answers a message that was not sent here —"
+    assert screen.printed == f"{head}\none\n\ntwo\n\n"
