@@ -8,6 +8,7 @@ from orchestrator.agentsfile.problems import suggestion
 from orchestrator.hands.hand_servers import hand_tools
 from orchestrator.inbound.skill_tasks import TRIGGER, SkillSet, SkillTasks, skill_problem
 from orchestrator.prompts.prompt_tools import KnownTools
+from orchestrator.prompts.unread_files import unread_skills
 from orchestrator.schedules import normalize
 from orchestrator.schedules.specs import MISFIRE
 from orchestrator.settings import Settings
@@ -41,7 +42,8 @@ def skill_problems(
     ]
     folders = [settings.paths.skills]
     folders += [settings.paths.personas / name / "skills" for name in sorted(agents.usable())]
-    found += [problem for folder in folders for problem in _too_deep(folder)]
+    for folder in folders:
+        found += (*_too_deep(folder), *unread_skills(folder))
     return tuple(sorted(found, key=lambda problem: (problem.file, problem.line)))
 
 

@@ -1,0 +1,61 @@
+"""Find files of a home that are not read because of their name or place."""
+
+from collections.abc import Iterator
+from difflib import get_close_matches
+from pathlib import Path
+
+from orchestrator.agentsfile import AgentsFile, Problem
+from thinker.formats.prompts.definition_files import ENDINGS
+from thinker.formats.regular_file import FileError, Folder
+from thinker.formats.skill_file import FILE_NAME
+
+PERSONA = "instructions.md"
+TEXTS = frozenset({".txt", ".text", ".markdown", ".toml", ".md", ".yaml", ".yml", ".json"})
+
+
+def unread_prompts(folder: Path) -> Iterator[Problem]:
+    """Yield texts in the folder of prompts with an ending that is not read."""
+    for path in _entries(folder):
+        if path.suffix.lower() in TEXTS and path.suffix not in ENDINGS:
+            endings = ", ".join(ENDINGS)
+            yield _warning(path, f"is not read as a prompt; let its name end in one of: {endings}")
+
+
+def unread_personas(folder: Path, agents: AgentsFile) -> Iterator[Problem]:
+    """Yield personas that no agent has, and those in a file of another name."""
+    known = {agent.agent_id for agent in agents.agents}
+    folders = {path.name: path for path in _entries(folder) if path.is_dir()}
+    for name, path in folders.items():
+        near = get_close_matches(name.lower(), known - folders.keys(), n=1)
+        if name not in known and near:
+            text = f"belongs to no agent, so it is not read; did you mean {near[0]!r}?"
+            yield _warning(path, text)
+        texts = [entry.name for entry in _entries(path) if entry.suffix.lower() in TEXTS]
+        if name in known and texts and PERSONA not in texts:
+            text = f"has no {PERSONA}, so {', '.join(sorted(texts)[:3])} is not read; rename it"
+            yield _warning(path, text)
+
+
+def unread_skills(folder: Path) -> Iterator[Problem]:
+    """Yield what is meant as a skill but has another name than ``NAME/SKILL.md``."""
+    for path in _entries(folder):
+        # What every folder may have beside its contents is in capitals, such as README.md.
+        if path.suffix == ".md" and path.stem != path.stem.upper() and path.is_file():
+            where = folder / path.stem.lower() / FILE_NAME
+            yield _warning(path, f"is not read as a skill; move it to {where}")
+        names = {entry.name for entry in _entries(path)} if path.is_dir() else set()
+        wrong = [name for name in names if name.lower() in (FILE_NAME.lower(), "skills.md")]
+        if wrong and FILE_NAME not in names:
+            yield _warning(path / wrong[0], f"is not read as a skill; rename it to {FILE_NAME}")
+
+
+def _entries(folder: Path) -> list[Path]:
+    """Return what is in a folder, without hidden entries; an unusable one is told elsewhere."""
+    try:
+        return [folder / name for name in Folder(folder).names() if not name.startswith(".")]
+    except FileError:
+        return []
+
+
+def _warning(path: Path, message: str) -> Problem:
+    return Problem("warning", str(path), 0, None, "", message)
