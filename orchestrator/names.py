@@ -9,7 +9,8 @@ import re
 from dataclasses import dataclass
 
 TURN = 8  # characters
-_KEY = re.compile(r"([^/:\s]+)/([^/]*)/(.+)/([^/]*)", re.DOTALL)
+# Queues of tasks, subagents and API conversations, whose names begin so, are no chats.
+_KEY = re.compile(r"(?!task/|subagent/|api/)([^/:\s]+)/([^/]*)/(.+)/([^/]*)", re.DOTALL)
 _NAME = re.compile(r"([^/:\s]+)[:\s]\s*(\S.*)", re.DOTALL)
 _THREAD = re.compile(r"(-?\d+)/(\d+)")  # only platforms whose ids are numbers have threads
 
@@ -53,7 +54,7 @@ def turn_name(turn_id: str) -> str:
 def chat_name(key: str) -> str:
     """Return the name of a chat by its key in the journal.
 
-    Queues of tasks and subagents have keys of another form, and keep them.
+    Queues of tasks, subagents and API conversations are no chats, and keep their names.
     """
     found = _KEY.fullmatch(key)
     return key if found is None else str(ChatName(found[1], found[3], found[4]))

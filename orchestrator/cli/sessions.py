@@ -126,8 +126,10 @@ def _found(db: apsw.Connection, name: str) -> StoredSession:
     """
     if name.isascii() and name.isdecimal():
         return conversations.load(db, int(name[:MAX_DIGITS]))
-    chat = str(chat_named([name]))
-    found = [one for one in conversations.listed(db, None, ended=False) if one.chat == chat]
+    open_ones = conversations.listed(db, None, ended=False)
+    queues = {one.chat_key for one in open_ones}
+    chat = name if name in queues else str(chat_named([name]))
+    found = [one for one in open_ones if chat in (one.chat, one.chat_key)]
     if not found:
         raise UnknownNameError(
             f"{chat} has no open conversation; see: orchestrator sessions list --ended"

@@ -32,10 +32,11 @@ def test_other_texts_are_refused_with_an_example(text: str) -> None:
 
 
 def test_key_of_the_journal_is_shown_as_a_chat_and_other_queues_as_they_are() -> None:
-    """Tasks and subagents have queues of their own."""
+    """Tasks, subagents and API conversations have queues of their own."""
     assert chat_name("telegram/42/555/") == "telegram:555"
     assert chat_name("telegram/42/-100/7") == "telegram:-100/7"
-    assert chat_name("task 7") == "task 7"
+    for queue in ("task/home/7", "subagent/home-sub-1", "api/home/talk", "api/home/talk/ann"):
+        assert chat_name(queue) == queue
 
 
 def test_turn_is_shown_by_its_end() -> None:

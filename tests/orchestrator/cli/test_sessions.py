@@ -70,6 +70,16 @@ def test_chat_means_its_open_conversation_if_it_has_one_alone(home: Path) -> Non
     assert "1: with home\n2: with work\n" in several.stderr
 
 
+def test_conversation_of_the_api_is_named_by_its_queue(home: Path) -> None:
+    """It is no chat, and is shown and taken back as it is."""
+    with opened(home) as db, job(db):
+        sessions.current(db, "home", "api/home/talk/ann", 0)
+    assert "  api/home/talk/ann  " in command(home, "sessions", "list").stdout
+    assert "of home in api/home/talk/ann" in (
+        command(home, "sessions", "show", "api/home/talk/ann").stdout
+    )
+
+
 def test_ended_conversation_stays_readable_and_leaves_the_list(home: Path) -> None:
     """Without a daemon the command changes the journal itself."""
     done = command(home, "sessions", "end", "console:x")
