@@ -170,7 +170,8 @@ def _cost(usd: object) -> str:
 def chat(key: str) -> str:
     """Return a chat's key, ``channel/bot/chat/thread``, as commands take it; others unchanged."""
     parts = key.split("/")
-    if len(parts) < 4 or parts[0] in ("task", "subagent", "api"):  # noqa: PLR2004 - as above
+    named = ":" in parts[0] or parts[0] in ("task", "subagent", "api")
+    if len(parts) < 4 or named:  # noqa: PLR2004 - as above
         return key
     channel, _, where, *thread = parts
     return f"{channel}:{where}" + "".join(f"/{part}" for part in thread if part)

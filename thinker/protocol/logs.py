@@ -16,7 +16,7 @@ import orjson
 import structlog
 from structlog.typing import EventDict, Processor
 
-from thinker.protocol.log_sentences import colors_wanted, sentence
+from thinker.protocol.log_sentences import chat, colors_wanted, sentence
 from thinker.protocol.visible_text import escaped
 
 SECRET_WORDS = ("token", "secret", "password", "api_key", "api-key", "apikey", "authorization")
@@ -48,6 +48,7 @@ def _processors(*, lines: bool) -> list[Processor]:
         structlog.processors.TimeStamper(fmt="iso", utc=True),
         structlog.processors.format_exc_info,
         redact,
+        name_chats,
         renderer,
     ]
 
@@ -57,6 +58,14 @@ def redact(_logger: object, _method: str, event: EventDict) -> EventDict:
     for key in event:
         if _names_a_secret(key) and not isinstance(event[key], int | float):
             event[key] = "[hidden]"
+    return event
+
+
+def name_chats(_logger: object, _method: str, event: EventDict) -> EventDict:
+    """Write chats as commands take them, not as keys of the journal (a structlog processor)."""
+    for key in ("chat", "chat_id"):
+        if isinstance(event.get(key), str):
+            event[key] = chat(event[key])
     return event
 
 

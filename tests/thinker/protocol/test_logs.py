@@ -67,6 +67,17 @@ def test_bound_facts_stand_in_every_event_inside(capsys: pytest.CaptureFixture[s
     assert found == [("work", "t1"), ("work", None), (None, None)]
 
 
+def test_chats_are_written_as_commands_take_them(capsys: pytest.CaptureFixture[str]) -> None:
+    """Once: a name stays as it is."""
+    logs.configure()
+    with logs.bound(chat_id="telegram/42/-100/7"):
+        structlog.get_logger().info("sent", chat="console/local/x/")
+        structlog.get_logger().info("sent", chat="console:a/b/c/d")
+    first, second = lines(capsys)
+    assert (first["chat_id"], first["chat"]) == ("telegram:-100/7", "console:x")
+    assert second["chat"] == "console:a/b/c/d"
+
+
 @pytest.mark.parametrize(
     "key", ["token", "bot_token", "GROQ_API_KEY", "apiKey", "x-api-key", "password", "secret"]
 )
