@@ -191,7 +191,11 @@ def _answer(settings: Settings, path: Path, wishes: Wishes) -> bool:
     else:
         anyio.run(reloaded, settings)
     typer.echo(f"\nyou: {QUESTION}")
-    outcome = anyio.run(first_answer, settings, wishes.agent_id)
+    try:
+        outcome = anyio.run(first_answer, settings, wishes.agent_id)
+    except OrchestratorError as error:
+        typer.echo(printable(str(error)), err=True)
+        return False
     for part in outcome.texts:
         typer.echo(printable(f"{wishes.agent_id}: {part}"))
     if outcome.state != ANSWERED:

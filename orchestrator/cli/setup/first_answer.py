@@ -23,14 +23,16 @@ from orchestrator.control.protocol import (
     ReloadReport,
     StatusReport,
 )
-from orchestrator.errors import NotRunningError, OrchestratorError
+from orchestrator.errors import NotRunningError, OrchestratorError, only_cause
 from orchestrator.settings import Settings
 
 QUESTION = "Hello! Who are you? Answer in one sentence."
 STARTS_WITHIN = 90.0  # seconds; a busy machine needs a tenth
 ANSWERS_WITHIN = 180.0  # seconds; a local model may have to be loaded
 STOPS_WITHIN = 30.0
-PAUSE = 0.1  # seconds between two looks
+PAUSE = 0.2  # seconds between two looks
+MODEL_ERROR = "model_error"  # the stop reason of a turn whose model did not answer
+LOGS = "orchestrator logs"
 LINES = 5  # of the log of a daemon that did not start
 
 
@@ -64,7 +66,30 @@ async def first_answer(settings: Settings, agent_id: str) -> ChatOutcome:
 
 async def _asked(settings: Settings, agent_id: str) -> ChatOutcome:
     message = ChatSend(chat=agent_id, message=str(uuid4()), text=QUESTION, agent=agent_id)
-    return await converse(settings, message, ANSWERS_WITHIN, lambda _: None)
+    try:
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(_notice_pause, settings, agent_id)
+            outcome = await converse(settings, message, ANSWERS_WITHIN, lambda _: None)
+            tasks.cancel_scope.cancel()
+    except ExceptionGroup as group:
+        raise only_cause(group) from None
+    report = await running(settings)
+    turns = () if report is None else report.recent_turns
+    mine = next((turn for turn in turns if turn.agent_id == agent_id), None)
+    if mine is None or mine.stop_reason != MODEL_ERROR:
+        return outcome
+    told = f"the model gave no answer; for the reason, see: {LOGS}"
+    return outcome.model_copy(update={"state": MODEL_ERROR, "error": told})
+
+
+async def _notice_pause(settings: Settings, agent_id: str) -> None:
+    """Raise as soon as the agent is paused, for a message to it would wait for ever."""
+    while True:
+        await anyio.sleep(PAUSE)
+        report = await running(settings)
+        for agent in () if report is None else report.agents:
+            if agent.agent_id == agent_id and agent.paused:
+                raise OrchestratorError(f"{agent_id} is paused: {agent.paused}")
 
 
 @asynccontextmanager

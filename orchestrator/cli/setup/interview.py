@@ -176,7 +176,7 @@ class Interview:
                 return secret, trial
             if trial.verdict == "unreachable":
                 if not self.ask.asking or not self.ask.agreed("Try again?"):
-                    typer.echo("It is stored as it is, and was not tried.")
+                    typer.echo("So it was not tried.")
                     return secret, trial
                 continue
             if not self.ask.asking:

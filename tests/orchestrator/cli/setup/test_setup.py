@@ -128,7 +128,7 @@ async def test_key_of_a_service_that_is_out_of_reach_is_stored_untried(tmp_path:
     done = await setup(tmp_path, *arguments, MINE=KEY)
     assert done.exit_code == ExitCode.FAILED
     assert "cannot be reached" in done.output
-    assert "was not tried" in done.output
+    assert "not tried" in done.output
     assert f"OPENAI_API_KEY={KEY}" in (tmp_path / "keys.env").read_text("utf-8")
 
 
@@ -141,6 +141,24 @@ async def test_model_that_is_not_listed_is_tried_and_the_refusal_shown(tmp_path:
     assert refused.exit_code == ExitCode.FAILED
     assert "the model does not exist" in refused.output
     assert 'did you mean "fake-model"?' in refused.output
+
+
+@pytest.mark.parametrize(
+    ("reply", "said"),
+    [
+        (Reply("You exceeded your quota", status=429, kind="insufficient_quota"), "no credit"),
+        (Reply("no such model here", status=400), "orchestrator logs"),
+    ],
+)
+async def test_model_that_does_not_answer_is_told_with_the_reason(
+    tmp_path: Path, reply: Reply, said: str
+) -> None:
+    """At once, though the daemon goes on trying; what comes next is shown all the same."""
+    async with OpenAIApi(lambda _: reply) as model:
+        done = await setup(tmp_path, *provider(model), "--key-from", "MINE", "--yes", MINE=KEY)
+    assert done.exit_code == ExitCode.FAILED
+    assert said in done.output
+    assert "orchestrator run" in done.output
 
 
 async def test_missing_option_is_named_where_there_is_no_terminal(tmp_path: Path) -> None:
