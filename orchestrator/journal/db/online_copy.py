@@ -7,7 +7,7 @@ from pathlib import Path
 import apsw
 
 from orchestrator.errors import JournalError
-from orchestrator.journal.db.store import reading
+from orchestrator.journal.db.store import reading_as_it_is
 
 PAGES = 1000  # copied at a time
 
@@ -21,7 +21,7 @@ def copy_journal(source: Path, target: Path) -> int:
         JournalError: the journal cannot be read or is damaged.
         OSError: there is no room for the copy.
     """
-    with reading(source) as db:
+    with reading_as_it_is(source) as db:
         db.execute("SELECT count(*) FROM sqlite_schema").get  # noqa: B018 - fixes the state
         try:
             with closing(apsw.Connection(str(target))) as copy:

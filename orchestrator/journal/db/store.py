@@ -198,9 +198,28 @@ def open_database(path: Path) -> apsw.Connection:
 def reading(path: Path) -> Iterator[apsw.Connection]:
     """Open a journal read-only, with or without a running daemon, in one state for the block.
 
+    A journal of an older version is read in a copy in memory that is brought up to date.
+
     Raises:
         JournalError: the file does not exist, or cannot be read.
     """
+    with reading_as_it_is(path) as db:
+        version = verify(db)
+        if not version:
+            raise JournalError(f"{path}: it is empty; start the daemon once, or restore it")
+        if version == max(scripts()):
+            yield db
+            return
+        with closing(apsw.Connection(":memory:")) as copy:
+            with copy.backup("main", db, "main") as backup:
+                backup.step()
+            migrate(copy)
+            yield copy
+
+
+@contextmanager
+def reading_as_it_is(path: Path) -> Iterator[apsw.Connection]:
+    """Open a journal as `reading` does, with the schema that it has."""
     if not path.exists():
         raise JournalError(f"{path}: there is no journal; start the daemon once")
     try:

@@ -11,12 +11,14 @@ from pathlib import Path
 import anyio.to_thread
 import apsw
 import pytest
+from fakes import golden
 from fakes.time_limit import LIMIT, time_limit
 from structlog.testing import capture_logs
 
 from orchestrator.errors import ExitCode, JournalError
-from orchestrator.journal.db.store import Store, open_database, reading
+from orchestrator.journal.db.store import Store, open_database, reading, reading_as_it_is
 from orchestrator.journal.db.writer import StorageFailedError, StorageFullError
+from orchestrator.journal.migrations import scripts
 
 
 @pytest.fixture
@@ -297,6 +299,20 @@ def test_journal_is_read_while_somebody_writes_it(store: Store) -> None:
         assert keys(db) == ["a"]
     with pytest.raises(JournalError, match="cannot be read"), reading(store.path) as db:
         put(db, "b")
+
+
+@pytest.mark.parametrize("release", golden.FILES, ids=lambda file: file.stem)
+def test_journal_of_an_older_release_is_read_as_if_it_were_new(
+    tmp_path: Path, release: Path
+) -> None:
+    """Commands show its facts with the columns of today; the file keeps its schema."""
+    path = tmp_path / "journal.db"
+    golden.restore(path, release)
+    with reading(path) as db:
+        assert db.execute("PRAGMA user_version").get == max(scripts())
+        assert db.execute("SELECT count(scope) FROM fact").get
+    with reading_as_it_is(path) as db:
+        assert db.execute("PRAGMA user_version").get == int(release.stem)
 
 
 async def test_opening_waits_for_who_locks_the_file_briefly(
