@@ -21,7 +21,7 @@ from orchestrator.control.protocol import (
     ChatScene,
 )
 
-HOW_TO = "Alt-Enter begins a new line, Ctrl-C stops an answer, Ctrl-D leaves; /help lists commands."
+HOW_TO = "Ctrl-D leaves, Ctrl-C stops an answer, Alt-Enter adds a line, /help lists more."
 SOURCES = {
     "task": "from a scheduled task",
     "tool": "sent by {agent}",

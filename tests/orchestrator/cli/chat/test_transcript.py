@@ -76,7 +76,7 @@ def screen() -> Screen:
 def test_first_lines_say_who_answers_and_how_to_leave_and_what_was_said_last() -> None:
     """Two lines, and shortened excerpts of the last exchanges."""
     printed = list[str]()
-    transcript = Transcript("console:work", printed.append, lambda: (200, 20))
+    transcript = Transcript("console:work", printed.append, lambda: (80, 20))
     long = "\n".join(f"line {number}" for number in range(50))
     said = ChatExchange(text="what \x1b[2Jnow?", reply=long, at=0)
     transcript.open(SCENE.model_copy(update={"recent": (said,)}))
