@@ -1,8 +1,9 @@
 """`orchestrator prompt show` prints the bytes that the next turn sends, for every kind of agent."""
 
 import json
-import re
 from contextlib import closing
+from datetime import UTC, datetime
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +26,6 @@ from thinker.protocol.messages import JsonObject
 
 pytestmark = pytest.mark.process
 TEXT = "Is there a train to Berlin?"
-MINUTE = re.compile(rb"\d\d:\d\d \(")
 SKILL = "---\nname: {name}\ndescription: About {name}.\n{more}---\nLook low at <it>.\n"
 HOOK = """
 def after_system_message(state, text):
@@ -190,10 +190,11 @@ def configured(home: Path, model: ModelApi, claude: ModelApi) -> JsonObject:
     }
 
 
-async def shown(home: Path, kind: str) -> bytes:
-    """What the command prints for an agent."""
-    place = f"telegram:{CHATS[kind]}"
-    words = ("prompt", "show", kind, "--message", TEXT, "--chat", place, "--layout", "request")
+async def shown(home: Path, kind: str, *, live: bool) -> bytes:
+    """What the command prints for an agent; with an agents.json named it asks no daemon."""
+    words = ["prompt", "show", kind, "--message", TEXT, "--chat", f"telegram:{CHATS[kind]}"]
+    words += ["--layout", "request"]
+    words += [] if live else ["--config", str(home / "agents.json")]
     done = await to_thread.run_sync(lambda: command(home, *words))
     assert done.exit_code == 0, (kind, done.stderr)
     return done.stdout.encode()
@@ -208,9 +209,9 @@ async def sent(bot: FakeBotApi, apis: tuple[ModelApi, ...], kind: str) -> Receiv
     return next(found[0] for found in news if found)
 
 
-def timeless(body: bytes) -> bytes:
-    """A request without its minute, which may change meanwhile."""
-    return MINUTE.sub(b"00:00 (", body)
+def minute() -> datetime:
+    """The minute that prompts show now."""
+    return datetime.now(UTC).replace(second=0, microsecond=0)
 
 
 def answer(body: dict[str, Any]) -> Reply:
@@ -221,25 +222,24 @@ def answer(body: dict[str, Any]) -> Reply:
 
 
 async def test_what_is_shown_is_what_is_sent(tmp_path: Path) -> None:
-    """In a new chat and a known one, by a running daemon and without one; nothing is written."""
+    """In a new chat and a known one, by the running daemon and without it; nothing is written."""
     furnish(tmp_path)
-    environ = {"OPENAI_API_KEY": "k", "ANTHROPIC_API_KEY": "k"}
+    environ, messages = {"OPENAI_API_KEY": "k", "ANTHROPIC_API_KEY": "k"}, 0
     async with (
         FakeBotApi(TOKEN) as bot,
         CallingModel(answer) as model,
         AnthropicApi(answer) as claude,
+        running_daemon(tmp_path, configured(tmp_path, model, claude), bot, environ) as daemon,
     ):
-        config = configured(tmp_path, model, claude)
-        for live in (True, True, False):
-            expected: dict[str, bytes] = {}
-            if not live:
-                expected = {kind: await shown(tmp_path, kind) for kind in KINDS}
-            async with running_daemon(tmp_path, config, bot, environ) as daemon:
-                await daemon.until(lambda report: report.tool_servers[0].state == "connected")
-                for kind in KINDS:
-                    body = await shown(tmp_path, kind) if live else expected[kind]
-                    real = await sent(bot, (model, claude), kind)
-                    assert timeless(body) == timeless(real.content), (kind, live)
-                    assert SEEN.get(kind, "You are ") in body.decode(), kind
-    with reading(tmp_path / "journal.db") as db:
-        assert db.execute("SELECT count(*) FROM inbox").get == 3 * len(KINDS)
+        await daemon.until(lambda report: report.tool_servers[0].state == "connected")
+        for live, kind in [*product((True, True, False), KINDS)]:
+            began = None
+            while began != minute():  # else another one began meanwhile, which the prompt shows
+                began = minute()
+                body = await shown(tmp_path, kind, live=live)
+                real = await sent(bot, (model, claude), kind)
+                messages += 1
+            assert body == real.content, (kind, live)
+            assert SEEN.get(kind, "You are ") in body.decode(), kind
+        with reading(tmp_path / "journal.db") as db:
+            assert db.execute("SELECT count(*) FROM inbox").get == messages
