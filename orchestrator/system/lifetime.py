@@ -36,9 +36,9 @@ class Lifetime:
             with receive() as signals:
                 async for number in signals:
                     if number is not signal.SIGHUP:
-                        log.info("stopping", signal=number.name)
                         break
                     reloads.start_soon(reload_when_ready)
+            log.info("stopping", signal=number.name)  # from here on the next one ends the process
             self.stopping.set()
             self.starting.cancel()
             reloads.cancel_scope.cancel()
