@@ -8,6 +8,7 @@ import os
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from difflib import get_close_matches
 from io import StringIO
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -16,6 +17,7 @@ from orchestrator.agentsfile.exposure import readable_by_others
 from orchestrator.agentsfile.problems import Problem
 from thinker.formats import regular_file
 from thinker.formats.regular_file import FileError, FileMissingError
+from thinker.protocol.providers import PROVIDERS
 
 if TYPE_CHECKING:  # the library takes longer than most commands, which find no file
     from dotenv.parser import Binding
@@ -25,6 +27,12 @@ TOKEN = ("telegram-token", "TELEGRAM_BOT_TOKEN")  # a credential with nothing bu
 CREDENTIALS = "CREDENTIALS_DIRECTORY"  # set by systemd for a unit with credentials
 HOME = "ORCHESTRATOR_HOME"
 WHY = "it holds keys"
+UNREAD = (".env", "key.env", "keys", "keys.txt", "keys.env.txt")  # where keys are put instead
+KEY_VARS = frozenset(provider.key_var for provider in PROVIDERS.values() if provider.key_var)
+AROUND = re.compile("API|KEY|TOKEN|BOT|_")  # what a name has besides that of a vendor
+VENDOR_NAMES = {AROUND.sub("", name): name for name in (*sorted(KEY_VARS), TOKEN[1])}
+VENDOR_NAMES |= {"CLAUDE": "ANTHROPIC_API_KEY", "CHATGPT": "OPENAI_API_KEY"}
+BOT_TOKEN = re.compile(r"\d+:[\w-]+", re.ASCII)
 PLAIN = re.compile(r"[A-Za-z0-9_.:/+=@~-]*")  # values that need no quotes
 
 
@@ -46,6 +54,7 @@ def read(home: Path, environ: Mapping[str, str]) -> Keys:
     What cannot be read or understood is a problem; all other lines count.
     """
     keys = _read(home / NAME)
+    keys = Keys(keys.values, (*keys.problems, *_unread(home)))
     given = environ.get(CREDENTIALS)
     if not given:
         return keys
@@ -111,7 +120,37 @@ def _read(path: Path, *, optional: bool = False) -> Keys:
                 message = f"{binding.key} replaces line {lines[binding.key]}; remove one of them"
                 problems.append(_warning(path, message, line))
             values[binding.key], lines[binding.key] = binding.value, line
+            problems += [_warning(path, text, line) for text in _doubts(binding.key, binding.value)]
+    if not optional:
+        problems += _misnamed(path, lines)
     return Keys(values, tuple(problems))
+
+
+def _doubts(name: str, value: str) -> Iterator[str]:
+    """Yield what cannot be right about a value, without the value."""
+    if name == TOKEN[1] and not BOT_TOKEN.fullmatch(value):
+        yield f"{name} is not a bot's token; copy it from @BotFather, it looks like 123456:ABC-DEF"
+    elif name in KEY_VARS and BOT_TOKEN.fullmatch(value):
+        yield f"{name} has the token of a Telegram bot, which belongs in {TOKEN[1]}"
+    elif name in KEY_VARS and not (value.isascii() and value.isprintable() and " " not in value):
+        yield f"{name} has a space or another character that is in no key; copy the key alone"
+
+
+def _misnamed(path: Path, lines: Mapping[str, int]) -> Iterator[Problem]:
+    """Yield a warning for each name that is nearly that of a key which the file does not set."""
+    for name, line in lines.items():
+        vendor = AROUND.sub("", name.upper())
+        near = get_close_matches(vendor, VENDOR_NAMES, n=1, cutoff=0.85)
+        meant = VENDOR_NAMES[near[0]] if near else TOKEN[1] if name == "BOT_TOKEN" else name
+        if meant not in lines:
+            yield _warning(path, f"nothing reads {name} by itself; did you mean {meant}?", line)
+
+
+def _unread(home: Path) -> Iterator[Problem]:
+    """Yield a warning for each file that is there instead of the one with keys."""
+    for path in (home / name for name in UNREAD):
+        if path.is_file():
+            yield _warning(path, f"is not read; move its lines to {home / NAME}")
 
 
 def _token(path: Path) -> Keys:

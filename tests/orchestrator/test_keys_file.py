@@ -60,6 +60,45 @@ def test_wrong_line_is_told_with_its_number_and_the_rest_counts(
     assert "canary" not in f"{keys!r}{problem}"
 
 
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        ("OPENAI_KEY=canary", "did you mean OPENAI_API_KEY?"),
+        ("anthropic_api_key=canary", "did you mean ANTHROPIC_API_KEY?"),
+        ("TELEGRAM_TOKEN=1:canary", "did you mean TELEGRAM_BOT_TOKEN?"),
+        ("BOT_TOKEN=1:canary", "did you mean TELEGRAM_BOT_TOKEN?"),
+        ("TELEGRAM_BOT_TOKEN=canary", "looks like 123456:ABC-DEF"),
+        ("OPENAI_API_KEY=1:canary", "belongs in TELEGRAM_BOT_TOKEN"),
+        ("OPENAI_API_KEY=Bearer canary", "copy the key alone"),
+    ],
+)
+def test_doubtful_key_is_told_with_its_line_and_still_counts(
+    tmp_path: Path, line: str, said: str
+) -> None:
+    """A wrong name or a swapped value is found before a vendor refuses it."""
+    keys = read(written(tmp_path, f"\n{line}\n"), {})
+    (problem,) = keys.problems
+    assert (problem.severity, problem.line) == ("warning", 2)
+    assert said in problem.message
+    assert "canary" not in str(problem)
+    assert dict(keys.values) == dict([line.split("=", 1)])
+
+
+def test_name_of_another_vendor_is_no_doubt(tmp_path: Path) -> None:
+    """agents.json may use any name."""
+    text = "GEMINI_API_KEY=a\nOPENAI_API_KEY=b\nOPENAI_API_KEY_2=c\nOPENAI_BASE_URL=d\n"
+    assert read(written(tmp_path, text), {}).problems == ()
+
+
+def test_keys_in_a_file_of_another_name_are_told(tmp_path: Path) -> None:
+    """Many programs read ``.env``; this one does not."""
+    (tmp_path / ".env").write_text("OPENAI_API_KEY=canary")
+    (problem,) = read(tmp_path, {}).problems
+    assert str(problem) == (
+        f"{tmp_path / '.env'}: warning: is not read; move its lines to {tmp_path / 'keys.env'}"
+    )
+
+
 def test_name_that_is_set_twice_gets_a_warning_and_the_last_counts(tmp_path: Path) -> None:
     """As in a shell."""
     keys = read(written(tmp_path, "A=1\nA=2\n"), {})
