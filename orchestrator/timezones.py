@@ -1,8 +1,11 @@
 """The time zone of an agent or of this machine."""
 
 from collections.abc import Mapping
+from difflib import get_close_matches
 from pathlib import Path
-from zoneinfo import ZoneInfo
+from zoneinfo import ZoneInfo, available_timezones
+
+EXAMPLE = "Europe/Berlin"
 
 
 def host_timezone(environ: Mapping[str, str]) -> str:
@@ -24,3 +27,14 @@ def zone_or_utc(name: str | None, environ: Mapping[str, str]) -> ZoneInfo:
         return ZoneInfo(name or host_timezone(environ))
     except (KeyError, ValueError, OSError):
         return ZoneInfo("UTC")
+
+
+def nearest_zone(name: str) -> str:
+    """Return the time zone that an unknown name may mean, such as that of a city; else an example.
+
+    A name is an area and a city, of which people often write the city alone.
+    """
+    cities = {zone.rpartition("/")[2].lower(): zone for zone in sorted(available_timezones())}
+    city = name.rpartition("/")[2].strip().replace(" ", "_").lower()
+    near = get_close_matches(city, cities, n=1, cutoff=0.8)
+    return cities[near[0]] if near else EXAMPLE

@@ -14,6 +14,7 @@ from pydantic import (
 )
 from pydantic.alias_generators import to_camel
 
+from orchestrator.timezones import nearest_zone
 from thinker.protocol.providers import PROVIDERS
 
 # Variables that make a process load or run other code than configured, or redirect its traffic.
@@ -46,7 +47,7 @@ def _timezone(value: str) -> str:
         zoneinfo.ZoneInfo(value)
     except (KeyError, ValueError, OSError):
         raise ValueError(
-            "must be an IANA time zone that this machine knows, such as Europe/Berlin"
+            f"must be an IANA time zone that this machine knows, such as {nearest_zone(value)}"
         ) from None
     return value
 

@@ -172,6 +172,7 @@ def _repeated_at_top(draft: Draft) -> None:
 def _agents(draft: Draft, value: JsonObject) -> None:
     items = _list(draft, value, "agents")
     if not items:
+        _simple(draft, value)  # its name may be misspelt
         draft.error(("agents",), 'has no agents; add one to "agents"')
         raise AgentsFileError(draft.problems)
     for number, item in enumerate(items):

@@ -30,6 +30,8 @@ PLACES: dict[str, type[BaseModel]] = {
     "at the top of the file": AgentsFile,
     "in an agent": AgentDefinition,
 }
+NUMBERS = frozenset({"int_type", "float_type"})
+SECRET_NAME = re.compile(r"(telegram)?_?(bot|api)?_?(token|key)")
 MAX_PROBLEMS = 100  # told at a time; the rest shows when these are corrected
 MUST_BE = "must be "
 MAX_SHOWN = 40  # longest refused value, in characters, that a message repeats
@@ -83,6 +85,8 @@ def suggestion(name: str, known: Iterable[str], otherwise: str = "remove it") ->
 
 def misplaced(name: str, known: Iterable[str]) -> str:
     """Return the end of a sentence about an unknown field: where it belongs, or a `suggestion`."""
+    if SECRET_NAME.fullmatch(name.lower()):
+        return "; secrets belong in keys.env in the home, such as TELEGRAM_BOT_TOKEN=…"
     places = [where for where, model in PLACES.items() if name in field_names(model)]
     return f"; it belongs {' or '.join(places)}" if places else suggestion(name, known)
 
@@ -131,6 +135,8 @@ def _either(errors: Sequence[ErrorDetails], place: JsonPath) -> ErrorDetails:
 def _words(error: ErrorDetails) -> str:
     """Return pydantic's message in words of the file, not of Python."""
     known = TYPE_WORDS.get(error["type"])
+    if error["type"] in NUMBERS and str(error["input"]).replace(".", "", 1).isdecimal():
+        known = "must be a number without quotes" if isinstance(error["input"], str) else known
     return known or re.sub(r"^\w+( \w+)? should", "must", error["msg"])
 
 

@@ -10,6 +10,7 @@ from pydantic import AliasChoices, Field, JsonValue, ValidationError
 from orchestrator.schedules.misfires import Misfire, Policy
 from orchestrator.schedules.normalize import TRIGGERS
 from orchestrator.schedules.times import MINUTE, Once, ScheduleError, Trigger, first, is_fast, parse
+from orchestrator.timezones import nearest_zone
 from thinker.formats.skill_file import SkillFile
 from thinker.formats.word_lists import words
 from thinker.protocol.messages import Frozen, JsonObject
@@ -64,8 +65,9 @@ class TaskSpec(Frozen):
         try:
             return ZoneInfo(self.timezone)
         except (KeyError, ValueError, OSError):
+            known = nearest_zone(self.timezone)
             raise ScheduleError(
-                f"unknown time zone {self.timezone!r}; use one such as Europe/Berlin"
+                f"unknown time zone {self.timezone!r}; use one such as {known}"
             ) from None
 
     @property

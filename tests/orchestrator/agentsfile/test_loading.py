@@ -42,6 +42,34 @@ def test_all_problems_are_reported_at_once() -> None:
 
 
 @pytest.mark.parametrize(
+    ("fields", "message"),
+    [
+        ({"timezone": "warsaw"}, "such as Europe/Warsaw"),
+        ({"timezone": "nowhere"}, "such as Europe/Berlin"),
+        ({"maxSteps": "8"}, "must be a number without quotes, not '8'"),
+        ({"temperature": "hot"}, "must be a valid number, not 'hot'"),
+        ({"apiKey": "canary"}, "secrets belong in keys.env in the home"),
+        ({"botToken": "canary"}, "secrets belong in keys.env in the home"),
+    ],
+)
+def test_message_says_what_to_write_instead(fields: dict[str, object], message: str) -> None:
+    """A wrong value or a field that does not exist is answered with the right one."""
+    (error,) = parsed(WORK, {**WORK, "agentId": "bad", **fields}).errors
+    assert message in error.message
+    assert "canary" not in error.message
+
+
+def test_misspelt_list_of_agents_is_told_beside_its_absence() -> None:
+    """Otherwise the file would be said to have no agents, which its reader sees."""
+    with pytest.raises(AgentsFileError) as caught:
+        parse(b'{\n "agent": [{"agentId": "work"}]\n}')
+    assert [str(problem) for problem in caught.value.problems] == [
+        'agents.json:2: unknown field "agent"; did you mean "agents"?',
+        'agents.json:1: has no agents; add one to "agents"',
+    ]
+
+
+@pytest.mark.parametrize(
     ("workspace", "message"),
     [
         (

@@ -62,6 +62,8 @@ def test_lines_are_those_of_the_keys_and_items() -> None:
         ('{"a": 1 /* why */}', 1, "no comments"),
         ("{'a': 1}", 1, "double quotes"),
         ("['a']", 1, "double quotes"),
+        ('{\n"a": \u201cb\u201d}', 2, 'use straight double quotes for text: " in place of \u201c'),
+        ("{\n\u201ea\u201d: 1}", 2, "straight double quotes"),
         ('{"a": 1\n"b": 2}', 2, 'expected ","'),
         ('{"a"\n1}', 2, 'expected ":"'),
         ('{"a": "x\ny"}', 1, "must end on the line"),
