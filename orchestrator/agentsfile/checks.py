@@ -1,5 +1,6 @@
 """Checks across the parts of agents.json: duplicate names, unknown names, missing keys."""
 
+import shutil
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -33,6 +34,7 @@ def check(draft: Draft, environ: Mapping[str, str] | None = None, home: Path | N
     _weakened(draft)
     _joined(draft)
     if environ is not None:
+        _programs(draft, environ)
         check_keys(draft, environ, home)
 
 
@@ -176,6 +178,24 @@ def _servers(draft: Draft) -> None:
                 f"MCP server '{name}': the field \"{extra}\" is unknown and ignored"
                 + suggestion(extra, known),
             )
+
+
+def _programs(draft: Draft, environ: Mapping[str, str]) -> None:
+    """Warn of each MCP server whose program is not on this machine."""
+    for name, server in draft.mcp_servers.items():
+        command = server.command or ""
+        path = server.env.get("PATH") or environ.get("PATH")
+        in_folder = server.cwd is not None and "/" in command  # a path from there on
+        if not command or not server.runs or in_folder or shutil.which(command, path=path):
+            continue
+        first, *words = command.split()
+        advice = "install it or write its whole path"
+        if words:
+            advice = f'write the program alone, "{first}", and each further word in "args"'
+        draft.warn(
+            ("mcpServers", name, "command"),
+            f"MCP server '{name}': there is no program '{command}' here; {advice}",
+        )
 
 
 def _closed_paths(draft: Draft, home: Path) -> None:

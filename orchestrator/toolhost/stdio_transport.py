@@ -33,6 +33,7 @@ MAX_MESSAGE = 4 * 1024 * 1024  # bytes
 MAX_STRAY_LINES = 1000  # of other output before the server counts as broken
 MAX_LOG = 64 * 1024  # bytes of stderr in one log record
 LOG_PAUSE = 0.01  # seconds between two log records
+NO_MESSAGE = "it wrote no MCP but: {line}; is it the right program?"
 MAX_LAST_LINE = 300  # characters of stderr in an error message
 GRACE = 1.0  # seconds between end-of-file, TERM and the end of the whole process tree
 CLOSED = (OSError, anyio.BrokenResourceError, anyio.ClosedResourceError, anyio.EndOfStream)
@@ -149,6 +150,7 @@ async def _read(
                 message = jsonrpc_message_adapter.validate_json(line, by_name=False)
             except ValueError:  # a greeting, a stray print
                 noise += 1
+                end.last_line = end.last_line or NO_MESSAGE.format(line=_shown(line))
                 log.debug("mcp_line_is_no_message", server=name)
                 continue
             await received.send(SessionMessage(message))
@@ -201,6 +203,10 @@ async def _log(name: str, process: Process, end: ConnectionEnd) -> None:
                 end.last_line = text.splitlines()[-1].strip()[:MAX_LAST_LINE]
                 log.debug("mcp_stderr", server=name, text=text)
             await anyio.sleep(LOG_PAUSE)  # endless output must not take the whole CPU
+
+
+def _shown(line: bytes) -> str:
+    return line.decode("utf-8", "replace").strip()[:MAX_LAST_LINE]
 
 
 def _pipe(stream: ByteReceiveStream | None) -> ByteReceiveStream:

@@ -92,7 +92,7 @@ SENTENCES = {
     "broker_ended": "the broker ended ({kind}): {reason}; another one starts",
     "tool_host_ended": "the tool host ended ({kind}): {reason}",
     "mcp_server_connected": "the tool server {server} is connected with {tools} tools",
-    "mcp_server_failed": "the tool server {server} failed: {problem}",
+    "mcp_server_failed": "the tool server {server} of agents.json failed: {problem}",
     "mcp_tool_left_out": "{problem}",
     "mcp_tool_changed": "{server} changed {tool}, so it is withheld; see: orchestrator tools list",
     "mcp_call_lost": "{tool} was cut off: {problem}",

@@ -258,3 +258,27 @@ def test_sandbox_that_is_not_understood_is_an_error_and_means_the_strictest() ->
         loaded = parsed(WORK, sandbox=wrong)
         assert '"sandbox" must be' in messages(loaded, "error")[0]
         assert loaded.file.sandbox == "required"
+
+
+@pytest.mark.parametrize(
+    ("server", "said"),
+    [
+        ({"command": "no-such-program"}, ["install it or write its whole path"]),
+        (
+            {"command": "sh -c x"},
+            ['write the program alone, "sh", and each further word in "args"'],
+        ),
+        ({"command": "sh", "args": ["-c", "x"]}, []),
+        ({"command": "./server", "cwd": "/elsewhere"}, []),
+        ({"command": "no-such-program", "disabled": True}, []),
+        ({"url": "http://127.0.0.1:1/mcp"}, []),
+    ],
+)
+def test_program_of_a_server_that_is_not_here_gets_a_warning(
+    server: dict[str, object], said: list[str]
+) -> None:
+    """Before the first start, with its line."""
+    text = json.dumps({"agents": [WORK], "fallbackAgentId": "work", "mcpServers": {"s": server}})
+    warnings = parse(text.encode(), environ={"PATH": "/bin:/usr/bin", "GROQ_API_KEY": "k"}).problems
+    assert [problem.message.partition("here; ")[2] for problem in warnings] == said
+    assert {(problem.severity, problem.line) for problem in warnings} <= {("warning", 1)}

@@ -226,6 +226,10 @@ async def test_http_server_is_listed_followed_and_called(tmp_path: Path) -> None
             "ended with exit code 127: cannot run 'no-such-program': No such file or directory",
         ),
         (program("raise SystemExit('no license')"), "ended with exit code 1: no license"),
+        (
+            program("print('usage: hello')"),
+            "ended with exit code 0: it wrote no MCP but: usage: hello; is it the right program?",
+        ),
         (program("while True: print('hello')"), "wrote 1000 lines that are not JSON-RPC messages"),
         (program(MANY), "lists more than 500 tools or 4194304 bytes"),
         (program(WIDE), "lists tools whose schemas hold over 30000 values"),
