@@ -79,11 +79,17 @@ def layered_prompt(
 ) -> LayeredPrompt:
     """Build a layered prompt from its sections.
 
-    ``domain_knowledge``, ``output_format`` and ``examples`` take any JSON value or pydantic model.
+    ``domain_knowledge``, ``output_format`` and ``examples`` take any JSON value or pydantic model;
+    an object that a file would read as an include or a variable is a value here.
 
     Raises:
         DefinitionError: A section has the wrong type, or identity is empty.
     """
+    values = {
+        "domain_knowledge": _plain(domain_knowledge),
+        "output_format": _plain(output_format),
+        "examples": _plain(examples),
+    }
     try:
         layers = sources.Layers.model_validate(
             {
@@ -91,16 +97,16 @@ def layered_prompt(
                 "communication": communication,
                 "operational_rules": operational_rules,
                 "tools": None if tools is None else list(map(_note, _rows(tools))),
-                "domain_knowledge": _plain(domain_knowledge),
                 "safety": safety,
-                "output_format": _plain(output_format),
-                "examples": _plain(examples),
             }
-        )
+        ).model_copy(update=values)
     except ValidationError as error:
         first = error.errors(include_url=False)[0]
         raise DefinitionError(f"layered_prompt: {first['loc'][0]}: {first['msg']}") from error
-    return LayeredPrompt(layers, lower_layers("layered_prompt", layers, {}))
+    try:
+        return LayeredPrompt(layers, lower_layers("layered_prompt", layers, {}))
+    except KeyError as error:
+        raise DefinitionError(f"layered_prompt: include {error} in a file, not here") from error
 
 
 def text_and_key(prompt: str | LayeredPrompt) -> tuple[str, str | None]:

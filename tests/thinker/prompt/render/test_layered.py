@@ -1,6 +1,7 @@
 """Layered prompts have eight sections and a cache key."""
 
 import hashlib
+import json
 from typing import cast
 
 import pytest
@@ -100,12 +101,21 @@ def test_row_of_the_table_stays_one_line() -> None:
         {"identity": "x", "tools": "search"},
         {"identity": "x", "tools": {"name": "search"}},
         {"identity": "x", "tools": 5},
+        {"identity": "x", "safety": [{"type": "include", "prompt": "house_rules"}]},
     ],
 )
 def test_value_of_the_wrong_type_is_refused(sections: dict[str, object]) -> None:
     """The error is a DefinitionError that names the section."""
     with pytest.raises(DefinitionError):
         layered_prompt(**sections)  # type: ignore[arg-type]  # wrong on purpose
+
+
+@pytest.mark.parametrize("key", ["prompt", "property"])
+def test_value_that_looks_like_a_part_is_rendered_as_json(key: str) -> None:
+    """What a program knows may have these keys; only files insert texts and variables."""
+    value = {"type": {"prompt": "include", "property": "env"}[key], key: "x"}
+    text = layered_prompt(identity="x", domain_knowledge=value).text
+    assert json.loads(text.removeprefix("# Identity\nx\n\n# Domain Knowledge\n")) == value
 
 
 def test_empty_sections_are_left_out() -> None:
