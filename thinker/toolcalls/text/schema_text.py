@@ -1,6 +1,8 @@
 """Describe JSON Schemas in plain text: parameter lines and an example."""
 
 import json
+import re
+from decimal import Decimal
 
 from pydantic import JsonValue
 
@@ -8,12 +10,15 @@ from thinker.protocol.messages import JsonObject
 from thinker.toolcalls.arguments import properties, required
 
 EXAMPLE = "example"  # stands for any string
-LARGEST_WHOLE = 2.0**53  # whole floats below this are exact, so 1.0 can become 1
+LARGEST_WHOLE = 1e21  # JavaScript writes numbers from here on with an exponent
+SMALL_EXPONENT = -6  # and numbers below 1e-6
+STRING_OR_SMALL = re.compile(r'"(?:[^"\\]|\\.)*+"|-?[\d.]++e-\d+')
 
 
 def compact(value: JsonValue) -> str:
     """Encode JSON as ``JSON.stringify`` does: no blanks, text unescaped, 1.0 as 1."""
-    return json.dumps(_whole(value), ensure_ascii=False, separators=(",", ":"))
+    text = json.dumps(_whole(value), ensure_ascii=False, separators=(",", ":"))
+    return STRING_OR_SMALL.sub(_small, text) if "e-" in text else text
 
 
 def parameter_lines(parameters: JsonObject) -> list[str]:
@@ -102,5 +107,14 @@ def _whole(value: JsonValue) -> JsonValue:
     if isinstance(value, list):
         return [_whole(item) for item in value]
     if isinstance(value, float) and value.is_integer() and abs(value) < LARGEST_WHOLE:
-        return int(value)
+        return int(Decimal(repr(value)))
     return value
+
+
+def _small(match: re.Match[str]) -> str:
+    """Return a string as it is, and 1e-05 as 0.00001 and 1e-07 as 1e-7."""
+    text = match[0]
+    if text.startswith('"'):
+        return text
+    number = Decimal(text)
+    return f"{number:f}" if number.adjusted() >= SMALL_EXPONENT else text.replace("e-0", "e-")

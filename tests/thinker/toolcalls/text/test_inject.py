@@ -111,8 +111,10 @@ def test_example_call_is_read_by_our_own_parser(name: str, schema: JsonObject) -
 
 
 def test_numbers_are_written_as_javascript_writes_them() -> None:
-    """Whole numbers without a point, text unescaped."""
+    """No point in whole numbers, few exponents, text unescaped."""
     assert compact({"a": 1.0, "b": [0.5, "ü"]}) == '{"a":1,"b":[0.5,"ü"]}'
+    written = '[1e-7,-0.000015,1e-12,10000000000000000,1e+21,"1e-05 \\"1e-07"]'
+    assert compact([1e-7, -1.5e-5, 1e-12, 1e16, 1e21, '1e-05 "1e-07']) == written
 
 
 def test_tool_without_parameters_says_so() -> None:
