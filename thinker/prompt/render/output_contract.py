@@ -75,7 +75,10 @@ def _model(name: str, group: Group) -> type[BaseModel]:
                 alias=None if safe else key,
             ),
         )
-    config = ConfigDict(extra="allow", populate_by_name=True, protected_namespaces=())
+    # JSON has no NaN, so the reply could not say it.
+    config = ConfigDict(
+        extra="allow", populate_by_name=True, protected_namespaces=(), allow_inf_nan=False
+    )
     return create_model(name, __config__=config, **fields)
 
 

@@ -39,6 +39,13 @@ def test_field_without_a_default_is_required() -> None:
     assert output_model({"a": str}, "4.0.7").model_validate({}).model_dump() == {"a": None}
 
 
+@pytest.mark.parametrize("number", ["nan", "inf", float("nan")])
+def test_number_that_json_cannot_hold_is_refused(number: object) -> None:
+    """The reply is JSON, and would have to say null."""
+    with pytest.raises(ValidationError):
+        output_model({"price": float}).model_validate({"price": number})
+
+
 def test_single_value_becomes_a_list_and_items_are_validated() -> None:
     """Models omit the brackets of a single item; a wrong item is named by its index."""
     model = output_model({"xs": ([{"id": (int,)}], "items"), "ys": [str]})
