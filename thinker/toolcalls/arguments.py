@@ -28,8 +28,12 @@ def relax(schema: JsonObject, *, optional: bool = False) -> JsonObject:
     """
     relaxed = dict(schema)
     kind = relaxed.get("type")
-    if kind in ("number", "integer", "boolean"):
-        relaxed["type"] = [kind, "string"]
+    kinds: list[JsonValue] = kind if isinstance(kind, list) else [kind]
+    if "string" not in kinds and any(name in kinds for name in ("number", "integer", "boolean")):
+        relaxed["type"] = [*kinds, "string"]
+    alternatives = relaxed.get("anyOf")
+    if isinstance(alternatives, list):
+        relaxed["anyOf"] = [relax(one) if isinstance(one, dict) else one for one in alternatives]
     if fields := properties(schema):
         names = required(schema)
         relaxed["properties"] = {
@@ -40,7 +44,7 @@ def relax(schema: JsonObject, *, optional: bool = False) -> JsonObject:
     if isinstance(items, dict):
         relaxed["items"] = relax(items)
     kind = relaxed.get("type")
-    kinds: list[JsonValue] = kind if isinstance(kind, list) else [kind]
+    kinds = kind if isinstance(kind, list) else [kind]
     if optional and kind is not None and "null" not in kinds:
         relaxed["type"] = [*kinds, "null"]
     return relaxed

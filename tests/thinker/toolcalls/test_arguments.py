@@ -90,13 +90,15 @@ def test_relaxing_leaves_the_schema_given_alone() -> None:
 
 
 def test_nested_fields_are_relaxed_and_other_schemas_left() -> None:
-    """Objects within objects; boolean schemas and unions stay."""
+    """Objects within objects, and alternatives; boolean schemas and texts stay."""
     schema = tool("o", o=tool("p", p=NUMBER), q=True, r=MAYBE, s={"type": ["string", "null"]})
+    schema["properties"]["t"] = {"type": ["integer", "null"]}
     assert relax(schema)["properties"] == {
         "o": tool("p", p={"type": ["number", "string"]}),
         "q": True,
-        "r": MAYBE,
+        "r": {"anyOf": [{"type": ["integer", "string"]}, {"type": "null"}]},
         "s": {"type": ["string", "null"]},
+        "t": {"type": ["integer", "null", "string"]},
     }
 
 
