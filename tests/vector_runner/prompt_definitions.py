@@ -217,7 +217,7 @@ AREAS = {
     "required_schema": Area(_inputs, same=_states),
     "subprompt": Area(_subprompt, same=_same_text),
     "hooks": Area(_hooks),
-    "images": Area(_images),
+    "images": Area(_images, same=_states),
     "reasoning": Area(_visible),
     "env": Area(_environment),
 }
