@@ -15,6 +15,8 @@ from typing import TYPE_CHECKING
 
 from orchestrator.agentsfile.exposure import readable_by_others
 from orchestrator.agentsfile.problems import Problem
+from orchestrator.settings import VARIABLES
+from orchestrator.timezones import is_zone, nearest_zone
 from thinker.formats import regular_file
 from thinker.formats.regular_file import FileError, FileMissingError
 from thinker.protocol.providers import PROVIDERS
@@ -25,6 +27,9 @@ if TYPE_CHECKING:  # the library takes longer than most commands, which find no 
 NAME = "keys.env"
 TOKEN = ("telegram-token", "TELEGRAM_BOT_TOKEN")  # a credential with nothing but a token
 CREDENTIALS = "CREDENTIALS_DIRECTORY"  # set by systemd for a unit with credentials
+ENVIRONMENT = "environment"  # in place of a file's name
+ZONE = "USER_TIMEZONE"
+BEGINNINGS = frozenset(name[:4] for name in (*VARIABLES, ZONE))
 HOME = "ORCHESTRATOR_HOME"
 WHY = "it holds keys"
 UNREAD = (".env", "key.env", "keys", "keys.txt", "keys.env.txt")  # where keys are put instead
@@ -54,7 +59,8 @@ def read(home: Path, environ: Mapping[str, str]) -> Keys:
     What cannot be read or understood is a problem; all other lines count.
     """
     keys = _read(home / NAME)
-    keys = Keys(keys.values, (*keys.problems, *_unread(home)))
+    own = (Problem("warning", ENVIRONMENT, 0, None, "", text) for text in _wrong_settings(environ))
+    keys = Keys(keys.values, (*keys.problems, *_unread(home), *own))
     given = environ.get(CREDENTIALS)
     if not given:
         return keys
@@ -119,8 +125,10 @@ def _read(path: Path, *, optional: bool = False) -> Keys:
             if binding.key in lines:
                 message = f"{binding.key} replaces line {lines[binding.key]}; remove one of them"
                 problems.append(_warning(path, message, line))
-            values[binding.key], lines[binding.key] = binding.value, line
-            problems += [_warning(path, text, line) for text in _doubts(binding.key, binding.value)]
+            found = binding.key, binding.value
+            values[found[0]], lines[found[0]] = found[1], line
+            doubts = *_doubts(binding.key, binding.value), *_wrong_settings(dict([found]))
+            problems += [_warning(path, text, line) for text in doubts]
     if not optional:
         problems += _misnamed(path, lines)
     return Keys(values, tuple(problems))
@@ -136,6 +144,18 @@ def _doubts(name: str, value: str) -> Iterator[str]:
         yield f"{name} has a space or another character that is in no key; copy the key alone"
 
 
+def _wrong_settings(variables: Mapping[str, str]) -> Iterator[str]:
+    """Yield what is wrong with names that are nearly settings, and with a time zone."""
+    for name, value in variables.items():
+        if name[:4] not in BEGINNINGS:
+            continue
+        near = get_close_matches(name, VARIABLES, n=1, cutoff=0.88)
+        if near and name not in VARIABLES and near[0] != TOKEN[1]:
+            yield f"{name} has no effect; did you mean {near[0]}?"
+        if name == ZONE and value and not is_zone(value):
+            yield f"{ZONE} is no time zone that this machine knows; use {nearest_zone(value)}"
+
+
 def _misnamed(path: Path, lines: Mapping[str, int]) -> Iterator[Problem]:
     """Yield a warning for each name that is nearly that of a key which the file does not set."""
     for name, line in lines.items():
@@ -143,7 +163,9 @@ def _misnamed(path: Path, lines: Mapping[str, int]) -> Iterator[Problem]:
         near = get_close_matches(vendor, VENDOR_NAMES, n=1, cutoff=0.85)
         meant = VENDOR_NAMES[near[0]] if near else TOKEN[1] if name == "BOT_TOKEN" else name
         if meant not in lines:
-            yield _warning(path, f"nothing reads {name} by itself; did you mean {meant}?", line)
+            yield _warning(
+                path, f"{name} counts only where agents.json names it; did you mean {meant}?", line
+            )
 
 
 def _unread(home: Path) -> Iterator[Problem]:

@@ -21,6 +21,11 @@ PREFIX = "ORCHESTRATOR_"
 MAX_SOCKET_PATH = 107  # bytes in sockaddr_un.sun_path without the final NUL, unix(7)
 TOKEN = "TELEGRAM_BOT_TOKEN"  # noqa: S105 - a variable's name
 PACKAGE = Path(__file__).parent
+WORDS = {
+    "int_parsing": "must be a whole number",
+    "float_parsing": "must be a number, such as 20",
+    "string_pattern_mismatch": "must be an address that begins with http:// or https://",
+}
 DEFAULT_PROMPT = "default-system-prompt.md"
 
 
@@ -140,6 +145,13 @@ class Settings(BaseSettings):
         return self.config or (in_home if used else bundled("config") / "agents.json")
 
 
+VARIABLES = frozenset(
+    field.validation_alias if isinstance(field.validation_alias, str) else PREFIX + name.upper()
+    for name, field in Settings.model_fields.items()
+)
+"""Each variable of the environment that is a setting."""
+
+
 @dataclass(frozen=True)
 class DefaultPrompt:
     """The file with the base prompt of agents without their own, and who chose it."""
@@ -246,6 +258,7 @@ def _sentences(error: ValidationError) -> list[str]:
     for detail in error.errors(include_url=False, include_input=False):
         name = str(detail["loc"][0])
         variable = name if name.isupper() else f"{PREFIX}{name.upper()}"
-        message = detail["msg"].removeprefix("Value error, ").replace("Input should", "must")
+        message = WORDS.get(detail["type"]) or detail["msg"].removeprefix("Value error, ")
+        message = message.replace("Input should", "must")
         lines.append(f"{variable}: {message}")
     return lines

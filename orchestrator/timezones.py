@@ -29,6 +29,15 @@ def zone_or_utc(name: str | None, environ: Mapping[str, str]) -> ZoneInfo:
         return ZoneInfo("UTC")
 
 
+def is_zone(name: str) -> bool:
+    """Return whether this machine knows a time zone."""
+    try:
+        ZoneInfo(name)
+    except (KeyError, ValueError, OSError):
+        return False
+    return True
+
+
 def nearest_zone(name: str) -> str:
     """Return the time zone that an unknown name may mean, such as that of a city; else an example.
 

@@ -1,6 +1,5 @@
 """Field types that several models of agents.json share, and what they refuse."""
 
-import zoneinfo
 from typing import Annotated, Any
 from urllib.parse import urlsplit
 
@@ -14,7 +13,7 @@ from pydantic import (
 )
 from pydantic.alias_generators import to_camel
 
-from orchestrator.timezones import nearest_zone
+from orchestrator.timezones import is_zone, nearest_zone
 from thinker.protocol.providers import PROVIDERS
 
 # Variables that make a process load or run other code than configured, or redirect its traffic.
@@ -43,12 +42,10 @@ def _numeric(value: str) -> str:
 
 
 def _timezone(value: str) -> str:
-    try:
-        zoneinfo.ZoneInfo(value)
-    except (KeyError, ValueError, OSError):
+    if not is_zone(value):
         raise ValueError(
             f"must be an IANA time zone that this machine knows, such as {nearest_zone(value)}"
-        ) from None
+        )
     return value
 
 

@@ -84,6 +84,37 @@ def test_doubtful_key_is_told_with_its_line_and_still_counts(
     assert dict(keys.values) == dict([line.split("=", 1)])
 
 
+@pytest.mark.parametrize(
+    ("name", "value", "said"),
+    [
+        (
+            "ORCHESTRATOR_HOEM",
+            "/x",
+            ["ORCHESTRATOR_HOEM has no effect; did you mean ORCHESTRATOR_HOME?"],
+        ),
+        ("USER_TIMEZONE", "warsaw", ["is no time zone that this machine knows; use Europe/Warsaw"]),
+        ("USER_TIMEZONE", "Europe/Warsaw", []),
+        ("ORCHESTRATOR_CRASH_AT", "x", []),
+        ("HOME", "/x", []),
+    ],
+)
+def test_variable_that_has_no_effect_is_told(
+    tmp_path: Path, name: str, value: str, said: list[str]
+) -> None:
+    """In the environment, and in the file with its line."""
+    told = [str(problem) for problem in read(tmp_path, {name: value}).problems]
+    assert len(told) == len(said)
+    assert all(
+        text.startswith("environment: warning: ") and end in text
+        for text, end in zip(told, said, strict=True)
+    )
+    if name != "HOME":
+        (tmp_path / "keys.env").write_text(f"{name}={value}\n")
+        (tmp_path / "keys.env").chmod(0o600)
+        problems = read(tmp_path, {}).problems
+        assert [problem.line for problem in problems] == [1] * len(said)
+
+
 def test_name_of_another_vendor_is_no_doubt(tmp_path: Path) -> None:
     """agents.json may use any name."""
     text = "GEMINI_API_KEY=a\nOPENAI_API_KEY=b\nOPENAI_API_KEY_2=c\nOPENAI_BASE_URL=d\n"
