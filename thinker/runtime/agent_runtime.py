@@ -164,6 +164,8 @@ class Runtime:
 
     async def _run(self, agent: AgentSpec, prompt: str, tenant: str) -> AgentAnswer:
         """Run an agent; runs of a stateful one for a tenant wait for each other."""
+        if not prompt.strip():
+            raise RuntimeSpecError(f"the agent {agent.name!r} is asked nothing; say what to do")
         if not agent.stateful:
             return (await self._answer(agent, prompt, tenant, ()))[0]
         key = tenant, agent.name

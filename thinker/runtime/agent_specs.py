@@ -201,7 +201,7 @@ def _agent(
 
 
 def _finished(agent: AgentSpec, *, max_turns: int | None, **changes: object) -> AgentSpec:
-    if max_turns is not None and max_turns < 1:
+    if max_turns is not None and (type(max_turns) is not int or max_turns < 1):
         raise RuntimeSpecError(
             f"max_turns of the agent {agent.name!r} is {max_turns!r}; use a whole number from 1"
         )

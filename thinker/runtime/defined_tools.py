@@ -94,6 +94,10 @@ def define_tool(
             take two arguments.
     """
     check_name("tool", name)
+    if not isinstance(description, str):
+        raise RuntimeSpecError(
+            f"the description of the tool {name!r} is {description!r:.60}; say what it does"
+        )
     if not callable(approval) and approval not in ("never", "always"):
         raise RuntimeSpecError(
             f'the approval of the tool {name!r} is {approval!r}; use "never", "always" or a '
@@ -194,7 +198,7 @@ def checked_tools(owner: str, tools: Iterable[DefinedTool]) -> tuple[DefinedTool
 
 def check_name(kind: str, name: str) -> None:
     """Raise `RuntimeSpecError` unless providers accept the name."""
-    if not NAME.fullmatch(name):
+    if type(name) is not str or not NAME.fullmatch(name):
         raise RuntimeSpecError(
             f"the {kind} name {name!r} cannot be used; use 1 to 64 letters, digits, _ and -"
         )

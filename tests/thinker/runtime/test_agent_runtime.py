@@ -228,6 +228,8 @@ async def test_agent_is_asked_in_the_way_of_its_role() -> None:
             await seen.runtime.run_specialist("x", "hello")
         with pytest.raises(RuntimeSpecError, match="'cashier' is a specialist, not a planner"):
             await seen.runtime.propose("cashier", "hello")
+        with pytest.raises(RuntimeSpecError, match="'cashier' is asked nothing; say what to do"):
+            await seen.runtime.run_specialist("cashier", " \n")
 
 
 async def test_coordinator_calls_a_specialist_by_its_name() -> None:

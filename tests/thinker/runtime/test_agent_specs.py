@@ -113,7 +113,10 @@ def test_model_of_an_unknown_provider_says_how_to_name_one(model: str | ModelSpe
         ({"model": ""}, "the model of the agent 'scenario_planner' is ''; write it like"),
         ({"prompt": "  "}, "the prompt of the agent 'scenario_planner' is empty"),
         ({"plan": {"steps": list}}, "give a pydantic model: class Plan(BaseModel)"),
+        ({"name": None}, "agent name None cannot be used"),
         ({"max_turns": 0}, "max_turns of the agent 'scenario_planner' is 0"),
+        ({"max_turns": "5"}, "max_turns of the agent 'scenario_planner' is '5'"),
+        ({"max_turns": True}, "max_turns of the agent 'scenario_planner' is True"),
         ({"tools": ["search"]}, "is 'search', which @define_tool has not made"),
     ],
 )

@@ -76,6 +76,8 @@ def test_tool_is_a_row_of_a_layered_prompt() -> None:
     ("wrong", "said"),
     [
         ({"name": "my tool"}, "tool name 'my tool' cannot be used; use 1 to 64 letters"),
+        ({"name": None}, "tool name None cannot be used"),
+        ({"description": None}, "description of the tool 't' is None; say what"),
         ({"approval": "maybe"}, "approval of the tool 't' is 'maybe'; use \"never\""),
         ({"input_schema": "str"}, 'write a mapping such as {"query": str}'),
         ({"input_schema": {"query": "str"}}, "'query' is 'str'; write str without quotes"),
