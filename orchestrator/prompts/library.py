@@ -22,7 +22,7 @@ from orchestrator.processes.model_grants import KEY_VARIABLES
 from orchestrator.prompts import prompt_checks
 from orchestrator.prompts.prompt_tools import prompt_tools, registry, switched_on
 from orchestrator.prompts.tool_checks import unknown_tools
-from orchestrator.prompts.unread_files import unread_personas, unread_prompts
+from orchestrator.prompts.unread_files import unread_in, unread_personas, unread_prompts
 from orchestrator.routing import Place, match
 from orchestrator.settings import Settings, bundled
 from orchestrator.tools.builtin.host_tool import DelegatingTool
@@ -151,6 +151,8 @@ class PromptLibrary(LoopOwned):
                 *prompt_checks.agent_problems(agents, definitions, files),
                 *prompt_checks.hook_problems(agents, definitions, hooks),
                 *prompt_checks.base_prompt_problems(self._settings),
+                *prompt_checks.hook_syntax(self._hooks, agents),
+                *unread_in(self._settings.home),
                 *unread_prompts(self._folders[-1]),
                 *unread_personas(self._settings.personas, agents),
                 *unknown_tools(agents, definitions),

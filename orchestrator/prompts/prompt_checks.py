@@ -3,6 +3,7 @@
 A definition that cannot be used is replaced by its last usable version.
 """
 
+import ast
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from importlib.metadata import entry_points
 from pathlib import Path
@@ -148,7 +149,11 @@ def agent_problems(
             continue
         who = f"agent '{agent.agent_id}'"
         if name not in in_force:
-            advice = "; correct its file" if name in files else suggestion(name, files)
+            advice = (
+                "; correct its file"
+                if name in files
+                else suggestion(name, files, f"write it to prompts/{name}.md or remove it")
+            )
             message = f"{who} has the prompt '{name}', which cannot be used{advice}"
             yield Problem("error", FILE, 0, agent.agent_id, "prompt", message)
         elif name not in files:
@@ -172,6 +177,21 @@ def hook_problems(
         if not agent.allow_hooks and (agent.hooks or (definition and definition.hooks)):
             message = f'{who} has hooks, which are off; set "allowHooks": true or remove them'
             yield Problem("warning", FILE, 0, agent.agent_id, "allowHooks", message)
+
+
+def hook_syntax(directory: Path, agents: AgentsFile) -> Iterator[Problem]:
+    """Yield each hook of an agent in whose file Python finds no program; none is run here."""
+    for name in sorted({hook for agent in agents.agents for hook in agent.hooks}):
+        path = directory / f"{name}.py"
+        try:
+            ast.parse(regular_file.read_bytes(path, regular_file.HOOK))
+        except FileError:
+            continue  # told by `hook_problems`, or when it is loaded
+        except (SyntaxError, ValueError) as error:
+            line = getattr(error, "lineno", None) or 0
+            reason = getattr(error, "msg", None) or str(error)
+            message = f"hook '{name}': {reason}; it is left out until you correct it"
+            yield Problem.unusable(path, message, line)
 
 
 def known_hooks(

@@ -14,7 +14,7 @@ from orchestrator.schedules.specs import MISFIRE
 from orchestrator.settings import Settings
 from orchestrator.tools.builtin.catalog import TOOLS
 from thinker.formats.regular_file import FileError, Folder, identity
-from thinker.formats.skill_file import FILE_NAME, READ, SkillFile
+from thinker.formats.skill_file import FILE_NAME, ITS_TRIGGER, READ, SkillFile
 
 MAX_SHOWN = 5  # skills of a collection that a message names
 IN_TRIGGER = frozenset(
@@ -80,6 +80,8 @@ def _unknown_tools(skill: SkillFile, tools: KnownTools) -> Iterator[Problem]:
 
 def _advice(parent: str, name: str) -> str | None:
     """Say what to do with a field that is not read; None: it may be another program's."""
+    if not parent and name in ITS_TRIGGER:
+        return '; indent it below "trigger_config", and that below "metadata"'
     if not parent:
         return '; indent it below "metadata"'
     if name in normalize.NESTED or name in normalize.ALIASES:

@@ -9,8 +9,27 @@ from thinker.formats.prompts.definition_files import ENDINGS
 from thinker.formats.regular_file import FileError, Folder
 from thinker.formats.skill_file import FILE_NAME
 
+MISNAMED = {
+    **dict.fromkeys(
+        ("agent.json", "agents.json.txt", "agents.jsonc", "config.json"), "agents.json"
+    ),
+    "skill": "skills",
+    "prompt": "prompts",
+    "hook": "hooks",
+}
 PERSONA = "instructions.md"
 TEXTS = frozenset({".txt", ".text", ".markdown", ".toml", ".md", ".yaml", ".yml", ".json"})
+
+
+def unread_in(home: Path) -> Iterator[Problem]:
+    """Yield what is in a home under a name that is nearly right."""
+    names = {entry.name for entry in _entries(home)}
+    for name in sorted(names & MISNAMED.keys()):
+        path = home / MISNAMED[name]
+        if path.suffix and path.name in names:
+            continue
+        move = f"rename it to {path.name}" if path.suffix else f"move what is in it to {path.name}"
+        yield _warning(home / name, f"is not read; {move}")
 
 
 def unread_prompts(folder: Path) -> Iterator[Problem]:
@@ -43,6 +62,10 @@ def unread_skills(folder: Path) -> Iterator[Problem]:
         if path.suffix == ".md" and path.stem != path.stem.upper() and path.is_file():
             where = folder / path.stem.lower() / FILE_NAME
             yield _warning(path, f"is not read as a skill; move it to {where}")
+        elif path.name == FILE_NAME and path.is_file():
+            yield _warning(
+                path, "is not read as a skill; move it into a folder of the skill's name"
+            )
         names = {entry.name for entry in _entries(path)} if path.is_dir() else set()
         wrong = [name for name in names if name.lower() in (FILE_NAME.lower(), "skills.md")]
         if wrong and FILE_NAME not in names:

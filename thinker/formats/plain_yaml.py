@@ -111,5 +111,8 @@ def _check_events(text: str, first_line: int) -> None:
 def _problem(error: yaml.YAMLError, what: str, first_line: int) -> YamlError:
     if isinstance(error, yaml.MarkedYAMLError) and error.problem_mark is not None:
         line = error.problem_mark.line + first_line
-        return YamlError(f"{error.problem}; correct or quote it", line)
+        advice = "correct or quote it"
+        if "cannot start any token" in (error.problem or ""):
+            advice = "indent with spaces and not with tabs, and quote what begins with @ or %"
+        return YamlError(f"{error.problem}; {advice}", line)
     return YamlError(f"{what} is not valid YAML ({error}); correct it".replace("\n", " "))

@@ -27,6 +27,7 @@ MAX_KEYWORDS, MAX_KEYWORD = 200, 100  # of a skill; characters
 MAX_DESCRIPTION = 4096  # characters; the format says 1024, but public skills have more
 # Fields of the metadata that only this program has, and all that it reads.
 ITS_OWN = frozenset({"keywords", "required_tools", "trigger_config", "max_steps", "execution_plan"})
+ITS_TRIGGER = frozenset({"schedule", "cron", "interval_minutes", "timezone", "notify_chat_id"})
 READ = ITS_OWN | {"priority", "agent"}
 # the rule of agentskills.io: lower case letters, digits and single inner hyphens
 NAME = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*")
@@ -169,7 +170,7 @@ def _parsed(text: str, directory_name: str, path: Path | None) -> SkillFile:
         raise _Refusal("'metadata' must be a mapping; indent its fields below it", "metadata")
     allowed = _words(fields.get("allowed-tools"))
     priority = metadata.get("priority")
-    misplaced = (name for name in fields if name in ITS_OWN)
+    misplaced = (name for name in fields if name in ITS_OWN | ITS_TRIGGER)
     unread = (*misplaced, *(f"metadata.{name}" for name in metadata if name not in READ))
     agent = metadata.get("agent")
     try:
@@ -193,6 +194,8 @@ def _parsed(text: str, directory_name: str, path: Path | None) -> SkillFile:
         first = error.errors()[0]
         field = ".".join(str(part) for part in first["loc"])
         place = ("metadata", *first["loc"]) if first["loc"][0] in READ else first["loc"]
+        if first["input"] is None:
+            raise _Refusal(f"the field {field!r} is missing; add it", *place) from error
         raise _Refusal(f"field {field!r}: {first['msg']}; correct or remove it", *place) from error
 
 

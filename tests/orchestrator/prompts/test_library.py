@@ -204,6 +204,17 @@ def test_hooks_must_be_there_and_allowed(tmp_path: Path) -> None:
     assert "agent 'work' has the unknown hook 'redacts'; did you mean \"redact\"?" in unknown
 
 
+def test_hook_that_is_no_program_is_told_with_its_line(tmp_path: Path) -> None:
+    """Before a turn needs it; nothing of it runs."""
+    path = tmp_path / "hooks" / "redact.py"
+    path.parent.mkdir()
+    path.write_text("x = 1\ndef before(:\n", "utf-8")
+    allowed = agents(allowHooks=True, hooks=["redact"])
+    write(tmp_path)
+    (problem,) = problems(library(tmp_path, allowed))
+    assert problem.startswith("redact.py:2: hook 'redact': ")
+
+
 def test_optional_agent_is_a_tool_where_its_variable_switches_it_on(tmp_path: Path) -> None:
     """Unset is off; the agent's own variables count."""
     write(tmp_path, tools=[{"name": "work", "optional": "HELP"}])

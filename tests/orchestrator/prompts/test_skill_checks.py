@@ -35,6 +35,7 @@ def test_bundled_skills_are_sound(tmp_path: Path) -> None:
     [
         ("metadata:\n  keywordz: [a]", 5, '"metadata.keywordz" has no effect; did you mean "key'),
         ("keywords: [a]", 4, '"keywords" has no effect; indent it below "metadata"'),
+        ('schedule: "0 8 * * *"', 4, '"schedule" has no effect; indent it below "trigger_config"'),
         ("metadata: {cron: 0 8 * * *}", 4, '"metadata.cron" has no effect; indent it below "trig'),
         ("metadata: {required_tools: [get_tim]}", 4, "tool 'get_tim'; did you mean \"get_time\"?"),
         (

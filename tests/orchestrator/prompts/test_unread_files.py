@@ -5,7 +5,12 @@ from pathlib import Path
 import pytest
 
 from orchestrator.agentsfile import AgentsFile, Problem
-from orchestrator.prompts.unread_files import unread_personas, unread_prompts, unread_skills
+from orchestrator.prompts.unread_files import (
+    unread_in,
+    unread_personas,
+    unread_prompts,
+    unread_skills,
+)
 
 AGENTS = AgentsFile.model_validate({"agents": [{"agentId": "home", "llmProvider": "demo"}]})
 
@@ -53,6 +58,25 @@ def test_persona_in_a_file_of_another_name_is_told(tmp_path: Path) -> None:
     assert told(*unread_personas(tmp_path, AGENTS)) == [(str(path), message)]
     touch(tmp_path, "home/instructions.md")
     assert told(*unread_personas(tmp_path, AGENTS)) == []
+
+
+def test_what_a_home_has_under_a_wrong_name_is_told(tmp_path: Path) -> None:
+    """A daemon without its agents.json would run the bundled one."""
+    file, folder = touch(tmp_path, "agent.json"), touch(tmp_path, "skill/tea/SKILL.md").parents[1]
+    rename, move = (
+        "is not read; rename it to agents.json",
+        "is not read; move what is in it to skills",
+    )
+    assert told(*unread_in(tmp_path)) == [(str(file), rename), (str(folder), move)]
+    touch(tmp_path, "agents.json")
+    assert told(*unread_in(tmp_path)) == [(str(folder), move)]
+
+
+def test_skill_without_a_folder_is_told(tmp_path: Path) -> None:
+    """The folder's name is the skill's."""
+    path = touch(tmp_path, "SKILL.md")
+    message = "is not read as a skill; move it into a folder of the skill's name"
+    assert told(*unread_skills(tmp_path)) == [(str(path), message)]
 
 
 def test_skill_in_a_file_of_another_name_is_told(tmp_path: Path) -> None:

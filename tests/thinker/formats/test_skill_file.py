@@ -150,6 +150,19 @@ def test_any_text_is_a_skill_or_a_skill_error(whole: str) -> None:
     assert message.startswith("a/SKILL.md:")
 
 
+@pytest.mark.parametrize(
+    ("front", "message"),
+    [
+        ("name: a", "the field 'description' is missing; add it"),
+        ("name: a\ndescription: b\nmetadata:\n\tagent: c", "indent with spaces and not with tabs"),
+    ],
+)
+def test_front_matter_that_is_wrong_says_what_to_write(front: str, message: str) -> None:
+    """In words of the file, not of its parsers."""
+    with pytest.raises(SkillError, match=message):
+        parse(f"---\n{front}\n---\nHi\n", "a")
+
+
 def test_fields_that_are_not_read_are_named() -> None:
     """Those of this program in the wrong place, and those of its metadata that it does not know."""
     skill = parse(text("keywords: a\nversion: 1\nmetadata: {keywordz: [b], author: c}"), "a")
