@@ -14,6 +14,7 @@ from orchestrator.toolhost.wire import ServerSpec
 CONNECT = 10.0  # seconds
 # What the SDK says of a server that does not take what is posted, such as one of the old transport.
 REFUSALS = frozenset({"Not Found", "Server returned an error response"})
+UNREACHABLE = "All connection attempts failed"  # what the SDK says of a server that is not there
 ADVICE = (
     "{problem}: this is no address of streamable HTTP, which is often …/mcp; the old transport"
     ' "sse" is not supported'
@@ -37,6 +38,8 @@ async def http(spec: ServerSpec) -> AsyncIterator[TransportStreams]:
 
 def explained(problem: str) -> str:
     """Return why a server cannot be reached, and what to do where that is known."""
+    if problem == UNREACHABLE:
+        return f'{problem}; does it run, and is its "url" right?'
     return ADVICE.format(problem=problem) if problem in REFUSALS else problem
 
 

@@ -123,7 +123,9 @@ async def test_refused_key_holds_turn_and_messages_until_the_file_is_read_again(
             await daemon.until(lambda report: report.inbox["new"] == 1)
             daemon.write(config | {"fallbackAgentId": "home"})
             assert [await bot.reply_in(123) for _ in "12"] == ["work-model: one", "work-model: two"]
-    assert told.startswith("I am paused: openai refused the key; set OPENAI_API_KEY.")
+    assert told.startswith(
+        "I am paused: openai refused the key; correct OPENAI_API_KEY in keys.env."
+    )
     assert "sk-hidden" not in told
     assert len(bot.texts(123)) == 3
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from functools import cached_property, partial
 from http import HTTPStatus
 from types import MappingProxyType
+from urllib.parse import urlsplit
 
 import anyio
 import orjson
@@ -208,9 +209,11 @@ class ModelEndpoint:
         except HttpError as error:
             if enough():
                 return
-            hint = "; is it running?" if provider.local else ""
-            kind = type(error).__name__
-            raise RetryableModelError(f"{provider.name} is unreachable ({kind}){hint}") from error
+            address = urlsplit(self.url)  # whose user and path may be secrets
+            host = f"{address.hostname}:{address.port}" if address.port else address.hostname
+            hint = "is it running?" if provider.local else "check the network and baseUrl"
+            text = f"{provider.name} is unreachable at {host} ({type(error).__name__}); {hint}"
+            raise RetryableModelError(text) from error
         if scope.cancelled_caught and not enough():
             raise RetryableModelError(f"{provider.name} timed out")
 

@@ -191,11 +191,12 @@ def _true_status(status: int, words: str) -> int:
 def _advice(account: Account, status: int) -> str:
     provider, model = account.provider, account.model
     key = provider.key_var or "a key that it accepts"
+    correct = f"correct {key} in keys.env" if provider.key_var else f"set {key}"
     pull = f" or run `ollama pull {model}`" if provider.name == "ollama" else ""
     if status < HTTPStatus.BAD_REQUEST:
         return f"answered {status}, a redirect; set the final address as baseUrl in agents.json"
     return {
-        401: f"refused the key; set {key}",
+        401: f"refused the key; {correct}",
         402: f"has no credit left for this key; top it up or set another {key}",
         403: f"does not allow this key to use {model!r}; choose another model or set {key}",
         404: f'does not know the model {model!r}; set "model" (or baseUrl){pull}',

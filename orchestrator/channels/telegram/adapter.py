@@ -185,7 +185,7 @@ class Telegram:
             state, detail = self._conflicted()
             delay *= CONFLICT_BACKOFF / 2
         elif isinstance(error, BotApiError) and error.token_refused:
-            detail = "token refused; set TELEGRAM_BOT_TOKEN"
+            detail = "token refused; copy it from @BotFather to TELEGRAM_BOT_TOKEN and restart"
             delay = MAX_BACKOFF
         if (state, detail) != (self.status.state, self.status.detail):
             log.warning("telegram_poll_failed", state=state, detail=detail)

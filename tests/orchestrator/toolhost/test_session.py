@@ -234,7 +234,10 @@ async def test_http_server_is_listed_followed_and_called(tmp_path: Path) -> None
         (program(MANY), "lists more than 500 tools or 4194304 bytes"),
         (program(WIDE), "lists tools whose schemas hold over 30000 values"),
         (program(DEEP), "'look' takes more than 64 levels of JSON"),
-        (ServerSpec(name="fake", url="http://127.0.0.1:1/mcp"), "All connection attempts failed"),
+        (
+            ServerSpec(name="fake", url="http://127.0.0.1:1/mcp"),
+            'All connection attempts failed; does it run, and is its "url" right?',
+        ),
     ],
 )
 async def test_server_that_cannot_be_used_says_why(spec: ServerSpec, problem: str) -> None:

@@ -39,7 +39,7 @@ def test_passing_failures_may_be_asked_again(status: int) -> None:
     [
         (302, "set the final address as baseUrl"),
         (400, "refused the request (400)"),
-        (401, "set OPENAI_API_KEY"),
+        (401, "correct OPENAI_API_KEY in keys.env"),
         (402, "no credit"),
         (403, "choose another model"),
         (404, "does not know the model 'm'; set \"model\""),
@@ -89,7 +89,7 @@ def test_messages_hold_an_excerpt_without_the_key() -> None:
     assert "key [key] is bad" in str(error)
     assert len(str(error)) < 300
     assert "sk-secret" not in repr(OPENAI)
-    assert headline(error) == "openai refused the key; set OPENAI_API_KEY"
+    assert headline(error) == "openai refused the key; correct OPENAI_API_KEY in keys.env"
 
 
 @pytest.mark.parametrize(

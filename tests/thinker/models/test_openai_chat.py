@@ -240,14 +240,21 @@ async def test_a_rate_limit_keeps_the_wait_that_was_asked_for() -> None:
     assert caught.value.retry_after == 3.0
 
 
-async def test_a_server_that_is_not_there_is_named() -> None:
-    """A local provider's message asks whether it is running."""
+@pytest.mark.parametrize(
+    ("name", "advice"), [("ollama", "is it running"), ("openai", "check the network and baseUrl")]
+)
+async def test_a_server_that_is_not_there_is_named(name: str, advice: str) -> None:
+    """With its address, and not with what else is in it."""
     async with OpenAIApi() as api:
         gone = api.url
-    ollama = OpenAIChat(PROVIDERS["ollama"], "m", gone, "")
-    with time_limit(), pytest.raises(RetryableModelError, match="is it running"):
-        await ollama.complete(ask())
-    await ollama.aclose()
+    host = gone.removeprefix("http://").partition("/")[0]
+    secret = gone.replace("//", "//user:canary@")
+    missing = OpenAIChat(PROVIDERS[name], "m", secret, "")
+    with time_limit(), pytest.raises(RetryableModelError, match=advice) as caught:
+        await missing.complete(ask())
+    await missing.aclose()
+    assert f"{name} is unreachable at {host} (" in str(caught.value)
+    assert "canary" not in str(caught.value)
 
 
 class CountedApi(OpenAIApi):

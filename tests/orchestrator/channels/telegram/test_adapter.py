@@ -232,7 +232,9 @@ async def test_a_refused_token_says_what_to_set_and_is_tried_again() -> None:
         server.break_next("getMe", UNAUTHORIZED, UNAUTHORIZED)
         async with running(server, Inbox(), clock) as telegram:
             await server.called("getMe", 2)
-            assert telegram.status.detail == "token refused; set TELEGRAM_BOT_TOKEN"
+            assert telegram.status.detail == (
+                "token refused; copy it from @BotFather to TELEGRAM_BOT_TOKEN and restart"
+            )
             assert telegram.status.state == "degraded"
             server.user_says(7, "hi")
             await server.confirmed()
