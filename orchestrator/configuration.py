@@ -263,6 +263,7 @@ class Configuration(LoopOwned):
             found = await self._off_loop(skill_problems, *arguments)
         except TimeoutError as error:
             found = (Problem.unusable(self._settings.paths.skills, str(error)),)
+        found = found if self._in_force is None else self._in_force.located(found)
         self._in_skills = self._told(found, before)
 
     def _needs_local(self) -> bool:

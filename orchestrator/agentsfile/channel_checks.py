@@ -60,7 +60,9 @@ def check_channels(draft: Draft, environ: Mapping[str, str] | None, home: Path |
             f"no message comes from Telegram, because {TOKEN} is not set; {_put(TOKEN, home)} and"
             " restart the daemon",
         )
-    if environ.get(TOKEN) and "telegram" not in bound and draft.fallback_agent_id is None:
+    value = draft.document.value  # a fallback that is left out has its own message
+    fallback = isinstance(value, dict) and value.get("fallbackAgentId")
+    if environ.get(TOKEN) and "telegram" not in bound and not fallback:
         draft.warn(
             ("bindings",),
             f"{TOKEN} is set, but no binding leads from Telegram to an agent, so every message is"

@@ -40,7 +40,7 @@ def examined(settings: Settings, path: Path) -> Examined:
     problems = (
         *loaded.problems,
         *loaded.located(library(settings, loaded.file).problems),
-        *skill_problems(settings, loaded.file, zone, now),
+        *loaded.located(skill_problems(settings, loaded.file, zone, now)),
         *exposed(path, loaded.secrets, others),
         *keys.problems,
     )

@@ -1,6 +1,7 @@
 """Find problems of skill files: those that cannot be used, and settings without an effect."""
 
 from collections.abc import Iterable, Iterator
+from fnmatch import fnmatchcase
 from pathlib import Path
 
 from orchestrator.agentsfile import AgentsFile, Problem
@@ -16,6 +17,7 @@ from orchestrator.tools.builtin.catalog import TOOLS
 from thinker.formats.regular_file import FileError, Folder, identity
 from thinker.formats.skill_file import FILE_NAME, ITS_TRIGGER, READ, SkillFile
 
+FILE = "agents.json"
 MAX_SHOWN = 5  # skills of a collection that a message names
 IN_TRIGGER = frozenset(
     {*normalize.ALIASES, *normalize.NESTED, *normalize.FLAGS, *normalize.LISTS, *MISFIRE}
@@ -38,6 +40,7 @@ def skill_problems(
     found = [
         *(Problem("error", p.file, p.line, None, "", p.message) for p in skills.problems),
         *planned.problems,
+        *_unmatched(agents, skills),
         *(problem for skill in skills.every() for problem in _without_effect(skill, tools)),
     ]
     folders = [settings.paths.skills]
@@ -60,6 +63,17 @@ def _without_effect(skill: SkillFile, tools: KnownTools) -> Iterator[Problem]:
         message = f'"trigger_config.{name}" is unknown{suggestion(name, IN_TRIGGER)}'
         yield skill_problem(skill, (*TRIGGER, name), message, warning=True)
     yield from _unknown_tools(skill, tools)
+
+
+def _unmatched(agents: AgentsFile, skills: SkillSet) -> Iterator[Problem]:
+    """Yield the globs in ``skills`` of an agent that match no skill."""
+    for agent in agents.agents:
+        names = {*skills.shared, *skills.own.get(agent.agent_id, {})}
+        for glob in agent.skills if agent.enabled else ():
+            if glob != "*" and not any(fnmatchcase(name, glob) for name in names):
+                message = f"agent '{agent.agent_id}': no skill is called '{glob}'"
+                message += suggestion(glob, names)
+                yield Problem("warning", FILE, 0, agent.agent_id, "skills", message)
 
 
 def _unknown_tools(skill: SkillFile, tools: KnownTools) -> Iterator[Problem]:

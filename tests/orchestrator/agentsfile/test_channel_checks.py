@@ -44,6 +44,9 @@ def test_bot_that_nothing_answers_is_told() -> None:
     assert "no binding leads from Telegram to an agent, so every message is refused" in message
     assert "1:x" not in message
     assert told(token, fallbackAgentId="work") == []
+    broken = {"agents": [{"agentId": "work"}, HOME], "fallbackAgentId": "work"}
+    problems = parse(json.dumps(broken).encode(), environ=token).problems
+    assert not any("every message is" in problem.message for problem in problems)
     assert told(token, channels={"telegram": {"enabled": False}}) == []
 
 

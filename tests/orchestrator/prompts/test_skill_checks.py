@@ -97,3 +97,13 @@ def test_skills_that_are_too_deep_are_told(tmp_path: Path) -> None:
         f"{skills / 'many'}: warning: its skills are too deep to be found: more/docx, pdf;"
         f" move each folder to {skills}"
     )
+
+
+def test_skill_that_an_agent_names_and_no_folder_has_is_told(tmp_path: Path) -> None:
+    """Otherwise the agent lacks it without a word."""
+    write(tmp_path / "skills", "license: MIT")
+    agent = {"agentId": "work", "llmProvider": "demo", "skills": ["te", "t*", "*"]}
+    (problem,) = told(tmp_path, agents=[agent])
+    assert problem == (
+        "agents.json: warning: agent 'work': no skill is called 'te'; did you mean \"tea\"?"
+    )
