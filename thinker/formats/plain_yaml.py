@@ -30,8 +30,21 @@ class YamlError(Exception):
         self.reason = reason
 
 
+class _RepeatedError(yaml.MarkedYAMLError):
+    """A field is written twice; one of the two would silently have no effect."""
+
+
 class _Loader(yaml.CSafeLoader):  # thirteen times as fast as the loader in Python
     """Reads YAML 1.2 scalars: in 1.1, ``no`` is false, ``1:30`` is 90, ``2026-01-02`` a date."""
+
+    def flatten_mapping(self, node: yaml.MappingNode) -> None:
+        """Check the names of a mapping, instead of merging others into it."""
+        names: set[object] = set()
+        for key, _ in node.value:
+            name = key.value if isinstance(key, yaml.ScalarNode) else key
+            if name in names:
+                raise _RepeatedError(None, None, f"{name!r} appears twice", key.start_mark)
+            names.add(name)
 
 
 _Loader.yaml_implicit_resolvers = {}
@@ -111,7 +124,7 @@ def _check_events(text: str, first_line: int) -> None:
 def _problem(error: yaml.YAMLError, what: str, first_line: int) -> YamlError:
     if isinstance(error, yaml.MarkedYAMLError) and error.problem_mark is not None:
         line = error.problem_mark.line + first_line
-        advice = "correct or quote it"
+        advice = "remove one" if isinstance(error, _RepeatedError) else "correct or quote it"
         if "cannot start any token" in (error.problem or ""):
             advice = "indent with spaces and not with tabs, and quote what begins with @ or %"
         return YamlError(f"{error.problem}; {advice}", line)

@@ -88,10 +88,9 @@ def test_windows_line_ends_and_a_byte_order_mark_are_accepted() -> None:
         ("metadata: [a]", ":4: 'metadata' must be a mapping"),
         ("metadata:\n  x: 1\n  max_steps: many", ":6: field 'max_steps'"),
         ("metadata: {trigger_config: daily}", "field 'trigger_config'"),
-        ("description: ' '", ":4: field 'description'"),
+        ("description: b", ":4: 'description' appears twice; remove one"),
         (f"metadata: {{keywords: [{'a' * 201}]}}", "field 'keywords.0'"),
         (f"metadata: {{keywords: [{'a, ' * 201}]}}", "field 'keywords'"),
-        (f"description: {'long ' * 900}", "field 'description'"),
         ("x: \x07", "SKILL.md: the front matter is not valid YAML"),
     ],
 )
@@ -100,6 +99,13 @@ def test_unusable_front_matter_is_refused_with_file_and_problem(fields: str, pro
     with pytest.raises(SkillError, match=r"^a/SKILL\.md:") as refused:
         parse(text(fields), "a")
     assert problem in str(refused.value)
+
+
+@pytest.mark.parametrize("words", ["' '", "long " * 900])
+def test_unusable_description_is_refused_with_its_line(words: str) -> None:
+    """It is what a model chooses the skill by, and it is in every prompt."""
+    with pytest.raises(SkillError, match=r"^a/SKILL\.md:3: field 'description'"):
+        parse(f"---\nname: a\ndescription: {words}\n---\ndo it", "a")
 
 
 def test_description_may_be_longer_than_the_format_says() -> None:

@@ -5,6 +5,8 @@ Markdown file holds the fields as front matter and the ``prompt`` as its body; w
 it is a text for other prompts to include.
 """
 
+import json
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
@@ -109,9 +111,11 @@ def _fields(ending: str, text: str) -> JsonObject:
     """Return the definition in a file as JSON; the errors are those that `load` reports."""
     if ending == ".json":
         try:
-            return _OBJECT.validate_json(text)
+            fields = _OBJECT.validate_json(text)
         except ValidationError as error:
             raise DefinitionError(f"{error.errors()[0]['msg']}; correct the file") from error
+        json.loads(text, object_pairs_hook=_once, parse_int=str)
+        return fields
     if ending != ".md":
         return plain_yaml.load(text, "the file")
     parts = plain_yaml.front_matter(text)
@@ -122,3 +126,10 @@ def _fields(ending: str, text: str) -> JsonObject:
     if body and "prompt" in fields:
         raise DefinitionError("prompt: is in the front matter and below it; keep one of them")
     return {**fields, "prompt": body} if body else fields
+
+
+def _once(fields: list[tuple[str, object]]) -> None:
+    """Refuse an object in which a field appears twice: one of the two would have no effect."""
+    for name, number in Counter(name for name, _ in fields).items():
+        if number > 1:
+            raise DefinitionError(f"{name!r} appears twice; remove one")

@@ -11,6 +11,7 @@ from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Fie
 from pydantic.alias_generators import to_camel
 from pydantic_core import PydanticCustomError
 
+from thinker.formats.prompts.input_schema import misuse
 from thinker.protocol.messages import JsonObject
 
 
@@ -52,6 +53,8 @@ def _object_schema(value: object) -> object:
         return value.model_json_schema()
     if not isinstance(value, dict) or value.get("type", "object") != "object":
         raise PydanticCustomError("object_schema", 'must be a JSON Schema with "type": "object"')
+    if problem := misuse(value):
+        raise PydanticCustomError("object_schema", "{problem}", {"problem": problem})
     return value
 
 

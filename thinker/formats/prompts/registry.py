@@ -94,7 +94,13 @@ class Registry:
                 yield DefinitionProblem(("prompt",), "known_prompt", str(error))
 
     def _variables(self, definition: PromptDefinition) -> Iterator[DefinitionProblem]:
-        declared = {variable.name: variable.type for variable in definition.variables}
+        declared: dict[str, str] = {}
+        for number, variable in enumerate(definition.variables):
+            if variable.name in declared:
+                message = f"{variable.name!r} is declared twice; remove one"
+                place = ("variables", number, "name")
+                yield DefinitionProblem(place, "unique_variable", message)
+            declared[variable.name] = variable.type
         rule = 'may be used in the text only when "variables" declares it with type "text"'
         for part in parts_of(definition.prompt):
             if isinstance(part, EnvPart) and declared.get(part.property) != "text":

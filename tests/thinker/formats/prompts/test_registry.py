@@ -60,6 +60,9 @@ def test_problem_of_a_field_says_what_to_do() -> None:
     ]
 
 
+KINDS = ("text", "secret")
+
+
 def test_every_name_is_looked_up_at_once() -> None:
     """Model, includes, variables, tools and hooks."""
     assert found(
@@ -67,9 +70,11 @@ def test_every_name_is_looked_up_at_once() -> None:
         prompt=[{"type": "include", "prompt": "gone"}, {"type": "env", "property": "KEY"}],
         tools=["search", "nothing", {"name": "search"}],
         hooks=["log_calls", "gone"],
+        variables=[{"name": "A", "type": t, "required": True, "description": ""} for t in KINDS],
     ) == [
         ("model", "defined_model"),
         ("prompt[0].prompt", "known_prompt"),
+        ("variables[1].name", "unique_variable"),
         ("prompt", "text_variable"),
         ("tools[1]", "known_tool"),
         ("tools[2].name", "unique_tool_name"),

@@ -1,0 +1,56 @@
+"""Find what no validator accepts in a JSON Schema: such a schema would check nothing."""
+
+from collections.abc import Iterator
+
+from pydantic import JsonValue
+
+from thinker.protocol.messages import JsonObject
+
+TYPES = ("string", "number", "integer", "boolean", "object", "array", "null")
+FORMS: dict[str, tuple[type, str]] = {
+    "properties": (dict, "an object of fields"),
+    "required": (list, "a list of names, beside properties"),
+    "enum": (list, "a list of values"),
+    "description": (str, "text"),
+    "pattern": (str, "text"),
+    **dict.fromkeys(("minimum", "maximum", "multipleOf"), (float, "a number")),
+    **dict.fromkeys(("minLength", "maxLength", "minItems", "maxItems"), (int, "a whole number")),
+    **dict.fromkeys(("anyOf", "oneOf", "allOf"), (list, "a list of schemas")),
+}
+
+
+def misuse(schema: JsonValue, place: str = "") -> str | None:
+    """Return the first keyword that has a wrong value, with its place and what to write."""
+    if isinstance(schema, bool):
+        return None
+    if not isinstance(schema, dict):
+        return f"{place or 'it'} must be an object such as {{type: string}}"
+    prefix = f"{place}." if place else ""
+    kinds = schema.get("type", "object")
+    if wrong := [k for k in (kinds if isinstance(kinds, list) else [kinds]) if k not in TYPES]:
+        return f"{prefix}type {wrong[0]!r} is unknown; use one of {', '.join(TYPES)}"
+    for keyword, (form, better) in FORMS.items():
+        if keyword in schema and not _has(form, schema[keyword]):
+            return f"{prefix}{keyword} must be {better}"
+    return next(filter(None, (misuse(*one) for one in _inner(schema, prefix))), None)
+
+
+def _has(form: type, value: JsonValue) -> bool:
+    if form is list:
+        return isinstance(value, list)
+    if isinstance(value, bool):
+        return False
+    return isinstance(value, form) or (form is float and isinstance(value, int))
+
+
+def _inner(schema: JsonObject, prefix: str) -> Iterator[tuple[JsonValue, str]]:
+    """Yield the schemas in a schema, with their places."""
+    fields = schema.get("properties")
+    for name, field in (fields if isinstance(fields, dict) else {}).items():
+        yield field, f"{prefix}properties.{name}"
+    if "items" in schema:
+        yield schema["items"], f"{prefix}items"
+    for keyword in ("anyOf", "oneOf", "allOf"):
+        branches = schema.get(keyword)
+        for number, branch in enumerate(branches if isinstance(branches, list) else []):
+            yield branch, f"{prefix}{keyword}[{number}]"
