@@ -50,6 +50,7 @@ def findings(
     yield from _channels(file, environ, status)
     if status is None and file is not None:
         yield from _ports(file)
+        yield from _api_port(file, settings)
     yield from _provenance(file)
     yield from _home(settings.home)
     yield _clock()
@@ -123,6 +124,18 @@ def _channels(
             yield _finding(f"channel {channel.name}", text, verdict)
     elif file is not None and file.channels.telegram.enabled and not environ.get(TOKEN):
         yield _finding("channel telegram", f"off: {TOKEN} is not set")
+
+
+def _api_port(file: AgentsFile, settings: Settings) -> Iterator[Finding]:
+    """Open the port of the endpoints for a moment, if a token has opened them."""
+    given = settings.api_port
+    port = file.channels.api.port if given is None else given
+    if port and file.channels.api.enabled and settings.paths.api_token.exists():
+        try:
+            socket.create_server(("127.0.0.1", port)).close()
+        except OSError as error:
+            advice = "end the program that has it, or set channels.api.port in agents.json"
+            yield _finding("channel api", f"port {port}: {error.strerror}; {advice}", "problem")
 
 
 def _ports(file: AgentsFile) -> Iterator[Finding]:

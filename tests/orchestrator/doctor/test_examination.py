@@ -46,6 +46,22 @@ def test_taken_port_of_an_agent_is_a_problem_before_the_start(tmp_path: Path) ->
     assert seen["port of work"].verdict == "ok"
 
 
+def test_taken_port_of_the_endpoints_is_a_problem_once_a_token_opens_them(tmp_path: Path) -> None:
+    """Without a token the daemon does not listen there."""
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        agent = {"agentId": "work", "llmProvider": "demo"}
+        file = AgentsFile.model_validate({"agents": [agent], "channels": {"api": {"port": port}}})
+        settings = Settings(home=tmp_path)
+        assert "channel api" not in {one.subject for one in findings(settings, file, {}, None)}
+        settings.paths.api_token.write_text("digest", "utf-8")
+        seen = {one.subject: one for one in findings(settings, file, {}, None)}
+        assert seen["channel api"].verdict == "problem"
+        assert f"port {port}: " in seen["channel api"].text
+        assert "channels.api.port in agents.json" in seen["channel api"].text
+    assert "channel api" not in {one.subject for one in findings(settings, file, {}, None)}
+
+
 def test_nothing_is_written(tmp_path: Path) -> None:
     """Not even where writing is tried."""
     before = tmp_path.stat().st_mtime_ns
