@@ -1,4 +1,4 @@
-"""The bundled roles: coordinator, planner, executor, specialist."""
+"""The bundled prompts: coordinator, planner, executor, specialist, and the default."""
 
 from pathlib import Path
 
@@ -40,3 +40,14 @@ def test_coordinator_has_the_other_three_as_tools() -> None:
         assert called.required_schema is not None
         assert called.required_schema["required"] == [entry.init_user_message_property]
     assert [entry.name for entry in coordinator.tools or ()] == [*ROLES[1:]]
+
+
+def test_default_prompt_covers_what_the_seed_lists() -> None:
+    """Memory and learning, mail, calendar and search, discover then act, act first, answers."""
+    text = (FOLDER / "default-system-prompt.md").read_text("utf-8")
+    titles = [line.removeprefix("## ") for line in text.splitlines() if line.startswith("## ")]
+    named = ["Tools", "Mail, calendar and search", "Memory", "Skills and workflows", "Time"]
+    assert titles == ["How you work", *named, "Answers"]
+    assert "- Act first." in text
+    assert "- Discover, then act:" in text
+    assert "store lasting facts as you hear them" in text
