@@ -77,6 +77,12 @@ def define_runtime(
         RuntimeSpecError: the agents do not fit together.
     """
     given = tuple(agents)
+    for agent in given:
+        if not isinstance(agent, AgentSpec):
+            raise RuntimeSpecError(
+                f"an agent of the runtime is {agent!r:.60}; make it with define_specialist or the "
+                "constructor of another role"
+            )
     kits = _kits(toolkits)
     shared = checked_tools("the runtime", tools)
     _check_agents(given)

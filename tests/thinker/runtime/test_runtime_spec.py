@@ -87,6 +87,7 @@ PLANNER = define_planner(name="planner", plan=Plan, **COMMON)
     ("given", "said"),
     [
         ({"agents": []}, "has no agents; give define_runtime at least one"),
+        ({"agents": ["analyst"]}, "an agent of the runtime is 'analyst'; make it with"),
         ({"agents": [specialist(), specialist()]}, "two agents are called 'analyst'; rename"),
         (
             {"agents": [BOSS, define_coordinator(name="chief", **COMMON)]},
