@@ -150,7 +150,7 @@ async def test_interrupt_ends_it_at_once_and_quietly() -> None:
             assert process.stdout is not None
             assert process.stderr is not None
             await process.stdin.send(b"hello\n")
-            await BufferedByteReceiveStream(process.stdout).receive_until(b"agents.json.]", 4096)
+            await BufferedByteReceiveStream(process.stdout).receive_until(b"Ollama.]", 4096)
             process.send_signal(signal.SIGINT)
             assert await process.wait() == 130
             shown = b"".join([chunk async for chunk in process.stderr])
