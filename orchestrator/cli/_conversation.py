@@ -27,6 +27,7 @@ from orchestrator.settings import Settings
 from thinker.protocol.peer import NotificationHandler, Peer
 
 PENDING, ANSWERED = "pending", "done"  # values of `ChatOutcome.state`
+FENCE = "```"  # around the facts of a question, which is Markdown
 WAIT_SECONDS = 20.0  # length of one wait request
 RECONNECT_SECONDS = 0.2  # pause between attempts to reach a restarting daemon
 
@@ -36,11 +37,13 @@ async def converse(
     message: ChatSend,
     seconds: float,
     on_question: Callable[[ChatEntry], None],
+    on_earlier: Callable[[ChatEntry], None] = lambda _: None,
 ) -> ChatOutcome:
     """Send a message and return its outcome, waiting up to ``seconds``.
 
     If the daemon goes away meanwhile, the message is sent again; its id keeps the daemon from
-    storing it twice. ``on_question`` receives each call that waits for approval in the chat.
+    storing it twice. ``on_question`` receives each call that waits for approval in the chat, but
+    ``on_earlier`` those that waited already; the message waits behind them.
 
     Raises:
         NotRunningError: no daemon runs.
@@ -49,10 +52,10 @@ async def converse(
     """
     accepted, asked = False, set[str]()
 
-    def ask(question: ChatEntry) -> None:
+    def ask(question: ChatEntry, tell: Callable[[ChatEntry], None] = on_question) -> None:
         if question.asks and question.asks not in asked:
             asked.add(question.asks)
-            on_question(question)
+            tell(question)
 
     def see(event: ChatEvent) -> None:
         if event.message is not None:
@@ -66,9 +69,10 @@ async def converse(
                     scene = await peer.call(CHAT_WATCH, watch, ChatScene, timeout=ANSWER_SECONDS)
                     if message.agent is not None:
                         check_agent(scene, message.agent)
+                    tell = on_question if accepted else on_earlier
                     accepted = await deliver(peer, message) or accepted
                     for question in scene.questions:
-                        ask(question)
+                        ask(question, tell)
                     return await outcome(peer, message)
             except NotRunningError:
                 if not accepted:
@@ -125,8 +129,19 @@ async def outcome(peer: Peer, message: ChatSend) -> ChatOutcome:
 def tell_question(question: ChatEntry) -> None:
     """Say on stderr that a call waits for approval, and what to type elsewhere."""
     code = question.asks
+    text = "\n".join(line for line in question.text.split("\n") if line != FENCE)
     typer.echo(
-        f"{printable(question.text)}\nin another shell: orchestrator approvals grant {code}"
+        f"{printable(text)}\nin another shell: orchestrator approvals grant {code}"
         f" (or deny {code})",
         err=True,
     )
+
+
+def tell_earlier(question: ChatEntry) -> None:
+    """Say on stderr that an earlier message's call waits for approval, and so the new message."""
+    typer.echo(
+        f"an earlier message of this chat waits for approval {question.asks}; yours is queued"
+        " behind it:",
+        err=True,
+    )
+    tell_question(question)

@@ -7,7 +7,7 @@ from uuid import uuid4
 import anyio
 import typer
 
-from orchestrator.cli._conversation import ANSWERED, converse, tell_question
+from orchestrator.cli._conversation import ANSWERED, converse, tell_earlier, tell_question
 from orchestrator.cli._options import AsJson, Home, command_group, load_settings
 from orchestrator.cli._output import escaped, printable
 from orchestrator.control.protocol import ChatSend
@@ -33,7 +33,8 @@ def send(
     """Send one message to an agent, print the reply and exit."""
     content = sys.stdin.read() if text == "-" else text
     message = ChatSend(chat=chat or agent, message=str(uuid4()), text=content, agent=agent)
-    outcome = anyio.run(converse, load_settings(home), message, timeout, tell_question)
+    tellers = tell_question, tell_earlier
+    outcome = anyio.run(converse, load_settings(home), message, timeout, *tellers)
     if as_json:
         typer.echo(escaped(outcome.model_dump_json(by_alias=True)))
     else:

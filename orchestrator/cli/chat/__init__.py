@@ -10,7 +10,13 @@ import anyio
 import typer
 
 from orchestrator.cli._client import ask
-from orchestrator.cli._conversation import ANSWERED, check_agent, converse, tell_question
+from orchestrator.cli._conversation import (
+    ANSWERED,
+    check_agent,
+    converse,
+    tell_earlier,
+    tell_question,
+)
 from orchestrator.cli._options import Home, command_group, load_settings
 from orchestrator.cli._output import printable
 from orchestrator.control.protocol import (
@@ -71,7 +77,8 @@ def _each_line(settings: Settings, place: str, agent: str | None) -> bool:
     for text in _lines():
         message = ChatSend(chat=place, message=str(uuid4()), text=text, agent=agent)
         try:
-            outcome = anyio.run(converse, settings, message, REPLY_SECONDS, tell_question)
+            tellers = tell_question, tell_earlier
+            outcome = anyio.run(converse, settings, message, REPLY_SECONDS, *tellers)
         except (NotRunningError, UnknownAgentError):
             raise
         except OrchestratorError as error:

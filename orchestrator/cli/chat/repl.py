@@ -83,7 +83,6 @@ class Repl:
             self._tasks.start_soon(self._decide, self._asked, word in GRANT)
             self._transcript.questions.pop(self._asked, None)
         elif text:
-            self._draft = self._draft or text
             self._transcript.complain("This call waits for your answer: y or n.")
 
     async def _send(self, message: ChatSend) -> None:

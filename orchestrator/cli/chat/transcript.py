@@ -51,6 +51,7 @@ class Transcript:
         self.scene: ChatScene | None = None
         self.questions: dict[str, ChatEntry] = {}  # by code, oldest first
         self.waiting: dict[str, float] = {}  # own messages without an answer, and since when
+        self._away = False  # the daemon
         self._own: set[str] = set()
         self._place = place
         self._write = write
@@ -83,6 +84,7 @@ class Transcript:
 
     def link(self, scene: ChatScene | None) -> None:
         """Say that the daemon went away, or is back."""
+        self._away = scene is None
         if scene is None:
             self.remark("the daemon went away; waiting for it to come back")
             self._calls.clear()
@@ -140,7 +142,8 @@ class Transcript:
             lines += self._render(_line(self._note, columns - 1, DIM)).splitlines()
         if self.waiting and not self.questions:
             since = min(self.waiting.values())
-            text = f"… {self.agent} works on it, {self._clock() - since:.0f} s"
+            what = "waits for the daemon" if self._away else f"{self.agent} works on it"
+            text = f"… {what}, {self._clock() - since:.0f} s"
             lines += self._render(_line(text, columns - 1, DIM)).splitlines()
         return "".join(f"{line}\n" for line in lines[-most:]) if most else ""
 

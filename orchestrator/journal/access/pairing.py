@@ -68,13 +68,13 @@ def waits(db: apsw.Connection, channel: str, chat_id: str) -> bool:
 def approve(db: apsw.Connection, code: str, now: int) -> Pairing | None:
     """Approve the chat with this code; None if the code is unknown or expired.
 
-    The chat is told, and what it wrote while it waited is answered.
+    Small letters count as capitals. The chat is told, and what it wrote meanwhile is answered.
     """
     row = db.execute(
         "UPDATE pairing SET state = 'approved', code = NULL, decided_at = ?"
         " WHERE code = ? AND state = 'pending' AND expires_at >= ?"
         " RETURNING channel, bot_id, chat_id",
-        (now, code, now),
+        (now, code.upper(), now),
     ).fetchone()
     if row is None:
         return None

@@ -150,6 +150,39 @@ async def test_waiting_approval_is_told_once_on_stderr(tmp_path: Path) -> None:
     assert "orchestrator approvals grant c0de" in done.stderr
 
 
+async def test_approval_of_an_earlier_message_is_told_as_such(tmp_path: Path) -> None:
+    """The new message waits behind it; a question of its own says nothing of that."""
+    older = ChatEntry(
+        position=3,
+        text="May it?\n```\ntool: a\n```",
+        markdown=True,
+        at=0,
+        source="notice",
+        asks="old",
+    )
+    asking = SCENE.model_copy(update={"questions": (older,)})
+
+    async def wait(params: JsonValue) -> ChatOutcome:
+        del params
+        server.tell(ChatEvent(chat="work", message=older.model_copy(update={"asks": "new"})))
+        return ANSWERED
+
+    async with serving(tmp_path, talking(wait) | {protocol.CHAT_WATCH: asking}) as server:
+        done = await ask(tmp_path, "send", "work", "hi")
+    first, *question, _ = done.stderr.split("\n")
+    assert first == (
+        "an earlier message of this chat waits for approval old; yours is queued behind it:"
+    )
+    assert question == [
+        "May it?",
+        "tool: a",
+        "in another shell: orchestrator approvals grant old (or deny old)",
+        "May it?",
+        "tool: a",
+        "in another shell: orchestrator approvals grant new (or deny new)",
+    ]
+
+
 async def test_unknown_agent_is_exit_64_with_the_names_of_the_agents(tmp_path: Path) -> None:
     """Nothing was sent."""
     nobody = SCENE.model_copy(update={"agent_id": None})

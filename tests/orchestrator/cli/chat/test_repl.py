@@ -196,6 +196,21 @@ async def test_question_is_answered_at_the_prompt_and_the_draft_comes_back(
     assert _typed_messages.newest(Settings(home=tmp_path).paths.chat_history) == ["yes please"]
 
 
+async def test_refused_reply_to_a_question_does_not_come_back(tmp_path: Path) -> None:
+    """The next prompt begins with what was typed before the question, here nothing."""
+    decide = {protocol.APPROVAL_DECIDE: Ack()}
+    async with conversation(tmp_path, echoing() | decide) as session:
+        session.server.tell(ChatEvent(chat="work", message=QUESTION))
+        await session.screen.shows("Run it once? y/n >")
+        session.type("maybe\r")
+        await session.screen.shows("waits for your answer")
+        session.type("y\r")
+        session.reply("Approved.", settles="c0de", source="notice")
+        await session.screen.shows("Approved.")
+        session.type("thanks\r")
+        await session.sent("thanks")
+
+
 async def test_question_that_is_decided_elsewhere_leaves_the_prompt(tmp_path: Path) -> None:
     """Also one that was open when the conversation began."""
     asking = SCENE.model_copy(update={"questions": (QUESTION,)})

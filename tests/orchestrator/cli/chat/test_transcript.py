@@ -228,6 +228,10 @@ def test_restart_of_the_daemon_is_told_and_open_questions_are_not_asked_twice(
     asking = SCENE.model_copy(update={"questions": (question,)})
     screen.transcript.link(asking)
     screen.transcript.link(None)
+    screen.transcript.questions.clear()
+    screen.say()
+    assert screen.transcript.below() == "… waits for the daemon, 0 s\n"
+    screen.transcript.questions["c0de"] = question
     screen.transcript.link(asking)
     assert screen.printed.count("May it?") == 1
     assert "the daemon went away" in screen.printed
