@@ -1,8 +1,9 @@
 """Ask what is missing, and try each answer at the service it is for."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
+from urllib.parse import urlsplit
 
 import anyio
 import typer
@@ -10,6 +11,7 @@ import typer
 from orchestrator.agentsfile.positions import read
 from orchestrator.agentsfile.problems import suggestion
 from orchestrator.cli._output import printable
+from orchestrator.cli.setup.key_choices import KeyChoices
 from orchestrator.cli.setup.model_account import (
     ModelAccount,
     account,
@@ -68,6 +70,7 @@ class Interview:
     before: Situation
     ask: Questions
     values: dict[str, str] = field(default_factory=dict, repr=False)
+    key: str = field(default="", repr=False)  # of the model
     bot: str = ""
     answers: bool = True  # whether a first answer can be expected
 
@@ -81,12 +84,15 @@ class Interview:
         known = [str(agent.get("agentId")) for agent in agents if agent.get("enabled") is not False]
         agent_id = self.options.agent or (known[0] if known else FIRST_AGENT)
         agent = next((one for one in agents if one.get("agentId") == agent_id), None)
-        chosen, kept = self._account(agent)
-        models = self._key(chosen)
-        model = self._kept_model(agent) if kept else self._model(chosen, models)
+        found, kept = self._account(agent)
+        choices = KeyChoices(agent_id, agents, self.before.environ)
+        chosen, models = self._key(found if kept else choices.known(found), choices)
+        model = self._kept_model(agent) if kept else ""
+        model = model if kept and (model or chosen == found) else self._model(chosen, models)
         telegram = self._telegram()
         allow = self._allowed() if telegram else ()
-        return Wishes(agent_id, None if kept else chosen, model, telegram, allow)
+        same = kept and chosen == found
+        return Wishes(agent_id, None if same else chosen, model, telegram, allow)
 
     # --- the model -------------------------------------------------------------------------------
 
@@ -138,23 +144,35 @@ class Interview:
                     raise
                 typer.echo(printable(str(error)))
 
-    def _key(self, chosen: ModelAccount) -> tuple[str, ...]:
-        """Get a key that works and note it; return the models that it opens."""
-        name = chosen.key_var or ""
+    def _key(
+        self, chosen: ModelAccount, choices: KeyChoices
+    ) -> tuple[ModelAccount, tuple[str, ...]]:
+        """Get a key that works and note it; return its account, and the models that it opens."""
+        name, host = chosen.key_var or "", urlsplit(chosen.url).netloc
         if chosen.key_in_file:
-            return ()
-        key = self.options.key or self.before.environ.get(name, "")
-        if name and not key and (chosen.needs_key or self.ask.asking):
-            key = self.ask.secret(f"{name} (hidden; Enter to go without)", "--key-from")
+            return chosen, ()
+        key = self.options.key or choices.allowed(chosen)
+        if not key and self.before.environ.get(name):
+            typer.echo(f"{name} is for another address, so {host} does not get it.")
+        if chosen.key_var is not None and not key and (chosen.needs_key or self.ask.asking):
+            key = self.ask.secret(f"Key for {host} (hidden; Enter to go without)", "--key-from")
         if not key and chosen.needs_key:
             self.answers = False
             typer.echo(f"{chosen.name}: no key. Put {name} into keys.env before you start.")
-            return ()
-        again = partial(self.ask.secret, f"Another {name} (Enter to go without)", "--key-from")
-        key, trial = self._tried(lambda key: anyio.run(try_account, chosen, key), key, again)
+            return chosen, ()
+        again = partial(
+            self.ask.secret, f"Another key for {host} (Enter to go without)", "--key-from"
+        )
+        key, trial = self._tried(
+            lambda key: anyio.run(try_account, chosen, key), key, again, "--key-from"
+        )
         self.answers = self.answers and trial.verdict == "works"
-        self._store(name, key)
-        return trial.models
+        self.key = key
+        if key and not name:
+            chosen = replace(chosen, key_var=chosen.provider.key_var)
+        chosen = choices.named(chosen, key)
+        self._store(chosen.key_var or "", key)
+        return chosen, trial.models
 
     def _store(self, name: str, secret: str) -> None:
         """Note a secret, unless it is stored already or the person wants it in the shell alone."""
@@ -166,7 +184,7 @@ class Interview:
             self.values[name] = secret
 
     def _tried(
-        self, attempt: Callable[[str], Trial], secret: str, other: Callable[[], str]
+        self, attempt: Callable[[str], Trial], secret: str, other: Callable[[], str], option: str
     ) -> tuple[str, Trial]:
         """Try a secret, and others until one works or the person goes without."""
         while True:
@@ -180,7 +198,7 @@ class Interview:
                     return secret, trial
                 continue
             if not self.ask.asking:
-                raise OrchestratorError("nothing was written")
+                raise OrchestratorError(f"nothing was written; give a valid secret with {option}")
             secret = other()
             if not secret:
                 return "", trial
@@ -199,8 +217,7 @@ class Interview:
                 raise OrchestratorError("no model is known; name one with --model")
             if not name or name in models or not self.answers:
                 return name
-            key = self.values.get(chosen.key_var or "") or self._set(chosen)
-            trial = anyio.run(try_model, chosen, key, name)
+            trial = anyio.run(try_model, chosen, self.key, name)
             typer.echo(printable(trial.text))
             if trial.verdict == "works":
                 return name
@@ -210,9 +227,6 @@ class Interview:
             if not self.ask.asking:
                 raise OrchestratorError("nothing was written; give another --model")
             name = ""
-
-    def _set(self, chosen: ModelAccount) -> str:
-        return self.before.environ.get(chosen.key_var or "", "")
 
     # --- the bot ---------------------------------------------------------------------------------
 
@@ -225,7 +239,9 @@ class Interview:
             return False
         again = partial(self.ask_token, "Another token (Enter for no bot)")
         url = self.before.telegram_api_url
-        token, trial = self._tried(lambda text: anyio.run(try_bot, text, url), token, again)
+        token, trial = self._tried(
+            lambda text: anyio.run(try_bot, text, url), token, again, "--telegram-token-from"
+        )
         self.bot = trial.bot
         self._store(TOKEN, token)
         return bool(token)

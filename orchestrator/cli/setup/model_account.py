@@ -18,7 +18,7 @@ class ModelAccount:
     """How a model is reached; ``key_var`` is the name of its key in keys.env.
 
     With ``key_in_file`` the key itself stands in agents.json. ``base_url`` is empty for the usual
-    address.
+    address, and ``key_var`` if the key of the provider is not for this address.
     """
 
     name: str
@@ -45,7 +45,8 @@ class ModelAccount:
         if self.base_url:
             found["baseUrl"] = self.base_url
         if self.key_var is not None and self.key_var != self.provider.key_var:
-            found["env"] = {str(self.provider.key_var): f"${{{self.key_var}}}"}
+            value = f"${{{self.key_var}}}" if self.key_var else ""
+            found["env"] = {str(self.provider.key_var): value}
         return found
 
 
@@ -56,7 +57,7 @@ def account(name: str, base_url: str = "") -> ModelAccount:
         ConfigError: there is none of this name.
     """
     if name.startswith(("http://", "https://")):
-        return account(COMPATIBLE, name)
+        return account(_at(name) or COMPATIBLE, name)
     found = named(name)
     if (vendor := VENDORS.get(found)) is not None:
         url = base_url or vendor.base_url
@@ -71,6 +72,13 @@ def account(name: str, base_url: str = "") -> ModelAccount:
     )
 
 
+def _at(url: str) -> str:
+    """Return the provider or vendor whose usual address it is; empty if it is of no other."""
+    usual = {name: provider.base_url for name, provider in PROVIDERS.items()}
+    usual |= {name: vendor.base_url for name, vendor in VENDORS.items()}
+    return next((name for name, base in usual.items() if base == url.rstrip("/")), "")
+
+
 def of_agent(agent: JsonObject, environ: Mapping[str, str]) -> ModelAccount | None:
     """Return the account that an agent of agents.json uses; None if it names none."""
     name, url, env = (agent.get(key) for key in ("llmProvider", "baseUrl", "env"))
@@ -82,7 +90,9 @@ def of_agent(agent: JsonObject, environ: Mapping[str, str]) -> ModelAccount | No
     provider, own = PROVIDERS[name], url if isinstance(url, str) else ""
     value = env.get(str(provider.key_var)) if isinstance(env, dict) else None
     key_var, in_file = provider.key_var, False
-    if isinstance(value, str) and value:
+    if value == "":
+        key_var = ""
+    elif isinstance(value, str):
         in_file = not (value.startswith("${") and value.endswith("}"))
         key_var = None if in_file else value[2:-1]
     for vendor, known in VENDORS.items():

@@ -86,6 +86,41 @@ async def test_second_run_changes_only_what_it_is_asked(tmp_path: Path) -> None:
     assert (home / "keys.env").read_bytes() == before["keys.env"]
 
 
+async def test_second_address_gets_neither_the_key_nor_the_variable_of_the_first(
+    tmp_path: Path,
+) -> None:
+    """Its own key has a name of its own; without one none is sent, now and by the daemon."""
+    async with services() as (model, _), OpenAIApi() as other:
+        other.key = "sk-other"
+        await setup(tmp_path, *provider(model), "--key-from", "MINE", "--yes", MINE=KEY)
+        before = (tmp_path / "keys.env").read_bytes()
+        second = (*provider(other), "--agent", "my-second", "--yes")
+        refused = await setup(tmp_path, *second)
+        assert refused.exit_code == ExitCode.FAILED
+        assert "--key-from" in refused.output
+        assert (tmp_path / "keys.env").read_bytes() == before
+        done = await setup(tmp_path, *second, "--key-from", "MINE", MINE="sk-other")
+        assert done.exit_code == 0, done.output
+        again = await setup(tmp_path, *provider(other), "--agent", "third", "--yes")
+        assert again.exit_code == 0, again.output
+    text = (tmp_path / "keys.env").read_text("utf-8")
+    assert {f"OPENAI_API_KEY={KEY}", "MY_SECOND_API_KEY=sk-other"} <= set(text.splitlines())
+    agents = json.loads((tmp_path / "agents.json").read_text("utf-8"))["agents"]
+    own = {"OPENAI_API_KEY": "${MY_SECOND_API_KEY}"}
+    assert [agent.get("env") for agent in agents] == [None, own, own]
+    assert KEY not in str((other.requests, other.lookups))
+
+
+async def test_server_that_wants_no_key_is_not_sent_the_one_of_another(tmp_path: Path) -> None:
+    """Neither while it is tried nor by the daemon afterwards."""
+    async with services() as (model, _), OpenAIApi() as other:
+        await setup(tmp_path, *provider(model), "--key-from", "MINE", "--yes", MINE=KEY)
+        done = await setup(tmp_path, *provider(other), "--agent", "b", "--yes")
+        assert done.exit_code == 0, done.output
+        assert other.requests
+    assert KEY not in str((other.requests, other.lookups))
+
+
 @pytest.mark.parametrize(
     ("arguments", "environ", "said"),
     [

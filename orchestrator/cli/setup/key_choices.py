@@ -1,0 +1,76 @@
+"""Choose the key that a model's address may get, and the name under which a new one is stored."""
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from urllib.parse import urlsplit
+
+from orchestrator.agentsfile.vendors import VENDORS
+from orchestrator.cli.setup.model_account import ModelAccount, of_agent
+from orchestrator.processes.model_grants import KEY_VARIABLES
+from thinker.protocol.messages import JsonObject
+
+NO_LETTER = re.compile(r"[^A-Z0-9]+")
+TAKEN = KEY_VARIABLES | {vendor.key_var for vendor in VENDORS.values()}
+
+
+@dataclass(frozen=True)
+class KeyChoices:
+    """The keys that are set, as one agent may use them; ``agents`` are all of the file."""
+
+    agent_id: str
+    agents: Sequence[JsonObject]
+    environ: Mapping[str, str] = field(repr=False)
+
+    def known(self, chosen: ModelAccount) -> ModelAccount:
+        """Return the account with the variable that agents use at its address, if any do."""
+        if not chosen.base_url or chosen.key_in_file:
+            return chosen
+        own_first = sorted(self._accounts(), key=lambda found: found[0] != self.agent_id)
+        for _, there in own_first:
+            if there.key_var and there.provider == chosen.provider and _same(there, chosen):
+                return replace(chosen, key_var=there.key_var)
+        return chosen
+
+    def allowed(self, chosen: ModelAccount) -> str:
+        """Return the key that is set for the address of an account; empty if there is none."""
+        name = chosen.key_var or ""
+        usual = not chosen.base_url or chosen.name in VENDORS
+        used = any(there.key_var == name and _same(there, chosen) for _, there in self._accounts())
+        return self.environ.get(name, "") if usual or used else ""
+
+    def named(self, chosen: ModelAccount, key: str) -> ModelAccount:
+        """Return the account with the variable for its key, so that no other agent gets it.
+
+        The variable is empty if there is no key and the usual one is for another address.
+        """
+        there = self.environ.get(chosen.key_var or "", "")
+        if not key:
+            return replace(chosen, key_var="") if there and not self.allowed(chosen) else chosen
+        others = (
+            there or not _same(found, chosen)
+            for agent_id, found in self._accounts()
+            if agent_id != self.agent_id and found.key_var == chosen.key_var
+        )
+        if key == there or not any(others):
+            return chosen
+        return replace(chosen, key_var=self._own_name(key))
+
+    def _own_name(self, key: str) -> str:
+        start = NO_LETTER.sub("_", self.agent_id.upper()).strip("_")
+        start = start if start[:1].isalpha() else f"AGENT_{start}".rstrip("_")
+        names = (f"{start}{number}_API_KEY" for number in ("", *map("_{}".format, range(2, 1000))))
+        return next(
+            name for name in names if name not in TAKEN and self.environ.get(name, key) == key
+        )
+
+    def _accounts(self) -> Iterator[tuple[str, ModelAccount]]:
+        for agent in self.agents:
+            found = of_agent(agent, self.environ)
+            if found is not None:
+                yield str(agent.get("agentId")), found
+
+
+def _same(one: ModelAccount, other: ModelAccount) -> bool:
+    """Whether both are at the same address."""
+    return urlsplit(one.url)[:2] == urlsplit(other.url)[:2]
