@@ -20,7 +20,7 @@ import typer
 from typer.core import TyperGroup
 
 from orchestrator import __version__
-from orchestrator.cli._output import printable
+from orchestrator.cli._prose import say
 from orchestrator.errors import OrchestratorError
 
 THREAD_SECONDS = 1.0  # for a thread to end with the process
@@ -190,7 +190,7 @@ def _forward(context: typer.Context) -> None:
     try:
         command(context.args, prog_name=context.command_path)
     except OrchestratorError as error:
-        typer.echo(printable(str(error)), err=True)
+        say(str(error), err=True)
         raise typer.Exit(error.exit_code) from error
 
 

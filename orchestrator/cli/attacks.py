@@ -15,7 +15,7 @@ import typer
 from orchestrator.attacks.run_attacks import AttackResult, chosen, run_attacks
 from orchestrator.cli._long_command import end_by_sigterm, memory_folder, progress_bar
 from orchestrator.cli._options import AsJson
-from orchestrator.cli._output import printable
+from orchestrator.cli._prose import say
 from orchestrator.cli._tables import table
 from orchestrator.errors import ConfigError, ExitCode
 from thinker.protocol import logs
@@ -72,6 +72,6 @@ def _show(results: list[AttackResult], broke: list[AttackResult]) -> None:
     rows = ((area, count, count - reached[area], reached[area]) for area, count in tried.items())
     table("Attacks", ("area", "tried", "held", "succeeded"), rows)
     for result in broke:
-        typer.echo(printable(f"{result.area}: {result.name}: {result.reached}"))
-        typer.echo(printable(f"  no defence: {result.defence}"))
+        say(f"{result.area}: {result.name}: {result.reached}")
+        say(f"  no defence: {result.defence}")
     typer.echo(f"{len(results)} attacks, {len(broke)} succeeded")

@@ -9,7 +9,8 @@ import typer
 from orchestrator.agentsfile import Problem
 from orchestrator.cli._examined import examined
 from orchestrator.cli._options import AsJson, Home, command_group, load_settings
-from orchestrator.cli._output import count, escaped, printable
+from orchestrator.cli._output import count, escaped
+from orchestrator.cli._prose import say
 from orchestrator.control.camel_model import CamelModel
 from orchestrator.control.protocol import ConfigProblem
 from orchestrator.errors import ExitCode
@@ -49,7 +50,7 @@ def check(
         typer.echo(escaped(report.model_dump_json(by_alias=True, indent=2)))
     else:
         for problem in problems:
-            typer.echo(printable(str(problem)))
+            say(str(problem))
         typer.echo(_summary(file.name, agents, bindings, problems))
     errors = any(problem.severity == "error" for problem in problems)
     raise typer.Exit(ExitCode.CONFIG if errors else ExitCode.OK)

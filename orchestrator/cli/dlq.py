@@ -4,7 +4,8 @@ import typer
 
 from orchestrator.cli._direct_journal import change
 from orchestrator.cli._options import AsJson, Home, RowNumber, command_group, load_settings
-from orchestrator.cli._output import minute, moment, printable
+from orchestrator.cli._output import minute, moment
+from orchestrator.cli._prose import say
 from orchestrator.cli._tables import listing, print_json
 from orchestrator.control.camel_model import CamelModel
 from orchestrator.control.protocol import DLQ_DROP, DLQ_RETRY, RowId
@@ -61,12 +62,12 @@ def show(number: RowNumber, *, as_json: AsJson = False, home: Home = None) -> No
         print_json(LetterReport.from_object(letter))
         return
     typer.echo(f"received  {moment(letter.received_at)} UTC")
-    typer.echo(printable(f"from      {letter.sender_name} ({letter.sender_id})"))
-    typer.echo(printable(f"chat      {letter.address().name}"))
-    typer.echo(printable(f"agent     {letter.agent_id}, {letter.claims} process deaths"))
-    typer.echo(printable(f"why       {letter.error}"))
+    say(f"from      {letter.sender_name} ({letter.sender_id})")
+    say(f"chat      {letter.address().name}")
+    say(f"agent     {letter.agent_id}, {letter.claims} process deaths")
+    say(f"why       {letter.error}")
     typer.echo(f"history   orchestrator trace {letter.id}\n")
-    typer.echo(printable(letter.text))
+    say(letter.text)
 
 
 @app.command()

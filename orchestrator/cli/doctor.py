@@ -8,7 +8,8 @@ from orchestrator.agentsfile import AgentsFile
 from orchestrator.cli._client import ask
 from orchestrator.cli._examined import examined
 from orchestrator.cli._options import AsJson, Home, command_group, load_settings
-from orchestrator.cli._output import count, printable
+from orchestrator.cli._output import count
+from orchestrator.cli._prose import say
 from orchestrator.cli._tables import print_json, table
 from orchestrator.cli.status import show_problems, show_processes
 from orchestrator.control.protocol import STATUS, ConfigProblem, StatusReport
@@ -81,7 +82,7 @@ def _status(settings: Settings) -> StatusReport | None:
     except NotRunningError:
         return None
     except OrchestratorError as error:
-        typer.echo(printable(f"the daemon: {error}"), err=True)
+        say(f"the daemon: {error}", err=True)
         return None
 
 
@@ -104,9 +105,9 @@ def _show(report: DoctorReport) -> None:
     for jail in report.jails:
         if jail.sandbox == "full" and jail.unexpected:
             names = ", ".join(jail.unexpected)
-            typer.echo(printable(f"the jail of the {jail.jail} does not hold: {names}"))
+            say(f"the jail of the {jail.jail} does not hold: {names}")
         if not jail.attempts:
-            typer.echo(printable(f"the jail of the {jail.jail} was not tried: {jail.reason}"))
+            say(f"the jail of the {jail.jail} was not tried: {jail.reason}")
     verdicts = [
         *(f.verdict for f in report.findings),
         *(p.severity for p in report.config_problems),

@@ -6,7 +6,8 @@ import typer
 
 from orchestrator.cli._client import ask
 from orchestrator.cli._options import AsJson, Home, command_group, load_settings
-from orchestrator.cli._output import escaped, printable
+from orchestrator.cli._output import escaped
+from orchestrator.cli._prose import say
 from orchestrator.control.protocol import HEALTH, HealthReport
 from orchestrator.errors import ExitCode
 
@@ -33,6 +34,6 @@ def health(
     else:
         typer.echo("ready" if report.ready else "alive, not ready")
         for line in (*report.reasons, *report.notes):
-            typer.echo(printable(line))
+            say(line)
     if ready and not report.ready:
         raise typer.Exit(ExitCode.FAILED)

@@ -12,10 +12,12 @@ import typer
 
 from orchestrator.cli._options import Home, command_group, load_settings
 from orchestrator.cli._output import printable
+from orchestrator.cli._prose import screen
 from orchestrator.errors import ExitCode
 from orchestrator.system.log_reader import log_of
 from orchestrator.system.log_relay import as_event
-from thinker.protocol.log_sentences import colors_wanted, sentence
+from thinker.protocol.folded_lines import fold
+from thinker.protocol.log_sentences import INDENT, colors_wanted, sentence
 
 LINES = 100
 CLOCK = "%b %d %H:%M:%S"
@@ -85,14 +87,19 @@ def logs(
     source = log_of(load_settings(home))
     colored = sys.stdout.isatty() and colors_wanted()
     view = _View(agent, level, as_json, colored)
+    wrap = sys.stdout.isatty() and not as_json
     try:
         last = deque(view.every(source.kept()), maxlen=lines)
         for shown in last:
-            typer.echo(shown)
+            typer.echo(_fitting(shown) if wrap else shown)
         if follow:
             for shown in view.every(source.coming()):
-                typer.echo(shown)
+                typer.echo(_fitting(shown) if wrap else shown)
         elif not last and lines:
             typer.echo(f"no such line{f' of agent {agent!r}' if agent else ''} is kept", err=True)
     except KeyboardInterrupt:
         raise typer.Exit(ExitCode.INTERRUPTED) from None
+
+
+def _fitting(line: str) -> str:
+    return fold(line, screen()[0], INDENT)

@@ -22,7 +22,7 @@ from orchestrator.cli._options import (
     environment,
     load_settings,
 )
-from orchestrator.cli._output import printable
+from orchestrator.cli._prose import say
 from orchestrator.cli._tables import print_json, table
 from orchestrator.cli.setup.model_account import ModelAccount, account, of_agent
 from orchestrator.cli.setup.trials import Trial, try_account
@@ -272,11 +272,11 @@ def _print(report: ModelsReport) -> None:
         typer.echo(UNITS)
     for offer, had_rows in zip(report.providers, shown, strict=True):
         none = ", none of them with that name" if offer.works and not had_rows else ""
-        typer.echo(printable(f"{offer.provider}: {offer.text}{none}"))
+        say(f"{offer.provider}: {offer.text}{none}")
         for model in offer.not_listed:
             users = ", ".join(model.agents)
             line = f"{users}: {offer.provider} does not list {model.id!r}; {model.advice}"
-            typer.echo(printable(line))
+            say(line)
 
 
 def _dollars(price: float | None) -> str:

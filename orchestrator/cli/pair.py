@@ -14,7 +14,8 @@ from orchestrator.cli._options import (
     load_settings,
     whole_chat,
 )
-from orchestrator.cli._output import minute, printable
+from orchestrator.cli._output import minute
+from orchestrator.cli._prose import say
 from orchestrator.cli._tables import listing
 from orchestrator.control import listings, protocol
 from orchestrator.names import ChatName
@@ -50,7 +51,7 @@ def approve(
     """Admit the chat that received this code."""
     settings, params = load_settings(home), protocol.PairCode(code=code)
     chat = ask(settings, protocol.PAIR_APPROVE, params, protocol.PairedChat)
-    typer.echo(printable(f"{ChatName(chat.channel, chat.chat_id)} is admitted"))
+    say(f"{ChatName(chat.channel, chat.chat_id)} is admitted")
 
 
 @app.command()
@@ -63,4 +64,4 @@ def revoke(
     chat = whole_chat(name)
     params = protocol.PairedChat(channel=chat.channel, chat_id=chat.chat_id)
     order(load_settings(home), protocol.PAIR_REVOKE, params)
-    typer.echo(printable(f"{chat} is not admitted any more"))
+    say(f"{chat} is not admitted any more")

@@ -4,7 +4,7 @@ import typer
 
 from orchestrator.cli._client import ask
 from orchestrator.cli._options import Home, command_group, load_settings
-from orchestrator.cli._output import printable
+from orchestrator.cli._prose import say
 from orchestrator.control.protocol import RELOAD, ReloadReport
 from orchestrator.errors import ExitCode
 
@@ -19,6 +19,6 @@ def reload(*, home: Home = None) -> None:
     """
     report = ask(load_settings(home), RELOAD, None, ReloadReport)
     for problem in report.problems:
-        typer.echo(printable(str(problem)))
+        say(str(problem))
     typer.echo("applied" if report.applied else "refused; the previous configuration stays in use")
     raise typer.Exit(ExitCode.OK if report.applied else ExitCode.CONFIG)

@@ -17,7 +17,7 @@ from orchestrator.cli._options import (
     environment,
     load_settings,
 )
-from orchestrator.cli._output import printable
+from orchestrator.cli._prose import say
 from orchestrator.errors import UnknownNameError
 from orchestrator.routing import explain
 
@@ -51,4 +51,4 @@ def explain_route(
         thread_id=thread or chat.thread_id or None,
     )
     for line in explain(file.bindings, message, file.usable(), file.fallback_agent_id):
-        typer.echo(printable(line))
+        say(line)

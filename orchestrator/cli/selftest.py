@@ -17,7 +17,7 @@ import typer
 
 from orchestrator.cli._long_command import end_by_sigterm, memory_folder, progress_bar
 from orchestrator.cli._options import AsJson, command_group
-from orchestrator.cli._output import printable
+from orchestrator.cli._prose import say
 from orchestrator.cli._tables import table
 from orchestrator.cli.attacks import attacks
 from orchestrator.cli.simulate import simulate
@@ -171,7 +171,7 @@ def _show(report: _Report) -> None:
     for option, result in report.failures:
         typer.echo(f"{option}  {result.home if result.home.exists() else ''}")
         for violation in result.violations:
-            typer.echo(printable(f"  {violation.check}: {violation.sentence}"))
+            say(f"  {violation.check}: {violation.sentence}")
     for number, reason in ELSEWHERE.items():
         typer.echo(f"invariant {number} is not checked here: {reason}")
     typer.echo(

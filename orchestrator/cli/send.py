@@ -10,6 +10,7 @@ import typer
 from orchestrator.cli._conversation import ANSWERED, converse, tell_earlier, tell_question
 from orchestrator.cli._options import AsJson, Home, command_group, load_settings
 from orchestrator.cli._output import escaped, printable
+from orchestrator.cli._prose import say
 from orchestrator.control.protocol import ChatSend
 from orchestrator.errors import OrchestratorError
 
@@ -39,6 +40,6 @@ def send(
         typer.echo(escaped(outcome.model_dump_json(by_alias=True)))
     else:
         for part in outcome.texts:
-            typer.echo(printable(part))
+            say(part)
     if outcome.state != ANSWERED:
         raise OrchestratorError(printable(outcome.error or outcome.state))

@@ -10,6 +10,7 @@ from orchestrator.cli._agents import require_agent
 from orchestrator.cli._direct_journal import change
 from orchestrator.cli._options import AsJson, Home, chat_named, command_group, load_settings
 from orchestrator.cli._output import count, minute, printable
+from orchestrator.cli._prose import say
 from orchestrator.cli._tables import listing, print_json
 from orchestrator.control.camel_model import CamelModel
 from orchestrator.control.protocol import SESSION_END, RowId
@@ -100,9 +101,9 @@ def show(
     typer.echo(f"conversation {found.id} of {found.agent_id} in {printable(found.chat)}")
     typer.echo(f"{total} since {since} UTC, {state}\n")
     if found.summary:
-        typer.echo(printable(f"Summary of what came before:\n{_indented(found.summary)}\n"))
+        say(f"Summary of what came before:\n{_indented(found.summary)}\n")
     for line in lines:
-        typer.echo(printable(_text(line)))
+        say(_text(line))
 
 
 @app.command()
@@ -115,7 +116,7 @@ def end(name: Name, *, home: Home = None) -> None:
     with reading(settings.paths.journal) as db:
         found = _found(db, name)
     change(settings, SESSION_END, RowId(id=found.id), conversations.end, found.id)
-    typer.echo(printable(f"the next message in {found.chat} starts a new conversation"))
+    say(f"the next message in {found.chat} starts a new conversation")
 
 
 def _found(db: apsw.Connection, name: str) -> StoredSession:

@@ -13,7 +13,7 @@ import typer
 
 from orchestrator.cli._long_command import end_by_sigterm, memory_folder, progress_bar
 from orchestrator.cli._options import AsJson
-from orchestrator.cli._output import printable
+from orchestrator.cli._prose import say
 from orchestrator.errors import ConfigError, ExitCode
 from orchestrator.simulator.seeds import SeedReport, run_seeds
 
@@ -98,7 +98,7 @@ def _show(results: _Results, seconds: float, *, as_json: bool) -> None:
     for report in filter(None, shown):
         typer.echo(report.repeat)
         for line in (*report.events.values(), *report.scripts, *report.violations):
-            typer.echo(printable(f"  {line}"))
+            say(f"  {line}")
     failed = len(results.failures)
     last = results.first + results.ran - 1
     typer.echo(f"seeds {results.first} to {last}, {failed} with violations, {seconds:.0f} s")

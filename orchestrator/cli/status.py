@@ -4,7 +4,8 @@ import typer
 
 from orchestrator.cli._client import ask
 from orchestrator.cli._options import AsJson, Home, command_group, load_settings
-from orchestrator.cli._output import count, printable
+from orchestrator.cli._output import count
+from orchestrator.cli._prose import say
 from orchestrator.cli._tables import print_json, table
 from orchestrator.control.protocol import (
     STATUS,
@@ -63,7 +64,7 @@ def show_problems(problems: tuple[ConfigProblem, ...]) -> None:
     if problems:
         typer.echo("Problems of the configuration")
     for problem in problems:
-        typer.echo(printable(str(problem)))
+        say(str(problem))
     if problems:
         typer.echo()
 
@@ -109,4 +110,4 @@ def _show(report: StatusReport) -> None:
         ),
     )
     for hint in report.hints:
-        typer.echo(printable(hint))
+        say(hint)

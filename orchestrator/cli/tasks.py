@@ -6,7 +6,8 @@ import typer
 
 from orchestrator.cli._direct_journal import change
 from orchestrator.cli._options import AsJson, Home, RowNumber, command_group, load_settings
-from orchestrator.cli._output import minute, printable
+from orchestrator.cli._output import minute
+from orchestrator.cli._prose import say
 from orchestrator.cli._tables import listing, print_json, table
 from orchestrator.control.camel_model import CamelModel
 from orchestrator.control.protocol import TASK_DISABLE, TASK_ENABLE, TASK_RUN, RowId
@@ -80,7 +81,7 @@ def list_tasks(*, as_json: AsJson = False, home: Home = None) -> None:
     )
     if not as_json:
         for number, outcome in outcomes.items():
-            typer.echo(printable(f"the outcome of task {number} {outcome}"))
+            say(f"the outcome of task {number} {outcome}")
 
 
 @app.command()
@@ -95,8 +96,8 @@ def history(
     if as_json:
         print_json({"runs": list(map(RunReport.from_object, found))})
         return
-    typer.echo(printable(f"task {task.id} {task.name!r} of {task.agent_id}: {_schedule(task)}"))
-    typer.echo(printable(f"its outcome {outcome}"))
+    say(f"task {task.id} {task.name!r} of {task.agent_id}: {_schedule(task)}")
+    say(f"its outcome {outcome}")
     table(
         "Runs",
         ("due (UTC)", "state", "turn", "why", "outcome"),

@@ -6,7 +6,8 @@ import typer
 from pydantic import TypeAdapter
 
 from orchestrator.cli._options import AsJson, Home, command_group, load_settings
-from orchestrator.cli._output import count, escaped, moment, printable
+from orchestrator.cli._output import count, escaped, moment
+from orchestrator.cli._prose import say
 from orchestrator.cli._tables import table
 from orchestrator.journal.db.store import reading
 from orchestrator.journal.inspect import trace as journal
@@ -87,20 +88,20 @@ def _print_prompts(prompts: list[RecordedPrompt]) -> None:
         typer.echo(f"turn {turn_name(record.turn_id)}, {moment(record.at)} UTC")
         for layer in layers:
             size = f"{len(layer.text)} chars · ~{layer.tokens} tokens{_place(record.prompt, layer)}"
-            typer.echo(printable(f"── {layer.name} · {size} ──\n{layer.text}"))
+            say(f"── {layer.name} · {size} ──\n{layer.text}")
         total = sum(layer.tokens for layer in layers)
         reasons = record.prompt.reasons
         tools = ", ".join(
             f"{name} ({reasons[name]})" if name in reasons else name for name in record.prompt.tools
         )
-        typer.echo(printable(f"── total · {record.prompt.chars} chars · ~{total} tokens ──"))
-        typer.echo(printable(f"── tools · {tools or 'none'} ──"))
+        say(f"── total · {record.prompt.chars} chars · ~{total} tokens ──")
+        say(f"── tools · {tools or 'none'} ──")
         if record.prompt.best_score is not None:
             typer.echo(
                 f"── best score {record.prompt.best_score:.2f}"
                 f" · temperature {record.prompt.temperature} ──"
             )
-        typer.echo(printable(f"{_fingerprints(record.prompt)}\n"))
+        say(f"{_fingerprints(record.prompt)}\n")
 
 
 def _place(prompt: PromptRecord, layer: LayerRecord) -> str:

@@ -9,7 +9,8 @@ import typer
 
 from orchestrator.cli._agents import require_agent
 from orchestrator.cli._options import AsJson, Home, command_group, environment, load_settings
-from orchestrator.cli._output import escaped, printable
+from orchestrator.cli._output import escaped
+from orchestrator.cli._prose import say
 from orchestrator.cli._tables import table
 from orchestrator.control.camel_model import CamelModel
 from orchestrator.journal.db.store import reading
@@ -115,7 +116,7 @@ def _print(report: UsageReport) -> None:
         ),
     )
     if report.models_without_price:
-        typer.echo(printable(budgets.without_price(report.models_without_price)))
+        say(budgets.without_price(report.models_without_price))
 
 
 def _dollars(item: UsageDay) -> str:

@@ -24,9 +24,11 @@ import structlog
 from orchestrator.errors import OrchestratorError, only_cause
 from orchestrator.system.log_file import LogFile
 from orchestrator.system.start_block import start_block
-from thinker.protocol.log_sentences import colors_wanted, sentence
+from thinker.protocol.folded_lines import fold
+from thinker.protocol.log_sentences import INDENT, colors_wanted, sentence
 
 STDERR = 2
+UNKNOWN_COLUMNS = 100_000  # of a terminal that does not say its width
 PIPE_SIZE = 1 << 20  # bytes; what Linux lets an ordinary user have
 CHUNK = 1 << 16  # bytes
 MAX_LINE = 1 << 20  # bytes; a longer line is passed on in parts
@@ -130,7 +132,15 @@ class _Relay:
         if event is None:
             return line
         block = start_block(event) if event["event"] == "ready" else ""
-        return f"{sentence(event, colored=colors_wanted())}\n{block}".encode("utf-8", "replace")
+        told = fold(sentence(event, colored=colors_wanted()), self._columns(), INDENT)
+        return f"{told}\n{block}".encode("utf-8", "replace")
+
+    def _columns(self) -> int:
+        """Return the columns that a line of the terminal may fill."""
+        try:
+            return (os.get_terminal_size(self._target).columns or UNKNOWN_COLUMNS) - 1
+        except OSError:
+            return UNKNOWN_COLUMNS
 
 
 def as_event(line: bytes) -> dict[str, object] | None:

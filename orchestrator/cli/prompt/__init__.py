@@ -18,7 +18,8 @@ from orchestrator.cli._options import (
     environment,
     load_settings,
 )
-from orchestrator.cli._output import escaped, printable
+from orchestrator.cli._output import escaped
+from orchestrator.cli._prose import say
 from orchestrator.cli.prompt import diff, listing
 from orchestrator.cli.prompt.assembled import preview
 from orchestrator.control import protocol
@@ -161,9 +162,9 @@ def _print(report: PromptReport) -> None:
     for layer in report.layers:
         place = " · in the newest message" if layer.place == "message" else ""
         typer.echo(f"── {layer.name} · {layer.chars} chars · ~{layer.tokens} tokens{place} ──")
-        typer.echo(printable(layer.text))
+        say(layer.text)
     tools = ", ".join(report.tools) or "none"
     source = "by the running daemon" if report.live else "without a daemon"
     total = f"{report.chars} chars · ~{report.tokens} tokens · {source}"
-    typer.echo(printable(f"── total · {total} ──"))
-    typer.echo(printable(f"── tools · {tools} ──"))
+    say(f"── total · {total} ──")
+    say(f"── tools · {tools} ──")

@@ -7,6 +7,7 @@ import typer
 from orchestrator.agentsfile import AgentsFile, load
 from orchestrator.cli._options import AsJson, Config, Home, environment, load_settings
 from orchestrator.cli._output import count, escaped, printable
+from orchestrator.cli._prose import say
 from orchestrator.cli._tables import print_json, table
 from orchestrator.cli.prompt.assembled import render
 from orchestrator.control.camel_model import CamelModel
@@ -71,7 +72,7 @@ def list_prompts(*, as_json: AsJson = False, config: Config = None, home: Home =
         ),
     )
     chosen = DEFAULT_SOURCES[default.source]
-    typer.echo(printable(f"agents without a prompt of their own have {default.path} ({chosen})"))
+    say(f"agents without a prompt of their own have {default.path} ({chosen})")
 
 
 def check(*, config: Config = None, home: Home = None) -> None:
@@ -79,7 +80,7 @@ def check(*, config: Config = None, home: Home = None) -> None:
     settings = load_settings(home, config)
     found = library(settings, load(settings.agents_file(), environment(settings)).file)
     for problem in found.problems:
-        typer.echo(printable(str(problem)))
+        say(str(problem))
     errors = sum(problem.severity == "error" for problem in found.problems)
     typer.echo(f"{count(len(found.definitions), 'prompt')}, {count(errors, 'error')}")
     raise typer.Exit(ExitCode.CONFIG if errors else ExitCode.OK)

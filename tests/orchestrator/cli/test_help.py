@@ -63,3 +63,19 @@ def test_unknown_topic_ends_with_the_nearest_one_and_2(
 def test_first_sentence_of_a_page_is_that_of_its_first_paragraph(text: str, sentence: str) -> None:
     """Headings and comments are passed over."""
     assert first_sentence(text) == sentence
+
+
+def test_word_of_one_heading_prints_that_section_with_its_page(tmp_path: Path) -> None:
+    """In large or small letters; the next section is left out."""
+    shown = command(tmp_path, "help", "Upgrade")
+    assert shown.exit_code == 0
+    assert shown.stdout.startswith("From the page 'operating':\n\n## Upgrade\n")
+    assert shown.stdout.count("\n## ") == 1
+
+
+def test_word_of_several_headings_lists_their_pages(tmp_path: Path) -> None:
+    """Each with the command that prints it."""
+    shown = command(tmp_path, "help", "jail")
+    assert shown.exit_code == 0
+    assert "  orchestrator help security: The broker's jail\n" in shown.stdout
+    assert "  orchestrator help tools: The jail of a server\n" in shown.stdout
