@@ -14,6 +14,7 @@ from pydantic import BaseModel
 from orchestrator.cli._client import ask, order
 from orchestrator.cli._other_user import require_owner
 from orchestrator.errors import JournalError, NotRunningError
+from orchestrator.journal.access import pairing
 from orchestrator.journal.db.store import open_database, reading
 from orchestrator.journal.turns import chat_moves
 from orchestrator.settings import Settings
@@ -29,6 +30,13 @@ def moved_chats(settings: Settings) -> Mapping[str, str]:
     with suppress(JournalError), reading(settings.paths.journal) as db:
         return chat_moves.every(db, "telegram")
     return {}
+
+
+def paired_chats(settings: Settings) -> frozenset[tuple[str, str]]:
+    """Return the channels and ids of the chats that are admitted; none without a journal."""
+    with suppress(JournalError), reading(settings.paths.journal) as db:
+        return pairing.approved(db)
+    return frozenset()
 
 
 def ask_or_read(

@@ -1,9 +1,11 @@
 """``orchestrator pair``: admit chats that wrote to the bot, or shut them out."""
 
+from contextlib import suppress
 from typing import Annotated
 
 import typer
 
+from orchestrator.agentsfile import AgentsFileError, load
 from orchestrator.cli._client import ask, order
 from orchestrator.cli._direct_journal import ask_or_read
 from orchestrator.cli._options import (
@@ -11,6 +13,7 @@ from orchestrator.cli._options import (
     ChatWords,
     Home,
     command_group,
+    environment,
     load_settings,
     whole_chat,
 )
@@ -19,6 +22,14 @@ from orchestrator.cli._prose import say
 from orchestrator.cli._tables import listing
 from orchestrator.control import listings, protocol
 from orchestrator.names import ChatName
+from orchestrator.settings import Settings
+
+NOT_ASKED = "no chat has asked for admission"
+OPERATOR = (
+    "It is an operator's chat now: all commands work there, such as /pause and /approve (see /help)"
+)
+REFUSED = "; access is {access!r}, see channels.telegram in agents.json{log}"
+LOG = ". Whom it refuses is named in: orchestrator logs"
 
 app = command_group("pair")
 
@@ -26,9 +37,8 @@ app = command_group("pair")
 @app.command("list")
 def list_pairings(*, as_json: AsJson = False, home: Home = None) -> None:
     """List the chats that asked for admission, with the decisions."""
-    found = ask_or_read(
-        load_settings(home), protocol.PAIR_LIST, protocol.PairingList, listings.pairings
-    )
+    settings = load_settings(home)
+    found = ask_or_read(settings, protocol.PAIR_LIST, protocol.PairingList, listings.pairings)
     listing(
         found,
         "Pairings",
@@ -37,7 +47,7 @@ def list_pairings(*, as_json: AsJson = False, home: Home = None) -> None:
             (ChatName(i.channel, i.chat_id), i.name, i.state, i.code, minute(i.created_at))
             for i in found.pairings
         ),
-        empty="no chat has asked for admission yet",
+        empty=_why_none(settings),
         as_json=as_json,
     )
 
@@ -52,6 +62,7 @@ def approve(
     settings, params = load_settings(home), protocol.PairCode(code=code)
     chat = ask(settings, protocol.PAIR_APPROVE, params, protocol.PairedChat)
     say(f"{ChatName(chat.channel, chat.chat_id)} is admitted")
+    say(OPERATOR)
 
 
 @app.command()
@@ -65,3 +76,14 @@ def revoke(
     params = protocol.PairedChat(channel=chat.channel, chat_id=chat.chat_id)
     order(load_settings(home), protocol.PAIR_REVOKE, params)
     say(f"{chat} is not admitted any more")
+
+
+def _why_none(settings: Settings) -> str:
+    """Say that no chat has asked, and why none will."""
+    with suppress(AgentsFileError):
+        file = load(settings.agents_file(), environment(settings)).file
+        access = file.channels.telegram.access
+        if access != "pairing":
+            log = LOG if access == "allowlist" else ""
+            return NOT_ASKED + REFUSED.format(access=access, log=log)
+    return f"{NOT_ASKED} yet"

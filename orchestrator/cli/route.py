@@ -7,7 +7,7 @@ import typer
 from orchestrator.agentsfile import Channels, load
 from orchestrator.agentsfile.problems import field_names, suggestion
 from orchestrator.channel_api import InboundMessage
-from orchestrator.cli._direct_journal import moved_chats
+from orchestrator.cli._direct_journal import moved_chats, paired_chats
 from orchestrator.cli._options import (
     ChatWords,
     Config,
@@ -19,6 +19,7 @@ from orchestrator.cli._options import (
 )
 from orchestrator.cli._prose import say
 from orchestrator.errors import UnknownNameError
+from orchestrator.inbound.admission import AdmissionDecision, judge
 from orchestrator.routing import explain
 
 app = command_group("route")
@@ -52,3 +53,8 @@ def explain_route(
     )
     for line in explain(file.bindings, message, file.usable(), file.fallback_agent_id):
         say(line)
+    admission = judge(file, message, paired_chats(settings))
+    if admission.verdict is not AdmissionDecision.ADMIT:
+        others = "; only people who are admitted themselves are answered there"
+        advice = others if first.startswith("-") else ", see: orchestrator pair list"
+        say(f"but the chat is not admitted: {admission.reason}{advice}")

@@ -1,12 +1,22 @@
 """``orchestrator tasks``: scheduled tasks and their runs."""
 
+import time
+from contextlib import suppress
 from typing import Annotated
 
 import typer
 
+from orchestrator.agentsfile import AgentsFileError, load
 from orchestrator.cli._direct_journal import change
-from orchestrator.cli._options import AsJson, Home, RowNumber, command_group, load_settings
-from orchestrator.cli._output import minute
+from orchestrator.cli._options import (
+    AsJson,
+    Home,
+    RowNumber,
+    command_group,
+    environment,
+    load_settings,
+)
+from orchestrator.cli._output import count, minute
 from orchestrator.cli._prose import say
 from orchestrator.cli._tables import listing, print_json, table
 from orchestrator.control.camel_model import CamelModel
@@ -15,8 +25,11 @@ from orchestrator.journal.db.store import reading
 from orchestrator.journal.schedule import task_runs, tasks
 from orchestrator.journal.schedule.tasks import Task
 from orchestrator.names import turn_name
+from orchestrator.prompts.skill_checks import skill_problems
 from orchestrator.schedules.describe import describe, local_time
 from orchestrator.schedules.times import ScheduleError
+from orchestrator.settings import Settings
+from orchestrator.timezones import host_timezone
 
 Limit = Annotated[int, typer.Option("--limit", help="How many runs to show.", min=1, max=1000)]
 SHOWN = 200  # characters of an outcome in the table
@@ -55,7 +68,8 @@ class RunReport(CamelModel):
 @app.command("list")
 def list_tasks(*, as_json: AsJson = False, home: Home = None) -> None:
     """List the scheduled tasks of all agents."""
-    with reading(load_settings(home).paths.journal) as db:
+    settings = load_settings(home)
+    with reading(settings.paths.journal) as db:
         found = tasks.listed(db)
         outcomes = {task.id: task_runs.outcome_goes(db, task) for task in found}
     listing(
@@ -82,6 +96,7 @@ def list_tasks(*, as_json: AsJson = False, home: Home = None) -> None:
     if not as_json:
         for number, outcome in outcomes.items():
             say(f"the outcome of task {number} {outcome}")
+        _tell_broken_skills(settings)
 
 
 @app.command()
@@ -133,6 +148,17 @@ def disable(number: RowNumber, *, home: Home = None) -> None:
     """Disable a task until it is enabled again."""
     change(load_settings(home), TASK_DISABLE, RowId(id=number), tasks.disable, number)
     typer.echo(f"task {number} is disabled")
+
+
+def _tell_broken_skills(settings: Settings) -> None:
+    """Say how many skills are broken: their schedules are not in the list."""
+    environ, now = environment(settings), round(time.time() * 1000)
+    with suppress(AgentsFileError):
+        file = load(settings.agents_file(), environ).file
+        problems = skill_problems(settings, file, host_timezone(environ), now)
+        errors = sum(problem.severity == "error" for problem in problems)
+        if errors:
+            say(f"{count(errors, 'error')} in skills; see: orchestrator check")
 
 
 def _schedule(task: Task) -> str:

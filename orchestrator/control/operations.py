@@ -1,7 +1,7 @@
 """What the daemon does for its operator: show its state, and apply a changed configuration."""
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 
 import anyio
@@ -9,7 +9,7 @@ import apsw
 import structlog
 
 from orchestrator import __version__
-from orchestrator.agentsfile import AgentsFile
+from orchestrator.agentsfile import Problem
 from orchestrator.channel_api import Adapter
 from orchestrator.configuration import Configuration
 from orchestrator.control import protocol, status
@@ -128,7 +128,7 @@ class DaemonOperations:
 
     def _agents(self, paused: Mapping[str, str]) -> tuple[protocol.AgentReport, ...]:
         return tuple(
-            _agent(slot, self.configuration.file, paused.get(name, ""))
+            _agent(slot, self.configuration, paused.get(name, ""))
             for name, slot in self.supervisor.slots.items()
         )
 
@@ -181,7 +181,7 @@ def _broker(supervisor: Supervisor) -> protocol.BrokerReport | None:
     )
 
 
-def _agent(slot: Slot, agents: AgentsFile, paused: str) -> protocol.AgentReport:
+def _agent(slot: Slot, configuration: Configuration, paused: str) -> protocol.AgentReport:
     owner = slot.spec.parent or slot.spec.agent_id
     return protocol.AgentReport(
         agent_id=slot.spec.agent_id,
@@ -191,7 +191,18 @@ def _agent(slot: Slot, agents: AgentsFile, paused: str) -> protocol.AgentReport:
         provider=slot.spec.endpoint.provider,
         model=slot.spec.endpoint.model,
         parent=slot.spec.parent or "",
-        memory="agent" if agents.joins_chats(owner) else "person",
-        reason=slot.history.reason if slot.history.state is not WorkerState.RUNNING else "",
+        memory="agent" if configuration.file.joins_chats(owner) else "person",
+        reason=_reason(slot, owner, configuration.problems),
         paused=paused,
     )
+
+
+def _reason(slot: Slot, owner: str, problems: Iterable[Problem]) -> str:
+    """Say why an agent does not run; of one that cannot start, what its definition lacks."""
+    if slot.history.state is WorkerState.RUNNING:
+        return ""
+    if slot.history.state is WorkerState.FATAL:
+        for problem in problems:
+            if problem.agent_id == owner and problem.path.endswith(".llmProvider"):
+                return problem.message
+    return slot.history.reason

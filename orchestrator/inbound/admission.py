@@ -8,7 +8,7 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from enum import StrEnum
 
-from orchestrator.agentsfile import Access
+from orchestrator.agentsfile import Access, AgentsFile
 from orchestrator.channel_api import InboundMessage
 
 GUARDED = frozenset({"telegram"})  # other channels are reached on this host only, with a token
@@ -39,6 +39,22 @@ class Admission:
     verdict: AdmissionDecision
     reason: str = ""
     operator: bool = False
+
+
+def judge(
+    agents: AgentsFile, message: InboundMessage, paired: Collection[tuple[str, str]]
+) -> Admission:
+    """Decide by agents.json and the chats that are paired, each with its channel; see `decide`."""
+    telegram = agents.channels.telegram
+    return decide(
+        message,
+        access=telegram.access,
+        bound_chats={
+            binding.chat_id for binding in agents.bindings if binding.channel == message.channel
+        },
+        allowlist=telegram.allowlist,
+        paired={chat for channel, chat in paired if channel == message.channel},
+    )
 
 
 def decide(

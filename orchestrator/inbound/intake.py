@@ -21,9 +21,8 @@ from orchestrator.agentsfile import AgentsFile
 from orchestrator.channel_api import PRESS, InboundMessage, OutboundPart
 from orchestrator.errors import JournalError
 from orchestrator.inbound.admission import (
-    Admission,
     AdmissionDecision,
-    decide,
+    judge,
     pairing_code,
     pairing_text,
 )
@@ -42,6 +41,7 @@ NO_SPACE = (
 )
 EDIT = "edit"
 ANSWERED = "an edit of a message that was answered"  # why such an edit is ignored
+MAX_TOLD = 5  # refusals of one batch in the log
 NOTICE_SECONDS = 10.0  # timeout of sending `NO_SPACE`; nothing depends on it
 log = structlog.get_logger()
 
@@ -122,7 +122,8 @@ class JournalIntake(LoopOwned):
             self.commands.on_commit(outcomes.stopped)
         answered = len(admitted) < len(messages)  # without an agent
         log_it = log.info if answered else log.debug
-        log_it("messages_accepted", stored=len(admitted), received=len(messages))
+        counts = {"stored": len(admitted), "received": len(messages)}
+        log_it("messages_accepted", **counts, refused=list(outcomes.refused)[:MAX_TOLD])
         if answered:
             self.on_answer()
         return outcomes.pressed
@@ -132,7 +133,7 @@ class JournalIntake(LoopOwned):
             agents, paired = self.agents(), await self.store.attempt(pairing.approved)
             for message in messages:
                 chat = (message.channel, message.chat_id)
-                verdict = _decide(agents, message, paired).verdict
+                verdict = judge(agents, message, paired).verdict
                 if chat in self._notified or message.skip or verdict is not AdmissionDecision.ADMIT:
                     continue
                 self._notified.add(chat)
@@ -154,10 +155,14 @@ class _Batch:
 
 @dataclass
 class _Outcomes:
-    """What commands did inside T1: the turns that they canceled, the answers to presses."""
+    """What happened inside T1: the turns that commands canceled, the answers to presses.
+
+    ``refused`` says of each chat that gets no answer why, once.
+    """
 
     stopped: list[str] = field(default_factory=list)
     pressed: dict[str, str] = field(default_factory=dict)
+    refused: dict[str, None] = field(default_factory=dict)
 
 
 def _ingest(
@@ -169,6 +174,10 @@ def _ingest(
         _arrival(db, batch, message, command, paired, outcomes)
         for message, command in batch.messages
     ]
+    for arrival in arrivals:
+        if arrival.refusal is not None:
+            why = f"{arrival.refusal}, held until it is" if arrival.held else arrival.refusal
+            outcomes.refused[f"{inbox.address_of(arrival.message).name}: {why}"] = None
     following = None
     if batch.offset is not None:
         first, _ = batch.messages[0]
@@ -186,7 +195,7 @@ def _arrival(
     paired: frozenset[tuple[str, str]],
     outcomes: _Outcomes,
 ) -> Arrival:
-    admission = _decide(batch.agents, message, paired)
+    admission = judge(batch.agents, message, paired)
     if admission.verdict is AdmissionDecision.ADMIT:
         if message.skip is not None:
             return Arrival(message, message.skip, message.notice)
@@ -217,18 +226,3 @@ def _arrival(
 
 def _press(command: Command, pressed: dict[str, str], db: apsw.Connection) -> None:
     pressed[command.message.message_id] = command.answer(db)
-
-
-def _decide(
-    agents: AgentsFile, message: InboundMessage, paired: frozenset[tuple[str, str]]
-) -> Admission:
-    telegram = agents.channels.telegram
-    return decide(
-        message,
-        access=telegram.access,
-        bound_chats={
-            binding.chat_id for binding in agents.bindings if binding.channel == message.channel
-        },
-        allowlist=telegram.allowlist,
-        paired={chat for channel, chat in paired if channel == message.channel},
-    )

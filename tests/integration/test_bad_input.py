@@ -145,6 +145,7 @@ async def test_agent_without_its_key_says_so_and_the_other_one_answers(tmp_path:
     states = {item.agent_id: (item.state, item.restarts) for item in report.agents}
     assert states == {"work": ("fatal", 0), "home": ("running", 0)}
     assert ["GROQ_API_KEY" in item.message for item in report.config_errors] == [True]
+    assert ["GROQ_API_KEY" in item.reason for item in report.agents] == [True, False]
 
 
 async def test_telegram_that_fails_loses_and_doubles_no_reply(tmp_path: Path) -> None:

@@ -29,9 +29,10 @@ WORK = {
     "subagent": "work of a subagent begins",
     "request": "API request ({chat})",
 }
+REFUSED = "its messages are refused until that is corrected; see: orchestrator status"
 SENTENCES = {
     # a message
-    "messages_accepted": "{received} received, {stored} for agents; the daemon answers the others",
+    "messages_accepted": "{received} received, {stored} for agents; {others}",
     "message_refused": "no answer to {chat}: {reason}; bind the chat in agents.json",
     "tool_call": "runs {tool}",
     "tool_call_broke": "a tool broke; the model is told. This is a fault of the tool's code",
@@ -87,7 +88,7 @@ SENTENCES = {
     "agent_port": "listens on port {port}",
     # processes
     "worker_ready": "its process is ready (pid {pid}, {ms} ms)",
-    "worker_ended": "its process ended ({kind}): {reason}; its messages wait for the next one",
+    "worker_ended": "its process ended ({kind}): {reason}; {then}",
     "child_hung": "{child} hangs and is replaced: {why}",
     "broker_ended": "the broker ended ({kind}): {reason}; another one starts",
     "tool_host_ended": "the tool host ended ({kind}): {reason}",
@@ -156,6 +157,10 @@ def _derived(event: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
         yield "duration", f"{ms / 1000:.1f} s" if ms >= SECOND else f"{ms:.0f} ms"
     if isinstance(event.get("tokens"), int):
         yield "usage", f"{event['tokens']:,} tokens{_cost(event.get('usd'))}"
+    refused = event.get("refused")
+    yield "others", f"no answer to {_text(refused)}" if refused else "the daemon answers the others"
+    final = event.get("kind") == "config"
+    yield "then", REFUSED if final else "its messages wait for the next one"
     reason = event.get("stop_reason", "done")
     yield "ending", "" if reason == "done" else f" ({_text(reason)})"
 

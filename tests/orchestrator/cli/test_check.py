@@ -8,7 +8,9 @@ from fakes.control_server import command
 from fakes.journal import job, opened
 
 from orchestrator.errors import ExitCode
+from orchestrator.journal.access import pairing
 from orchestrator.journal.turns import chat_moves
+from orchestrator.journal.turns.outbox import Address
 
 AGENTS = [
     {"agentId": "work", "llmProvider": "demo"},
@@ -157,6 +159,25 @@ def test_route_of_a_thread_is_its_own(tmp_path: Path) -> None:
     thread = command(tmp_path, "route", "explain", "telegram", "9", "--thread", "7").stdout
     assert plain.endswith("answered by agent 'home'\n")
     assert thread.endswith("answered by agent 'work'\n")
+
+
+def test_route_of_a_chat_that_is_not_admitted_says_so(tmp_path: Path) -> None:
+    """Until it is paired; in a group its admitted members are answered."""
+    write(tmp_path)
+    group = command(tmp_path, "route", "explain", "telegram", "--", "-1001").stdout
+    answer, admission = group.splitlines()[-2:]
+    assert answer == "answered by agent 'home'"
+    assert admission == (
+        "but the chat is not admitted: not paired yet; only people who are admitted themselves are"
+        " answered there"
+    )
+    chat = command(tmp_path, "route", "explain", "telegram", "55").stdout.splitlines()[-1]
+    assert chat == "but the chat is not admitted: not paired yet, see: orchestrator pair list"
+    with opened(tmp_path) as db, job(db):
+        code = pairing.ask(db, Address("telegram", "1", "55"), "Ann", "AAAA", 0)
+        pairing.approve(db, code or "", 1)
+    admitted = command(tmp_path, "route", "explain", "telegram", "55").stdout
+    assert admitted.endswith("answered by agent 'home'\n")
 
 
 def test_route_in_a_broken_file_is_refused_with_the_problem(tmp_path: Path) -> None:

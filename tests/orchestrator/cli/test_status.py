@@ -188,7 +188,9 @@ async def test_pairings_are_listed_approved_and_revoked(tmp_path: Path) -> None:
         revoked = await ask(tmp_path, "pair", "revoke", "telegram", "5")
     assert "[red]Eve\N{REPLACEMENT CHARACTER}[2J  pending  ABCD  1970-01-01 00:00" in listed.stdout
     assert json.loads(as_json.stdout)["pairings"][0]["chatId"] == "5"
-    assert approved.stdout == "telegram:5 is admitted\n"
+    admitted, operator = approved.stdout.splitlines()
+    assert admitted == "telegram:5 is admitted"
+    assert operator.startswith("It is an operator's chat now")
     assert revoked.stdout == "telegram:5 is not admitted any more\n"
     assert server.params(protocol.PAIR_APPROVE) == [{"code": "ABCD"}]
     (params,) = server.params(protocol.PAIR_REVOKE)
@@ -199,3 +201,10 @@ async def test_empty_list_of_pairings_says_so(tmp_path: Path) -> None:
     """Rather than nothing."""
     async with serving(tmp_path, {protocol.PAIR_LIST: PairingList(pairings=())}):
         assert (await ask(tmp_path, "pair", "list")).stdout.startswith("no chat has asked")
+        (tmp_path / "agents.json").write_text(
+            '{"agents": [{"agentId": "work", "llmProvider": "demo"}],'
+            ' "channels": {"telegram": {"access": "allowlist"}}}'
+        )
+        listed = (await ask(tmp_path, "pair", "list")).stdout
+    assert "access is 'allowlist'" in listed
+    assert "orchestrator logs" in listed

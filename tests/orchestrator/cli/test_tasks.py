@@ -123,3 +123,9 @@ def test_home_without_a_task_says_so(tmp_path: Path) -> None:
     assert command(tmp_path, "tasks", "list").exit_code == ExitCode.IO
     open_database(tmp_path / "journal.db").close()
     assert command(tmp_path, "tasks", "list").stdout == "no task is scheduled\n"
+    skill = tmp_path / "skills" / "tea" / "SKILL.md"
+    skill.parent.mkdir(parents=True)
+    skill.write_text("---\nname: tea\ndescription: [d\n---\nBoil.\n", "utf-8")
+    assert command(tmp_path, "tasks", "list").stdout == (
+        "no task is scheduled\n1 error in skills; see: orchestrator check\n"
+    )

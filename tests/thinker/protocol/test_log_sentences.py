@@ -56,6 +56,27 @@ def logged() -> Iterator[str]:
             {"event": "agent_paused", "agent_id": "home", "reason": "over", "level": "warning"},
             "WARNING home: paused: over; then: orchestrator agents resume home",
         ),
+        (
+            {"event": "messages_accepted", "received": 1, "stored": 0, "refused": []},
+            "1 received, 0 for agents; the daemon answers the others",
+        ),
+        (
+            {
+                "event": "messages_accepted",
+                "received": 2,
+                "stored": 1,
+                "refused": ["telegram:-7: not addressed"],
+            },
+            "2 received, 1 for agents; no answer to telegram:-7: not addressed",
+        ),
+        (
+            {"event": "worker_ended", "agent_id": "home", "kind": "crash", "reason": "exit 1"},
+            "home: its process ended (crash): exit 1; its messages wait for the next one",
+        ),
+        (
+            {"event": "worker_ended", "agent_id": "home", "kind": "config", "reason": "exit 78"},
+            f"home: its process ended (config): exit 78; {log_sentences.REFUSED}",
+        ),
     ],
 )
 def test_known_event_is_a_sentence(event: dict[str, object], expected: str) -> None:
