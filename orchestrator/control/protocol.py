@@ -136,6 +136,7 @@ class RecentTurn(CamelModel):
     stop_reason: str | None
     tools: tuple[str, ...]
     ms: int | None
+    error: str | None = None
 
 
 class StatusReport(CamelModel):

@@ -18,7 +18,13 @@ from orchestrator.cli._options import Home, command_group, environment, load_set
 from orchestrator.cli._other_user import require_owner
 from orchestrator.cli._output import printable
 from orchestrator.cli.init import copied
-from orchestrator.cli.setup.first_answer import QUESTION, first_answer, reloaded, running
+from orchestrator.cli.setup.first_answer import (
+    ANSWERS_WITHIN,
+    QUESTION,
+    first_answer,
+    reloaded,
+    running,
+)
 from orchestrator.cli.setup.interview import TOKEN, GivenAnswers, Interview, Situation, allowed
 from orchestrator.cli.setup.proposal import PAIRING, Wishes, access_of, difference, proposed
 from orchestrator.cli.setup.questions import Questions
@@ -134,9 +140,11 @@ def _text(path: Path) -> str | None:
 
 def _show_before(settings: Settings, path: Path, before: Situation) -> None:
     if before.text is None:
-        typer.echo(f"A new home: {settings.home}")
+        typer.echo(f"{path} is not there yet; it will be made.")
         return
-    typer.echo(f"{path} has the agents {', '.join(str(a.get('agentId')) for a in before.agents)}.")
+    names = [str(agent.get("agentId")) for agent in before.agents]
+    listed = f"agent{'s' * (len(names) > 1)} {', '.join(names)}" if names else "no agents yet"
+    typer.echo(printable(f"{path} has {listed}."))
     keys = ", ".join(sorted(before.stored))
     typer.echo(f"{settings.paths.keys} has {keys or 'no keys yet'}.")
 
@@ -190,7 +198,7 @@ def _answer(settings: Settings, path: Path, wishes: Wishes) -> bool:
         return False
     else:
         anyio.run(reloaded, settings)
-    typer.echo(f"\nyou: {QUESTION}")
+    typer.echo(f"\nyou: {QUESTION}\n(an answer may take up to {ANSWERS_WITHIN:g} s)")
     try:
         outcome = anyio.run(first_answer, settings, wishes.agent_id)
     except OrchestratorError as error:

@@ -14,7 +14,7 @@ import anyio
 from anyio.abc import Process
 
 from orchestrator.cli._client import ANSWER_SECONDS, connection
-from orchestrator.cli._conversation import converse
+from orchestrator.cli._conversation import ANSWERED, converse, tell_question
 from orchestrator.control.protocol import (
     RELOAD,
     STATUS,
@@ -25,13 +25,15 @@ from orchestrator.control.protocol import (
 )
 from orchestrator.errors import NotRunningError, OrchestratorError, only_cause
 from orchestrator.settings import Settings
+from thinker.protocol.methods import StopReason
 
 QUESTION = "Hello! Who are you? Answer in one sentence."
 STARTS_WITHIN = 90.0  # seconds; a busy machine needs a tenth
 ANSWERS_WITHIN = 180.0  # seconds; a local model may have to be loaded
 STOPS_WITHIN = 30.0
 PAUSE = 0.2  # seconds between two looks
-MODEL_ERROR = "model_error"  # the stop reason of a turn whose model did not answer
+MODEL_ERROR = StopReason.MODEL_ERROR
+ENDS = (StopReason.DONE, StopReason.LENGTH)  # of a turn whose model answered
 LOGS = "orchestrator logs"
 LINES = 5  # of the log of a daemon that did not start
 
@@ -65,21 +67,23 @@ async def first_answer(settings: Settings, agent_id: str) -> ChatOutcome:
 
 
 async def _asked(settings: Settings, agent_id: str) -> ChatOutcome:
-    message = ChatSend(chat=agent_id, message=str(uuid4()), text=QUESTION, agent=agent_id)
+    chat = f"setup-{uuid4()}"  # no other waits in it for an approval
+    message = ChatSend(chat=chat, message=str(uuid4()), text=QUESTION, agent=agent_id)
     try:
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(_notice_pause, settings, agent_id)
-            outcome = await converse(settings, message, ANSWERS_WITHIN, lambda _: None)
+            outcome = await converse(settings, message, ANSWERS_WITHIN, tell_question)
             tasks.cancel_scope.cancel()
     except ExceptionGroup as group:
         raise only_cause(group) from None
     report = await running(settings)
     turns = () if report is None else report.recent_turns
-    mine = next((turn for turn in turns if turn.agent_id == agent_id), None)
-    if mine is None or mine.stop_reason != MODEL_ERROR:
+    mine = next((turn for turn in turns if chat in turn.chat), None)
+    if outcome.state != ANSWERED or mine is None or mine.stop_reason in ENDS:
         return outcome
-    told = f"the model gave no answer; for the reason, see: {LOGS}"
-    return outcome.model_copy(update={"state": MODEL_ERROR, "error": told})
+    why = mine.error or " ".join(outcome.texts)
+    told = f"the model gave no answer: {why}\nfor more, see: {LOGS}"
+    return outcome.model_copy(update={"state": MODEL_ERROR, "texts": (), "error": told})
 
 
 async def _notice_pause(settings: Settings, agent_id: str) -> None:

@@ -134,7 +134,10 @@ class Interview:
         usual = with_a_key(self.before.environ)
         first = usual.name if usual else next(iter(sorted(local)), "demo")
         if self.ask.asking:
-            typer.echo("\nWhich models? Type a number or a name; mistral, xai and more work too.")
+            typer.echo(
+                "\nWhich models? Type a number, a name, or the address of an OpenAI-compatible API"
+                "\nsuch as https://HOST/v1; names that are not listed, such as cohere, work too."
+            )
         while True:
             name = self.ask.choice("Provider", "--provider", names, first)
             try:
@@ -214,7 +217,7 @@ class Interview:
         while True:
             name = name or self.ask.text("Model", "--model", first, models)
             if not name and not self.ask.asking:
-                raise OrchestratorError("no model is known; name one with --model")
+                raise OrchestratorError("nothing was written; no model is known, so give --model")
             if not name or name in models or not self.answers:
                 return name
             trial = anyio.run(try_model, chosen, self.key, name)

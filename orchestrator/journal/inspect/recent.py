@@ -25,6 +25,7 @@ class TurnSummary:
     stop_reason: str | None
     tools: tuple[str, ...]
     ms: int | None
+    error: str | None = None
 
 
 def counts(db: apsw.Connection) -> dict[str, int]:
@@ -43,11 +44,11 @@ def counts(db: apsw.Connection) -> dict[str, int]:
 
 def turns(db: apsw.Connection, limit: int) -> list[TurnSummary]:
     rows = db.execute(
-        "SELECT id, agent_id, chat_key, state, stop_reason, ended_at - started_at FROM turn"
+        "SELECT id, agent_id, chat_key, state, stop_reason, ended_at - started_at, error FROM turn"
         " ORDER BY rowid DESC LIMIT ?",
         (limit,),
     )
     return [
-        TurnSummary(turn, agent, chat, state, stop, steps.tools_of(db, turn), ms)
-        for turn, agent, chat, state, stop, ms in list(rows)
+        TurnSummary(turn, agent, chat, state, stop, steps.tools_of(db, turn), ms, error)
+        for turn, agent, chat, state, stop, ms, error in list(rows)
     ]

@@ -3,11 +3,12 @@
 from pathlib import Path
 
 import pytest
-from fakes.control_server import ask
+from fakes.control_server import ask, serving, talking
 from fakes.daemon import running_daemon
 from fakes.time_limit import time_limit
 
 from orchestrator.cli.setup.first_answer import first_answer
+from orchestrator.control.protocol import CHAT_SEND, ChatOutcome, ChatSend
 from orchestrator.errors import OrchestratorError
 from orchestrator.settings import Settings
 
@@ -40,6 +41,18 @@ async def test_daemon_with_another_file_is_to_be_restarted(tmp_path: Path) -> No
         done = await ask(tmp_path, "setup", "--provider", "demo", "--yes")
     assert done.exit_code == 1
     assert f"it uses {other}" in done.stdout
+
+
+async def test_question_is_asked_in_a_chat_where_nothing_waits(tmp_path: Path) -> None:
+    """A call that waits for approval in the agent's usual chat would hold it up for ever."""
+    done = ChatOutcome(state="done", texts=("I am work.",))
+    async with serving(tmp_path, talking(done)) as server:
+        with time_limit():
+            for _ in range(2):
+                await first_answer(Settings(home=tmp_path), "work")
+    sent = [ChatSend.model_validate(params) for params in server.params(CHAT_SEND)]
+    assert {message.agent for message in sent} == {"work"}
+    assert len({message.chat for message in sent} - {"work"}) == 2
 
 
 async def test_daemon_that_does_not_start_is_told_with_its_last_words(tmp_path: Path) -> None:

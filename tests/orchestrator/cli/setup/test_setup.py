@@ -183,6 +183,9 @@ async def test_model_that_is_not_listed_is_tried_and_the_refusal_shown(tmp_path:
     [
         (Reply("You exceeded your quota", status=429, kind="insufficient_quota"), "no credit"),
         (Reply("no such model here", status=400), "orchestrator logs"),
+        (Reply("boom", status=500), "openai answered 500: boom"),
+        (Reply("boom", fault="broken_json"), "gave no answer"),
+        (Reply(""), "gave no answer"),
     ],
 )
 async def test_model_that_does_not_answer_is_told_with_the_reason(
