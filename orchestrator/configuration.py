@@ -34,7 +34,7 @@ from orchestrator.timezones import host_timezone
 from orchestrator.tools.mcp.servers import McpServers
 from orchestrator.wakeup import Wakeup, when_canceled
 from orchestrator.watching import FileWatch, Watch, follow
-from thinker.formats.regular_file import FileError, Folder, identity
+from thinker.formats.regular_file import FileError, Folder
 from thinker.protocol.providers import PROVIDERS
 
 MAX_WATCHED = 4096  # folders; by default the kernel allows a user at least 8192 watches
@@ -127,6 +127,7 @@ class Configuration(LoopOwned):
     async def _read_keys(self) -> None:
         """Let the file of keys apply as it is now."""
         try:
+            self._version = await self._off_loop(self._stamps)
             keys = await self._off_loop(keys_file.read, self._settings.home, self._own)
         except TimeoutError as error:
             problem = Problem.unusable(self._settings.paths.keys, f"cannot be read: {error}")
@@ -158,14 +159,12 @@ class Configuration(LoopOwned):
         self._in_force = replace(loaded, data=b"")
 
     async def _load(self, path: Path) -> LoadedConfig:
-        """Load a file; the version of agents.json is noted before.
+        """Load a file.
 
         Raises:
             AgentsFileError: it cannot be used, or its file system does not answer.
         """
         try:
-            if path == self.path:
-                self._version = await self._off_loop(self._stamps)
             return await self._off_loop(
                 agentsfile.load,
                 path,
@@ -217,7 +216,8 @@ class Configuration(LoopOwned):
             compare = partial(tasks.start_soon, self._notice_earlier_edit, on_change)
             scan = partial(tasks.start_soon, self._scan_skills, on_skill)
             tasks.start_soon(when_canceled, stopped.set)  # which alone ends the watchers' threads
-            tasks.start_soon(follow, self._files, compare, on_change, *means)
+            edited = partial(self._notice_edit, on_change)
+            tasks.start_soon(follow, self._files, compare, edited, *means)
             # The scan follows an edit as the watch begins anew.
             tasks.start_soon(follow, self._skill_folders, scan, checkpoint, *means)
 
@@ -226,6 +226,15 @@ class Configuration(LoopOwned):
         with suppress(TimeoutError):
             if await self._off_loop(self._stamps) != self._version:
                 await on_change()
+
+    async def _notice_edit(self, on_change: Callable[[], Awaitable[object]]) -> None:
+        """Report an edit, unless it left all as it was read, such as a mode that was set again."""
+        try:
+            same = await self._off_loop(self._stamps) == self._version
+        except TimeoutError:
+            same = False  # what reads the files tells of it
+        if not same:
+            await on_change()
 
     def _files(self) -> Watch:
         """Return agents.json, the keys and the prompts; missing keys are not watched."""
@@ -249,8 +258,8 @@ class Configuration(LoopOwned):
         try:
             files = [prompts / name for name in Folder(prompts).names()]
         except FileError as error:
-            return identity(self.path), identity(keys), str(error)
-        return tuple((path, identity(path)) for path in (*named, *files))
+            return _edition(self.path), _edition(keys), str(error)
+        return tuple((path, _edition(path)) for path in (*named, *files))
 
     async def _scan_skills(self, on_skill: Callable[[], None]) -> None:
         await self._read_skills()
@@ -307,6 +316,15 @@ class Configuration(LoopOwned):
             await self._off_loop(write_private, self._settings.paths.last_good, data)
         except OSError as error:
             log.warning("last_good_not_kept", problem=str(error))
+
+
+def _edition(path: Path) -> tuple[int, ...] | None:
+    """Return what changes with an edit of a file or of its mode; None if there is no file."""
+    try:
+        found = path.stat()
+    except (OSError, ValueError):  # ValueError: a name with a NUL byte
+        return None
+    return found.st_dev, found.st_ino, found.st_mtime_ns, found.st_size, found.st_mode
 
 
 def _folders_in(folder: Path) -> list[Path]:

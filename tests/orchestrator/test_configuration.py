@@ -97,6 +97,43 @@ async def test_an_edit_is_heard_however_the_file_is_written(
             await agent_is("a" * number)
 
 
+async def test_mode_that_is_set_to_what_it_was_is_no_edit(tmp_path: Path) -> None:
+    """The probes of `doctor` do that; the edit after it is heard."""
+    reports = list[Path]()
+
+    async def awatch_touched(*places: Path, **options: Any) -> AsyncGenerator[Any]:
+        file = tmp_path / "agents.json"
+        if file in places and not reports:
+            reports.append(file)
+            file.chmod(file.stat().st_mode)
+            yield {(Change.modified, str(file))}
+            return
+        async for changes in awatch(*places, **options):
+            yield changes
+
+    settings = Settings(home=tmp_path)
+    settings.paths.prepare()
+    file = tmp_path / "agents.json"
+    rewrite(file, one_agent("a"))
+    configuration = Configuration(settings, {}, watch=awatch_touched)
+    await configuration.boot()
+    texts, heard = list[str](), anyio.Event()
+
+    async def on_change() -> None:
+        texts.append(file.read_text("utf-8"))
+        heard.set()
+
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(configuration.watch, on_change, lambda: None)
+        with time_limit():
+            while not reports:
+                await anyio.lowlevel.checkpoint()
+            rewrite(file, one_agent("bb"))
+            await heard.wait()
+        tasks.cancel_scope.cancel()
+    assert texts[0] == one_agent("bb")
+
+
 async def test_file_that_is_just_being_replaced_as_the_watch_begins_is_watched(
     tmp_path: Path,
 ) -> None:
