@@ -11,8 +11,8 @@ class MarkdownLines(Markdown):
     Addresses are written out, so that a link shows where it leads.
     """
 
-    def __init__(self, text: str) -> None:
-        super().__init__(printable(text), hyperlinks=False)
+    def __init__(self, text: str, style: str = "none") -> None:
+        super().__init__(printable(text), style=style, hyperlinks=False)
         for block in self.parsed:
             for token in block.children or ():
                 if token.type == "softbreak":

@@ -239,7 +239,8 @@ class Transcript:
         self.remark(f"{minute(exchange.at)} UTC")
         if exchange.text:
             self._print(Text(f"> {_excerpt(exchange.text)}", style=DIM))
-        self._print(Text(f"{_excerpt(exchange.reply)}\n", style=DIM))
+        reply = self._render(MarkdownLines(_excerpt(exchange.reply), DIM)).strip("\n")
+        self._write(f"{reply}\n\n" if reply else "\n")
 
     # --- drawing ----------------------------------------------------------------------------
 

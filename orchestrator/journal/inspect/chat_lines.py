@@ -91,15 +91,20 @@ def answers(db: apsw.Connection, turn_id: str) -> tuple[str, ...]:
 
 
 def recent(db: apsw.Connection, agent_id: str, address: Address, limit: int) -> list[Exchange]:
-    """Return the last messages of a chat that an agent has answered, oldest first."""
+    """Return the last messages of a chat that an agent has answered or works on, oldest first."""
     where = (
         "agent_id = ? AND channel = ? AND chat_id = ? AND thread_id = ? AND bot_id = ?"
-        " AND state = 'done' AND kind IN('message','task') AND turn_id IS NOT NULL"
+        " AND state IN('done','claimed') AND kind IN('message','task') AND turn_id IS NOT NULL"
         " ORDER BY id DESC LIMIT ?"
     )
     place = (address.channel, address.chat_id, address.thread_id, address.bot_id)
     rows = inbox.INBOX.select(db, where, agent_id, *place, limit)
     return [
-        Exchange(row.kind, row.text, outbox.texts_of_turn(db, row.turn_id or ""), row.received_at)
+        Exchange(
+            row.kind,
+            row.text,
+            outbox.texts_of_turn(db, row.turn_id or "") if row.state == "done" else (),
+            row.received_at,
+        )
         for row in reversed(rows)
     ]

@@ -88,6 +88,18 @@ def test_first_lines_say_who_answers_and_how_to_leave_and_what_was_said_last() -
     assert "line 5" not in lines
 
 
+def test_earlier_reply_is_drawn_as_it_was_and_an_open_message_without_one(screen: Screen) -> None:
+    """The signs of Markdown are not shown."""
+    recent = (
+        ChatExchange(text="may I?", reply="Approved by `ann`.", at=0),
+        ChatExchange(text="and now?", reply="", at=0),
+    )
+    screen.transcript.open(SCENE.model_copy(update={"recent": recent}))
+    said = screen.printed[screen.printed.index("> may I?") :].splitlines()
+    assert said[:3] == ["> may I?", "Approved by ann.", ""]
+    assert said[-2:] == ["> and now?", ""]
+
+
 def test_answer_is_printed_once_while_it_grows_with_its_line_ends(screen: Screen) -> None:
     """Whole blocks above, the unfinished one below, nothing twice."""
     screen.say()
