@@ -255,10 +255,12 @@ def bundled(name: str) -> Path:
 
 def _sentences(error: ValidationError) -> list[str]:
     lines = []
-    for detail in error.errors(include_url=False, include_input=False):
+    for detail in error.errors(include_url=False):
         name = str(detail["loc"][0])
         variable = name if name.isupper() else f"{PREFIX}{name.upper()}"
         message = WORDS.get(detail["type"]) or detail["msg"].removeprefix("Value error, ")
         message = message.replace("Input should", "must")
+        if detail["type"] == "literal_error":  # other values may be secrets
+            message += f", not {detail['input']!r}"
         lines.append(f"{variable}: {message}")
     return lines

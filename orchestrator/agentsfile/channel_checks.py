@@ -1,6 +1,7 @@
 """Checks of what joins agents to the world: channels, the order of bindings, keys of models."""
 
 from collections.abc import Iterator, Mapping
+from difflib import get_close_matches
 from pathlib import Path
 
 from orchestrator.agentsfile.agent_definition import AgentDefinition
@@ -9,6 +10,7 @@ from orchestrator.agentsfile.draft import Draft
 from thinker.protocol.providers import PROVIDERS
 
 TOKEN = "TELEGRAM_BOT_TOKEN"  # noqa: S105 - a variable's name
+SIMILAR = 0.8  # of two names, so that a vendor's is not taken for a provider's
 KEYS_FILE = "keys.env"  # in the home
 
 
@@ -86,6 +88,26 @@ def check_keys(draft: Draft, environ: Mapping[str, str], home: Path | None) -> N
                     " and run: orchestrator reload",
                     agent.agent_id,
                 )
+
+
+def check_prefixes(draft: Draft) -> None:
+    """Warn of fallback and small models whose text before "/" is nearly a provider's name.
+
+    Such a text counts as part of the model's name, as those of vendors do.
+    """
+    for number, agent in draft.agents.items():
+        small = (agent.small_model,) if agent.small_model else ()
+        for field, models in (("fallbackModels", agent.fallback_models), ("smallModel", small)):
+            for model in models:
+                prefix, slash, _ = model.partition("/")
+                near = get_close_matches(prefix.lower(), PROVIDERS, n=1, cutoff=SIMILAR)
+                if slash and near and prefix not in PROVIDERS:
+                    draft.warn(
+                        ("agents", number, field),
+                        f"agent '{agent.agent_id}' takes \"{model}\" for a model of"
+                        f' {agent.llm_provider}; did you mean the provider "{near[0]}"?',
+                        agent.agent_id,
+                    )
 
 
 def _providers(agent: AgentDefinition) -> Iterator[tuple[str, str]]:

@@ -5,7 +5,12 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from orchestrator.agentsfile.agents_file import Channels, McpServer, openings
-from orchestrator.agentsfile.channel_checks import check_channels, check_keys, check_order
+from orchestrator.agentsfile.channel_checks import (
+    check_channels,
+    check_keys,
+    check_order,
+    check_prefixes,
+)
 from orchestrator.agentsfile.draft import Draft
 from orchestrator.agentsfile.hand_checks import check_hands
 from orchestrator.agentsfile.money_checks import check_money
@@ -36,6 +41,7 @@ def check(draft: Draft, environ: Mapping[str, str] | None = None, home: Path | N
     if environ is not None:
         _programs(draft, environ)
         check_keys(draft, environ, home)
+        check_prefixes(draft)
 
 
 def _declared(draft: Draft) -> set[str]:

@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Mapping, Sequence
+from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
 
@@ -18,6 +19,7 @@ __all__ = [
     "ChatWords",
     "Config",
     "Home",
+    "LogLevel",
     "RowNumber",
     "chat_named",
     "command_group",
@@ -25,6 +27,16 @@ __all__ = [
     "load_settings",
     "whole_chat",
 ]
+
+
+class LogLevel(StrEnum):
+    """The least level of the events that are shown."""
+
+    DEBUG = "debug"
+    INFO = "info"
+    WARNING = "warning"
+    ERROR = "error"
+
 
 Home = Annotated[
     Path | None,

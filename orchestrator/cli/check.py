@@ -51,15 +51,18 @@ def check(
     else:
         for problem in problems:
             say(str(problem))
-        typer.echo(_summary(file.name, agents, bindings, problems))
+        own = [problem for problem in problems if problem.file in {file.name, str(file)}]
+        others = [problem for problem in problems if problem not in own]
+        usual = f"{count(agents, 'agent')}, {count(bindings, 'binding')}"
+        parts = "cannot be used" if usable is None else usual
+        typer.echo(f"{file.name}: {parts}, {_counted(own)}")
+        if others:
+            typer.echo(f"other files: {_counted(others)}")
     errors = any(problem.severity == "error" for problem in problems)
     raise typer.Exit(ExitCode.CONFIG if errors else ExitCode.OK)
 
 
-def _summary(file: str, agents: int, bindings: int, problems: Sequence[Problem]) -> str:
+def _counted(problems: Sequence[Problem]) -> str:
     errors = sum(problem.severity == "error" for problem in problems)
     warnings = len(problems) - errors
-    parts = [count(agents, "agent"), count(bindings, "binding"), count(errors, "error")]
-    if warnings:
-        parts.append(count(warnings, "warning"))
-    return f"{file}: {', '.join(parts)}"
+    return ", ".join([count(errors, "error"), *([count(warnings, "warning")] if warnings else ())])

@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from difflib import get_close_matches
 from importlib import import_module
 from pathlib import Path
+from pydoc import pager
 from typing import Annotated
 
-import click
 import typer
 
 from orchestrator.cli import COMMANDS
@@ -89,7 +89,7 @@ def _print(text: str) -> None:
     if shown.count("\n") < lines:
         typer.echo(shown, nl=False)
     else:
-        click.echo_via_pager(shown)
+        pager(shown)
 
 
 def first_sentence(text: str) -> str:

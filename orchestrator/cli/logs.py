@@ -5,12 +5,11 @@ import sys
 from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass
-from enum import StrEnum
 from typing import Annotated
 
 import typer
 
-from orchestrator.cli._options import Home, command_group, load_settings
+from orchestrator.cli._options import Home, LogLevel, command_group, load_settings
 from orchestrator.cli._output import printable
 from orchestrator.cli._prose import screen
 from orchestrator.errors import ExitCode
@@ -24,13 +23,6 @@ CLOCK = "%b %d %H:%M:%S"
 LEVELS = logging.getLevelNamesMapping()
 
 app = command_group()
-
-
-class _Level(StrEnum):
-    DEBUG = "debug"
-    INFO = "info"
-    WARNING = "warning"
-    ERROR = "error"
 
 
 @dataclass(frozen=True)
@@ -72,7 +64,7 @@ def logs(
         str | None, typer.Option(metavar="AGENT", help="Only events of this agent.")
     ] = None,
     level: Annotated[
-        _Level | None, typer.Option(help="Only events of this level and above.")
+        LogLevel | None, typer.Option(help="Only events of this level and above.")
     ] = None,
     as_json: Annotated[
         bool, typer.Option("--json", help="Print each event as a line of JSON.")

@@ -268,8 +268,9 @@ def _print(report: ModelsReport) -> None:
         )
         for offer in report.providers
     ]
-    if any(shown):
-        typer.echo(UNITS)
+    priced = (model.input is not None for offer in report.providers for model in offer.models)
+    if any(priced):
+        say(UNITS)
     for offer, had_rows in zip(report.providers, shown, strict=True):
         none = ", none of them with that name" if offer.works and not had_rows else ""
         say(f"{offer.provider}: {offer.text}{none}")

@@ -4,7 +4,7 @@ from typing import Annotated
 
 import typer
 
-from orchestrator.cli._options import Config, Home, command_group, load_settings
+from orchestrator.cli._options import Config, Home, LogLevel, command_group, load_settings
 from orchestrator.cli._other_user import require_owner
 from thinker.http.optional_imports import without
 
@@ -23,7 +23,7 @@ def run(
     config: Config = None,
     home: Home = None,
     log_level: Annotated[
-        str | None, typer.Option(help="debug, info (default), warning or error.")
+        LogLevel | None, typer.Option(help="The least level of the log lines (default: info).")
     ] = None,
 ) -> None:
     """Run the daemon in the foreground until SIGTERM or Ctrl-C."""

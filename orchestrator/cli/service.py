@@ -59,9 +59,9 @@ def install(
     if not dry_run:
         _require_root(host.scope)
     namespaces = system or systemd_unit.user_namespaces()
-    if namespaces:
+    if namespaces and not dry_run:
         program_paths.require_visible(host.scope, program_paths.needed())
-    else:
+    if not namespaces:
         typer.echo(NO_NAMESPACES, err=True)
     own = os.environ.get(f"{PREFIX}HOME")
     if user and own and Path(own).expanduser() != host.home:
@@ -72,6 +72,8 @@ def install(
     if dry_run:
         unit = systemd_unit.render(host.scope, (*PROGRAM, "run"), namespaces=namespaces)
         _say([*(f"# {step.command}" for step in steps), f"# {host.unit}:", *unit.splitlines()])
+        if namespaces:  # the plan is shown before the refusal
+            program_paths.require_visible(host.scope, program_paths.needed())
         return
     try:
         _carry_out(steps)

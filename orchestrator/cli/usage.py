@@ -19,6 +19,10 @@ from orchestrator.journal.turns.usage import Total
 from orchestrator.spending import budgets
 from orchestrator.timezones import zone_or_utc
 
+UNSETTLED = (
+    "unsettled: tokens reserved for calls that run, or whose end the daemon did not see; they count"
+    " against budgets."
+)
 app = command_group()
 
 
@@ -115,6 +119,8 @@ def _print(report: UsageReport) -> None:
             for item in report.days
         ),
     )
+    if any(item.unsettled_tokens for item in report.days):
+        say(UNSETTLED)
     if report.models_without_price:
         say(budgets.without_price(report.models_without_price))
 

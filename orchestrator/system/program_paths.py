@@ -16,7 +16,8 @@ HIDDEN: Mapping[Scope, tuple[str, ...]] = {"system": (*HOMES, *SCRATCH), "user":
 ADVICE: Mapping[Scope, str] = {
     "system": "install the program below /opt with the system's Python"
     " (sudo PYTHON=/usr/bin/python3 scripts/install), or install a user service",
-    "user": "install the program in a folder of your home directory",
+    "user": "clone the repository into your home directory, such as ~/orchestrator, and run"
+    " scripts/install there",
 }
 
 

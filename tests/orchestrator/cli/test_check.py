@@ -73,6 +73,28 @@ def test_broken_skill_is_an_error_with_its_line(tmp_path: Path) -> None:
     checked = command(tmp_path, "check")
     assert checked.exit_code == ExitCode.CONFIG
     assert checked.stdout.startswith(f"{skill}:4: ")
+    assert checked.stdout.splitlines()[-2:] == [
+        "agents.json: 2 agents, 3 bindings, no errors",
+        "other files: 1 error",
+    ]
+
+
+def test_file_that_is_no_json_is_said_to_be_of_no_use(tmp_path: Path) -> None:
+    """Nothing in it is counted."""
+    (tmp_path / "agents.json").write_text("{", "utf-8")
+    checked = command(tmp_path, "check")
+    assert checked.exit_code == ExitCode.CONFIG
+    assert checked.stdout.endswith("agents.json: cannot be used, 1 error\n")
+
+
+def test_fallback_of_nearly_a_providers_name_gets_a_warning(tmp_path: Path) -> None:
+    """Vendors' names before a slash are usual, and get none."""
+    models = ["groqq/x", "mistralai/y", "groq/z"]
+    agents = [{"agentId": "home", "llmProvider": "demo", "fallbackModels": models}]
+    write(tmp_path, agents=agents, bindings=[])
+    told = command(tmp_path, "check").stdout
+    assert told.count("did you mean the provider") == 1
+    assert '"groqq/x" for a model of demo; did you mean the provider "groq"?' in told
 
 
 def test_every_error_is_named_with_its_line_and_the_exit_code_is_78(tmp_path: Path) -> None:

@@ -67,12 +67,24 @@ def test_misspelt_command_is_answered_with_the_nearest_one(tmp_path: Path) -> No
     assert "Did you mean 'status'?" in refused.stderr
 
 
-def test_wrong_setting_ends_with_its_name_and_78(tmp_path: Path) -> None:
+def test_wrong_setting_ends_with_its_name_its_value_and_78(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """The message goes to stderr, without a traceback."""
-    refused = command(tmp_path, "run", "--log-level", "loud")
+    monkeypatch.setenv("ORCHESTRATOR_LOG_LEVEL", "loud")
+    refused = command(tmp_path, "run")
     assert refused.exit_code == ExitCode.CONFIG
     assert refused.stderr.startswith("ORCHESTRATOR_LOG_LEVEL: must be 'debug'")
+    assert refused.stderr.endswith(", not 'loud'\n")
     assert refused.stdout == ""
+
+
+def test_wrong_level_is_refused_with_the_name_of_the_option_and_its_value(tmp_path: Path) -> None:
+    """Exit 2, as for every wrong use."""
+    refused = command(tmp_path, "run", "--log-level", "verbose")
+    assert refused.exit_code == 2
+    assert "--log-level" in refused.stderr
+    assert "'verbose'" in refused.stderr
 
 
 def test_argument_that_is_no_text_is_refused(tmp_path: Path) -> None:
