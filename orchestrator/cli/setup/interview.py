@@ -18,7 +18,7 @@ from orchestrator.cli.setup.model_account import (
     of_agent,
     with_a_key,
 )
-from orchestrator.cli.setup.proposal import PAIRING, Wishes, access_of, agents_in
+from orchestrator.cli.setup.proposal import PAIRING, Wishes, access_of, agents_in, require_no_other
 from orchestrator.cli.setup.questions import Questions
 from orchestrator.cli.setup.trials import Trial, try_account, try_bot, try_model
 from orchestrator.errors import OrchestratorError
@@ -85,6 +85,9 @@ class Interview:
         agent_id = self.options.agent or (known[0] if known else FIRST_AGENT)
         agent = next((one for one in agents if one.get("agentId") == agent_id), None)
         found, kept = self._account(agent)
+        if agent is not None and not kept:  # before it asks for what could not be used
+            fields = found.fields(self._kept_model(agent))
+            require_no_other(agent, {**fields, "env": agent.get("env")})
         choices = KeyChoices(agent_id, agents, self.before.environ)
         chosen, models = self._key(found if kept else choices.known(found), choices)
         model = self._kept_model(agent) if kept else ""

@@ -102,14 +102,14 @@ def _with_agent(text: str, value: JsonObject, wishes: Wishes) -> str:
     fields = {} if wishes.account is None else wishes.account.fields(wishes.model)
     for number, agent in enumerate(known):
         if isinstance(agent, dict) and agent.get("agentId") == wishes.agent_id:
-            _require_no_other(agent, fields)
+            require_no_other(agent, fields)
             for path, wanted in _changes(agent, fields):
                 text = with_value(text, ("agents", number, *path), wanted)
             return text
     return with_value(text, ("agents", len(known)), {"agentId": wishes.agent_id, **fields})
 
 
-def _require_no_other(agent: JsonObject, fields: JsonObject) -> None:
+def require_no_other(agent: JsonObject, fields: JsonObject) -> None:
     """Refuse to lead an agent elsewhere whose address or key would stay: it would not work."""
     if not fields or all(agent.get(name) == value for name, value in fields.items()):
         return

@@ -66,6 +66,13 @@ async def test_agent_and_key_that_work_are_kept_with_one_answer() -> None:
             assert stored == expected
 
 
+async def test_provider_that_the_file_rules_out_is_refused_before_more_is_asked() -> None:
+    """Nothing is typed here, so a question would wait for ever."""
+    text = '{"agents": [{"agentId": "a", "llmProvider": "openai", "baseUrl": "http://h/v1"}]}'
+    with pytest.raises(OrchestratorError, match='"baseUrl"'):
+        await answered(GivenAnswers(provider="groq"), Situation(text, {}, {}, ""))
+
+
 async def test_person_may_go_on_without_a_key_and_without_a_bot() -> None:
     """Nothing is stored, and no first answer is expected."""
     wishes, stored = await answered(
