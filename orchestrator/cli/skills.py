@@ -70,6 +70,7 @@ def list_skills(
 
     A skill comes from the program (bundled), from the folder skills of the home, from
     agents/NAME/skills in it for one agent, or from the journal, where agents store their own.
+    The prompt names a skill with keywords only when a message has one of them.
     """
     settings = load_settings(home, config)
     if agent is not None:
