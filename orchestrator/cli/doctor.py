@@ -1,5 +1,6 @@
 """``orchestrator doctor``."""
 
+import sys
 from pathlib import Path
 
 import typer
@@ -69,6 +70,8 @@ def _jails(
     settings: Settings, file: AgentsFile | None, status: StatusReport | None
 ) -> tuple[JailFinding, ...]:
     """Let the probes aim at the daemon, or at a process that is as closed as it would be."""
+    if sys.stderr.isatty():
+        typer.echo("trying the jails …", err=True)
     running = () if status is None else status.processes
     with stand_in() as closed:
         pids = [process.pid for process in running if process.name == "supervisor"] or [closed]

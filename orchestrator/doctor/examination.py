@@ -123,7 +123,9 @@ def _channels(
             text = f"{channel.state} {channel.detail}".strip()
             yield _finding(f"channel {channel.name}", text, verdict)
     elif file is not None and file.channels.telegram.enabled and not environ.get(TOKEN):
-        yield _finding("channel telegram", f"off: {TOKEN} is not set")
+        bound = any(binding.channel == "telegram" for binding in file.bindings)
+        verdict = "warning" if bound else "ok"
+        yield _finding("channel telegram", f"off: {TOKEN} is not set", verdict)
 
 
 def _api_port(file: AgentsFile, settings: Settings) -> Iterator[Finding]:
