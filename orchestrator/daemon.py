@@ -96,7 +96,7 @@ def run(settings: Settings, environ: Mapping[str, str]) -> int:
         except ExceptionGroup as group:
             raise store.failure or only_cause(group) from None
         except (KeyboardInterrupt, BaseExceptionGroup):
-            log.warning("ended_at_once", reason="a second signal; the next start goes on")
+            log.warning("ended_at_once", reason="a signal in the middle of the start")
             return ExitCode.INTERRUPTED
         finally:
             reaper.end_orphans()

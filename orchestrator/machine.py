@@ -5,8 +5,8 @@ import secrets
 import signal
 import socket
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
-from contextlib import AbstractContextManager
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 import anyio
@@ -72,9 +72,16 @@ class Machine:
         """Return bytes that no one can guess."""
         return secrets.token_bytes(count)
 
-    def stop_signals(self) -> AbstractContextManager[AsyncIterator[signal.Signals]]:
-        """Receive the signals that stop or reload the daemon, while the block lasts."""
-        return anyio.open_signal_receiver(signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
+    @contextmanager
+    def stop_signals(self) -> Iterator[AsyncIterator[signal.Signals]]:
+        """Receive the signals that stop or reload the daemon, while the block lasts.
+
+        After it SIGINT ends the process at once, as SIGTERM does: an exception would have to pass
+        whatever the stop is waiting for. The next start goes on from the journal.
+        """
+        with anyio.open_signal_receiver(signal.SIGTERM, signal.SIGINT, signal.SIGHUP) as signals:
+            yield signals
+        signal.signal(signal.SIGINT, signal.SIG_DFL)
 
     def listen(self) -> socket.socket:
         """Bind the control socket; see `control_server.listen`."""

@@ -42,7 +42,7 @@ async def test_requests_begin_with_those_before_until_a_stable_layer_changes(
     for before, after in pairwise(bodies[:4]):
         assert after["tools"] == before["tools"]
         assert after["messages"][: len(before["messages"])] == before["messages"]
-    assert len({body["prompt_cache_key"] for body in bodies}) == 1
+    assert not any("prompt_cache_key" in body for body in bodies)  # not OpenAI's own server
     newest = bodies[2]["messages"][-1]["content"]
     assert newest.startswith("<context>\n")
     assert newest.endswith("- User prefers trains. (preference)\n</context>\n\ntrains 0")
