@@ -198,13 +198,21 @@ async def test_question_is_answered_at_the_prompt_and_the_draft_comes_back(
 
 async def test_refused_reply_to_a_question_does_not_come_back(tmp_path: Path) -> None:
     """The next prompt begins with what was typed before the question, here nothing."""
-    decide = {protocol.APPROVAL_DECIDE: Ack()}
-    async with conversation(tmp_path, echoing() | decide) as session:
+    decided = Wakeup()
+
+    async def decide(_: JsonValue) -> Ack:
+        decided.wake()
+        return Ack()
+
+    async with conversation(tmp_path, echoing() | {protocol.APPROVAL_DECIDE: decide}) as session:
         session.server.tell(ChatEvent(chat="work", message=QUESTION))
         await session.screen.shows("Run it once? y/n >")
         session.type("maybe\r")
         await session.screen.shows("waits for your answer")
+        changed = decided.changed
         session.type("y\r")
+        with time_limit():
+            await changed.wait()
         session.reply("Approved.", settles="c0de", source="notice")
         await session.screen.shows("Approved.")
         session.type("thanks\r")
