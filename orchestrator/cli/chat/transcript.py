@@ -253,10 +253,11 @@ class Transcript:
 
     def _render(self, part: RenderableType) -> str:
         """Return what a terminal is to be sent, without the blanks that fill lines."""
-        columns, _ = self._size()
+        columns, rows = self._size()
         console = Console(
             file=StringIO(),
             width=max(10, columns),
+            height=max(1, rows),  # without it rich takes 80 columns for some terminals
             force_terminal=True,
             color_system=self._colors,  # type: ignore[arg-type]  # its own name for one of them
             highlight=False,
