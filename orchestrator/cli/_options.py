@@ -11,8 +11,8 @@ import typer
 from orchestrator import keys_file
 from orchestrator.cli._group import command_group
 from orchestrator.cli._other_user import require_access
-from orchestrator.names import ChatName
 from orchestrator.settings import PREFIX, Settings
+from thinker.protocol.names import ChatName
 
 __all__ = [
     "AsJson",

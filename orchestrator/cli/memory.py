@@ -23,8 +23,8 @@ from orchestrator.control.protocol import FACT_FORGET, RowId
 from orchestrator.journal.db.store import reading
 from orchestrator.journal.inspect import memories
 from orchestrator.journal.inspect.memories import ProfileField, Remembered
-from orchestrator.names import turn_name
 from orchestrator.settings import Settings
+from thinker.protocol.names import turn_name
 
 FOUND = 20  # facts that a search shows of each memory
 EVERY = "all chats"  # shown for what belongs to no chat

@@ -21,8 +21,8 @@ from orchestrator.cli._output import minute
 from orchestrator.cli._prose import say
 from orchestrator.cli._tables import listing
 from orchestrator.control import listings, protocol
-from orchestrator.names import ChatName
 from orchestrator.settings import Settings
+from thinker.protocol.names import ChatName
 
 NOT_ASKED = "no chat has asked for admission"
 OPERATOR = (

@@ -18,8 +18,8 @@ from orchestrator.errors import UnknownNameError
 from orchestrator.journal.db.store import reading
 from orchestrator.journal.inspect import conversations
 from orchestrator.journal.inspect.conversations import Line, StoredSession
-from orchestrator.names import turn_name
 from thinker.protocol.messages import AssistantMessage, JsonObject, Message, ToolResult, UserMessage
+from thinker.protocol.names import turn_name
 
 MAX_DIGITS = 18  # of a number that the journal can hold
 SHOWN = 500  # characters of a tool's result or arguments

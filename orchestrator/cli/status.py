@@ -14,7 +14,7 @@ from orchestrator.control.protocol import (
     ProcessReport,
     StatusReport,
 )
-from orchestrator.names import turn_name
+from thinker.protocol.names import turn_name
 
 app = command_group()
 

@@ -24,12 +24,12 @@ from orchestrator.control.protocol import TASK_DISABLE, TASK_ENABLE, TASK_RUN, R
 from orchestrator.journal.db.store import reading
 from orchestrator.journal.schedule import task_runs, tasks
 from orchestrator.journal.schedule.tasks import Task
-from orchestrator.names import turn_name
 from orchestrator.prompts.skill_checks import skill_problems
 from orchestrator.schedules.describe import describe, local_time
 from orchestrator.schedules.times import ScheduleError
 from orchestrator.settings import Settings
 from orchestrator.timezones import host_timezone
+from thinker.protocol.names import turn_name
 
 Limit = Annotated[int, typer.Option("--limit", help="How many runs to show.", min=1, max=1000)]
 SHOWN = 200  # characters of an outcome in the table

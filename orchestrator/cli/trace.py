@@ -12,8 +12,8 @@ from orchestrator.cli._tables import table
 from orchestrator.journal.db.store import reading
 from orchestrator.journal.inspect import trace as journal
 from orchestrator.journal.inspect.trace import RecordedPrompt, Trace, TraceEvent
-from orchestrator.names import turn_name
 from thinker.protocol.messages import LayerRecord
+from thinker.protocol.names import turn_name
 from thinker.protocol.prompt_record import PromptRecord
 
 DATE = len("2026-01-01")

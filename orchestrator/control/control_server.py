@@ -29,10 +29,10 @@ from orchestrator.journal.schedule import task_runs, tasks
 from orchestrator.journal.turns import deadletters
 from orchestrator.journal.upkeep import erasure
 from orchestrator.journal.upkeep.erasure import Subject
-from orchestrator.names import ChatName
 from orchestrator.settings import Settings
 from orchestrator.toolcalls.approvals import ApprovalQueue
 from orchestrator.turns.rehearsal import ImaginedMessage, TurnRehearsal
+from thinker.protocol.names import ChatName
 from thinker.protocol.peer import FAILED, Peer, RequestHandler, RpcError, connected
 from thinker.protocol.prompt_record import PromptPreview
 

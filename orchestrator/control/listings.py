@@ -5,7 +5,7 @@ import apsw
 from orchestrator.control import protocol
 from orchestrator.journal.access import pairing, tool_pins
 from orchestrator.journal.turns import approvals
-from orchestrator.names import chat_name
+from thinker.protocol.names import chat_name
 
 
 def pairings(db: apsw.Connection) -> protocol.PairingList:

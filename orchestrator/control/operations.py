@@ -20,7 +20,6 @@ from orchestrator.journal.inspect import recent
 from orchestrator.journal.memory import playbooks
 from orchestrator.journal.turns import handoffs, pauses, turns
 from orchestrator.maintenance.downtime import DowntimeMonitor
-from orchestrator.names import chat_name
 from orchestrator.outbound.flood_control import FloodControl
 from orchestrator.processes.child_process import ChildProcess
 from orchestrator.processes.restarts import WorkerState
@@ -30,6 +29,7 @@ from orchestrator.spending.spending_guard import SpendingGuard
 from orchestrator.system.sdnotify import Notifier
 from orchestrator.tools.mcp.servers import McpServers
 from orchestrator.turns.dispatcher import Dispatcher
+from thinker.protocol.names import chat_name
 
 RECENT = 5  # turns shown
 LOOKED_AT = 50  # newest turns whose missing tools are reported

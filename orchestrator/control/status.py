@@ -17,13 +17,13 @@ from orchestrator.inbound.commands import DaemonSnapshot
 from orchestrator.journal.db.liveness import prove_writable
 from orchestrator.journal.db.store import Store
 from orchestrator.journal.db.writer import StorageFailedError
-from orchestrator.names import ChatName
 from orchestrator.outbound.flood_control import BOT, Hold
 from orchestrator.processes.child_process import ChildProcess
 from orchestrator.processes.restarts import WorkerState
 from orchestrator.processes.supervisor import Supervisor
 from orchestrator.tools.mcp.servers import McpServers
 from thinker.jail.hardening import hardened_report
+from thinker.protocol.names import ChatName
 
 POLL_AGE = 120.0  # seconds since its last successful poll after which a channel is not ready
 BRIEF = 60.0  # seconds for which a whole bot may be silent and the daemon count as ready

@@ -25,7 +25,6 @@ from orchestrator.journal.turns import (
 from orchestrator.journal.turns.api_requests import HandedCall, Request
 from orchestrator.journal.turns.outbox import Part
 from orchestrator.journal.turns.turns import Turn
-from orchestrator.names import turn_name
 from orchestrator.outbound.delivery import Reply
 from orchestrator.turns import input_origins
 from orchestrator.turns.outcomes import failed
@@ -40,6 +39,7 @@ from orchestrator.turns.turn_inputs import (
 from thinker.protocol.environments import Environments
 from thinker.protocol.messages import ToolSpec, UserMessage
 from thinker.protocol.methods import StopReason, TurnResult, TurnRun
+from thinker.protocol.names import turn_name
 
 ENDED_WELL = (
     StopReason.DONE,

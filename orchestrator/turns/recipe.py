@@ -27,7 +27,6 @@ from orchestrator.journal.turns import (
 from orchestrator.journal.turns.attachments import user_message
 from orchestrator.journal.turns.outbox import Address, Part
 from orchestrator.journal.turns.turns import Turn
-from orchestrator.names import turn_name
 from orchestrator.outbound.delivery import Reply
 from orchestrator.outbound.preview import Preview
 from orchestrator.processes.worker import Worker
@@ -43,6 +42,7 @@ from orchestrator.turns.turn_inputs import (
 )
 from thinker.protocol.environments import Environments
 from thinker.protocol.methods import StopReason, TurnResult, TurnRun
+from thinker.protocol.names import turn_name
 
 
 class Recipe:

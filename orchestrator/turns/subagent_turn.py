@@ -18,7 +18,6 @@ from orchestrator.journal.turns import inbox, sessions, steps, subagents, transc
 from orchestrator.journal.turns.outbox import Address
 from orchestrator.journal.turns.subagents import SubagentSpec
 from orchestrator.journal.turns.turns import Turn
-from orchestrator.names import turn_name
 from orchestrator.processes.launch import build_launch_spec, resolve_endpoint
 from orchestrator.processes.worker import Worker
 from orchestrator.settings import bundled
@@ -31,6 +30,7 @@ from orchestrator.turns.turn_inputs import TurnInputs
 from thinker.formats.prompts.tooluse import NOTIFY_PARENT
 from thinker.protocol.environments import Environments
 from thinker.protocol.methods import StopReason, TurnResult, TurnRun
+from thinker.protocol.names import turn_name
 
 # Subagents start no subagents, so they have no prompts as tools either; and a task would run with
 # all rights of the parent.

@@ -9,6 +9,7 @@ from datetime import datetime
 from string import Formatter
 from typing import Any
 
+from thinker.protocol.names import chat_name
 from thinker.protocol.visible_text import printable
 
 CLOCK = "%H:%M:%S"
@@ -141,7 +142,7 @@ def _unknown(name: str, event: Mapping[str, Any]) -> str:
     why = [_text(facts.pop(key)) for key in ("problem", "reason", "error") if key in facts]
     rest = [f"{key}={_text(value)}" for key, value in facts.items()]
     if "chat_id" in event:
-        rest.append(f"chat={chat(str(event['chat_id']))}")
+        rest.append(f"chat={chat_name(str(event['chat_id']))}")
     return ": ".join([name.replace("_", " "), *why]) + (f" ({', '.join(rest)})" if rest else "")
 
 
@@ -149,7 +150,7 @@ def _derived(event: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     """Yield the facts that sentences use in another form than they are logged in."""
     where = event.get("chat", event.get("chat_id"))
     if where is not None:
-        yield "chat", chat(str(where))
+        yield "chat", chat_name(str(where))
     if "agent_id" in event:
         yield "agent", str(event["agent_id"])
     if isinstance(event.get("ms"), int | float):
@@ -170,16 +171,6 @@ def _cost(usd: object) -> str:
     if not isinstance(usd, int | float) or not usd:
         return ""
     return f", ${usd:.4f}" if usd >= LEAST else f", under ${LEAST}"
-
-
-def chat(key: str) -> str:
-    """Return a chat's key, ``channel/bot/chat/thread``, as commands take it; others unchanged."""
-    parts = key.split("/")
-    named = ":" in parts[0] or parts[0] in ("task", "subagent", "api")
-    if len(parts) < 4 or named:  # noqa: PLR2004 - as above
-        return key
-    channel, _, where, *thread = parts
-    return f"{channel}:{where}" + "".join(f"/{part}" for part in thread if part)
 
 
 def _text(value: object) -> str:

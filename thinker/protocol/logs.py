@@ -16,7 +16,8 @@ import orjson
 import structlog
 from structlog.typing import EventDict, Processor
 
-from thinker.protocol.log_sentences import chat, colors_wanted, sentence
+from thinker.protocol.log_sentences import colors_wanted, sentence
+from thinker.protocol.names import chat_name
 from thinker.protocol.visible_text import escaped
 
 SECRET_WORDS = ("token", "secret", "password", "api_key", "api-key", "apikey", "authorization")
@@ -65,7 +66,7 @@ def name_chats(_logger: object, _method: str, event: EventDict) -> EventDict:
     """Write chats as commands take them, not as keys of the journal (a structlog processor)."""
     for key in ("chat", "chat_id"):
         if isinstance(event.get(key), str):
-            event[key] = chat(event[key])
+            event[key] = chat_name(event[key])
     return event
 
 

@@ -25,9 +25,9 @@ from orchestrator.cli.prompt.assembled import preview
 from orchestrator.control import protocol
 from orchestrator.control.camel_model import CamelModel
 from orchestrator.errors import NotRunningError, OrchestratorError, UnknownAgentError
-from orchestrator.names import ChatName
 from orchestrator.settings import Settings
 from orchestrator.turns.rehearsal import ImaginedMessage
+from thinker.protocol.names import ChatName
 from thinker.protocol.prompt_record import PromptPreview
 
 GREETING = "Hello"

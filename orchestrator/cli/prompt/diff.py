@@ -24,13 +24,13 @@ from orchestrator.errors import ConfigError, OrchestratorError, UnknownNameError
 from orchestrator.journal.db.store import reading
 from orchestrator.journal.inspect import trace as journal
 from orchestrator.journal.turns import prompt_records
-from orchestrator.names import turn_name
 from orchestrator.settings import Settings
 from thinker.formats.prompts import definition_files
 from thinker.formats.prompts.bundle import PromptBundle, bundle
 from thinker.formats.prompts.definition import PromptDefinition
 from thinker.formats.prompts.problem import DefinitionError
 from thinker.protocol.messages import ToolSpec
+from thinker.protocol.names import turn_name
 from thinker.protocol.prompt_record import PromptRecord
 from thinker.protocol.rendering import PromptRender
 

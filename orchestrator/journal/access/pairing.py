@@ -9,7 +9,7 @@ from orchestrator.journal.db import audit
 from orchestrator.journal.db.rows import Rows
 from orchestrator.journal.turns import held_messages, outbox
 from orchestrator.journal.turns.outbox import Address
-from orchestrator.names import ChatName
+from thinker.protocol.names import ChatName
 
 CODE_LIFETIME = 3_600_000  # milliseconds: an hour to read a code to the operator
 MAX_PENDING = 100  # codes at a time, so that strangers cannot fill the disk

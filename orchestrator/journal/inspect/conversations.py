@@ -8,8 +8,8 @@ from orchestrator.errors import UnknownNameError
 from orchestrator.journal.db import audit
 from orchestrator.journal.db.rows import Rows
 from orchestrator.journal.turns import handoffs, sessions, subagents
-from orchestrator.names import chat_name
 from thinker.protocol.messages import MESSAGE, Message
+from thinker.protocol.names import chat_name
 
 
 @dataclass(frozen=True)

@@ -10,8 +10,8 @@ from pydantic.alias_generators import to_camel
 from orchestrator.errors import UnknownNameError
 from orchestrator.journal.turns import inbox, subagents, taint
 from orchestrator.journal.turns.inbox import InboxRow
-from orchestrator.names import ChatName, chat_name, turn_name
 from thinker.protocol.messages import AssistantMessage, Frozen, Origin, ToolResult, Usage
+from thinker.protocol.names import ChatName, chat_name, turn_name
 from thinker.protocol.prompt_record import PromptRecord
 
 EXCERPT = 200  # characters of a text that the trace holds

@@ -17,7 +17,7 @@ import apsw
 
 from orchestrator.journal.db.distinct import distinct
 from orchestrator.journal.db.rows import Rows
-from orchestrator.names import ChatName
+from thinker.protocol.names import ChatName
 
 UNFINISHED = " …"  # ends every preview, to tell it from the reply
 LATE_EDIT = 4000  # milliseconds until an edit is repeated; an earlier one has landed by then

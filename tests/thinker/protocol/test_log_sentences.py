@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from thinker.protocol import log_sentences
-from thinker.protocol.log_sentences import SENTENCES, chat, sentence
+from thinker.protocol.log_sentences import SENTENCES, sentence
 
 ROOT = Path(__file__).parents[3]
 FRAME = {"timestamp": "2026-11-23T20:47:48.024367Z", "level": "info"}
@@ -141,20 +141,6 @@ def test_terminal_says_whether_it_wants_colors(
     for name, value in variables.items():
         monkeypatch.setenv(name, value)
     assert log_sentences.colors_wanted() == wanted
-
-
-@pytest.mark.parametrize(
-    ("key", "shown"),
-    [
-        ("telegram/42/555/", "telegram:555"),
-        ("telegram/42/-100/7", "telegram:-100/7"),
-        ("task/home/3", "task/home/3"),
-        ("x", "x"),
-    ],
-)
-def test_chat_is_written_as_commands_take_it(key: str, shown: str) -> None:
-    """The bot's id is left out, and what is no chat stays as it is."""
-    assert chat(key) == shown
 
 
 def test_every_sentence_belongs_to_an_event_of_the_program() -> None:

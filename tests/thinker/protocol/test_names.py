@@ -2,7 +2,7 @@
 
 import pytest
 
-from orchestrator.names import ChatName, chat_name, turn_name
+from thinker.protocol.names import ChatName, chat_name, turn_name
 
 
 @pytest.mark.parametrize(
@@ -35,7 +35,7 @@ def test_key_of_the_journal_is_shown_as_a_chat_and_other_queues_as_they_are() ->
     """Tasks, subagents and API conversations have queues of their own."""
     assert chat_name("telegram/42/555/") == "telegram:555"
     assert chat_name("telegram/42/-100/7") == "telegram:-100/7"
-    for queue in ("task/home/7", "subagent/home-sub-1", "api/home/talk", "api/home/talk/ann"):
+    for queue in ("x", "task/home/7", "subagent/home-sub-1", "api/home/talk", "api/home/talk/ann"):
         assert chat_name(queue) == queue
 
 
