@@ -223,13 +223,13 @@ class Interview:
                 raise OrchestratorError("nothing was written; no model is known, so give --model")
             if not name or name in models or not self.answers:
                 return name
+            if models:
+                advice = suggestion(name, models, "it is tried all the same")
+                typer.echo(printable(f"{name} is not listed{advice}"))
             trial = anyio.run(try_model, chosen, self.key, name)
             typer.echo(printable(trial.text))
             if trial.verdict == "works":
                 return name
-            if models:
-                advice = suggestion(name, models, "choose another")
-                typer.echo(printable(f"{name} is not listed{advice}"))
             if not self.ask.asking:
                 raise OrchestratorError("nothing was written; give another --model")
             name = ""

@@ -178,6 +178,15 @@ async def test_model_that_is_not_listed_is_tried_and_the_refusal_shown(tmp_path:
     assert 'did you mean "fake-model"?' in refused.output
 
 
+async def test_model_that_is_not_listed_but_answers_is_taken_with_a_hint(tmp_path: Path) -> None:
+    """Some servers answer to any name, also to a slip of the hand."""
+    async with services() as (model, _):
+        arguments = (*provider(model), "--key-from", "MINE", "--model", "fake-modle", "--yes")
+        done = await setup(tmp_path, *arguments, MINE=KEY)
+    assert done.exit_code == ExitCode.OK
+    assert 'fake-modle is not listed; did you mean "fake-model"?' in done.output
+
+
 @pytest.mark.parametrize(
     ("reply", "said"),
     [
