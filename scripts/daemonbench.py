@@ -19,7 +19,7 @@ from orchestrator.control.protocol import ChatOutcome, ChatSend, ChatWait
 from orchestrator.settings import Settings
 from thinker.protocol.peer import Peer
 
-DAEMON = (sys.executable, "-P", "-m", "orchestrator", "run")
+RUN = ("-P", "-m", "orchestrator", "run")
 WITHIN = 60.0  # seconds allowed for a start and for each message
 
 
@@ -79,11 +79,19 @@ def configure(
     }
 
 
+def python_of(tree: Path | None) -> str:
+    """Return the Python of a checkout's own environment; without one, of this process."""
+    return sys.executable if tree is None else str(tree.absolute() / ".venv" / "bin" / "python")
+
+
 @asynccontextmanager
 async def daemon(
-    home: Path, url: str, agents: Sequence[str], **fields: object
+    home: Path, url: str, agents: Sequence[str], tree: Path | None = None, **fields: object
 ) -> AsyncIterator[Running]:
-    """Start a daemon in ``home``, with the parameters of `configure`. The log is in the home."""
+    """Start a daemon in ``home``, with the parameters of `configure`. The log is in the home.
+
+    ``tree`` is another installed checkout whose daemon is started in place of this one's.
+    """
     notify = home / "notify"
     env = {**configure(home, url, agents, fields), "NOTIFY_SOCKET": str(notify)}
     with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as notices:
@@ -91,7 +99,7 @@ async def daemon(
         notices.bind(str(notify))
         start = time.perf_counter()
         with (home / "log").open("w") as log:
-            process = await anyio.open_process(DAEMON, env=env, stderr=log)
+            process = await anyio.open_process((python_of(tree), *RUN), env=env, stderr=log)
         async with process:
             try:
                 with anyio.fail_after(WITHIN):

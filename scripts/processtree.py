@@ -1,4 +1,4 @@
-"""Start a process, measure the memory of its tree, and end all of it, for bench_peers."""
+"""Start a process, measure memory and CPU of its tree, and end all of it, for the benches."""
 
 import os
 import signal
@@ -65,3 +65,13 @@ def memory(pid: int) -> dict[str, float]:
                 if name in sizes:
                     sizes[name] += int(size.split()[0])
     return {name: kilobytes / 1024 for name, kilobytes in sizes.items()}
+
+
+def cpu_ms(pid: int) -> float:
+    """Return the CPU milliseconds that the living processes of a tree have used so far."""
+    used = 0
+    for member in (pid, *descendants(pid)):
+        for thread in Path(f"/proc/{member}/task").glob("*/schedstat"):
+            with suppress(*GONE):
+                used += int(thread.read_text("ascii").split()[0])
+    return used / 1e6
