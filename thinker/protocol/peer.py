@@ -2,14 +2,15 @@
 
 A peer receives bytes through `feed` and sends them through a `Writer`, so one class serves the
 socketpair between supervisor and worker, the control socket, and a person's terminal. Requests run
-as tasks of the peer's task group. Requests start, and notifications run, in order of arrival.
-End-of-file means that the other side is dead: pending calls raise `PeerClosedError`.
+as tasks that end with the peer's task group. Requests start, and notifications run, in order of
+arrival. End-of-file means that the other side is dead: pending calls raise `PeerClosedError`.
 """
 
 import asyncio
 import itertools
 import socket
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+import sys
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Mapping
 from contextlib import asynccontextmanager
 from typing import Protocol, TypeVar
 
@@ -23,6 +24,8 @@ MAX_FRAME = 16 * 1024 * 1024  # bytes of one line; bounds the memory of a hostil
 MAX_BACKLOG = 2 * MAX_FRAME  # bytes written but not yet read by the other side
 MAX_PROBLEM = 4000  # characters of an error response's message
 MAX_ID = 200  # characters of a request id; the response repeats it
+CANCEL_AGAIN = 1.0  # seconds that a canceled request has to end
+EAGER = sys.version_info >= (3, 12)  # Python can begin a task at once
 Params = JsonValue | BaseModel
 RequestHandler = Callable[[JsonValue], Awaitable[Params]]
 NotificationHandler = Callable[[JsonValue], None]
@@ -75,8 +78,10 @@ class Peer:
         self.closed = anyio.Event()
         self._ids = itertools.count(1)
         self._waiting: dict[JsonValue, asyncio.Future[JsonValue]] = {}
-        self._buffer = bytearray()
-        self._scanned = 0
+        self._serving: set[asyncio.Task[None]] = set()
+        self._held = False
+        self._parts: list[bytes] = []  # of a line whose end has not arrived
+        self._size = 0
 
     async def request(self, method: str, params: Params = None, *, timeout: float) -> JsonValue:  # noqa: ASYNC109 - every call must state its bound
         """Call the other side and wait at most ``timeout`` seconds for the response.
@@ -115,19 +120,25 @@ class Peer:
 
     def feed(self, data: bytes) -> None:
         """Take received bytes; each complete line is one frame."""
-        self._buffer += data
-        while 0 <= (end := self._buffer.find(b"\n", self._scanned)) <= MAX_FRAME:
-            line = bytes(self._buffer[:end])
-            del self._buffer[: end + 1]
-            self._scanned = 0
-            if line.strip():
+        *lines, rest = data.split(b"\n")
+        if lines:
+            lines[0] = b"".join((*self._parts, lines[0]))
+            self._parts, self._size = [], 0
+        if rest:
+            self._parts.append(rest)
+            self._size += len(rest)
+        for line in lines:
+            if len(line) > MAX_FRAME:
+                self._end_too_long()
+            elif line.strip():
                 self._receive(line)
-        self._scanned = len(self._buffer)
-        if self._scanned > MAX_FRAME:
-            log.error("frame_too_long", limit=MAX_FRAME)
-            self._buffer.clear()
-            self._scanned = 0
-            self.close()
+        if self._size > MAX_FRAME:
+            self._parts, self._size = [], 0
+            self._end_too_long()
+
+    def _end_too_long(self) -> None:
+        log.error("frame_too_long", limit=MAX_FRAME)
+        self.close()
 
     def lost(self) -> None:
         """Mark the stream as ended and fail all pending calls."""
@@ -147,13 +158,15 @@ class Peer:
         elif not isinstance(method := frame.get("method"), str):
             self._settle(frame)
         elif "id" not in frame:
-            # Deferred, so that an earlier request (the turn that this cancels) starts first.
-            loop = asyncio.get_running_loop()
-            loop.call_soon(self._notice, method, frame.get("params"))
+            # An earlier request (the turn that this cancels) starts first.
+            if EAGER:
+                self._notice(method, frame.get("params"))
+            else:
+                asyncio.get_running_loop().call_soon(self._notice, method, frame.get("params"))
         elif len(str(call_id := frame["id"])) > MAX_ID:
             self._answer_error(None, INVALID_REQUEST, f"the id is over {MAX_ID} characters")
         else:
-            self.tasks.start_soon(self._serve, call_id, method, frame.get("params"))
+            self._begin(self._serve(call_id, method, frame.get("params")))
 
     def _settle(self, frame: dict[str, JsonValue]) -> None:
         call_id = frame.get("id")
@@ -181,6 +194,33 @@ class Peer:
             log.warning("bad_notification", method=method, problem=str(error))
         except Exception:  # one bad notification must not end the connection
             log.exception("notification_failed", method=method)
+
+    def _begin(self, work: Coroutine[object, object, None]) -> None:
+        """Start a task; at once where Python can, since many requests are answered right away."""
+        loop = asyncio.get_running_loop()
+        if sys.version_info >= (3, 12):
+            task = asyncio.Task(work, loop=loop, eager_start=True)
+        else:
+            task = loop.create_task(work)
+        if not task.done():
+            self._serving.add(task)
+            task.add_done_callback(self._serving.discard)
+            if not self._held:
+                self._held = True
+                self.tasks.start_soon(self._hold)
+
+    async def _hold(self) -> None:
+        """Let the task group end only with the requests: one task for all, as each costs time."""
+        try:
+            await self.closed.wait()
+            while self._serving:
+                await asyncio.wait(self._serving)
+        finally:
+            with anyio.CancelScope(shield=True):
+                while self._serving:
+                    for task in self._serving:
+                        task.cancel()
+                    await asyncio.wait(self._serving, timeout=CANCEL_AGAIN)
 
     async def _serve(self, call_id: JsonValue, method: str, params: JsonValue) -> None:
         handler = self.requests.get(method)

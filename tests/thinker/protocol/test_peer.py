@@ -1,5 +1,6 @@
 """Requests, responses and notifications over a real socketpair."""
 
+import asyncio
 import socket
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
@@ -291,6 +292,32 @@ async def test_request_that_waits_for_a_side_that_dies_logs_no_failure() -> None
             await ended.wait()
             await right.closed.wait()
         assert logs == []
+
+
+async def test_requests_have_ended_when_the_block_has() -> None:
+    """Each was canceled, and has done what it does at its end."""
+    begun = anyio.Event()
+    ended: list[JsonValue] = []
+
+    async def begin(params: JsonValue) -> JsonValue:
+        begun.set()
+        try:
+            return await hang(params)
+        finally:
+            await asyncio.sleep(0)
+            ended.append(params)
+
+    async with anyio.create_task_group() as tasks:
+        async with pair({"begin": begin}) as (left, _):
+
+            async def ask(number: int) -> None:
+                with pytest.raises(PeerClosedError):
+                    await left.request("begin", number, timeout=LIMIT)
+
+            for number in range(3):
+                tasks.start_soon(ask, number)
+            await begun.wait()
+        assert sorted(map(str, ended)) == ["0", "1", "2"]
 
 
 async def test_request_that_is_too_long_is_refused_where_it_is_made() -> None:
