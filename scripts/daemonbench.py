@@ -8,7 +8,7 @@ import sys
 import time
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from uuid import uuid4
 
@@ -43,6 +43,21 @@ class Running:
         if outcome.texts != (answer,):
             raise SystemExit(f"wrong answer: {outcome}")
         return taken
+
+
+@dataclass(frozen=True)
+class Outside:
+    """What a bench's daemon has besides agents: settings of the whole file, and environment."""
+
+    top: dict[str, object] = field(default_factory=dict)
+    env: dict[str, str] = field(default_factory=dict)
+
+
+def telegram(token: str, url: str, agent: str) -> Outside:
+    """Return a bot that lets everyone write to an agent, with the Bot API at ``url``."""
+    bindings = [{"channel": "telegram", "chatId": "*", "agentId": agent}]
+    top = {"channels": {"telegram": {"access": "open"}}, "bindings": bindings}
+    return Outside(top, {"TELEGRAM_BOT_TOKEN": token, "TELEGRAM_API_URL": url})
 
 
 @asynccontextmanager
@@ -86,14 +101,20 @@ def python_of(tree: Path | None) -> str:
 
 @asynccontextmanager
 async def daemon(
-    home: Path, url: str, agents: Sequence[str], tree: Path | None = None, **fields: object
+    home: Path,
+    url: str,
+    agents: Sequence[str],
+    tree: Path | None = None,
+    outside: Outside = Outside(),
+    **fields: object,
 ) -> AsyncIterator[Running]:
     """Start a daemon in ``home``, with the parameters of `configure`. The log is in the home.
 
     ``tree`` is another installed checkout whose daemon is started in place of this one's.
     """
     notify = home / "notify"
-    env = {**configure(home, url, agents, fields), "NOTIFY_SOCKET": str(notify)}
+    env = configure(home, url, agents, fields, **outside.top)
+    env |= {"NOTIFY_SOCKET": str(notify), **outside.env}
     with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as notices:
         notify.unlink(missing_ok=True)  # an earlier daemon may have left it
         notices.bind(str(notify))
