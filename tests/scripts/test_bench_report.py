@@ -20,6 +20,7 @@ LOAD = {
     "what": "messages a second",
     "values": {"orchestrator": 100.0, "nanobot": 10.0},
     "ratio": {"orchestrator": {"nanobot": 10.0}},
+    "quartiles": {"ratio": {"orchestrator": {"nanobot": [9.0, 10.0, 12.0]}}},
 }
 
 
@@ -47,7 +48,7 @@ def test_missed_goals_are_marked_and_absent_figures_named() -> None:
 def test_peer_without_figures_stands_there_with_the_reason() -> None:
     """Nothing is invented for a peer that could not be run."""
     table = report([LOAD, {"bench": "peers", "contestants": ABOUT}])
-    assert "| messages a second | 100 | 10 (10) | - |" in table
+    assert "| messages a second | 100 | 10 (10, 9 to 12) | - |" in table
     assert "hermes was not measured to the end: uv: no such package" in table
 
 
