@@ -14,7 +14,7 @@ from thinker.jail.worker_jail import NO_JAIL, WorkerJail
 from thinker.models.failures import headline
 from thinker.protocol import background, methods
 from thinker.protocol.background import Compact, Embed, Extract, MeteredResult
-from thinker.protocol.heartbeats import beat
+from thinker.protocol.liveness import answer_pings
 from thinker.protocol.logs import bound
 from thinker.protocol.messages import Frozen, ToolResult, UserMessage
 from thinker.protocol.methods import TurnResult, TurnRun
@@ -87,13 +87,13 @@ class WorkerServer:
         self.notifications = {methods.TURN_CANCEL: self._cancel, methods.DRAIN: self._drain}
         self.peer: Peer | None = None
 
-    async def serve(self, peer: Peer, provider: str, model: str, heartbeat: float) -> None:
-        """Serve until the wire ends, with heartbeats ``heartbeat`` seconds apart."""
+    async def serve(self, peer: Peer, provider: str, model: str) -> None:
+        """Serve until the wire ends."""
         self.peer = peer
         ready = methods.Ready(
             pid=os.getpid(), provider=provider, model=model, sandbox=self._jail.report
         )
-        await beat(peer, ready, heartbeat, lambda: len(self._running))
+        await answer_pings(peer, ready)
 
     async def _run(self, params: JsonValue) -> TurnResult:
         turn = self._kept.whole(TurnRun.model_validate(params))

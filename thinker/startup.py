@@ -87,9 +87,9 @@ async def serve(
             await talk(agent, _utf8(0, "r"), _utf8(1, "w"))
         else:
             server = WorkerServer(agent, jail)
-            sock, heartbeat = socket.socket(fileno=settings.peer_fd), settings.heartbeat_seconds
+            sock = socket.socket(fileno=settings.peer_fd)
             async with connected(sock, server.requests, server.notifications) as peer:
-                await server.serve(peer, settings.llm_provider, settings.model, heartbeat)
+                await server.serve(peer, settings.llm_provider, settings.model)
     finally:
         await agent.aclose()
 

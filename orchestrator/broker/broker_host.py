@@ -16,7 +16,7 @@ from orchestrator.broker.upstreams import Upstreams
 from orchestrator.broker.worker_connection import ChannelRights, WorkerConnection
 from thinker.http.client import absolute
 from thinker.jail.worker_jail import NO_JAIL
-from thinker.protocol.heartbeats import beat
+from thinker.protocol.liveness import answer_pings
 from thinker.protocol.messages import JsonObject
 from thinker.protocol.methods import Ready
 from thinker.protocol.peer import FAILED, Peer, RequestHandler, RpcError
@@ -43,10 +43,10 @@ class BrokerHost:
         }
 
     async def serve(self, peer: Peer) -> None:
-        """Announce readiness, then send heartbeats until the supervisor's socket closes."""
+        """Announce readiness, then answer pings until the supervisor's socket closes."""
         self._peer = peer
         ready = Ready(pid=os.getpid(), provider="", model="", sandbox=self._sandbox)
-        await beat(peer, ready)
+        await answer_pings(peer, ready)
 
     async def _open(self, params: JsonValue) -> ChannelAccepted:
         # Before anything else: descriptors are sent in the order of these requests.

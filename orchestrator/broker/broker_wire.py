@@ -1,9 +1,8 @@
 """The wire between supervisor and broker.
 
-Supervisor to broker: ``channel/open``, ``channel/close`` (requests). Broker to supervisor:
-``ready`` and ``heartbeat``, as from every child process, and ``call/ended`` (notifications). The
-descriptor of a channel arrives on a second socket, the broker's standard input, before its
-``channel/open``.
+Supervisor to broker: ``channel/open``, ``channel/close`` and, as to every child process, ``ping``
+(requests). Broker to supervisor: ``ready`` and ``call/ended`` (notifications). The descriptor of a
+channel arrives on a second socket, the broker's standard input, before its ``channel/open``.
 """
 
 from typing import Literal, TypeAlias

@@ -6,7 +6,7 @@ it has ended: a repeated or cut call, or one that the worker keeps to itself.
 """
 
 import asyncio
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Protocol, TypeVar, cast
@@ -38,9 +38,10 @@ class _Ended:
 
 @dataclass(eq=False)
 class CallLedger:
-    """The calls of one worker; ``book`` takes those that were not named."""
+    """The calls of one worker; ``book`` takes those not named, each work calls ``began``."""
 
     book: BookOfCalls
+    began: Callable[[], None] = lambda: None
     works: list[str] = field(default_factory=list)  # turns and jobs that run
     _died: list[str] = field(default_factory=list)  # works that the worker's death ended
     _ended: list[_Ended] = field(default_factory=list)
@@ -50,6 +51,7 @@ class CallLedger:
     def work(self, name: str) -> Iterator[None]:
         """Let calls that end inside the block belong to this work, if they are not another's."""
         self.works.append(name)
+        self.began()
         try:
             yield
         except PeerClosedError:

@@ -5,12 +5,12 @@ reach another process that reused its number. A child ends by itself when its so
 rest of its session is then killed.
 """
 
+import asyncio
 import os
 import shutil
 import signal
 import socket
 import subprocess
-import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
 from dataclasses import dataclass, field, replace
@@ -26,13 +26,15 @@ from orchestrator.errors import WorkerError
 from orchestrator.processes.reaper import Process, members
 from thinker.protocol import methods
 from thinker.protocol.env import BROKER_VARIABLE
-from thinker.protocol.peer import Peer, connected
+from thinker.protocol.peer import Peer, PeerClosedError, RpcError, connected
 from thinker.protocol.sandbox import SandboxReport
 
 READY_TIMEOUT = 30.0  # seconds; a cold interpreter on a busy machine needs a few
 NOT_FOUND = 127  # exit code of setpriv, as of a shell, for a missing program
 TERM_TIMEOUT = 3.0  # seconds between end-of-file, TERM and KILL
 ABORT_TIMEOUT = 3.0  # seconds for the stack dump of a hung child before it is killed
+PING_INTERVAL = 5.0  # seconds between two pings of a child while something is asked of it
+SILENCE = 15.0  # seconds without an answer to a ping, after which the child counts as hung
 _watched: set[int] = set()  # children that `_reap_on_exit` reaps
 _spares: dict[tuple[str, ...], "Spare"] = {}
 C = TypeVar("C", bound="ChildProcess")
@@ -99,7 +101,8 @@ class SpawnedProcess:
         return connected(self.wire)
 
     def signal(self, number: signal.Signals) -> None:
-        signal.pidfd_send_signal(self.pidfd, number)
+        with suppress(ProcessLookupError):  # it was reaped just now
+            signal.pidfd_send_signal(self.pidfd, number)
 
     async def ended(self) -> int:
         """Wait for its end, kill the rest of its session and reap it.
@@ -140,14 +143,13 @@ class ChildProcess:
     name: str
     process: Spawned
     peer: Peer
-    clock: Callable[[], float] = time.monotonic
-    last_heartbeat: float = 0.0
     ready: anyio.Event = field(default_factory=anyio.Event)
     sandbox: SandboxReport = field(default_factory=SandboxReport)
     exited: anyio.Event = field(default_factory=anyio.Event)
     code: int = 0
     stop_requested: bool = False  # then its end does not count as a failure
     hung: bool = False
+    _watched: bool = False  # `_ping` runs
 
     @property
     def pid(self) -> int:
@@ -159,22 +161,36 @@ class ChildProcess:
         self.peer.close()
 
     def abort(self, why: str) -> None:
-        """Make the child print its stack and die."""
+        """Make the child print its stack and die; kill it if it does not."""
         log.error("child_hung", child=self.name, pid=self.pid, why=why)
         self.hung = True
         self.signal(signal.SIGABRT)
+        asyncio.get_running_loop().call_later(ABORT_TIMEOUT, self.signal, signal.SIGKILL)
 
-    def heartbeat(self) -> None:
-        self.last_heartbeat = self.clock()
+    @property
+    def busy(self) -> bool:
+        """Whether something is asked of the child."""
+        return self.peer.waits
 
-    async def hangs(self, silence: float) -> bool:
-        """Return whether the child hangs; abort it after ``silence`` seconds without heartbeats."""
-        if self.clock() - self.last_heartbeat > silence:
-            self.abort(f"no heartbeat for {silence:.0f} s")
-        if self.hung:
-            with anyio.move_on_after(ABORT_TIMEOUT):
-                await self.exited.wait()
-        return self.hung
+    def watch(self) -> None:
+        """Ping the child for as long as it is busy; abort it when it does not answer."""
+        if not (self._watched or self.peer.closed.is_set()):
+            self._watched = True
+            self.peer.tasks.start_soon(self._ping)
+
+    async def _ping(self) -> None:
+        try:
+            await anyio.sleep(PING_INTERVAL)
+            while self.busy:
+                with suppress(RpcError):  # this is an answer, too
+                    await self.peer.request(methods.PING, timeout=SILENCE)
+                await anyio.sleep(PING_INTERVAL)
+        except TimeoutError:
+            self.abort(f"no answer to a ping in {SILENCE:.0f} s")
+        except PeerClosedError:
+            return
+        finally:
+            self._watched = False
 
     def signal(self, number: signal.Signals) -> None:
         if not self.exited.is_set():
@@ -186,10 +202,7 @@ class ChildProcess:
 
     def register_handlers(self) -> None:
         """Handle the child's notifications; subclasses add their own methods."""
-        self.peer.notifications |= {
-            methods.READY: self._ready,
-            methods.HEARTBEAT: lambda _: self.heartbeat(),
-        }
+        self.peer.notifications[methods.READY] = self._ready
 
 
 async def execute(program: Program) -> Spawned:

@@ -14,11 +14,8 @@ from orchestrator.processes import restarts
 from orchestrator.processes.child_process import ChildProcess, wait_any
 from orchestrator.processes.restarts import ExitKind, History
 from orchestrator.wakeup import Wakeup
-from thinker.protocol import heartbeats
 from thinker.protocol.peer import PeerClosedError, RpcError
 
-HEARTBEAT = heartbeats.INTERVAL
-SILENCE = 3 * HEARTBEAT  # seconds after which it counts as hung
 C = TypeVar("C", bound=ChildProcess)
 
 
@@ -105,16 +102,11 @@ class KeptChild(LoopOwned, Generic[C]):
         self.changes.wake()
 
     async def _monitor(self, child: C) -> None:
-        """Keep a child up to date; end it when it hangs or is not wanted any more."""
-        child.clock = self._clock
-        child.heartbeat()
+        """Keep a child up to date; end it when it is not wanted any more."""
         while not child.exited.is_set() and not child.peer.closed.is_set():
             changed = self.changes.changed  # before the first await, so that none is missed
             if not self._duty.wanted:
                 child.stop()
                 return
-            if await child.hangs(SILENCE):
-                return
             await self._duty.attend(child)
-            with anyio.move_on_after(HEARTBEAT):
-                await wait_any(changed, child.exited, child.peer.closed)
+            await wait_any(changed, child.exited, child.peer.closed)

@@ -58,9 +58,15 @@ class BookOfAgents(Protocol):
 
 @dataclass(eq=False, kw_only=True)
 class BrokerChild(DescriptorChild):
-    """A running broker, which takes its ends of channels."""
+    """A running broker, which takes its ends of ``channels``."""
 
+    channels: Mapping[int, "BrokerChannel"] = field(default_factory=dict)
     opened: set[int] = field(default_factory=set)  # numbers of its channels
+
+    @property
+    def busy(self) -> bool:
+        """Whether a worker may ask a provider."""
+        return any(channel.calls.works for channel in self.channels.values())
 
 
 @dataclass(eq=False)
@@ -142,7 +148,7 @@ class ModelBroker(LoopOwned):
             brokers, workers = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         except OSError as error:
             raise WorkerError(f"agent {agent_id!r}: no channel to the broker: {error}") from error
-        calls = CallLedger(partial(self.book, agent_id))
+        calls = CallLedger(partial(self.book, agent_id), self._watch)
         number = next(self._numbers)
         found = BrokerChannel(number, agent_id, grants, brokers, workers, calls)
         with brokers, workers:
@@ -162,6 +168,8 @@ class ModelBroker(LoopOwned):
         program = Program("the broker", ARGV, self._env, self._cwd, broker_wire.FD_VARIABLE)
         async with running_with_descriptors(program, BrokerChild, self._spawn) as child:
             child.peer.notifications |= {broker_wire.CALL_ENDED: self._on_call_ended}
+            child.channels = self._channels
+            child.watch()
             log.debug("broker_ready", pid=child.pid)
             yield child
 
@@ -189,6 +197,10 @@ class ModelBroker(LoopOwned):
         """Forget channels that have ended: no more calls of theirs will be reported."""
         self._ledgers = {number: channel.calls for number, channel in self._channels.items()}
         log.log(kind.log_level, "broker_ended", kind=kind, reason=reason)
+
+    def _watch(self) -> None:
+        if self._kept.child is not None:
+            self._kept.child.watch()
 
     def _on_call_ended(self, params: JsonValue) -> None:
         call = CallEnded.model_validate(params)

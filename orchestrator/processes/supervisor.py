@@ -25,10 +25,7 @@ from orchestrator.processes.model_broker import ModelBroker
 from orchestrator.processes.restarts import ExitKind, History, WorkerState
 from orchestrator.processes.worker import Worker, running_worker
 from orchestrator.wakeup import Wakeup
-from thinker.protocol import heartbeats
 
-HEARTBEATS_MISSED = 3  # after which a worker counts as hung
-HEARTBEAT = heartbeats.INTERVAL
 log = structlog.get_logger()
 
 
@@ -245,15 +242,11 @@ class Supervisor(LoopOwned):
                 yield worker
 
     async def _monitor(self, slot: Slot, worker: Worker) -> None:
-        """Watch a worker until it ends, hangs, has to stop or has been idle too long."""
-        worker.clock = self.clock
-        worker.heartbeat()
+        """Watch a worker until it ends, has to stop or has been idle too long."""
         while not worker.exited.is_set() and not worker.peer.closed.is_set():
-            idle = not slot.callers and self.clock() - slot.idle_since >= slot.idle_seconds
-            if idle or (worker.stop_requested and not worker.users):
+            idle = 0.0 if slot.callers else self.clock() - slot.idle_since
+            if idle >= slot.idle_seconds or (worker.stop_requested and not worker.users):
                 worker.stop()
                 return
-            if await worker.hangs(HEARTBEAT * HEARTBEATS_MISSED):
-                return
-            with anyio.move_on_after(HEARTBEAT):
+            with anyio.move_on_after(slot.idle_seconds - idle):
                 await wait_any(slot.changed, worker.exited, worker.peer.closed)

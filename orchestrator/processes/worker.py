@@ -102,6 +102,7 @@ class Worker(child_process.ChildProcess):
         return await call(self.turn_cache.shortened(run))
 
     def _work(self, name: str) -> AbstractContextManager[None]:
+        self.watch()
         return nullcontext() if self.calls is None else self.calls.work(name)
 
     async def ask(

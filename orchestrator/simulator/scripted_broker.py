@@ -8,7 +8,7 @@ from pydantic import JsonValue
 
 from orchestrator.broker import broker_wire
 from orchestrator.simulator.memory_wire import MemoryProcess
-from thinker.protocol.heartbeats import beat
+from thinker.protocol.liveness import answer_pings
 from thinker.protocol.methods import Ready
 from thinker.protocol.peer import Peer
 
@@ -29,7 +29,7 @@ class ScriptedBroker:
         }
         with self._descriptors:
             await anyio.sleep(START)
-            await beat(peer, Ready(pid=process.pid, provider="", model=""))
+            await answer_pings(peer, Ready(pid=process.pid, provider="", model=""))
 
     async def _open(self, params: JsonValue) -> broker_wire.ChannelAccepted:
         del params

@@ -9,7 +9,7 @@ from orchestrator.selftest import effects
 from orchestrator.selftest.ledger import Ledger
 from orchestrator.simulator.memory_wire import MemoryProcess
 from orchestrator.toolhost import wire
-from thinker.protocol.heartbeats import beat
+from thinker.protocol.liveness import answer_pings
 from thinker.protocol.methods import Ready
 from thinker.protocol.peer import Peer
 
@@ -36,7 +36,7 @@ class ScriptedToolHost:
         self._peer = peer
         peer.requests |= {wire.SERVERS_SET: self._set, wire.TOOLS_CALL: self._call}
         await anyio.sleep(self._chance.uniform(0.01, 0.5))
-        await beat(peer, Ready(pid=process.pid, provider="", model=""))
+        await answer_pings(peer, Ready(pid=process.pid, provider="", model=""))
 
     async def _set(self, params: JsonValue) -> wire.RequestAccepted:
         for server in wire.ServersSet.model_validate(params).servers:

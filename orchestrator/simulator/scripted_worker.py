@@ -11,7 +11,7 @@ from orchestrator.selftest.ledger import Ledger
 from orchestrator.selftest.loopback import ForeignJson
 from orchestrator.selftest.scenario import Scenario, Script
 from orchestrator.simulator.memory_wire import MemoryProcess
-from thinker.protocol import background, heartbeats, methods
+from thinker.protocol import background, methods
 from thinker.protocol.messages import (
     AssistantMessage,
     Message,
@@ -47,6 +47,7 @@ class ScriptedWorker:
         """Announce readiness, then serve until the wire ends."""
         self._peer, self._process = peer, process
         peer.requests |= {
+            methods.PING: self._pong,
             methods.TURN_RUN: self._run,
             background.SESSION_COMPACT: self._compact,
             background.FACTS_EXTRACT: self._extract,
@@ -55,11 +56,12 @@ class ScriptedWorker:
         await anyio.sleep(self._chance.uniform(0.01, 0.3))
         ready = methods.Ready(pid=process.pid, provider="openai", model="scripted")
         peer.notify(methods.READY, ready)
-        while not peer.closed.is_set():
-            with anyio.move_on_after(heartbeats.INTERVAL):
-                await peer.closed.wait()
-            if not process.silent:
-                peer.notify(methods.HEARTBEAT, methods.Heartbeat(open_turns=len(self._turns)))
+        await peer.closed.wait()
+
+    async def _pong(self, params: JsonValue) -> None:
+        del params
+        if self._process.silent:
+            await anyio.sleep_forever()
 
     def _drain(self, params: JsonValue) -> None:
         del params

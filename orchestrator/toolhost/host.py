@@ -10,7 +10,7 @@ from pydantic import JsonValue
 from orchestrator.toolhost import wire
 from orchestrator.toolhost.server_jails import UNJAILED, ServerJails
 from orchestrator.toolhost.session import McpSession
-from thinker.protocol.heartbeats import beat
+from thinker.protocol.liveness import answer_pings
 from thinker.protocol.methods import Ready
 from thinker.protocol.peer import Peer, RequestHandler, RpcError
 from thinker.protocol.sandbox import SandboxReport
@@ -49,11 +49,11 @@ class ToolHost:
         }
 
     async def serve(self, peer: Peer) -> None:
-        """Announce readiness, then send heartbeats until the socket closes."""
+        """Announce readiness, then answer pings until the socket closes."""
         self._peer = peer
         peer.notifications |= {wire.CALL_CANCEL: self._cancel}
         ready = Ready(pid=os.getpid(), provider="", model="", sandbox=self._sandbox)
-        await beat(peer, ready)
+        await answer_pings(peer, ready)
 
     async def _set_servers(self, params: JsonValue) -> wire.RequestAccepted:
         specs = {spec.name: spec for spec in wire.ServersSet.model_validate(params).servers}

@@ -1,7 +1,7 @@
 """The wire between supervisor and tool host.
 
-Supervisor to tool host: ``servers/set``, ``tools/call`` (requests). Tool host to supervisor:
-``ready`` and ``heartbeat``, as from every child process, and ``server/state`` (notifications).
+Supervisor to tool host: ``servers/set``, ``tools/call`` and, as to every child process, ``ping``
+(requests). Tool host to supervisor: ``ready`` and ``server/state`` (notifications).
 """
 
 from typing import Literal, TypeAlias

@@ -112,7 +112,7 @@ async def brokered(*answers: bytes | None, **fields: object) -> AsyncIterator[Br
                 connected(theirs, host.requests) as peer,
                 connected(ours, None, {broker_wire.CALL_ENDED: on_call}) as supervisor,
             ):
-                supervisor.notifications |= dict.fromkeys(("ready", "heartbeat"), lambda _: None)
+                supervisor.notifications["ready"] = lambda _: None
                 tasks.start_soon(host.serve, peer)
                 brokers, workers = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
                 with brokers, workers:

@@ -61,7 +61,7 @@ class Child:
         self.ready: list[Ready] = []
         self.announced = anyio.Event()
         peer.requests |= {methods.STEP_COMMIT: self._commit, methods.TOOL_CALL: self._call_tool}
-        peer.notifications |= {methods.READY: self._ready, methods.HEARTBEAT: lambda _: None}
+        peer.notifications[methods.READY] = self._ready
 
     def _ready(self, params: JsonValue) -> None:
         self.ready.append(Ready.model_validate(params))

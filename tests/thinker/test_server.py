@@ -41,8 +41,6 @@ from thinker.protocol.peer import CANCELLED, FENCED, INVALID_PARAMS, Peer, RpcEr
 from thinker.protocol.prompt_record import PromptPreview
 from thinker.server import WorkerServer
 
-BEAT = 0.01  # seconds; how fast it beats does not matter, only that it does
-
 
 @dataclass
 class Supervisor:
@@ -52,8 +50,6 @@ class Supervisor:
     fenced: bool = False
     ready: list[Ready] = field(default_factory=list)
     deltas: list[TurnDelta] = field(default_factory=list)
-    beats: list[JsonValue] = field(default_factory=list)
-    beat: anyio.Event = field(default_factory=anyio.Event)
     ended: anyio.Event = field(default_factory=anyio.Event)  # serve() returned
 
     async def commit(self, params: JsonValue) -> StepCommitted:
@@ -65,12 +61,6 @@ class Supervisor:
     async def call_tool(self, params: JsonValue) -> ToolResult:
         """T4 and T5."""
         return await self.host.call_tool(ToolCallParams.model_validate(params).seq)
-
-    def on_beat(self, params: JsonValue) -> None:
-        """Count a heartbeat."""
-        self.beats.append(params)
-        self.beat.set()
-        self.beat = anyio.Event()
 
 
 @asynccontextmanager
@@ -86,12 +76,11 @@ async def serving(
         async with ours as (peer, theirs), anyio.create_task_group() as tasks:
             peer.notifications |= {
                 methods.READY: lambda p: other.ready.append(Ready.model_validate(p)),
-                methods.HEARTBEAT: other.on_beat,
                 methods.TURN_DELTA: lambda p: other.deltas.append(TurnDelta.model_validate(p)),
             }
 
             async def serve() -> None:
-                await server.serve(theirs, "scripted", "model", BEAT)
+                await server.serve(theirs, "scripted", "model")
                 other.ended.set()
 
             tasks.start_soon(serve)
@@ -118,25 +107,13 @@ def hanging() -> tuple[ScriptedModel, anyio.Event]:
     return ScriptedModel(hang, says("done")), asked
 
 
-async def test_worker_announces_itself_and_beats() -> None:
-    """Readiness first, then heartbeats with the number of open turns."""
-    async with serving(ScriptedModel()) as (_, supervisor):
-        await supervisor.beat.wait()
+async def test_worker_announces_itself_and_answers_pings() -> None:
+    """Readiness comes first."""
+    async with serving(ScriptedModel()) as (peer, supervisor):
+        await peer.request(methods.PING, timeout=LIMIT)
         report = NO_JAIL.report
         ready = Ready(pid=os.getpid(), provider="scripted", model="model", sandbox=report)
         assert supervisor.ready == [ready]
-        assert supervisor.beats[0] == {"open_turns": 0}
-
-
-async def test_heartbeat_counts_open_turns() -> None:
-    """A supervisor sees that a worker is busy."""
-    model, asked = hanging()
-    async with serving(model) as (peer, supervisor), anyio.create_task_group() as tasks:
-        tasks.start_soon(run, peer)
-        await asked.wait()
-        while {"open_turns": 1} not in supervisor.beats:
-            await supervisor.beat.wait()
-        tasks.cancel_scope.cancel()
 
 
 async def test_turn_runs_over_the_wire() -> None:
@@ -190,19 +167,26 @@ async def test_cancel_right_behind_its_turn_is_not_lost() -> None:
 
 async def test_turn_that_is_cancelled_and_run_again_at_once_can_be_cancelled_again() -> None:
     """The end of the old run does not remove the new one."""
-    model, asked = hanging()
-    async with serving(model) as (peer, supervisor), anyio.create_task_group() as tasks:
+    asked = anyio.Semaphore(0)
 
-        async def first() -> None:
+    async def hang(request: ModelRequest) -> ModelResponse:
+        del request
+        asked.release()
+        await anyio.sleep_forever()
+        raise AssertionError
+
+    model = ScriptedModel(hang, hang, says("done"))
+    async with serving(model) as (peer, _), anyio.create_task_group() as tasks:
+
+        async def canceled() -> None:
             with pytest.raises(RpcError, match="cancelled"):
                 await run(peer)
 
-        tasks.start_soon(first)
-        await asked.wait()
-        peer.notify(methods.TURN_CANCEL, TurnCancel(turn_id="t1"))
+        for _again in range(2):
+            tasks.start_soon(canceled)
+            await asked.acquire()
+            peer.notify(methods.TURN_CANCEL, TurnCancel(turn_id="t1"))
         assert (await run(peer)).text == "done"
-        while supervisor.beats[-1:] != [{"open_turns": 0}]:
-            await supervisor.beat.wait()
 
 
 async def test_cancel_of_an_unknown_turn_changes_nothing() -> None:

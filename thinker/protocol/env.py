@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Literal, get_origin
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict
 
 from thinker.protocol.providers import PROVIDERS
 
@@ -77,8 +77,6 @@ class ThinkerSettings(BaseModel):
     """Names of the provider keys that the broker has for the agent."""
     invalid_keys: tuple[str, ...] = ()
     """Names of provider keys that no request can carry."""
-    heartbeat_seconds: float = Field(5.0, gt=0)
-    """Seconds between two heartbeats."""
     log_level: str = "info"
     """Lowest level of log lines."""
     sandbox: Literal["on", "hook-network", "off"] = "on"

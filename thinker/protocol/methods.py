@@ -2,8 +2,8 @@
 
 Supervisor to worker: ``turn/run``, ``prompt/preview``, ``prompt/render`` (requests);
 ``turn/cancel``, ``drain`` (notifications). Worker to supervisor: ``step/commit``, ``tool/call``,
-``turn/steer`` (requests); ``ready``, ``heartbeat``, ``turn/delta``, ``stale`` (notifications).
-Supervisor to zygote: ``fork``, ``reap``, ``ping`` (requests); zygote to supervisor: ``ready``.
+``turn/steer`` (requests); ``ready``, ``turn/delta``, ``stale`` (notifications). Supervisor
+to any child: ``ping``. Supervisor to zygote: ``fork``, ``reap``; zygote to supervisor: ``ready``.
 """
 
 from collections.abc import Callable
@@ -45,7 +45,6 @@ STEP_COMMIT = "step/commit"
 TOOL_CALL = "tool/call"
 TURN_STEER = "turn/steer"
 READY = "ready"
-HEARTBEAT = "heartbeat"
 TURN_DELTA = "turn/delta"
 STALE = "stale"  # a file or folder of the worker was replaced: only a new worker can read it
 FORK = "fork"
@@ -293,12 +292,6 @@ class Ready(Frozen):
     provider: str
     model: str
     sandbox: SandboxReport = SandboxReport()
-
-
-class Heartbeat(Frozen):
-    """Proof that the worker's event loop runs; ``open_turns`` counts its running turns."""
-
-    open_turns: int
 
 
 class Forked(Frozen):

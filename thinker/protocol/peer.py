@@ -109,6 +109,11 @@ class Peer:
         """Like `request`, with the response validated as ``result``."""
         return result.model_validate(await self.request(method, params, timeout=timeout))
 
+    @property
+    def waits(self) -> bool:
+        """Whether a request has no response yet."""
+        return bool(self._waiting)
+
     def notify(self, method: str, params: Params = None) -> None:
         """Send a notification; does nothing if the other side is gone."""
         if not self.closed.is_set():

@@ -207,6 +207,7 @@ class McpServers(LoopOwned):
             env=dict(tool.env),
             key=key,
         )
+        child.watch()
         try:
             return await child.peer.call(
                 wire.TOOLS_CALL, request, wire.ToolAnswer, timeout=tool.timeout + GRACE

@@ -12,6 +12,7 @@ import pytest
 from fakes.brokered import KEY, Provider, grant
 from fakes.time_limit import time_limit
 
+from orchestrator.processes import child_process
 from orchestrator.processes.model_broker import BrokerChannel, ModelBroker
 from orchestrator.settings import Settings
 from thinker.http.broker_link import BrokerLink
@@ -79,6 +80,26 @@ async def test_next_broker_serves_the_channels_of_the_one_that_died(tmp_path: Pa
             assert await asked(channel, provider.url) == b"ok"
             assert await pid_of(broker, other_than=first)
     assert [f"bearer {KEY}" in head for head in provider.heads] == [True, True]
+
+
+async def test_broker_that_hangs_while_a_turn_runs_is_replaced(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The supervisor asks it nothing itself: a worker does."""
+    async with provided() as provider, running(tmp_path) as broker:
+        with broker.channel("work", (grant(provider.url),)) as channel:
+            assert channel is not None
+            assert await asked(channel, provider.url) == b"ok"
+            first = await pid_of(broker)
+            os.kill(first, signal.SIGSTOP)
+            with monkeypatch.context() as patch:
+                for name in ("PING_INTERVAL", "SILENCE", "ABORT_TIMEOUT"):
+                    patch.setattr(child_process, name, 0.01)
+                with channel.calls.work("t1"):
+                    while broker.child is not None:
+                        await anyio.lowlevel.checkpoint()
+            assert await asked(channel, provider.url) == b"ok"
+            assert await pid_of(broker, other_than=first)
 
 
 async def test_broker_runs_while_an_agent_or_a_worker_needs_it(tmp_path: Path) -> None:

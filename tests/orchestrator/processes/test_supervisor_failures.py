@@ -18,13 +18,12 @@ from fakes.agent_process import (
     real_spec,
     supervised,
     turn,
-    until_state,
 )
 from fakes.time_limit import time_limit
 
 from orchestrator.errors import QuarantinedError, WorkerLostError
+from orchestrator.processes import child_process
 from orchestrator.processes.restarts import PROBE, WorkerState
-from orchestrator.processes.supervisor import HEARTBEAT, HEARTBEATS_MISSED
 from orchestrator.tools.builtin.clock import get_time
 from thinker.protocol.messages import ToolResult
 from thinker.protocol.methods import StopReason
@@ -176,32 +175,20 @@ async def test_agent_that_cannot_be_started_does_not_disturb_the_others(
 
 
 async def test_frozen_worker_is_detected_by_its_silence_and_killed(
-    tmp_path: Path, mode: str
+    tmp_path: Path, mode: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """SIGSTOP: no heartbeat, so it is aborted; SIGABRT alone would wait until it continues."""
-    clock = Clock()
-    async with supervised(clock, mode) as (supervisor, tasks):
+    """SIGSTOP: no answer to a ping, so it is aborted; SIGABRT alone would wait until it goes on."""
+    for name in ("PING_INTERVAL", "SILENCE", "ABORT_TIMEOUT"):
+        monkeypatch.setattr(child_process, name, 0.01)
+    async with supervised(Clock(), mode) as (supervisor, _):
         supervisor.define(real_spec(tmp_path), 30)
         slot = supervisor.slots["work"]
-        lost = anyio.Event()
-
-        async def run(pid: list[int]) -> None:
-            async with supervisor.using("work") as worker:
-                pid.append(worker.pid)
-                os.kill(worker.pid, signal.SIGSTOP)
-                with pytest.raises(WorkerLostError):
-                    await worker.run_turn(turn(), MemoryHost(), 0.0)
-                lost.set()
-
-        frozen: list[int] = []
-        tasks.start_soon(run, frozen)
-        await until_state(supervisor, "work", WorkerState.RUNNING)
-        await anyio.wait_all_tasks_blocked()
-        clock.now += HEARTBEAT * HEARTBEATS_MISSED + 1
-        slot.wake()
-        await lost.wait()
+        async with supervisor.using("work") as worker:
+            os.kill(worker.pid, signal.SIGSTOP)
+            with pytest.raises(WorkerLostError):
+                await worker.run_turn(turn(), MemoryHost(), 0.0)
         await gone(supervisor)
-        assert not alive(frozen[0])
+        assert not alive(worker.pid)
         assert slot.history.restarts == 1
 
 

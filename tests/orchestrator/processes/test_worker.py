@@ -188,7 +188,6 @@ async def test_requests_of_a_turn_that_is_not_run_are_refused(tmp_path: Path) ->
 import json
 wire.send(b'{{"jsonrpc":"2.0","id":1,"method":"tool/call","params":{{"turn_id":"x","seq":1}}}}\\n')
 wire.send(b'{{"jsonrpc":"2.0","method":"turn/delta","params":{{"turn_id":"x","text":"y"}}}}\\n')
-wire.send(b'{{"jsonrpc":"2.0","method":"heartbeat","params":{{"open_turns":0}}}}\\n')
 lines = wire.makefile("rb")
 frames = [json.loads(lines.readline()) for _ in ("the answer", "the drain")]
 (answer,) = [frame for frame in frames if "id" in frame]

@@ -33,7 +33,6 @@ SETTINGS = st.builds(
     polling_enabled=st.booleans(),
     user_timezone=TEXT,
     peer_fd=st.none() | st.integers(0, 1000),
-    heartbeat_seconds=st.floats(0.001, 1000),
     log_level=TEXT,
     cost_control_enabled=st.booleans(),
     cost_spike_multiplier=FINITE,
@@ -131,7 +130,6 @@ def test_unnamed_model_is_the_providers_default() -> None:
         ("THINKER_TOOL_CALLS", "magic", "tool_calls"),
         ("THINKER_SKILLS_DIRS", "/a:/b", "skills_dirs"),
         ("THINKER_SKILLS", "[unclosed", "skills"),
-        ("THINKER_HEARTBEAT_SECONDS", "0", "heartbeat_seconds"),
     ],
 )
 def test_value_of_the_wrong_form_is_named(name: str, value: str, problem: str) -> None:

@@ -16,11 +16,11 @@ from fakes.pins import silent_pins
 from fakes.time_limit import time_limit
 
 from orchestrator.agentsfile import McpServer
-from orchestrator.errors import ToolUnavailableError
+from orchestrator.errors import ToolLostError, ToolUnavailableError
 from orchestrator.journal.access import tool_pins
 from orchestrator.journal.db.store import Store
 from orchestrator.journal.turns.steps import Call
-from orchestrator.processes import kept_child
+from orchestrator.processes import child_process
 from orchestrator.processes.reaper import members
 from orchestrator.settings import Settings
 from orchestrator.tools.mcp import servers as servers_module
@@ -245,16 +245,20 @@ async def test_call_to_a_server_that_does_not_start_fails_with_its_problem(
             assert servers.tools == {}
 
 
-async def test_hung_tool_host_is_replaced_and_its_servers_with_it(tmp_path: Path) -> None:
-    """Silence for three heartbeats is enough; tools stay offered meanwhile."""
-    clock = Clock()
-    async with running(tmp_path, clock) as servers:
+async def test_hung_tool_host_is_replaced_and_its_servers_with_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The first call finds it; tools stay offered meanwhile."""
+    async with running(tmp_path, Clock()) as servers:
         first = pid(servers)
         children = [os.pidfd_open(child) for child in members(first)]
         assert len(children) == 2  # itself and the server
         os.kill(first, signal.SIGSTOP)
-        clock.now += kept_child.SILENCE + 1
-        servers._changes.wake()
+        with monkeypatch.context() as patch:
+            for name in ("PING_INTERVAL", "SILENCE", "ABORT_TIMEOUT"):
+                patch.setattr(child_process, name, 0.01)
+            with pytest.raises(ToolLostError):
+                await servers.call(servers.tools["s_echo"], {"text": "hi"}, "k", lambda _: None)
         await until(servers, lambda: pid(servers) not in (0, first))
         assert "s_echo" in servers.tools
         for child in children:
@@ -269,8 +273,7 @@ async def test_hung_tool_host_is_replaced_and_its_servers_with_it(tmp_path: Path
 async def test_change_while_pins_are_compared_is_told_at_once(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Not with the next beat."""
-    monkeypatch.setattr(kept_child, "HEARTBEAT", 3600.0)
+    """Not with the next change."""
     both = {name: McpServer.model_validate(entry(tmp_path, name)) for name in "st"}
     async with running(tmp_path, Clock()) as servers:
         compare = servers.pins.compare_new

@@ -1,0 +1,21 @@
+"""How a child of the supervisor shows that it is ready and, when asked, that its loop runs."""
+
+from pydantic import JsonValue
+
+from thinker.protocol import methods
+from thinker.protocol.methods import Ready
+from thinker.protocol.peer import Peer
+
+
+async def answer_pings(peer: Peer, ready: Ready) -> None:
+    """Announce readiness, then answer pings until the wire ends.
+
+    The event loop that does the work answers, so a blocked loop is silent.
+    """
+    peer.requests[methods.PING] = _pong
+    peer.notify(methods.READY, ready)
+    await peer.closed.wait()
+
+
+async def _pong(params: JsonValue) -> None:
+    del params
