@@ -11,9 +11,7 @@ from functools import cache
 from pathlib import Path
 from typing import Annotated, Literal
 
-from pydantic import AfterValidator, Field, SecretStr, ValidationError
-from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict
-from pydantic_settings.sources import EnvSettingsSource
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, SecretStr, ValidationError
 
 from orchestrator.errors import ConfigError
 
@@ -39,11 +37,11 @@ def _absolute(value: Path) -> Path:
 WholePath = Annotated[Path, AfterValidator(_absolute)]
 
 
-class Settings(BaseSettings):
+class Settings(BaseModel):
     """Settings from the environment; agents.json has the rest."""
 
-    model_config = SettingsConfigDict(
-        env_prefix=PREFIX, extra="ignore", frozen=True, populate_by_name=True, validate_default=True
+    model_config = ConfigDict(
+        extra="ignore", frozen=True, populate_by_name=True, validate_default=True
     )
 
     home: WholePath = Path("~/.orchestrator")
@@ -78,28 +76,14 @@ class Settings(BaseSettings):
     """Directory with `<agentId>/instructions.md`; by default `agents` in the home."""
 
     @classmethod
-    def settings_customise_sources(
-        cls,
-        settings_cls: type[BaseSettings],
-        init_settings: PydanticBaseSettingsSource,
-        env_settings: PydanticBaseSettingsSource,
-        dotenv_settings: PydanticBaseSettingsSource,
-        file_secret_settings: PydanticBaseSettingsSource,
-    ) -> tuple[PydanticBaseSettingsSource, ...]:
-        """Use the arguments alone; `read` takes them from a given environment."""
-        del settings_cls, env_settings, dotenv_settings, file_secret_settings
-        return (init_settings,)
-
-    @classmethod
     def read(cls, environ: Mapping[str, str]) -> "Settings":
         """Read the settings from ``environ``; an empty variable counts as not set.
 
         Raises:
             ConfigError: a variable has an invalid value.
         """
-        source = EnvSettingsSource(cls, env_prefix=PREFIX)
-        source.env_vars = {key.lower(): value for key, value in environ.items() if value}
-        values = source()
+        given = {name.upper(): value for name, value in environ.items() if value}
+        values = {field: given[name] for name, field in VARIABLES.items() if name in given}
         try:
             return cls.model_validate(values)
         except ValidationError as error:
@@ -145,11 +129,13 @@ class Settings(BaseSettings):
         return self.config or (in_home if used else bundled("config") / "agents.json")
 
 
-VARIABLES = frozenset(
-    field.validation_alias if isinstance(field.validation_alias, str) else PREFIX + name.upper()
+VARIABLES = {
+    field.validation_alias
+    if isinstance(field.validation_alias, str)
+    else PREFIX + name.upper(): name
     for name, field in Settings.model_fields.items()
-)
-"""Each variable of the environment that is a setting."""
+}
+"""Each variable of the environment that is a setting, with the setting's name."""
 
 
 @dataclass(frozen=True)

@@ -43,6 +43,7 @@ from thinker.loop import LoopHost
 from thinker.models.base import ModelRequest, ModelResponse, ModelWrapper
 from thinker.protocol import methods
 from thinker.protocol.messages import (
+    LATE,
     AssistantMessage,
     LayerRecord,
     Message,
@@ -55,7 +56,7 @@ from thinker.worker_errors import FatalModelError
 
 GROUP = "orchestrator.hooks"
 SECONDS = 10.0  # limit for one hook at one point
-MESSAGES: TypeAdapter[tuple[Message, ...]] = TypeAdapter(tuple[Message, ...])
+MESSAGES: TypeAdapter[tuple[Message, ...]] = TypeAdapter(tuple[Message, ...], config=LATE)
 T = TypeVar("T")
 log = structlog.get_logger()
 

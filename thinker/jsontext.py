@@ -8,17 +8,15 @@ from typing import NoReturn, SupportsIndex
 
 import json_repair
 import orjson
-from pydantic import JsonValue, TypeAdapter
+from pydantic import JsonValue
 
-from thinker.protocol.messages import JsonObject
+from thinker.protocol.messages import OBJECT, JsonObject
 
 REPAIR_LIMIT = 8192  # characters
 REPAIR_EFFORT = 6 * REPAIR_LIMIT  # for one answer of a model; about 50 ms at most
 CHARACTER = 4  # what a character costs at first; looking at one later costs 1
 MAX_ATTEMPTS = 64  # positions tried in one text
 MAX_TRIED = 256 * 1024  # characters read at them, until they turned out to be no JSON
-
-_OBJECT: TypeAdapter[JsonObject] = TypeAdapter(JsonObject)
 
 
 def _refuse(constant: str) -> NoReturn:
@@ -124,13 +122,13 @@ def repaired(text: str, budget: RepairBudget) -> JsonObject | None:
     """
     try:
         with suppress(ValueError):
-            return _OBJECT.validate_json(orjson.dumps(whole_value(text))) or None
+            return OBJECT.validate_json(orjson.dumps(whole_value(text))) or None
         if "{" not in text or len(text) > REPAIR_LIMIT:
             return None
         budget.spend(CHARACTER * len(text))
         found = json_repair.loads(_Counted.of(text, budget))
         # Re-encode: a value that the wire cannot carry is no repair, nor are counted texts.
         value = orjson.loads(orjson.dumps(found, option=orjson.OPT_NON_STR_KEYS))
-        return _OBJECT.validate_python(value) or None
+        return OBJECT.validate_python(value) or None
     except (ValueError, TypeError, RecursionError, AssertionError):  # json_repair asserts
         return None

@@ -26,7 +26,11 @@ class ConfigModel(BaseModel):
     """Base of everything in agents.json: camelCase in the file, frozen, no unknown fields."""
 
     model_config = ConfigDict(
-        alias_generator=to_camel, populate_by_name=True, extra="forbid", frozen=True
+        alias_generator=to_camel,
+        populate_by_name=True,
+        extra="forbid",
+        frozen=True,
+        defer_build=True,
     )
 
 

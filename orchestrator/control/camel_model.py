@@ -17,7 +17,6 @@ class CamelModel(Frozen):
         alias_generator=to_camel,
         populate_by_name=True,
         serialize_by_alias=True,
-        defer_build=True,  # each process uses a few of them, none at its start
     )
 
     @classmethod

@@ -34,9 +34,11 @@ from thinker.formats.prompts.registry import Registry
 from thinker.formats.prompts.tooluse import INJECTED, SubagentUse
 from thinker.formats.regular_file import FileError, FileMissingError
 from thinker.protocol.environments import Env, Environments
-from thinker.protocol.messages import JsonObject, SideEffect
+from thinker.protocol.messages import LATE, JsonObject, SideEffect
 
-_STORED: TypeAdapter[dict[str, PromptDefinition]] = TypeAdapter(dict[str, PromptDefinition])
+_STORED: TypeAdapter[dict[str, PromptDefinition]] = TypeAdapter(
+    dict[str, PromptDefinition], config=LATE
+)
 log = structlog.get_logger()
 
 

@@ -5,20 +5,18 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import get_origin
 
-from pydantic import BaseModel, JsonValue, TypeAdapter, ValidationError
+from pydantic import BaseModel, JsonValue, ValidationError
 from pydantic.errors import PydanticInvalidForJsonSchema
 from pydantic_core import ErrorDetails
 
 from thinker.answers.parse import parse
 from thinker.answers.verdict import CUT_OFF, AnswerAccepted, AnswerRejected
 from thinker.formats.prompts.problem import dotted
-from thinker.protocol.messages import JsonObject
+from thinker.protocol.messages import OBJECT, JsonObject
 
 MAX_PROBLEMS = 8  # reported to the model at once; the next attempt shows the rest
 
 STEP = re.compile(r"\[(\*|-?\d*)\]|([^.\[\]]+)")  # of a path such as ``items[*].name``
-
-_OBJECT: TypeAdapter[JsonObject] = TypeAdapter(JsonObject)
 
 
 @dataclass(frozen=True)
@@ -37,7 +35,7 @@ class AnswerContract:
     def schema(self) -> JsonObject | None:
         """The model as JSON Schema; None when it has types that JSON Schema cannot express."""
         try:
-            return _OBJECT.validate_python(self.model.model_json_schema())
+            return OBJECT.validate_python(self.model.model_json_schema())
         except PydanticInvalidForJsonSchema:
             return None
 
@@ -61,7 +59,7 @@ class AnswerContract:
         lacking = missing(written, self.ensure_keys)
         if lacking:
             return AnswerRejected(tuple(f"{key} is missing" for key in lacking[:MAX_PROBLEMS]))
-        value = _OBJECT.validate_python(checked.model_dump(mode="json", by_alias=True))
+        value = OBJECT.validate_python(checked.model_dump(mode="json", by_alias=True))
         return AnswerAccepted(value, answer.repaired)
 
 

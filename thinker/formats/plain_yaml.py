@@ -5,17 +5,15 @@ from collections.abc import Sequence
 
 import orjson
 import yaml
-from pydantic import TypeAdapter, ValidationError
+from pydantic import ValidationError
 
-from thinker.protocol.messages import JsonObject
+from thinker.protocol.messages import OBJECT, JsonObject
 
 MAX_DEPTH = 16  # the deepest field of any format (a plan's parameters, a JSON Schema) needs 10
 
 FRONT_MATTER = re.compile(
     r"\s*---[^\S\n]*\n(.*?)^---[^\S\n]*(?:\n|\Z)(.*)", re.DOTALL | re.MULTILINE
 )
-
-_OBJECT: TypeAdapter[JsonObject] = TypeAdapter(JsonObject)
 
 
 class YamlError(Exception):
@@ -81,7 +79,7 @@ def load(text: str, what: str, first_line: int = 1) -> JsonObject:
         _check_events(text, first_line)
         # _Loader derives from the safe loader, which builds plain values only.
         fields = yaml.load(text, _Loader)  # noqa: S506 - see above
-        return _OBJECT.validate_json(orjson.dumps(fields))
+        return OBJECT.validate_json(orjson.dumps(fields))
     except yaml.YAMLError as error:
         raise _problem(error, what, first_line) from error
     except (orjson.JSONEncodeError, ValidationError) as error:

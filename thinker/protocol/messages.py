@@ -12,6 +12,8 @@ from pydantic import BaseModel, ConfigDict, Field, JsonValue, TypeAdapter
 from thinker.protocol.fencing import fenced
 
 JsonObject: TypeAlias = dict[str, JsonValue]
+LATE = ConfigDict(defer_build=True)  # made when first used: no process uses all that it imports
+OBJECT: TypeAdapter[JsonObject] = TypeAdapter(JsonObject, config=LATE)
 
 # Who wrote a text: the operator or this program; the chat's own user; another person, also in what
 # the user forwards; a tool; a page of the web.
@@ -26,7 +28,7 @@ MAX_SCHEMA_OBJECTS = 1000  # in a JSON Schema; checking one takes half a millise
 class Frozen(BaseModel):
     """Base of everything written to the wire or the journal."""
 
-    model_config = ConfigDict(frozen=True, extra="ignore")
+    model_config = ConfigDict(frozen=True, extra="ignore", defer_build=True)
 
 
 def too_deep(value: JsonValue, levels: int = MAX_DEPTH) -> bool:
@@ -214,7 +216,7 @@ Message: TypeAlias = Annotated[
 ]
 
 Read = TypeVar("Read", bound=Message)
-MESSAGE: TypeAdapter[Message] = TypeAdapter(Message)
+MESSAGE: TypeAdapter[Message] = TypeAdapter(Message, config=LATE)
 
 
 def capped(message: Read) -> Read:

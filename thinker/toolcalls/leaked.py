@@ -5,10 +5,9 @@ from collections.abc import Collection
 from dataclasses import dataclass
 
 import orjson
-from pydantic import TypeAdapter
 
 from thinker.jsontext import whole_value
-from thinker.protocol.messages import JsonObject, too_deep
+from thinker.protocol.messages import OBJECT, JsonObject, too_deep
 
 FENCE = r"```.*?(?:```|\Z)"
 # Code is matched first, so that nothing inside it is removed.
@@ -26,8 +25,6 @@ MARKUP = tuple(
     )
 )
 BLANK_LINES = re.compile(rf"(?P<code>{FENCE})|\n{{3,}}", re.DOTALL)
-
-_OBJECT: TypeAdapter[JsonObject] = TypeAdapter(JsonObject)
 
 
 @dataclass(frozen=True)
@@ -47,7 +44,7 @@ def find(text: str, offered: Collection[str]) -> LeakedCall | None:
         return None
     try:
         # Re-encode: a call that the journal cannot store does not count.
-        found = _OBJECT.validate_json(orjson.dumps(whole_value(text)))
+        found = OBJECT.validate_json(orjson.dumps(whole_value(text)))
     except (ValueError, orjson.JSONEncodeError):
         return None
     name, parameters = found.get("name"), found.get("parameters")

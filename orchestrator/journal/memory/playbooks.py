@@ -21,7 +21,7 @@ from orchestrator.errors import OrchestratorError
 from orchestrator.journal.db.rows import Rows
 from orchestrator.journal.memory.memory_scope import EVERY, MemoryScope
 from orchestrator.settings import bundled
-from thinker.protocol.messages import UNTRUSTED, Frozen, JsonObject, Origin
+from thinker.protocol.messages import LATE, UNTRUSTED, Frozen, JsonObject, Origin
 from thinker.protocol.methods import ListedSkill
 
 MAX_BYTES = 2 * 1024 * 1024  # of all entries of a chat, as each turn sends them to its worker
@@ -66,7 +66,7 @@ class _Seed(Frozen):
     required_tools: tuple[str, ...] = ()
 
 
-_SEEDS = TypeAdapter(tuple[_Seed, ...])
+_SEEDS = TypeAdapter(tuple[_Seed, ...], config=LATE)
 
 
 @lru_cache

@@ -19,7 +19,7 @@ from orchestrator.errors import OrchestratorError
 from orchestrator.journal.db.rows import Rows
 from orchestrator.journal.memory.memory_scope import MemoryScope
 from orchestrator.journal.memory.secret_filter import secret_in
-from thinker.protocol.messages import UNTRUSTED, JsonObject, Origin, least_trusted
+from thinker.protocol.messages import LATE, OBJECT, UNTRUSTED, JsonObject, Origin, least_trusted
 
 MAX_BYTES = 64 * 1024  # of a profile as JSON
 MAX_DEPTH = 16  # keys of a path
@@ -28,9 +28,8 @@ SEGMENT = re.compile(r"([^.\[\]]{1,100})((?:\[\d{1,4}\])*)")
 PROMPT = ("persona", "system_prompt")
 
 Keys: TypeAlias = Sequence[str | int]
-_VALUE: TypeAdapter[JsonValue] = TypeAdapter(JsonValue)
-_OBJECT: TypeAdapter[JsonObject] = TypeAdapter(JsonObject)
-_ORIGINS: TypeAdapter[dict[str, Origin]] = TypeAdapter(dict[str, Origin])
+_VALUE: TypeAdapter[JsonValue] = TypeAdapter(JsonValue, config=LATE)
+_ORIGINS: TypeAdapter[dict[str, Origin]] = TypeAdapter(dict[str, Origin], config=LATE)
 
 
 class ProfileError(OrchestratorError):
@@ -107,7 +106,7 @@ def assign(profile: JsonObject, keys: Keys, value: JsonValue) -> JsonObject:
 def get(db: apsw.Connection, scope: MemoryScope) -> JsonObject:
     """Return the profile of a chat; before it has its own, the one of every chat if visible."""
     body, _ = _stored(db, scope)
-    return _OBJECT.validate_json(body)
+    return OBJECT.validate_json(body)
 
 
 def update(

@@ -12,10 +12,10 @@ import orjson
 from pydantic import Json, TypeAdapter
 
 from orchestrator.journal.db.rows import Rows
-from thinker.protocol.messages import JsonObject, LayerRecord, ToolSpec
+from thinker.protocol.messages import LATE, JsonObject, LayerRecord, ToolSpec
 from thinker.protocol.prompt_record import PromptRecord
 
-TOOLS: TypeAdapter[tuple[ToolSpec, ...]] = TypeAdapter(tuple[ToolSpec, ...])
+TOOLS: TypeAdapter[tuple[ToolSpec, ...]] = TypeAdapter(tuple[ToolSpec, ...], config=LATE)
 
 
 @dataclass(frozen=True)

@@ -21,8 +21,9 @@ from orchestrator.loop_owned import LoopOwned
 from orchestrator.toolhost.wire import ServerTool
 from orchestrator.tools.mcp.mcp_tools import name_for
 from orchestrator.tools.policy import allowed
+from thinker.protocol.messages import LATE
 
-TOOLS = TypeAdapter(tuple[ServerTool, ...])
+TOOLS = TypeAdapter(tuple[ServerTool, ...], config=LATE)
 log = structlog.get_logger()
 
 

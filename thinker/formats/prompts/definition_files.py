@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from pathlib import Path
 
-from pydantic import TypeAdapter, ValidationError
+from pydantic import ValidationError
 
 from thinker.formats import plain_yaml, regular_file
 from thinker.formats.plain_yaml import YamlError
@@ -20,13 +20,11 @@ from thinker.formats.prompts.definition import INHERIT, PromptDefinition, read
 from thinker.formats.prompts.output_checks import OUTPUT, output_problems
 from thinker.formats.prompts.problem import DefinitionError, DefinitionProblem
 from thinker.formats.regular_file import FileError, FileKind, Folder
-from thinker.protocol.messages import JsonObject
+from thinker.protocol.messages import OBJECT, JsonObject
 
 ENDINGS = (".md", ".yaml", ".yml", ".json")
 OTHER_DATA = "playbooks.json"  # the built-in playbooks are in the folder of the built-in prompts
 PLAIN = "Text for other prompts to include"
-
-_OBJECT: TypeAdapter[JsonObject] = TypeAdapter(JsonObject)
 
 
 @dataclass(frozen=True)
@@ -111,7 +109,7 @@ def _fields(ending: str, text: str) -> JsonObject:
     """Return the definition in a file as JSON; the errors are those that `load` reports."""
     if ending == ".json":
         try:
-            fields = _OBJECT.validate_json(text)
+            fields = OBJECT.validate_json(text)
         except ValidationError as error:
             raise DefinitionError(f"{error.errors()[0]['msg']}; correct the file") from error
         json.loads(text, object_pairs_hook=_once, parse_int=str)

@@ -19,7 +19,11 @@ class Definition(BaseModel):
     """Base class for the parts of a prompt definition: frozen, camelCase, no unknown fields."""
 
     model_config = ConfigDict(
-        frozen=True, extra="forbid", alias_generator=to_camel, populate_by_name=True
+        frozen=True,
+        extra="forbid",
+        alias_generator=to_camel,
+        populate_by_name=True,
+        defer_build=True,
     )
 
 

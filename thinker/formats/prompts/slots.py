@@ -61,7 +61,7 @@ class TextMessageContent(BaseModel):
 class AttachmentMessageContent(BaseModel):
     """Any other part of a message; its payload is the field named like its type."""
 
-    model_config = ConfigDict(extra="allow")
+    model_config = ConfigDict(extra="allow", defer_build=True)
 
     type: str
 
@@ -82,7 +82,7 @@ CONTENT: TypeAdapter[MessageContent] = TypeAdapter(
 class ChatMessage(BaseModel):
     """A message of the conversation so far."""
 
-    model_config = ConfigDict(extra="allow")
+    model_config = ConfigDict(extra="allow", defer_build=True)
 
     role: str = "user"
     content: str | list[dict[str, object] | MessageContent]
@@ -131,7 +131,7 @@ class Options(BaseModel):
     ``ensure_keys`` are paths (``items[*].name``) that a structured answer must contain.
     """
 
-    model_config = ConfigDict(extra="allow")
+    model_config = ConfigDict(extra="allow", defer_build=True)
 
     ensure_keys: Names = ()
     max_retries: Annotated[int, Field(ge=0, le=MAX_RETRIES_LIMIT)] = MAX_RETRIES
@@ -148,7 +148,7 @@ class SlotPrompt(BaseModel):
         ValidationError: A message has no content, an attachment no type, or a tool no name.
     """
 
-    model_config = ConfigDict(extra="allow")
+    model_config = ConfigDict(extra="allow", defer_build=True)
 
     system: Annotated[object, Merge.REPLACE] = None
     developer: Annotated[object, Merge.REPLACE] = None
