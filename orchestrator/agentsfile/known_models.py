@@ -1,11 +1,11 @@
 """What is known of models without any setting: prices and context windows.
 
 `known_models.json` comes from the package genai-prices by ``scripts/prices``. It is read for each
-model that is asked for the first time, and only what is found stays in memory.
+vendor that is asked for the first time, and only that one stays in memory.
 """
 
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -63,8 +63,7 @@ def known(provider: str, model: str, address: str = "") -> KnownModel | None:
         return FREE
     name = model.lower()
     names = (name, DATED.sub(r"\1\2-\3-\4", name))
-    vendor = next(_vendors(provider, address), None)
-    models = [] if vendor is None else vendor["models"]
+    models = _models(provider, address)
     found = next((entry for text in names for entry in models if _is(entry, text)), None)
     if found is None:
         return None
@@ -75,11 +74,14 @@ def known(provider: str, model: str, address: str = "") -> KnownModel | None:
     return KnownModel(found.get("window"), tuple(steps))
 
 
-def _vendors(provider: str, address: str) -> Iterator[Mapping[str, Any]]:
-    """Yield the vendor that has a provider's name, or whose API has the address."""
+@lru_cache(maxsize=8)
+def _models(provider: str, address: str) -> Sequence[Mapping[str, Any]]:
+    """Return the models of the vendor that has the name, or whose API has the address."""
     for vendor in orjson.loads(FILE.read_bytes())["providers"]:
         if re.match(vendor["address"], address) if address else vendor["id"] == provider:
-            yield vendor
+            models: Sequence[Mapping[str, Any]] = vendor["models"]
+            return models
+    return ()
 
 
 def _is(entry: Mapping[str, Any], name: str) -> bool:
