@@ -234,7 +234,7 @@ class Paths:
 
 @cache
 def bundled(name: str) -> Path:
-    """Return a data directory of the program: ``config``, ``prompts`` or ``skills``."""
+    """Return what is at a path in the program's data: ``config``, ``prompts`` or ``skills``."""
     installed = PACKAGE / "_data" / name
     return installed if installed.exists() else PACKAGE.parent / name
 

@@ -6,6 +6,7 @@ from pathlib import Path
 from zoneinfo import ZoneInfo, available_timezones
 
 EXAMPLE = "Europe/Berlin"
+HERE = Path("/etc/localtime")
 
 
 def host_timezone(environ: Mapping[str, str]) -> str:
@@ -14,7 +15,7 @@ def host_timezone(environ: Mapping[str, str]) -> str:
     if configured:
         return configured
     try:
-        target = Path("/etc/localtime").readlink()
+        target = HERE.readlink()
     except OSError:
         return "UTC"
     _, found, zone = str(target).partition("zoneinfo/")

@@ -1,14 +1,16 @@
 """A JSON reader that records the line of every part, so that messages can point at their cause.
 
 The standard decoder gives no positions, silently keeps the last of two equal keys and accepts NaN.
-This reader uses it for strings and numbers only.
+A text in which it finds nothing of that kind is read by it alone, until a line is asked for.
 """
 
 import json
 import math
 from bisect import bisect_left
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import cached_property
 from typing import NoReturn, TypeAlias
 
 from pydantic import JsonValue
@@ -33,11 +35,18 @@ class JsonSyntaxError(ConfigError):
 
 @dataclass(frozen=True)
 class Document:
-    """A JSON value, the lines of its parts and the paths of keys repeated in one object."""
+    """A JSON value, its text and the paths of keys repeated in one object."""
 
     value: JsonValue
-    lines: dict[JsonPath, int] = field(default_factory=dict)
+    text: str
     repeated: tuple[JsonPath, ...] = ()
+
+    @cached_property
+    def lines(self) -> dict[JsonPath, int]:
+        """The lines of its parts."""
+        reader = _Reader(self.text)
+        reader.value(())
+        return reader.lines
 
     def line(self, path: JsonPath) -> int:
         """Return the line of the part at ``path``, or of the innermost part that contains it."""
@@ -53,11 +62,44 @@ def read(text: str) -> Document:
     Raises:
         JsonSyntaxError: with the line and how to correct it.
     """
+    if "\\u" not in text and sum(map(text.count, "[{,")) < MAX_VALUES:
+        with suppress(ValueError, RecursionError):  # the reader says what is wrong
+            return Document(_plain(text), text)
     reader = _Reader(text)
     value = reader.value(())
     if reader.peek():
         reader.fail("something follows the end of the file's value; remove it")
-    return Document(value, reader.lines, tuple(reader.repeated))
+    return Document(value, text, tuple(reader.repeated))
+
+
+def _plain(text: str) -> JsonValue:
+    """Decode ``text``; raise `ValueError` if the reader may say more about it."""
+    value: JsonValue = json.loads(
+        text, object_pairs_hook=_unique, parse_float=_finite, parse_constant=_finite
+    )
+    level = [value]
+    for _ in range(MAX_DEPTH):
+        level = [
+            inner
+            for outer in level
+            if isinstance(outer, dict | list)
+            for inner in (outer.values() if isinstance(outer, dict) else outer)
+        ]
+        if not level:
+            return value
+    raise ValueError(text)
+
+
+def _unique(members: list[tuple[str, JsonValue]]) -> dict[str, JsonValue]:
+    if len(found := dict(members)) < len(members):
+        raise ValueError(members)
+    return found
+
+
+def _finite(number: str) -> float:
+    if not math.isfinite(value := float(number)):
+        raise ValueError(number)
+    return value
 
 
 class _Reader:
@@ -148,7 +190,7 @@ class _Reader:
         try:
             value: JsonValue
             value, self.at = self._decoder.raw_decode(self.text, start)
-            json.dumps(value, ensure_ascii=False).encode()
+            str(value).encode()
         except json.JSONDecodeError as error:
             if error.msg.startswith("Invalid control character"):
                 self.fail("text must end on the line where it starts; write a break as \\n", start)

@@ -24,7 +24,6 @@ from orchestrator.processes.launch import build_launch_spec, resolve_endpoint
 from orchestrator.settings import Settings, bundled
 from orchestrator.system.installed_units import installed
 from thinker.jail import kernel, landlock
-from thinker.protocol.env import ThinkerSettings
 from thinker.protocol.providers import PROVIDERS
 
 ENOUGH = 500 * 1024**2  # bytes of free disk; a busy journal grows by some MB a day
@@ -78,7 +77,7 @@ def targets(settings: Settings, file: AgentsFile | None, supervisor: int) -> Pro
     own: tuple[Path, ...] = ()
     for agent in agents[:1]:
         spec = build_launch_spec(agent, settings, resolve_endpoint(agent, {}, ()), {})
-        own = tuple(ThinkerSettings.read(spec.env).own_paths())
+        own = tuple(spec.settings.own_paths())
     return ProbeTargets(
         settings.home, own, {"supervisor": supervisor}, wanted, str(settings.config or "")
     )

@@ -6,8 +6,10 @@ agent that its metadata names, or else for the first that may use it.
 
 import hashlib
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
+from pathlib import Path
 
 import orjson
 
@@ -17,6 +19,7 @@ from orchestrator.schedules.normalize import normalize
 from orchestrator.schedules.specs import Notify, TaskSpec, from_fields, skill_fields
 from orchestrator.schedules.times import ScheduleError
 from orchestrator.settings import Settings
+from thinker.formats.regular_file import FileError, Folder
 from thinker.formats.skill_file import FILE_NAME, SkillFile, SkillProblem, line_of, scan
 
 TRIGGER = ("metadata", "trigger_config")
@@ -34,9 +37,9 @@ class SkillSet:
     def read(cls, settings: Settings, agents: AgentsFile) -> "SkillSet":
         """Read the skills of the enabled agents."""
         shared, problems = scan(settings.paths.skill_directories("")[:-1])
-        own: dict[str, Mapping[str, SkillFile]] = {}
-        for agent_id in sorted(agents.usable()):
-            found, wrong = scan(settings.paths.skill_directories(agent_id)[-1:])
+        own: dict[str, Mapping[str, SkillFile]] = {name: {} for name in agents.usable()}
+        for agent_id, folder in own_folders(settings, agents).items():
+            found, wrong = scan((folder,))
             own[agent_id] = _by_name(found)
             problems += wrong
         return cls(_by_name(shared), own, problems)
@@ -132,6 +135,14 @@ class SkillTasks:
         self, skill: SkillFile, place: tuple[str, ...], message: str, *, warning: bool = False
     ) -> None:
         self.problems.append(skill_problem(skill, place, message, warning=warning))
+
+
+def own_folders(settings: Settings, agents: AgentsFile) -> dict[str, Path]:
+    """Return where the own skills of each enabled agent are, if it has any folder of its own."""
+    folder, usable = settings.paths.personas, agents.usable()
+    with suppress(FileError):  # reported by the scans
+        usable &= set(Folder(folder).names())
+    return {agent_id: folder / agent_id / "skills" for agent_id in sorted(usable)}
 
 
 def skill_problem(

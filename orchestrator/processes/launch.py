@@ -43,14 +43,16 @@ class Endpoint:
 class LaunchSpec:
     """All that is needed to start a worker.
 
-    ``prompt`` is the text of its prompt file; None means that it has none. ``grants`` are for the
-    broker: the addresses of its providers, and their keys. ``parent`` is set for a subagent: the
-    agent that it works for. ``sandbox`` says whether it may run without its jail. ``own`` is the
-    endpoint of agents.json, if the agent's prompt names another model.
+    ``variables`` are those of its environment beside its ``settings``. ``prompt`` is the text of
+    its prompt file; None means that it has none. ``grants`` are for the broker: the addresses of
+    its providers, and their keys. ``parent`` is set for a subagent: the agent that it works for.
+    ``sandbox`` says whether it may run without its jail. ``own`` is the endpoint of agents.json, if
+    the agent's prompt names another model.
     """
 
     agent_id: str
-    env: Mapping[str, str]
+    variables: Mapping[str, str]
+    settings: ThinkerSettings
     cwd: Path
     endpoint: Endpoint
     prompt_path: Path
@@ -60,6 +62,11 @@ class LaunchSpec:
     argv: tuple[str, ...] = WORKER
     sandbox: SandboxMode = "auto"
     own: Endpoint | None = None
+
+    @property
+    def env(self) -> dict[str, str]:
+        """The worker's environment."""
+        return {**self.variables, **self.settings.to_env()}
 
 
 def resolve_endpoint(
@@ -91,7 +98,7 @@ def build_launch_spec(
     sandbox: SandboxMode = "auto",
 ) -> LaunchSpec:
     """Return the launch spec of an agent; the ``templates`` given by name replace bundled ones."""
-    texts = {name: bundled("prompts") / name for name in TEMPLATES} | dict(templates)
+    texts = {name: bundled(f"prompts/{name}") for name in TEMPLATES} | dict(templates)
     paths = settings.paths
     prompt_path = paths.agent_prompts / f"{definition.agent_id}.txt"
     prompt, embeddings = definition.system_prompt or None, definition.embeddings or ()
@@ -132,7 +139,8 @@ def build_launch_spec(
     own = {name: value for name, value in definition.env.items() if name not in KEY_VARIABLES}
     return LaunchSpec(
         agent_id=definition.agent_id,
-        env={**inherited(environ), **own, **told(thinker, keys).to_env()},
+        variables={**inherited(environ), **own},
+        settings=told(thinker, keys),
         cwd=settings.home,
         endpoint=endpoint,
         prompt_path=prompt_path,

@@ -7,7 +7,13 @@ from pathlib import Path
 from orchestrator.agentsfile import AgentsFile, Problem
 from orchestrator.agentsfile.problems import suggestion
 from orchestrator.hands.hand_servers import hand_tools
-from orchestrator.inbound.skill_tasks import TRIGGER, SkillSet, SkillTasks, skill_problem
+from orchestrator.inbound.skill_tasks import (
+    TRIGGER,
+    SkillSet,
+    SkillTasks,
+    own_folders,
+    skill_problem,
+)
 from orchestrator.prompts.prompt_tools import KnownTools
 from orchestrator.prompts.unread_files import unread_skills
 from orchestrator.schedules import normalize
@@ -43,9 +49,7 @@ def skill_problems(
         *_unmatched(agents, skills),
         *(problem for skill in skills.every() for problem in _without_effect(skill, tools)),
     ]
-    folders = [settings.paths.skills]
-    folders += [settings.paths.personas / name / "skills" for name in sorted(agents.usable())]
-    for folder in folders:
+    for folder in (settings.paths.skills, *own_folders(settings, agents).values()):
         found += (*_too_deep(folder), *unread_skills(folder))
     return tuple(sorted(found, key=lambda problem: (problem.file, problem.line)))
 

@@ -146,10 +146,10 @@ def _run_worker(spec: LaunchSpec, method: str, request: BaseModel, answer: type[
     """Run a worker in a folder of its own, so that no file of a running daemon changes."""
     with TemporaryDirectory(prefix="orchestrator-") as folder:
         path = Path(folder) / "system-prompt.txt"
-        env = dict(spec.env)
+        own = spec.settings
         if spec.prompt is not None:
-            env["THINKER_SYSTEM_PROMPT_PATH"] = str(path)
-        spec = dataclasses.replace(spec, prompt_path=path, env=env, cwd=Path(folder))
+            own = own.model_copy(update={"system_prompt_path": path})
+        spec = dataclasses.replace(spec, prompt_path=path, settings=own, cwd=Path(folder))
         launch.write_prompt(spec)
         return anyio.run(_call_worker, spec, method, request, answer)
 

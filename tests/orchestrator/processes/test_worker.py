@@ -146,7 +146,7 @@ async def test_worker_that_cannot_be_started_is_an_error(tmp_path: Path, mode: s
             for bad in (
                 replace(spec, argv=(str(tmp_path / "missing"),)),
                 replace(spec, cwd=tmp_path / "missing"),
-                replace(spec, env={"A": "a\0b"}),
+                replace(spec, variables={"A": "a\0b"}),
             ):
                 with pytest.raises(WorkerError, match="agent 'work' cannot be started"):
                     async with running_worker(bad, spawn):

@@ -81,11 +81,11 @@ async def test_nothing_of_an_agent_is_ever_in_the_zygote(tmp_path: Path) -> None
 async def test_environment_of_the_zygote_is_replaced_whole(tmp_path: Path) -> None:
     """It knows the default prompt; a worker without it in its settings does not."""
     spec = real_spec(tmp_path)
-    env = {k: v for k, v in spec.env.items() if k != "THINKER_DEFAULT_SYSTEM_PROMPT_PATH"}
+    other = spec.settings.model_copy(update={"default_system_prompt_path": None})
     texts = []
     with time_limit():
         async with zygotes() as keeper:
-            for some in (spec, replace(spec, env=env)):
+            for some in (spec, replace(spec, settings=other)):
                 async with running_worker(some, keeper.spawn) as worker:
                     assert parent(worker.pid) == (await until_zygote(keeper)).pid
                     prompt = await worker.peer.call(
@@ -101,7 +101,7 @@ async def test_environment_of_the_zygote_is_replaced_whole(tmp_path: Path) -> No
 async def test_environment_that_only_a_start_reads_is_executed(tmp_path: Path, name: str) -> None:
     """A forked worker would not read these variables."""
     spec = real_spec(tmp_path)
-    odd = replace(spec, env={**spec.env, name: "0"})
+    odd = replace(spec, variables={**spec.variables, name: "0"})
     with time_limit():
         async with zygotes() as keeper, running_worker(odd, keeper.spawn) as worker:
             assert parent(worker.pid) == os.getpid()
