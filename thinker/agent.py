@@ -5,6 +5,7 @@ resume any turn of its agent.
 """
 
 import asyncio
+import logging
 import time
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -65,8 +66,9 @@ class Agent:
     async def run_turn(self, turn: TurnRun, host: LoopHost) -> TurnResult:
         """Run a turn, or resume one that has recorded steps."""
         prepared = self.preparation.prepare(turn)
-        # Log after the request is sent, so that the answer does not wait for it.
-        asyncio.get_running_loop().call_soon(prepared.log)
+        if log.is_enabled_for(logging.DEBUG):
+            # Log after the request is sent, so that the answer does not wait for it.
+            asyncio.get_running_loop().call_soon(prepared.log)
         hooks = self._hooks(turn, prepared.applied)
         if hooks is not None:
             await hooks.begin(turn)

@@ -32,6 +32,7 @@ UNKNOWN_COLUMNS = 100_000  # of a terminal that does not say its width
 PIPE_SIZE = 1 << 20  # bytes; what Linux lets an ordinary user have
 CHUNK = 1 << 16  # bytes
 MAX_LINE = 1 << 20  # bytes; a longer line is passed on in parts
+TOGETHER = 50  # milliseconds in which lines are gathered: each time the thread runs, the loop waits
 LAST_LINES = 2.0  # seconds for the last lines to go out
 log = structlog.get_logger()
 
@@ -92,12 +93,14 @@ class _Relay:
 
     def run(self, reader: int, wake: int) -> None:
         """Pass on what is written to the pipe, until ``wake`` is closed and the pipe is empty."""
-        poll = select.poll()
-        for fd in (reader, wake):
-            poll.register(fd, select.POLLIN)
+        lines, closed = select.poll(), select.poll()
+        lines.register(reader, select.POLLIN)
+        for poll in (lines, closed):
+            poll.register(wake, select.POLLIN)
         over = False
         while not over:
-            over = any(fd == wake for fd, _ in poll.poll())
+            lines.poll()
+            over = bool(closed.poll(TOGETHER))
             while data := _read(reader):
                 self._take(data)
         self._pass_on(self._rest)
