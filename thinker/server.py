@@ -17,7 +17,7 @@ from thinker.protocol.background import Compact, Embed, Extract, MeteredResult
 from thinker.protocol.liveness import answer_pings
 from thinker.protocol.logs import bound
 from thinker.protocol.messages import Frozen, ToolResult, UserMessage
-from thinker.protocol.methods import TurnResult, TurnRun
+from thinker.protocol.methods import TurnEnded, TurnRun
 from thinker.protocol.peer import CANCELLED, FAILED, Peer, RequestHandler, RpcError
 from thinker.protocol.prompt_record import PromptPreview
 from thinker.protocol.rendering import PromptRender, PromptRendered
@@ -37,11 +37,15 @@ class RemoteHost:
         self._peer = peer
         self._turn = turn
         self.draining = draining
+        self.last: methods.StepCommit | None = None  # goes with the turn's result
         self._shown = 0.0
         self._deadline = time.monotonic() + turn.deadline - time.time()
 
     async def commit(self, commit: methods.StepCommit) -> methods.StepCommitted:
         """Commit a step (T3) through the supervisor, which waits out a full disk."""
+        if commit.ends is not None:
+            self.last = commit
+            return methods.StepCommitted(seq=0)
         return await self._call(methods.STEP_COMMIT, commit, methods.StepCommitted)
 
     async def call_tool(self, seq: int) -> ToolResult:
@@ -95,7 +99,7 @@ class WorkerServer:
         )
         await answer_pings(peer, ready)
 
-    async def _run(self, params: JsonValue) -> TurnResult:
+    async def _run(self, params: JsonValue) -> TurnEnded:
         turn = self._kept.whole(TurnRun.model_validate(params))
         if self.peer is None:
             raise RpcError(CANCELLED, "the worker is not serving yet")
@@ -104,7 +108,8 @@ class WorkerServer:
         with anyio.CancelScope() as scope, bound(turn_id=turn.turn_id, chat_id=turn.chat.chat_id):
             self._running[scope] = turn.turn_id
             try:
-                return await self._agent.run_turn(turn, host)
+                result = await self._agent.run_turn(turn, host)
+                return TurnEnded(step=host.last) if host.last else TurnEnded(result=result)
             finally:
                 del self._running[scope]
         raise RpcError(CANCELLED, f"turn {turn.turn_id} was cancelled")

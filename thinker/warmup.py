@@ -20,7 +20,7 @@ from thinker.http.broker_link import broker_link
 from thinker.protocol import logs, methods
 from thinker.protocol.env import BROKER_VARIABLE, ThinkerSettings
 from thinker.protocol.messages import ToolResult, ToolSpec, UserMessage
-from thinker.protocol.methods import ChatRef, StopReason, TurnResult, TurnRun
+from thinker.protocol.methods import ChatRef, TurnEnded, TurnRun
 from thinker.protocol.peer import connected
 from thinker.terminal import StandaloneHost
 
@@ -40,10 +40,10 @@ async def rehearse() -> None:
     with anyio.move_on_after(SECONDS), brokers:
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(_serve_channel, brokers)
-            result = await _turn(link.channel.fileno())
+            ended = await _turn(link.channel.fileno())
             link.channel.close()
-        if result.stop_reason is not StopReason.DONE:
-            log.error("rehearsal_failed", problem=result.error)
+        if ended.step is None:  # it has no answer
+            log.error("rehearsal_failed", problem=ended.result and ended.result.error)
     broker_link.cache_clear()  # a worker has a channel of its own
 
 
@@ -66,7 +66,7 @@ def _environment() -> dict[str, str]:
     }
 
 
-async def _turn(broker: int) -> TurnResult:
+async def _turn(broker: int) -> TurnEnded:
     """Run a worker and its supervisor in one process."""
     host = StandaloneHost()
 
@@ -94,8 +94,8 @@ async def _turn(broker: int) -> TurnResult:
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(startup.serve, ThinkerSettings.read(environ), environ)
         async with connected(ours, requests, notifications) as peer:
-            result = await peer.call(methods.TURN_RUN, turn, TurnResult, timeout=SECONDS)
-    return result
+            ended = await peer.call(methods.TURN_RUN, turn, TurnEnded, timeout=SECONDS)
+    return ended
 
 
 async def _serve_channel(channel: socket.socket) -> None:

@@ -75,7 +75,10 @@ class Worker(child_process.ChildProcess):
         failpoint("run_turn:before")
         try:
             with self._work(run.turn_id):
-                result = await self._run(run, max(0.0, run.deadline - now) + self.turn_grace)
+                ended = await self._run(run, max(0.0, run.deadline - now) + self.turn_grace)
+                result = ended.found
+                if ended.step is not None:
+                    await self._commit_for(host, ended.step)
         except anyio.get_cancelled_exc_class():
             self.peer.notify(methods.TURN_CANCEL, methods.TurnCancel(turn_id=run.turn_id))
             raise
@@ -84,15 +87,15 @@ class Worker(child_process.ChildProcess):
         except TimeoutError as error:
             self.abort("a turn ran far over its deadline")
             raise WorkerLostError(f"agent {self.spec.agent_id!r} hung") from error
-        except (RpcError, ValidationError) as error:
+        except (RpcError, ValueError) as error:
             raise WorkerError(f"agent {self.spec.agent_id!r}: {error}") from error
         finally:
             del self.turns[run.turn_id]
         failpoint("run_turn:after")
         return result
 
-    async def _run(self, run: methods.TurnRun, seconds: float) -> methods.TurnResult:
-        call = partial(self.peer.call, methods.TURN_RUN, result=methods.TurnResult, timeout=seconds)
+    async def _run(self, run: methods.TurnRun, seconds: float) -> methods.TurnEnded:
+        call = partial(self.peer.call, methods.TURN_RUN, result=methods.TurnEnded, timeout=seconds)
         try:
             return await call(self.turn_cache.shortened(run))
         except RpcError as error:
@@ -145,7 +148,11 @@ class Worker(child_process.ChildProcess):
 
     async def _commit(self, params: JsonValue) -> methods.StepCommitted:
         commit = methods.StepCommit.model_validate(params)
-        host = self._host(commit.turn_id)
+        return await self._commit_for(self._host(commit.turn_id), commit)
+
+    async def _commit_for(
+        self, host: WorkerHost, commit: methods.StepCommit
+    ) -> methods.StepCommitted:
         if self.calls is not None and commit.call_ids:
             commit = await self.calls.counted(commit)
         return await host.commit(commit)

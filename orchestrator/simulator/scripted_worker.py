@@ -20,7 +20,13 @@ from thinker.protocol.messages import (
     Usage,
     UserMessage,
 )
-from thinker.protocol.methods import PlannedCall, StopReason, TurnResult, TurnRun
+from thinker.protocol.methods import (
+    PlannedCall,
+    StopReason,
+    TurnEnded,
+    TurnResult,
+    TurnRun,
+)
 from thinker.protocol.peer import CANCELLED, Peer, RpcError
 from thinker.protocol.turn_cache import ReceivedTurnCache
 
@@ -87,7 +93,7 @@ class ScriptedWorker:
         if self._process.silent:
             await anyio.sleep_forever()
 
-    async def _run(self, params: JsonValue) -> TurnResult:
+    async def _run(self, params: JsonValue) -> TurnEnded:
         turn = self._kept.whole(TurnRun.model_validate(params))
         with anyio.CancelScope() as scope:
             self._turns[turn.turn_id] = scope
@@ -97,21 +103,21 @@ class ScriptedWorker:
                 del self._turns[turn.turn_id]
         raise RpcError(CANCELLED, f"turn {turn.turn_id} was cancelled")
 
-    async def _follow(self, turn: TurnRun) -> TurnResult:
+    async def _follow(self, turn: TurnRun) -> TurnEnded:
         """Finish the recorded steps, then make the script's next ones."""
         said: list[Message] = [*turn.history, *turn.messages]
         script = self._scenario[turn.messages[-1].content.strip()]
         step = 0
         for recorded in turn.steps:
             if not recorded.response.tool_calls:
-                return _ended(recorded.response.content)
+                return TurnEnded(result=_result(recorded.response.content))
             known = {c.seq: c.result for c in recorded.calls if c.result is not None}
             seqs = [call.seq for call in recorded.calls]
             said += [recorded.response, *await self._call(turn, seqs, known)]
             step += 1
         while True:
             if self._draining:
-                return TurnResult(text="", stop_reason=StopReason.DRAINED)
+                return TurnEnded(result=TurnResult(text="", stop_reason=StopReason.DRAINED))
             for problem in fake_model.malformed(_as_json(said)):
                 self._ledger.append("broken", problem)
             self._ledger.append("asked", script.name, step)
@@ -119,14 +125,15 @@ class ScriptedWorker:
             response = self._response(script, step)
             if not response.tool_calls:
                 return await self._answer(turn, script, response)
-            committed = await self._commit(turn, response, None)
+            committed = await self._peer.call(
+                *(methods.STEP_COMMIT, _step(turn, response), methods.StepCommitted),
+                timeout=PATIENCE,
+            )
             results = await self._call(turn, committed.call_seqs, committed.results)
             said += [response, *results]
             step += 1
 
-    async def _answer(
-        self, turn: TurnRun, script: Script, response: AssistantMessage
-    ) -> TurnResult:
+    async def _answer(self, turn: TurnRun, script: Script, response: AssistantMessage) -> TurnEnded:
         if turn.stream:
             shown = ""
             for part in script.parts():
@@ -135,9 +142,7 @@ class ScriptedWorker:
                 self._peer.notify(methods.TURN_DELTA, delta)
                 if script.style == "streamed":
                     await self._think()
-        result = _ended(response.content)
-        await self._commit(turn, response, result)
-        return result
+        return TurnEnded(step=_step(turn, response, _result(response.content)))
 
     def _response(self, script: Script, step: int) -> AssistantMessage:
         if step >= len(script.steps):
@@ -151,25 +156,6 @@ class ScriptedWorker:
             for number, tool in enumerate(script.steps[step])
         )
         return AssistantMessage(tool_calls=calls)
-
-    async def _commit(
-        self, turn: TurnRun, response: AssistantMessage, ends: TurnResult | None
-    ) -> methods.StepCommitted:
-        calls = tuple(
-            PlannedCall(id=call.id, name=call.name, arguments=call.arguments)
-            for call in response.tool_calls
-        )
-        commit = methods.StepCommit(
-            turn_id=turn.turn_id,
-            response=response,
-            calls=calls,
-            usage=USAGE,
-            model=MODEL,
-            ends=ends,
-        )
-        return await self._peer.call(
-            methods.STEP_COMMIT, commit, methods.StepCommitted, timeout=PATIENCE
-        )
 
     async def _call(
         self, turn: TurnRun, seqs: Sequence[int], known: dict[int, ToolResult]
@@ -186,7 +172,23 @@ class ScriptedWorker:
         return results
 
 
-def _ended(text: str) -> TurnResult:
+def _step(
+    turn: TurnRun, response: AssistantMessage, ends: TurnResult | None = None
+) -> methods.StepCommit:
+    return methods.StepCommit(
+        turn_id=turn.turn_id,
+        response=response,
+        calls=tuple(
+            PlannedCall(id=call.id, name=call.name, arguments=call.arguments)
+            for call in response.tool_calls
+        ),
+        usage=USAGE,
+        model=MODEL,
+        ends=ends,
+    )
+
+
+def _result(text: str) -> TurnResult:
     return TurnResult(text=text, stop_reason=StopReason.DONE, usage=USAGE, steps=1)
 
 

@@ -180,8 +180,8 @@ class TurnRunner(LoopOwned):
             if host.outcome is None:
                 raise
             return host.outcome
-        if host.outcome is None and host.last is not None and not isinstance(outcome, Finished):
-            return await self._unheard(host.last, outcome)
+        if host.outcome is None and host.last is not None:
+            return await self._cut_off(host.last, outcome)
         return host.outcome or outcome
 
     async def _judged(self, result: TurnResult) -> Outcome:
@@ -193,8 +193,8 @@ class TurnRunner(LoopOwned):
             return Suspended(Drained())
         return Finished(result)
 
-    async def _unheard(self, last: TurnResult, outcome: Outcome) -> Outcome:
-        """Return what became of a last step whose worker did not live to hear of T6."""
+    async def _cut_off(self, last: TurnResult, outcome: Outcome) -> Outcome:
+        """Return what became of a last step whose deadline passed while T6 was committed."""
         turn = await self._services.store.transact(turns.load, self._recipe.turn.id)
         if turn.state not in ("replied", "closed"):
             return outcome

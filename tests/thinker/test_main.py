@@ -26,7 +26,7 @@ from thinker.protocol.methods import (
     StepCommit,
     StepCommitted,
     ToolCallParams,
-    TurnResult,
+    TurnEnded,
 )
 from thinker.protocol.peer import Peer, connected
 
@@ -165,17 +165,17 @@ async def test_worker_on_a_socket_runs_turns_with_tools() -> None:
         assert (ready.pid, ready.provider, ready.model) == (child.process.pid, "demo", "demo")
         assert ready.sandbox.level == "full"
         turn = turn_run("what time is it?", spec("get_time"))
-        result = await child.peer.call(methods.TURN_RUN, turn, TurnResult, timeout=LIMIT)
-        assert result.text.startswith("It is get_time.")
-        assert (len(child.host.commits), child.host.ran) == (2, [2])
+        ended = await child.peer.call(methods.TURN_RUN, turn, TurnEnded, timeout=LIMIT)
+        assert ended.found.text.startswith("It is get_time.")
+        assert (len(child.host.commits), child.host.ran) == (1, [2])
 
 
 async def test_stray_output_cannot_corrupt_the_wire() -> None:
     """A library's print goes to stdout; the wire is the socket."""
     async with started((sys.executable, "-P", "-c", STRAY)) as child:
         turn = turn_run("hello")
-        result = await child.peer.call(methods.TURN_RUN, turn, TurnResult, timeout=LIMIT)
-        assert result.text.startswith("You said: hello")
+        ended = await child.peer.call(methods.TURN_RUN, turn, TurnEnded, timeout=LIMIT)
+        assert ended.found.text.startswith("You said: hello")
         assert child.process.stdout is not None
         assert await child.process.stdout.receive() == b"stray\n"
 

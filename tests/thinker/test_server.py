@@ -35,6 +35,7 @@ from thinker.protocol.methods import (
     ToolCallParams,
     TurnCancel,
     TurnDelta,
+    TurnEnded,
     TurnResult,
 )
 from thinker.protocol.peer import CANCELLED, FENCED, INVALID_PARAMS, Peer, RpcError
@@ -91,7 +92,7 @@ async def serving(
 async def run(peer: Peer, *tools: str, **fields: object) -> TurnResult:
     """Ask the worker to run a turn that has these tools."""
     turn = turn_run("hello", *(spec(name) for name in tools), **fields)
-    return await peer.call(methods.TURN_RUN, turn, TurnResult, timeout=LIMIT)
+    return (await peer.call(methods.TURN_RUN, turn, TurnEnded, timeout=LIMIT)).found
 
 
 def hanging() -> tuple[ScriptedModel, anyio.Event]:
@@ -117,13 +118,32 @@ async def test_worker_announces_itself_and_answers_pings() -> None:
 
 
 async def test_turn_runs_over_the_wire() -> None:
-    """Run, commit, tool call, result, commit, answer: each exactly once."""
+    """Run, commit, tool call, result, answer with the last step: each exactly once."""
     model = ScriptedModel(calls(call("a", "add", x=1)), says("2"))
     async with serving(model) as (peer, supervisor):
         result = await run(peer, "add")
         assert (result.text, result.stop_reason, result.steps) == ("2", StopReason.DONE, 2)
-        assert len(supervisor.host.commits) == 2
+        assert len(supervisor.host.commits) == 1
         assert supervisor.host.ran == [2]
+
+
+async def test_turn_without_tools_takes_one_frame_each_way(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Its only step comes with its result: each frame wakes a process."""
+    received: list[bytes] = []
+    feed = Peer.feed
+
+    def count(peer: Peer, data: bytes) -> None:
+        received.extend(data.splitlines())
+        feed(peer, data)
+
+    async with serving(ScriptedModel(says("Hi."), says("Hello."))) as (peer, _):
+        await run(peer)
+        monkeypatch.setattr(Peer, "feed", count)
+        await run(peer)
+    turn = [line for line in received if b'"heartbeat"' not in line]
+    assert len(turn) == 2
 
 
 async def test_turns_run_at_the_same_time() -> None:

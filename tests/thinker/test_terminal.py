@@ -78,7 +78,7 @@ async def test_end_of_input_ends_requests_that_wait_for_an_answer() -> None:
     async def answer(request: ModelRequest) -> ModelResponse:
         del request
         asked.set()
-        return says("never committed")
+        return calls(call("a", "add"))
 
     frame = {"id": 1, "method": "turn/run", "params": turn_run().model_dump()}
     shown = await typed(orjson.dumps(frame).decode(), ScriptedModel(answer))

@@ -272,6 +272,25 @@ class StepCommit(Frozen):
     ends: TurnResult | None = None
 
 
+class TurnEnded(Frozen):
+    """How a turn ended: its result, or the step that has it, which is yet to be committed."""
+
+    result: TurnResult | None = None
+    step: StepCommit | None = None
+
+    @property
+    def found(self) -> TurnResult:
+        """The result.
+
+        Raises:
+            ValueError: the worker sent none.
+        """
+        result = self.result if self.step is None else self.step.ends
+        if result is None:
+            raise ValueError("a turn ended without a result")
+        return result
+
+
 class TurnDelta(Frozen):
     """The answer's whole text so far, for display only."""
 

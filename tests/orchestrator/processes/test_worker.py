@@ -95,7 +95,7 @@ def answer(frame):
         answer["error"] = {{"code": {NOT_KEPT}, "message": ""}}
     else:
         names = [tool["name"] for tool in run["tools"]]
-        answer["result"] = {{"text": str(names), "stop_reason": "done"}}
+        answer["result"] = {{"result": {{"text": str(names), "stop_reason": "done"}}}}
     return json.dumps(answer).encode() + b"\\n"
 serve(answer)
 """
