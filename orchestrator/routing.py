@@ -12,6 +12,7 @@ import apsw
 from orchestrator.agentsfile import AgentsFile, Binding
 from orchestrator.channel_api import InboundMessage
 from orchestrator.journal.turns import handoffs
+from orchestrator.journal.turns.handoffs import Handoff
 from orchestrator.journal.turns.inbox import InboxRow
 
 THREAD, CHAT, ANY_CHAT, NO_MATCH = 3, 2, 1, 0
@@ -98,19 +99,25 @@ def answering_agent(
     db: apsw.Connection, agents: AgentsFile, message: InboundMessage, chat_key: str
 ) -> str | None:
     """Return the agent that answers a message of a chat, handoffs included; None refuses it."""
+    return _answering(agents, message, handoffs.in_chat(db, chat_key))
+
+
+def route(db: apsw.Connection, agents: AgentsFile, row: InboxRow, now: int) -> str | None:
+    """Do as `agent_for`, but end the chat's handoffs if one is to an agent that is not usable."""
+    found, usable = handoffs.in_chat(db, row.chat_key), agents.usable()
+    if any(handoff.agent_id not in usable for handoff in found):
+        handoffs.take_back(db, row.chat_key, now)
+        found = []
+    return _answering(agents, row.message(), found)
+
+
+def _answering(
+    agents: AgentsFile, message: InboundMessage, handed: Sequence[Handoff]
+) -> str | None:
     usable = agents.usable()
     routed = resolve(agents.bindings, message, usable, agents.fallback_agent_id)
-    if routed is None:
-        return None
-    answering = handoffs.answering(db, chat_key, routed)
+    answering = next((item.agent_id for item in handed if item.routed_id == routed), routed)
     return answering if answering in usable else routed
-
-
-def recover_handoffs(db: apsw.Connection, agents: AgentsFile, chat_key: str, now: int) -> None:
-    """Return a chat to its routed agent if the agent that took it over is no longer usable."""
-    usable = agents.usable()
-    if any(handoff.agent_id not in usable for handoff in handoffs.in_chat(db, chat_key)):
-        handoffs.take_back(db, chat_key, now)
 
 
 def _named(binding: Binding | None, message: InboundMessage, fallback: str | None) -> str | None:

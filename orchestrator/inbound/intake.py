@@ -21,6 +21,7 @@ from orchestrator.agentsfile import AgentsFile
 from orchestrator.channel_api import PRESS, InboundMessage, OutboundPart
 from orchestrator.errors import JournalError
 from orchestrator.inbound.admission import (
+    GUARDED,
     AdmissionDecision,
     judge,
     pairing_code,
@@ -102,8 +103,9 @@ class JournalIntake(LoopOwned):
         """
         if not messages:
             return {}
-        first = self.store.read(chat_moves.every, messages[0].channel)
-        messages = [chat_moves.renamed(message, first) for message in messages]
+        if not all(message.private for message in messages):  # only groups get a new id
+            first = self.store.read(chat_moves.every, messages[0].channel)
+            messages = [chat_moves.renamed(message, first) for message in messages]
         read = [(message, self.commands.read(message)) for message in messages]
         chats = {
             inbox.address_of(message).chat_key
@@ -169,7 +171,8 @@ def _ingest(
     db: apsw.Connection, batch: _Batch, admit: Callable[[apsw.Connection], None]
 ) -> tuple[list[int], _Outcomes]:
     """Return the rows that an agent should answer, and what commands did."""
-    paired, outcomes = pairing.approved(db), _Outcomes()
+    guarded, outcomes = batch.messages[0][0].channel in GUARDED, _Outcomes()
+    paired = pairing.approved(db) if guarded else frozenset()
     arrivals = [
         _arrival(db, batch, message, command, paired, outcomes)
         for message, command in batch.messages

@@ -80,9 +80,11 @@ class SpendingRules:
     def reserve(self, db: apsw.Connection, turn: Turn) -> None:
         """Reserve what the turn's next model call may take, unless that was done."""
         if not (transcript.answered(db, turn.id) or usage.is_reserved(db, turn.id)):
-            model = self._model(turn.agent_id)
-            amount = self._next_call(db, turn.agent_id, turn.id)
-            usage.reserve(db, turn.agent_id, turn.id, model, amount, self.clock())
+            self._reserve(db, turn, self._next_call(db, turn.agent_id, turn.id))
+
+    def reserve_first(self, db: apsw.Connection, turn: Turn) -> None:
+        """Reserve what the first model call of a turn that was just opened may take."""
+        self._reserve(db, turn, self._next_call(db, turn.agent_id))
 
     def settle(
         self, db: apsw.Connection, turn: Turn, commit: StepCommit
@@ -93,15 +95,15 @@ class SpendingRules:
         """
         if not commit.usage.total:  # a task's plan: no model was called
             return None, False
-        usage.release(db, turn.id)
-        self._count(db, turn.agent_id, turn.id, commit.model, commit.usage)
+        used, agent = commit.usage, self.agents.agent(turn.agent_id)
+        self._settle(db, turn.agent_id, turn.id, commit.model, used)
+        ends = not commit.calls and transcript.is_answer(commit.response.content, commit.finish)
+        if ends and agent is not None and agent.budget is None and agent.cost_controls is None:
+            return None, False  # nothing can be exceeded, and no call waits for a pause
         pause = self._check(db, turn.agent_id, turn.id, partial(_origin, db, turn))
-        notified = pause is not None
-        if transcript.answered(db, turn.id):
-            return None, notified
-        if pause is None:
-            self.reserve(db, turn)
-        return pause, notified
+        if not ends and pause is None:
+            self._reserve(db, turn, self._priced(turn.agent_id, used.prompt + used.completion))
+        return None if ends else pause, pause is not None
 
     def reserve_work(self, db: apsw.Connection, agent_id: str, work: str, tokens: int) -> bool:
         """Reserve tokens for a model call outside of turns; return False if it must not be made.
@@ -121,8 +123,7 @@ class SpendingRules:
     def settle_work(
         self, db: apsw.Connection, agent_id: str, work: str, result: MeteredResult
     ) -> None:
-        usage.release(db, work)
-        self._count(db, agent_id, work, result.model, result.usage)
+        self._settle(db, agent_id, work, result.model, result.usage)
 
     def book(self, db: apsw.Connection, calls: Sequence[UnnamedCall]) -> None:
         """Count calls that are in no step and no answer."""
@@ -132,15 +133,23 @@ class SpendingRules:
             agent_id = usage.charged(db, unnamed.work) or unnamed.agent_id
             if unnamed.reserved_since is not None:
                 usage.replace_lost(db, unnamed.work, unnamed.reserved_since)
-            self._count(db, agent_id, unnamed.work or None, model, call.usage)
+            usd = self._cost(agent_id, model, call.usage)
+            usage.book(db, agent_id, unnamed.work or None, model, call.usage, usd, self.clock())
 
-    def _count(
-        self, db: apsw.Connection, agent_id: str, work: str | None, model: str, used: Usage
+    def _reserve(self, db: apsw.Connection, turn: Turn, amount: Amount) -> None:
+        model = self._model(turn.agent_id)
+        usage.reserve(db, turn.agent_id, turn.id, model, amount, self.clock())
+
+    def _settle(
+        self, db: apsw.Connection, agent_id: str, work: str, model: str, used: Usage
     ) -> None:
-        """Book what a call used, with its cost."""
+        """Book what a call used, with its cost, in the place of what was reserved for it."""
+        usd = self._cost(agent_id, model, used)
+        usage.settle(db, agent_id, work, model, used, usd, self.clock())
+
+    def _cost(self, agent_id: str, model: str, used: Usage) -> float | None:
         price = price_of(self.agents, self.agents.agent(agent_id), model, used.prompt)
-        usd = budgets.cost(price, used)
-        usage.book(db, agent_id, work, model, used, usd, self.clock())
+        return budgets.cost(price, used)
 
     def refused(self, db: apsw.Connection, turn: Turn, reason: str) -> None:
         """Pause an agent whose calls its provider refuses, until the next trial."""
@@ -251,7 +260,7 @@ class SpendingRules:
                 return reason
         return None
 
-    def _next_call(self, db: apsw.Connection, agent_id: str, turn_id: str) -> Amount:
+    def _next_call(self, db: apsw.Connection, agent_id: str, turn_id: str = "") -> Amount:
         return self._priced(agent_id, usage.last(db, agent_id, turn_id) or budgets.FIRST_CALL)
 
     def _priced(self, agent_id: str, tokens: int) -> Amount:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 import apsw
 
 from orchestrator.journal.turns import steps
+from orchestrator.journal.turns.prompt_records import NO_SOURCES, PromptSources
 from orchestrator.prompts.prompt_tools import fixed_options
 from thinker.formats.prompts.bundle import PromptBundle
 from thinker.protocol.messages import SideEffect
@@ -26,7 +27,11 @@ class CallPlanner:
     now: int
 
     def plan(
-        self, db: apsw.Connection, commit: StepCommit, handed_back: Collection[str] = ()
+        self,
+        db: apsw.Connection,
+        commit: StepCommit,
+        handed_back: Collection[str] = (),
+        sources: PromptSources = NO_SOURCES,
     ) -> StepCommitted:
         """Store a step; ``handed_back`` are tools of an API client, which have no options."""
         calls = tuple(
@@ -36,7 +41,7 @@ class CallPlanner:
             for call in commit.calls
         )
         commit = commit.model_copy(update={"calls": calls})
-        return steps.plan(db, commit, self.classes, self.epoch, self.now)
+        return steps.plan(db, commit, self.classes, self.epoch, self.now, sources)
 
     def _with_options(self, call: PlannedCall) -> PlannedCall:
         arguments = call.arguments | fixed_options(self.bundle, call.name)

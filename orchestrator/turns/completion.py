@@ -1,20 +1,18 @@
 """The end of a turn: T6, or giving its message up."""
 
 from collections.abc import Callable
-from contextlib import suppress
 from dataclasses import dataclass
 from typing import Protocol
 
 import apsw
 import structlog
 
-from orchestrator.errors import JournalError
 from orchestrator.journal.db.crash_record import MAX_DEATHS
 from orchestrator.journal.db.store import Store
 from orchestrator.journal.turns import turns, usage
 from orchestrator.journal.turns.turns import Turn
 from orchestrator.outbound.delivery import Delivery, Reply
-from thinker.protocol.methods import TurnResult
+from thinker.protocol.methods import StopReason, TurnResult
 
 log = structlog.get_logger()
 
@@ -32,6 +30,29 @@ class Ending(Protocol):
 
 
 @dataclass(frozen=True)
+class Ended:
+    """What T6 came to: the reply, as `Ending.reply` has it, and the cost of the turn's calls.
+
+    ``usd`` is None if a model of theirs has no price.
+    """
+
+    reply: Reply | None
+    usd: float | None
+
+
+def reply_to(db: apsw.Connection, ending: Ending, result: TurnResult) -> Ended:
+    """Commit T6 of a turn without an open reservation."""
+    return Ended(ending.reply(db, result), usage.cost(db, ending.turn.id))
+
+
+def end_turn(db: apsw.Connection, ending: Ending, result: TurnResult) -> Ended:
+    """Release what was reserved and commit T6."""
+    if result.stop_reason is not StopReason.DEADLINE:  # which ends a call that may be billed
+        usage.release(db, ending.turn.id)
+    return reply_to(db, ending, result)
+
+
+@dataclass(frozen=True)
 class TurnCompletion:
     """Ends turns and announces it. ``session_grew`` is called after each reply."""
 
@@ -42,9 +63,9 @@ class TurnCompletion:
 
     async def complete(self, ending: Ending, result: TurnResult) -> None:
         """Commit T6 in a transaction of its own."""
-        self.announce(ending.turn, result, await self.store.transact(ending.reply, result))
+        self.announce(ending.turn, result, await self.store.transact(end_turn, ending, result))
 
-    def announce(self, turn: Turn, result: TurnResult, reply: Reply | None) -> None:
+    def announce(self, turn: Turn, result: TurnResult, ended: Ended | None) -> None:
         """Log a committed reply and wake those who wait for it."""
         log.info(
             "turn_replied",
@@ -52,16 +73,11 @@ class TurnCompletion:
             steps=result.steps,
             tools=list(result.tools_used),
             tokens=result.usage.total,
-            usd=self._cost(turn.id),
+            usd=None if ended is None else ended.usd,
             ms=self.clock() - turn.started_at,
         )
-        self.delivery.replied(reply)
+        self.delivery.replied(None if ended is None else ended.reply)
         self.session_grew()
-
-    def _cost(self, turn_id: str) -> float | None:
-        with suppress(JournalError):  # the reply is committed, whatever its log line lacks
-            return self.store.read(usage.cost, turn_id)
-        return None
 
     async def count_death(self, ending: Ending, problem: str) -> bool:
         """Count a worker that died with the turn; return whether that ended the turn."""

@@ -70,18 +70,15 @@ class TurnOpening:
         self, db: apsw.Connection, chat: str
     ) -> OpenTurn | Pause | InboxRow | Unsettled | None:
         """Return the chat's turn, opening one if needed; else why not, or the refused message."""
-        found = turns.open_in(db, chat)
-        if found is not None:
-            return OpenTurn(found)
-        row = inbox.oldest_new(db, chat) if self.admitting else None
+        row = inbox.next_in(db, chat) if self.admitting else None
         if row is None:
-            return None
+            found = turns.open_in(db, chat)
+            return None if found is None else OpenTurn(found)
         now, agents = self.rules.clock(), self.agents
         wait = albums.unsettled(db, chat, row.album, now, self.since)
         if wait:
             return Unsettled(wait / 1000)
-        routing.recover_handoffs(db, agents, chat, now)
-        agent_id = routing.agent_for(db, agents, row)
+        agent_id = routing.route(db, agents, row, now)
         if agent_id is None:
             reason = UNBOUND if row.target is None else UNKNOWN.format(agent=row.target)
             log.warning("message_refused", chat=chat, reason=reason)
@@ -100,25 +97,25 @@ class TurnOpening:
             recipe=KINDS.get(row.kind, "interactive"),
         )
         turn = turns.admit(db, row, admission, now)
-        return None if turn is None else self._opened(db, turn)
+        return None if turn is None else self._opened(db, turn, row)
 
-    def _opened(self, db: apsw.Connection, turn: Turn) -> OpenTurn:
+    def _opened(self, db: apsw.Connection, turn: Turn, row: InboxRow) -> OpenTurn:
         """Reserve the first model call, and load the inputs if that needs nothing else."""
-        recipe = RECIPES[turn.recipe]
-        if turn.recipe == "interactive":  # the others may need no model
-            self.rules.reserve(db, turn)
         preloaded = None
-        if recipe.limited:
+        if RECIPES[turn.recipe].limited:  # the others may need no model
+            self.rules.reserve_first(db, turn)
             with savepoint_or_rollback(db):
-                preloaded = self._preloaded(db, turn)
+                preloaded = self._preloaded(db, turn, turns.claimed(row, turn))
         return OpenTurn(turn, preloaded)
 
-    def _preloaded(self, db: apsw.Connection, turn: Turn) -> TurnInputs | None:
+    def _preloaded(
+        self, db: apsw.Connection, turn: Turn, row: InboxRow
+    ) -> TurnInputs | None:
         """Load the inputs, unless an embedding or an eager subagent is needed first."""
         definition = self.agents.agent(turn.agent_id)
         if definition is None or definition.embeddings or self.prompts.immediate(definition):
             return None
-        facts = LoopFacts(self.rules, fresh=self.fresh)
+        facts = LoopFacts(self.rules, fresh=self.fresh, first=row)
         found = RECIPES[turn.recipe].gather(db, turn, definition, facts, None)
         return found if isinstance(found, TurnInputs) else None
 

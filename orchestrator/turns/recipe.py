@@ -22,10 +22,9 @@ from orchestrator.journal.turns import (
     taint,
     transcript,
     turns,
-    usage,
 )
-from orchestrator.journal.turns.attachments import user_message
 from orchestrator.journal.turns.outbox import Address, Part
+from orchestrator.journal.turns.transcript import Transcript
 from orchestrator.journal.turns.turns import Turn
 from orchestrator.outbound.delivery import Reply
 from orchestrator.outbound.preview import Preview
@@ -41,7 +40,7 @@ from orchestrator.turns.turn_inputs import (
     reserve_and_gather,
 )
 from thinker.protocol.environments import Environments
-from thinker.protocol.methods import StopReason, TurnResult, TurnRun
+from thinker.protocol.methods import TurnResult, TurnRun
 from thinker.protocol.names import turn_name
 
 
@@ -114,18 +113,21 @@ class Recipe:
     def reply(self, db: apsw.Connection, result: TurnResult) -> Reply | None:
         """Commit T6: outbox rows, the end of turn and message, the session."""
         turn, now, formats = self.turn, self._services.inputs.clock(), self._formats
-        cancellations.cancel_awaited(db, turn.id, now)
-        origin = turns.origin(db, turn.id)
+        known = transcript.read(db, turn.id)
+        origin = known.rows[0]
         address = origin.address()
+        uncertain: list[str] = []
+        if known.calls or any(row.kind == inbox.RESULT for row in known.rows):
+            cancellations.cancel_awaited(db, turn.id, now)
+            uncertain = subagents.unconfirmed(db, turn.id)
         late = outbox.pop_unconfirmed(db, address.chat_key, now)
-        text = self._without_live_links(db, result.text)
-        text = chat_texts.compose(text, late, subagents.unconfirmed(db, turn.id))
+        text = chat_texts.compose(self._without_live_links(db, result.text), late, uncertain)
         reply_to = None if address.private or origin.internal else origin.message_id
         texts = formats.split(address.channel, text)
         texts = texts or formats.split(address.channel, chat_texts.NOTHING)
         parts = [Part(part.text, rendered=part.rendered, reply_to=reply_to) for part in texts]
         mode = formats.mode(address)
-        self._close(db, result, parts, mode)
+        self._close(db, result, parts, mode, known)
         return Reply(address, mode)
 
     def _without_live_links(self, db: apsw.Connection, text: str) -> str:
@@ -136,17 +138,23 @@ class Recipe:
         if not (read.untrusted and read.private):
             return text
         turn = self.turn
-        said = (user_message(db, r.id, r.text, r.author) for r in inbox.of_turn(db, turn.id))
+        known = transcript.read(db, turn.id)
+        said = (row.said(db) for row in known.began_with)
         history = sessions.window(db, turn.session_id, WINDOW)
-        guard = LinkGuard.of_turn(said, history, transcript.recorded(db, turn.id))
+        guard = LinkGuard.of_turn(said, history, known.steps)
         return guard.defused(text)
 
-    def _close(self, db: apsw.Connection, result: TurnResult, parts: list[Part], mode: str) -> None:
-        """Release what was reserved and close the turn with these outbox rows."""
-        if result.stop_reason is not StopReason.DEADLINE:  # which ends a call that may be billed
-            usage.release(db, self.turn.id)
+    def _close(
+        self,
+        db: apsw.Connection,
+        result: TurnResult,
+        parts: list[Part],
+        mode: str,
+        known: Transcript | None = None,
+    ) -> None:
+        """Close the turn with these outbox rows."""
         end, now = (result.stop_reason, result.error), self._services.inputs.clock()
-        turns.reply(db, self.turn, parts, mode, end, now, repaired=result.repaired)
+        turns.reply(db, self.turn, parts, mode, end, now, repaired=result.repaired, known=known)
 
     def dead_letter(self, db: apsw.Connection, deaths: int, reason: str) -> None:
         now = self._services.inputs.clock()

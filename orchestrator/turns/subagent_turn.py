@@ -14,7 +14,7 @@ from orchestrator import chat_texts
 from orchestrator.agentsfile import AgentDefinition
 from orchestrator.errors import QuarantinedError, UnknownAgentError
 from orchestrator.journal.schedule import task_runs
-from orchestrator.journal.turns import inbox, sessions, steps, subagents, transcript, turns
+from orchestrator.journal.turns import sessions, steps, subagents, transcript, turns
 from orchestrator.journal.turns.outbox import Address
 from orchestrator.journal.turns.subagents import SubagentSpec
 from orchestrator.journal.turns.turns import Turn
@@ -146,8 +146,7 @@ class SubagentRecipe(Recipe):
         text = chat_texts.compose(answer, (), steps.unconfirmed(db, turn.id))
         self._close(db, result, [], "direct")
         if spec.keeps:
-            rows = inbox.of_turn(db, turn.id)
-            kept = transcript.of_turn(db, turn.id, rows, answer)
+            kept = transcript.of_turn(db, turn.id, transcript.read(db, turn.id), answer)
             sessions.append(db, turn.session_id, turn.id, kept, now)
         subagents.end(db, turn.id, text, now, failed=unsuccessful)
 

@@ -13,12 +13,13 @@ from orchestrator.agentsfile import AgentsFile
 from orchestrator.errors import JournalError
 from orchestrator.files import OffLoop, off_loop
 from orchestrator.journal.db.store import FencedError, Store
-from orchestrator.journal.turns import albums, attachments, internal_messages, prompt_records
+from orchestrator.journal.turns import albums, attachments, internal_messages
 from orchestrator.journal.turns.inbox import InboxRow
 from orchestrator.journal.turns.pauses import Pause
+from orchestrator.journal.turns.prompt_records import NO_SOURCES, PromptSources
 from orchestrator.journal.turns.turns import Turn
 from orchestrator.loop_owned import LoopOwned
-from orchestrator.outbound.delivery import Delivery, Reply
+from orchestrator.outbound.delivery import Delivery
 from orchestrator.outbound.preview import Preview
 from orchestrator.processes.supervisor import Supervisor
 from orchestrator.routing import agent_for
@@ -29,7 +30,7 @@ from orchestrator.toolcalls.authorization import CallAuthorizer, CallContext
 from orchestrator.toolcalls.call_planner import CallPlanner
 from orchestrator.tools.builtin.host_tool import ToolContext
 from orchestrator.turns import input_origins
-from orchestrator.turns.completion import Ending, TurnCompletion
+from orchestrator.turns.completion import Ended, Ending, TurnCompletion, end_turn, reply_to
 from orchestrator.turns.live_links import PreviewedLinks
 from orchestrator.turns.outcomes import AgentPaused, Finished, Outcome, Reason, Suspended
 from orchestrator.turns.suspension import TurnSuspension
@@ -70,7 +71,7 @@ class _Step:
 
     turn: Turn
     commit: StepCommit
-    sources: prompt_records.PromptSources | None
+    sources: PromptSources
     caller: CallContext | None
     planner: CallPlanner
     authorizer: CallAuthorizer
@@ -82,13 +83,13 @@ class _Planned:
     """What T3 committed.
 
     ``pause`` is the one in which the turn must wait, ``notified`` whether chats may have been sent
-    a notice of one, ``reply`` that of the turn if it has ended.
+    a notice of one, ``ended`` the end of the turn if it has ended.
     """
 
     committed: StepCommitted
     pause: Pause | None
     notified: bool
-    reply: Reply | None = None
+    ended: Ended | None = None
 
 
 @dataclass
@@ -162,7 +163,7 @@ class TurnHost(LoopOwned):
                 log.debug("prompt_changed", layers=committed.changed)
             if last is not None:
                 self.outcome = Finished(last, committed=True)
-                services.completion.announce(turn, last, planned.reply)
+                services.completion.announce(turn, last, planned.ended)
         if planned.notified:
             services.delivery.wake()
         if planned.pause is not None:
@@ -178,13 +179,11 @@ class TurnHost(LoopOwned):
         tools.report_step(self.turn.agent_id, chat_key, commit, committed)
 
     def _step(self, commit: StepCommit) -> _Step:
-        tools, sources = self.services.inputs.tools, None
-        if commit.prompt is not None and self.run is not None:
-            sources = prompt_records.PromptSources(self.run.prompt, self.run.tools)
+        tools, run = self.services.inputs.tools, self.run
         return _Step(
             turn=self.turn,
             commit=commit,
-            sources=sources,
+            sources=NO_SOURCES if run is None else PromptSources(run.prompt, run.tools),
             caller=self._caller() if commit.calls else None,
             planner=tools.planner(self.inputs.definition),
             authorizer=tools.authorizer(self.inputs.definition),
@@ -263,15 +262,15 @@ def _enter(
 def _reply(db: apsw.Connection, step: _Step, ending: Ending, last: TurnResult) -> _Planned:
     """Commit T3 and T6; no agent waits for what it has answered."""
     planned = _plan(db, step)
-    return replace(planned, pause=None, reply=ending.reply(db, last))
+    if not step.commit.usage.total:  # else its reservation was settled
+        return replace(planned, pause=None, ended=end_turn(db, ending, last))
+    return replace(planned, pause=None, ended=reply_to(db, ending, last))
 
 
 def _plan(db: apsw.Connection, step: _Step) -> _Planned:
     """Commit T3, and run the first calls that need only the journal."""
     handed_back = () if step.caller is None else step.caller.handed_back
-    committed = step.planner.plan(db, step.commit, handed_back)
-    if step.sources is not None:
-        prompt_records.keep(db, step.turn.id, step.planner.now, step.sources)
+    committed = step.planner.plan(db, step.commit, handed_back, step.sources)
     pause, notified = step.rules.settle(db, step.turn, step.commit)
     if pause is None and step.caller is not None:
         results = step.authorizer.run_local(db, step.caller, committed.call_seqs)

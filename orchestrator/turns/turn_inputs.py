@@ -10,7 +10,7 @@ from orchestrator import memory_access
 from orchestrator.agentsfile import AgentDefinition, AgentsFile
 from orchestrator.errors import UnknownAgentError
 from orchestrator.journal.db.store import Store
-from orchestrator.journal.memory import fact_vectors, playbooks
+from orchestrator.journal.memory import fact_vectors
 from orchestrator.journal.memory.fact_vectors import Embedding
 from orchestrator.journal.memory.memory_scope import MemoryScope
 from orchestrator.journal.memory.prompt_memory import PromptMemory, load_prompt_memory
@@ -25,6 +25,7 @@ from orchestrator.journal.turns import (
 )
 from orchestrator.journal.turns.api_requests import Request
 from orchestrator.journal.turns.attachments import Wanted
+from orchestrator.journal.turns.inbox import InboxRow
 from orchestrator.journal.turns.outbox import Address
 from orchestrator.journal.turns.pauses import Pause
 from orchestrator.journal.turns.taint import UNREAD, Taint
@@ -91,13 +92,15 @@ class LoopFacts:
 
     ``running`` are its calls that run now: none of a new turn. No other can begin before the
     transaction, as the turn has no worker then; one that has ended meanwhile is recorded as ended,
-    which counts. ``fresh`` are tools that a server has added since it was first seen.
+    which counts. ``fresh`` are tools that a server has added since it was first seen. ``first`` is
+    the message of a turn that the same transaction has opened, with its call reserved.
     """
 
     rules: SpendingRules
     running: frozenset[int] = frozenset()
     eager: EagerCalls | None = None
     fresh: frozenset[str] = frozenset()
+    first: InboxRow | None = None
 
     def offered_lately(self, definition: AgentDefinition) -> Taint:
         """Return what the descriptions of such tools bring into a turn."""
@@ -247,10 +250,13 @@ def reserve_and_gather(
     Returns the pause in which the turn must wait, or the pictures to fetch first, if there are
     any.
     """
-    obstacle = facts.rules.holds(db, turn) or attachments.wanted(db, turn.id)
-    if obstacle:
-        return obstacle
-    facts.rules.reserve(db, turn)
+    first = facts.first
+    held = None if first is not None else facts.rules.holds(db, turn)
+    wanted = attachments.wanted(db, turn.id) if first is None or first.pictured else []
+    if held or wanted:
+        return held or wanted
+    if first is None:
+        facts.rules.reserve(db, turn)
     if (eager := facts.eager) is not None:
         commit = eager_subagents.eager_step(db, turn, eager.uses, eager.values, eager.offered)
         if commit is not None:
@@ -268,9 +274,11 @@ def gather(
     """Settle what a dead process left of a turn, and read what its worker needs."""
     cached = definition.prompt_layout == "cached"
     jump = JUMP if cached else 1
-    context = turns.context(db, turn.id, facts.running, WINDOW, facts.rules.clock(), jump)
+    if facts.first is None:
+        context = turns.context(db, turn.id, facts.running, WINDOW, facts.rules.clock(), jump)
+    else:
+        context = turns.first_context(db, turn, facts.first, WINDOW, jump)
     text = "\n".join(row.text for row in context.messages)
-    playbooks.seed(db, turn.agent_id, turn.started_at)
     if embedding is not None:
         fact_vectors.discard(db, turn.agent_id, embedding)
     memory = memory_access.memory_of(facts.rules.agents, db, turn.agent_id, turn.scope)

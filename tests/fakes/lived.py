@@ -24,7 +24,6 @@ from orchestrator.journal.turns import (
     inbox,
     outbox,
     pauses,
-    prompt_records,
     sessions,
     steps,
     subagents,
@@ -145,9 +144,7 @@ class Life:
             model="demo/demo",
             prompt=PromptRecord(layers=(LayerRecord(name="base", text=self.mark),)),
         )
-        planned = steps.plan(self.db, commit, {}, 1, 3)
-        definition = {"name": self.mark}
-        prompt_records.keep(self.db, turn.id, 3, PromptSources(dict(definition), ()))
+        planned = steps.plan(self.db, commit, {}, 1, 3, PromptSources({"name": self.mark}, ()))
         usage.book(self.db, self.agent, turn.id, "demo", Usage(prompt=5), None, 3)
         for seq in planned.call_seqs:
             made = call(self.db, turn.id, seq)

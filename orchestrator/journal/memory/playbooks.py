@@ -87,13 +87,15 @@ def defaults() -> tuple[StoredPlaybook, ...]:
     )
 
 
-def seed(db: apsw.Connection, agent_id: str, now: int) -> None:
-    """Store the defaults that an agent has never had."""
-    for playbook in _unseen(db, agent_id):
+def seed(db: apsw.Connection, agent_id: str, now: int) -> bool:
+    """Store the defaults that an agent has never had; return whether there were any."""
+    unseen = _unseen(db, agent_id)
+    for playbook in unseen:
         db.execute("INSERT INTO playbook_seed VALUES(?,?)", (agent_id, playbook.name))
         memory = MemoryScope.whole(agent_id)
         if get(db, memory, playbook.name) is None:
             _insert(db, memory, playbook, now)
+    return bool(unseen)
 
 
 def states(db: apsw.Connection, memory: MemoryScope) -> dict[str, bytes]:

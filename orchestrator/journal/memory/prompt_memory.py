@@ -72,12 +72,17 @@ def load_prompt_memory(
 
 
 def _offer(db: apsw.Connection, memory: MemoryScope, globs: tuple[str, ...], until: int) -> _Offer:
-    """Return a chat's playbooks, cached until they change, as reading them takes long."""
+    """Return a chat's playbooks, cached until they change, as reading them takes long.
+
+    The defaults that the agent has never had are stored first.
+    """
     states = playbooks.states(db, memory)
     key = memory.agent_id, memory.own if memory.own in states else EVERY, memory.all_chats
     kept = _offers.get(key)
     if kept is not None and (kept.states, kept.globs) == (states, globs) and kept.since <= until:
         return kept
+    if playbooks.seed(db, memory.agent_id, until):
+        states = playbooks.states(db, memory)
     every = playbooks.every(db, memory, globs)
     known = [item for item in every if item.created_at <= until]
     since = max((item.created_at for item in known), default=0)

@@ -91,13 +91,14 @@ UNKNOWN = Author()
 
 
 def user_message(
-    db: apsw.Connection, inbox_id: int, text: str, author: Author = UNKNOWN
+    db: apsw.Connection, inbox_id: int | None, text: str, author: Author = UNKNOWN
 ) -> UserMessage:
-    """Return a stored message as a model reads it, its pictures without their bytes."""
-    rows = db.execute(
-        "SELECT media_type, media_id, about FROM attachment WHERE inbox_id = ? ORDER BY part",
-        (inbox_id,),
-    )
+    """Return a stored message as a model reads it, its pictures without their bytes.
+
+    ``inbox_id`` may be None for one without pictures.
+    """
+    sql = "SELECT media_type, media_id, about FROM attachment WHERE inbox_id = ? ORDER BY part"
+    rows = [] if inbox_id is None else list(db.execute(sql, (inbox_id,)))
     images = tuple(
         Image(media_type=kind, ref=ref or "", about=about if ref else LOST.format(about=about))
         for kind, ref, about in rows

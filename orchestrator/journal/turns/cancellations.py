@@ -39,9 +39,8 @@ def cancel(db: apsw.Connection, chat_key: str, reason: str, now: int) -> str | N
         (reason, now, turn_id),
     )
     steps.abandon(db, turn_id, reason, now)
-    rows = inbox.of_turn(db, turn_id)
     if turn.recipe == "interactive":
-        messages = transcript.of_turn(db, turn_id, rows, STOPPED)
+        messages = transcript.of_turn(db, turn_id, transcript.read(db, turn_id), STOPPED)
         sessions.append(db, turn.session_id, turn_id, messages, now)
     inbox.end(db, inbox.CLAIMED_BY, turn_id, "cancelled", reason, now)
     questions.withdraw(db, turn_id, now)

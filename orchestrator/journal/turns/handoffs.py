@@ -23,14 +23,6 @@ class Handoff:
 HANDOFFS = Rows(Handoff, "handoff")
 
 
-def answering(db: apsw.Connection, chat_key: str, routed_id: str) -> str:
-    """Return the agent that answers a chat's messages for the agent they are routed to."""
-    found = db.execute(
-        "SELECT agent_id FROM handoff WHERE chat_key = ? AND routed_id = ?", (chat_key, routed_id)
-    ).get
-    return routed_id if found is None else str(found)
-
-
 def times(db: apsw.Connection, turn_id: str) -> int:
     return int(db.execute("SELECT sum(times) FROM handoff WHERE turn_id = ?", (turn_id,)).get or 0)
 

@@ -15,7 +15,7 @@ from orchestrator.journal.db import audit
 from orchestrator.journal.db.distinct import distinct
 from orchestrator.journal.db.rows import Rows
 from orchestrator.journal.turns import albums, attachments, held_messages, outbox
-from thinker.protocol.messages import Origin
+from thinker.protocol.messages import Origin, UserMessage
 
 # Kinds of messages, besides that of a person.
 COMMAND = "command"  # a chat command, which the daemon answers
@@ -25,7 +25,8 @@ SUBAGENT = "subagent"  # a task for a subagent
 RESULT = "subagent_result"  # the result of a subagent, for its parent
 HANDOFF = "handoff"  # the note for an agent that takes over a chat
 INTERNAL = (TASK, SUBAGENT, RESULT, HANDOFF)  # the kinds that the daemon writes
-RUNNING = "state IN('running','waiting') AND state = 'running'"  # of a turn; uses the partial index
+RUNNING = "turn.state IN('running','waiting') AND turn.state = 'running'"  # uses the partial index
+OLDEST_NEW = "chat_key = ? AND state = 'new'"
 WAITING_CHATS = distinct("inbox", "chat_key", "state = 'new'")
 CLAIMED_BY = "turn_id = ? AND state = 'claimed'"
 CHAT = (  # a row's chat as `outbox.Address.chat_key` has it; tasks and subagents have other queues
@@ -85,6 +86,7 @@ class InboxRow:
     album: str | None
     origin: Origin
     after_step: int | None
+    pictured: bool  # whether it has attachments
 
     @property
     def internal(self) -> bool:
@@ -103,6 +105,11 @@ class InboxRow:
     def address(self) -> outbox.Address:
         return address_of(self)
 
+    def said(self, db: apsw.Connection) -> UserMessage:
+        """Return the message as a model reads it, its pictures without their bytes."""
+        pictured = self.id if self.pictured else None
+        return attachments.user_message(db, pictured, self.text, self.author)
+
     def message(self) -> InboundMessage:
         """Return the update as the router reads it."""
         return InboundMessage(
@@ -119,7 +126,12 @@ class InboxRow:
         )
 
 
-INBOX = Rows(InboxRow, "inbox")
+COLUMNS = ", ".join([*InboxRow.__annotations__][:-1])
+INBOX = Rows(
+    InboxRow,
+    "inbox",
+    f"{COLUMNS}, EXISTS(SELECT 1 FROM attachment WHERE inbox_id = inbox.id)",
+)
 
 
 def chat_key(channel: str, bot_id: str, chat_id: str, thread_id: str | None) -> str:
@@ -245,17 +257,22 @@ def has_work(db: apsw.Connection, key: str) -> bool:
 
 
 def oldest_new(db: apsw.Connection, key: str) -> InboxRow | None:
-    return INBOX.first(db, "chat_key = ? AND state = 'new' ORDER BY id LIMIT 1", key)
+    return INBOX.first(db, f"{OLDEST_NEW} ORDER BY id LIMIT 1", key)
+
+
+def next_in(db: apsw.Connection, key: str) -> InboxRow | None:
+    """Return the oldest new message of a chat, unless the chat has a running turn."""
+    running = f"SELECT 1 FROM turn WHERE turn.chat_key = inbox.chat_key AND {RUNNING}"
+    return INBOX.first(db, f"{OLDEST_NEW} AND NOT EXISTS({running}) ORDER BY id LIMIT 1", key)
 
 
 def of_turn(db: apsw.Connection, turn_id: str) -> list[InboxRow]:
     """Return the messages that a turn began with, in order, without those that entered it later."""
-    return INBOX.select(db, "turn_id = ? AND after_step IS NULL ORDER BY id", turn_id)
+    return [row for row in all_of_turn(db, turn_id) if row.after_step is None]
 
 
-def entered(db: apsw.Connection, turn_id: str) -> list[InboxRow]:
-    """Return the messages that entered a turn while it ran."""
-    return INBOX.select(db, "turn_id = ? AND after_step IS NOT NULL ORDER BY id", turn_id)
+def all_of_turn(db: apsw.Connection, turn_id: str) -> list[InboxRow]:
+    return INBOX.select(db, "turn_id = ? ORDER BY id", turn_id)
 
 
 def load(db: apsw.Connection, row_id: int) -> InboxRow:

@@ -104,7 +104,7 @@ def add(
     db: apsw.Connection, turn_id: str, address: Address, parts: Sequence[Part], mode: str, now: int
 ) -> None:
     """Queue the parts of a reply in order; a preview becomes the first part, sent or not."""
-    if parts:
+    if parts and mode != STORED:
         db.execute(
             f"UPDATE outbox SET body = ?, markdown = ?, rendered = ?, final = 1 WHERE {PREVIEW}",
             (parts[0].text, parts[0].markdown, parts[0].rendered, turn_id),

@@ -22,11 +22,24 @@ TOOLS: TypeAdapter[tuple[ToolSpec, ...]] = TypeAdapter(tuple[ToolSpec, ...], con
 class PromptSources:
     """The sources of a prompt: a `PromptBundle` as JSON, and all tools that could be offered.
 
-    ``definition`` is None for an agent without one. Both are None if `keep` was not called.
+    ``definition`` is None for an agent without one. Both are None if they are not known.
     """
 
     definition: Json[JsonObject] | None = None
     tools: Json[tuple[ToolSpec, ...]] | None = None
+
+
+NO_SOURCES = PromptSources()
+
+
+@dataclass(frozen=True)
+class TurnPrompt:
+    """Which prompt a record is of: that of a turn of a session, sent at a time (milliseconds)."""
+
+    turn_id: str
+    at: int
+    session_id: int
+    started_at: int
 
 
 SOURCES = Rows(
@@ -37,27 +50,21 @@ SOURCES = Rows(
 )
 
 
-def record(db: apsw.Connection, turn_id: str, prompt: PromptRecord, now: int) -> tuple[str, ...]:
+def record(
+    db: apsw.Connection, sent: TurnPrompt, prompt: PromptRecord, sources: PromptSources = NO_SOURCES
+) -> tuple[str, ...]:
     """Store a prompt, and return what its stable part differs in from the session's last one."""
-    (row,) = db.execute("SELECT session_id, started_at FROM turn WHERE id = ?", (turn_id,))
-    earlier = _before(db, int(row[0]), int(row[1]), turn_id)
+    earlier = _before(db, sent.session_id, sent.started_at, sent.turn_id)
     changed = () if earlier is None else prompt.differences(earlier)
     kept = prompt.model_copy(update={"changed": changed})
-    db.execute(
-        "INSERT OR IGNORE INTO turn_prompt(turn_id, at, body) VALUES(?,?,?)",
-        (turn_id, now, kept.model_dump_json()),
-    )
-    return changed
-
-
-def keep(db: apsw.Connection, turn_id: str, at: int, sources: PromptSources) -> None:
-    """Store the sources of the prompt that a turn sent at a time (milliseconds)."""
     definition = None if sources.definition is None else orjson.dumps(sources.definition)
     tools = None if sources.tools is None else TOOLS.dump_json(sources.tools)
+    parts = (_part(db, definition), _part(db, tools))
     db.execute(
-        "UPDATE turn_prompt SET definition = ?, tools = ? WHERE turn_id = ? AND at = ?",
-        (_part(db, definition), _part(db, tools), turn_id, at),
+        "INSERT OR IGNORE INTO turn_prompt(turn_id, at, body, definition, tools) VALUES(?,?,?,?,?)",
+        (sent.turn_id, sent.at, kept.model_dump_json(), *parts),
     )
+    return changed
 
 
 def ingredients(db: apsw.Connection, turn_id: str, at: int) -> PromptSources:

@@ -56,9 +56,11 @@ def merge(db: apsw.Connection, session_id: int, into: int, now: int) -> None:
 def append(
     db: apsw.Connection, session_id: int, turn_id: str, messages: list[Message], now: int
 ) -> None:
-    db.executemany(
-        "INSERT INTO message(session_id, turn_id, body, at) VALUES(?,?,?,?)",
-        [(session_id, turn_id, MESSAGE.dump_json(message).decode(), now) for message in messages],
+    bodies = [MESSAGE.dump_json(message).decode() for message in messages]
+    db.execute(
+        "INSERT INTO message(session_id, turn_id, at, body) VALUES"
+        + ",".join(["(?1,?2,?3,?)"] * len(bodies)),
+        (session_id, turn_id, now, *bodies),
     )
     db.execute(
         "UPDATE session SET tokens = tokens + ?, idle_since = ? WHERE id = ?",
@@ -93,16 +95,11 @@ def window(db: apsw.Connection, session_id: int, limit: int, jump: int = 1) -> t
     )
 
 
-def summary(db: apsw.Connection, session_id: int) -> str | None:
-    found: str | None = db.execute("SELECT summary FROM session WHERE id = ?", (session_id,)).get
-    return found
-
-
-def summary_origin(db: apsw.Connection, session_id: int) -> Origin:
-    """Return the least trusted origin of what the summary was made from."""
-    sql = "SELECT summary_origin FROM session WHERE id = ?"
-    origin: Origin = db.execute(sql, (session_id,)).get
-    return origin
+def summary(db: apsw.Connection, session_id: int) -> tuple[str | None, Origin]:
+    """Return the summary, and the least trusted origin of what it was made from."""
+    sql = "SELECT summary, summary_origin FROM session WHERE id = ?"
+    ((found, origin),) = db.execute(sql, (session_id,))
+    return found, origin if found is not None else "user"
 
 
 def recent_tools(db: apsw.Connection, session_id: int, turns: int) -> tuple[str, ...]:

@@ -15,6 +15,7 @@ from pydantic import Json
 from orchestrator.journal.db.rows import Rows
 from orchestrator.journal.db.store import FencedError
 from orchestrator.journal.turns import attachments, prompt_records, taint
+from orchestrator.journal.turns.prompt_records import NO_SOURCES, PromptSources, TurnPrompt
 from thinker.protocol.fencing import mark_of
 from thinker.protocol.messages import AssistantMessage, JsonObject, SideEffect, ToolCall, ToolResult
 from thinker.protocol.methods import StepCommit, StepCommitted
@@ -55,9 +56,14 @@ CALLS = Rows(
 
 
 def plan(
-    db: apsw.Connection, commit: StepCommit, classes: Mapping[str, SideEffect], epoch: int, now: int
+    db: apsw.Connection,
+    commit: StepCommit,
+    classes: Mapping[str, SideEffect],
+    epoch: int,
+    now: int,
+    sources: PromptSources = NO_SOURCES,
 ) -> StepCommitted:
-    """Store a model response and all its calls (T3).
+    """Store a model response and all its calls (T3), with the prompt and what it was made from.
 
     A call that the worker rejected (bad arguments, unknown tool) ends here, so that no planned row
     is left without an end (invariant 8). A tool that is not in ``classes`` is ``non_idempotent``.
@@ -65,9 +71,14 @@ def plan(
     Raises:
         FencedError: the turn no longer belongs to this epoch.
     """
-    _fence(db, commit.turn_id, epoch)
-    top = db.execute("SELECT max(seq) FROM step WHERE turn_id = ?", (commit.turn_id,)).get
-    seq = 1 if top is None else int(top) + 1
+    owned = db.execute(
+        "SELECT session_id, started_at, (SELECT max(seq) FROM step WHERE turn_id = turn.id)"
+        " FROM turn WHERE id = ? AND epoch = ? AND state = 'running'",
+        (commit.turn_id, epoch),
+    ).fetchone()
+    if owned is None:
+        raise FencedError(f"turn {commit.turn_id} is no longer run here")
+    seq = 1 + int(owned[2] or 0)
     turn_id, body, used = commit.turn_id, commit.response.model_dump_json(), commit.usage
     response = (commit.model, body, commit.finish, used.model_dump_json(), commit.request_id)
     db.execute(
@@ -90,9 +101,12 @@ def plan(
             " iif(?9 IS NULL, NULL, ?11))",
             (*values, rejection, epoch, now),
         )
-    changed = commit.prompt and prompt_records.record(db, turn_id, commit.prompt, now)
+    changed: tuple[str, ...] = ()
+    if commit.prompt is not None:
+        sent = TurnPrompt(turn_id, now, int(owned[0]), int(owned[1]))
+        changed = prompt_records.record(db, sent, commit.prompt, sources)
     seqs = tuple(range(seq + 1, seq + 1 + len(commit.calls)))
-    return StepCommitted(seq=seq, call_seqs=seqs, changed=changed or ())
+    return StepCommitted(seq=seq, call_seqs=seqs, changed=changed)
 
 
 def call_ids(db: apsw.Connection, turn_id: str) -> frozenset[str]:
@@ -132,14 +146,14 @@ def intend(db: apsw.Connection, turn_id: str, seq: int, epoch: int, now: int) ->
     Raises:
         FencedError: the turn does not belong to this epoch, or the call is not planned.
     """
-    _fence(db, turn_id, epoch)
     db.execute(
-        "UPDATE step SET state = 'intent', epoch = ?, t_intent = ?"
-        " WHERE turn_id = ? AND seq = ? AND state = 'planned'",
+        "UPDATE step SET state = 'intent', epoch = ?1, t_intent = ?2"
+        " WHERE turn_id = ?3 AND seq = ?4 AND state = 'planned'"
+        " AND EXISTS(SELECT 1 FROM turn WHERE id = turn_id AND epoch = ?1 AND state = 'running')",
         (epoch, now, turn_id, seq),
     )
     if db.changes() != 1:
-        raise FencedError(f"call {turn_id}:{seq} is not waiting to run")
+        raise FencedError(f"call {turn_id}:{seq} is not waiting to run, or its turn not run here")
 
 
 def finish(
@@ -261,11 +275,3 @@ def _settle(
 
 def _failure(call_id: str, name: str, content: str) -> ToolResult:
     return ToolResult(call_id=call_id, name=name, content=content, is_error=True)
-
-
-def _fence(db: apsw.Connection, turn_id: str, epoch: int) -> None:
-    owned = db.execute(
-        "SELECT 1 FROM turn WHERE id = ? AND epoch = ? AND state = 'running'", (turn_id, epoch)
-    ).get
-    if owned is None:
-        raise FencedError(f"turn {turn_id} is no longer run here")

@@ -1,17 +1,46 @@
 """A turn read back: its steps, and the messages that entered it between them."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import apsw
 
-from orchestrator.journal.turns import attachments, inbox, prompt_records, taint
+from orchestrator.journal.turns import inbox, prompt_records, taint
 from orchestrator.journal.turns.inbox import InboxRow
 from orchestrator.journal.turns.steps import ENDED, IMMEDIATE
 from thinker.protocol.messages import AssistantMessage, Message, ToolResult, Usage
 from thinker.protocol.methods import RecordedCall, RecordedStep
 
 
+@dataclass(frozen=True)
+class Transcript:
+    """A turn as it is in the journal: its messages, in order, and its steps."""
+
+    rows: tuple[InboxRow, ...]
+    steps: tuple[RecordedStep, ...]
+
+    @property
+    def began_with(self) -> tuple[InboxRow, ...]:
+        """The messages that did not enter the turn later."""
+        return tuple(row for row in self.rows if row.after_step is None)
+
+    @property
+    def calls(self) -> bool:
+        return any(step.calls for step in self.steps)
+
+
+def read(db: apsw.Connection, turn_id: str) -> Transcript:
+    rows = tuple(inbox.all_of_turn(db, turn_id))
+    return Transcript(rows, _steps(db, turn_id, rows))
+
+
 def recorded(db: apsw.Connection, turn_id: str) -> tuple[RecordedStep, ...]:
+    return read(db, turn_id).steps
+
+
+def _steps(
+    db: apsw.Connection, turn_id: str, rows: Sequence[InboxRow]
+) -> tuple[RecordedStep, ...]:
     steps: dict[int, RecordedStep] = {}
     for seq, kind, parent, name, result, state, finish, usage in db.execute(
         "SELECT seq, kind, parent, name, result, state, finish, usage FROM step"
@@ -31,16 +60,14 @@ def recorded(db: apsw.Connection, turn_id: str) -> tuple[RecordedStep, ...]:
         step = steps[parent]
         call = RecordedCall(seq=seq, result=ended)
         steps[parent] = step.model_copy(update={"calls": (*step.calls, call)})
-    for row in inbox.entered(db, turn_id):
-        message = attachments.user_message(db, row.id, row.text, row.author)
-        seq = int(row.after_step or 0)
-        steps[seq] = steps[seq].model_copy(update={"entered": (*steps[seq].entered, message)})
+    for row in rows:
+        if (seq := row.after_step) is not None:
+            entered = (*steps[seq].entered, row.said(db))
+            steps[seq] = steps[seq].model_copy(update={"entered": entered})
     return tuple(steps.values())
 
 
-def of_turn(
-    db: apsw.Connection, turn_id: str, rows: Sequence[InboxRow], sent: str
-) -> list[Message]:
+def of_turn(db: apsw.Connection, turn_id: str, known: Transcript, sent: str) -> list[Message]:
     """Return the messages of a turn for its session.
 
     They are the user's messages, every step, and the reply ``sent`` if no model response has it.
@@ -48,12 +75,12 @@ def of_turn(
     """
     read = taint.load(db, turn_id).own
     spoken = {"origin": read.origin, "private": bool(read.private), "mixed": read.mixed}
-    received = [attachments.user_message(db, row.id, row.text, row.author) for row in rows]
+    received = [row.said(db) for row in known.began_with]
     context = prompt_records.sent(db, turn_id) or ()
     received[-1] = received[-1].model_copy(update={"context": context})
     messages: list[Message] = [*received]
     last = ""
-    for step in recorded(db, turn_id):
+    for step in known.steps:
         if step.response.content or step.response.tool_calls:
             messages.append(step.response.model_copy(update=spoken))
         messages += [call.result for call in step.calls if call.result is not None]
@@ -75,5 +102,9 @@ def answered(db: apsw.Connection, turn_id: str) -> bool:
     if found is None:
         return False
     result, finish, calls = found
-    text = AssistantMessage.model_validate_json(result).content.strip()
-    return not calls and (bool(text) or finish == "refused")
+    return not calls and is_answer(AssistantMessage.model_validate_json(result).content, finish)
+
+
+def is_answer(text: str, finish: str | None) -> bool:
+    """Return whether a response without calls is the answer of its turn."""
+    return bool(text.strip()) or finish == "refused"

@@ -6,7 +6,7 @@ chat is open. Every change is fenced by the epoch: a replaced supervisor changes
 
 import secrets
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import apsw
 
@@ -15,8 +15,8 @@ from orchestrator.journal.db import audit
 from orchestrator.journal.db.rows import Rows
 from orchestrator.journal.db.store import FencedError
 from orchestrator.journal.turns import inbox, outbox, sessions, steps, transcript, usage
-from orchestrator.journal.turns.attachments import user_message
 from orchestrator.journal.turns.inbox import InboxRow
+from orchestrator.journal.turns.transcript import Transcript
 from thinker.protocol.messages import Message, Origin, UserMessage
 from thinker.protocol.methods import RecordedStep
 
@@ -113,7 +113,8 @@ def admit(db: apsw.Connection, row: InboxRow, admission: TurnAdmission, now: int
         "now": now,
     }
     try:
-        db.execute(
+        (turn,) = TURNS.changed(
+            db,
             "INSERT INTO turn(id, agent_id, chat_key, session_id, recipe, state, epoch, deadline,"
             " allowed, code_ver, started_at, scope) VALUES(:turn_id, :agent_id, :chat_key,"
             " :session_id, :recipe, 'running', :epoch, :now + :allowed, :allowed, :code_version,"
@@ -129,7 +130,12 @@ def admit(db: apsw.Connection, row: InboxRow, admission: TurnAdmission, now: int
     )
     if db.changes() != 1:
         raise FencedError(f"inbox row {row.id} is no longer new")
-    return load(db, admission.turn_id)
+    return turn
+
+
+def claimed(row: InboxRow, turn: Turn) -> InboxRow:
+    """Return a message as `admit` has left it."""
+    return replace(row, state="claimed", agent_id=turn.agent_id, turn_id=turn.id)
 
 
 def _scope(db: apsw.Connection, row: InboxRow) -> str:
@@ -167,18 +173,28 @@ def context(
     `sessions.window`.
     """
     steps.recover(db, turn_id, running, now)
-    turn = load(db, turn_id)
-    rows = tuple(inbox.of_turn(db, turn_id))
-    summary = sessions.summary(db, turn.session_id)
-    origin = "user" if summary is None else sessions.summary_origin(db, turn.session_id)
+    return _context(db, load(db, turn_id), transcript.read(db, turn_id), (window, jump))
+
+
+def first_context(
+    db: apsw.Connection, turn: Turn, row: InboxRow, window: int, jump: int = 1
+) -> Context:
+    """Read what a worker needs for a turn that was just opened for a message."""
+    return _context(db, turn, Transcript((row,), ()), (window, jump))
+
+
+def _context(
+    db: apsw.Connection, turn: Turn, known: Transcript, window: tuple[int, int]
+) -> Context:
+    summary, origin = sessions.summary(db, turn.session_id)
     return Context(
         turn=turn,
-        messages=rows,
-        said=tuple(user_message(db, row.id, row.text, row.author) for row in rows),
-        history=sessions.window(db, turn.session_id, window, jump),
+        messages=known.began_with,
+        said=tuple(row.said(db) for row in known.began_with),
+        history=sessions.window(db, turn.session_id, *window),
         summary=summary,
         summary_origin=origin,
-        steps=transcript.recorded(db, turn_id),
+        steps=known.steps,
         recent_tools=sessions.recent_tools(db, turn.session_id, 3),
     )
 
@@ -199,12 +215,14 @@ def reply(
     now: int,
     *,
     repaired: bool = False,
+    known: Transcript | None = None,
 ) -> None:
     """End a turn with its reply (T6): outbox rows, turn, inbox row and session, together.
 
     Without ``parts`` it ends silently. ``mode`` is ``edit``, ``direct`` or `outbox.STORED`; ``end``
     is the stop reason, and the error if there was one. ``repaired`` tells that the answer was made
-    from one that was cut or not valid JSON.
+    from one that was cut or not valid JSON. ``known`` is what the turn is in the journal, if the
+    caller has read it.
 
     Raises:
         FencedError: the turn no longer belongs to this epoch.
@@ -212,15 +230,17 @@ def reply(
     _end(db, turn, "replied", *end, now)
     if repaired:
         db.execute("UPDATE turn SET repaired = 1 WHERE id = ?", (turn.id,))
-    rows = inbox.of_turn(db, turn.id)
-    steps.abandon(db, turn.id, "the turn ended before this call ran", now)
-    outbox.add(db, turn.id, rows[0].address(), parts, mode, now)
+    known = known or transcript.read(db, turn.id)
+    if known.calls:
+        steps.abandon(db, turn.id, "the turn ended before this call ran", now)
+        known = transcript.read(db, turn.id)
+    outbox.add(db, turn.id, known.rows[0].address(), parts, mode, now)
     if not parts:
         outbox.close_silent(db, turn.id, now)
     inbox.end(db, inbox.CLAIMED_BY, turn.id, "done", None, now)
     if turn.recipe == "interactive":  # a task's instructions must not appear as a user's message
         sent = "\n".join(part.text for part in parts)
-        messages = transcript.of_turn(db, turn.id, rows, sent)
+        messages = transcript.of_turn(db, turn.id, known, sent)
         sessions.append(db, turn.session_id, turn.id, messages, now)
 
 

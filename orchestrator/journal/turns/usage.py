@@ -29,8 +29,7 @@ class Amount:
 def reserve(
     db: apsw.Connection, agent_id: str, turn_id: str, model: str, amount: Amount, now: int
 ) -> None:
-    """Reserve an amount for a turn's next model call; an open reservation becomes lost."""
-    lose(db, turn_id)
+    """Reserve an amount for the next model call of a turn, which has no open reservation."""
     db.execute(INSERT, (agent_id, turn_id, model, "reserved", amount.tokens, 0, 0, amount.usd, now))
 
 
@@ -43,9 +42,29 @@ def book(
     usd: float | None,
     now: int,
 ) -> None:
-    """Store the usage of a call, beside its reservation if it had one; see `release`."""
+    """Store the usage of a call that has no open reservation."""
     tokens = (usage.prompt, usage.completion, usage.cached)
     db.execute(INSERT, (agent_id, turn_id, model, "settled", *tokens, usd, now))
+
+
+def settle(
+    db: apsw.Connection,
+    agent_id: str,
+    turn_id: str,
+    model: str,
+    usage: Usage,
+    usd: float | None,
+    now: int,
+) -> None:
+    """Store the usage of a call in the place of its open reservation, if it has one."""
+    tokens = (usage.prompt, usage.completion, usage.cached)
+    db.execute(
+        "UPDATE model_call SET agent_id = ?, model = ?, state = 'settled', prompt = ?,"
+        " completion = ?, cached = ?, usd = ?, at = ? WHERE turn_id = ? AND state = 'reserved'",
+        (agent_id, model, *tokens, usd, now, turn_id),
+    )
+    if not db.changes():
+        book(db, agent_id, turn_id, model, usage, usd, now)
 
 
 def charged(db: apsw.Connection, turn_id: str) -> str | None:
@@ -90,10 +109,13 @@ def release(db: apsw.Connection, turn_id: str) -> None:
 
 
 def last(db: apsw.Connection, agent_id: str, turn_id: str) -> int | None:
-    """Return the tokens of a turn's newest call, or of the agent's, as an estimate of the next."""
+    """Return the tokens of a turn's newest call, or of the agent's, as an estimate of the next.
+
+    Without a ``turn_id``, those of the agent's.
+    """
     of_turn = f"{NEWEST} turn_id = ? ORDER BY id DESC LIMIT 1"
     of_agent = f"{NEWEST} agent_id = ? AND turn_id IN(SELECT id FROM turn) ORDER BY at DESC LIMIT 1"
-    found = db.execute(of_turn, (turn_id,)).get
+    found = db.execute(of_turn, (turn_id,)).get if turn_id else None
     found = db.execute(of_agent, (agent_id,)).get if found is None else found
     return None if found is None else int(found)
 

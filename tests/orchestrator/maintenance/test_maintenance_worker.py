@@ -62,7 +62,7 @@ async def test_large_session_is_summarized_and_paid_for(tmp_path: Path) -> None:
         bench.serve(SESSION_COMPACT, Compact, lambda _: Compacted(summary="They talked.", **USED))
         session = talk(bench, 8)
         bench.maintenance.wake()
-        await bench.until(lambda: sessions.summary(bench.db, session) == "They talked.")
+        await bench.until(lambda: sessions.summary(bench.db, session)[0] == "They talked.")
         assert bench.spent() == [(f"compaction/{session}", "settled", 100)]
         assert len(sessions.window(bench.db, session, 50)) == 10
 
@@ -81,10 +81,10 @@ async def test_session_that_was_not_summarized_is_tried_again_when_it_has_grown(
             bench.maintenance.wake()
             await bench.idle()
         assert len(bench.requests) == 1
-        assert sessions.summary(bench.db, session) is None
+        assert sessions.summary(bench.db, session)[0] is None
         talk(bench, 1, first=8)
         bench.maintenance.wake()
-        await bench.until(lambda: sessions.summary(bench.db, session) == "They talked.")
+        await bench.until(lambda: sessions.summary(bench.db, session)[0] == "They talked.")
 
 
 async def test_facts_are_extracted_once_a_session_is_quiet(tmp_path: Path) -> None:
@@ -150,6 +150,6 @@ async def test_two_jobs_run_at_a_time(tmp_path: Path) -> None:
         assert len(bench.requests) == 2
         bench.held.set()
         await bench.until(
-            lambda: all(sessions.summary(bench.db, session) for session in open_sessions)
+            lambda: all(sessions.summary(bench.db, session)[0] for session in open_sessions)
         )
         assert len(bench.requests) == 3

@@ -10,7 +10,7 @@ from fakes.journal import CLASSES, open_turn, opened, step
 
 from orchestrator.cli.prompt.diff import compare
 from orchestrator.errors import ExitCode
-from orchestrator.journal.turns import prompt_records, steps
+from orchestrator.journal.turns import steps
 from orchestrator.journal.turns.prompt_records import PromptSources
 from thinker.protocol.messages import AUTO, JsonObject, LayerRecord, ToolSpec
 from thinker.protocol.prompt_record import ModelSettings, PromptRecord
@@ -49,8 +49,8 @@ def sent(db: apsw.Connection, base: str, heat: float, made_of: PromptSources) ->
     layers = (LayerRecord(name="base", text=base), LayerRecord(name="chat", text="chat_id: 7"))
     record = PromptRecord(layers=layers, tools=("look",), settings=settings, stable=base)
     now = 10 + int(db.execute("SELECT count(*) FROM turn_prompt").get)
-    steps.plan(db, step("t1", content="x").model_copy(update={"prompt": record}), CLASSES, 1, now)
-    prompt_records.keep(db, "t1", now, made_of)
+    commit = step("t1", content="x").model_copy(update={"prompt": record})
+    steps.plan(db, commit, CLASSES, 1, now, made_of)
 
 
 def home(folder: Path) -> Path:

@@ -8,7 +8,6 @@ import pytest
 from fakes.journal import CLASSES, open_turn, opened, step
 
 from orchestrator.journal.turns import prompt_records, steps, transcript, turns
-from orchestrator.journal.turns.inbox import of_turn
 from orchestrator.journal.turns.prompt_records import PromptSources
 from thinker.protocol.messages import LayerRecord, ToolSpec, UserMessage
 from thinker.protocol.prompt_record import PromptRecord
@@ -34,7 +33,7 @@ def test_first_prompt_of_a_turn_is_what_its_message_was_sent_with(db: apsw.Conne
     other = PROMPT.model_copy(update={"layers": ()})
     steps.plan(db, step("t1").model_copy(update={"prompt": other}), CLASSES, 1, 2)
     assert prompt_records.sent(db, "t1") == (DATE,)
-    said = transcript.of_turn(db, "t1", of_turn(db, "t1"), "")[0]
+    said = transcript.of_turn(db, "t1", transcript.read(db, "t1"), "")[0]
     assert isinstance(said, UserMessage)
     assert said.context == (DATE,)
     turn = turns.load(db, "t1")
@@ -46,13 +45,14 @@ def test_what_a_prompt_was_made_of_is_kept_once(db: apsw.Connection) -> None:
     """However many turns share it; a turn of an older version has none."""
     tools = (ToolSpec(name="look", description="Looks", parameters={}),)
     made_of = PromptSources({"name": "planner", "definitions": {}}, tools)
+    commit = step("t1").model_copy(update={"prompt": PROMPT})
     for now in (1, 2):
-        steps.plan(db, step("t1").model_copy(update={"prompt": PROMPT}), CLASSES, 1, now)
+        steps.plan(db, commit, CLASSES, 1, now)
     assert prompt_records.ingredients(db, "t1", 1) == PromptSources()
     assert prompt_records.last_use(db, "planner") is None
-    for now in (1, 2):
-        prompt_records.keep(db, "t1", now, made_of)
+    for now in (3, 4):
+        steps.plan(db, commit, CLASSES, 1, now, made_of)
         assert prompt_records.ingredients(db, "t1", now) == made_of
     assert db.execute("SELECT count(*) FROM prompt_part").get == 2
     agent_id = turns.load(db, "t1").agent_id
-    assert [prompt_records.last_use(db, name) for name in ("planner", agent_id)] == 2 * [("t1", 2)]
+    assert [prompt_records.last_use(db, name) for name in ("planner", agent_id)] == 2 * [("t1", 4)]

@@ -42,10 +42,10 @@ def test_window_is_the_newest_messages_that_no_summary_covers(db: apsw.Connectio
     sessions.append(db, session, "t3", said("c"), 2)
     assert sessions.window(db, session, 50) == tuple(said("a", "b", "c"))
     assert sessions.window(db, session, 2) == tuple(said("b", "c"))
-    assert sessions.summary(db, session) is None
+    assert sessions.summary(db, session)[0] is None
     db.execute("UPDATE session SET summary = 'so far', summary_upto = 2 WHERE id = ?", (session,))
     assert sessions.window(db, session, 50) == tuple(said("c"))
-    assert sessions.summary(db, session) == "so far"
+    assert sessions.summary(db, session)[0] == "so far"
 
 
 def test_window_that_jumps_begins_with_the_same_message_in_between(db: apsw.Connection) -> None:

@@ -66,7 +66,7 @@ def test_newest_turns_stay_and_the_summary_takes_the_place_of_the_rest(db: apsw.
     assert part is not None
     assert [message.content.strip() for message in part.messages[::2]] == ["0", "1", "2"]
     assert compaction.compacted(db, part, "Three numbers.")
-    assert sessions.summary(db, session) == "Three numbers."
+    assert sessions.summary(db, session)[0] == "Three numbers."
     assert len(sessions.window(db, session, 50)) == 10
     assert compaction.large(db, ALL) == [(session, "work", 55)]
     assert compaction.older(db, session, 5) is None
@@ -84,7 +84,7 @@ def test_summary_of_a_part_that_another_summary_covers_changes_nothing(db: apsw.
     assert part is not None
     assert compaction.compacted(db, part, "first")
     assert not compaction.compacted(db, part, "second")
-    assert sessions.summary(db, session) == "first"
+    assert sessions.summary(db, session)[0] == "first"
 
 
 def test_what_is_too_long_for_one_summary_waits_for_the_next(db: apsw.Connection) -> None:
