@@ -30,7 +30,7 @@ class Ending(Protocol):
 
 
 @dataclass(frozen=True)
-class Ended:
+class EndedTurn:
     """What T6 came to: the reply, as `Ending.reply` has it, and the cost of the turn's calls.
 
     ``usd`` is None if a model of theirs has no price.
@@ -40,12 +40,12 @@ class Ended:
     usd: float | None
 
 
-def reply_to(db: apsw.Connection, ending: Ending, result: TurnResult) -> Ended:
+def reply_to(db: apsw.Connection, ending: Ending, result: TurnResult) -> EndedTurn:
     """Commit T6 of a turn without an open reservation."""
-    return Ended(ending.reply(db, result), usage.cost(db, ending.turn.id))
+    return EndedTurn(ending.reply(db, result), usage.cost(db, ending.turn.id))
 
 
-def end_turn(db: apsw.Connection, ending: Ending, result: TurnResult) -> Ended:
+def end_turn(db: apsw.Connection, ending: Ending, result: TurnResult) -> EndedTurn:
     """Release what was reserved and commit T6."""
     if result.stop_reason is not StopReason.DEADLINE:  # which ends a call that may be billed
         usage.release(db, ending.turn.id)
@@ -65,7 +65,7 @@ class TurnCompletion:
         """Commit T6 in a transaction of its own."""
         self.announce(ending.turn, result, await self.store.transact(end_turn, ending, result))
 
-    def announce(self, turn: Turn, result: TurnResult, ended: Ended | None) -> None:
+    def announce(self, turn: Turn, result: TurnResult, ended: EndedTurn | None) -> None:
         """Log a committed reply and wake those who wait for it."""
         log.info(
             "turn_replied",

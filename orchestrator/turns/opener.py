@@ -108,9 +108,7 @@ class TurnOpening:
                 preloaded = self._preloaded(db, turn, turns.claimed(row, turn))
         return OpenTurn(turn, preloaded)
 
-    def _preloaded(
-        self, db: apsw.Connection, turn: Turn, row: InboxRow
-    ) -> TurnInputs | None:
+    def _preloaded(self, db: apsw.Connection, turn: Turn, row: InboxRow) -> TurnInputs | None:
         """Load the inputs, unless an embedding or an eager subagent is needed first."""
         definition = self.agents.agent(turn.agent_id)
         if definition is None or definition.embeddings or self.prompts.immediate(definition):

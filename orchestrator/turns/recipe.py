@@ -24,7 +24,7 @@ from orchestrator.journal.turns import (
     turns,
 )
 from orchestrator.journal.turns.outbox import Address, Part
-from orchestrator.journal.turns.transcript import Transcript
+from orchestrator.journal.turns.transcript import TurnTranscript
 from orchestrator.journal.turns.turns import Turn
 from orchestrator.outbound.delivery import Reply
 from orchestrator.outbound.preview import Preview
@@ -150,7 +150,7 @@ class Recipe:
         result: TurnResult,
         parts: list[Part],
         mode: str,
-        known: Transcript | None = None,
+        known: TurnTranscript | None = None,
     ) -> None:
         """Close the turn with these outbox rows."""
         end, now = (result.stop_reason, result.error), self._services.inputs.clock()

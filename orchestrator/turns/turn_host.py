@@ -30,7 +30,7 @@ from orchestrator.toolcalls.authorization import CallAuthorizer, CallContext
 from orchestrator.toolcalls.call_planner import CallPlanner
 from orchestrator.tools.builtin.host_tool import ToolContext
 from orchestrator.turns import input_origins
-from orchestrator.turns.completion import Ended, Ending, TurnCompletion, end_turn, reply_to
+from orchestrator.turns.completion import EndedTurn, Ending, TurnCompletion, end_turn, reply_to
 from orchestrator.turns.live_links import PreviewedLinks
 from orchestrator.turns.outcomes import AgentPaused, Finished, Outcome, Reason, Suspended
 from orchestrator.turns.suspension import TurnSuspension
@@ -89,7 +89,7 @@ class _Planned:
     committed: StepCommitted
     pause: Pause | None
     notified: bool
-    ended: Ended | None = None
+    ended: EndedTurn | None = None
 
 
 @dataclass

@@ -8,7 +8,7 @@ from pydantic import ConfigDict
 from pydantic.alias_generators import to_camel
 
 from orchestrator.errors import UnknownNameError
-from orchestrator.journal.turns import inbox, subagents, taint
+from orchestrator.journal.turns import inbox, prompt_records, subagents, taint
 from orchestrator.journal.turns.inbox import InboxRow
 from thinker.protocol.messages import AssistantMessage, Frozen, Origin, ToolResult, Usage
 from thinker.protocol.names import ChatName, chat_name, turn_name
@@ -91,11 +91,10 @@ def find(db: apsw.Connection, name: str) -> Trace:
 
 
 def prompts(db: apsw.Connection, trace: Trace) -> list[RecordedPrompt]:
-    sql = "SELECT at, body FROM turn_prompt WHERE turn_id = ? ORDER BY at"
     return [
-        RecordedPrompt(turn_id=turn, at=at, prompt=PromptRecord.model_validate_json(body))
+        RecordedPrompt(turn_id=turn, at=at, prompt=prompt)
         for turn in trace.turns
-        for at, body in db.execute(sql, (turn,))
+        for at, prompt in prompt_records.of_turn(db, turn)
     ]
 
 

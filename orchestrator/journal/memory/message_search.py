@@ -31,10 +31,23 @@ HITS = Rows(
     "said.id, at, role, text, chat_key, ifnull("
     "(SELECT body ->> 'origin' FROM message WHERE message.id = said.id), 'user')",
 )
+# As the trigger `message_said` does.
+UNINDEXED = (
+    "SELECT id, text FROM said WHERE id > (SELECT ifnull(max(id), 0) FROM message_words_docsize)"
+)
+INDEX_REST = (
+    f"INSERT INTO message_grams(rowid, text) {UNINDEXED} AND octet_length(text) <> length(text)",
+    f"INSERT INTO message_words(rowid, text) {UNINDEXED}",
+)
 
 
 def search(db: apsw.Connection, scope: MemoryScope, query: str, limit: int) -> list[MessageHit]:
-    """Return the messages of an agent's chats that match a query best, best first."""
+    """Return the messages of an agent's chats that match a query best, best first.
+
+    Those that no index has yet are indexed first.
+    """
+    for statement in INDEX_REST:
+        db.execute(statement)
     pool = fulltext.POOL * limit
     ranked = fulltext.search(
         query, limit, partial(_match, db, scope, pool), partial(_scan, db, scope, pool)

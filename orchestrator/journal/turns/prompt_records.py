@@ -1,11 +1,12 @@
 """Prompts sent to models: one record for each process that ran a turn, with its first step.
 
-A record refers to the sources of the prompt, its definition and its tools; equal sources are
-stored once.
+A record refers to the sources of the prompt, its definition and its tools, and to what it has in
+common with most of its agent's; equal ones are stored once.
 """
 
 import hashlib
 from dataclasses import dataclass
+from typing import Any
 
 import apsw
 import orjson
@@ -30,10 +31,52 @@ class PromptSources:
 
 
 NO_SOURCES = PromptSources()
+COLUMNS = "body, (SELECT body FROM prompt_part WHERE digest = common)"  # for `StoredPrompt.read`
+COMMON = ("tools", "reasons", "settings", "tools_digest")
+LONG = 200  # characters of a layer that is stored once
 
 
 @dataclass(frozen=True)
-class TurnPrompt:
+class StoredPrompt:
+    """A record in two parts: its ``own``, whose fields count, and what others have in common.
+
+    The latter has the texts of the long layers that stay the same, by their places.
+    """
+
+    own: dict[str, Any]
+    common: dict[str, Any]
+
+    @classmethod
+    def of(cls, prompt: PromptRecord) -> "StoredPrompt":
+        own = prompt.model_dump(mode="json", exclude_defaults=True)
+        common = {name: own.pop(name) for name in COMMON if name in own}
+        common["texts"] = {
+            str(place): layer.pop("text")
+            for place, layer in enumerate(own["layers"])
+            if not layer.get("volatile") and len(layer["text"]) > LONG
+        }
+        return cls(own, common)
+
+    @classmethod
+    def read(cls, body: str, common: str | None) -> "StoredPrompt":
+        return cls(orjson.loads(body), {} if common is None else orjson.loads(common))
+
+    @property
+    def record(self) -> PromptRecord:
+        texts = self.common.get("texts", {})
+        layers = [{"text": texts.get(str(n), ""), **x} for n, x in enumerate(self.own["layers"])]
+        return PromptRecord.model_validate({**self.common, **self.own, "layers": layers})
+
+    @property
+    def context(self) -> tuple[LayerRecord, ...]:
+        """As `PromptRecord.context`, which needs few layers and mostly none."""
+        cached = self.own.get("layout") == "cached"
+        beside = any(x.get("quoted") or (cached and x.get("volatile")) for x in self.own["layers"])
+        return self.record.context if beside else ()
+
+
+@dataclass(frozen=True)
+class SentPrompt:
     """Which prompt a record is of: that of a turn of a session, sent at a time (milliseconds)."""
 
     turn_id: str
@@ -51,18 +94,21 @@ SOURCES = Rows(
 
 
 def record(
-    db: apsw.Connection, sent: TurnPrompt, prompt: PromptRecord, sources: PromptSources = NO_SOURCES
+    db: apsw.Connection, sent: SentPrompt, prompt: PromptRecord, sources: PromptSources = NO_SOURCES
 ) -> tuple[str, ...]:
     """Store a prompt, and return what its stable part differs in from the session's last one."""
     earlier = _before(db, sent.session_id, sent.started_at, sent.turn_id)
-    changed = () if earlier is None else prompt.differences(earlier)
-    kept = prompt.model_copy(update={"changed": changed})
+    changed: tuple[str, ...] = ()
+    if earlier is not None and earlier.own.get("stable") != prompt.stable:
+        changed = prompt.differences(earlier.record)
+    kept = StoredPrompt.of(prompt.model_copy(update={"changed": changed}))
     definition = None if sources.definition is None else orjson.dumps(sources.definition)
     tools = None if sources.tools is None else TOOLS.dump_json(sources.tools)
-    parts = (_part(db, definition), _part(db, tools))
+    parts = (_part(db, definition), _part(db, tools), _part(db, orjson.dumps(kept.common)))
     db.execute(
-        "INSERT OR IGNORE INTO turn_prompt(turn_id, at, body, definition, tools) VALUES(?,?,?,?,?)",
-        (sent.turn_id, sent.at, kept.model_dump_json(), *parts),
+        "INSERT OR IGNORE INTO turn_prompt(turn_id, at, body, definition, tools, common)"
+        " VALUES(?,?,?,?,?,?)",
+        (sent.turn_id, sent.at, orjson.dumps(kept.own).decode(), *parts),
     )
     return changed
 
@@ -89,27 +135,37 @@ def last_use(db: apsw.Connection, name: str) -> tuple[str, int] | None:
 
 def sent(db: apsw.Connection, turn_id: str) -> tuple[LayerRecord, ...] | None:
     """Return the layers put before a turn's newest message; None before the first prompt."""
-    body = db.execute(
-        "SELECT body FROM turn_prompt WHERE turn_id = ? ORDER BY at LIMIT 1", (turn_id,)
-    ).get
-    return None if body is None else PromptRecord.model_validate_json(str(body)).context
+    found = _stored(db, "turn_prompt WHERE turn_id = ? ORDER BY at LIMIT 1", turn_id)
+    return None if found is None else found.context
 
 
 def offered(db: apsw.Connection, session_id: int, started: int, turn_id: str) -> tuple[str, ...]:
     earlier = _before(db, session_id, started, turn_id)
-    return () if earlier is None else earlier.tools
+    return () if earlier is None else earlier.record.tools
+
+
+def of_turn(db: apsw.Connection, turn_id: str) -> list[tuple[int, PromptRecord]]:
+    """Return the prompts of a turn and when they were sent (milliseconds), in order."""
+    sql = f"SELECT at, {COLUMNS} FROM turn_prompt WHERE turn_id = ? ORDER BY at"
+    rows = list(db.execute(sql, (turn_id,)))
+    return [(at, StoredPrompt.read(body, common).record) for at, body, common in rows]
 
 
 def _before(
     db: apsw.Connection, session_id: int, started: int, turn_id: str
-) -> PromptRecord | None:
-    body = db.execute(
-        "SELECT body FROM turn JOIN turn_prompt ON turn_id = turn.id WHERE session_id = ?"
+) -> "StoredPrompt | None":
+    return _stored(
+        db,
+        "turn JOIN turn_prompt ON turn_id = turn.id WHERE session_id = ?"
         " AND started_at <= ? AND turn.id <> ? ORDER BY started_at DESC, turn.rowid DESC, at DESC"
         " LIMIT 1",
-        (session_id, started, turn_id),
-    ).get
-    return None if body is None else PromptRecord.model_validate_json(str(body))
+        *(session_id, started, turn_id),
+    )
+
+
+def _stored(db: apsw.Connection, source: str, *values: object) -> "StoredPrompt | None":
+    row = db.execute(f"SELECT {COLUMNS} FROM {source}", values).fetchone()
+    return None if row is None else StoredPrompt.read(*row)
 
 
 def _part(db: apsw.Connection, body: bytes | None) -> str | None:

@@ -15,7 +15,7 @@ from pydantic import Json
 from orchestrator.journal.db.rows import Rows
 from orchestrator.journal.db.store import FencedError
 from orchestrator.journal.turns import attachments, prompt_records, taint
-from orchestrator.journal.turns.prompt_records import NO_SOURCES, PromptSources, TurnPrompt
+from orchestrator.journal.turns.prompt_records import NO_SOURCES, PromptSources, SentPrompt
 from thinker.protocol.fencing import mark_of
 from thinker.protocol.messages import AssistantMessage, JsonObject, SideEffect, ToolCall, ToolResult
 from thinker.protocol.methods import StepCommit, StepCommitted
@@ -103,7 +103,7 @@ def plan(
         )
     changed: tuple[str, ...] = ()
     if commit.prompt is not None:
-        sent = TurnPrompt(turn_id, now, int(owned[0]), int(owned[1]))
+        sent = SentPrompt(turn_id, now, int(owned[0]), int(owned[1]))
         changed = prompt_records.record(db, sent, commit.prompt, sources)
     seqs = tuple(range(seq + 1, seq + 1 + len(commit.calls)))
     return StepCommitted(seq=seq, call_seqs=seqs, changed=changed)

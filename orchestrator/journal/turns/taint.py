@@ -68,7 +68,11 @@ UNREAD = Taint()
 
 def load(db: apsw.Connection, turn_id: str) -> Taint:
     found = db.execute("SELECT taint FROM turn WHERE id = ?", (turn_id,)).get
-    return Taint() if found in (None, "{}") else Taint(**orjson.loads(str(found)))
+    return parsed("{}" if found is None else str(found))
+
+
+def parsed(stored: str) -> Taint:
+    return Taint() if stored == "{}" else Taint(**orjson.loads(stored))
 
 
 def add(db: apsw.Connection, turn_id: str, more: Taint) -> None:

@@ -8,12 +8,13 @@ import apsw
 from orchestrator.journal.turns import inbox, prompt_records, taint
 from orchestrator.journal.turns.inbox import InboxRow
 from orchestrator.journal.turns.steps import ENDED, IMMEDIATE
-from thinker.protocol.messages import AssistantMessage, Message, ToolResult, Usage
+from orchestrator.journal.turns.taint import Taint
+from thinker.protocol.messages import AssistantMessage, LayerRecord, Message, ToolResult, Usage
 from thinker.protocol.methods import RecordedCall, RecordedStep
 
 
 @dataclass(frozen=True)
-class Transcript:
+class TurnTranscript:
     """A turn as it is in the journal: its messages, in order, and its steps."""
 
     rows: tuple[InboxRow, ...]
@@ -29,18 +30,16 @@ class Transcript:
         return any(step.calls for step in self.steps)
 
 
-def read(db: apsw.Connection, turn_id: str) -> Transcript:
+def read(db: apsw.Connection, turn_id: str) -> TurnTranscript:
     rows = tuple(inbox.all_of_turn(db, turn_id))
-    return Transcript(rows, _steps(db, turn_id, rows))
+    return TurnTranscript(rows, _steps(db, turn_id, rows))
 
 
 def recorded(db: apsw.Connection, turn_id: str) -> tuple[RecordedStep, ...]:
     return read(db, turn_id).steps
 
 
-def _steps(
-    db: apsw.Connection, turn_id: str, rows: Sequence[InboxRow]
-) -> tuple[RecordedStep, ...]:
+def _steps(db: apsw.Connection, turn_id: str, rows: Sequence[InboxRow]) -> tuple[RecordedStep, ...]:
     steps: dict[int, RecordedStep] = {}
     for seq, kind, parent, name, result, state, finish, usage in db.execute(
         "SELECT seq, kind, parent, name, result, state, finish, usage FROM step"
@@ -67,16 +66,15 @@ def _steps(
     return tuple(steps.values())
 
 
-def of_turn(db: apsw.Connection, turn_id: str, known: Transcript, sent: str) -> list[Message]:
+def of_turn(db: apsw.Connection, turn_id: str, known: TurnTranscript, sent: str) -> list[Message]:
     """Return the messages of a turn for its session.
 
     They are the user's messages, every step, and the reply ``sent`` if no model response has it.
     What the agent says counts as what the turn has read, which it may repeat.
     """
-    read = taint.load(db, turn_id).own
+    read, context = _seen(db, turn_id)
     spoken = {"origin": read.origin, "private": bool(read.private), "mixed": read.mixed}
     received = [row.said(db) for row in known.began_with]
-    context = prompt_records.sent(db, turn_id) or ()
     received[-1] = received[-1].model_copy(update={"context": context})
     messages: list[Message] = [*received]
     last = ""
@@ -89,6 +87,17 @@ def of_turn(db: apsw.Connection, turn_id: str, known: Transcript, sent: str) -> 
     if sent and not last:
         messages.append(AssistantMessage.model_validate({"content": sent, **spoken}))
     return messages
+
+
+def _seen(db: apsw.Connection, turn_id: str) -> tuple[Taint, tuple[LayerRecord, ...]]:
+    """Return what a turn itself has read, and what was put before its newest message."""
+    sql = (
+        f"SELECT taint, {prompt_records.COLUMNS} FROM turn LEFT JOIN turn_prompt"
+        " ON turn_id = turn.id WHERE turn.id = ? ORDER BY turn_prompt.at LIMIT 1"
+    )
+    ((read, body, common),) = db.execute(sql, (turn_id,))
+    sent = () if body is None else prompt_records.StoredPrompt.read(body, common).context
+    return taint.parsed(read).own, sent
 
 
 def answered(db: apsw.Connection, turn_id: str) -> bool:

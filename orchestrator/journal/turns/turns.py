@@ -16,7 +16,7 @@ from orchestrator.journal.db.rows import Rows
 from orchestrator.journal.db.store import FencedError
 from orchestrator.journal.turns import inbox, outbox, sessions, steps, transcript, usage
 from orchestrator.journal.turns.inbox import InboxRow
-from orchestrator.journal.turns.transcript import Transcript
+from orchestrator.journal.turns.transcript import TurnTranscript
 from thinker.protocol.messages import Message, Origin, UserMessage
 from thinker.protocol.methods import RecordedStep
 
@@ -180,11 +180,11 @@ def first_context(
     db: apsw.Connection, turn: Turn, row: InboxRow, window: int, jump: int = 1
 ) -> Context:
     """Read what a worker needs for a turn that was just opened for a message."""
-    return _context(db, turn, Transcript((row,), ()), (window, jump))
+    return _context(db, turn, TurnTranscript((row,), ()), (window, jump))
 
 
 def _context(
-    db: apsw.Connection, turn: Turn, known: Transcript, window: tuple[int, int]
+    db: apsw.Connection, turn: Turn, known: TurnTranscript, window: tuple[int, int]
 ) -> Context:
     summary, origin = sessions.summary(db, turn.session_id)
     return Context(
@@ -215,7 +215,7 @@ def reply(
     now: int,
     *,
     repaired: bool = False,
-    known: Transcript | None = None,
+    known: TurnTranscript | None = None,
 ) -> None:
     """End a turn with its reply (T6): outbox rows, turn, inbox row and session, together.
 

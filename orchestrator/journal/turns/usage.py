@@ -9,12 +9,14 @@ from dataclasses import dataclass
 
 import apsw
 
+from orchestrator.journal.db.distinct import distinct
 from orchestrator.journal.db.rows import Rows
 from thinker.protocol.messages import Usage
 
 MINUTE = 60_000  # milliseconds
 INSERT = """INSERT INTO model_call(agent_id, turn_id, model, state, prompt, completion, cached, usd,
   at) VALUES(?,?,?,?,?,?,?,?,?)"""
+AGENTS = distinct("model_call", "agent_id", "true")
 NEWEST = "SELECT prompt + completion FROM model_call WHERE state = 'settled' AND "
 
 
@@ -198,5 +200,5 @@ TOTALS = Rows(
 
 def totals(db: apsw.Connection, since: int, until: int) -> list[Total]:
     """Sum the usage of each agent with calls from ``since`` to before ``until`` (milliseconds)."""
-    where = "at >= ? AND at < ? GROUP BY agent_id ORDER BY agent_id"
+    where = f"agent_id IN({AGENTS}) AND at >= ? AND at < ? GROUP BY agent_id ORDER BY agent_id"
     return TOTALS.select(db, where, since, until)

@@ -27,6 +27,7 @@ from thinker.protocol.messages import (
 MORE_TURNS = 3  # beyond the turns that are kept: fewer are not worth a summary
 PART = 12_000  # estimated tokens of the input of one summary; the rest waits for the next
 MIN_SAID = 4  # messages of user and agent, below which an extraction is not worth a model call
+LARGE = 1000  # tokens: the index of open sessions has only those with more
 KNOWN = 30  # known facts in the prompt of an extraction
 
 
@@ -64,9 +65,11 @@ class MessageRange:
 
 def large(db: apsw.Connection, limits: Mapping[str, int]) -> list[tuple[int, str, int]]:
     """Return the open sessions with more tokens than their agent's limit: id, agent, tokens."""
+    least = min(limits.values(), default=facts.FOREVER)
+    indexed = f"AND tokens > {LARGE}" if least >= LARGE else ""
     rows = db.execute(
-        "SELECT id, agent_id, tokens FROM session WHERE ended_at IS NULL AND tokens > ?",
-        (min(limits.values(), default=facts.FOREVER),),
+        f"SELECT id, agent_id, tokens FROM session WHERE ended_at IS NULL AND tokens > ? {indexed}",
+        (least,),
     )
     return [row for row in rows if row[2] > limits.get(row[1], facts.FOREVER)]
 

@@ -22,14 +22,15 @@ NEWEST = """(own.kind <> 'request' AND NOT EXISTS(SELECT 1 FROM inbox AS later
 # A subagent's turn is removed with the turn of the call that began it, and the message with its
 # result not before.
 OLD_TURNS = f"""SELECT id FROM turn
-WHERE state IN('closed','cancelled','failed') AND ended_at < :before AND recipe <> 'subagent'
+WHERE rowid < :below AND state IN('closed','cancelled','failed') AND ended_at < :before
+AND recipe <> 'subagent'
 AND NOT EXISTS(SELECT 1 FROM subagent_run AS run JOIN inbox AS work ON work.id = run.inbox_id
   WHERE run.turn_id = turn.id AND ifnull(work.ended_at, :before) >= :before)
 AND NOT EXISTS(SELECT 1 FROM inbox AS note WHERE note.turn_id = turn.id
   AND note.kind = 'subagent_result' AND EXISTS(SELECT 1 FROM subagent_run AS reported
     WHERE format('%s:%d', reported.turn_id, reported.seq) = note.message_id))
 AND NOT EXISTS(SELECT 1 FROM inbox AS own WHERE own.turn_id = turn.id AND {NEWEST})
-ORDER BY ended_at LIMIT {BATCH}"""
+LIMIT {BATCH}"""
 
 WORK = """SELECT inbox.id, inbox.turn_id FROM subagent_run AS run
 JOIN inbox ON inbox.id = run.inbox_id WHERE run.turn_id = ?"""
@@ -49,13 +50,15 @@ OF_A_TURN = (
     "DELETE FROM turn WHERE id = ?",
 )
 
-UNUSED_PARTS = """DELETE FROM prompt_part
-WHERE NOT EXISTS(SELECT 1 FROM turn_prompt WHERE definition = digest)
-AND NOT EXISTS(SELECT 1 FROM turn_prompt WHERE tools = digest)"""
+UNUSED_PARTS = """DELETE FROM prompt_part WHERE digest NOT IN(
+  SELECT definition FROM turn_prompt WHERE definition IS NOT NULL
+  UNION SELECT tools FROM turn_prompt WHERE tools IS NOT NULL
+  UNION SELECT common FROM turn_prompt WHERE common IS NOT NULL)"""
 
 
 def turns(db: apsw.Connection, before: int) -> int:
-    found = [str(turn) for (turn,) in db.execute(OLD_TURNS, {"before": before}).fetchall()]
+    bounds = {"before": before, "below": _newer(db, "turn", "started_at", before)}
+    found = [str(turn) for (turn,) in db.execute(OLD_TURNS, bounds).fetchall()]
     for turn in found:
         runs = db.execute(WORK, (turn,)).fetchall()
         db.execute("DELETE FROM subagent_run WHERE turn_id = ?", (turn,))
@@ -71,9 +74,25 @@ def turns(db: apsw.Connection, before: int) -> int:
         " AND NOT EXISTS(SELECT 1 FROM subagent_run WHERE subagent_id = subagent.id)",
         (before,),
     )
-    if found:
+    if 0 < len(found) < BATCH:  # the last batch: all prompts have to be read
         db.execute(UNUSED_PARTS)
     return len(found)
+
+
+def _newer(db: apsw.Connection, table: str, column: str, before: int) -> int:
+    """Return the first row id of a table whose time in ``column`` is not before a time.
+
+    Row ids follow the time. After the clock was set back, some rows are found later.
+    """
+    low, high = 1, int(db.execute(f"SELECT max(rowid) FROM {table}").get or 0) + 1
+    sql = f"SELECT {column} FROM {table} WHERE rowid >= ? ORDER BY rowid LIMIT 1"
+    while low < high:
+        middle = (low + high) // 2
+        if int(db.execute(sql, (middle,)).get) < before:
+            low = middle + 1
+        else:
+            high = middle
+    return low
 
 
 def _forget(db: apsw.Connection, turn_id: str) -> None:
@@ -96,9 +115,9 @@ def messages(db: apsw.Connection, before: int) -> int:
     """Remove messages of ended sessions and summarized messages, then empty sessions."""
     db.execute(
         "DELETE FROM message WHERE id IN(SELECT message.id FROM message JOIN session"
-        " ON session.id = session_id WHERE at < ? AND (ended_at IS NOT NULL"
+        " ON session.id = session_id WHERE message.id < ? AND at < ? AND (ended_at IS NOT NULL"
         f" OR message.id <= summary_upto) LIMIT {ROWS})",
-        (before,),
+        (_newer(db, "message", "at", before), before),
     )
     count = db.changes()
     db.execute(
@@ -112,16 +131,15 @@ def messages(db: apsw.Connection, before: int) -> int:
 
 def pictures(db: apsw.Connection, before: int) -> int:
     """Remove the bytes of pictures; their descriptions are kept."""
-    return _remove_older(db, "media", before, BATCH)
+    old = f"SELECT id FROM media WHERE at < ? LIMIT {BATCH}"
+    db.execute(f"DELETE FROM media WHERE id IN({old})", (before,))
+    return db.changes()
 
 
 def calls(db: apsw.Connection, before: int) -> int:
-    return _remove_older(db, "model_call", before, ROWS)
-
-
-def _remove_older(db: apsw.Connection, table: str, before: int, limit: int) -> int:
-    old = f"SELECT id FROM {table} WHERE at < ? LIMIT {limit}"
-    db.execute(f"DELETE FROM {table} WHERE id IN({old})", (before,))
+    old = f"SELECT id FROM model_call WHERE id < ? AND at < ? LIMIT {ROWS}"
+    bounds = (_newer(db, "model_call", "at", before), before)
+    db.execute(f"DELETE FROM model_call WHERE id IN({old})", bounds)
     return db.changes()
 
 

@@ -13,8 +13,13 @@ from thinker.protocol.messages import LayerRecord, ToolSpec, UserMessage
 from thinker.protocol.prompt_record import PromptRecord
 
 DATE = LayerRecord(name="date_time", text="noon", volatile=True)
+BASE = LayerRecord(name="base", text="long" * 100)
 PROMPT = PromptRecord(
-    layers=(LayerRecord(name="base", text="b"), DATE), tools=("look",), layout="cached", stable="1"
+    layers=(BASE, DATE, LayerRecord(name="chat", text="7")),
+    tools=("look",),
+    reasons={"look": "always"},
+    layout="cached",
+    stable="1",
 )
 
 
@@ -53,6 +58,24 @@ def test_what_a_prompt_was_made_of_is_kept_once(db: apsw.Connection) -> None:
     for now in (3, 4):
         steps.plan(db, commit, CLASSES, 1, now, made_of)
         assert prompt_records.ingredients(db, "t1", now) == made_of
-    assert db.execute("SELECT count(*) FROM prompt_part").get == 2
+    assert db.execute("SELECT count(*) FROM prompt_part").get == 3
     agent_id = turns.load(db, "t1").agent_id
     assert [prompt_records.last_use(db, name) for name in ("planner", agent_id)] == 2 * [("t1", 4)]
+
+
+def test_what_prompts_have_in_common_is_stored_once_and_read_with_each(db: apsw.Connection) -> None:
+    """The short layers and the volatile ones are the record's own."""
+    noon, one = (PROMPT.model_copy(update={"best_score": score}) for score in (None, 0.5))
+    for at, sent in ((1, noon), (2, one)):
+        steps.plan(db, step("t1").model_copy(update={"prompt": sent}), CLASSES, 1, at)
+    assert prompt_records.of_turn(db, "t1") == [(1, noon), (2, one)]
+    assert db.execute("SELECT count(*) FROM prompt_part").get == 1
+    assert db.execute("SELECT max(octet_length(body)) FROM turn_prompt").get < len(BASE.text)
+
+
+def test_whole_record_of_an_older_version_is_read(db: apsw.Connection) -> None:
+    """Its row has nothing in common with others."""
+    steps.plan(db, step("t1").model_copy(update={"prompt": PROMPT}), CLASSES, 1, 1)
+    db.execute("UPDATE turn_prompt SET body = ?, common = NULL", (PROMPT.model_dump_json(),))
+    assert prompt_records.of_turn(db, "t1") == [(1, PROMPT)]
+    assert prompt_records.sent(db, "t1") == (DATE,)

@@ -23,7 +23,7 @@ from orchestrator.journal.turns import (
 )
 from orchestrator.journal.turns.inbox import Arrival
 from orchestrator.journal.turns.outbox import Part
-from orchestrator.journal.turns.prompt_records import PromptSources, TurnPrompt
+from orchestrator.journal.turns.prompt_records import PromptSources, SentPrompt
 from orchestrator.journal.turns.turns import Turn
 from orchestrator.journal.upkeep import retention
 from orchestrator.maintenance.retention import RetentionJob
@@ -88,11 +88,11 @@ def test_what_no_prompt_is_made_of_any_more_goes(db: apsw.Connection) -> None:
     for number, record in ((1, first), (2, second), (3, second)):
         turn = finished(db, number, number)
         with job(db):
-            sent = TurnPrompt(turn.id, number, turn.session_id, turn.started_at)
+            sent = SentPrompt(turn.id, number, turn.session_id, turn.started_at)
             prompt_records.record(db, sent, record, PromptSources({"name": [*record.tools]}))
     with job(db):
         retention.turns(db, 3)
-    assert count(db, "turn_prompt") == count(db, "prompt_part") == 1
+    assert (count(db, "turn_prompt"), count(db, "prompt_part")) == (1, 2)
 
 
 def test_open_and_dead_turns_stay(db: apsw.Connection) -> None:
