@@ -10,13 +10,14 @@ import socket
 import time
 from collections.abc import Iterator
 from contextlib import suppress
+from http import HTTPStatus
 
 import anyio
 import structlog
 from pydantic import JsonValue
 
 from thinker import startup
-from thinker.http.broker_link import broker_link
+from thinker.http.broker_link import END, PIECE, REQUEST, broker_link, frame, head
 from thinker.protocol import logs, methods
 from thinker.protocol.env import BROKER_VARIABLE, ThinkerSettings
 from thinker.protocol.messages import ToolResult, ToolSpec, UserMessage
@@ -26,7 +27,7 @@ from thinker.terminal import StandaloneHost
 
 SECONDS = 10.0  # limit for the rehearsal, on a busy machine
 TOOL = "rehearse"
-HEAD = b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ncontent-length: %d\r\n\r\n"
+STREAM = {"content-type": "text/event-stream"}
 EVENT = b'data: {"id":"1","model":"m","choices":[{"index":0,"delta":%b,"finish_reason":"%b"}]}\n\n'
 CALL = b'{"tool_calls":[{"index":0,"id":"1","function":{"name":"%b","arguments":"{}"}}]}'
 ANSWERS = ((CALL % TOOL.encode(), b"tool_calls"), (b'{"content":"done"}', b"stop"))
@@ -119,9 +120,8 @@ async def _serve_model(
     """Serve one connection of the scripted model: a tool call, then the final answer."""
     with suppress(asyncio.IncompleteReadError, ConnectionError):
         while True:
-            head = await reader.readuntil(b"\r\n\r\n")
-            length = head.lower().partition(b"content-length:")[2].split(b"\r\n")[0]
-            await reader.readexactly(int(length))
+            address, length, _ = REQUEST.unpack(await reader.readexactly(REQUEST.size))
+            await reader.readexactly(address + length)
             events = EVENT % next(answers) + b"data: [DONE]\n\n"
-            writer.write(HEAD % len(events) + events)
+            writer.write(head(HTTPStatus.OK, STREAM) + frame(PIECE, events) + frame(END))
     writer.close()

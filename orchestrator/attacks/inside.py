@@ -14,7 +14,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from thinker.http.broker_link import broker_link
+from thinker.http.broker_link import REQUEST, broker_link
 from thinker.jail.reach import reached
 from thinker.protocol.env import BROKER_VARIABLE
 
@@ -57,9 +57,8 @@ def tried(target: str) -> str:
 def wedge(order: str) -> None:
     """Send the broker a request over a socket that waits for room, and never read the answer."""
     content = order.replace("$LONG", "long " * LENGTH)
-    body = json.dumps({"model": "m", "messages": [{"role": "user", "content": content}]})
-    head = f"POST {os.environ['THINKER_BASE_URL']}/chat/completions HTTP/1.1"
-    lines = (head, "Host: x", f"Content-Length: {len(body)}", "", body)
+    body = json.dumps({"model": "m", "messages": [{"role": "user", "content": content}]}).encode()
+    address = f"{os.environ['THINKER_BASE_URL']}/chat/completions".encode()
     ours, theirs = socket.socketpair()
     theirs.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 1)  # as few bytes as possible
     link = broker_link(int(os.environ[BROKER_VARIABLE]))
@@ -68,7 +67,7 @@ def wedge(order: str) -> None:
     while not fcntl.fcntl(theirs, fcntl.F_GETFL) & os.O_NONBLOCK and time.monotonic() < end:
         time.sleep(0.01)  # the broker has not taken it yet
     fcntl.fcntl(theirs, fcntl.F_SETFL, 0)
-    ours.sendall("\r\n".join(lines).encode())
+    ours.sendall(REQUEST.pack(len(address), len(body), 1) + address + body)
     _held.extend((ours, theirs))
 
 

@@ -16,7 +16,7 @@ from thinker.http.optional_imports import without
 with without("rich", "click"):  # optional extras of structlog and httpx
     from orchestrator.broker import broker_wire
     from orchestrator.broker.broker_host import BrokerHost
-    from thinker.http.client import tls_context
+    from thinker.http.tls import tls_context
     from thinker.jail import kernel
     from thinker.jail.worker_jail import prepare
     from thinker.protocol import logs
@@ -28,7 +28,7 @@ PR_SET_PDEATHSIG = 1  # linux/prctl.h
 
 async def _serve(fd: int, sandbox: SandboxReport) -> None:
     host = BrokerHost(socket.socket(fileno=0), sandbox)
-    async with connected(socket.socket(fileno=fd), host.requests) as peer:
+    async with connected(socket.socket(fileno=fd), host.requests, host.notifications) as peer:
         await host.serve(peer)
 
 

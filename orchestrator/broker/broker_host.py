@@ -3,18 +3,22 @@
 import asyncio
 import os
 import socket
-from contextlib import suppress
+from contextlib import closing, suppress
 from functools import partial
 
 import structlog
 from pydantic import JsonValue
 
 from orchestrator.broker import broker_wire
-from orchestrator.broker.broker_wire import ChannelAccepted, ChannelClose, ChannelOpen
+from orchestrator.broker.broker_wire import (
+    ChannelAccepted,
+    ChannelClose,
+    ChannelOpen,
+    ChannelWarm,
+)
 from orchestrator.broker.shared_socket import SharedSocket
-from orchestrator.broker.upstreams import Upstreams
 from orchestrator.broker.worker_connection import ChannelRights, WorkerConnection
-from thinker.http.client import absolute
+from thinker.http.web_client import WebClient
 from thinker.jail.worker_jail import NO_JAIL
 from thinker.protocol.liveness import answer_pings
 from thinker.protocol.messages import JsonObject
@@ -22,6 +26,8 @@ from thinker.protocol.methods import Ready
 from thinker.protocol.peer import FAILED, Peer, RequestHandler, RpcError
 from thinker.protocol.sandbox import SandboxReport
 
+CONNECT = 10.0  # seconds; a worker may give up earlier
+READ = 600.0  # seconds; as long as a worker waits at most
 AT_ONCE = 16  # connections taken from one channel in a row
 MOST_CONNECTIONS = 64  # of one channel; a worker needs one for each model call under way
 log = structlog.get_logger()
@@ -33,7 +39,7 @@ class BrokerHost:
     def __init__(self, descriptors: socket.socket, sandbox: SandboxReport = NO_JAIL.report) -> None:
         self._descriptors = descriptors
         self._sandbox = sandbox
-        self._upstreams = Upstreams()
+        self._client = WebClient(connect=CONNECT, read=READ)
         self._channels: dict[int, tuple[socket.socket, ChannelRights]] = {}
         self._starting: set[asyncio.Task[object]] = set()
         self._peer: Peer | None = None
@@ -41,12 +47,14 @@ class BrokerHost:
             broker_wire.CHANNEL_OPEN: self._open,
             broker_wire.CHANNEL_CLOSE: self._close,
         }
+        self.notifications = {broker_wire.CHANNEL_WARM: self._warm}
 
     async def serve(self, peer: Peer) -> None:
         """Announce readiness, then answer pings until the supervisor's socket closes."""
         self._peer = peer
         ready = Ready(pid=os.getpid(), provider="", model="", sandbox=self._sandbox)
-        await answer_pings(peer, ready)
+        with closing(self._client):
+            await answer_pings(peer, ready)
 
     async def _open(self, params: JsonValue) -> ChannelAccepted:
         # Before anything else: descriptors are sent in the order of these requests.
@@ -57,21 +65,25 @@ class BrokerHost:
         rights = ChannelRights(
             channel=opened.channel,
             agent_id=opened.agent_id,
-            grants={absolute(grant.url): grant for grant in opened.grants},
-            upstreams=self._upstreams,
+            grants={grant.url.encode(): grant for grant in opened.grants},
+            client=self._client,
             report=self._report,
         )
         channel = socket.socket(fileno=received[0])
         channel.setblocking(False)  # noqa: FBT003 - the standard library takes it by position
         self._channels[opened.channel] = channel, rights
         asyncio.get_running_loop().add_reader(channel, self._accept, channel, rights)
+        rights.warm()  # a worker starts for a message
         return ChannelAccepted()
 
     async def _close(self, params: JsonValue) -> ChannelAccepted:
         self._end(ChannelClose.model_validate(params).channel)
-        granted = (g for _, rights in self._channels.values() for g in rights.grants.values())
-        await self._upstreams.keep(granted)
         return ChannelAccepted()
+
+    def _warm(self, params: JsonValue) -> None:
+        found = self._channels.get(ChannelWarm.model_validate(params).channel)
+        if found is not None:
+            found[1].warm()
 
     def _accept(self, channel: socket.socket, rights: ChannelRights) -> None:
         """Take the connections that a worker opened; end the channel when the worker has ended."""

@@ -1,8 +1,9 @@
 """The wire between supervisor and broker.
 
 Supervisor to broker: ``channel/open``, ``channel/close`` and, as to every child process, ``ping``
-(requests). Broker to supervisor: ``ready`` and ``call/ended`` (notifications). The descriptor of a
-channel arrives on a second socket, the broker's standard input, before its ``channel/open``.
+(requests), ``channel/warm`` (notification). Broker to supervisor: ``ready`` and ``call/ended``
+(notifications). The descriptor of a channel arrives on a second socket, the broker's standard
+input, before its ``channel/open``.
 """
 
 from typing import Literal, TypeAlias
@@ -13,6 +14,7 @@ from thinker.protocol.messages import Frozen, Usage
 
 CHANNEL_OPEN = "channel/open"  # ChannelOpen → ChannelAccepted
 CHANNEL_CLOSE = "channel/close"  # ChannelClose → ChannelAccepted
+CHANNEL_WARM = "channel/warm"  # notification ChannelWarm
 CALL_ENDED = "call/ended"  # notification CallEnded
 
 FD_VARIABLE = "ORCHESTRATOR_BROKER_FD"
@@ -45,6 +47,12 @@ class ChannelOpen(Frozen):
 
 class ChannelClose(Frozen):
     """A channel whose worker has ended; its requests end, too."""
+
+    channel: int
+
+
+class ChannelWarm(Frozen):
+    """The worker of a channel is about to ask: a connection to its provider should be there."""
 
     channel: int
 

@@ -1,38 +1,35 @@
-"""One connection of a worker: read its requests, and relay what the provider answers.
+"""One worker's connection to the broker, and the answers to its requests.
 
-h11 reads the requests: a worker is not believed. The answers are written by hand, since only their
-status and a few of their headers pass.
+A worker is not believed: a request may only have a granted address and a body of limited size, and
+everything else that the provider is sent comes from the grant. See `thinker.http.broker_link` for
+how requests and answers look.
 """
 
 import asyncio
 import sys
-from collections.abc import Callable, Coroutine, Iterator, Mapping
-from contextlib import aclosing
+from collections.abc import Callable, Coroutine, Mapping
+from contextlib import closing, suppress
 from dataclasses import dataclass, field
 
-import h11
 import structlog
 
 from orchestrator.broker.broker_wire import Grant
 from orchestrator.broker.metering import Meter
 from orchestrator.broker.redaction import Redaction
-from orchestrator.broker.upstreams import Upstreams
-from thinker.http.broker_link import CALL_ID, FAILURE
-from thinker.http.client import UNANSWERED, HttpError, StreamedResponse, nothing_follows
+from thinker.http import broker_link
+from thinker.http.broker_link import END, FAILURE, PIECE, REQUEST, frame
+from thinker.http.exchange import HttpAnswer, HttpError, SilenceError
+from thinker.http.web_client import WebClient
 from thinker.protocol.messages import JsonObject
 
 ANSWER_SECONDS = 900.0  # for a whole answer; a worker gives up earlier
-REQUEST_SECONDS = 10.0  # for a whole request, from the connection or the last answer on
-MAX_HEAD = 16 * 1024  # bytes
+REQUEST_SECONDS = 10.0  # for a whole request, from its first byte on
 MAX_BODY = 32 * 1024 * 1024  # bytes, the most that a provider takes
 MOST_WARNINGS = 20  # of one channel
-MAX_ID = 100  # characters of a call's name
 MAX_CHANNEL = 64 * 1024 * 1024  # bytes of requests that a channel may have under way
-PASSED_ON = (b"anthropic-version",)  # headers of a request that reach the provider
 PASSED_BACK = {"content-type", "retry-after", "retry-after-ms", "x-request-id", "request-id"}
 PASSED_BACK_GROUPS = ("x-ratelimit-", "anthropic-ratelimit-")
-BAD_REQUEST, FORBIDDEN, NOT_ALLOWED, TOO_LARGE = 400, 403, 405, 413
-MULTIPLE_CHOICES = 300
+FORBIDDEN, TOO_LARGE = 403, 413
 log = structlog.get_logger()
 
 
@@ -46,7 +43,7 @@ class ChannelRights:
     channel: int
     agent_id: str
     grants: Mapping[bytes, Grant]
-    upstreams: Upstreams
+    client: WebClient
     report: Callable[[JsonObject], None]
     buffered: int = 0
     connections: set["WorkerConnection"] = field(default_factory=set)
@@ -57,6 +54,12 @@ class ChannelRights:
         if reason not in self._warned and len(self._warned) < MOST_WARNINGS:
             self._warned.add(reason)
             log.warning("request_refused", agent_id=self.agent_id, reason=reason)
+
+    def warm(self) -> None:
+        """Connect to the first provider, unless a connection is idle."""
+        for grant in list(self.grants.values())[:1]:
+            with suppress(HttpError):
+                self.client.warm(grant.url)
 
     def close(self) -> None:
         """End all connections, and the requests that they wait for."""
@@ -79,10 +82,8 @@ class WorkerConnection(asyncio.Protocol):
 
     def __init__(self, rights: ChannelRights) -> None:
         self._rights = rights
-        self._http = _parser()
-        self._request: h11.Request | None = None
-        self._body: list[bytes] = []
-        self._size = 0
+        self._in = bytearray()
+        self._call: _Call | None = None  # once the head of a request is there
         self._out: list[bytes] = []
         self._busy = False
         self._answering: asyncio.Task[None] | None = None
@@ -93,14 +94,11 @@ class WorkerConnection(asyncio.Protocol):
         if isinstance(transport, asyncio.Transport):
             self._transport = transport
         self._rights.connections.add(self)
-        self._limit(REQUEST_SECONDS)
 
     def connection_lost(self, exc: Exception | None) -> None:
         del exc
         self._rights.connections.discard(self)
-        self._rights.buffered -= self._size
-        self._size = 0
-        self._stop_timer()
+        self._forget()
         if self._answering is not None:
             self._answering.cancel()
 
@@ -108,13 +106,13 @@ class WorkerConnection(asyncio.Protocol):
         if self._busy:  # no second request before the answer to the first
             self.abort()
             return
+        if not self._in:
+            self._limit(REQUEST_SECONDS)
+        self._in += data
         try:
-            self._http.receive_data(data)
             self._read()
         except RequestRefusedError as refused:
             self._refuse(refused)
-        except h11.RemoteProtocolError as error:
-            self._refuse(RequestRefusedError(BAD_REQUEST, f"not a request: {error}"))
 
     def pause_writing(self) -> None:
         self._writable = asyncio.get_running_loop().create_future()
@@ -132,131 +130,114 @@ class WorkerConnection(asyncio.Protocol):
 
     def _limit(self, seconds: float) -> None:
         """Give the next part of the exchange so much time."""
-        self._stop_timer()
-        self._timer = asyncio.get_running_loop().call_later(seconds, self.abort)
-
-    def _stop_timer(self) -> None:
         if self._timer is not None:
             self._timer.cancel()
-            self._timer = None
+        self._timer = asyncio.get_running_loop().call_later(seconds, self.abort)
 
     def _read(self) -> None:
-        while True:
-            event = self._http.next_event()
-            if isinstance(event, h11.Request):
-                self._request = event
-                self._grant(event)
-            elif isinstance(event, h11.Data):
-                self._take(bytes(event.data))
-            elif isinstance(event, h11.EndOfMessage) and self._request is not None:
-                self._limit(ANSWER_SECONDS)
-                self._busy = True
-                answer = self._exchange(self._request, self._grant(self._request))
-                task = _begin(answer)
-                self._answering = task if self._busy else None
-                return
-            elif event is h11.NEED_DATA:
-                return
-            else:
-                self.abort()
-                return
+        """Begin to answer when a request is complete."""
+        if self._call is None:
+            self._call = self._begun()
+        call = self._call
+        if call is None or len(self._in) < call.size:
+            return
+        if len(self._in) > call.size:
+            self.abort()
+            return
+        call.body = bytes(memoryview(self._in)[call.size - call.length :])
+        self._in = bytearray()
+        self._busy = True
+        self._limit(ANSWER_SECONDS)
+        task = _begin(self._exchange(call))
+        self._answering = task if self._busy else None
 
-    def _grant(self, request: h11.Request) -> Grant:
-        """Return the grant that a request needs; raise `RequestRefusedError` without one."""
-        if any(name == b"transfer-encoding" for name, _ in request.headers):
-            raise RequestRefusedError(BAD_REQUEST, "a request needs a content-length")
-        grant = self._rights.grants.get(request.target)
+    def _begun(self) -> "_Call | None":
+        """Read the head of a request when it is there; raise `RequestRefusedError`."""
+        if len(self._in) < REQUEST.size:
+            return None
+        address, length, number = REQUEST.unpack_from(self._in)
+        rights, begin = self._rights, REQUEST.size + address
+        if length > MAX_BODY or rights.buffered + length > MAX_CHANNEL:
+            raise RequestRefusedError(TOO_LARGE, f"a request may have {MAX_BODY} bytes")
+        if len(self._in) < begin:
+            return None
+        grant = rights.grants.get(bytes(self._in[REQUEST.size : begin]))
         if grant is None:
             raise RequestRefusedError(FORBIDDEN, "this agent may not use that address")
-        if request.method != b"POST":
-            raise RequestRefusedError(NOT_ALLOWED, "only POST is allowed")
-        return grant
-
-    def _take(self, data: bytes) -> None:
-        self._size += len(data)
-        self._rights.buffered += len(data)
-        self._body.append(data)
-        if self._size > MAX_BODY or self._rights.buffered > MAX_CHANNEL:
-            raise RequestRefusedError(TOO_LARGE, f"a request may have {MAX_BODY} bytes")
+        rights.buffered += length
+        return _Call(grant, str(number), begin + length, length)
 
     def _refuse(self, refused: RequestRefusedError) -> None:
         """Answer with the reason, and end the connection."""
         self._rights.warn(str(refused))
-        body = b'{"error": {"message": "the broker refused the request: %b"}}'
-        text = body % str(refused).encode("ascii", "replace").replace(b'"', b"'")
-        self._transport.write(
-            b"HTTP/1.1 %d Refused\r\ncontent-type: application/json\r\nconnection: close\r\n"
-            b"content-length: %d\r\n\r\n%b" % (refused.status, len(text), text)
-        )
+        text = b'{"error": {"message": "the broker refused the request: %b"}}'
+        head = broker_link.head(refused.status, {"content-type": "application/json"})
+        body = frame(PIECE, text % str(refused).encode())
+        self._transport.write(head + body + frame(END))
         self._transport.close()
 
     # --- the answer ----------------------------------------------------------------------------
 
-    async def _exchange(self, request: h11.Request, grant: Grant) -> None:
+    async def _exchange(self, call: "_Call") -> None:
         """Answer a request, then wait for the next one."""
         try:
-            await self._answer(request, grant)
+            await self._answer(call)
         except HttpError:
             self.abort()
         except Exception:  # one bad relay must not end the process
             log.exception("relay_failed", agent_id=self._rights.agent_id)
             self.abort()
         else:
-            self._next()
+            self._busy, self._answering = False, None
+            self._forget()
 
-    async def _answer(self, request: h11.Request, grant: Grant) -> None:
+    async def _answer(self, call: "_Call") -> None:
         """Make the request and relay the answer."""
-        call = _Call(request, grant, b"".join(self._body))
-        self._body = []
+        grant = call.grant
         try:
-            response = await self._rights.upstreams.poster(grant).post(call.body, call.passed_on)
+            answer = await self._rights.client.send("POST", grant.url, grant.headers, call.body)
         except HttpError as error:
-            if isinstance(error, UNANSWERED):
+            if isinstance(error, SilenceError):
                 self._report(call, Meter(grant.counts, streamed=True), cut=True)
-            self._write_failure(error)
+            self._transport.write(frame(FAILURE, type(error).__name__.encode()))
             return
         except asyncio.CancelledError:  # the worker is gone, but its request may cost something
             self._report(call, Meter(grant.counts, streamed=True), cut=True)
             raise
-        async with aclosing(response):
-            await self._relay(call, response)
+        with closing(answer):
+            await self._relay(call, answer)
 
-    async def _relay(self, call: "_Call", response: StreamedResponse) -> None:
+    async def _relay(self, call: "_Call", answer: HttpAnswer) -> None:
         """Pass an answer on, piece by piece; report what it used before its last byte."""
         redaction = Redaction(call.grant.secrets)
-        self._out += _head(response, redaction)
-        streamed = "json" not in response.headers.get("content-type", "")
+        self._out.append(_head(answer, redaction))
+        streamed = "json" not in answer.headers.get("content-type", "")
         meter, whole = Meter(call.grant.counts, streamed=streamed), False
         try:
-            async for piece in response.aiter_bytes():
+            async for piece in answer.pieces():
                 meter.feed(piece)
                 self._add(redaction.feed(piece))
-                if not nothing_follows(response):
+                if not answer.complete:
                     self._flush()
                 if self._writable is not None:
                     await self._writable
             whole = True
         finally:
-            if response.status_code < MULTIPLE_CHOICES:
+            if answer.success:
                 self._report(call, meter, cut=not whole)
         self._add(redaction.rest())
-        self._out.append(b"0\r\n\r\n")
+        self._out.append(frame(END))
         self._flush()
 
     def _add(self, data: bytes) -> None:
         """Add a piece to what is sent next: a system call costs more than the rest of a relay."""
         if data:
-            self._out += (b"%x\r\n" % len(data), data, b"\r\n")
+            self._out.append(frame(PIECE, data))
 
     def _flush(self) -> None:
-        if self._out:
-            data, self._out = b"".join(self._out), []
+        data, self._out = b"".join(self._out), []
+        if data:
             self._transport.write(data)
-
-    def _write_failure(self, error: HttpError) -> None:
-        name = type(error).__name__
-        head = f"HTTP/1.1 502 Failed\r\n{FAILURE}: {name}\r\ncontent-length: 0\r\n\r\n"
-        self._transport.write(head.encode("ascii"))
 
     def _report(self, call: "_Call", meter: Meter, *, cut: bool) -> None:
         model, usage, guessed = meter.result(call.body, cut=cut)
@@ -271,24 +252,25 @@ class WorkerConnection(asyncio.Protocol):
             }
         )
 
-    def _next(self) -> None:
-        """Be ready for the next request."""
-        self._rights.buffered -= self._size
-        self._size = 0
-        self._http, self._request = _parser(), None
-        self._busy, self._answering = False, None
-        if not self._transport.is_closing():
-            self._limit(REQUEST_SECONDS)
+    def _forget(self) -> None:
+        """Give back what the request has taken: time and room."""
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+        if self._call is not None:
+            self._rights.buffered -= self._call.length
+            self._call = None
 
 
+@dataclass(eq=False)
 class _Call:
-    """One request to a provider."""
+    """One request to a provider: ``size`` bytes, of which the last ``length`` are the body."""
 
-    def __init__(self, request: h11.Request, grant: Grant, body: bytes) -> None:
-        self.grant, self.body = grant, body
-        self.passed_on = [item for item in request.headers if item[0] in PASSED_ON]
-        names = (value for name, value in request.headers if name == CALL_ID.encode())
-        self.name = next(names, b"").decode("ascii", "replace")[:MAX_ID]
+    grant: Grant
+    name: str
+    size: int
+    length: int
+    body: bytes = b""
 
 
 def _begin(answer: Coroutine[object, object, None]) -> asyncio.Task[None]:
@@ -299,15 +281,11 @@ def _begin(answer: Coroutine[object, object, None]) -> asyncio.Task[None]:
     return loop.create_task(answer)
 
 
-def _parser() -> h11.Connection:
-    return h11.Connection(h11.SERVER, max_incomplete_event_size=MAX_HEAD)
-
-
-def _head(response: StreamedResponse, redaction: Redaction) -> Iterator[bytes]:
-    """Yield the head of the answer to a worker: the status, and the headers that may pass."""
-    yield b"HTTP/1.1 %d Answer\r\n" % response.status_code
-    for name, value in response.headers.items():
-        if name in PASSED_BACK or name.startswith(PASSED_BACK_GROUPS):
-            cleaned = redaction.clean(value.encode("latin-1", "replace"))
-            yield b"%b: %b\r\n" % (name.encode("ascii"), cleaned)
-    yield b"transfer-encoding: chunked\r\n\r\n"
+def _head(answer: HttpAnswer, redaction: Redaction) -> bytes:
+    """Return the head of the answer to a worker: the status, and the headers that may pass."""
+    passed = {
+        name: redaction.clean(value.encode()).decode()
+        for name, value in answer.headers.items()
+        if name in PASSED_BACK or name.startswith(PASSED_BACK_GROUPS)
+    }
+    return broker_link.head(answer.status, passed)

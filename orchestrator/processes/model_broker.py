@@ -5,6 +5,7 @@ gets the channels as they are, with the connections that workers opened meanwhil
 """
 
 import itertools
+import math
 import socket
 import sys
 import time
@@ -23,6 +24,7 @@ from orchestrator.broker.broker_wire import (
     ChannelAccepted,
     ChannelClose,
     ChannelOpen,
+    ChannelWarm,
     Grant,
 )
 from orchestrator.errors import WorkerError
@@ -44,6 +46,7 @@ from thinker.protocol.env import inherited
 
 ARGV = (sys.executable, "-P", "-m", "orchestrator.broker")
 TIMEOUT = 10.0  # seconds for the broker to answer; it does at once
+STILL_WARM = 5.0  # seconds; most servers keep a connection for longer
 LONGEST_WAIT = 60.0  # seconds between two starts at most: no agent can do without the broker
 # Variables of the daemon's that say how providers are reached.
 NETWORK = ("http_proxy", "https_proxy", "all_proxy", "no_proxy", "ssl_cert_file", "ssl_cert_dir")
@@ -79,6 +82,7 @@ class BrokerChannel:
     brokers: socket.socket
     workers: socket.socket
     calls: CallLedger
+    warmed: float = -math.inf  # when it was last said that its worker will ask
 
 
 class ModelBroker(LoopOwned):
@@ -107,7 +111,9 @@ class ModelBroker(LoopOwned):
         self.run = self._kept.run
         self.book: BookOfAgents = _unbooked
         self._users: set[str] = set()
+        self._clock = clock
         self._channels: dict[int, BrokerChannel] = {}
+        self._of_agents: dict[str, BrokerChannel] = {}  # the newest of each
         self._ledgers: dict[int, CallLedger] = {}  # until the broker has closed the channel
         self._numbers = itertools.count(1)
 
@@ -153,12 +159,23 @@ class ModelBroker(LoopOwned):
         found = BrokerChannel(number, agent_id, grants, brokers, workers, calls)
         with brokers, workers:
             self._channels[number], self._ledgers[number] = found, calls
+            self._of_agents[agent_id] = found
             self._kept.wake()
             try:
                 yield found
             finally:
                 del self._channels[number]
+                if self._of_agents[agent_id] is found:
+                    del self._of_agents[agent_id]
                 self._kept.wake()
+
+    def warm(self, agent_id: str) -> None:
+        """Let the broker connect to the provider of an agent that is about to ask it."""
+        channel, child, now = self._of_agents.get(agent_id), self._kept.child, self._clock()
+        if channel is None or child is None or now - channel.warmed < STILL_WARM:
+            return
+        channel.warmed = now
+        child.peer.notify(broker_wire.CHANNEL_WARM, ChannelWarm(channel=channel.number))
 
     # --- the duty of the child -------------------------------------------------------------------
 

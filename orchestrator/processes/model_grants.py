@@ -39,7 +39,7 @@ def told(settings: ThinkerSettings, keys: Mapping[str, str]) -> ThinkerSettings:
 def _grant(provider: Provider, url: str, key: str) -> Grant:
     return Grant(
         url=url,
-        headers=model_endpoints.key_header(provider, key),
+        headers=model_endpoints.headers(provider, key),
         secrets=(key,) if key else (),
         provider=provider.name,
         counts="anthropic" if provider.wire == "anthropic" else "openai",

@@ -111,6 +111,8 @@ class Supervisor(LoopOwned):
         """
         slot = self._slot(agent_id)
         slot.callers += 1
+        if self.broker is not None:
+            self.broker.warm(agent_id)
         try:
             worker = await self._acquire(slot)
             worker.users += 1

@@ -27,6 +27,7 @@ class ScriptedBroker:
             broker_wire.CHANNEL_OPEN: self._open,
             broker_wire.CHANNEL_CLOSE: self._close,
         }
+        peer.notifications[broker_wire.CHANNEL_WARM] = lambda _: None
         with self._descriptors:
             await anyio.sleep(START)
             await answer_pings(peer, Ready(pid=process.pid, provider="", model=""))

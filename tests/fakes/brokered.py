@@ -12,7 +12,7 @@ from fakes.time_limit import time_limit
 from orchestrator.broker import broker_wire
 from orchestrator.broker.broker_host import BrokerHost
 from orchestrator.broker.broker_wire import CallEnded, ChannelAccepted, ChannelOpen, Grant
-from thinker.http.broker_link import BrokerLink
+from thinker.http.broker_link import REQUEST, BrokerLink
 from thinker.protocol.peer import Peer, connected
 
 KEY = "sk-the-key-4711"
@@ -70,23 +70,29 @@ class Brokered:
     calls: list[CallEnded]
     called: anyio.Event
 
-    async def talk(self, request: bytes) -> bytes:
+    async def talk(self, sent: bytes) -> bytes:
         """Send raw bytes over a connection of the worker's; return all that comes back."""
         ours, theirs = socket.socketpair()
         with theirs:
             socket.send_fds(self.link.channel, [b"."], [theirs.fileno()])
         reader, writer = await asyncio.open_connection(sock=ours)
-        writer.write(request)
+        writer.write(sent)
         writer.write_eof()
         answer = await reader.read()
         writer.close()
         return answer
 
 
-def grant(url: str, **fields: object) -> Grant:
+def request(url: str, body: bytes = b"{}", length: int | None = None) -> bytes:
+    """A raw request, which may lie about the length of its body."""
+    address = url.encode("latin-1")
+    return REQUEST.pack(len(address), len(body) if length is None else length, 1) + address + body
+
+
+def grant(address: str, **fields: object) -> Grant:
     """A grant with the key."""
     values = {"headers": {"authorization": f"Bearer {KEY}"}, "secrets": (KEY,), **fields}
-    return Grant.model_validate({"url": url, "provider": "openai", **values})
+    return Grant.model_validate({"url": address, "provider": "openai", **values})
 
 
 @asynccontextmanager
@@ -109,7 +115,7 @@ async def brokered(*answers: bytes | None, **fields: object) -> AsyncIterator[Br
         host = BrokerHost(receiving)
         with time_limit(), sending, receiving:
             async with (
-                connected(theirs, host.requests) as peer,
+                connected(theirs, host.requests, host.notifications) as peer,
                 connected(ours, None, {broker_wire.CALL_ENDED: on_call}) as supervisor,
             ):
                 supervisor.notifications["ready"] = lambda _: None

@@ -5,7 +5,7 @@ import threading
 from structlog.testing import capture_logs
 
 from thinker.http.broker_link import broker_link
-from thinker.http.client import tls_context
+from thinker.http.tls import tls_context
 from thinker.warmup import rehearse
 
 

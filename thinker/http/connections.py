@@ -5,101 +5,78 @@ between them and takes three times as long.
 """
 
 import asyncio
-import ssl
+import re
 from collections.abc import AsyncIterator, Awaitable, Callable
-from dataclasses import dataclass
-from functools import partial
 
-import anyio
 import h11
+import structlog
+
+from thinker.http.exchange import BrokenAnswerError, ConnectError, HttpError, SilenceError
 
 MAX_HEAD = 100 * 1024  # bytes of a response head; httpx's limit
 UNREAD = 256 * 1024  # bytes received and not consumed at which reading pauses
-KEPT = 5.0  # seconds an idle connection stays open; httpx's default
-NEXT_ADDRESS = 0.25  # seconds before a host's next address is tried in parallel; RFC 8305
-
-
-@dataclass(frozen=True)
-class HostAddress:
-    """Where to connect; ``tls`` None is plain HTTP. Timeouts are in seconds.
-
-    ``connect`` bounds opening a connection as a whole, ``read`` each wait for data after that.
-    """
-
-    host: str
-    port: int
-    tls: ssl.SSLContext | None
-    connect: float
-    read: float
-
-    async def open(self) -> "HttpConnection":
-        """Connect.
-
-        Raises:
-            OSError: connecting failed.
-            TimeoutError: it took longer than ``connect``.
-        """
-        with anyio.fail_after(self.connect):
-            _, connection = await asyncio.get_running_loop().create_connection(
-                partial(HttpConnection, self.read),
-                self.host,
-                self.port,
-                ssl=self.tls,
-                happy_eyeballs_delay=NEXT_ADDRESS,
-            )
-        return connection
+MOST_INFORMATIONAL = 16  # responses before the one that counts
+KEPT = 90.0  # seconds that an idle connection stays open, if the server names no other time
+MOST_IDLE = 32  # connections of one pool
+TIMEOUT = re.compile(rb"timeout\s*=\s*(\d{1,9})", re.IGNORECASE)  # in a Keep-Alive header
+log = structlog.get_logger()
 
 
 class HttpConnection(asyncio.Protocol):
     """One connection. The caller of `ask` reads the response to its end, or calls `end`.
 
-    It stops reading from the network while the caller consumes nothing.
+    It stops reading from the network while the caller consumes nothing. ``read`` seconds bound each
+    wait for data; all methods that wait raise `HttpError`.
     """
 
-    _transport: asyncio.Transport  # set when connected
+    transport: asyncio.Transport  # set when connected
 
     def __init__(self, read: float) -> None:
         self._read = read
         self._http = h11.Connection(h11.CLIENT, max_incomplete_event_size=MAX_HEAD)
         self._waiting: asyncio.Future[None] | None = None
+        self._lost = False
         self._problem: Exception | None = None
         self._unread = 0  # bytes since the parser last asked for more
+        self._kept = KEPT
+        self.expires = 0.0  # when to close it if it is idle, in the event loop's time
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         if isinstance(transport, asyncio.Transport):
-            self._transport = transport
+            self.transport = transport
 
     def data_received(self, data: bytes) -> None:
         self._http.receive_data(data)
         self._unread += len(data)
         if self._unread > UNREAD:
-            self._transport.pause_reading()
+            self.transport.pause_reading()
         self._wake()
 
     def connection_lost(self, exc: Exception | None) -> None:
         if exc is None:
             self._http.receive_data(b"")  # end-of-file may complete a response
-        self._problem = exc
+        self._lost, self._problem = True, exc
         self._wake()
 
     async def ask(self, request: h11.Request, body: bytes) -> h11.Response:
-        """Send a request and return the head of the response.
-
-        Raises:
-            OSError: the connection broke.
-            TimeoutError: no data arrived within ``read``.
-            h11.RemoteProtocolError: the data is not an HTTP response.
-        """
+        """Send a request and return the head of the response."""
         events = (request, h11.Data(data=body), h11.EndOfMessage())
-        sent = b"".join(self._http.send(event) or b"" for event in events)
-        self._transport.write(sent)
-        while not isinstance(event := await self._event(), h11.Response):
+        try:
+            sent = b"".join(self._http.send(event) or b"" for event in events)
+        except h11.LocalProtocolError as error:
+            raise ConnectError(f"this cannot be sent: {error}") from error
+        self.transport.write(sent)
+        for _ in range(MOST_INFORMATIONAL):
+            event = await self._event()
+            if isinstance(event, h11.Response):
+                self._kept = _kept(event)
+                return event
             if not isinstance(event, h11.InformationalResponse):
-                raise h11.RemoteProtocolError("the connection ended without a response")
-        return event
+                break
+        raise BrokenAnswerError("the connection ended without a response")
 
     async def body(self) -> AsyncIterator[bytes]:
-        """Yield the response's body in pieces; raises as `ask` does."""
+        """Yield the response's body in pieces."""
         while isinstance(event := await self._event(), h11.Data):
             pieces, problem = [bytes(event.data)], None
             # What has arrived already follows at once, so that it is handled once.
@@ -110,7 +87,7 @@ class HttpConnection(asyncio.Protocol):
                 problem = error
             yield b"".join(pieces)
             if problem is not None:
-                raise problem
+                raise BrokenAnswerError(str(problem)) from problem
             if isinstance(following, h11.EndOfMessage):
                 return
 
@@ -123,30 +100,41 @@ class HttpConnection(asyncio.Protocol):
         """Return whether the last exchange is complete and no stray data followed it."""
         if self._http.our_state is h11.DONE and self._http.their_state is h11.DONE:
             self._http.start_next_cycle()
-        idle = self._http.our_state is h11.IDLE and self._problem is None
+        idle = self._http.our_state is h11.IDLE and not self._lost
         return idle and self._http.trailing_data == (b"", False)
+
+    def keep(self) -> None:
+        """Begin to be idle."""
+        self.expires = asyncio.get_running_loop().time() + self._kept
 
     def end(self) -> None:
         """Close at once, whatever is in progress."""
-        self._transport.abort()
+        self.transport.abort()
 
     async def _event(self) -> h11.Event | None:
         """Return the next event; None if h11 says that none will follow."""
-        while (event := self._http.next_event()) is h11.NEED_DATA:
-            if self._unread > UNREAD:
-                self._transport.resume_reading()
-            self._unread = 0
-            if self._problem is not None:
-                raise self._problem
-            loop = asyncio.get_running_loop()
-            self._waiting = loop.create_future()
-            timer = loop.call_later(self._read, self._expire)
-            try:
-                await self._waiting
-            finally:
-                timer.cancel()
-                self._waiting = None
+        try:
+            while (event := self._http.next_event()) is h11.NEED_DATA:
+                await self._data()
+        except h11.RemoteProtocolError as error:
+            raise BrokenAnswerError(str(error)) from error
         return event if isinstance(event, h11.Event) else None
+
+    async def _data(self) -> None:
+        """Wait for more."""
+        if self._unread > UNREAD:
+            self.transport.resume_reading()
+        self._unread = 0
+        if self._lost:
+            raise BrokenAnswerError(str(self._problem)) from self._problem
+        loop = asyncio.get_running_loop()
+        self._waiting = loop.create_future()
+        timer = loop.call_later(self._read, self._expire)
+        try:
+            await self._waiting
+        finally:
+            timer.cancel()
+            self._waiting = None
 
     def _wake(self) -> None:
         if self._waiting is not None and not self._waiting.done():
@@ -154,45 +142,84 @@ class HttpConnection(asyncio.Protocol):
 
     def _expire(self) -> None:
         if self._waiting is not None and not self._waiting.done():
-            self._waiting.set_exception(TimeoutError())
+            self._waiting.set_exception(SilenceError(f"nothing for {self._read} s"))
+
+
+def _kept(response: h11.Response) -> float:
+    """Return for how many seconds the server keeps the connection, minus one for the way."""
+    for name, value in response.headers:
+        if name == b"keep-alive" and (found := TIMEOUT.search(value)):
+            return min(KEPT, float(found[1]) - 1)
+    return KEPT
 
 
 class Connections:
-    """Connections of one kind, which ``open_one`` opens; idle ones are reused."""
+    """Connections to one server, which ``open_one`` opens; idle ones are reused."""
 
     def __init__(self, open_one: Callable[[], Awaitable[HttpConnection]]) -> None:
         self._open = open_one
-        self._idle: dict[HttpConnection, asyncio.TimerHandle] = {}
+        self._idle: list[HttpConnection] = []
+        self._sweeping: asyncio.TimerHandle | None = None
+        self._warming: asyncio.Task[None] | None = None
 
     async def take(self) -> HttpConnection:
         """Return an idle connection or open one; give it back with `give_back`.
 
         Raises:
-            OSError: connecting failed.
-            TimeoutError: connecting took too long.
+            ConnectError: connecting failed.
         """
-        while self._idle:
-            connection, expiry = self._idle.popitem()
-            expiry.cancel()
-            if connection.reusable():
-                return connection
-            connection.end()
-        return await self._open()
+        if not self._prune() and self._warming is not None:
+            warming, self._warming = self._warming, None  # others open one of their own
+            await asyncio.wait((warming,))
+        return self._idle.pop() if self._prune() else await self._open()
 
     def give_back(self, connection: HttpConnection) -> None:
         """Keep the connection for reuse if possible; otherwise close it."""
-        if not connection.reusable():
+        if not connection.reusable() or len(self._idle) >= MOST_IDLE:
             connection.end()
             return
-        loop = asyncio.get_running_loop()
-        self._idle[connection] = loop.call_later(KEPT, self._expire, connection)
+        connection.keep()
+        self._idle.append(connection)
+        if self._sweeping is None:
+            self._sweep()
+
+    def warm(self) -> None:
+        """See to it that a connection is idle soon: a request is about to come."""
+        if not self._prune() and self._warming is None:
+            self._warming = asyncio.get_running_loop().create_task(self._warm())
 
     def close(self) -> None:
-        for connection, expiry in self._idle.items():
-            expiry.cancel()
+        """End the idle connections."""
+        if self._warming is not None:
+            self._warming.cancel()
+        if self._sweeping is not None:
+            self._sweeping.cancel()
+        for connection in self._idle:
             connection.end()
         self._idle.clear()
 
-    def _expire(self, connection: HttpConnection) -> None:
-        del self._idle[connection]
-        connection.end()
+    async def _warm(self) -> None:
+        try:
+            self.give_back(await self._open())
+        except HttpError as error:  # the request that follows says it
+            log.debug("warm_up_failed", error=str(error))
+        finally:
+            if self._warming is asyncio.current_task():
+                self._warming = None
+
+    def _prune(self) -> bool:
+        """End idle connections that are of no use any more; return whether one is left."""
+        now = asyncio.get_running_loop().time()
+        while self._idle and not (self._idle[-1].reusable() and now < self._idle[-1].expires):
+            self._idle.pop().end()
+        return bool(self._idle)
+
+    def _sweep(self) -> None:
+        """End what has been idle for long enough, and look again when the next one has."""
+        loop = asyncio.get_running_loop()
+        now, idle = loop.time(), self._idle
+        self._idle = [one for one in idle if now < one.expires and one.reusable()]
+        for connection in set(idle) - set(self._idle):
+            connection.end()
+        first = min((one.expires for one in self._idle), default=None)
+        self._sweeping = None if first is None else loop.call_at(first, self._sweep)

@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Mapping
-from types import MappingProxyType
 
 from thinker.models.anthropic_answer import AnthropicAnswer
 from thinker.models.base import ModelRequest
@@ -12,7 +11,6 @@ from thinker.models.outputschema import Closing
 from thinker.protocol import messages
 from thinker.protocol.messages import JsonObject
 
-VERSION = "2023-06-01"  # 2026-10-21 rejects every temperature
 MAX_TOKENS = 8192  # the API requires a limit; all current models accept this one
 EARLIER = "(The conversation began before this message.)"
 MIN_THINKING = 1024  # tokens; the API's minimum
@@ -27,7 +25,6 @@ class AnthropicMessages(ProviderModel):
     """One model at ``{base_url}/v1/messages``."""
 
     _collector = AnthropicAnswer
-    _headers = MappingProxyType({"anthropic-version": VERSION})
 
     def _body(self, request: ModelRequest) -> JsonObject:
         return request_body(self._account.model, request)

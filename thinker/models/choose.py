@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from thinker.http.broker_link import broker_link
-from thinker.http.client import Network
+from thinker.http.exchange import Network
 from thinker.models.anthropic import AnthropicMessages
 from thinker.models.base import Model
 from thinker.models.breaker import Breaker, CircuitBreakerModel

@@ -6,13 +6,13 @@ from dataclasses import dataclass, field
 from pydantic import BaseModel
 
 from thinker import budget
-from thinker.http.client import Network
+from thinker.http.exchange import Network
 from thinker.models.collector import Collector
 from thinker.models.endpoint import ModelEndpoint, ModelTimeouts
 from thinker.models.failures import Account
 from thinker.protocol.background import LONGEST, Embedded
 from thinker.protocol.messages import JsonObject, Usage
-from thinker.protocol.model_endpoints import embeddings_url, key_header
+from thinker.protocol.model_endpoints import embeddings_url, headers
 from thinker.protocol.providers import Provider
 from thinker.protocol.token_counts import OpenAICounts
 from thinker.protocol.vectors import packed
@@ -61,8 +61,8 @@ class EmbeddingModel:
         transport: Network | None = None,
     ) -> None:
         self._account = Account(provider, model, api_key)
-        url, headers = embeddings_url(base_url), key_header(provider, api_key)
-        self._endpoint = ModelEndpoint(self._account, url, headers, transport, TIMEOUTS)
+        url, sent = embeddings_url(base_url), headers(provider, api_key)
+        self._endpoint = ModelEndpoint(self._account, url, sent, transport, TIMEOUTS)
         self._body: JsonObject = {"model": model}
         if dimensions:
             self._body["dimensions"] = dimensions

@@ -3,18 +3,16 @@
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import aclosing, contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property, partial
 from http import HTTPStatus
-from types import MappingProxyType
 from urllib.parse import urlsplit
 
 import anyio
 import orjson
 
-from thinker.http.broker_link import CALL_ID
-from thinker.http.client import HttpError, JsonPoster, Network, StreamedResponse, open_poster
+from thinker.http.exchange import HttpAnswer, HttpError, Network
 from thinker.models import failures
 from thinker.models.base import ModelRequest, ModelResponse, OnText, RehearsedRequest
 from thinker.models.collector import Collector
@@ -61,17 +59,19 @@ class ModelEndpoint:
     _takes_temperature: bool = field(default=True, init=False)
 
     @cached_property
-    def poster(self) -> JsonPoster:
+    def network(self) -> Network:
         """The connections, opened at the first call, which may be long after the start."""
-        connect, read = self.timeouts.connect, self.timeouts.total
-        return open_poster(
-            self.url, self.headers, connect=connect, read=read, transport=self.transport
-        )
+        if self.transport is not None:
+            return self.transport
+        # A worker asks its broker; what is imported here is larger than all that it needs.
+        from thinker.http.web_client import WebClient  # noqa: PLC0415 - see above
+
+        return WebClient(connect=self.timeouts.connect, read=self.timeouts.total)
 
     async def aclose(self) -> None:
         """Close the connections, if opened."""
-        if "poster" in vars(self):
-            await self.poster.aclose()
+        if "network" in vars(self):
+            self.network.close()
 
     async def ask(
         self,
@@ -108,9 +108,9 @@ class ModelEndpoint:
         end = start + timeouts.total
         first = min(end, start + timeouts.first_token) if streams else end
         with self._deadline(first, lambda: collector.finished) as scope:
-            response = await self.poster.post(orjson.dumps(body))
-            async with aclosing(response):
-                if response.status_code >= HTTPStatus.MULTIPLE_CHOICES:
+            response = await self.network.send("POST", self.url, self.headers, orjson.dumps(body))
+            with closing(response):
+                if response.status >= HTTPStatus.MULTIPLE_CHOICES:
                     scope.deadline = end + timeouts.idle
                     raise await self._failure(response, min(end, first + timeouts.idle))
                 if streams and "json" not in response.headers.get("content-type", ""):
@@ -125,11 +125,11 @@ class ModelEndpoint:
             raise RetryableModelError(f"{self.account.provider.name} cut its answer short")
         headers = response.headers
         request_id = headers.get("x-request-id") or headers.get("request-id") or ""
-        return collector.response(request_id, headers.get(CALL_ID, ""))
+        return collector.response(request_id, response.call_id)
 
     async def _read_stream(
         self,
-        response: StreamedResponse,
+        response: HttpAnswer,
         collector: Collector,
         on_text: OnText | None,
         scope: anyio.CancelScope,
@@ -137,7 +137,7 @@ class ModelEndpoint:
     ) -> None:
         reader = EventReader()
         size, shown, ended = 0, "", False
-        async for chunk in response.aiter_bytes():
+        async for chunk in response.pieces():
             if ended:
                 continue  # only a connection read to its end can be reused
             size = self._check_size(size + len(chunk))
@@ -157,14 +157,14 @@ class ModelEndpoint:
         """Take events in order; return true if one of them is the last."""
         return any(self._take(collector, data) for data in events if data)
 
-    async def _read(self, response: StreamedResponse) -> bytes:
+    async def _read(self, response: HttpAnswer) -> bytes:
         body = bytearray()
-        async for chunk in response.aiter_bytes():
+        async for chunk in response.pieces():
             body += chunk
             self._check_size(len(body))
         return bytes(body)
 
-    async def _failure(self, response: StreamedResponse, deadline: float) -> Exception:
+    async def _failure(self, response: HttpAnswer, deadline: float) -> Exception:
         try:
             with self._deadline(deadline):
                 body = await self._read(response)
@@ -173,7 +173,7 @@ class ModelEndpoint:
         text = body.decode("utf-8", "replace")
         complaint = failures.stated_error(body) or failures.Complaint(text)
         wait = failures.retry_after(response.headers, self.clock())
-        return failures.failure(self.account, response.status_code, complaint, wait)
+        return failures.failure(self.account, response.status, complaint, wait)
 
     def _take(self, collector: Collector, data: bytes) -> bool:
         complaint = failures.stated_error(data)
@@ -226,7 +226,6 @@ class ProviderModel(ABC):
     """A provider's model, called over HTTP; ``transport`` replaces the network."""
 
     _collector: type[Collector]
-    _headers: Mapping[str, str] = MappingProxyType({})
 
     def __init__(
         self,
@@ -240,7 +239,7 @@ class ProviderModel(ABC):
         self.name = f"{provider.name}/{model}"
         self._account = failures.Account(provider, model, api_key)
         url = model_endpoints.chat_url(provider, base_url)
-        headers = {**self._headers, **model_endpoints.key_header(provider, api_key)}
+        headers = model_endpoints.headers(provider, api_key)
         self._tools: Sequence[ToolSpec] = ()
         self._tools_json = orjson.Fragment(b"[]")
         self._endpoint = ModelEndpoint(self._account, url, headers, transport, timeouts)

@@ -10,6 +10,7 @@ from thinker.protocol.providers import CUSTOM, PROVIDERS, Provider
 
 URL = TypeAdapter(HttpUrl)
 KEY = re.compile(r"[!-~]*")  # what an HTTP header can carry, minus blanks
+ANTHROPIC_VERSION = "2023-06-01"  # 2026-10-21 rejects every temperature
 PLAIN = Provider(CUSTOM, "openai")  # a server that only has an address
 
 
@@ -35,13 +36,12 @@ def embeddings_url(base_url: str) -> str:
     return f"{base_url.rstrip('/')}/embeddings"
 
 
-def key_header(provider: Provider, key: str) -> dict[str, str]:
-    """Return the header that carries a key; an empty key needs none."""
-    if not key:
-        return {}
+def headers(provider: Provider, key: str) -> dict[str, str]:
+    """Return the headers that a provider wants; an empty key needs none."""
     if provider.wire == "anthropic":
-        return {"x-api-key": key}
-    return {"authorization": f"Bearer {key}"}
+        found = {"anthropic-version": ANTHROPIC_VERSION}
+        return {**found, "x-api-key": key} if key else found
+    return {"authorization": f"Bearer {key}"} if key else {}
 
 
 def reference(settings: ThinkerSettings, entry: str) -> tuple[str, str]:

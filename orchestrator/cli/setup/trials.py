@@ -20,7 +20,6 @@ from thinker.protocol.messages import JsonObject
 Verdict = Literal["works", "refused", "unreachable"]
 SECONDS = 10.0  # for a service to answer
 SHOWN = 200  # characters of what a service says about a refusal
-ANTHROPIC_VERSION = "2023-06-01"
 REFUSED = (HTTPStatus.BAD_REQUEST, HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN)
 NO_LIST = (HTTPStatus.NOT_FOUND, HTTPStatus.METHOD_NOT_ALLOWED, HTTPStatus.NOT_IMPLEMENTED)
 NOT_NOW = (HTTPStatus.PAYMENT_REQUIRED, HTTPStatus.TOO_MANY_REQUESTS)
@@ -54,9 +53,7 @@ async def try_account(account: ModelAccount, key: str) -> Trial:
         return Trial("works", "the demo model needs nothing")
     if not model_endpoints.KEY.fullmatch(key):
         return Trial("refused", "this is no key: it has a blank or a letter that no key has")
-    headers = dict(model_endpoints.key_header(account.provider, key))
-    if account.provider.wire == "anthropic":
-        headers["anthropic-version"] = ANTHROPIC_VERSION
+    headers = model_endpoints.headers(account.provider, key)
     try:
         async with open_client(connect=SECONDS, read=SECONDS) as client:
             return await _listed(client, account, key, headers)
@@ -72,7 +69,7 @@ async def try_model(account: ModelAccount, key: str, model: str) -> Trial:
         "max_tokens": 1,
         "messages": [{"role": "user", "content": "hello"}],
     }
-    headers = model_endpoints.key_header(account.provider, key)
+    headers = model_endpoints.headers(account.provider, key)
     try:
         async with open_client(connect=SECONDS, read=SECONDS) as client:
             answer = await client.post(url, json=body, headers=headers)

@@ -2,68 +2,49 @@
 
 import asyncio
 import socket
-from contextlib import aclosing, suppress
+from contextlib import closing
 
 import anyio
 import pytest
-from fakes.brokered import KEY, OK, Brokered, brokered
+from fakes.brokered import KEY, OK, Brokered, brokered, request
 from structlog.testing import capture_logs
 
 from orchestrator.broker import worker_connection
-from thinker.http.client import HttpError, JsonPoster, open_poster
+from thinker.http.broker_link import REQUEST
+from thinker.http.exchange import BrokenAnswerError, ConnectError
 
 STREAM = b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n"
 HELLO = b'{"say": "hello"}'
-
-
-def poster(run: Brokered, url: str = "") -> JsonPoster:
-    """What a worker posts with."""
-    headers = {"authorization": "Bearer its-own", "anthropic-version": "1"}
-    return open_poster(url or run.provider.url, headers, connect=5.0, read=5.0, transport=run.link)
+OWN = {"authorization": "Bearer its-own", "x-own": "its-own"}
+MIB = 1 << 20
 
 
 async def posted(run: Brokered, url: str = "") -> tuple[int, dict[str, str], bytes]:
     """Post and read the whole answer."""
-    sender = poster(run, url)
-    async with aclosing(await sender.post(HELLO)) as response:
-        body = b"".join([piece async for piece in response.aiter_bytes()])
-        found = response.status_code, dict(response.headers), body
-    await sender.aclose()
-    return found
-
-
-def request(target: str, *more: str, method: str = "POST", body: str = "{}") -> bytes:
-    """A raw request with these header lines."""
-    lines = [f"{method} {target} HTTP/1.1", "host: x", *more, "", body]
-    return "\r\n".join(lines).encode("latin-1")
+    answer = await run.link.send("POST", url or run.provider.url, OWN, HELLO)
+    return answer.status, dict(answer.headers), await answer.read(MIB)
 
 
 async def test_request_gets_the_key_and_loses_what_the_worker_may_not_say() -> None:
-    """Only its body and the version of the format pass."""
+    """Only its body passes."""
     async with brokered() as run:
         assert (await posted(run))[::2] == (200, b"ok")
         (head,) = run.provider.heads
         assert run.provider.bodies == [HELLO]
     assert head.startswith("post /v1/chat http/1.1\r\n")
     assert f"authorization: bearer {KEY}\r\n" in head
-    assert "anthropic-version: 1\r\n" in head
     assert "its-own" not in head
-    assert "x-call-id" not in head
 
 
 async def test_answer_keeps_only_headers_that_a_worker_needs() -> None:
     """No cookie; the time to wait and the request's id."""
-    extra = (
-        b"set-cookie: a=b\r\nretry-after: 3\r\nx-request-id: r1\r\nx-broker-failure: ReadError\r\n"
-    )
+    extra = b"set-cookie: a=b\r\nretry-after: 3\r\nx-request-id: r1\r\n"
     async with brokered(OK.replace(b"content-length", extra + b"content-length")) as run:
         _, headers, body = await posted(run)
-    assert headers.pop("x-call-id")
     assert headers == {
         "content-type": "application/json",
         "retry-after": "3",
         "x-request-id": "r1",
-        "transfer-encoding": "chunked",
     }
     assert body == b"ok"
 
@@ -77,94 +58,97 @@ async def test_connections_to_the_provider_are_shared() -> None:
 
 
 @pytest.mark.parametrize(
-    ("target", "status"),
+    "target",
     [
-        ("{url}/../admin", 403),
-        ("{url}/", 403),
-        ("{url}?a=b", 403),
-        ("/v1/chat", 403),
-        ("http://127.0.0.1:1/v1/chat", 403),
-        ("{url}%2e", 403),
-        ("http://x@{host}/v1/chat", 403),
-        ("https://{host}/v1/chat", 403),
+        "{url}/../admin",
+        "{url}/",
+        "{url}?a=b",
+        "/v1/chat",
+        "http://127.0.0.1:1/v1/chat",
+        "{url}%2e",
+        "http://x@{host}/v1/chat",
+        "https://{host}/v1/chat",
+        "{url}\r\nx: y",
+        "\xff",
+        "",
     ],
 )
-async def test_any_other_address_is_refused(target: str, status: int) -> None:
+async def test_any_other_address_is_refused(target: str) -> None:
     """Also one that only looks like the agent's."""
     async with brokered() as run:
         host = run.provider.url.split("/")[2]
         text = target.format(url=run.provider.url, host=host)
-        answer = await run.talk(request(text, "content-length: 2"))
+        answer = await run.talk(request(text))
         assert run.provider.heads == []
-    assert answer.startswith(b"HTTP/1.1 %d " % status)
+    assert b"[403," in answer
     assert b"the broker refused the request" in answer
-
-
-@pytest.mark.parametrize("method", ["GET", "PUT", "DELETE", "CONNECT", "OPTIONS"])
-async def test_any_other_method_is_refused(method: str) -> None:
-    """An agent may post, nothing else."""
-    async with brokered() as run:
-        text = request(run.provider.url, "content-length: 2", method=method)
-        assert (await run.talk(text)).startswith(b"HTTP/1.1 405 ")
-        assert run.provider.heads == []
-
-
-@pytest.mark.parametrize(
-    "lines",
-    [
-        ("content-length: 2", "content-length: 40"),
-        ("content-length: 2, 40",),
-        ("transfer-encoding: chunked",),
-        ("transfer-encoding: chunked", "content-length: 2"),
-        ("content-length: 2", "transfer-encoding: identity"),
-        ("content-length: -1",),
-        ("content-length: 2", "x: a\rb: c"),
-        ("content-length: 2", "x y: c"),
-        ("content-length: 2", " folded: first"),
-        ("content-length: 2", "x: \0"),
-    ],
-)
-async def test_request_with_two_meanings_is_refused(lines: tuple[str, ...]) -> None:
-    """Nothing of it reaches the provider."""
-    async with brokered() as run:
-        answer = await run.talk(request(run.provider.url, *lines))
-        assert answer.startswith(b"HTTP/1.1 400 ")
-        assert run.provider.heads == []
 
 
 async def test_second_request_behind_the_first_is_not_made() -> None:
     """A worker waits for its answer; what it sends meanwhile ends the connection."""
     async with brokered() as run:
-        one = request(run.provider.url, "content-length: 2")
-        await run.talk(one + request(run.provider.url, "content-length: 2", "x: smuggled"))
-        assert len(run.provider.heads) <= 1
-        assert "smuggled" not in "".join(run.provider.heads)
-
-
-async def test_headers_and_bodies_have_limits(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A worker cannot fill the broker's memory."""
-    monkeypatch.setattr(worker_connection, "MAX_BODY", 1000)
-    async with brokered() as run:
-        long = request(run.provider.url, "content-length: 2", "x: " + "y" * 600_000)
-        with suppress(ConnectionError):  # it ends before everything is sent
-            await run.talk(long)
-        large = request(run.provider.url, "content-length: 2000", body="x" * 2000)
-        assert (await run.talk(large)).startswith(b"HTTP/1.1 413 ")
+        one = request(run.provider.url)
+        assert await run.talk(one + request(run.provider.url, b'"smuggled"')) == b""
+        assert await run.talk(request(run.provider.url, length=1)) == b""
         assert run.provider.heads == []
 
 
+async def test_bodies_have_a_limit(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A worker cannot fill the broker's memory; what it announces counts."""
+    monkeypatch.setattr(worker_connection, "MAX_BODY", 1000)
+    async with brokered() as run:
+        assert b"[413," in await run.talk(REQUEST.pack(1, 2**32 - 1, 1))
+        assert b"[413," in await run.talk(request(run.provider.url, length=1001))
+        assert run.provider.heads == []
+
+
+async def test_requests_of_one_worker_at_once_have_a_limit(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What was announced counts until the connection ends."""
+    monkeypatch.setattr(worker_connection, "MAX_CHANNEL", 1500)
+    async with brokered() as run:
+        rights = run.host._channels[1][1]
+        ours, theirs = socket.socketpair()
+        with theirs:
+            socket.send_fds(run.link.channel, [b"."], [theirs.fileno()])
+        ours.sendall(request(run.provider.url, length=1000))
+        while rights.buffered < 1000:
+            await anyio.lowlevel.checkpoint()
+        assert b"[413," in await run.talk(request(run.provider.url, length=600))
+        ours.close()
+        while rights.buffered:
+            await anyio.lowlevel.checkpoint()
+        assert (await posted(run))[0] == 200
+        assert rights.buffered == 0
+
+
+@pytest.mark.parametrize("cut", [1, REQUEST.size - 1, REQUEST.size, REQUEST.size + 3, -1])
 async def test_request_that_is_not_finished_in_time_is_ended(
-    monkeypatch: pytest.MonkeyPatch,
+    cut: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A half-sent head holds nothing for ever."""
+    """A half-sent request holds nothing for ever."""
     monkeypatch.setattr(worker_connection, "REQUEST_SECONDS", 0.05)
     async with brokered() as run:
         ours, theirs = socket.socketpair()
         with theirs:
             socket.send_fds(run.link.channel, [b"."], [theirs.fileno()])
         reader, writer = await asyncio.open_connection(sock=ours)
-        writer.write(b"POST http://x HTTP/1.1\r\nhost")
+        writer.write(request(run.provider.url)[:cut])
         assert await reader.read() == b""
+        writer.close()
+
+
+async def test_request_may_come_in_many_parts() -> None:
+    """As large ones do."""
+    async with brokered() as run:
+        ours, theirs = socket.socketpair()
+        with theirs:
+            socket.send_fds(run.link.channel, [b"."], [theirs.fileno()])
+        reader, writer = await asyncio.open_connection(sock=ours)
+        for byte in request(run.provider.url, HELLO):
+            writer.write(bytes([byte]))
+            await anyio.lowlevel.checkpoint()
+        assert b"[200," in await reader.readuntil(b"}]")
+        assert run.provider.bodies == [HELLO]
         writer.close()
 
 
@@ -173,9 +157,9 @@ async def test_answer_that_a_worker_never_reads_is_ended(monkeypatch: pytest.Mon
     monkeypatch.setattr(worker_connection, "ANSWER_SECONDS", 0.05)
     piece = b"%x\r\n%b\r\n" % (1 << 20, b"x" * (1 << 20))
     async with brokered(STREAM + piece * 16 + b"CUT") as run:
-        response = await poster(run).post(HELLO)
+        answer = await run.link.send("POST", run.provider.url, OWN, HELLO)
         await run.provider.ended.wait()
-        await response.aclose()
+        answer.close()
 
 
 async def test_flood_of_connections_keeps_no_other_worker_waiting() -> None:
@@ -238,32 +222,26 @@ async def test_failure_to_connect_is_known_as_such() -> None:
                 iter(run.host._channels[1][1].grants.values())
             ).model_copy(update={"url": f"http://127.0.0.1:{port}/v1/chat"})
         }
-        with pytest.raises(HttpError) as caught:
+        with pytest.raises(ConnectError):
             await posted(run, f"http://127.0.0.1:{port}/v1/chat")
-    assert type(caught.value).__name__ == "ConnectError"
 
 
 async def test_answer_that_breaks_off_breaks_off_for_the_worker() -> None:
     """After all that arrived; it is no complete answer."""
     async with brokered(STREAM + b"5\r\nhello\r\n", None) as run:
-        sender = poster(run)
-        response = await sender.post(HELLO)
-        pieces = response.aiter_bytes()
-        assert await anext(pieces) == b"hello"
-        run.host._channels[1][1].close()
-        with pytest.raises(HttpError):
-            await anext(pieces)
-        await response.aclose()
-        await sender.aclose()
+        with closing(await run.link.send("POST", run.provider.url, OWN, HELLO)) as answer:
+            pieces = answer.pieces()
+            assert await anext(pieces) == b"hello"
+            run.host._channels[1][1].close()
+            with pytest.raises(BrokenAnswerError):
+                await anext(pieces)
 
 
 async def test_worker_that_goes_away_ends_the_request() -> None:
     """The provider stops writing for no reader."""
     async with brokered(STREAM + b"5\r\nhello\r\nCUT") as run:
-        sender = poster(run)
-        response = await sender.post(HELLO)
-        assert await anext(aiter(response.aiter_bytes())) == b"hello"
-        await response.aclose()
+        with closing(await run.link.send("POST", run.provider.url, OWN, HELLO)) as answer:
+            assert await anext(answer.pieces()) == b"hello"
         await run.provider.ended.wait()
         await run.called.wait()
         assert [call.estimated for call in run.calls] == [True]
@@ -271,15 +249,11 @@ async def test_worker_that_goes_away_ends_the_request() -> None:
 
 async def test_slow_reader_slows_the_provider() -> None:
     """The broker does not hold what the worker does not read."""
-    piece = b"%x\r\n%b\r\n" % (1 << 20, b"x" * (1 << 20))
+    piece = b"%x\r\n%b\r\n" % (MIB, b"x" * MIB)
     async with brokered(STREAM + piece * 64 + b"0\r\n\r\n") as run:
-        sender = poster(run)
-        response = await sender.post(HELLO)
+        answer = await run.link.send("POST", run.provider.url, OWN, HELLO)
         for _ in range(100):
             await anyio.lowlevel.checkpoint()
         (connection,) = run.host._channels[1][1].connections
-        assert connection._transport.get_write_buffer_size() < 4 << 20
-        size = sum([len(data) async for data in response.aiter_bytes()])
-        await response.aclose()
-        await sender.aclose()
-    assert size == 64 << 20
+        assert connection._transport.get_write_buffer_size() < 4 * MIB
+        assert len(await answer.read(64 * MIB)) == 64 * MIB

@@ -108,7 +108,10 @@ def test_broker_gets_the_keys_of_fallback_models(tmp_path: Path) -> None:
             "https://api.groq.com/openai/v1/chat/completions",
             {"authorization": "Bearer key-of-groq"},
         ),
-        ("https://api.anthropic.com/v1/messages", {"x-api-key": "key-of-anthropic"}),
+        (
+            "https://api.anthropic.com/v1/messages",
+            {"anthropic-version": "2023-06-01", "x-api-key": "key-of-anthropic"},
+        ),
     ]
 
 

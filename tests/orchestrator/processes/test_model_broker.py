@@ -4,7 +4,7 @@ import asyncio
 import os
 import signal
 from collections.abc import AsyncIterator, Mapping
-from contextlib import aclosing, asynccontextmanager
+from contextlib import asynccontextmanager
 from pathlib import Path
 
 import anyio
@@ -16,7 +16,7 @@ from orchestrator.processes import child_process
 from orchestrator.processes.model_broker import BrokerChannel, ModelBroker
 from orchestrator.settings import Settings
 from thinker.http.broker_link import BrokerLink
-from thinker.http.client import HttpError, JsonPoster, open_poster
+from thinker.http.exchange import HttpError
 
 pytestmark = pytest.mark.process
 
@@ -46,20 +46,22 @@ async def running(
 async def asked(channel: BrokerChannel, url: str) -> bytes:
     """Post through a channel as its worker does."""
     link = BrokerLink(channel.workers.dup())
-    poster = open_poster(url, {}, connect=5.0, read=60.0, transport=link)
     try:
-        async with aclosing(await poster.post(b"{}")) as response:
-            return b"".join([piece async for piece in response.aiter_bytes()])
+        return await posted(link, url)
     finally:
-        await poster.aclose()
+        link.close()
         link.channel.close()
 
 
-async def ask_for_ever(poster: JsonPoster) -> None:
+async def posted(link: BrokerLink, url: str) -> bytes:
+    """Post, and read the answer."""
+    return await (await link.send("POST", url, body=b"{}")).read(1000)
+
+
+async def ask_for_ever(link: BrokerLink, url: str) -> None:
     """Post until it fails."""
     while True:
-        async with aclosing(await poster.post(b"{}")) as response:
-            assert [piece async for piece in response.aiter_bytes()] == [b"ok"]
+        assert await posted(link, url) == b"ok"
 
 
 async def pid_of(broker: ModelBroker, *, other_than: int = 0) -> int:
@@ -159,8 +161,7 @@ async def test_channel_ends_with_its_worker(tmp_path: Path) -> None:
             assert channel is not None
             assert await asked(channel, provider.url) == b"ok"
             kept = BrokerLink(channel.workers.dup())
-        connection = open_poster(provider.url, {}, connect=5.0, read=60.0, transport=kept)
         with pytest.raises(HttpError):
-            await ask_for_ever(connection)  # until the broker has heard of the end
-        await connection.aclose()
+            await ask_for_ever(kept, provider.url)  # until the broker has heard of the end
+        kept.close()
         kept.channel.close()

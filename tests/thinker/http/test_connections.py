@@ -12,7 +12,9 @@ import pytest
 from fakes.time_limit import time_limit
 
 from thinker.http import connections
-from thinker.http.connections import Connections, HostAddress, HttpConnection
+from thinker.http.connections import Connections, HttpConnection
+from thinker.http.exchange import BrokenAnswerError, ConnectError, HttpError, SilenceError
+from thinker.http.origin import Origin, WayTo
 
 OK = b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok"
 CHUNKED = b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n1\r\no\r\n1\r\nk\r\n0\r\n\r\n"
@@ -58,12 +60,17 @@ class Server:
         self.ended.set()
 
 
+def way(port: int, read: float = 5.0) -> WayTo:
+    """The way to a local server."""
+    return WayTo(Origin("http", "127.0.0.1", port), None, 5.0, read)
+
+
 @asynccontextmanager
 async def connected(server: Server, read: float = 5.0) -> AsyncIterator[Connections]:
     """Run connections to a server, bounded; close all at the end."""
     async with await asyncio.start_server(server.serve, "127.0.0.1", 0) as listener:
         port = listener.sockets[0].getsockname()[1]
-        found = Connections(HostAddress("127.0.0.1", port, None, 5.0, read).open)
+        found = Connections(way(port, read).open)
         with time_limit():
             yield found
             found.close()
@@ -116,6 +123,70 @@ async def test_a_connection_with_unrequested_data_is_not_used() -> None:
     assert server.connections == 2
 
 
+@pytest.mark.parametrize("told", ["timeout=1", "max=5, Timeout = 1", "timeout=0"])
+async def test_a_connection_that_the_server_will_close_is_not_used(told: str) -> None:
+    """It says how long it waits; the request needs a moment to get there."""
+    brief = OK.replace(b"content", f"keep-alive: {told}\r\ncontent".encode())
+    server = Server([brief, OK])
+    async with connected(server) as found:
+        assert [await exchange(found) for _ in range(2)] == [b"ok"] * 2
+    assert server.connections == 2
+
+
+@pytest.mark.parametrize("told", ["timeout=600", "timeout", "timeout=x", ""])
+async def test_other_words_about_keeping_change_nothing(told: str) -> None:
+    """Ours is shorter than what most servers wait."""
+    kept = OK.replace(b"content", f"keep-alive: {told}\r\ncontent".encode())
+    server = Server([kept, OK])
+    async with connected(server) as found:
+        assert [await exchange(found) for _ in range(2)] == [b"ok"] * 2
+    assert server.connections == 1
+
+
+async def test_a_few_idle_connections_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    """After a rush, the others are closed."""
+    monkeypatch.setattr(connections, "MOST_IDLE", 1)
+    server = Server([OK])
+    async with connected(server) as found:
+        for connection in [await found.take() for _ in range(3)]:
+            found.give_back(connection)
+        assert await exchange(found) == b"ok"
+        assert len(found._idle) == 1
+
+
+async def test_a_connection_is_opened_before_it_is_needed_and_only_one() -> None:
+    """The request that comes meanwhile waits for it; nothing happens when one is idle."""
+    server = Server([OK, OK])
+    async with connected(server) as found:
+        for _ in range(3):
+            found.warm()
+        assert await exchange(found) == b"ok"
+        found.warm()
+        assert await exchange(found) == b"ok"
+    assert server.connections == 1
+
+
+async def test_a_server_that_cannot_be_warmed_up_is_said_by_the_request() -> None:
+    """Once; the next request tries again."""
+    found = Connections(way(1).open)
+    for _ in range(2):
+        found.warm()
+        with pytest.raises(ConnectError):
+            await found.take()
+    found.close()
+
+
+async def test_a_pool_that_is_closed_stops_connecting() -> None:
+    """Nothing is left over."""
+    server = Server([])
+    async with await asyncio.start_server(server.serve, "127.0.0.1", 0) as listener:
+        found = Connections(way(listener.sockets[0].getsockname()[1]).open)
+        found.warm()
+        found.close()
+        await anyio.wait_all_tasks_blocked()
+    assert server.connections == 0
+
+
 async def test_exchanges_at_once_have_a_connection_each() -> None:
     """HTTP/1.1 allows one exchange at a time."""
     server = Server([OK, OK])
@@ -149,38 +220,33 @@ async def test_an_idle_connection_is_closed_after_a_while(monkeypatch: pytest.Mo
 
 
 @pytest.mark.parametrize(
-    ("answer", "reset", "error"),
+    ("answer", "reset"),
     [
-        (b"", False, h11.RemoteProtocolError),
-        (OK[:-1], False, h11.RemoteProtocolError),
-        (TO_THE_END, True, ConnectionError),
-        (b"SMTP\r\n\r\n", False, h11.RemoteProtocolError),
-        (b"HTTP/1.1 200 OK\r\nx: " + b"x" * 100_000, False, h11.RemoteProtocolError),
+        (b"", False),
+        (OK[:-1], False),
+        (TO_THE_END, True),
+        (b"SMTP\r\n\r\n", False),
+        (b"HTTP/1.1 200 OK\r\nx: " + b"x" * 100_000, False),
     ],
 )
-async def test_what_is_no_whole_answer_is_an_error(
-    answer: bytes,
-    error: type[Exception],
-    *,
-    reset: bool,
-) -> None:
+async def test_what_is_no_whole_answer_is_an_error(answer: bytes, *, reset: bool) -> None:
     """A broken connection does not end a response without a length."""
     async with connected(Server([answer, None], reset=reset)) as found:
-        with pytest.raises(error):
+        with pytest.raises(BrokenAnswerError):
             await exchange(found)
 
 
 async def test_silence_is_not_waited_for_longer_than_was_said() -> None:
     """Before a response, and in its middle."""
     async with connected(Server([OK[:-1]]), read=0.01) as found:
-        with pytest.raises(TimeoutError):
+        with pytest.raises(SilenceError):
             await exchange(found)
 
 
 async def test_an_unreachable_server_is_an_error() -> None:
     """A connection error, before anything is sent."""
-    with pytest.raises(ConnectionRefusedError):
-        await Connections(HostAddress("127.0.0.1", 1, None, 5.0, 5.0).open).take()
+    with pytest.raises(ConnectError):
+        await Connections(way(1).open).take()
 
 
 async def test_a_closed_connection_sends_nothing() -> None:
@@ -188,5 +254,5 @@ async def test_a_closed_connection_sends_nothing() -> None:
     async with connected(Server([OK])) as found:
         connection: HttpConnection = await found.take()
         connection.end()
-        with pytest.raises(h11.RemoteProtocolError):
+        with pytest.raises(HttpError):
             await connection.ask(REQUEST, b"{}")

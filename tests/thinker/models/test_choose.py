@@ -2,11 +2,13 @@
 
 import json
 from dataclasses import replace
+from urllib.parse import urlsplit
 
-import httpx
 import pytest
+from fakes.network import AnsweringNetwork, Asked, answered
 from fakes.scripted import spec
 
+from thinker.http.exchange import HttpAnswer, WholeAnswer
 from thinker.models.base import ModelRequest
 from thinker.models.choose import choose
 from thinker.models.retry import Fallback
@@ -23,20 +25,17 @@ ANTHROPIC_ANSWER = {
 }
 
 
-class Network:
-    """Answers in the wire format of the path, and keeps the requests."""
+def network_of(*statuses: int) -> AnsweringNetwork:
+    """Answers with these statuses, then in the wire format of the path."""
+    left = list(statuses)
 
-    def __init__(self, *statuses: int) -> None:
-        self.requests: list[httpx.Request] = []
-        self.transport = httpx.MockTransport(self._answer)
-        self._statuses = list(statuses)
+    def answer(request: Asked) -> HttpAnswer:
+        if left:
+            return WholeAnswer(left.pop(0), b"")
+        messages = request.url.endswith("/messages")
+        return answered(ANTHROPIC_ANSWER if messages else OPENAI_ANSWER)
 
-    def _answer(self, request: httpx.Request) -> httpx.Response:
-        self.requests.append(request)
-        if self._statuses:
-            return httpx.Response(self._statuses.pop(0))
-        messages = request.url.path.endswith("/messages")
-        return httpx.Response(200, json=ANTHROPIC_ANSWER if messages else OPENAI_ANSWER)
+    return AnsweringNetwork(answer)
 
 
 def settings(provider: str, model: str = "m", **more: object) -> ThinkerSettings:
@@ -85,24 +84,24 @@ async def test_a_provider_is_asked_at_its_address_with_its_key(
     chosen: ThinkerSettings, environ: dict[str, str], url: str, header: tuple[str, str | None]
 ) -> None:
     """At its own address, or at baseUrl, where a key is optional."""
-    network = Network()
-    model = choose(chosen, environ, transport=network.transport)
+    network = network_of()
+    model = choose(chosen, environ, transport=network)
     response = await model.complete(REQUEST)
     await model.aclose()
     assert response.message.content in {"openai", "anthropic"}
-    assert str(network.requests[0].url) == url
+    assert network.requests[0].url == url
     assert network.requests[0].headers.get(header[0]) == header[1]
 
 
 async def test_server_of_another_vendor_gets_no_field_that_only_openai_knows() -> None:
     """Some refuse requests with fields that they do not know."""
     for own_url, expected in (("", True), ("https://api.mistral.ai/v1", False)):
-        network = Network()
+        network = network_of()
         chosen = settings("openai", base_url=own_url, keys=("OPENAI_API_KEY",))
-        model = choose(chosen, {"OPENAI_API_KEY": "k"}, transport=network.transport)
+        model = choose(chosen, {"OPENAI_API_KEY": "k"}, transport=network)
         await model.complete(replace(REQUEST, cache_key="one"))
         await model.aclose()
-        assert (b"prompt_cache_key" in network.requests[0].content) == expected
+        assert (b"prompt_cache_key" in network.requests[0].body) == expected
 
 
 async def test_the_demo_needs_nothing() -> None:
@@ -114,22 +113,22 @@ async def test_the_demo_needs_nothing() -> None:
 
 async def test_fallbacks_are_asked_in_order() -> None:
     """A bare name is a model of the same provider, even with a slash."""
-    network = Network(401, 401)
+    network = network_of(401, 401)
     chosen = settings(
         "groq",
         base_url="http://127.0.0.1:8000/v1",
         fallback_models=("qwen/qwen3-32b", "anthropic/claude"),
     )
-    model = choose(chosen, {"ANTHROPIC_API_KEY": "k"}, transport=network.transport)
+    model = choose(chosen, {"ANTHROPIC_API_KEY": "k"}, transport=network)
     assert isinstance(model, Fallback)
     assert (await model.complete(REQUEST)).model == "anthropic/claude"
     await model.aclose()
-    assert [request.url.host for request in network.requests] == [
+    assert [urlsplit(request.url).hostname for request in network.requests] == [
         "127.0.0.1",
         "127.0.0.1",
         "api.anthropic.com",
     ]
-    assert b'"qwen/qwen3-32b"' in network.requests[1].content
+    assert b'"qwen/qwen3-32b"' in network.requests[1].body
 
 
 @pytest.mark.parametrize(
@@ -161,14 +160,14 @@ def test_what_is_missing_is_named_with_its_remedy(
 
 async def test_every_model_is_given_tools_as_the_agent_says() -> None:
     """As text: none in the request, all described in the system prompt."""
-    network = Network()
+    network = network_of()
     model = choose(
         settings("openai", tool_calls="text"),
         {"OPENAI_API_KEY": "k"},
-        transport=network.transport,
+        transport=network,
     )
     await model.complete(replace(REQUEST, tools=(spec("add"),)))
     await model.aclose()
-    body = json.loads(network.requests[0].content)
+    body = json.loads(network.requests[0].body)
     assert "tools" not in body
     assert "- add: {" in body["messages"][0]["content"]

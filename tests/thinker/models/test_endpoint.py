@@ -1,13 +1,12 @@
 """The transport of a model call: what servers do that no fake API would."""
 
 import json
-from collections.abc import AsyncIterator
 
-import anyio
-import httpx
 import pytest
+from fakes.network import AnsweringNetwork, Asked, Chunks, answered
 from fakes.time_limit import time_limit
 
+from thinker.http.exchange import HttpAnswer, WholeAnswer
 from thinker.models import endpoint
 from thinker.models.base import ModelRequest, ModelResponse
 from thinker.models.endpoint import STANDARD_TIMEOUTS, ModelTimeouts
@@ -21,25 +20,8 @@ FINISHED = b'data: {"choices":[{"delta":{"content":"hi"},"finish_reason":"stop"}
 WHOLE = {"choices": [{"message": {"content": "hi"}, "finish_reason": "stop"}]}
 
 
-class Chunks(httpx.AsyncByteStream):
-    """A response body of these chunks; then it hangs, breaks or ends."""
-
-    def __init__(self, *chunks: bytes, then: str = "end") -> None:
-        self._chunks = chunks
-        self._then = then
-
-    async def __aiter__(self) -> AsyncIterator[bytes]:
-        """Yield the chunks, then the chosen end."""
-        for chunk in self._chunks:
-            yield chunk
-        if self._then == "hang":
-            await anyio.sleep_forever()
-        if self._then == "break":
-            raise httpx.RemoteProtocolError("peer closed connection")
-
-
 async def ask(
-    *responses: httpx.Response,
+    *responses: HttpAnswer,
     stream: bool = True,
     temperature: float | None = None,
     timeouts: ModelTimeouts = STANDARD_TIMEOUTS,
@@ -49,11 +31,11 @@ async def ask(
     bodies: list[dict[str, object]] = []
     queue = iter(responses)
 
-    def answer(request: httpx.Request) -> httpx.Response:
-        bodies.append(json.loads(request.content))
+    def answer(request: Asked) -> HttpAnswer:
+        bodies.append(json.loads(request.body))
         return next(queue)
 
-    transport = httpx.MockTransport(answer)
+    transport = AnsweringNetwork(answer)
     model = OpenAIChat(
         PROVIDERS["openai"], "m", "https://provider.test/v1", "sk-key", transport, timeouts
     )
@@ -75,44 +57,42 @@ async def ask(
 @pytest.mark.parametrize("then", ["end", "break"])
 async def test_a_stream_that_ends_after_its_finish_is_whole(then: str) -> None:
     """[DONE] may be missing, and the connection may break after the finish reason."""
-    response, _ = await ask(httpx.Response(200, headers=STREAM, stream=Chunks(FINISHED, then=then)))
+    response, _ = await ask(Chunks(FINISHED, then=then, headers=STREAM))
     assert response.message.content == "hi"
 
 
 async def test_a_stream_that_stays_open_after_its_finish_is_whole() -> None:
     """The wait for more is short."""
-    body = Chunks(FINISHED, then="hang")
-    response, _ = await ask(
-        httpx.Response(200, headers=STREAM, stream=body), timeouts=ModelTimeouts(total=1)
-    )
+    body = Chunks(FINISHED, then="hang", headers=STREAM)
+    response, _ = await ask(body, timeouts=ModelTimeouts(total=1))
     assert response.message.content == "hi"
 
 
 async def test_usage_after_the_finish_is_still_read() -> None:
     """It arrives in a chunk of its own."""
     usage = b'data: {"choices":[],"usage":{"prompt_tokens":3}}\n\ndata: [DONE]\n\n'
-    body = Chunks(b": comment\n\ndata:\n\n", FINISHED, usage, then="hang")
-    response, _ = await ask(httpx.Response(200, headers=STREAM, stream=body))
+    body = Chunks(b": comment\n\ndata:\n\n", FINISHED, usage, then="hang", headers=STREAM)
+    response, _ = await ask(body)
     assert response.usage.prompt == 3
 
 
 async def test_a_stream_without_finish_was_cut() -> None:
     """A clean end of the connection does not end the answer."""
-    body = Chunks(b'data: {"choices":[{"delta":{"content":"hi"}}]}\n\n')
+    body = Chunks(b'data: {"choices":[{"delta":{"content":"hi"}}]}\n\n', headers=STREAM)
     with pytest.raises(RetryableModelError, match="cut its answer short"):
-        await ask(httpx.Response(200, headers=STREAM, stream=body))
+        await ask(body)
 
 
 async def test_a_whole_answer_to_a_streamed_question_is_read() -> None:
     """Some servers do not stream."""
-    response, _ = await ask(httpx.Response(200, json=WHOLE))
+    response, _ = await ask(answered(WHOLE))
     assert response.message.content == "hi"
 
 
 async def test_the_providers_request_id_is_kept() -> None:
     """The provider's support needs the one in the header."""
     response, _ = await ask(
-        httpx.Response(200, json={**WHOLE, "id": "c"}, headers={"x-request-id": "r"}), stream=False
+        answered({**WHOLE, "id": "c"}, headers={"x-request-id": "r"}), stream=False
     )
     assert response.request_id == "r"
 
@@ -121,32 +101,32 @@ async def test_the_providers_request_id_is_kept() -> None:
 async def test_an_answer_of_another_shape_is_quoted(content: bytes) -> None:
     """The operator sees its beginning."""
     with pytest.raises(RetryableModelError, match="unreadable answer"):
-        await ask(httpx.Response(200, content=content), stream=False)
+        await ask(WholeAnswer(200, content), stream=False)
 
 
 @pytest.mark.parametrize("stream", [True, False])
 async def test_an_answer_without_end_is_cut_off(*, stream: bool) -> None:
     """An endless line does not fill the memory."""
     piece = b"x" * (endpoint.MAX_RESPONSE // 4)
-    body = Chunks(*[piece] * 5, then="hang")
+    body = Chunks(*[piece] * 5, then="hang", headers=STREAM)
     with pytest.raises(RetryableModelError, match="sent more than"):
-        await ask(httpx.Response(200, headers=STREAM, stream=body), stream=stream)
+        await ask(body, stream=stream)
 
 
 async def test_an_error_whose_body_is_cut_keeps_its_status() -> None:
     """The status suffices to classify it."""
-    body = Chunks(b'{"err', then="break")
+    body = Chunks(b'{"err', then="break", status=503)
     with pytest.raises(RetryableModelError, match="openai answered 503"):
-        await ask(httpx.Response(503, stream=body))
+        await ask(body)
 
 
 async def test_a_model_that_takes_no_temperature_is_asked_without() -> None:
     """The call is repeated once, and later calls leave the temperature out."""
     refusal = {"error": {"message": "'temperature' is not supported with this model"}}
     _, bodies = await ask(
-        httpx.Response(400, json=refusal),
-        httpx.Response(200, json=WHOLE),
-        httpx.Response(200, json=WHOLE),
+        answered(refusal, 400),
+        answered(WHOLE),
+        answered(WHOLE),
         stream=False,
         temperature=0.4,
         repeat=2,
@@ -158,4 +138,4 @@ async def test_a_complaint_about_temperature_without_one_is_final() -> None:
     """There is nothing left to remove."""
     refusal = {"error": {"message": "temperature?"}}
     with pytest.raises(FatalModelError):
-        await ask(httpx.Response(400, json=refusal), stream=False)
+        await ask(answered(refusal, 400), stream=False)

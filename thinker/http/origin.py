@@ -1,0 +1,154 @@
+"""Servers: where they are, and the way to them."""
+
+import asyncio
+import os
+import ssl
+from base64 import b64encode
+from dataclasses import dataclass
+from functools import lru_cache, partial
+from urllib.parse import SplitResult, quote, unquote, urlsplit
+
+import anyio
+import h11
+
+from thinker.http.connections import HttpConnection
+from thinker.http.exchange import SUCCESS, BrokenAnswerError, ConnectError, HttpError
+from thinker.http.tls import tls_context
+
+NEXT_ADDRESS = 0.25  # seconds before a host's next address is tried in parallel; RFC 8305
+PORTS = {"http": 80, "https": 443}
+SAFE = "/%?:@!$&'()*+,;=~[]"  # characters of a target that are sent as they are
+
+
+@dataclass(frozen=True)
+class Origin:
+    """A server; ``host`` is in ASCII."""
+
+    scheme: str
+    host: str
+    port: int
+
+    @property
+    def name(self) -> str:
+        """The host as a Host header names it, with a port that is not the usual one."""
+        host = f"[{self.host}]" if ":" in self.host else self.host
+        return host if self.port == PORTS[self.scheme] else f"{host}:{self.port}"
+
+    @property
+    def tls(self) -> ssl.SSLContext | None:
+        return tls_context() if self.scheme == "https" else None
+
+
+@dataclass(frozen=True)
+class UrlParts:
+    """An address: its server, what to ask it for, and the authorization that it contains."""
+
+    origin: Origin
+    target: str
+    authorization: str
+
+
+@lru_cache(maxsize=128)
+def address(url: str) -> UrlParts:
+    """Read an address; raise `ConnectError` if no request can be sent to it."""
+    try:
+        parts = urlsplit(url)
+        host, port = (parts.hostname or "").encode("idna").decode(), parts.port
+    except ValueError:  # UnicodeError, too: an invalid host name
+        host, port = "", None
+    if not host or parts.scheme not in PORTS:
+        raise ConnectError("this is not the address of a web server")
+    query = f"?{parts.query}" if parts.query else ""
+    target = quote((parts.path or "/") + query, safe=SAFE)
+    origin = Origin(parts.scheme, host, port or PORTS[parts.scheme])
+    return UrlParts(origin, target, _authorization(parts))
+
+
+def _authorization(parts: SplitResult) -> str:
+    if parts.username is None:
+        return ""
+    login = f"{unquote(parts.username)}:{unquote(parts.password or '')}"
+    return "Basic " + b64encode(login.encode()).decode()
+
+
+def proxy_of(origin: Origin) -> UrlParts | None:
+    """Return the proxy that the environment names for a server."""
+    if not any(name.lower().endswith("_proxy") for name in os.environ):
+        return None  # what follows is rarely needed, and takes long to load
+    from urllib.request import getproxies, proxy_bypass  # noqa: PLC0415
+
+    found = getproxies()
+    url = found.get(origin.scheme) or found.get("all")
+    if not url or proxy_bypass(f"{origin.host}:{origin.port}"):
+        return None
+    return address(url if "://" in url else f"http://{url}")
+
+
+@dataclass(frozen=True)
+class WayTo:
+    """The way to a server, through a proxy if there is one. Timeouts are in seconds.
+
+    ``connect`` bounds opening a connection as a whole, ``read`` each wait for data after that.
+    """
+
+    origin: Origin
+    proxy: UrlParts | None
+    connect: float
+    read: float
+
+    async def open(self) -> HttpConnection:
+        """Connect; raise `ConnectError` if that fails."""
+        try:
+            with anyio.fail_after(self.connect):
+                if self.proxy is None:
+                    return await self._connected(self.origin)
+                connection = await self._connected(self.proxy.origin)
+                if self.origin.tls is None:
+                    return connection
+                return await self._tunnelled(connection, self.proxy, self.origin.tls)
+        except HttpError as error:
+            raise ConnectError(f"the proxy: {error}") from error
+        except TimeoutError as error:
+            raise ConnectError(f"no connection within {self.connect} s") from error
+        except (OSError, UnicodeError) as error:
+            raise ConnectError(str(error)) from error
+
+    async def _connected(self, origin: Origin) -> HttpConnection:
+        _, connection = await asyncio.get_running_loop().create_connection(
+            partial(HttpConnection, self.read),
+            origin.host,
+            origin.port,
+            ssl=origin.tls,
+            happy_eyeballs_delay=NEXT_ADDRESS,
+        )
+        return connection
+
+    async def _tunnelled(
+        self, proxy: HttpConnection, at: UrlParts, tls: ssl.SSLContext
+    ) -> HttpConnection:
+        """Return a connection to the server itself, through one to its proxy."""
+        inner, host = HttpConnection(self.read), self.origin.host
+        try:
+            await self._order(proxy, at)
+            transport = await asyncio.get_running_loop().start_tls(
+                proxy.transport, inner, tls, server_hostname=host
+            )
+        except BaseException:
+            proxy.end()
+            raise
+        if transport is None:
+            raise BrokenAnswerError("the connection ended")
+        inner.connection_made(transport)
+        return inner
+
+    async def _order(self, proxy: HttpConnection, at: UrlParts) -> None:
+        """Let a proxy connect to the server."""
+        name, port = self.origin.name, f":{self.origin.port}"
+        target = name if name.endswith(port) else name + port
+        headers = [("host", target)]
+        if at.authorization:
+            headers.append(("proxy-authorization", at.authorization))
+        order = h11.Request(method="CONNECT", target=target, headers=headers)
+        status = (await proxy.ask(order, b"")).status_code
+        if status not in SUCCESS:
+            raise BrokenAnswerError(f"its answer has status {status}")
