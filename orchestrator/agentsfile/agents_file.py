@@ -197,7 +197,7 @@ class AgentsFile(ConfigModel):
 
     def usable(self) -> frozenset[str]:
         """Return the ids of the enabled agents."""
-        return frozenset(agent.agent_id for agent in self.agents if agent.enabled)
+        return self._usable
 
     def agent(self, agent_id: str) -> AgentDefinition | None:
         """Return the agent with this id, enabled or not."""
@@ -214,7 +214,11 @@ class AgentsFile(ConfigModel):
             )
         return self._joining[agent_id]
 
-    # A `model_copy` would keep these two: a changed file is validated anew.
+    # A `model_copy` would keep these three: a changed file is validated anew.
+    @cached_property
+    def _usable(self) -> frozenset[str]:
+        return frozenset(agent.agent_id for agent in self.agents if agent.enabled)
+
     @cached_property
     def _by_id(self) -> dict[str, AgentDefinition]:
         return {agent.agent_id: agent for agent in reversed(self.agents)}  # the first one counts

@@ -249,9 +249,9 @@ class ControlServer:
 
     def _require(self, agent_id: str) -> None:
         """Refuse an agent that neither agents.json nor the daemon has."""
-        configured = (agent.agent_id for agent in self.daemon.configuration.file.agents)
-        known = {*self.daemon.supervisor.slots, *configured}
-        if agent_id not in known:
+        slots, file = self.daemon.supervisor.slots, self.daemon.configuration.file
+        if agent_id not in slots and file.agent(agent_id) is None:
+            known = {*slots, *(agent.agent_id for agent in file.agents)}
             hint = suggestion(agent_id, known, "see: orchestrator agents list")
             raise _unknown(f"there is no agent {agent_id!r}{hint}")
 

@@ -127,6 +127,4 @@ class Scheduler(LoopOwned):
         zone, fast = host_timezone(self.environ), self.settings.fast_tasks
         planned = SkillTasks(file, now, zone, fast=fast)
         planned.plan(skills)
-        for agent_id, specs in planned.by_agent.items():
-            await self.store.transact(tasks.sync, agent_id, specs, now)
-        await self.store.transact(tasks.forget_agents, file.usable())
+        await self.store.transact(tasks.sync, planned.by_agent, now)

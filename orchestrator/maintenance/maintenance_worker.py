@@ -5,6 +5,7 @@ job that fails or is not allowed (a pause, a budget) is tried again when the ses
 has been quiet for the same time once more.
 """
 
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
@@ -68,14 +69,18 @@ class MaintenanceWorker(LoopOwned):
     _wakeup: Wakeup = field(default_factory=Wakeup, init=False)
     _scope: anyio.CancelScope = field(default_factory=anyio.CancelScope, init=False)
     _busy: set[str] = field(default_factory=set, init=False)
+    # The agents to look at, None for all, and when some may have a job without a change.
+    _changed: set[str | None] = field(default_factory=lambda: {None}, init=False)
+    _upcoming: float = field(default=math.inf, init=False)
     # By session: its tokens when it was not compacted.
     _failed: dict[int, int] = field(default_factory=dict, init=False)
 
     def __post_init__(self) -> None:
         self._calls = MeteredCalls(self.store, self.supervisor, self.gate)
 
-    def wake(self) -> None:
-        """Look for due jobs again: a session has grown, or the configuration has changed."""
+    def wake(self, agent_id: str | None = None) -> None:
+        """Look for due jobs again: of the agent that a session has grown of, or of all."""
+        self._changed.add(agent_id)
         self._wakeup.wake()
 
     def close(self) -> None:
@@ -87,36 +92,45 @@ class MaintenanceWorker(LoopOwned):
             async with anyio.create_task_group() as tasks:
                 while True:
                     changed = self._wakeup.changed
-                    delay: float | None = STORAGE_RETRY
+                    delay = STORAGE_RETRY
                     try:
-                        delay = self._start_due(tasks)
+                        self._start_due(tasks)
+                        delay = max(0.0, (self._upcoming - self.clock()) / 1000)
                     except JournalError as error:
                         report_failure(error)
-                    with anyio.move_on_after(delay):
+                    with anyio.move_on_after(delay) as waiting:
                         await changed.wait()
                         await anyio.sleep(GATHERED)
+                    if waiting.cancelled_caught:
+                        self._changed.add(None)
 
-    def _start_due(self, tasks: TaskGroup) -> float | None:
-        """Start due jobs; return the seconds until the next one, None to wait for `wake`."""
-        now, agents = self.clock(), self._agents()
+    def _start_due(self, tasks: TaskGroup) -> None:
+        """Start due jobs of the agents that changed; an end of one looks for those of all."""
+        file, slots, now = self.agents(), self.supervisor.slots, self.clock()
+        spoken = (file.agent(name) for name in self._changed if name is not None)
+        looked = file.agents if None in self._changed else spoken
+        agents = {agent.agent_id: agent for agent in looked if agent and agent.agent_id in slots}
         due, upcoming = self.store.read(self._due, agents, now)
-        for agent in self._embedding():
+        for agent in filter(self._embeds, agents.values()):
             if self.store.read(fact_vectors.lacking, agent.agent_id, 1):
                 due.append(MaintenanceJob("embedding", 0, agent))
+        self._upcoming = min(upcoming, math.inf if None in self._changed else self._upcoming)
+        self._changed.clear()
         for job in due:
             if len(self._busy) == AT_ONCE:
-                return None
+                return
             if job.name not in self._busy:
                 self._busy.add(job.name)
                 tasks.start_soon(self._run_job, job)
-        return None if upcoming is None else (upcoming - now) / 1000
 
     def _due(
         self, db: apsw.Connection, agents: Mapping[str, AgentDefinition], now: int
-    ) -> tuple[list[MaintenanceJob], int | None]:
+    ) -> tuple[list[MaintenanceJob], float]:
         limits: dict[str, int] = {}
         idle: dict[str, int] = {}
         for name, agent in agents.items():
+            if self.supervisor.slots[name].spec.endpoint.provider == "demo":
+                continue  # it has no language model
             if agent.compaction.enabled:
                 limits[name] = compaction_threshold(agent)
             if agent.fact_extraction.enabled:
@@ -130,27 +144,12 @@ class MaintenanceWorker(LoopOwned):
         found += [
             MaintenanceJob("extraction", session, agents[agent_id]) for session, agent_id in quiet
         ]
-        return found, upcoming
+        return found, math.inf if upcoming is None else upcoming
 
-    def _embedding(self) -> list[AgentDefinition]:
-        """Return the agents with a running process whose embeddings model may be called."""
-        slots, embeddings = self.supervisor.slots, self.embeddings
-        return [
-            agent
-            for agent in self.agents().agents
-            if embeddings.ready(agent, agent.agent_id)
-            and (slot := slots.get(agent.agent_id)) is not None
-            and slot.worker is not None
-        ]
-
-    def _agents(self) -> dict[str, AgentDefinition]:
-        """Return the agents in use that have a language model; the demo provider has none."""
-        slots = self.supervisor.slots
-        return {
-            agent.agent_id: agent
-            for agent in self.agents().agents
-            if agent.agent_id in slots and slots[agent.agent_id].spec.endpoint.provider != "demo"
-        }
+    def _embeds(self, agent: AgentDefinition) -> bool:
+        """Return whether the agent has a process whose embeddings model may be called."""
+        running = self.supervisor.slots[agent.agent_id].worker is not None
+        return running and self.embeddings.ready(agent, agent.agent_id)
 
     async def _run_job(self, job: MaintenanceJob) -> None:
         with bound(agent_id=job.agent.agent_id, session=job.session_id):

@@ -54,11 +54,11 @@ def end_turn(db: apsw.Connection, ending: Ending, result: TurnResult) -> EndedTu
 
 @dataclass(frozen=True)
 class TurnCompletion:
-    """Ends turns and announces it. ``session_grew`` is called after each reply."""
+    """Ends turns and announces it. ``session_grew`` is told whose, after each reply."""
 
     store: Store
     delivery: Delivery
-    session_grew: Callable[[], None]
+    session_grew: Callable[[str], None]
     clock: Callable[[], int]
 
     async def complete(self, ending: Ending, result: TurnResult) -> None:
@@ -77,7 +77,7 @@ class TurnCompletion:
             ms=self.clock() - turn.started_at,
         )
         self.delivery.replied(None if ended is None else ended.reply)
-        self.session_grew()
+        self.session_grew(turn.agent_id)
 
     async def count_death(self, ending: Ending, problem: str) -> bool:
         """Count a worker that died with the turn; return whether that ended the turn."""

@@ -288,7 +288,7 @@ def _wired(
     embeddings = EmbeddingIndex(MeteredCalls(store, supervisor, guard), lambda: 0.0)
     pictures = Pictures(store, {"telegram": channel}, clock)
     inputs = InputLoader(store, agents, prompts, tools, guard, pictures, embeddings, clock)
-    completion = TurnCompletion(store, delivery, lambda: None, clock)
+    completion = TurnCompletion(store, delivery, lambda _: None, clock)
     ended: list[str] = []
     turn_ended = Wakeup()
     suspension = TurnSuspension(store, supervisor, delivery, approvals, guard, turn_ended, clock)

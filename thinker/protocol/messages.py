@@ -28,7 +28,9 @@ MAX_SCHEMA_OBJECTS = 1000  # in a JSON Schema; checking one takes half a millise
 class Frozen(BaseModel):
     """Base of everything written to the wire or the journal."""
 
-    model_config = ConfigDict(frozen=True, extra="ignore", defer_build=True)
+    model_config = ConfigDict(
+        frozen=True, extra="ignore", defer_build=True, cache_strings="keys"
+    )  # each value is another one: kept ones are memory that grows with every message
 
 
 def too_deep(value: JsonValue, levels: int = MAX_DEPTH) -> bool:

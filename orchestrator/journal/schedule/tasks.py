@@ -90,28 +90,25 @@ def _insert(
 
 
 def sync(
-    db: apsw.Connection, agent_id: str, specs: Mapping[str, tuple[str, TaskSpec]], now: int
+    db: apsw.Connection, planned: Mapping[str, Mapping[str, tuple[str, TaskSpec]]], now: int
 ) -> None:
-    """Update the tasks of an agent's skills to what the files say: name → (digest, task).
+    """Update the tasks of skills to what the files say: agent → name → (digest, task).
 
     A disabled task stays disabled; an unchanged schedule keeps its next instant.
     """
-    stored = TASKS.select(db, "agent_id = ? AND source = 'skill' ORDER BY id", agent_id)
-    known = {task.name: task for task in stored}
-    for name, (digest, spec) in specs.items():
-        task = known.pop(name, None)
-        if task is None:
-            _insert(db, agent_id, "skill", spec, now, digest=digest)
-        elif task.digest != digest or task.state == "cancelled":
-            _renew(db, task, digest, spec, now)
+    stored = TASKS.select(db, "source = 'skill' ORDER BY id")
+    known = {(task.agent_id, task.name): task for task in stored}
+    for agent_id, specs in planned.items():
+        for name, (digest, spec) in specs.items():
+            task = known.pop((agent_id, name), None)
+            if task is None:
+                _insert(db, agent_id, "skill", spec, now, digest=digest)
+            elif task.digest != digest or task.state == "cancelled":
+                _renew(db, task, digest, spec, now)
     for task in known.values():
-        if task.state != "cancelled":
+        if task.agent_id in planned and task.state != "cancelled":
             end(db, task.id, "cancelled", "its skill has no schedule for this agent any more")
-
-
-def forget_agents(db: apsw.Connection, agents: frozenset[str]) -> None:
-    for task in TASKS.select(db, "source = 'skill' AND state IN('active','disabled')"):
-        if task.agent_id not in agents:
+        elif task.state in {"active", "disabled"}:
             end(db, task.id, "cancelled", "its agent was removed")
 
 

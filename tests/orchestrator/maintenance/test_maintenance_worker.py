@@ -1,17 +1,22 @@
 """Background jobs in memory: which are due, what they store, and when they are tried again."""
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
 import anyio
-from fakes.background_work import NOON, USED, BackgroundBench, background, embedded
+import apsw
+import pytest
+from fakes.agent_process import real_spec
+from fakes.agents_file import parsed
+from fakes.background_work import AGENT, NOON, USED, BackgroundBench, background, embedded
 from fakes.journal import job
 from fakes.memory import WORK
 
 from orchestrator.journal.memory import fact_vectors, facts
 from orchestrator.journal.turns import sessions
+from orchestrator.journal.upkeep import compaction
 from thinker.protocol.background import (
     FACTS_EXTRACT,
     SESSION_COMPACT,
@@ -65,6 +70,36 @@ async def test_large_session_is_summarized_and_paid_for(tmp_path: Path) -> None:
         await bench.until(lambda: sessions.summary(bench.db, session)[0] == "They talked.")
         assert bench.spent() == [(f"compaction/{session}", "settled", 100)]
         assert len(sessions.window(bench.db, session, 50)) == 10
+
+
+async def test_after_a_reply_only_its_agent_is_looked_at(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """However many there are; a change of the configuration is a reason to look at all."""
+    looked: list[set[str]] = []
+    large = compaction.large
+
+    def spied(db: apsw.Connection, limits: Mapping[str, int]) -> list[tuple[int, str, int]]:
+        looked.append(set(limits))
+        return large(db, limits)
+
+    monkeypatch.setattr(compaction, "large", spied)
+    async with background(tmp_path, **LARGE) as bench, anyio.create_task_group() as tasks:
+        bench.file = parsed(AGENT | LARGE, AGENT | LARGE | {"agentId": "home"}).file
+        bench.supervisor.define(real_spec(tmp_path, "home", llm_provider="ollama", model="m"), 30)
+        tasks.start_soon(bench.maintenance.run)
+        await bench.until(lambda: looked == [{"work", "home"}])
+        for name, expected in (
+            ("home", {"home"}),
+            ("gone", set()),
+            (None, {"work", "home"}),
+            ("work", {"work"}),
+        ):
+            looked.clear()
+            bench.maintenance.wake(name)
+            await bench.until(lambda: bool(looked))
+            assert looked == [expected]
+        bench.maintenance.close()
 
 
 async def test_session_that_was_not_summarized_is_tried_again_when_it_has_grown(

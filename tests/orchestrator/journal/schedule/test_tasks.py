@@ -35,7 +35,7 @@ def spec(name: str = "brief", cron: str = "0 9 * * *", instructions: str = "do i
 def sync(db: apsw.Connection, *specs: TaskSpec, now: int = START, agent: str = "work") -> None:
     """What the agent's skill files say."""
     with job(db):
-        tasks.sync(db, agent, {s.name: (s.model_dump_json(), s) for s in specs}, now)
+        tasks.sync(db, {agent: {s.name: (s.model_dump_json(), s) for s in specs}}, now)
 
 
 def only(db: apsw.Connection) -> Task:
@@ -74,10 +74,12 @@ def test_edit_does_not_switch_a_disabled_task_on(db: apsw.Connection) -> None:
 
 def test_each_agent_has_its_own_task_of_a_skill(db: apsw.Connection) -> None:
     """An agent that is gone has none."""
-    sync(db, spec())
-    sync(db, spec(), agent="home")
+    planned = {"brief": ("digest", spec())}
     with job(db):
-        tasks.forget_agents(db, frozenset({"home"}))
+        tasks.sync(db, {"work": planned, "home": planned}, START)
+    assert [task.agent_id for task in tasks.listed(db)] == ["home", "work"]
+    with job(db):
+        tasks.sync(db, {"home": planned}, START)
     assert [task.agent_id for task in tasks.listed(db)] == ["home"]
 
 
