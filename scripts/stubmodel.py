@@ -1,6 +1,7 @@
 """A stub of an OpenAI-compatible model for the benches, which answers at once."""
 
 import asyncio
+import ssl
 from collections.abc import Callable
 
 import orjson
@@ -8,7 +9,9 @@ import orjson
 USAGE = {"prompt_tokens": 10, "completion_tokens": 1, "total_tokens": 11}
 
 
-async def listen(answer: Callable[[bytes], bytes]) -> tuple[asyncio.Server, int]:
+async def listen(
+    answer: Callable[[bytes], bytes], tls: ssl.SSLContext | None = None
+) -> tuple[asyncio.Server, int]:
     """Serve on a free port of loopback; ``answer`` makes a response of a request's body."""
 
     async def connection(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -20,7 +23,7 @@ async def listen(answer: Callable[[bytes], bytes]) -> tuple[asyncio.Server, int]
         except (asyncio.IncompleteReadError, ConnectionError):
             writer.close()
 
-    server = await asyncio.start_server(connection, "127.0.0.1", 0, limit=1 << 24)
+    server = await asyncio.start_server(connection, "127.0.0.1", 0, limit=1 << 24, ssl=tls)
     return server, server.sockets[0].getsockname()[1]
 
 

@@ -1,6 +1,7 @@
 """Serve the channels of all workers, as the supervisor opens and closes them."""
 
 import asyncio
+import math
 import os
 import socket
 from contextlib import closing, suppress
@@ -27,7 +28,7 @@ from thinker.protocol.peer import FAILED, Peer, RequestHandler, RpcError
 from thinker.protocol.sandbox import SandboxReport
 
 CONNECT = 10.0  # seconds; a worker may give up earlier
-READ = 600.0  # seconds; as long as a worker waits at most
+READ = math.inf  # a worker says when it has waited for long enough
 AT_ONCE = 16  # connections taken from one channel in a row
 MOST_CONNECTIONS = 64  # of one channel; a worker needs one for each model call under way
 log = structlog.get_logger()

@@ -18,7 +18,7 @@ from orchestrator.broker.metering import Meter
 from orchestrator.broker.redaction import Redaction
 from thinker.http import broker_link
 from thinker.http.broker_link import END, FAILURE, PIECE, REQUEST, frame
-from thinker.http.exchange import HttpAnswer, HttpError, SilenceError
+from thinker.http.exchange import HttpAnswer, HttpError
 from thinker.http.web_client import WebClient
 from thinker.protocol.messages import JsonObject
 
@@ -197,8 +197,6 @@ class WorkerConnection(asyncio.Protocol):
         try:
             answer = await self._rights.client.send("POST", grant.url, grant.headers, call.body)
         except HttpError as error:
-            if isinstance(error, SilenceError):
-                self._report(call, Meter(grant.counts, streamed=True), cut=True)
             self._transport.write(frame(FAILURE, type(error).__name__.encode()))
             return
         except asyncio.CancelledError:  # the worker is gone, but its request may cost something

@@ -21,7 +21,6 @@ from thinker.http.exchange import (
     BrokenAnswerError,
     ConnectError,
     HttpAnswer,
-    SilenceError,
 )
 
 REQUEST = Struct("!HIQ")  # bytes of the address and of the body, number of the call
@@ -31,7 +30,7 @@ PIECE = 2  # of the body
 END = 3  # of a whole answer
 FAILURE = 4  # the name of the error that the broker had instead of an answer
 UNREAD = 256 * 1024  # bytes received and not consumed at which reading pauses
-FAILURES = {kind.__name__: kind for kind in (ConnectError, SilenceError, BrokenAnswerError)}
+FAILURES = {kind.__name__: kind for kind in (ConnectError, BrokenAnswerError)}
 
 
 def frame(kind: int, data: bytes = b"") -> bytes:

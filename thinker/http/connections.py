@@ -5,6 +5,7 @@ between them and takes three times as long.
 """
 
 import asyncio
+import math
 import re
 from collections.abc import AsyncIterator, Awaitable, Callable
 
@@ -129,11 +130,12 @@ class HttpConnection(asyncio.Protocol):
             raise BrokenAnswerError(str(self._problem)) from self._problem
         loop = asyncio.get_running_loop()
         self._waiting = loop.create_future()
-        timer = loop.call_later(self._read, self._expire)
+        timer = loop.call_later(self._read, self._expire) if self._read < math.inf else None
         try:
             await self._waiting
         finally:
-            timer.cancel()
+            if timer is not None:
+                timer.cancel()
             self._waiting = None
 
     def _wake(self) -> None:
