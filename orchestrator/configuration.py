@@ -24,7 +24,7 @@ from orchestrator.files import OffLoop, off_loop, write_private
 from orchestrator.hands.hand_servers import hand_servers, prepare
 from orchestrator.keys_file import Keys
 from orchestrator.loop_owned import LoopOwned
-from orchestrator.processes.launch import Endpoint, build_launch_spec, resolve_endpoint
+from orchestrator.processes.launch import Endpoint, build_launch_spec, relevant, resolve_endpoint
 from orchestrator.processes.local_models import local_servers
 from orchestrator.processes.supervisor import Supervisor
 from orchestrator.prompts.library import PromptLibrary
@@ -184,19 +184,21 @@ class Configuration(LoopOwned):
         servers.define(self.file.mcp_servers, hands, self.file.sandbox)
         self._applied.wake()
         local = await self._local() if self._needs_local() else ()
-        usable = self.file.usable()
+        usable, environ = self.file.usable(), relevant(self._environ)
+        templates = self.prompts.templates
         for agent_id, slot in list(supervisor.slots.items()):
             if agent_id not in usable and slot.spec.parent is None:
                 supervisor.remove(agent_id)
         for definition in self.file.agents:
             if definition.agent_id in usable:
                 with_model = self.prompts.with_model(definition, self.file)
-                endpoint = resolve_endpoint(with_model, self._environ, local)
+                endpoint = own = resolve_endpoint(with_model, environ, local)
                 spec = build_launch_spec(
-                    *(with_model, self._settings, endpoint, self._environ, self.prompts.templates),
+                    *(with_model, self._settings, endpoint, environ, templates),
                     sandbox=self.file.sandbox,
                 )
-                own = resolve_endpoint(definition, self._environ, local)
+                if with_model is not definition:
+                    own = resolve_endpoint(definition, environ, local)
                 supervisor.define(replace(spec, own=own), definition.idle_timeout_minutes)
 
     async def changed(self) -> None:

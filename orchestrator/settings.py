@@ -7,7 +7,7 @@ daemon with one. Keys come from ``keys.env`` in the home, which `keys_file` read
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, cached_property
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -94,7 +94,7 @@ class Settings(BaseModel):
         token = self.telegram_bot_token
         return environ if token is None else {**environ, TOKEN: token.get_secret_value()}
 
-    @property
+    @cached_property
     def paths(self) -> "Paths":
         return Paths(self.home)
 
@@ -146,14 +146,11 @@ class DefaultPrompt:
     source: Literal["environment", "home", "bundled"]
 
 
-@dataclass(frozen=True)
-class _InHome:
+class _InHome(cached_property[Path]):
     """A path below the home of the `Paths` whose attribute it is."""
 
-    name: str
-
-    def __get__(self, paths: "Paths", owner: type["Paths"]) -> Path:
-        return paths.home / self.name
+    def __init__(self, name: str) -> None:
+        super().__init__(lambda paths: paths.home / name)
 
 
 @dataclass(frozen=True)

@@ -150,6 +150,12 @@ def build_launch_spec(
     )
 
 
+def relevant(environ: Mapping[str, str]) -> dict[str, str]:
+    """Return what launch specs need of the daemon's environment."""
+    keys = {name: environ[name] for name in KEY_VARIABLES if name in environ}
+    return {**inherited(environ), **keys, "USER_TIMEZONE": host_timezone(environ)}
+
+
 def write_prompt(spec: LaunchSpec) -> None:
     """Replace the agent's prompt file (mode 0600), or remove it when the agent has no prompt."""
     if spec.prompt is None:

@@ -136,8 +136,9 @@ class ModelBroker(LoopOwned):
 
     def need(self, agent_id: str, *, needed: bool) -> None:
         """Say whether an agent's workers will need the broker."""
-        if needed != (agent_id in self._users):
-            (self._users.add if needed else self._users.discard)(agent_id)
+        before = self.wanted
+        (self._users.add if needed else self._users.discard)(agent_id)
+        if self.wanted != before:
             self._kept.wake()
 
     @contextmanager

@@ -4,6 +4,7 @@ Each agent has a slot with its own history, so a worker that crashes, hangs or l
 affect other agents. `orchestrator.processes.restarts` decides when a worker is started again.
 """
 
+import os
 import time
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
@@ -65,8 +66,8 @@ class Supervisor(LoopOwned):
         """Add or change an agent; a running worker of the old spec drains and ends."""
         if self.broker is not None:
             self.broker.need(spec.agent_id, needed=bool(spec.grants))
-        if spec.prompt is None:  # an agent that had one, perhaps before a restart
-            spec.prompt_path.unlink(missing_ok=True)
+        if spec.prompt is None and os.path.lexists(spec.prompt_path):
+            spec.prompt_path.unlink(missing_ok=True)  # the agent had one, perhaps before a restart
         slot = self.slots.get(spec.agent_id)
         if slot is None:
             self.slots[spec.agent_id] = Slot(spec, idle_minutes * 60)

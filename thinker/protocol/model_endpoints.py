@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterator
+from functools import lru_cache
 
 from pydantic import HttpUrl, TypeAdapter
 
@@ -14,6 +15,7 @@ ANTHROPIC_VERSION = "2023-06-01"  # 2026-10-21 rejects every temperature
 PLAIN = Provider(CUSTOM, "openai")  # a server that only has an address
 
 
+@lru_cache(maxsize=64)
 def checked_url(url: str) -> str:
     """Return a base URL in its usual form; raise `ValueError` if it is not one."""
     return str(URL.validate_python(url))
