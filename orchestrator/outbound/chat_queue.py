@@ -5,8 +5,8 @@ before what was queued earlier (invariant 23), and no edit overtakes another.
 
 What is known after a failed call decides what happens next. A message that certainly did not arrive
 is sent again. An edit is repeated, since that changes nothing: also one that was accepted, if an
-earlier edit of the message may land after it. A message that may have arrived is repeated only if
-its row says that a second copy does no harm.
+earlier edit of the message may land after it. A reply that may have arrived is looked for. Another
+message that may have arrived is repeated only if its row says that a second copy does no harm.
 """
 
 import math
@@ -23,12 +23,13 @@ from orchestrator.failpoints import failpoint
 from orchestrator.journal.db.store import Store, retry_later
 from orchestrator.journal.db.writer import StorageFailedError
 from orchestrator.journal.turns import outbox, questions
-from orchestrator.journal.turns.outbox import UNFINISHED, Address, OutboxRow
+from orchestrator.journal.turns.outbox import LATE_EDIT, UNFINISHED, Address, OutboxRow
 from orchestrator.outbound.flood_control import FloodControl
 from orchestrator.outbound.preview import Preview
 from orchestrator.wakeup import Wakeup
 
-PLACEHOLDER = "…"  # what a chat sees for a moment before a reply that was not streamed
+PLACEHOLDER = "…"  # what a chat sees for a moment before a reply whose first sending failed
+NO_TRACE = "nothing says whether it arrived"
 HELD = "the platform wanted nothing sent"
 MAX_RETRY_DELAY = 60.0  # seconds
 MAX_FAULTS = 3  # attempts to send a message in which an adapter may break
@@ -80,6 +81,7 @@ class ChatQueue(Wakeup):
     def __init__(self, platform: Platform, address: Address) -> None:
         super().__init__()
         self.preview: Preview | None = None
+        self._bound: tuple[int, str] | None = None  # a lost row, and a placeholder sent after it
         self._address = address
         self._platform = platform
         self._store = platform.store
@@ -144,7 +146,10 @@ class ChatQueue(Wakeup):
 
     async def _deliver(self, row: OutboxRow) -> None:
         try:
-            await (self._edit(row) if row.mode == "edit" else self._direct(row))
+            if row.lost:
+                await self._look_for(row)
+            else:
+                await (self._send(row) if row.whole else self._edit(row))
         except SendError as error:
             await self._failed(row, error)
         except JournalError:
@@ -155,7 +160,7 @@ class ChatQueue(Wakeup):
             outcome = SendOutcome.PERMANENT if final else SendOutcome.UNKNOWN
             await self._failed(row, SendError(f"{type(error).__name__}: {error}", outcome))
 
-    async def _direct(self, row: OutboxRow) -> None:
+    async def _send(self, row: OutboxRow) -> None:
         # A call that only wakes readers of the journal may be repeated, so T7 is not needed.
         part = _part(row)
         if row.approval_id is not None:
@@ -183,6 +188,36 @@ class ChatQueue(Wakeup):
                 await self._replace(row, message_id)
         else:
             await self._record(outbox.placeholder_sent, row.id, message_id)
+
+    async def _look_for(self, row: OutboxRow) -> None:
+        """Find where a reply stands whose sending got no answer; if nowhere, put it in a new place.
+
+        Of the messages up to a new placeholder, an edit finds the one that is this bot's.
+        """
+        if self._bound is None or self._bound[0] != row.id:
+            if not await self._admitted():
+                return
+            with _bounded("placeholder"):
+                self._bound = row.id, await self._adapter.send(_part(row, PLACEHOLDER))
+        _, placeholder = self._bound
+        places = self._store.read(outbox.places, row, placeholder)
+        now = self._clock()
+        if places is None:
+            await self._record(outbox.mark_unconfirmed, row.id, NO_TRACE, now, now)
+            return
+        for number in places:
+            if not await self._admitted():
+                return
+            try:
+                await self._replace(row, str(number))
+            except SendError as error:
+                if error.outcome is not SendOutcome.GONE:
+                    raise
+            else:
+                return
+        await self._record(outbox.replacing, row.id, placeholder, self._clock())
+        if await self._still_admitted(row):
+            await self._replace(row, placeholder)
 
     async def _replace(self, row: OutboxRow, message_id: str) -> None:
         with _bounded("edit"):
@@ -242,8 +277,13 @@ class ChatQueue(Wakeup):
         else:
             wait = error.retry_after or 2.0 ** min(row.attempt, 10)
             later = now + math.ceil(min(MAX_RETRY_DELAY, wait) * 1000)
-            if error.outcome is SendOutcome.UNKNOWN and row.mode == "direct":
+            unknown = error.outcome is SendOutcome.UNKNOWN
+            if unknown and row.mode == "direct":
                 await self._record(outbox.mark_unconfirmed, row.id, str(error), now, later)
+            elif row.lost or (unknown and row.whole):
+                await self._record(
+                    outbox.look_later, row.id, str(error), max(later, now + LATE_EDIT)
+                )
             else:
                 await self._record(outbox.requeue, row.id, str(error), later)
 

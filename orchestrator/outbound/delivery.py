@@ -4,8 +4,9 @@ A chat with something to send has a queue, whose task makes all its calls. Chats
 parallel.
 """
 
+import asyncio
 from collections.abc import AsyncIterator, Callable, Mapping
-from contextlib import asynccontextmanager, closing
+from contextlib import ExitStack, asynccontextmanager
 from dataclasses import dataclass
 from functools import partial
 
@@ -17,6 +18,7 @@ from orchestrator.channel_api import Adapter, OutboundPart, ReplyPart, SendError
 from orchestrator.chat_activity import AnswerGrew, ChatActivity
 from orchestrator.errors import JournalError
 from orchestrator.journal.db.store import Store, retry_later
+from orchestrator.journal.db.writer import StorageFailedError
 from orchestrator.journal.turns import outbox
 from orchestrator.journal.turns.outbox import UNFINISHED, Address, Part
 from orchestrator.loop_owned import LoopOwned
@@ -27,7 +29,7 @@ from orchestrator.wakeup import Wakeup
 
 PREVIEW_START = 24  # characters that are worth a notification; a preview begins with them
 PREVIEW_INTERVAL = 1.0  # seconds between edits; a chat takes about one message a second
-TYPING_START = 0.3  # seconds; a faster answer needs no typing indicator
+PATIENCE = 1.5  # seconds; a faster answer needs neither preview nor typing indicator
 TYPING_INTERVAL = 4.0  # seconds; the platform shows the indicator for five
 log = structlog.get_logger()
 
@@ -49,8 +51,8 @@ class ReplyFormats:
     def mode(self, address: Address) -> str:
         """Return how a reply is delivered: ``stored``, ``edit`` or ``direct``.
 
-        ``stored``: clients read it in the journal. ``edit``: a placeholder is sent and edited; a
-        crash is repaired by editing again. ``direct``: it is sent once.
+        ``stored``: clients read it in the journal. ``edit``: it is sent once, or takes the place of
+        its preview; a crash is repaired by editing. ``direct``: it is sent once.
         """
         adapter = self.adapters.get(address.channel)
         if adapter is not None and adapter.delivered_when_stored(address.chat_id):
@@ -63,7 +65,10 @@ class ReplyFormats:
 
 
 class Delivery(LoopOwned):
-    """Sends the outbox through the adapters. ``clock`` returns milliseconds since the epoch."""
+    """Sends the outbox through the adapters. ``clock`` returns milliseconds since the epoch.
+
+    A turn that takes longer than ``patience`` seconds shows that it is being answered.
+    """
 
     def __init__(
         self,
@@ -71,7 +76,9 @@ class Delivery(LoopOwned):
         adapters: Mapping[str, Adapter],
         tasks: TaskGroup,
         clock: Callable[[], int],
+        patience: float = PATIENCE,
     ) -> None:
+        self._patience = patience
         self.activity = ChatActivity()
         self.flood = FloodControl()
         self.formats = ReplyFormats(adapters)
@@ -158,29 +165,22 @@ class Delivery(LoopOwned):
 
     @asynccontextmanager
     async def preview(self, turn_id: str, address: Address) -> AsyncIterator[Preview]:
-        """Show that a turn is being answered: typing, and the answer while it is written.
-
-        Exceptions of the block are raised as they are, not in an exception group.
-        """
+        """Show that a turn is being answered: typing, and the answer while it is written."""
         platform = self._platforms.get(address.channel)
         preview = Preview(turn_id)
         preview.view = partial(self._grown, turn_id, address)
-        if platform is None or platform.adapter.from_journal:  # these channels show no typing
-            with closing(preview):
-                yield preview
-            return
-        try:
-            async with anyio.create_task_group() as tasks:
-                if self.formats.mode(address) == "edit":
-                    tasks.start_soon(self._stream, platform, address, preview)
-                self._tasks.start_soon(_typing, platform, address, preview.closed)
-                try:
-                    yield preview
-                finally:
-                    preview.close()
-                    tasks.cancel_scope.cancel()
-        except ExceptionGroup as group:
-            raise group.exceptions[0] from None
+        with ExitStack() as stack:
+            stack.callback(preview.close)
+            if platform is not None and not platform.adapter.from_journal:  # these show no typing
+                loop = asyncio.get_running_loop()
+                begin = partial(self._begin, platform, address, preview)
+                stack.callback(loop.call_later(self._patience, begin).cancel)
+            yield preview
+
+    def _begin(self, platform: Platform, address: Address, preview: Preview) -> None:
+        self._tasks.start_soon(_typing, platform, address, preview.closed)
+        if self.formats.mode(address) == "edit":
+            self._tasks.start_soon(self._stream, platform, address, preview)
 
     def _grown(self, turn_id: str, address: Address, text: str) -> None:
         """Show a growing answer to clients that wait for it, and to those who watch the chat."""
@@ -192,23 +192,24 @@ class Delivery(LoopOwned):
     async def _stream(self, platform: Platform, address: Address, preview: Preview) -> None:
         """Queue the first words as a message, and offer more while the answer grows."""
         text = _first_words(await preview.longer_than(PREVIEW_START - 1))
+        if preview.closed.is_set():
+            return
         begin = platform.adapter.split(text, UNFINISHED)[0]
-        await self._store.transact(
-            outbox.start_preview,
-            preview.turn_id,
-            address,
-            Part(begin.text, rendered=begin.rendered),
-            platform.clock(),
-        )
-        queue = self._queue(address)
-        queue.preview = preview
+        part, now = Part(begin.text, rendered=begin.rendered), platform.clock()
         try:
-            while True:
-                await anyio.sleep(PREVIEW_INTERVAL)
-                text = await preview.longer_than(len(text))
-                preview.offer()
-                queue.wake()
-        finally:
+            await self._store.transact(outbox.start_preview, preview.turn_id, address, part, now)
+        except (JournalError, StorageFailedError) as error:
+            log.debug("preview_not_stored", problem=str(error))
+            return
+        queue = self._queue(address)
+        while not preview.closed.is_set():
+            queue.preview = preview
+            with anyio.move_on_after(PREVIEW_INTERVAL):
+                await preview.closed.wait()
+            text = await preview.longer_than(len(text))
+            preview.offer()
+            queue.wake()
+        if queue.preview is preview:
             queue.preview = None
             queue.wake()
 
@@ -218,8 +219,6 @@ async def _typing(platform: Platform, address: Address, closed: anyio.Event) -> 
 
     A call that has begun goes on, since a refusal that is cut off would not be heard.
     """
-    with anyio.move_on_after(TYPING_START):
-        await closed.wait()
     while not closed.is_set():
         if not platform.held(address.chat_id):
             try:

@@ -28,7 +28,7 @@ class Preview:
         self._grown.wake()
 
     def offer(self) -> None:
-        self.offered = not self._refused
+        self.offered = not (self._refused or self.closed.is_set())
 
     def refuse(self) -> None:
         """Show no more of the answer before it is whole: the chat did not take it."""
@@ -36,8 +36,11 @@ class Preview:
 
     def close(self) -> None:
         self.closed.set()
+        self.offered = False
+        self._grown.wake()
 
     async def longer_than(self, length: int) -> str:
-        while len(self.text) <= length:
+        """Wait until the answer is longer, or is not written any more, and return it."""
+        while len(self.text) <= length and not self.closed.is_set():
             await self._grown.changed.wait()
         return self.text

@@ -138,7 +138,8 @@ MUTANTS = (
         "journal/turns/outbox.py",
         "        \"UPDATE outbox SET state = CASE WHEN ph_id IS NULL THEN 'queued'"
         " ELSE 'ph_sent' END\"\n"
-        "        f\" WHERE {OPEN} AND mode = 'edit' AND state IN('ph_sending','sending')\"\n",
+        "        f\" WHERE {OPEN} AND (state = 'ph_sending' OR state = 'sending'"
+        ' AND ph_id IS NOT NULL)"\n',
         "        \"UPDATE outbox SET state = CASE WHEN ph_id IS NULL THEN 'queued'"
         " ELSE 'delivered' END\"\n"
         "        f\" WHERE mode = 'edit' AND state IN('ph_sending','ph_sent','sending')\"\n",

@@ -27,6 +27,7 @@ class FakeChannel:
         self.pictures: dict[str, bytes] = {}
         # Of the next calls; a number is a refusal with that retry_after, None succeeds.
         self.outcomes: deque[SendOutcome | float | None] = deque()
+        self.arrives = False  # whether a new message with the outcome UNKNOWN is shown
         self.refusals: deque[float] = deque()  # of the next typing indicators: retry_after
         self.calls: list[str] = []
         self.held: dict[str, anyio.Event] = {}  # chats whose calls wait
@@ -45,15 +46,16 @@ class FakeChannel:
         """Show a new message."""
         if part.chat_id in self.held:
             await self.held[part.chat_id].wait()
+        if self.arrives and self.outcomes and self.outcomes[0] is SendOutcome.UNKNOWN:
+            self._show(part)
         self._call("send")
-        self.sent.append(part)
-        message_id = str(len(self.sent))
-        self.texts[message_id] = part.text
-        return message_id
+        return self._show(part)
 
     async def edit(self, part: OutboundPart, message_id: str) -> None:
         """Replace the text of a message."""
         self._call("edit")
+        if any(shown.chat_id != part.chat_id for shown in self.sent[int(message_id) - 1 :][:1]):
+            raise SendError("message to edit not found", SendOutcome.GONE)
         self.edited.append(part)
         self.texts[message_id] = part.text
 
@@ -83,6 +85,12 @@ class FakeChannel:
             if chat_id in self.held:
                 await self.held[chat_id].wait()
             raise SendError("too many requests", SendOutcome.NOT_SENT, refusal)
+
+    def _show(self, part: OutboundPart) -> str:
+        self.sent.append(part)
+        message_id = str(len(self.sent))
+        self.texts[message_id] = part.text
+        return message_id
 
     def _call(self, name: str) -> None:
         self.calls.append(name)

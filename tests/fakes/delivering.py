@@ -37,7 +37,7 @@ class Outbox:
     def __post_init__(self) -> None:
         self.tasks = anyio.create_task_group()
         adapters = {self.channel.name: self.channel}
-        self.delivery = Delivery(self.store, adapters, self.tasks, lambda: self.now)
+        self.delivery = Delivery(self.store, adapters, self.tasks, lambda: self.now, patience=0.0)
 
     async def add(self, text: str, chat_id: str = "7", again: int = 0) -> None:
         """Queue a message of the daemon."""

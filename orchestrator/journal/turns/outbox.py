@@ -1,10 +1,11 @@
 """The outbox: every message to a chat, and the state of its delivery.
 
 ``queued → sending → delivered | unknown | failed_permanent``; in ``edit`` mode a placeholder or a
-streamed preview comes first: ``queued → ph_sending → ph_sent → sending → delivered``. A preview and
-the final text are the same row: ``final`` is 0 until T6 stores the text. ``again`` counts how often
-a message of unknown delivery may still be repeated, and of an edit that it has to be: an earlier
-edit may land after it. Such a row goes from ``sending`` back to ``ph_sent`` with its ``msg_id``.
+streamed preview may come first: ``queued → ph_sending → ph_sent → sending → delivered``. A preview
+and the final text are the same row: ``final`` is 0 until T6 stores the text. ``again`` counts how
+often a message of unknown delivery may still be repeated, and of an edit that it has to be: an
+earlier edit may land after it. Such a row goes from ``sending`` back to ``ph_sent`` with its
+``msg_id``. A row of ``edit`` mode that rests as ``sending`` without an id is to be looked for.
 
 A row has its place in the chat once the platform has given its first message a number. `first` is
 all that decides which row of a chat is next, and so keeps invariant 23.
@@ -21,6 +22,7 @@ from thinker.protocol.names import ChatName
 
 UNFINISHED = " …"  # ends every preview, to tell it from the reply
 LATE_EDIT = 4000  # milliseconds until an edit is repeated; an earlier one has landed by then
+MAX_PLACES = 100  # messages among which a lost one is looked for
 STORED = "stored"  # a mode: clients read the reply in the journal, so storing it delivers it
 OPEN = "state NOT IN('delivered','unknown','abandoned','failed_permanent')"
 WAITING = f"{OPEN} AND (final = 1 OR ph_id IS NULL)"  # all but previews that have their place
@@ -80,6 +82,17 @@ class OutboxRow:
     def shown(self) -> bool:
         """Return whether its text was shown and is only to be repeated."""
         return self.msg_id is not None
+
+    @property
+    def whole(self) -> bool:
+        """Return whether it is sent in one call: of none before it a message can have arrived."""
+        answers = self.final and self.turn_id is not None and self.attempt == 0
+        return self.mode == "direct" or (answers and self.ph_id is None)
+
+    @property
+    def lost(self) -> bool:
+        """Return whether it was sent in one call of which nothing says that it arrived."""
+        return self.mode == "edit" and self.state == "sending" and self.ph_id is None
 
 
 OUTBOX = Rows(OutboxRow, "outbox")
@@ -347,6 +360,29 @@ def requeue(db: apsw.Connection, row_id: int, error: str, not_before: int) -> No
     )
 
 
+def look_later(db: apsw.Connection, row_id: int, error: str, not_before: int) -> None:
+    """Let a message that may have arrived be looked for at ``not_before`` or later."""
+    sql = f"UPDATE outbox SET error = ?, not_before = ? WHERE id = ? AND {OPEN}"
+    db.execute(sql, (error, not_before, row_id))
+
+
+def places(db: apsw.Connection, row: OutboxRow, later: str) -> range | None:
+    """Return the numbers of messages of which a lost one may be one; None if that is too many.
+
+    A bot's private chats share a sequence of numbers. ``later`` was sent to this chat after it.
+    """
+    sql = (
+        "SELECT max(CAST(number AS INTEGER)) FROM (SELECT * FROM (SELECT message_id AS number"
+        " FROM inbox WHERE id <= (SELECT max(id) FROM inbox WHERE turn_id = :turn_id) AND private"
+        " AND channel = :channel AND bot_id = :bot_id AND update_id IS NOT NULL"
+        " ORDER BY id DESC LIMIT 20) UNION ALL SELECT * FROM (SELECT coalesce(msg_id, ph_id)"
+        " FROM outbox WHERE chat_key = :chat_key AND id < :id ORDER BY id DESC LIMIT 20))"
+    )
+    before = int(db.execute(sql, vars(row)).get or 0)
+    after = int(later) if later.isdecimal() else 0
+    return range(before + 1, after) if 0 < after - before <= MAX_PLACES else None
+
+
 def forget_placeholder(db: apsw.Connection, row_id: int) -> None:
     """Queue a row again without its placeholder, so that a new message is sent."""
     sql = f"UPDATE outbox SET state = 'queued', ph_id = NULL, again = 0 WHERE id = ? AND {OPEN}"
@@ -356,13 +392,16 @@ def forget_placeholder(db: apsw.Connection, row_id: int) -> None:
 def recover(db: apsw.Connection, now: int) -> None:
     """Classify at boot the rows that were being sent when the process died.
 
-    In ``edit`` mode an edit is repeated, and a placeholder of unknown delivery is sent again. The
-    delivery of a direct message is unknown. An edit of the last process may land late.
+    In ``edit`` mode an edit is repeated, a placeholder of unknown delivery is sent again, and a
+    whole message is looked for. The delivery of a direct message is unknown. What the last process
+    sent may land late.
     """
     db.execute(f"UPDATE outbox SET again = 1 WHERE {OPEN} AND ph_id IS NOT NULL AND msg_id IS NULL")
+    lost = f"{OPEN} AND mode = 'edit' AND state = 'sending' AND ph_id IS NULL"
+    db.execute(f"UPDATE outbox SET not_before = ? WHERE {lost}", (now + LATE_EDIT,))
     db.execute(
         "UPDATE outbox SET state = CASE WHEN ph_id IS NULL THEN 'queued' ELSE 'ph_sent' END"
-        f" WHERE {OPEN} AND mode = 'edit' AND state IN('ph_sending','sending')"
+        f" WHERE {OPEN} AND (state = 'ph_sending' OR state = 'sending' AND ph_id IS NOT NULL)"
     )
     stuck = f"SELECT id FROM outbox WHERE {OPEN} AND mode = 'direct' AND state = 'sending'"
     for (row_id,) in list(db.execute(stuck)):

@@ -29,7 +29,8 @@ from orchestrator.journal.turns.outbox import OutboxRow, Part
 from thinker.protocol.messages import SideEffect
 
 ENDS = ("ok", "ok", "ok", "not sent", "unknown", "gone", "blocked", "")
-SEEN = {"direct": ("ok", "unknown", ""), "edit": ("ok",)}  # ends after which a chat shows it
+WHOLE = ("ok", "unknown", "")  # ends after which a chat shows what was sent in one call
+EDITED = ("ok",)  # and what took the place of a placeholder
 ONCE = (SideEffect.LOCAL_TX, SideEffect.NON_IDEMPOTENT)
 
 
@@ -37,7 +38,7 @@ class Journal(TurnMachine):
     """Delivery, the operator, and what must hold."""
 
     def __init__(self) -> None:
-        self.visible: Counter[int] = Counter()  # times that a direct message was shown
+        self.visible: Counter[int] = Counter()  # times that a message was sent in one call
         # Turns and their parts as chats saw them.
         self.order: defaultdict[str, list[tuple[int, int]]] = defaultdict(list)
         # Rows of each chat in the order of their first messages.
@@ -70,13 +71,16 @@ class Journal(TurnMachine):
 
     def send(self, row: OutboxRow, end: str) -> None:
         """One row, once."""
-        placeholder = row.mode == "edit" and row.ph_id is None
-        if end in SEEN[row.mode] and row.id not in self.places[row.chat_key]:
+        placeholder = not (row.whole or row.lost or row.ph_id)
+        seen = end in (WHOLE if row.whole else EDITED)
+        if seen and row.id not in self.places[row.chat_key]:
             self.places[row.chat_key].append(row.id)
-        with job(self.db):
-            outbox.sending(self.db, row.id, "ph_sending" if placeholder else "sending", self.now)
-        if not placeholder and end in SEEN[row.mode]:
-            self.visible[row.id] += row.mode == "direct"
+        if not row.lost:
+            with job(self.db):
+                state = "ph_sending" if placeholder else "sending"
+                outbox.sending(self.db, row.id, state, self.now)
+        if not placeholder and seen:
+            self.visible[row.id] += row.whole
             answer = int((row.turn_id or "t0")[1:]), row.part
             if row.mode == "direct" or answer not in self.order[row.chat_key]:
                 self.order[row.chat_key].append(answer)  # a repeated edit has its place already
@@ -94,6 +98,8 @@ class Journal(TurnMachine):
             outbox.delivered(self.db, row.id, row.ph_id or f"m{row.id}", self.now)
         elif end == "blocked":
             outbox.refused(self.db, row.id, end, self.now)
+        elif row.lost or (end == "unknown" and row.whole and row.mode == "edit"):
+            outbox.look_later(self.db, row.id, end, self.now)
         elif end == "unknown" and row.mode == "direct":
             outbox.end(self.db, row.id, "unknown", end, self.now)
         elif end == "gone":

@@ -11,7 +11,7 @@ import apsw
 import pytest
 from fakes.channel import FakeChannel
 from fakes.delivering import HERE, WORDS, Outbox, answering, delivering
-from fakes.journal import open_turn
+from fakes.journal import open_turn, opened
 from fakes.time_limit import time_limit
 
 from orchestrator.channel_api import OutboundPart, SendError, SendOutcome
@@ -82,7 +82,7 @@ class Lives:
         await self.store.transact(turns.boot, self.now)
         async with anyio.create_task_group() as tasks:
             adapters = {self.channel.name: self.channel}
-            self.delivery = Delivery(self.store, adapters, tasks, lambda: self.now)
+            self.delivery = Delivery(self.store, adapters, tasks, lambda: self.now, 0.0)
             tasks.start_soon(self.delivery.run, "telegram")
             yield
             tasks.cancel_scope.cancel()
@@ -226,3 +226,103 @@ async def test_next_answer_grows_while_an_edit_is_to_be_repeated(tmp_path: Path)
             while running.shown[-1] != f"{WORDS} …":
                 await anyio.lowlevel.checkpoint()
             assert await running.states() == ["delivered", "ph_sent", "ph_sent"]
+
+
+NOT_SENT, UNKNOWN, GONE = SendOutcome.NOT_SENT, SendOutcome.UNKNOWN, SendOutcome.GONE
+
+
+@asynccontextmanager
+async def replying(
+    folder: Path, *outcomes: SendOutcome | float | None, arrives: bool = False
+) -> AsyncIterator[Outbox]:
+    """The reply of a turn is queued; these are the outcomes of the first calls."""
+    with opened(folder) as db:
+        turn = open_turn(db, "t0")  # its message has the number 0, the chat's next one 1
+    async with delivering(folder, *outcomes) as running:
+        running.channel.arrives = arrives
+        await running.reply(turn, "done")
+        yield running
+
+
+@pytest.mark.parametrize(
+    ("outcomes", "calls", "texts"),
+    [
+        ((), ["send"], ["done"]),
+        ((NOT_SENT,), ["send", "send", "edit"], ["done"]),
+        ((NOT_SENT, None, UNKNOWN), ["send", "send", "edit", "edit"], ["done"]),
+        ((NOT_SENT, None, GONE), ["send", "send", "edit", "send", "edit"], ["…", "done"]),
+    ],
+)
+async def test_reply_is_one_call_and_takes_the_place_of_a_placeholder_if_that_fails(
+    tmp_path: Path, outcomes: tuple[SendOutcome | None, ...], calls: list[str], texts: list[str]
+) -> None:
+    """An edit is repeated; where the placeholder was deleted, there is a new one."""
+    async with replying(tmp_path, *outcomes) as running:
+        while await running.states() != ["delivered"]:
+            running.pass_retry_delay()
+        assert running.channel.calls == calls
+        assert running.shown == texts
+
+
+@pytest.mark.parametrize(
+    ("arrives", "outcomes", "calls", "texts"),
+    [
+        (True, (UNKNOWN,), ["send", "send", "edit"], ["done", "…"]),
+        (False, (UNKNOWN,), ["send", "send", "edit"], ["done"]),
+        (True, (UNKNOWN, None, UNKNOWN), ["send", "send", "edit", "edit"], ["done", "…"]),
+        (True, (UNKNOWN, None, 0.01), ["send", "send", "edit", "edit"], ["done", "…"]),
+        (True, (UNKNOWN, NOT_SENT), ["send", "send", "send", "edit"], ["done", "…"]),
+        (False, (UNKNOWN, None, UNKNOWN), ["send", "send", "edit", "edit"], ["done"]),
+    ],
+)
+async def test_reply_of_which_nothing_says_that_it_arrived_stands_in_its_chat_once(
+    tmp_path: Path,
+    *,
+    arrives: bool,
+    outcomes: tuple[SendOutcome | float | None, ...],
+    calls: list[str],
+    texts: list[str],
+) -> None:
+    """It is looked for between the messages around it, and sent if it is not there."""
+    async with replying(tmp_path, *outcomes, arrives=arrives) as running:
+        while await running.states() != ["delivered"]:
+            running.pass_retry_delay()
+        assert running.channel.calls == calls
+        assert running.shown == texts
+
+
+@pytest.mark.parametrize("arrived", [True, False])
+async def test_reply_that_a_kill_left_between_sending_and_receipt_stands_in_its_chat_once(
+    tmp_path: Path, *, arrived: bool
+) -> None:
+    """Only after a late message has had the time to land; other chats write meanwhile."""
+    with opened(tmp_path) as db:
+        turn = open_turn(db, "t0")
+        with db:
+            turns.reply(db, turn, [Part("done")], "edit", ("done", None), 0)
+            outbox.sending(db, 1, "sending", 0)
+            turns.boot(db, 0)
+    async with delivering(tmp_path) as running:
+        await running.channel.send(OutboundPart("8", "for another"))
+        if arrived:
+            await running.channel.send(OutboundPart("7", "done"))
+        running.channel.calls.clear()
+        assert await running.states() == ["sending"]
+        assert running.channel.calls == []
+        running.now = outbox.LATE_EDIT
+        running.delivery.wake()
+        assert await running.states() == ["delivered"]
+        assert [part.text for part in running.channel.edited] == ["done"]
+        assert running.shown == ["for another", "done", *["…"] * arrived]
+
+
+async def test_reply_that_may_stand_anywhere_is_told_as_unconfirmed(tmp_path: Path) -> None:
+    """Many chats have been written to since, and each place would have to be tried."""
+    async with replying(tmp_path, UNKNOWN) as running:
+        await running.queued(1)
+        running.channel.sent *= outbox.MAX_PLACES * 2
+        running.channel.sent += [OutboundPart("8", "for another")] * outbox.MAX_PLACES
+        running.pass_retry_delay()
+        assert await running.states() == ["unknown"]
+        found = await running.store.transact(outbox.pop_unconfirmed, HERE.chat_key, 1)
+        assert found == ["done"]
