@@ -166,7 +166,7 @@ class Daemon:
             from orchestrator.channels.telegram.bot_api import BotApi  # noqa: PLC0415 - see above
 
             machine, secret = self._machine, token.get_secret_value()
-            api = BotApi(secret, settings.telegram_api_url, transport=machine.bot_transport)
+            api = BotApi(secret, settings.telegram_api_url, network=machine.bot_network)
             self._adapters["telegram"] = Telegram(
                 await stack.enter_async_context(api),
                 menus=MENU,

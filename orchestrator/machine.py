@@ -24,7 +24,7 @@ from orchestrator.settings import Settings
 from orchestrator.watching import FileWatch
 
 if TYPE_CHECKING:
-    from thinker.http.client import HttpTransport
+    from thinker.http.exchange import Network
 
 
 class Machine:
@@ -33,7 +33,7 @@ class Machine:
     A simulated machine overrides what it provides itself.
     """
 
-    bot_transport: "HttpTransport | None" = None  # to the Bot API; None opens connections
+    bot_network: "Network | None" = None  # to the Bot API; None opens connections
     spawn_broker: Spawn = staticmethod(child_process.execute)
     spawn_tool_host: Spawn = staticmethod(child_process.execute)
     _zygotes: Zygotes | None = None

@@ -80,7 +80,7 @@ class SimulatedMachine(Machine):
         self._loop = loop
         self._world = world
         self._chance = chance
-        self.bot_transport: UnreliablePlatform = world.platform
+        self.bot_network: UnreliablePlatform = world.platform
         self.workers: list[MemoryProcess] = []
         self.tool_hosts: list[MemoryProcess] = []
         self.brokers: list[MemoryProcess] = []

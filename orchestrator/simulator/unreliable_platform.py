@@ -1,10 +1,11 @@
-"""Telegram as the simulated daemon reaches it: a transport that misbehaves by a course's events."""
+"""Telegram as the simulated daemon reaches it: a network that misbehaves by a course's events."""
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from operator import itemgetter
 from random import Random
+from urllib.parse import urlsplit
 
 import anyio
 
@@ -13,7 +14,7 @@ from orchestrator.selftest.fake_telegram import error_body
 from orchestrator.selftest.loopback import ForeignJson
 from orchestrator.selftest.world import LedgerBot
 from orchestrator.simulator.course import CourseEvent
-from thinker.http.client import NOT_SENT, HttpError, HttpRequest, HttpResponse, HttpTransport
+from thinker.http.exchange import NO_HEADERS, BrokenAnswerError, ConnectError, WholeAnswer
 
 RETRY_AFTER = (1, 5, 30)  # seconds
 LATENCY = (0.001, 0.08)  # seconds in each direction
@@ -23,7 +24,7 @@ ROUNDING = 0.01  # seconds
 LIKELY = 0.66  # of a request to fail during an outage
 
 
-class UnreliablePlatform(HttpTransport):
+class UnreliablePlatform:
     """Answers the Bot API's requests.
 
     ``faults`` counts those that failed, ``impatient`` has what came before a flood was over.
@@ -54,22 +55,29 @@ class UnreliablePlatform(HttpTransport):
         finally:
             self._outages.remove(outage)
 
-    async def handle_async_request(self, request: HttpRequest) -> HttpResponse:
-        path, body = request.url.path, json.loads(await request.aread() or b"{}")
-        self._check_patience(path, body)
+    async def send(
+        self, method: str, url: str, headers: Mapping[str, str] = NO_HEADERS, body: bytes = b""
+    ) -> WholeAnswer:
+        """Answer a request, sooner or later, or let it fail; see `Network.send`."""
+        del method, headers
+        path, params = urlsplit(url).path, json.loads(body or b"{}")
+        self._check_patience(path, params)
         await anyio.sleep(self._chance.uniform(*LATENCY))
-        outage = self._outage(body)
+        outage = self._outage(params)
         if outage is None:
-            return await self._answered(path, body)
+            return await self._answered(path, params)
         self.faults += 1
-        return await self._misbehave(outage.name, path, body)
+        return await self._misbehave(outage.name, path, params)
+
+    def close(self) -> None:
+        """Nothing is kept."""
 
     def _outage(self, body: ForeignJson) -> CourseEvent | None:
         """Return the outage that a request meets."""
         met = [event for event in self._outages if event.chat in (0, body.get("chat_id"))]
         return self._chance.choice(met) if met and self._chance.random() < LIKELY else None
 
-    async def _misbehave(self, how: str, path: str, body: ForeignJson) -> HttpResponse:
+    async def _misbehave(self, how: str, path: str, body: ForeignJson) -> WholeAnswer:
         match how:
             case "slow":
                 return await self._delayed(path, body)
@@ -78,17 +86,17 @@ class UnreliablePlatform(HttpTransport):
                 return _error(502, "Bad Gateway")
             case "cut":  # it happens all the same
                 await self._answered(path, body)
-                raise HttpError("the connection was reset")
+                raise BrokenAnswerError("the connection was reset")
             case "flood":
                 return self._flooded(body)
             case "error":
                 return _error(500, "Internal Server Error")
             case "refused":
-                raise NOT_SENT[0]("connection refused")
+                raise ConnectError("connection refused")
         await anyio.sleep_forever()
         raise AssertionError
 
-    async def _delayed(self, path: str, body: ForeignJson) -> HttpResponse:
+    async def _delayed(self, path: str, body: ForeignJson) -> WholeAnswer:
         """Answer after a while. An edit arrives even if its daemon dies meanwhile.
 
         A new message would then stand after later ones, which no sender could prevent.
@@ -110,7 +118,7 @@ class UnreliablePlatform(HttpTransport):
             await anyio.sleep_until(due)
             await self._bot.answer(path, body)
 
-    def _flooded(self, body: ForeignJson) -> HttpResponse:
+    def _flooded(self, body: ForeignJson) -> WholeAnswer:
         seconds, now = self._chance.choice(RETRY_AFTER), anyio.current_time()
         chat = body.get("chat_id")
         if isinstance(chat, int):
@@ -126,14 +134,14 @@ class UnreliablePlatform(HttpTransport):
             method = path.rpartition("/")[2]
             self.impatient.append(f"{method} came {until - now:.1f} s before the flood was over")
 
-    async def _answered(self, path: str, body: ForeignJson) -> HttpResponse:
+    async def _answered(self, path: str, body: ForeignJson) -> WholeAnswer:
         if not self._alive():  # its request never left
             await anyio.sleep_forever()
         status, content = await self._bot.answer(path, body)
         await anyio.sleep(self._chance.uniform(*LATENCY))
-        return HttpResponse(status, content=content)
+        return WholeAnswer(status, content)
 
 
-def _error(status: int, description: str, retry_after: int | None = None) -> HttpResponse:
+def _error(status: int, description: str, retry_after: int | None = None) -> WholeAnswer:
     parameters = None if retry_after is None else {"retry_after": retry_after}
-    return HttpResponse(status, content=error_body(status, description, parameters))
+    return WholeAnswer(status, error_body(status, description, parameters))

@@ -4,33 +4,28 @@ Every URL contains the token, so no URL may appear in an error, a log or a repr.
 """
 
 import json
-import logging
 import re
 from functools import cache
-from typing import Self, TypeVar
+from typing import Any, Self, TypeVar
 from urllib.parse import quote
 
 import anyio
+import orjson
 from pydantic import JsonValue, TypeAdapter, ValidationError
 
 from orchestrator.channel_api import SendOutcome
 from orchestrator.channels.telegram.bot_errors import Answered, BotApiError, Parameters, outcome_of
 from orchestrator.errors import ConfigError
-from thinker.http.client import (
-    NOT_SENT,
-    HttpClient,
-    HttpError,
-    HttpResponse,
-    HttpTransport,
-    HttpUrl,
-    open_client,
-)
+from thinker.http.exchange import SUCCESS, BodyTooLargeError, ConnectError, HttpError, Network
+from thinker.http.origin import address
+from thinker.http.web_client import WebClient
 from thinker.protocol.messages import JsonObject
 
 API_URL = "https://api.telegram.org"
 POLL_WAIT = 30  # seconds that the server holds a poll open
 POLL_TIMEOUT = 50.0  # seconds after which a poll is considered hung
 SEND_TIMEOUT = 40.0  # seconds for the whole of any other call
+MAX_ANSWER = 32 * 1024 * 1024  # bytes; a poll returns up to 100 updates
 
 Result = TypeVar("Result")
 
@@ -67,14 +62,14 @@ class Sent(Answered):
 
 class _Answer(Answered):
     ok: bool
-    result: JsonValue = None
+    result: object = None
     error_code: int | None = None
     description: str = ""
     parameters: Parameters = Parameters()
 
 
 class BotApi:
-    """The calls of one bot, with one HTTP client for polling and one for everything else.
+    """The calls of one bot.
 
     Use as an async context manager. ``bot_id`` is the number that the token
     begins with. Timeouts are in seconds and limit whole calls.
@@ -88,7 +83,7 @@ class BotApi:
         token: str,
         base_url: str = API_URL,
         *,
-        transport: HttpTransport | None = None,
+        network: Network | None = None,
         poll_timeout: float = POLL_TIMEOUT,
         send_timeout: float = SEND_TIMEOUT,
     ) -> None:
@@ -98,25 +93,16 @@ class BotApi:
                 "TELEGRAM_BOT_TOKEN is not a bot token; copy the token from @BotFather, which looks"
                 " like 123456:ABC-DEF"
             )
-        # The client logs the URL of every request at info level.
-        logging.getLogger("httpx").setLevel(logging.WARNING)
         self.bot_id = match[1]
         self._token = match[0]
         self._poll_timeout = poll_timeout
         self._send_timeout = send_timeout
-        self._files = f"{base_url.rstrip('/')}/file/bot{self._token}"
-        self._urls: dict[str, HttpUrl] = {}  # by method: parsing one takes as long as the rest
-        self._polling = self._open(base_url, transport)
-        self._sending = self._open(base_url, transport)
-
-    def _open(self, base_url: str, transport: HttpTransport | None) -> HttpClient:
+        base = base_url.rstrip("/")
+        self._methods, self._files = f"{base}/bot{self._token}", f"{base}/file/bot{self._token}"
+        self._network = network or WebClient(read=poll_timeout)
         try:
-            return open_client(
-                f"{base_url.rstrip('/')}/bot{self._token}/",
-                read=self._poll_timeout,
-                transport=transport,
-            )
-        except NOT_SENT:
+            address(base)
+        except ConnectError:
             raise ConfigError(
                 "TELEGRAM_API_URL is not a URL; unset it, or set it to https://HOST"
             ) from None
@@ -125,8 +111,7 @@ class BotApi:
         return self
 
     async def __aexit__(self, *_: object) -> None:
-        await self._polling.aclose()
-        await self._sending.aclose()
+        self._network.close()
 
     async def poll(
         self, offset: int, kinds: tuple[str, ...], wait: int = POLL_WAIT
@@ -145,8 +130,8 @@ class BotApi:
             # Sent every time, since the server remembers the last list.
             "allowed_updates": list(kinds),
         }
-        result = await self._post(self._polling, "getUpdates", params, self._poll_timeout)
-        return self._read("getUpdates", result, list[JsonValue])
+        result = await self._post("getUpdates", params, self._poll_timeout)
+        return self._read("getUpdates", result, list[Any])
 
     async def call(self, method: str, params: JsonObject, expected: type[Result]) -> Result:
         """Call any other method.
@@ -154,7 +139,7 @@ class BotApi:
         Raises:
             BotApiError: with what is known about the message.
         """
-        result = await self._post(self._sending, method, params, self._send_timeout)
+        result = await self._post(method, params, self._send_timeout)
         return self._read(method, result, expected)
 
     async def download(self, file_id: str, limit: int) -> bytes:
@@ -166,41 +151,32 @@ class BotApi:
         file = await self.call("getFile", {"file_id": file_id}, File)
         if not file.file_path:
             raise BotApiError("telegram getFile: the file is not available", SendOutcome.PERMANENT)
-        data = bytearray()
-        url = f"{self._files}/{quote(file.file_path)}"
         try:
             with anyio.fail_after(self._send_timeout):
-                async with self._sending.stream("GET", url) as response:
-                    if not response.is_success:
-                        code = response.status_code
-                        raise BotApiError(
-                            f"telegram file: HTTP status {code}",
-                            outcome_of("file", code, None),
-                            code,
-                        )
-                    async for chunk in response.aiter_bytes():
-                        data += chunk
-                        if len(data) > limit:
-                            raise BotApiError(
-                                f"telegram file: larger than {limit} bytes", SendOutcome.PERMANENT
-                            )
+                url = f"{self._files}/{quote(file.file_path)}"
+                answer = await self._network.send("GET", url)
+                data = await answer.read(limit)
+        except BodyTooLargeError:
+            raise BotApiError(
+                f"telegram file: larger than {limit} bytes", SendOutcome.PERMANENT
+            ) from None
         except (HttpError, TimeoutError) as error:
             raise BotApiError(
                 f"telegram file: not received ({type(error).__name__})", SendOutcome.NOT_SENT
             ) from None
-        return bytes(data)
+        if not answer.success:
+            code = answer.status
+            outcome = outcome_of("file", code, None)
+            raise BotApiError(f"telegram file: HTTP status {code}", outcome, code)
+        return data
 
-    async def _post(
-        self, client: HttpClient, method: str, params: JsonObject, deadline: float
-    ) -> JsonValue:
-        url = self._urls.get(method)
-        if url is None:
-            url = self._urls[method] = client.base_url.join(method)
+    async def _post(self, method: str, params: JsonObject, deadline: float) -> object:
+        url, body = f"{self._methods}/{method}", orjson.dumps(params)
         try:
             with anyio.fail_after(deadline):
-                response = await client.post(url, json=params)
-        except NOT_SENT as error:
-            # Not chained: the cause holds the request, and with it the URL.
+                response = await self._network.send("POST", url, body=body)
+                content = await response.read(MAX_ANSWER)
+        except ConnectError as error:  # not chained: a cause may name the URL
             raise BotApiError(
                 f"telegram {method}: cannot connect ({type(error).__name__});"
                 " check the network and TELEGRAM_API_URL",
@@ -210,17 +186,17 @@ class BotApi:
             raise BotApiError(
                 f"telegram {method}: no answer ({type(error).__name__})", SendOutcome.UNKNOWN
             ) from None
-        return self._result(method, response)
+        return self._result(method, response.status, content)
 
-    def _result(self, method: str, response: HttpResponse) -> JsonValue:
+    def _result(self, method: str, status: int, content: bytes) -> object:
         try:
-            answer = _Answer.model_validate(_decode(response.content))
+            answer = _Answer.model_validate(_decode(content))
         except (ValueError, RecursionError):
             answer = None
-        if answer and answer.ok and response.is_success:
+        if answer and answer.ok and status in SUCCESS:
             return answer.result
         found = answer or _Answer(ok=False, description="not an answer of the Bot API")
-        code = found.error_code or response.status_code
+        code = found.error_code or status
         raise BotApiError(
             f"telegram {method}: {found.description.replace(self._token, '[hidden]')} ({code})",
             outcome_of(method, code, None if answer is None else answer.description),
@@ -228,7 +204,7 @@ class BotApi:
             found.parameters,
         )
 
-    def _read(self, method: str, result: JsonValue, expected: type[Result]) -> Result:
+    def _read(self, method: str, result: object, expected: type[Result]) -> Result:
         try:
             adapter: TypeAdapter[Result] = _adapter(expected)  # type: ignore[arg-type] # hashable
             return adapter.validate_python(result)
@@ -244,11 +220,13 @@ def _adapter(expected: type[Result]) -> TypeAdapter[Result]:
     return TypeAdapter(expected)
 
 
-def _decode(body: bytes) -> JsonValue:
+def _decode(body: bytes) -> object:
     """Decode a JSON body; what UTF-8 cannot hold becomes ``?``, since it could never be stored.
 
     JSON can express half of a surrogate pair, and other servers may send invalid bytes.
     """
-    text = json.dumps(json.loads(body.decode("utf-8", "replace")), ensure_ascii=False)
-    decoded: JsonValue = json.loads(text.encode("utf-8", "replace"))
-    return decoded
+    try:
+        return orjson.loads(body)
+    except orjson.JSONDecodeError:
+        text = json.dumps(json.loads(body.decode("utf-8", "replace")), ensure_ascii=False)
+        return orjson.loads(text.encode("utf-8", "replace"))

@@ -4,15 +4,16 @@ from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 
 import anyio
-import httpx
 import pytest
 from fakes.bot_api import CONFLICT, HANG, LOST_ANSWER, UNAUTHORIZED, FakeBotApi, Fault, too_many
+from fakes.network import AnsweringNetwork, Asked, answered
 from fakes.time_limit import LIMIT, time_limit
 
 from orchestrator.channel_api import PRESS, InboundMessage, OutboundPart, SendError
 from orchestrator.channels.telegram.adapter import Telegram
 from orchestrator.channels.telegram.bot_api import BotApi
 from orchestrator.errors import JournalError
+from thinker.http.exchange import HttpAnswer
 
 TOKEN = "123456:ABC-DEF"
 MENTION = {"type": "mention", "offset": 0, "length": 9}
@@ -166,15 +167,15 @@ async def test_numbers_that_jump_down_are_read_all_the_same() -> None:
     offsets: list[bytes] = []
     inbox = Inbox(900_000)
 
-    def answer(request: httpx.Request) -> httpx.Response:
+    def answer(asked: Asked) -> HttpAnswer:
         result: object = {"id": 123456, "username": "b", "url": ""}
-        if request.url.path.endswith("getUpdates"):
-            offsets.append(request.content)
+        if asked.url.endswith("getUpdates"):
+            offsets.append(asked.body)
             result = [{"update_id": 5, "message": None}] if len(offsets) == 1 else [{}]
-        return httpx.Response(200, json={"ok": True, "result": result})
+        return answered({"ok": True, "result": result})
 
     async with (
-        BotApi(TOKEN, transport=httpx.MockTransport(answer)) as api,
+        BotApi(TOKEN, network=AnsweringNetwork(answer)) as api,
         anyio.create_task_group() as tasks,
     ):
         clock = Clock()
@@ -294,12 +295,12 @@ async def test_a_server_that_holds_no_poll_open_is_not_flooded() -> None:
     answer = {"ok": True, "result": []}
     clock = Clock()
 
-    def handle(request: httpx.Request) -> httpx.Response:
+    def handle(asked: Asked) -> HttpAnswer:
         me = {"ok": True, "result": {"id": 1, "url": ""}}
-        return httpx.Response(200, json=answer if "getUpdates" in request.url.path else me)
+        return answered(answer if "getUpdates" in asked.url else me)
 
     async with (
-        BotApi(TOKEN, transport=httpx.MockTransport(handle)) as api,
+        BotApi(TOKEN, network=AnsweringNetwork(handle)) as api,
         anyio.create_task_group() as tasks,
     ):
         tasks.start_soon(adapter(api, clock).run, Inbox())

@@ -5,14 +5,21 @@ import logging
 import traceback
 from collections.abc import Callable
 
-import httpx
 import pytest
 from fakes.bot_api import HANG, LOST_ANSWER, LOST_REQUEST, FakeBotApi, Fault, too_many
+from fakes.network import AnsweringNetwork, Asked
 
 from orchestrator.channel_api import SendOutcome
 from orchestrator.channels.telegram.bot_api import BotApi, Sent, User
 from orchestrator.channels.telegram.bot_errors import BotApiError
 from orchestrator.errors import ConfigError
+from thinker.http.exchange import (
+    BrokenAnswerError,
+    ConnectError,
+    HttpError,
+    SilenceError,
+    WholeAnswer,
+)
 from thinker.protocol.messages import JsonObject
 
 TOKEN = "123456:CANARY-token_0"
@@ -21,26 +28,30 @@ HELLO: JsonObject = {"chat_id": 7, "text": "hello"}
 
 def answering(
     status: int, description: str | None = None, **parameters: object
-) -> httpx.MockTransport:
+) -> AnsweringNetwork:
     """A server with one answer; without a description it is no Bot API answer."""
     body: dict[str, object] = {"ok": False, "error_code": status, "parameters": parameters}
     body["description"] = description
-    content = b"<html>" if description is None else json.dumps(body).encode()
-    return httpx.MockTransport(lambda _: httpx.Response(status, content=content))
+    return saying(b"<html>" if description is None else json.dumps(body).encode(), status)
 
 
-def raising(make: Callable[[httpx.Request], Exception]) -> httpx.MockTransport:
+def saying(content: bytes, status: int = 200) -> AnsweringNetwork:
+    """A server with one answer."""
+    return AnsweringNetwork(lambda _: WholeAnswer(status, content))
+
+
+def raising(make: Callable[[Asked], Exception]) -> AnsweringNetwork:
     """A network that fails."""
 
-    def handle(request: httpx.Request) -> httpx.Response:
-        raise make(request)
+    def fail(asked: Asked) -> WholeAnswer:
+        raise make(asked)
 
-    return httpx.MockTransport(handle)
+    return AnsweringNetwork(fail)
 
 
-async def failure(transport: httpx.MockTransport, method: str = "sendMessage") -> BotApiError:
+async def failure(network: AnsweringNetwork, method: str = "sendMessage") -> BotApiError:
     """The error of a call."""
-    async with BotApi(TOKEN, transport=transport) as api:
+    async with BotApi(TOKEN, network=network) as api:
         with pytest.raises(BotApiError) as caught:
             await api.call(method, HELLO, Sent)
     return caught.value
@@ -79,21 +90,16 @@ async def test_an_edit_that_the_server_does_not_know_is_gone() -> None:
 @pytest.mark.parametrize(
     ("error", "outcome"),
     [
-        (httpx.ConnectError, SendOutcome.NOT_SENT),
-        (httpx.ConnectTimeout, SendOutcome.NOT_SENT),
-        (httpx.PoolTimeout, SendOutcome.NOT_SENT),
-        (httpx.ReadTimeout, SendOutcome.UNKNOWN),
-        (httpx.WriteTimeout, SendOutcome.UNKNOWN),
-        (httpx.ReadError, SendOutcome.UNKNOWN),
-        (httpx.RemoteProtocolError, SendOutcome.UNKNOWN),
+        (ConnectError, SendOutcome.NOT_SENT),
+        (SilenceError, SendOutcome.UNKNOWN),
+        (BrokenAnswerError, SendOutcome.UNKNOWN),
     ],
 )
 async def test_a_broken_connection_has_its_outcome(
-    error: type[httpx.RequestError], outcome: SendOutcome
+    error: type[HttpError], outcome: SendOutcome
 ) -> None:
     """Before the request left it is not sent; after that it is unknown."""
-    transport = raising(lambda request: error(f"{request.url}", request=request))
-    assert (await failure(transport)).outcome is outcome
+    assert (await failure(raising(lambda asked: error(asked.url)))).outcome is outcome
 
 
 async def test_the_token_is_in_no_error_log_or_repr(
@@ -102,8 +108,8 @@ async def test_the_token_is_in_no_error_log_or_repr(
     """The address holds the token, and errors of HTTP hold the address."""
     caplog.set_level(logging.DEBUG)
     errors = [
-        await failure(raising(lambda request: httpx.ReadError(str(request.url), request=request))),
-        await failure(raising(lambda request: httpx.ConnectError(str(request.url)))),
+        await failure(raising(lambda asked: BrokenAnswerError(asked.url))),
+        await failure(raising(lambda asked: ConnectError(asked.url))),
         await failure(answering(400, f"no method at /bot{TOKEN}/x")),
     ]
     async with FakeBotApi(TOKEN) as server, BotApi(TOKEN, server.url) as api:
@@ -187,13 +193,11 @@ async def test_a_refused_connection_is_not_sent() -> None:
 )
 async def test_an_answer_of_another_form_is_unknown(result: bytes) -> None:
     """The call may have worked, so it is not repeated."""
-    transport = httpx.MockTransport(lambda _: httpx.Response(200, content=result))
-    assert (await failure(transport)).outcome is SendOutcome.UNKNOWN
+    assert (await failure(saying(result))).outcome is SendOutcome.UNKNOWN
 
 
 async def test_half_a_surrogate_pair_spoils_no_batch() -> None:
     """JSON can write it, the journal cannot hold it."""
     body = b'{"ok":true,"result":[{"update_id":1,"text":"a\\ud83d \\ud83d\\udc4d"}]}'
-    transport = httpx.MockTransport(lambda _: httpx.Response(200, content=body))
-    async with BotApi(TOKEN, transport=transport) as api:
+    async with BotApi(TOKEN, network=saying(body)) as api:
         assert await api.poll(0, ()) == [{"update_id": 1, "text": "a? 👍"}]
