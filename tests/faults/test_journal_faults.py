@@ -16,11 +16,11 @@ from fakes.golden import restore
 from fakes.journal import receive, update
 
 from orchestrator.errors import ExitCode
-from orchestrator.journal.db.store import Store, open_database
+from orchestrator.journal.db.store import PAGE, Store, open_database
 from orchestrator.journal.migrations import scripts
 from orchestrator.journal.turns import inbox
 
-FRAME = 4096 + 24  # bytes of a page and its header in the WAL
+FRAME = PAGE + 24  # bytes of a page and its header in the WAL
 MESSAGES = 30
 
 

@@ -28,6 +28,7 @@ from orchestrator.loop_owned import LoopOwned
 
 STORAGE_RETRY = 2.0  # seconds between two tries to write what could not be written
 STATEMENTS = 512  # cached statements: more than there are; with triggers, preparing one takes 50 µs
+PAGE = 1024  # bytes; a commit writes a page of every table and index that it changes
 T = TypeVar("T")
 log = structlog.get_logger()
 
@@ -163,13 +164,12 @@ def open_database(path: Path) -> apsw.Connection:
     except (OSError, apsw.Error) as error:
         raise journal_file.cannot_open(path, error) from error
     try:
-        # In milliseconds. Backup tools lock the file briefly, and so does who reads it first after
-        # a kill.
-        db.set_busy_timeout(5000)
+        db.set_busy_timeout(5000)  # ms; backups lock it, and the first reader after a kill
         version = verify(db)  # before anything is written
         # Without this, SQLite plans many statements again for every new value.
         db.config(apsw.SQLITE_DBCONFIG_ENABLE_QPSG, 1)
         for pragma in (
+            f"page_size={PAGE}",  # of a new file
             "secure_delete=FAST",  # pages that are split must not keep what moved away
             "journal_mode=WAL",
             "synchronous=FULL",
@@ -178,6 +178,7 @@ def open_database(path: Path) -> apsw.Connection:
             "temp_store=MEMORY",  # the undo data of savepoints stays in memory
         ):
             db.execute(f"PRAGMA {pragma}")
+        db.wal_autocheckpoint(4000 * PAGE // int(db.execute("PRAGMA page_size").get))  # 4 MB
         if unclean and (damage := db.execute("PRAGMA quick_check(1)").get) != "ok":
             raise journal_file.cannot_open(path, damage)
         if version < max(scripts()):

@@ -147,11 +147,10 @@ def _commit(db: apsw.Connection, group: list[Job[Any]]) -> StorageFailedError | 
     except (apsw.IOError, apsw.CorruptError) as error:
         return StorageFailedError(f"the journal cannot be used any more ({error}); check the disk")
     except apsw.Error as error:
-        full = isinstance(error, apsw.FullError)
         for job in group:
             job.error = (
                 StorageFullError(f"the disk is full ({error}); free some space")
-                if full
+                if isinstance(error, apsw.FullError)
                 else JournalError(f"the journal cannot be written ({error})")
             )
         if db.in_transaction:

@@ -10,11 +10,9 @@ from structlog.testing import capture_logs
 from orchestrator.errors import ExitCode, JournalError
 from orchestrator.journal.db.journal_file import wal_of
 from orchestrator.journal.db.liveness import set_meta
-from orchestrator.journal.db.store import Store, open_database
+from orchestrator.journal.db.store import PAGE, Store, open_database
 from orchestrator.journal.db.writer import StorageFailedError
 from orchestrator.maintenance.journal_check import JournalCheck
-
-PAGE = 4096
 
 
 @pytest.fixture
@@ -32,8 +30,8 @@ def path(tmp_path: Path) -> Path:
 def damage(path: Path) -> None:
     """Overwrite half a page of the rows, as a failing disk does."""
     data = bytearray(path.read_bytes())
-    for page in range(-20, -5):
-        data[page * PAGE : page * PAGE + 2000] = b"\xff" * 2000
+    for page in range(-80, -20):
+        data[page * PAGE : page * PAGE + PAGE // 2] = b"\xff" * (PAGE // 2)
     path.write_bytes(data)
 
 

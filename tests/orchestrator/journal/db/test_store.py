@@ -5,6 +5,7 @@ import sqlite3
 import stat
 import threading
 from collections.abc import Iterator
+from contextlib import closing
 from functools import partial
 from pathlib import Path
 
@@ -222,6 +223,19 @@ def test_durability_is_on(tmp_path: Path) -> None:
     names = ("journal_mode", "synchronous", "foreign_keys", "busy_timeout")
     assert [db.execute(f"PRAGMA {name}").get for name in names] == ["wal", 2, 1, 5000]
     db.close()
+
+
+def test_new_file_has_small_pages_and_an_older_one_keeps_its_own(tmp_path: Path) -> None:
+    """The log is as long for both, in bytes, so that a start after a kill reads no more of it."""
+    sizes = []
+    for older in (False, True):
+        with closing(open_database(tmp_path / "journal.db")) as db:
+            if older:
+                db.execute("PRAGMA journal_mode=DELETE; PRAGMA page_size=4096; VACUUM").fetchall()
+        with closing(open_database(tmp_path / "journal.db")) as db:
+            names = ("page_size", "wal_autocheckpoint")
+            sizes.append([db.execute(f"PRAGMA {name}").get for name in names])
+    assert sizes == [[1024, 4000], [4096, 1000]]
 
 
 def test_file_that_cannot_be_opened_is_our_error(tmp_path: Path) -> None:
