@@ -34,6 +34,8 @@ class FloodControl:
 
     def left(self, channel: str, chat_id: str, now: float) -> float:
         """Return the seconds for which nothing may be sent to a chat; 0 if it is not held."""
+        if not self._until:
+            return 0.0
         ends = (self._until.get((channel, held), now) for held in (BOT, chat_id))
         return max(0.0, *(end - now for end in ends))
 

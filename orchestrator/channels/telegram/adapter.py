@@ -156,7 +156,8 @@ class Telegram:
         messages = [updates.inbound(update, number, bot) for number, update in numbered]
         answers = await intake.accept(messages, offset)
         self._offset = offset
-        await self._answer_presses(answers)
+        if answers:
+            await self._answer_presses(answers)
 
     async def _answer_presses(self, answers: Mapping[str, str]) -> None:
         """Show each person who pressed a button what came of it; nothing depends on it."""

@@ -9,6 +9,7 @@ import re
 import textwrap
 import unicodedata
 from collections.abc import Callable, Iterator, Sequence
+from functools import lru_cache
 from itertools import takewhile
 from operator import eq
 
@@ -49,6 +50,7 @@ _PARSER = (
 )
 
 
+@lru_cache(maxsize=16)  # a reply is cut into parts, and sent soon after
 def to_html(markdown: str) -> str:
     """Return ``markdown`` as Telegram's HTML; empty if it has no visible text (``#``).
 

@@ -4,6 +4,7 @@ Media that no model can receive become a line of text, so that the agent knows o
 """
 
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 
 from pydantic import Field, JsonValue, ValidationError
 
@@ -54,15 +55,17 @@ def contents(message: JsonObject) -> tuple[str, tuple[Attachment, ...]]:
 
 
 def _pictures(message: JsonObject) -> Iterator[Attachment]:
-    try:
-        sizes = _Sizes.model_validate(message).photo
-    except ValidationError:
-        sizes = ()
+    sizes: tuple[_Part, ...] = ()
+    if "photo" in message:
+        with suppress(ValidationError):
+            sizes = _Sizes.model_validate(message).photo
     fitting = [size for size in sizes if size.file_id and size.file_size <= MAX_PICTURE]
     if fitting:
         best = max(fitting, key=lambda size: size.width * size.height)
         yield Attachment(best.file_id, f"photo, {best.width}x{best.height}")
-    document = _part(message.get("document"))
+    if "document" not in message:
+        return
+    document = _part(message["document"])
     fits = document.file_id and document.file_size <= MAX_PICTURE
     if fits and document.mime_type in MEDIA_TYPES and "animation" not in message:
         yield Attachment(document.file_id, _named(document, document.mime_type))

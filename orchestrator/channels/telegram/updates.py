@@ -20,6 +20,8 @@ TOO_LONG = f"Your message is too long for me: I read up to {MAX_TEXT:,} characte
 _NAME_LENGTH = 64  # characters; Telegram's limit for a first name
 # What an integer of the journal holds; the number after the last update is stored too.
 _Id = Annotated[int, Field(gt=-(2**63), lt=2**63 - 1)]
+_ID = TypeAdapter[int](_Id)
+_MOVES = ("migrate_to_chat_id", "migrate_from_chat_id")
 
 
 class _Chat(Answered):
@@ -85,17 +87,18 @@ class Bot:
 def update_number(update: JsonValue) -> int | None:
     """Return the number of an update; None if it has no valid one."""
     try:
-        return TypeAdapter(_Id).validate_python(
-            update.get("update_id") if isinstance(update, dict) else None
-        )
+        return _ID.validate_python(update.get("update_id") if isinstance(update, dict) else None)
     except ValidationError:
         return None
 
 
 def moved(update: JsonValue) -> tuple[str, str] | None:
     """Return the old and the new id of a group that became a supergroup; None for other updates."""
+    message = update.get("message") if isinstance(update, dict) else None
+    if not isinstance(message, dict) or message.keys().isdisjoint(_MOVES):
+        return None
     try:
-        found = _Moved.model_validate(update.get("message") if isinstance(update, dict) else None)
+        found = _Moved.model_validate(message)
     except ValidationError:
         return None
     if found.migrate_to_chat_id is not None:
