@@ -1,14 +1,17 @@
 """Find model servers that listen on this machine, for ``"llmProvider": "auto"``."""
 
 from collections.abc import Iterable
+from contextlib import closing
 from urllib.parse import urlsplit
 
 import anyio
 from pydantic import BaseModel, ValidationError
 
 from orchestrator.processes.launch import Endpoint
+from thinker.http.exchange import HttpError
 from thinker.protocol.providers import PROVIDERS, Provider
 
+MAX_LIST = 4 * 1024 * 1024  # bytes
 PROBE_TIMEOUT = 0.5  # seconds; a local server answers at once or is not there
 
 
@@ -49,12 +52,12 @@ async def _listens(url: str) -> bool:
 async def _first_model(url: str) -> str:
     """Return the model that a server lists first; empty when it lists none."""
     # Loading the HTTP client and certificates takes a fifth of the start, mostly unneeded.
-    from thinker.http.client import HttpError, open_client  # noqa: PLC0415 - see above
+    from thinker.http.web_client import WebClient  # noqa: PLC0415 - see above
 
-    async with open_client(connect=PROBE_TIMEOUT, read=PROBE_TIMEOUT) as client:
+    with closing(WebClient(connect=PROBE_TIMEOUT, read=PROBE_TIMEOUT)) as client:
         try:
-            answer = await client.get(f"{url}/models")
-            models = _Models.model_validate_json(answer.content).data
+            answer = await client.send("GET", f"{url}/models")
+            models = _Models.model_validate_json(await answer.read(MAX_LIST)).data
         except (HttpError, ValidationError):
             return ""
     return models[0].id if models else ""

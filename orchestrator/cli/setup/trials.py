@@ -1,9 +1,11 @@
 """Try keys and tokens at the services that they are for."""
 
+import json
 from collections.abc import Mapping
+from contextlib import closing
 from dataclasses import dataclass
 from http import HTTPStatus
-from typing import Literal
+from typing import Literal, NamedTuple
 from urllib.parse import urlsplit
 
 from pydantic import BaseModel, ValidationError
@@ -13,12 +15,14 @@ from orchestrator.channels.telegram.bot_errors import Answered, BotApiError
 from orchestrator.cli._output import count
 from orchestrator.cli.setup.model_account import ModelAccount
 from orchestrator.errors import ConfigError
-from thinker.http.client import HttpClient, HttpError, HttpResponse, HttpUrl, open_client
+from thinker.http.exchange import SUCCESS, HttpError
+from thinker.http.web_client import WebClient
 from thinker.protocol import model_endpoints
 from thinker.protocol.messages import JsonObject
 
 Verdict = Literal["works", "refused", "unreachable"]
 SECONDS = 10.0  # for a service to answer
+MAX_REPLY = 16 * 1024 * 1024  # bytes
 SHOWN = 200  # characters of what a service says about a refusal
 REFUSED = (HTTPStatus.BAD_REQUEST, HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN)
 NO_LIST = (HTTPStatus.NOT_FOUND, HTTPStatus.METHOD_NOT_ALLOWED, HTTPStatus.NOT_IMPLEMENTED)
@@ -43,6 +47,11 @@ class _ModelList(BaseModel):
     data: list[_ListedModel]
 
 
+class _ServiceReply(NamedTuple):
+    status: int
+    content: bytes
+
+
 class _BotUser(Answered):
     username: str
 
@@ -55,8 +64,7 @@ async def try_account(account: ModelAccount, key: str) -> Trial:
         return Trial("refused", "this is no key: it has a blank or a letter that no key has")
     headers = model_endpoints.headers(account.provider, key)
     try:
-        async with open_client(connect=SECONDS, read=SECONDS) as client:
-            return await _listed(client, account, key, headers)
+        return await _listed(account, key, headers)
     except (HttpError, ValueError) as error:
         return Trial("unreachable", _unreachable(account, error))
 
@@ -71,11 +79,10 @@ async def try_model(account: ModelAccount, key: str, model: str) -> Trial:
     }
     headers = model_endpoints.headers(account.provider, key)
     try:
-        async with open_client(connect=SECONDS, read=SECONDS) as client:
-            answer = await client.post(url, json=body, headers=headers)
+        answer = await _asked("POST", url, headers, json.dumps(body).encode())
     except HttpError as error:
         return Trial("unreachable", _unreachable(account, error))
-    if answer.is_success:
+    if answer.status in SUCCESS:
         return Trial("works", f"{model} answers")
     return Trial("refused", f"{_host(account.url)} refused {model}: {_said(answer, key)}")
 
@@ -95,27 +102,34 @@ async def try_bot(token: str, api_url: str) -> Trial:
     return Trial("works", f"the token is that of @{bot.username}", bot=bot.username)
 
 
-async def _listed(
-    client: HttpClient, account: ModelAccount, key: str, headers: Mapping[str, str]
-) -> Trial:
+async def _asked(
+    method: str, url: str, headers: Mapping[str, str], body: bytes = b""
+) -> _ServiceReply:
+    """Make one request; raise `HttpError` if it has no answer."""
+    with closing(WebClient(connect=SECONDS, read=SECONDS)) as client:
+        answer = await client.send(method, url, headers, body)
+        return _ServiceReply(answer.status, await answer.read(MAX_REPLY))
+
+
+async def _listed(account: ModelAccount, key: str, headers: Mapping[str, str]) -> Trial:
     base = account.url
     if account.name == "openrouter":  # it lists its models to everyone
-        answer = await client.get(f"{base}/key", headers=headers)
-        if answer.status_code in REFUSED:
+        answer = await _asked("GET", f"{base}/key", headers)
+        if answer.status in REFUSED:
             return _refused(account, answer, key)
     path = "/v1/models?limit=1000" if account.provider.wire == "anthropic" else "/models"
     start = base.removesuffix("/v1") if account.provider.wire == "anthropic" else base
-    answer = await client.get(HttpUrl(start + path), headers=headers)
+    answer = await _asked("GET", start + path, headers)
     return _models_in(answer, account, key)
 
 
-def _models_in(answer: HttpResponse, account: ModelAccount, key: str) -> Trial:
-    if answer.status_code in REFUSED:
+def _models_in(answer: _ServiceReply, account: ModelAccount, key: str) -> Trial:
+    if answer.status in REFUSED:
         return _refused(account, answer, key)
     host = _host(account.url)
-    if answer.status_code in NOT_NOW:
+    if answer.status in NOT_NOW:
         return Trial("works", f"{host} knows the key, but says: {_said(answer, key)}")
-    if not answer.is_success and answer.status_code not in NO_LIST:
+    if answer.status not in SUCCESS and answer.status not in NO_LIST:
         text = f"{host} answers with {_said(answer, key)}; try later, or check the address"
         return Trial("unreachable", text)
     try:
@@ -126,18 +140,18 @@ def _models_in(answer: HttpResponse, account: ModelAccount, key: str) -> Trial:
     return Trial("works", f"{host} answers and lists {count(len(names), 'model')}", names)
 
 
-def _refused(account: ModelAccount, answer: HttpResponse, key: str) -> Trial:
+def _refused(account: ModelAccount, answer: _ServiceReply, key: str) -> Trial:
     host = _host(account.url)
     if not key:
         return Trial("refused", f"{host} wants a key: {_said(answer, key)}")
     return Trial("refused", f"{host} refused the key: {_said(answer, key)}")
 
 
-def _said(answer: HttpResponse, key: str) -> str:
+def _said(answer: _ServiceReply, key: str) -> str:
     """Return what a service says about an error, without the key."""
-    text = f"HTTP {answer.status_code}"
+    text = f"HTTP {answer.status}"
     try:
-        found = answer.json()
+        found = json.loads(answer.content)
         error = found[0] if isinstance(found, list) else found
         error = error.get("error", error)
         message = error if isinstance(error, str) else error.get("message", "")
