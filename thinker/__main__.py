@@ -7,7 +7,7 @@ from functools import partial
 
 from thinker.http.optional_imports import without
 
-with without("rich", "click"):  # optional extras of structlog and httpx
+with without("rich", "click"):  # optional extras of structlog and others
     from thinker import startup
 
 if __name__ == "__main__":

@@ -31,7 +31,7 @@ import orjson
 
 from thinker.http.optional_imports import without
 
-with without("rich", "click"):  # optional extras of structlog and httpx
+with without("rich", "click"):  # optional extras of structlog and others
     from thinker import startup
     from thinker.jail import kernel, worker_jail
     from thinker.jail.hardening import harden, hardened_report

@@ -13,7 +13,7 @@ import anyio
 
 from thinker.http.optional_imports import without
 
-with without("rich", "click"):  # optional extras of structlog and httpx
+with without("rich", "click"):  # optional extras of structlog and others
     from orchestrator.broker import broker_wire
     from orchestrator.broker.broker_host import BrokerHost
     from thinker.http.tls import tls_context

@@ -8,7 +8,7 @@ from orchestrator.cli._options import Config, Home, LogLevel, command_group, loa
 from orchestrator.cli._other_user import require_owner
 from thinker.http.optional_imports import without
 
-with without("rich", "click"):  # structlog and httpx import them: a tenth of the daemon's start-up
+with without("rich", "click"):  # optional extras of others: a tenth of the daemon's start-up
     from orchestrator import daemon
     from thinker.jail.environment_block import take_secrets
     from thinker.jail.hardening import harden

@@ -38,7 +38,7 @@ MODULES = (  # what a daemon, its zygote and its tool host import, also when the
     "orchestrator.toolhost.host",
     "thinker.startup",
     "thinker.warmup",
-    "httpx",
+    "thinker.http.web_client",
 )
 MESSAGE = 1 << 16  # bytes of a message at most
 WIRE = 3  # the descriptor of a spare's socket once it has become its program

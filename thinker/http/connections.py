@@ -1,7 +1,7 @@
 """HTTP/1.1 client connections: kept alive, one exchange at a time.
 
-h11 parses and asyncio moves the bytes. httpx's own transport adds a pool, streams and cancel scopes
-between them and takes three times as long.
+h11 parses and asyncio moves the bytes. httpx's own transport adds streams and cancel scopes between
+them and takes three times as long.
 """
 
 import asyncio
@@ -14,7 +14,7 @@ import structlog
 
 from thinker.http.exchange import BrokenAnswerError, ConnectError, HttpError, SilenceError
 
-MAX_HEAD = 100 * 1024  # bytes of a response head; httpx's limit
+MAX_HEAD = 100 * 1024  # bytes of a response head
 UNREAD = 256 * 1024  # bytes received and not consumed at which reading pauses
 MOST_INFORMATIONAL = 16  # responses before the one that counts
 KEPT = 90.0  # seconds that an idle connection stays open, if the server names no other time
