@@ -5,6 +5,7 @@ common with most of its agent's; equal ones are stored once.
 """
 
 import hashlib
+from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Any
 
@@ -31,7 +32,9 @@ class PromptSources:
 
 
 NO_SOURCES = PromptSources()
-COLUMNS = "body, (SELECT body FROM prompt_part WHERE digest = common)"  # for `StoredPrompt.read`
+COLUMNS = (  # for `StoredPrompt.read`
+    "body, (SELECT body FROM prompt_part WHERE digest = common), definition, tools, common"
+)
 COMMON = ("tools", "reasons", "settings", "tools_digest")
 LONG = 200  # characters of a layer that is stored once
 
@@ -45,6 +48,7 @@ class StoredPrompt:
 
     own: dict[str, Any]
     common: dict[str, Any]
+    digests: Collection[str | None] = ()  # of the parts that are stored for it
 
     @classmethod
     def of(cls, prompt: PromptRecord) -> "StoredPrompt":
@@ -58,8 +62,8 @@ class StoredPrompt:
         return cls(own, common)
 
     @classmethod
-    def read(cls, body: str, common: str | None) -> "StoredPrompt":
-        return cls(orjson.loads(body), {} if common is None else orjson.loads(common))
+    def read(cls, body: str, common: str | None, *digests: str | None) -> "StoredPrompt":
+        return cls(orjson.loads(body), {} if common is None else orjson.loads(common), digests)
 
     @property
     def record(self) -> PromptRecord:
@@ -104,7 +108,8 @@ def record(
     kept = StoredPrompt.of(prompt.model_copy(update={"changed": changed}))
     definition = None if sources.definition is None else orjson.dumps(sources.definition)
     tools = None if sources.tools is None else TOOLS.dump_json(sources.tools)
-    parts = (_part(db, definition), _part(db, tools), _part(db, orjson.dumps(kept.common)))
+    stored = () if earlier is None else earlier.digests
+    parts = [_part(db, p, stored) for p in (definition, tools, orjson.dumps(kept.common))]
     db.execute(
         "INSERT OR IGNORE INTO turn_prompt(turn_id, at, body, definition, tools, common)"
         " VALUES(?,?,?,?,?,?)",
@@ -148,7 +153,7 @@ def of_turn(db: apsw.Connection, turn_id: str) -> list[tuple[int, PromptRecord]]
     """Return the prompts of a turn and when they were sent (milliseconds), in order."""
     sql = f"SELECT at, {COLUMNS} FROM turn_prompt WHERE turn_id = ? ORDER BY at"
     rows = list(db.execute(sql, (turn_id,)))
-    return [(at, StoredPrompt.read(body, common).record) for at, body, common in rows]
+    return [(at, StoredPrompt.read(*row).record) for at, *row in rows]
 
 
 def _before(
@@ -168,10 +173,11 @@ def _stored(db: apsw.Connection, source: str, *values: object) -> "StoredPrompt 
     return None if row is None else StoredPrompt.read(*row)
 
 
-def _part(db: apsw.Connection, body: bytes | None) -> str | None:
-    """Store a text that prompts share, once, and return its digest."""
+def _part(db: apsw.Connection, body: bytes | None, stored: Collection[str | None]) -> str | None:
+    """Store a text that prompts share, unless it is among the ``stored``; return its digest."""
     if body is None:
         return None
     digest = hashlib.sha256(body).hexdigest()
-    db.execute("INSERT OR IGNORE INTO prompt_part VALUES(?,?)", (digest, body.decode()))
+    if digest not in stored:
+        db.execute("INSERT OR IGNORE INTO prompt_part VALUES(?,?)", (digest, body.decode()))
     return digest

@@ -95,8 +95,8 @@ def _seen(db: apsw.Connection, turn_id: str) -> tuple[Taint, tuple[LayerRecord, 
         f"SELECT taint, {prompt_records.COLUMNS} FROM turn LEFT JOIN turn_prompt"
         " ON turn_id = turn.id WHERE turn.id = ? ORDER BY turn_prompt.at LIMIT 1"
     )
-    ((read, body, common),) = db.execute(sql, (turn_id,))
-    sent = () if body is None else prompt_records.StoredPrompt.read(body, common).context
+    ((read, body, *parts),) = db.execute(sql, (turn_id,))
+    sent = () if body is None else prompt_records.StoredPrompt.read(body, *parts).context
     return taint.parsed(read).own, sent
 
 

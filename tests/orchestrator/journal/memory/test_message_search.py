@@ -113,3 +113,18 @@ def test_message_of_an_earlier_release_is_found(tmp_path: Path) -> None:
     db = open_database(path)
     assert body in [said.text for said in message_search.search(db, WORK, str(body), 50)]
     db.close()
+
+
+def test_every_message_is_found_once_however_it_was_indexed(db: apsw.Connection) -> None:
+    """With its group when that is full, or by the first search after it; one may go before that."""
+    first = int(db.execute("SELECT max(id) FROM message").get)
+    for number in range(first + 1, 140):
+        say(db, "work", UserMessage(content=f"biscuit {number}"))
+        if number in (70, 100):
+            assert len(found(db, "biscuit", 200)) == number - first
+    with job(db):
+        db.execute("DELETE FROM message WHERE id IN(65, 139)")
+    left = {number for number in range(first + 1, 139) if number != 65}
+    assert sorted(found(db, "biscuit", 200)) == sorted(f"biscuit {number}" for number in left)
+    assert db.execute("SELECT count(*) FROM message_words_docsize").get == 5 + len(left)
+    db.execute("INSERT INTO message_words(message_words) VALUES('integrity-check')")

@@ -11,7 +11,7 @@ from fakes.memory import WORK
 
 from orchestrator.journal.db.store import FencedError
 from orchestrator.journal.memory import facts
-from orchestrator.journal.turns import outbox, steps, transcript, turns
+from orchestrator.journal.turns import outbox, prompt_records, steps, transcript, turns
 from orchestrator.journal.turns.steps import Call
 from thinker.protocol.messages import LayerRecord, SideEffect, ToolResult, Usage
 from thinker.protocol.prompt_record import PromptRecord
@@ -215,5 +215,4 @@ def test_prompt_of_a_process_is_kept_with_its_first_step(db: apsw.Connection) ->
     prompt = PromptRecord(layers=(LayerRecord(name="base", text="Be brief."),), tools=("read",))
     steps.plan(db, step("t1").model_copy(update={"prompt": prompt}), CLASSES, 1, 1)
     steps.plan(db, step("t1"), CLASSES, 1, 2)
-    ((stored,),) = db.execute("SELECT body FROM turn_prompt WHERE turn_id = 't1'").fetchall()
-    assert PromptRecord.model_validate_json(str(stored)) == prompt
+    assert prompt_records.of_turn(db, "t1") == [(1, prompt)]
