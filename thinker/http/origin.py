@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import socket
 import ssl
 from base64 import b64encode
 from dataclasses import dataclass
@@ -16,6 +17,7 @@ from thinker.http.exchange import SUCCESS, BrokenAnswerError, ConnectError, Http
 from thinker.http.tls import tls_context
 
 NEXT_ADDRESS = 0.25  # seconds before a host's next address is tried in parallel; RFC 8305
+UNCONFIRMED = 20_000  # milliseconds after which data that no one confirms ends a connection
 PORTS = {"http": 80, "https": 443}
 SAFE = "/%?:@!$&'()*+,;=~[]"  # characters of a target that are sent as they are
 
@@ -121,6 +123,8 @@ class WayTo:
             ssl=origin.tls,
             happy_eyeballs_delay=NEXT_ADDRESS,
         )
+        sock = connection.transport.get_extra_info("socket")
+        sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, UNCONFIRMED)
         return connection
 
     async def _tunnelled(

@@ -243,6 +243,16 @@ async def test_silence_is_not_waited_for_longer_than_was_said() -> None:
             await exchange(found)
 
 
+async def test_a_connection_that_died_in_silence_is_noticed_soon() -> None:
+    """A machine that slept, a router that forgot it: the kernel says so long before we would."""
+    async with connected(Server([OK])) as found:
+        connection = await found.take()
+        found.give_back(connection)
+        sock = connection.transport.get_extra_info("socket")
+        assert sock.getsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT) == 20_000
+        assert await exchange(found) == b"ok"
+
+
 async def test_an_unreachable_server_is_an_error() -> None:
     """A connection error, before anything is sent."""
     with pytest.raises(ConnectError):
