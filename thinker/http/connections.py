@@ -17,7 +17,7 @@ from thinker.http.exchange import BrokenAnswerError, ConnectError, HttpError, Si
 MAX_HEAD = 100 * 1024  # bytes of a response head
 UNREAD = 256 * 1024  # bytes received and not consumed at which reading pauses
 MOST_INFORMATIONAL = 16  # responses before the one that counts
-KEPT = 90.0  # seconds that an idle connection stays open, if the server names no other time
+KEPT = 120.0  # seconds that an idle connection stays open, if the server names no other time
 MOST_IDLE = 32  # connections of one pool
 TIMEOUT = re.compile(rb"timeout\s*=\s*(\d{1,9})", re.IGNORECASE)  # in a Keep-Alive header
 log = structlog.get_logger()
