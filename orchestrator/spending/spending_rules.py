@@ -96,7 +96,8 @@ class SpendingRules:
         if not commit.usage.total:  # a task's plan: no model was called
             return None, False
         used, agent = commit.usage, self.agents.agent(turn.agent_id)
-        self._settle(db, turn.agent_id, turn.id, commit.model, used)
+        usage.release(db, turn.id)
+        self._count(db, turn.agent_id, turn.id, commit.model, used)
         ends = not commit.calls and transcript.is_answer(commit.response.content, commit.finish)
         if ends and agent is not None and agent.budget is None and agent.cost_controls is None:
             return None, False  # nothing can be exceeded, and no call waits for a pause
@@ -123,7 +124,8 @@ class SpendingRules:
     def settle_work(
         self, db: apsw.Connection, agent_id: str, work: str, result: MeteredResult
     ) -> None:
-        self._settle(db, agent_id, work, result.model, result.usage)
+        usage.release(db, work)
+        self._count(db, agent_id, work, result.model, result.usage)
 
     def book(self, db: apsw.Connection, calls: Sequence[UnnamedCall]) -> None:
         """Count calls that are in no step and no answer."""
@@ -133,23 +135,19 @@ class SpendingRules:
             agent_id = usage.charged(db, unnamed.work) or unnamed.agent_id
             if unnamed.reserved_since is not None:
                 usage.replace_lost(db, unnamed.work, unnamed.reserved_since)
-            usd = self._cost(agent_id, model, call.usage)
-            usage.book(db, agent_id, unnamed.work or None, model, call.usage, usd, self.clock())
+            self._count(db, agent_id, unnamed.work or None, model, call.usage)
 
     def _reserve(self, db: apsw.Connection, turn: Turn, amount: Amount) -> None:
         model = self._model(turn.agent_id)
         usage.reserve(db, turn.agent_id, turn.id, model, amount, self.clock())
 
-    def _settle(
-        self, db: apsw.Connection, agent_id: str, work: str, model: str, used: Usage
+    def _count(
+        self, db: apsw.Connection, agent_id: str, work: str | None, model: str, used: Usage
     ) -> None:
-        """Book what a call used, with its cost, in the place of what was reserved for it."""
-        usd = self._cost(agent_id, model, used)
-        usage.settle(db, agent_id, work, model, used, usd, self.clock())
-
-    def _cost(self, agent_id: str, model: str, used: Usage) -> float | None:
+        """Book what a call used, with its cost."""
         price = price_of(self.agents, self.agents.agent(agent_id), model, used.prompt)
-        return budgets.cost(price, used)
+        usd = budgets.cost(price, used)
+        usage.book(db, agent_id, work, model, used, usd, self.clock())
 
     def refused(self, db: apsw.Connection, turn: Turn, reason: str) -> None:
         """Pause an agent whose calls its provider refuses, until the next trial."""

@@ -40,16 +40,11 @@ class EndedTurn:
     usd: float | None
 
 
-def reply_to(db: apsw.Connection, ending: Ending, result: TurnResult) -> EndedTurn:
-    """Commit T6 of a turn without an open reservation."""
-    return EndedTurn(ending.reply(db, result), usage.cost(db, ending.turn.id))
-
-
 def end_turn(db: apsw.Connection, ending: Ending, result: TurnResult) -> EndedTurn:
     """Release what was reserved and commit T6."""
     if result.stop_reason is not StopReason.DEADLINE:  # which ends a call that may be billed
         usage.release(db, ending.turn.id)
-    return reply_to(db, ending, result)
+    return EndedTurn(ending.reply(db, result), usage.cost(db, ending.turn.id))
 
 
 @dataclass(frozen=True)

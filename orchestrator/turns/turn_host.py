@@ -30,7 +30,7 @@ from orchestrator.toolcalls.authorization import CallAuthorizer, CallContext
 from orchestrator.toolcalls.call_planner import CallPlanner
 from orchestrator.tools.builtin.host_tool import ToolContext
 from orchestrator.turns import input_origins
-from orchestrator.turns.completion import EndedTurn, Ending, TurnCompletion, end_turn, reply_to
+from orchestrator.turns.completion import EndedTurn, Ending, TurnCompletion, end_turn
 from orchestrator.turns.live_links import PreviewedLinks
 from orchestrator.turns.outcomes import AgentPaused, Finished, Outcome, Reason, Suspended
 from orchestrator.turns.suspension import TurnSuspension
@@ -262,9 +262,7 @@ def _enter(
 def _reply(db: apsw.Connection, step: _Step, ending: Ending, last: TurnResult) -> _Planned:
     """Commit T3 and T6; no agent waits for what it has answered."""
     planned = _plan(db, step)
-    if not step.commit.usage.total:  # else its reservation was settled
-        return replace(planned, pause=None, ended=end_turn(db, ending, last))
-    return replace(planned, pause=None, ended=reply_to(db, ending, last))
+    return replace(planned, pause=None, ended=end_turn(db, ending, last))
 
 
 def _plan(db: apsw.Connection, step: _Step) -> _Planned:

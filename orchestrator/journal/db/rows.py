@@ -1,6 +1,5 @@
 """Rows as records: typed dataclasses with a field for each column, in order."""
 
-from collections.abc import Iterable, Mapping
 from functools import cached_property
 from typing import Generic, TypeVar
 
@@ -19,8 +18,7 @@ class Rows(Generic[T]):
 
     def __init__(self, record: type[T], source: str, columns: str = "") -> None:
         self._record = record
-        self._columns = columns or ", ".join(record.__annotations__)
-        self._query = f"SELECT {self._columns} FROM {source} WHERE "
+        self._query = f"SELECT {columns or ', '.join(record.__annotations__)} FROM {source} WHERE "
 
     @cached_property
     def _types(self) -> TypeAdapter[T]:  # made at the first query, as it takes a millisecond
@@ -28,14 +26,8 @@ class Rows(Generic[T]):
 
     def select(self, db: apsw.Connection, where: str, *values: object) -> list[T]:
         """Return the rows that match; ``where`` may go on with ORDER BY and LIMIT."""
-        return self._records(db.execute(self._query + where, values))
+        rows = db.execute(self._query + where, values)
+        return [self._types.validate_python(ArgsKwargs(row)) for row in rows]
 
     def first(self, db: apsw.Connection, where: str, *values: object) -> T | None:
         return next(iter(self.select(db, where, *values)), None)
-
-    def changed(self, db: apsw.Connection, change: str, values: Mapping[str, object]) -> list[T]:
-        """Run a statement that changes the table, and return the rows as they are then."""
-        return self._records(db.execute(f"{change} RETURNING {self._columns}", values))
-
-    def _records(self, rows: Iterable[tuple[object, ...]]) -> list[T]:
-        return [self._types.validate_python(ArgsKwargs(row)) for row in rows]

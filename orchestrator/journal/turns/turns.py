@@ -105,21 +105,25 @@ def admit(db: apsw.Connection, row: InboxRow, admission: TurnAdmission, now: int
         FencedError: the message is no longer new.
     """
     scope = _scope(db, row)
-    values = vars(admission) | {
-        "chat_key": row.chat_key,
-        "scope": scope,
-        "session_id": sessions.current(db, admission.agent_id, row.chat_key, now, scope),
-        "allowed": round(admission.minutes * 60_000),
-        "now": now,
-    }
+    allowed = round(admission.minutes * 60_000)
+    turn = Turn(
+        id=admission.turn_id,
+        agent_id=admission.agent_id,
+        chat_key=row.chat_key,
+        session_id=sessions.current(db, admission.agent_id, row.chat_key, now, scope),
+        recipe=admission.recipe,
+        state="running",
+        epoch=admission.epoch,
+        deadline=now + allowed,
+        started_at=now,
+        scope=scope,
+    )
     try:
-        (turn,) = TURNS.changed(
-            db,
+        db.execute(
             "INSERT INTO turn(id, agent_id, chat_key, session_id, recipe, state, epoch, deadline,"
-            " allowed, code_ver, started_at, scope) VALUES(:turn_id, :agent_id, :chat_key,"
-            " :session_id, :recipe, 'running', :epoch, :now + :allowed, :allowed, :code_version,"
-            " :now, :scope)",
-            values,
+            " allowed, code_ver, started_at, scope) VALUES(:id, :agent_id, :chat_key, :session_id,"
+            " :recipe, :state, :epoch, :deadline, :allowed, :code_ver, :started_at, :scope)",
+            vars(turn) | {"allowed": allowed, "code_ver": admission.code_version},
         )
     except apsw.ConstraintError:
         return None

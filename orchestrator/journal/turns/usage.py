@@ -44,29 +44,9 @@ def book(
     usd: float | None,
     now: int,
 ) -> None:
-    """Store the usage of a call that has no open reservation."""
+    """Store the usage of a call, beside its reservation if it had one; see `release`."""
     tokens = (usage.prompt, usage.completion, usage.cached)
     db.execute(INSERT, (agent_id, turn_id, model, "settled", *tokens, usd, now))
-
-
-def settle(
-    db: apsw.Connection,
-    agent_id: str,
-    turn_id: str,
-    model: str,
-    usage: Usage,
-    usd: float | None,
-    now: int,
-) -> None:
-    """Store the usage of a call in the place of its open reservation, if it has one."""
-    tokens = (usage.prompt, usage.completion, usage.cached)
-    db.execute(
-        "UPDATE model_call SET agent_id = ?, model = ?, state = 'settled', prompt = ?,"
-        " completion = ?, cached = ?, usd = ?, at = ? WHERE turn_id = ? AND state = 'reserved'",
-        (agent_id, model, *tokens, usd, now, turn_id),
-    )
-    if not db.changes():
-        book(db, agent_id, turn_id, model, usage, usd, now)
 
 
 def charged(db: apsw.Connection, turn_id: str) -> str | None:
