@@ -162,8 +162,12 @@ def find(
     if meaning is not None:
         near = fact_vectors.nearest(db, scope, meaning, pool, until)
         ranked = fulltext.hybrid_rank(near, dict(ranked)) if near else ranked
-    found = (get(db, scope, number) for number, _ in ranked[:limit])
-    return [fact for fact in found if fact is not None]
+    ids = [number for number, _ in ranked[:limit]]
+    if not ids:
+        return []
+    where, values = scope.facts()
+    found = FACTS.select(db, f"{where} AND id IN({','.join('?' * len(ids))})", *values, *ids)
+    return sorted(found, key=lambda fact: ids.index(fact.id))
 
 
 def _check(fact: str) -> None:
