@@ -20,7 +20,7 @@ async def listen(
                 head = await reader.readuntil(b"\r\n\r\n")
                 length = head.lower().partition(b"content-length:")[2].split(b"\r\n")[0]
                 writer.write(answer(await reader.readexactly(int(length or 0))))
-        except (asyncio.IncompleteReadError, ConnectionError):
+        except (asyncio.IncompleteReadError, asyncio.CancelledError, ConnectionError):
             writer.close()
 
     server = await asyncio.start_server(connection, "127.0.0.1", 0, limit=1 << 24, ssl=tls)

@@ -89,6 +89,7 @@ class Agent:
             prompt=prompt,
             messages=messages,
             tools=prepared.tools,
+            rest=prepared.rest,
             limits=TurnLimits(
                 max_steps=turn.max_steps or self._settings.max_steps,
                 max_tokens=self._settings.max_tokens_per_turn,

@@ -28,6 +28,7 @@ from thinker.toolcalls import arguments, leaked
 from thinker.toolcalls.choice import ToolChoiceState, unmeetable
 from thinker.toolcalls.execution import execute
 from thinker.toolcalls.plan import bounded, plan, recovered
+from thinker.toolcalls.select import found
 from thinker.worker_errors import AccountError, ModelError
 
 EMPTY_RETRIES = 1  # further calls after an empty answer
@@ -65,6 +66,7 @@ class LoopRequest:
     contract: AnswerValidator | None = None  # format of the final text
     one_call: bool = False  # only the first call of each response counts
     cache_key: str = ""  # equal for turns whose prompts begin alike
+    rest: tuple[ToolSpec, ...] = ()  # tools that the model may find
 
 
 class LoopHost(Protocol):
@@ -100,7 +102,8 @@ class Loop:
         self._model = model
         self._host = host
         self._clock = clock
-        self._tools = {tool.name: tool for tool in request.tools}
+        self._tools = {tool.name: tool for tool in (*request.tools, *request.rest)}
+        self._hidden = {tool.name for tool in request.rest}
         self._offered = arguments.relaxed(request.tools) if request.relax else request.tools
         self._transcript: list[Message] = list(request.messages)
         self._spent = Spent()
@@ -259,7 +262,15 @@ class Loop:
         if len(ours) < len(calls):
             return self._result(StopReason.HANDED_BACK, leaked.clean(message.content))
         self._transcript += [message, *map(messages.capped, results)]
+        self._offer(found(results) | {call.name for call in message.tool_calls})
         return self._unmet() if self._tool_choice.failed else None
+
+    def _offer(self, names: set[str]) -> None:
+        """Offer those of these tools that were not offered yet, from the next step on."""
+        if fresh := tuple(self._tools[name] for name in names & self._hidden):
+            self._hidden -= names
+            more = arguments.relaxed(fresh) if self._request.relax else fresh
+            self._offered = tuple(sorted((*self._offered, *more), key=lambda tool: tool.name))
 
     def _final_result(self, message: AssistantMessage, finish: str) -> TurnResult | None:
         """Return the turn's result if the response alone decides it, to be committed with it."""

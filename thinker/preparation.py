@@ -35,6 +35,7 @@ class Prepared:
     messages: tuple[Message, ...]
     tools: tuple[ToolSpec, ...]
     applied: TurnPrompt
+    rest: tuple[ToolSpec, ...] = ()  # tools that the model may find
 
     def log(self) -> None:
         """Log its sizes and the selection of tools, without any text of the conversation."""
@@ -106,7 +107,8 @@ class Preparation:
         if self._settings.prompt_layout == "cached" and turn.recipe != "request":
             record = cached.arrange_cached(record, past, turn.context)
         shown = self._shown(turn, past, record, applied.recent_images)
-        return Prepared(record, base.source, shown, selection.tools, applied)
+        tools, rest = selection.tools, selection.rest
+        return Prepared(record, base.source, shown, tools, applied, rest)
 
     def _model_settings(self, turn: TurnRun, applied: TurnPrompt, warmth: float) -> ModelSettings:
         requested = turn.asked.temperature

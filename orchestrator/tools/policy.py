@@ -46,14 +46,20 @@ def needs_approval(tool: str, approvals: Sequence[str]) -> bool:
 
 
 def offer(tools: Iterable[ToolSpec], agent: AgentDefinition) -> tuple[ToolSpec, ...]:
-    """Return the tools that an agent may use, marked where their calls need approval."""
-    return tuple(
-        tool.model_copy(update={"approval": True})
-        if needs_approval(tool.name, agent.approvals)
-        else tool
-        for tool in tools
-        if allowed(tool.name, agent.allowed_tools, agent.denied_tools)
-    )
+    """Return the tools that an agent may use, marked where their calls need approval.
+
+    Those that its allow list names are not on demand.
+    """
+    offered = []
+    for tool in tools:
+        if allowed(tool.name, agent.allowed_tools, agent.denied_tools):
+            changes: dict[str, object] = {}
+            if needs_approval(tool.name, agent.approvals):
+                changes["approval"] = True
+            if tool.name in agent.allowed_tools:
+                changes["keywords"] = ()
+            offered.append(tool.model_copy(update=changes) if changes else tool)
+    return tuple(offered)
 
 
 def matches(pattern: str, name: str) -> bool:

@@ -136,7 +136,7 @@ class TurnHost(LoopOwned):
             off_loop=services.off_loop,
             workspace=definition.workspace is not None,
             fast_tasks=services.settings.fast_tasks,
-            offered=None if self.run is None else frozenset(tool.name for tool in self.run.tools),
+            offered=None if self.run is None else self.run.tools,
         )
 
     async def commit(self, commit: StepCommit) -> StepCommitted:

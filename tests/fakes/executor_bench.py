@@ -125,11 +125,8 @@ class Bench:
         """T3 of a response that calls these tools; their numbers."""
         commit = step("t1", *names, arguments=arguments or {})
         with job(self.db):
-            return [
-                *steps.plan(
-                    self.db, commit, self.runner.classes(self.caller().definition), 1, 1
-                ).call_seqs
-            ]
+            classes = self.runner.planner(self.caller().definition).classes
+            return [*steps.plan(self.db, commit, classes, 1, 1).call_seqs]
 
     def state(self, seq: int) -> str:
         """The state of a call in the journal."""

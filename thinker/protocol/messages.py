@@ -231,13 +231,17 @@ def capped(message: Read) -> Read:
 
 
 class ToolSpec(Frozen):
-    """A tool as offered to a model; ``parameters`` is a JSON Schema object."""
+    """A tool as offered to a model; ``parameters`` is a JSON Schema object.
+
+    One with ``keywords`` is on demand: messages with one of them and the tool finder bring it.
+    """
 
     name: str
     description: str
     parameters: JsonObject
     side_effect: SideEffect = SideEffect.NON_IDEMPOTENT
     always: bool = False  # offered in every turn
+    keywords: tuple[str, ...] = ()
     strict: bool = False  # arguments are validated without coercion
     approval: bool = False  # a person must approve each call
     fixed: JsonObject = {}  # arguments hidden from the model, which cannot set them

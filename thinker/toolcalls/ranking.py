@@ -5,10 +5,12 @@ more tools than can be offered, and rebuilt only when the tools change.
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
+from thinker.playbooks import Matcher, Playbook
 from thinker.protocol.messages import ToolSpec
+from thinker.protocol.vectors import RELEVANT
 
 if TYPE_CHECKING:  # most workers never load it
     import apsw
@@ -23,6 +25,19 @@ class Ranking:
     def __init__(self) -> None:
         self._indexed: tuple[tuple[str, str], ...] = ()
         self._db: apsw.Connection | None = None
+        self._keyed: Sequence[ToolSpec] = ()
+        self._matcher = Matcher(())
+
+    def called_for(
+        self, tools: Sequence[ToolSpec], text: str, scores: Mapping[str, float]
+    ) -> list[str]:
+        """Return the tools on demand that a text calls for, by a keyword or by its meaning."""
+        if tools != self._keyed:
+            books = [Playbook(tool.name, "", "", tool.keywords) for tool in tools if tool.keywords]
+            self._matcher, self._keyed = Matcher(books), tools
+        named = [book.name for book in self._matcher.match(text)]
+        near = [t.name for t in tools if t.keywords and scores.get(t.name, 0.0) >= RELEVANT]
+        return [*dict.fromkeys((*named, *near))]
 
     def rank(self, tools: Mapping[str, ToolSpec], text: str) -> list[str]:
         """Return the names of the tools that share a word with the text, best first."""

@@ -1,10 +1,11 @@
 """Select the tools offered to the model in a turn."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from types import MappingProxyType
 
-from thinker.protocol.messages import ToolSpec
+from thinker.protocol.messages import ToolResult, ToolSpec
 from thinker.protocol.methods import TurnRun
 from thinker.protocol.vectors import RELEVANT
 from thinker.toolcalls.ranking import Ranking
@@ -16,18 +17,21 @@ BY_MEANING = 15  # most tools chosen by their embeddings
 DAMPING = 60  # constant of reciprocal rank fusion (Cormack et al. 2009)
 SURE, CALM = 0.6, 0.3  # above the first score, at most the second temperature
 MAX_RECENT = 8  # recently used tools that stay offered
+FINDER = "find_tools"  # offers the tools that its results name
 
 
 @dataclass(frozen=True)
 class Selection:
     """The offered tools, sorted by name, and the reason for each.
 
-    ``missing`` maps required tools that do not exist to what requires them.
+    ``missing`` maps required tools that do not exist to what requires them; ``rest`` are those that
+    the model may find.
     """
 
     tools: tuple[ToolSpec, ...]
     reasons: Mapping[str, str]
     missing: Mapping[str, str]
+    rest: tuple[ToolSpec, ...] = ()
 
 
 class Selector:
@@ -44,9 +48,10 @@ class Selector:
         """Return the tools of a turn: a task's fixed ones, otherwise those that fit ``text``."""
         if turn.tool_choice.name:
             required = {**required, turn.tool_choice.name: "the tool choice"}
+        called = self._ranking.called_for(turn.tools, text, scores)
         inputs: list[object] = [required, turn.tools, turn.required_tools]
-        inputs += [turn.recent_tools, turn.offered]
-        if len(turn.tools) > CAP:
+        inputs += [turn.recent_tools, turn.offered, called]
+        if len(turn.tools) > CAP and len(_plain(turn.tools)) > CAP:
             inputs += [text, scores]
         if inputs == self._inputs:
             return self._selection
@@ -62,6 +67,8 @@ class Selector:
                 kept=turn.offered,
                 scores=scores,
             )
+        if selection.tools == self._selection.tools:  # the same object keeps its fingerprint
+            selection = replace(selection, tools=self._selection.tools)
         self._inputs, self._selection = inputs, selection
         return selection
 
@@ -79,22 +86,25 @@ def select(
 ) -> Selection:
     """Choose the tools for a message.
 
-    Up to ``cap`` tools are all offered. Of more, tools that are always on, the best matches for the
-    text and the routed kinds fill the cap, in this order; required tools (name to playbook) and
-    recently used ones (newest first) come on top. ``kept`` are the tools of the previous turn,
-    which stay while there are at most ``MAX_KEPT`` with them. ``scores`` are cosines of the tools
-    and the text. The offer is sorted by name, independent of the text, so that prompt caches can
-    match it.
+    Up to ``cap`` tools are all offered, besides those on demand. Of more, tools that are always on,
+    the best matches for the text and the routed kinds fill the cap, in this order; tools on demand
+    that the text calls for, required ones (name to playbook) and recently used ones (newest first)
+    come on top. ``kept`` are the tools of the previous turn, which stay while there are at most
+    ``MAX_KEPT`` with them. ``scores`` are cosines of the tools and the text. The offer is sorted by
+    name, independent of the text, so that prompt caches can match it.
     """
     known = {tool.name: tool for tool in reversed(tools)}  # the first of a name wins
     reasons = {name: "always" for name, tool in known.items() if tool.always}
+    plain = _plain(known.values())
     candidates = (
-        dict.fromkeys(sorted(known), "all fit")
-        if len(known) <= cap
+        dict.fromkeys(sorted(plain), "all fit")
+        if len(plain) <= cap
         else _fitting(known, text, ranking, scores)
     )
     others = [(name, why) for name, why in candidates.items() if name not in reasons]
     reasons |= dict(others[: max(0, cap - len(reasons))])
+    called = ranking.called_for(tools, text, scores)
+    reasons = dict.fromkeys(called, "keyword") | reasons
     for name, playbook in required.items():
         if name in known:
             reasons.setdefault(name, f"playbook {playbook}")
@@ -103,11 +113,23 @@ def select(
     steady = dict.fromkeys((name for name in kept if name in known), "cached") | reasons
     if len(steady) <= MAX_KEPT:
         reasons = steady
-    return Selection(
-        tools=tuple(known[name] for name in sorted(reasons)),
-        reasons=reasons,
-        missing={name: why for name, why in required.items() if name not in known},
+    missing = {name: why for name, why in required.items() if name not in known}
+    rest = tuple(known[name] for name in sorted(known.keys() - reasons.keys()))
+    if FINDER not in reasons or not rest:
+        reasons.pop(FINDER, None)
+        return Selection(tuple(known[name] for name in sorted(reasons)), reasons, missing)
+    names = ", ".join(sorted(known.keys() - plain))
+    finder = known[FINDER].model_copy(
+        update={"description": f"{known[FINDER].description} {names}".strip()}
     )
+    offer = (finder if name == FINDER else known[name] for name in sorted(reasons))
+    return Selection(tuple(offer), reasons, missing, rest)
+
+
+def found(results: Iterable[ToolResult]) -> set[str]:
+    """Return the names of the tools that the results of the tool finder list."""
+    texts = (result.content for result in results if result.name == FINDER and not result.is_error)
+    return {name for text in texts for name in re.findall(r"^- (\S+)$", text, re.MULTILINE)}
 
 
 def exactly(tools: Sequence[ToolSpec], names: Sequence[str]) -> Selection:
@@ -118,6 +140,13 @@ def exactly(tools: Sequence[ToolSpec], names: Sequence[str]) -> Selection:
         reasons=dict.fromkeys(sorted(set(names) & known.keys()), "the task"),
         missing={name: "the task" for name in names if name not in known},
     )
+
+
+def _plain(tools: Iterable[ToolSpec]) -> set[str]:
+    """Return the names of the tools that are not on demand; without a finder none is."""
+    tools = tuple(tools)
+    findable = any(tool.name == FINDER for tool in tools)
+    return {tool.name for tool in tools if not (findable and tool.keywords)}
 
 
 def temperature(configured: float, scores: Mapping[str, float]) -> float:

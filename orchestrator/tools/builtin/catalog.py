@@ -12,6 +12,7 @@ from orchestrator.tools.builtin import (
     skill_tools,
     spawn_subagent,
     task_tools,
+    tool_finder,
 )
 from orchestrator.tools.builtin.host_tool import HostTool
 from orchestrator.tools.policy import offer
@@ -42,6 +43,7 @@ TOOLS: Mapping[str, HostTool] = {
         send_message.send_telegram,
         spawn_subagent.SPAWN_SUBAGENT,
         agent_tools.NOTIFY,
+        tool_finder.find_tools,
     )
 }
 CLASSES: dict[str, SideEffect] = {name: tool.spec.side_effect for name, tool in TOOLS.items()}

@@ -11,7 +11,7 @@ from thinker.protocol.messages import JsonObject, SideEffect
 
 @journal_tool(
     "The current date and time.",
-    {"timezone": "IANA time zone such as Europe/Berlin; the user's own if omitted."},
+    {"timezone": "Such as Europe/Berlin; default: the user's."},
     side_effect=SideEffect.PURE,
 )
 def get_time(db: apsw.Connection, context: ToolContext, arguments: JsonObject) -> str:

@@ -22,6 +22,7 @@ from orchestrator.journal.turns import subagents
 from orchestrator.journal.turns.outbox import Address
 from orchestrator.journal.turns.steps import Call
 from orchestrator.journal.turns.subagents import SubagentRun
+from thinker.formats.word_lists import words
 from thinker.protocol.environments import Environments
 from thinker.protocol.messages import (
     UNTRUSTED,
@@ -71,7 +72,7 @@ class ToolContext:
     workspace: bool = False
     fast_tasks: bool = False
     origin: Origin = "user"
-    offered: frozenset[str] | None = None
+    offered: tuple[ToolSpec, ...] | None = None
 
     @property
     def source(self) -> str:
@@ -91,7 +92,8 @@ class QuotedText(str):
         return made
 
 
-STRINGS: JsonObject = {"type": "array", "items": {"type": "string"}}
+STRING: JsonObject = {"type": "string"}
+STRINGS: JsonObject = {"type": "array", "items": STRING}
 Effect: TypeAlias = Callable[[apsw.Connection, ToolContext, JsonObject], str]
 Reading: TypeAlias = Callable[[ToolContext, JsonObject], Awaitable[str]]
 
@@ -167,14 +169,15 @@ def journal_tool(
     required: Sequence[str] = (),
     *,
     side_effect: SideEffect = SideEffect.LOCAL_TX,
-    always: bool = True,
+    keywords: str = "",
     aliases: frozenset[str] = frozenset(),
     private: bool = False,
 ) -> Callable[[Effect], JournalTool]:
     """Make a tool of a function, whose name becomes the tool's. Parameters as in `spec`."""
 
     def decorate(effect: Effect) -> JournalTool:
-        about = spec(effect.__name__, description, properties, required, side_effect, always=always)
+        name = effect.__name__
+        about = spec(name, description, properties, required, side_effect, keywords=keywords)
         return JournalTool(about, effect, aliases, private)
 
     return decorate
@@ -185,14 +188,15 @@ def plain_tool(
     properties: Mapping[str, str | JsonObject],
     required: Sequence[str] = (),
     *,
-    always: bool = True,
+    keywords: str = "",
     private: bool = False,
 ) -> Callable[[Reading], PlainTool]:
     """Make a tool of a function that only reads, like `journal_tool`."""
 
     def decorate(run: Reading) -> PlainTool:
         pure = SideEffect.PURE
-        about = spec(run.__name__, description, properties, required, pure, always=always)
+        name = run.__name__
+        about = spec(name, description, properties, required, pure, keywords=keywords)
         return PlainTool(about, run, private)
 
     return decorate
@@ -206,15 +210,20 @@ def spec(
     side_effect: SideEffect = SideEffect.LOCAL_TX,
     *,
     always: bool = True,
+    keywords: str = "",
 ) -> ToolSpec:
     """Return a specification.
 
-    ``properties`` has for each parameter its JSON Schema, or the description of a string.
-    ``always`` offers the tool in every turn, also when there are more tools than the model gets.
+    ``properties`` has for each parameter its JSON Schema, or the description of a string, empty
+    where the name says it.
+    ``always`` offers the tool in every turn, also when there are more tools than the model gets;
+    one with ``keywords`` is offered on demand.
     """
     fields: dict[str, JsonValue] = {
-        key: {"type": "string", "description": value} if isinstance(value, str) else value
-        for key, value in properties.items()
+        key: (STRING | {"description": about} if about else STRING)
+        if isinstance(about, str)
+        else about
+        for key, about in properties.items()
     }
     parameters: JsonObject = {"type": "object", "properties": fields}
     if required:
@@ -224,7 +233,8 @@ def spec(
         description=description,
         parameters=parameters,
         side_effect=side_effect,
-        always=always,
+        always=always and not keywords,
+        keywords=tuple(words(keywords)),
     )
 
 

@@ -29,14 +29,14 @@ EXCERPT = 500  # characters of a message that search_conversations shows
 CATEGORY = f"One of {', '.join(facts.CATEGORIES)}."
 CONFIDENCE: JsonObject = {
     "type": "number",
-    "description": "Confidence from 0 to 1; 1 if the user said so.",
+    "description": "0 to 1; 1 if the user said so.",
 }
-FACT_ID: JsonObject = {"type": "integer", "description": "The fact's id, as lists show it."}
+FACT_ID: JsonObject = {"type": "integer", "description": "As lists show it."}
 
 
 @journal_tool(
     "Remember a fact about the user for later conversations.",
-    {"fact": "The fact as one complete sentence.", "category": CATEGORY, "confidence": CONFIDENCE},
+    {"fact": "One complete sentence.", "category": CATEGORY, "confidence": CONFIDENCE},
     ["fact"],
 )
 def store_fact(db: apsw.Connection, context: ToolContext, arguments: JsonObject) -> str:
@@ -67,7 +67,7 @@ def store_fact(db: apsw.Connection, context: ToolContext, arguments: JsonObject)
 
 @plain_tool(
     "Search the facts remembered about the user.",
-    {"query": "Words to look for."},
+    {"query": ""},
     ["query"],
     private=True,
 )
@@ -82,11 +82,11 @@ async def search_memories(context: ToolContext, arguments: JsonObject) -> str:
     "List all facts remembered about the user, newest first.",
     {
         "category": CATEGORY,
-        "limit": {"type": "integer", "description": f"Number of facts; default {PAGE}."},
-        "before_id": {"type": "integer", "description": "Show only facts older than this id."},
+        "limit": {"type": "integer", "description": f"Default {PAGE}."},
+        "before_id": {"type": "integer", "description": "Show only older ones than this id."},
     },
     side_effect=SideEffect.PURE,
-    always=False,
+    keywords="facts, memories, know about me, remember about me, remembered",
     private=True,
 )
 def list_facts(db: apsw.Connection, context: ToolContext, arguments: JsonObject) -> str:
@@ -103,12 +103,12 @@ def list_facts(db: apsw.Connection, context: ToolContext, arguments: JsonObject)
     "Correct or change a remembered fact.",
     {
         "id": FACT_ID,
-        "fact": "The new text, as one complete sentence.",
+        "fact": "One complete sentence.",
         "category": CATEGORY,
         "confidence": CONFIDENCE,
     },
     ["id"],
-    always=False,
+    keywords="fact, facts, correct, wrong, no longer, not anymore, outdated, change what you know",
 )
 def update_fact(db: apsw.Connection, context: ToolContext, arguments: JsonObject) -> str:
     old = _known(db, context, arguments)
@@ -127,7 +127,9 @@ def update_fact(db: apsw.Connection, context: ToolContext, arguments: JsonObject
     return f"Updated: {_line(new)[2:]}"
 
 
-@journal_tool("Forget a remembered fact.", {"id": FACT_ID}, ["id"], always=False)
+@journal_tool(
+    "Forget a remembered fact.", {"id": FACT_ID}, ["id"], keywords="forget, fact, facts, memories"
+)
 def delete_fact(db: apsw.Connection, context: ToolContext, arguments: JsonObject) -> str:
     old = _known(db, context, arguments)
     facts.delete(db, context.memory, old.id)
@@ -137,12 +139,13 @@ def delete_fact(db: apsw.Connection, context: ToolContext, arguments: JsonObject
 @journal_tool(
     "Search the messages of earlier conversations.",
     {
-        "query": "Words to look for.",
-        "limit": {"type": "integer", "description": f"Number of messages; default {FOUND}."},
+        "query": "",
+        "limit": {"type": "integer", "description": f"Default {FOUND}."},
     },
     ["query"],
     side_effect=SideEffect.PURE,
-    always=False,
+    keywords="conversation, conversations, talked, discussed, earlier, last time, ago, did i say,"
+    " did we, told you, mentioned",
     private=True,
 )
 def search_conversations(db: apsw.Connection, context: ToolContext, arguments: JsonObject) -> str:

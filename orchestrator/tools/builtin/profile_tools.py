@@ -22,12 +22,12 @@ CHANGES = 20  # newest changes that the history shows
 @journal_tool(
     "Read the user's profile: name, contact data, preferences, the agent's persona.",
     {
-        "path": "The field, such as persona.name or pets[0]; everything if omitted.",
+        "path": "Such as persona.name or pets[0]; default: everything.",
         "history": {"type": "boolean", "description": "Also show the latest changes."},
     },
     side_effect=SideEffect.PURE,
     private=True,
-    always=False,
+    keywords="profile, persona, contact data",
 )
 def get_profile(db: apsw.Connection, context: ToolContext, arguments: JsonObject) -> str:
     path = text(arguments, "path")
@@ -51,11 +51,12 @@ def get_profile(db: apsw.Connection, context: ToolContext, arguments: JsonObject
     "Set one field of the user's profile; null removes it. The text at persona.system_prompt"
     " replaces the agent's base prompt from the next turn on.",
     {
-        "path": "The field, such as persona.name or pets[0]; created if missing.",
-        "value": {"description": "Any JSON value; null removes the field."},
+        "path": "Such as persona.name or pets[0]; created if missing.",
+        "value": {},
     },
     ["path", "value"],
-    always=False,
+    keywords="profile, persona, contact data, call me, call you, call yourself, your name,"
+    " system prompt",
 )
 def update_profile(db: apsw.Connection, context: ToolContext, arguments: JsonObject) -> str:
     path, value = text(arguments, "path"), arguments.get("value")

@@ -9,8 +9,8 @@ from thinker.protocol.messages import JsonObject
 
 MOST = 5  # messages of a turn and its subagents, besides replies
 PROPERTIES = {
-    "message": "The text to send.",
-    "chat_id": "The chat to send to; the current chat if omitted.",
+    "message": "",
+    "chat_id": "Default: the current chat.",
 }
 
 
@@ -18,6 +18,7 @@ PROPERTIES = {
     "Send a message to the chat at once, before the reply. Do not repeat it in the reply.",
     PROPERTIES,
     ["message"],
+    keywords="send, message, messages, telegram, notify, let know, text me, tell them",
 )
 def send_message(db: apsw.Connection, context: ToolContext, arguments: JsonObject) -> str:
     return _queue(db, context, arguments, context.address.channel)
@@ -27,6 +28,7 @@ def send_message(db: apsw.Connection, context: ToolContext, arguments: JsonObjec
     "Send a Telegram message at once, before the reply. Do not repeat it in the reply.",
     PROPERTIES,
     ["message"],
+    keywords="send, message, messages, telegram, notify, let know, text me, tell them",
 )
 def send_telegram(db: apsw.Connection, context: ToolContext, arguments: JsonObject) -> str:
     return _queue(db, context, arguments, "telegram")

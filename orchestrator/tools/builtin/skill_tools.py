@@ -39,7 +39,9 @@ FOLDER_NAMES = ("${CLAUDE_SKILL_DIR}", "{baseDir}")  # of its own, in a public s
 OPTIONAL = frozenset({"keywords", "priority", "required_tools", "enabled"})  # blank: not given
 MAX_ITEMS = 64  # keywords or required tools of one skill
 
-NAME = "The skill's name: lower case letters, digits and single hyphens."
+SKILLS = "skill, skills, playbook, playbooks"
+CHANGES = f"{SKILLS}, workflow, instructions, from now on"
+NAME = "Lower case letters, digits and single hyphens."
 FIELDS: dict[str, str | JsonObject] = {
     "name": NAME,
     "description": "What it does and when to use it, in one sentence.",
@@ -47,7 +49,7 @@ FIELDS: dict[str, str | JsonObject] = {
     "keywords": WORDS
     | {"description": "Words in a message that activate it; without any it is only listed."},
     "priority": {"type": "number", "description": "Higher comes first when several match."},
-    "required_tools": WORDS | {"description": "Names of tools that it needs."},
+    "required_tools": WORDS,
 }
 
 
@@ -97,12 +99,8 @@ Ts = TypeVarTuple("Ts")
 
 
 @plain_tool(
-    "Read the full instructions of one of the available skills before using it,"
-    " or a file that is bundled with it.",
-    {
-        "name": "The skill's name as listed in <available_skills>.",
-        "file": "A bundled file, such as references/tasks.md; the instructions if omitted.",
-    },
+    "Read the instructions of one of the <available_skills> before using it, or a file of it.",
+    {"name": "", "file": "Such as references/tasks.md; default: the instructions."},
     ["name"],
 )
 async def read_skill(context: ToolContext, arguments: JsonObject) -> str:
@@ -143,7 +141,7 @@ def _placed(instructions: str, folder: Path) -> str:
     )
 
 
-@plain_tool("List all skills and playbooks with their keywords.", {}, always=False)
+@plain_tool("List all skills and playbooks with their keywords.", {}, keywords=SKILLS)
 async def list_skills(context: ToolContext, arguments: JsonObject) -> str:
     del arguments
     files, stored = await _known(context)
@@ -161,7 +159,7 @@ async def list_skills(context: ToolContext, arguments: JsonObject) -> str:
     "Store a new skill or playbook: instructions for a kind of request.",
     FIELDS,
     ["name", "description", "instructions"],
-    always=False,
+    keywords=CHANGES,
 )
 def store_skill(db: apsw.Connection, context: ToolContext, arguments: JsonObject) -> str:
     new = _valid(_New, arguments)
@@ -181,7 +179,7 @@ def store_skill(db: apsw.Connection, context: ToolContext, arguments: JsonObject
     "Change a stored skill or playbook, or switch it on or off.",
     {**FIELDS, "enabled": {"type": "boolean", "description": "false switches it off."}},
     ["name"],
-    always=False,
+    keywords=CHANGES,
 )
 def update_skill(db: apsw.Connection, context: ToolContext, arguments: JsonObject) -> str:
     changed = _valid(_Changed, arguments)
@@ -196,7 +194,7 @@ def update_skill(db: apsw.Connection, context: ToolContext, arguments: JsonObjec
     return f"Updated the skill {old.name}; the change applies from the next message on."
 
 
-@journal_tool("Delete a stored skill or playbook.", {"name": NAME}, ["name"], always=False)
+@journal_tool("Delete a stored skill or playbook.", {"name": ""}, ["name"], keywords=SKILLS)
 def delete_skill(db: apsw.Connection, context: ToolContext, arguments: JsonObject) -> str:
     old = _stored(db, context, text(arguments, "name"))
     try:

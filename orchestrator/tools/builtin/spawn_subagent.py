@@ -70,26 +70,26 @@ SPAWN_SUBAGENT = DelegatingTool(
     spec(
         "spawn_subagent",
         "Give one task to a subagent that runs in a separate process. It sees nothing of this"
-        " conversation, so write everything it needs into the task. It has your tools or fewer and"
-        " cannot start subagents.",
+        " conversation, has your tools or fewer, and cannot start subagents.",
         {
             "task": "What to do and what to answer, complete.",
-            "allowedTools": WORDS
-            | {"description": 'The only tools it needs, such as ["search_*"]; all if omitted.'},
-            "deniedTools": WORDS | {"description": "Tools that it must not use."},
+            "allowedTools": WORDS | {"description": 'Such as ["search_*"]; default: all.'},
+            "deniedTools": WORDS,
             "timeoutMinutes": {
                 "type": "number",
                 "minimum": 1,
                 "maximum": 30,
-                "description": "Minutes until it is stopped; default 5.",
+                "description": "Default 5.",
             },
-            "model": "Another model of the same provider; yours if omitted.",
+            "model": "Of the same provider; default: yours.",
             "wait": {
                 "type": "boolean",
-                "description": "false returns at once; the result then comes as a message.",
+                "description": "false: the result comes as a message.",
             },
         },
         ["task"],
+        keywords="subagent, subagents, sub-agent, sub-agents, delegate, in parallel, separately,"
+        " in the background",
     ),
     _spawn,
 )

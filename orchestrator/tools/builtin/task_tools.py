@@ -19,36 +19,25 @@ from orchestrator.schedules.times import MINUTE
 from orchestrator.tools.builtin.host_tool import ToolContext, ToolFailure, journal_tool, text
 from orchestrator.tools.policy import SENDING, matches
 from thinker.formats.word_lists import WORDS
-from thinker.protocol.messages import JsonObject, SideEffect
+from thinker.protocol.messages import JsonObject, SideEffect, ToolSpec
+
+TASKS = "task, tasks, reminder, reminders, alarm, alarms, scheduled, cron"
 
 
 @journal_tool(
-    "Schedule a task, once or repeatedly; its outcome is sent to this chat."
+    "Schedule a task or reminder; its outcome is sent to this chat."
     " Set exactly one of schedule, interval_minutes, at, in_minutes and in_hours.",
     {
-        "name": "A short name.",
+        "name": "",
         "instructions": "What to do then, complete: the task does not see the conversation.",
-        "schedule": "Cron expression: minute hour day month weekday, such as 30 8 * * 1-5.",
-        "interval_minutes": {
-            "type": "integer",
-            "description": "Repeat at this interval in minutes, starting now.",
-        },
-        "at": "Once, at this date and time, such as 2026-02-12T09:00; in a minute if it is past.",
-        "in_minutes": {
-            "type": "number",
-            "description": "Once, this many minutes from now; one at least.",
-        },
-        "in_hours": {"type": "number", "description": "Once, this many hours from now."},
-        "timezone": "IANA time zone of schedule and at; the user's own if omitted.",
-        "required_tools": WORDS
-        | {
-            "description": 'The tools that the task needs, such as ["search_memories"];'
-            " chosen by its text if omitted."
-        },
-        "no_tools": {
-            "type": "boolean",
-            "description": "True for a task that needs only text, such as a reminder.",
-        },
+        "schedule": "Cron expression such as 30 8 * * 1-5.",
+        "interval_minutes": {"type": "integer"},
+        "at": "Once, such as 2026-02-12T09:00.",
+        "in_minutes": {"type": "number", "description": "Once; 1 at least."},
+        "in_hours": {"type": "number"},
+        "timezone": "Of schedule and at; default: the user's.",
+        "required_tools": WORDS | {"description": "Default: chosen by the instructions."},
+        "no_tools": {"type": "boolean", "description": "Only text, such as a reminder."},
     },
     ["name", "instructions"],
     aliases=frozenset({*ALIASES, *MISFIRE, "trigger_config", "max_steps"}),
@@ -72,8 +61,9 @@ def schedule_task(db: apsw.Connection, context: ToolContext, arguments: JsonObje
     return " ".join([f"Scheduled: {line}", *_useless(task, context.offered)])
 
 
-def _useless(task: TaskSpec, offered: frozenset[str] | None) -> Iterator[str]:
+def _useless(task: TaskSpec, tools: tuple[ToolSpec, ...] | None) -> Iterator[str]:
     """Yield a sentence for each tool that the task names and will not have."""
+    offered = None if tools is None else {tool.name for tool in tools}
     for name in task.required_tools or ():
         if any(matches(pattern, name) for pattern in SENDING):
             yield f"{name} is not offered in tasks: the outcome is sent to this chat by itself."
@@ -82,14 +72,22 @@ def _useless(task: TaskSpec, offered: frozenset[str] | None) -> Iterator[str]:
             yield f"You have no tool {name!r} now, so the task may fail{advice}"
 
 
-@journal_tool("List the scheduled tasks.", {}, side_effect=SideEffect.PURE)
+@journal_tool(
+    "List the scheduled tasks.",
+    {},
+    side_effect=SideEffect.PURE,
+    keywords=f"{TASKS}, my schedule, planned",
+)
 def list_tasks(db: apsw.Connection, context: ToolContext, arguments: JsonObject) -> str:
     del arguments
     return "\n".join(map(_line, tasks.visible(db, context.memory))) or "No tasks are scheduled."
 
 
 @journal_tool(
-    "Cancel a scheduled task.", {"task": "Its number or name, as shown by list_tasks."}, ["task"]
+    "Cancel a scheduled task.",
+    {"task": "Its number or name, as list_tasks shows it."},
+    ["task"],
+    keywords=f"{TASKS}, cancel, stop reminding, stop sending",
 )
 def cancel_task(db: apsw.Connection, context: ToolContext, arguments: JsonObject) -> str:
     name = text(arguments, "task")

@@ -11,6 +11,7 @@ from pydantic import JsonValue
 from orchestrator.journal.schedule import tasks
 from orchestrator.schedules.specs import Notify
 from orchestrator.tools.builtin import task_tools as tools
+from orchestrator.tools.builtin.catalog import TOOLS
 from orchestrator.tools.builtin.host_tool import ToolContext, ToolFailure
 from thinker.protocol.messages import JsonObject
 from thinker.toolcalls.arguments import coerce
@@ -121,7 +122,8 @@ def test_tools_that_a_task_will_not_have_are_told(
     db: apsw.Connection, context: ToolContext
 ) -> None:
     """With the nearest that there is; the task is scheduled all the same."""
-    calling = replace(context, offered=frozenset({"search_memories", "get_time"}))
+    offered = TOOLS["search_memories"].spec, TOOLS["get_time"].spec
+    calling = replace(context, offered=offered)
     answer = run(
         tools.schedule_task,
         db,
