@@ -31,10 +31,10 @@ class Ranking:
     def called_for(
         self, tools: Sequence[ToolSpec], text: str, scores: Mapping[str, float]
     ) -> list[str]:
-        """Return the tools on demand that a text calls for, by a keyword or by its meaning."""
+        """Return the tools on demand that a text calls for, by name, keyword or meaning."""
         if tools != self._keyed:
-            books = [Playbook(tool.name, "", "", tool.keywords) for tool in tools if tool.keywords]
-            self._matcher, self._keyed = Matcher(books), tools
+            books = (Playbook(t.name, "", "", (t.name, *t.keywords)) for t in tools if t.keywords)
+            self._matcher, self._keyed = Matcher([*books]), tools
         named = [book.name for book in self._matcher.match(text)]
         near = [t.name for t in tools if t.keywords and scores.get(t.name, 0.0) >= RELEVANT]
         return [*dict.fromkeys((*named, *near))]

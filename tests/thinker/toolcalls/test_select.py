@@ -8,12 +8,21 @@ from hypothesis import strategies as st
 
 from thinker.protocol.messages import ToolChoice, ToolSpec
 from thinker.toolcalls.ranking import Ranking
-from thinker.toolcalls.select import CAP, MAX_RECENT, Selection, Selector, exactly, select
+from thinker.toolcalls.select import (
+    CAP,
+    FINDER,
+    MAX_RECENT,
+    Selection,
+    Selector,
+    exactly,
+    select,
+)
 
 
-def tool(name: str, description: str = "", *, always: bool = False) -> ToolSpec:
+def tool(name: str, description: str = "", *keywords: str, always: bool = False) -> ToolSpec:
     """A tool without parameters."""
-    return ToolSpec(name=name, description=description, parameters={}, always=always)
+    fields = {"always": always, "keywords": keywords}
+    return ToolSpec(name=name, description=description, parameters={}, **fields)
 
 
 MANY = [tool(f"other_{number:02}", "Does another thing with the data") for number in range(40)] + [
@@ -181,3 +190,61 @@ def test_a_selection_of_many_tools_depends_on_the_text() -> None:
         assert selector.for_turn(many, text, {}, {}).reasons[name] == "matched, rank 1"
     meant = selector.for_turn(many, "events", {}, {"mail_send": 0.9})
     assert meant.reasons["mail_send"] == "meaning 0.90"
+
+
+DEMANDED = (
+    tool(FINDER, "There are:", always=True),
+    tool("plan", "", "agenda"),
+    tool("count", "", "sum", "how many"),
+    tool("mail"),
+)
+
+
+def test_tool_on_demand_is_offered_when_it_is_called_for() -> None:
+    """By its keyword, its name, a playbook or its last use; the rest can be found."""
+    assert offer(DEMANDED, "hello").reasons == {FINDER: "always", "mail": "all fit"}
+    assert [spec.name for spec in offer(DEMANDED, "hello").rest] == ["count", "plan"]
+    assert offer(DEMANDED, "How many are there?").reasons["count"] == "keyword"
+    assert offer(DEMANDED, "use count: 3").reasons["count"] == "keyword"
+    assert offer(DEMANDED, "", required={"plan": "day"}).reasons["plan"] == "playbook day"
+    assert offer(DEMANDED, "", recent=["plan"]).reasons["plan"] == "recent"
+    near = select(
+        DEMANDED, "", required={}, recent=(), ranking=Ranking(), scores={"plan": 0.9, "count": 0.1}
+    )
+    assert near.reasons["plan"] == "keyword"
+    assert "count" not in near.reasons
+
+
+def test_finder_names_every_tool_on_demand_and_goes_when_there_is_no_more() -> None:
+    """The same text whatever is offered, so that prompt caches can match it."""
+    for text in ("hello", "agenda"):
+        finder = {spec.name: spec for spec in offer(DEMANDED, text).tools}[FINDER]
+        assert finder.description == "There are: count, plan"
+    assert FINDER not in offer(DEMANDED, "sum of the agenda").reasons
+    assert FINDER not in offer([DEMANDED[0], tool("mail")], "").reasons
+
+
+def test_without_a_finder_no_tool_is_on_demand() -> None:
+    """Nothing that an agent may use is out of reach."""
+    assert offer(DEMANDED[1:], "").reasons == dict.fromkeys(("count", "mail", "plan"), "all fit")
+    assert offer(DEMANDED[1:], "").rest == ()
+
+
+def test_of_many_tools_those_that_do_not_fit_can_be_found() -> None:
+    """Those on demand compete with the others for the cap; the finder is always there."""
+    selection = offer([*MANY, *DEMANDED], "Is there an email in my inbox, and on the agenda?")
+    assert {FINDER, "mail_list", "plan"} <= set(selection.reasons)
+    assert {"calendar_list", "count"} <= {spec.name for spec in selection.rest}
+
+
+def test_messages_that_call_for_the_same_tools_have_the_very_same_offer() -> None:
+    """The same object, so that nothing is computed again and the bytes are the same."""
+    selector = Selector()
+    turn = turn_run("", *DEMANDED)
+    one = selector.for_turn(turn, "hello", {}, {})
+    assert selector.for_turn(turn, "what else?", {}, {}) is one
+    assert selector.for_turn(turn, "the agenda", {}, {}).tools != one.tools
+    assert selector.for_turn(turn, "thanks", {}, {}).tools == one.tools
+    many = turn_run("", *MANY)
+    two = selector.for_turn(many, "the inbox", {}, {}).tools
+    assert selector.for_turn(many, "the inbox please", {}, {}).tools is two
