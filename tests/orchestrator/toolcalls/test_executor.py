@@ -12,7 +12,7 @@ from orchestrator.errors import JournalError
 from orchestrator.journal.turns import steps
 from orchestrator.journal.turns.steps import UNKNOWN_OUTCOME
 from orchestrator.toolcalls import executor
-from orchestrator.toolcalls.executor import ToolPending
+from orchestrator.toolcalls.executor import OFFERS, ToolPending
 from orchestrator.tools.builtin.catalog import TOOLS
 from orchestrator.tools.builtin.host_tool import PlainTool, ToolContext, ToolFailure, spec
 from orchestrator.tools.mcp.mcp_tools import McpTool
@@ -249,3 +249,22 @@ async def test_agent_is_offered_what_its_globs_leave_it(tmp_path: Path) -> None:
         offered = {tool.name for tool in bench.runner.offered(caller.definition)}
         assert offered == {"get_time", "s_look"}
         assert bench.runner.planner(caller.definition).classes["s_look"] is SideEffect.PURE
+
+
+async def test_offer_is_the_same_object_until_something_changes(tmp_path: Path) -> None:
+    """So that a message costs no look at tools that did not change, for as many agents as fit."""
+    async with running(tmp_path) as bench:
+        bench.runner.prompts.adopt(bench.runner.prompts.now)
+        one, two = (bench.caller(agentId=name).definition for name in ("work", "home"))
+        first = bench.runner.offered(one)
+        assert bench.runner.offered(two) == first
+        assert bench.runner.offered(one) is first
+        other = bench.caller(deniedTools=["get_time"]).definition
+        assert bench.runner.offered(other) != first
+        look = spec("s_look", "Look.", {})
+        bench.servers.tools = {"s_look": McpTool(look, "s", "look", timeout=1, keyed=False)}
+        assert bench.runner.offered(one)[-1] == look
+        many = [two.model_copy(update={"agent_id": str(number)}) for number in range(OFFERS + 1)]
+        offers = [bench.runner.offered(agent) for agent in many]
+        assert bench.runner.offered(many[-1]) is offers[-1]
+        assert bench.runner.offered(many[0]) is not offers[0]
