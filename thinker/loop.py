@@ -103,7 +103,6 @@ class Loop:
         self._host = host
         self._clock = clock
         self._tools = {tool.name: tool for tool in (*request.tools, *request.rest)}
-        self._hidden = {tool.name for tool in request.rest}
         self._offered = arguments.relaxed(request.tools) if request.relax else request.tools
         self._transcript: list[Message] = list(request.messages)
         self._spent = Spent()
@@ -267,8 +266,9 @@ class Loop:
 
     def _offer(self, names: set[str]) -> None:
         """Offer those of these tools that were not offered yet, from the next step on."""
-        if fresh := tuple(self._tools[name] for name in names & self._hidden):
-            self._hidden -= names
+        names = (names & self._tools.keys()) - {tool.name for tool in self._offered}
+        if names:
+            fresh = tuple(self._tools[name] for name in names)
             more = arguments.relaxed(fresh) if self._request.relax else fresh
             self._offered = tuple(sorted((*self._offered, *more), key=lambda tool: tool.name))
 

@@ -4,7 +4,6 @@ A call runs in a task of the supervisor, so the death of the worker that request
 nor repeats it: the next worker requests the same call and gets the same result.
 """
 
-import operator
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 
@@ -85,15 +84,6 @@ class _Pending:
         self.tell(text)
 
 
-@dataclass(frozen=True)
-class _Offer:
-    """What an agent may use, and what it follows from: it stands while these are the same."""
-
-    sources: tuple[object, ...]
-    tools: tuple[ToolSpec, ...]
-    classes: Mapping[str, SideEffect]
-
-
 @dataclass
 class ToolExecutor(LoopOwned):
     """Runs planned calls, each once for all concurrent requests.
@@ -112,7 +102,9 @@ class ToolExecutor(LoopOwned):
     changed: Callable[[], None]
     activity: ChatActivity
     _pending: dict[tuple[str, int], _Pending] = field(default_factory=dict, init=False)
-    _offers: dict[str, _Offer] = field(default_factory=dict, init=False)
+    _offers: dict[str, tuple[object, tuple[ToolSpec, ...]]] = field(
+        default_factory=dict, init=False
+    )
 
     def authorizer(self, definition: AgentDefinition) -> CallAuthorizer:
         """Return what decides about an agent's calls, as things are now.
@@ -130,22 +122,22 @@ class ToolExecutor(LoopOwned):
 
     def offered(self, definition: AgentDefinition) -> tuple[ToolSpec, ...]:
         """Return the tools that an agent's allow and deny globs permit."""
-        return self._offer(definition).tools
+        served = self.servers.tools_of(definition.configured_id)
+        sources = definition, served, self.prompts.now
+        before, tools = self._offers.pop(definition.agent_id, (None, ()))
+        if before != sources:
+            prompts = self.prompts.tools(definition)
+            every = [*(t.spec for t in served.values()), *(t.spec for t in prompts.values())]
+            tools = offered(definition) + policy.offer(every, definition)
+        self._offers[definition.agent_id] = sources, tools
+        if len(self._offers) > OFFERS:
+            del self._offers[next(iter(self._offers))]  # the one asked for longest ago
+        return tools
 
-    def _offer(self, definition: AgentDefinition) -> _Offer:
-        sources = definition, self.servers.tools, self.prompts.now  # replaced when they change
-        found = self._offers.pop(definition.agent_id, None)
-        if found is None or any(map(operator.is_not, found.sources, sources)):
-            served = self.servers.tools_of(definition.configured_id).values()
-            prompts = self.prompts.tools(definition).values()
-            every = [*(tool.spec for tool in served), *(tool.spec for tool in prompts)]
-            classes = {tool.spec.name: tool.spec.side_effect for tool in served}
-            classes = {**self.prompts.classes(), **classes, **CLASSES}
-            found = _Offer(sources, offered(definition) + policy.offer(every, definition), classes)
-            if len(self._offers) >= OFFERS:
-                del self._offers[next(iter(self._offers))]  # the one asked for longest ago
-        self._offers[definition.agent_id] = found
-        return found
+    def classes(self, definition: AgentDefinition) -> Mapping[str, SideEffect]:
+        tools = self.servers.tools_of(definition.configured_id)
+        served = {name: tool.spec.side_effect for name, tool in tools.items()}
+        return {**self.prompts.classes(), **served, **CLASSES}
 
     def stop(self, turn_ids: Collection[str]) -> None:
         """End the calls of stopped turns that would work on, such as commands."""
@@ -183,7 +175,7 @@ class ToolExecutor(LoopOwned):
     def planner(self, definition: AgentDefinition) -> CallPlanner:
         """Return what stores an agent's steps, as things are now."""
         bundle = self.prompts.bundle_of(definition)
-        return CallPlanner(self._offer(definition).classes, bundle, self.epoch, self.clock())
+        return CallPlanner(self.classes(definition), bundle, self.epoch, self.clock())
 
     async def call(self, caller: CallContext, seq: int, tell: Tell) -> CallOutcome:
         """Return the durable result of a call, running it if it has none; or why it must wait.

@@ -125,7 +125,7 @@ class Bench:
         """T3 of a response that calls these tools; their numbers."""
         commit = step("t1", *names, arguments=arguments or {})
         with job(self.db):
-            classes = self.runner.planner(self.caller().definition).classes
+            classes = self.runner.classes(self.caller().definition)
             return [*steps.plan(self.db, commit, classes, 1, 1).call_seqs]
 
     def state(self, seq: int) -> str:

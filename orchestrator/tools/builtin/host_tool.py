@@ -194,8 +194,7 @@ def plain_tool(
     """Make a tool of a function that only reads, like `journal_tool`."""
 
     def decorate(run: Reading) -> PlainTool:
-        pure = SideEffect.PURE
-        name = run.__name__
+        name, pure = run.__name__, SideEffect.PURE
         about = spec(name, description, properties, required, pure, keywords=keywords)
         return PlainTool(about, run, private)
 

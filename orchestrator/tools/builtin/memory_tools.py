@@ -27,10 +27,7 @@ MAX_PAGE = 100  # results or facts at most
 EXCERPT = 500  # characters of a message that search_conversations shows
 
 CATEGORY = f"One of {', '.join(facts.CATEGORIES)}."
-CONFIDENCE: JsonObject = {
-    "type": "number",
-    "description": "0 to 1; 1 if the user said so.",
-}
+CONFIDENCE: JsonObject = {"type": "number", "description": "0 to 1; 1 if the user said so."}
 FACT_ID: JsonObject = {"type": "integer", "description": "As lists show it."}
 
 
@@ -65,12 +62,7 @@ def store_fact(db: apsw.Connection, context: ToolContext, arguments: JsonObject)
     )
 
 
-@plain_tool(
-    "Search the facts remembered about the user.",
-    {"query": ""},
-    ["query"],
-    private=True,
-)
+@plain_tool("Search the facts remembered about the user.", {"query": ""}, ["query"], private=True)
 async def search_memories(context: ToolContext, arguments: JsonObject) -> str:
     query, memory = text(arguments, "query"), context.memory
     meaning = await context.meaning(query)
@@ -138,10 +130,7 @@ def delete_fact(db: apsw.Connection, context: ToolContext, arguments: JsonObject
 
 @journal_tool(
     "Search the messages of earlier conversations.",
-    {
-        "query": "",
-        "limit": {"type": "integer", "description": f"Default {FOUND}."},
-    },
+    {"query": "", "limit": {"type": "integer", "description": f"Default {FOUND}."}},
     ["query"],
     side_effect=SideEffect.PURE,
     keywords="conversation, conversations, talked, discussed, earlier, last time, ago, did i say,"

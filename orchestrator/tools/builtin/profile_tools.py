@@ -50,10 +50,7 @@ def get_profile(db: apsw.Connection, context: ToolContext, arguments: JsonObject
 @journal_tool(
     "Set one field of the user's profile; null removes it. The text at persona.system_prompt"
     " replaces the agent's base prompt from the next turn on.",
-    {
-        "path": "Such as persona.name or pets[0]; created if missing.",
-        "value": {},
-    },
+    {"path": "Such as persona.name or pets[0]; created if missing.", "value": {}},
     ["path", "value"],
     keywords="profile, persona, contact data, call me, call you, call yourself, your name,"
     " system prompt",

@@ -8,10 +8,7 @@ from orchestrator.tools.builtin.host_tool import ToolContext, ToolFailure, journ
 from thinker.protocol.messages import JsonObject
 
 MOST = 5  # messages of a turn and its subagents, besides replies
-PROPERTIES = {
-    "message": "",
-    "chat_id": "Default: the current chat.",
-}
+PROPERTIES = {"message": "", "chat_id": "Default: the current chat."}
 
 
 @journal_tool(

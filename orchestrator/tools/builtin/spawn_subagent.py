@@ -75,17 +75,9 @@ SPAWN_SUBAGENT = DelegatingTool(
             "task": "What to do and what to answer, complete.",
             "allowedTools": WORDS | {"description": 'Such as ["search_*"]; default: all.'},
             "deniedTools": WORDS,
-            "timeoutMinutes": {
-                "type": "number",
-                "minimum": 1,
-                "maximum": 30,
-                "description": "Default 5.",
-            },
+            "timeoutMinutes": {"type": "number", "minimum": 1, "maximum": 30},
             "model": "Of the same provider; default: yours.",
-            "wait": {
-                "type": "boolean",
-                "description": "false: the result comes as a message.",
-            },
+            "wait": {"type": "boolean", "description": "false: the result is a message."},
         },
         ["task"],
         keywords="subagent, subagents, sub-agent, sub-agents, delegate, in parallel, separately,"
