@@ -2,6 +2,7 @@
 
 from collections import Counter
 from pathlib import Path
+from typing import Any
 
 import pytest
 from fakes.bot_api import FakeBotApi
@@ -27,9 +28,11 @@ def meaning(api: EmbeddingsApi) -> JsonObject:
     return {"model": "small", "provider": "openai", "baseUrl": f"{api.url}/v1"}
 
 
-def config(model: HeldModel, api: EmbeddingsApi, servers: JsonObject | None = None) -> JsonObject:
+def config(
+    model: HeldModel, api: EmbeddingsApi, servers: JsonObject | None = None, **fields: Any
+) -> JsonObject:
     """An agent for every chat, which has embeddings."""
-    return one_agent(model, servers or {}, embeddings=meaning(api), temperature=0.7)
+    return one_agent(model, servers or {}, embeddings=meaning(api), temperature=0.7, **fields)
 
 
 async def said(bot: FakeBotApi, text: str) -> str:
@@ -70,7 +73,8 @@ async def test_tool_is_chosen_by_its_meaning_and_the_model_asked_calmly(tmp_path
     async with FakeBotApi(TOKEN) as bot, CallingModel() as model, EmbeddingsApi() as api:
         servers: JsonObject = {"fake": entry(tmp_path, "fake")}
         env = {"OPENAI_API_KEY": KEY, "ORCHESTRATOR_LOG_LEVEL": "debug"}
-        async with running_daemon(tmp_path, config(model, api, servers), bot, env) as daemon:
+        many = config(model, api, servers, deniedTools=["find_tools"])  # with it, few are chosen
+        async with running_daemon(tmp_path, many, bot, env) as daemon:
             await daemon.until(lambda report: any(server.tools for server in report.tool_servers))
             await said(bot, "how much altogether?")
             await said(bot, "my puppy")
