@@ -29,6 +29,7 @@ from orchestrator.outbound.preview import Preview
 from orchestrator.wakeup import Wakeup
 
 PLACEHOLDER = "…"  # what a chat sees for a moment before a reply whose first sending failed
+MAX_PLACES = 100  # messages among which a lost one is looked for
 NO_TRACE = "nothing says whether it arrived"
 HELD = "the platform wanted nothing sent"
 MAX_RETRY_DELAY = 60.0  # seconds
@@ -192,32 +193,36 @@ class ChatQueue(Wakeup):
     async def _look_for(self, row: OutboxRow) -> None:
         """Find where a reply stands whose sending got no answer; if nowhere, put it in a new place.
 
-        Of the messages up to a new placeholder, an edit finds the one that is this bot's.
+        It is the next message of the bot, or one of few up to a placeholder that is sent now.
         """
+        before = self._store.read(outbox.number_before, row)
+        if await self._found(row, range(before + 1, before + 2)) or not await self._admitted():
+            return
         if self._bound is None or self._bound[0] != row.id:
-            if not await self._admitted():
-                return
             with _bounded("placeholder"):
                 self._bound = row.id, await self._adapter.send(_part(row, PLACEHOLDER))
         _, placeholder = self._bound
-        places = self._store.read(outbox.places, row, placeholder)
-        now = self._clock()
-        if places is None:
+        after, now = int(placeholder) if placeholder.isdecimal() else 0, self._clock()
+        if not 0 < after - before <= MAX_PLACES:
             await self._record(outbox.mark_unconfirmed, row.id, NO_TRACE, now, now)
-            return
-        for number in places:
+        elif not await self._found(row, range(before + 2, after)):
+            await self._record(outbox.replacing, row.id, placeholder, now)
+            if await self._still_admitted(row):
+                await self._replace(row, placeholder)
+
+    async def _found(self, row: OutboxRow, numbers: range) -> bool:
+        """Try to edit messages; return whether one was the bot's, or the rest has to wait."""
+        for number in numbers:
             if not await self._admitted():
-                return
+                return True
             try:
                 await self._replace(row, str(number))
             except SendError as error:
                 if error.outcome is not SendOutcome.GONE:
                     raise
             else:
-                return
-        await self._record(outbox.replacing, row.id, placeholder, self._clock())
-        if await self._still_admitted(row):
-            await self._replace(row, placeholder)
+                return True
+        return False
 
     async def _replace(self, row: OutboxRow, message_id: str) -> None:
         with _bounded("edit"):

@@ -54,7 +54,8 @@ class FakeChannel:
     async def edit(self, part: OutboundPart, message_id: str) -> None:
         """Replace the text of a message."""
         self._call("edit")
-        if any(shown.chat_id != part.chat_id for shown in self.sent[int(message_id) - 1 :][:1]):
+        chats = [shown.chat_id for shown in self.sent[int(message_id) - 1 :][:1]]
+        if message_id not in self.texts or chats not in ([], [part.chat_id]):
             raise SendError("message to edit not found", SendOutcome.GONE)
         self.edited.append(part)
         self.texts[message_id] = part.text

@@ -22,7 +22,6 @@ from thinker.protocol.names import ChatName
 
 UNFINISHED = " …"  # ends every preview, to tell it from the reply
 LATE_EDIT = 4000  # milliseconds until an edit is repeated; an earlier one has landed by then
-MAX_PLACES = 100  # messages among which a lost one is looked for
 STORED = "stored"  # a mode: clients read the reply in the journal, so storing it delivers it
 OPEN = "state NOT IN('delivered','unknown','abandoned','failed_permanent')"
 WAITING = f"{OPEN} AND (final = 1 OR ph_id IS NULL)"  # all but previews that have their place
@@ -366,10 +365,10 @@ def look_later(db: apsw.Connection, row_id: int, error: str, not_before: int) ->
     db.execute(sql, (error, not_before, row_id))
 
 
-def places(db: apsw.Connection, row: OutboxRow, later: str) -> range | None:
-    """Return the numbers of messages of which a lost one may be one; None if that is too many.
+def number_before(db: apsw.Connection, row: OutboxRow) -> int:
+    """Return the number of a message shortly before a row's; 0 if none is known.
 
-    A bot's private chats share a sequence of numbers. ``later`` was sent to this chat after it.
+    A bot's private chats share a sequence of numbers.
     """
     sql = (
         "SELECT max(CAST(number AS INTEGER)) FROM (SELECT * FROM (SELECT message_id AS number"
@@ -378,9 +377,7 @@ def places(db: apsw.Connection, row: OutboxRow, later: str) -> range | None:
         " ORDER BY id DESC LIMIT 20) UNION ALL SELECT * FROM (SELECT coalesce(msg_id, ph_id)"
         " FROM outbox WHERE chat_key = :chat_key AND id < :id ORDER BY id DESC LIMIT 20))"
     )
-    before = int(db.execute(sql, vars(row)).get or 0)
-    after = int(later) if later.isdecimal() else 0
-    return range(before + 1, after) if 0 < after - before <= MAX_PLACES else None
+    return int(db.execute(sql, vars(row)).get or 0)
 
 
 def forget_placeholder(db: apsw.Connection, row_id: int) -> None:

@@ -19,7 +19,7 @@ from orchestrator.journal.db.store import Store
 from orchestrator.journal.turns import outbox, turns
 from orchestrator.journal.turns.outbox import Part
 from orchestrator.journal.turns.turns import Turn
-from orchestrator.outbound.chat_queue import MAX_RETRY_DELAY
+from orchestrator.outbound.chat_queue import MAX_PLACES, MAX_RETRY_DELAY
 from orchestrator.outbound.delivery import Delivery
 from orchestrator.outbound.preview import Preview
 
@@ -184,6 +184,8 @@ async def killed(folder: Path) -> AsyncIterator[tuple[Outbox, Turn]]:
     async with answering(folder) as answer:
         assert await answer.running.states() == ["delivered", "ph_sent"]
     async with delivering(folder) as running:
+        running.channel.sent += answer.running.channel.sent
+        running.channel.texts |= answer.running.channel.texts
         await running.store.transact(turns.boot, running.now)
         yield running, running.store.read(turns.load, answer.turn.id)
 
@@ -267,12 +269,15 @@ async def test_reply_is_one_call_and_takes_the_place_of_a_placeholder_if_that_fa
 @pytest.mark.parametrize(
     ("arrives", "outcomes", "calls", "texts"),
     [
-        (True, (UNKNOWN,), ["send", "send", "edit"], ["done", "…"]),
-        (False, (UNKNOWN,), ["send", "send", "edit"], ["done"]),
-        (True, (UNKNOWN, None, UNKNOWN), ["send", "send", "edit", "edit"], ["done", "…"]),
-        (True, (UNKNOWN, None, 0.01), ["send", "send", "edit", "edit"], ["done", "…"]),
-        (True, (UNKNOWN, NOT_SENT), ["send", "send", "send", "edit"], ["done", "…"]),
-        (False, (UNKNOWN, None, UNKNOWN), ["send", "send", "edit", "edit"], ["done"]),
+        (True, (UNKNOWN,), ["send", "edit"], ["done"]),
+        (False, (UNKNOWN,), ["send", "edit", "send", "edit"], ["done"]),
+        (True, (UNKNOWN, UNKNOWN), ["send", "edit", "edit"], ["done"]),
+        (True, (UNKNOWN, 0.01), ["send", "edit", "edit"], ["done"]),
+        (False, (UNKNOWN, None, NOT_SENT), ["send", *["edit", "send"] * 2, "edit"], ["done"]),
+        (
+            *(False, (UNKNOWN, None, None, UNKNOWN)),
+            *(["send", "edit", "send", "edit", "edit"], ["done"]),
+        ),
     ],
 )
 async def test_reply_of_which_nothing_says_that_it_arrived_stands_in_its_chat_once(
@@ -313,15 +318,15 @@ async def test_reply_that_a_kill_left_between_sending_and_receipt_stands_in_its_
         running.delivery.wake()
         assert await running.states() == ["delivered"]
         assert [part.text for part in running.channel.edited] == ["done"]
-        assert running.shown == ["for another", "done", *["…"] * arrived]
+        assert running.shown == ["for another", "done", *["…"] * arrived]  # one for a crash
 
 
 async def test_reply_that_may_stand_anywhere_is_told_as_unconfirmed(tmp_path: Path) -> None:
     """Many chats have been written to since, and each place would have to be tried."""
     async with replying(tmp_path, UNKNOWN) as running:
         await running.queued(1)
-        running.channel.sent *= outbox.MAX_PLACES * 2
-        running.channel.sent += [OutboundPart("8", "for another")] * outbox.MAX_PLACES
+        running.channel.sent *= MAX_PLACES * 2
+        running.channel.sent += [OutboundPart("8", "for another")] * MAX_PLACES
         running.pass_retry_delay()
         assert await running.states() == ["unknown"]
         found = await running.store.transact(outbox.pop_unconfirmed, HERE.chat_key, 1)
