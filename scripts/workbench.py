@@ -60,8 +60,8 @@ class Workbench:
     def define(self, supervisor: Supervisor, number: int) -> str:
         """Define an agent that never stops for idleness, and return its name."""
         name = f"agent-{number}"
-        env = {**self._spec.env, "THINKER_AGENT_ID": name}
-        supervisor.define(replace(self._spec, agent_id=name, env=env), 24 * 60)
+        settings = self._spec.settings.model_copy(update={"agent_id": name})
+        supervisor.define(replace(self._spec, agent_id=name, settings=settings), 24 * 60)
         return name
 
 

@@ -9,6 +9,13 @@ import pytest
 
 from thinker.http.optional_imports import without
 
+RARE = {
+    *("httpx", "h11", "uvicorn", "starlette", "markdown_it", "jsonschema", "json_repair", "mcp"),
+    *("dotenv", "pydantic_settings", "prompt_toolkit", "html_to_markdown", "genai_prices"),
+    *("orchestrator.hands.workspace", "orchestrator.http_api.endpoints", "orchestrator.selftest"),
+    *("orchestrator.doctor", "orchestrator.simulator", "orchestrator.channels.telegram.adapter"),
+}
+
 
 def test_package_is_not_found_inside_and_found_after(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -33,5 +40,13 @@ def test_package_that_is_loaded_stays() -> None:
 def test_long_lived_process_loads_no_command_line_library(module: str) -> None:
     """Colored tracebacks would add a tenth to each start."""
     code = f"import sys, {module}; print(*sorted({{'rich', 'click'}} & sys.modules.keys()))"
+    found = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True)
+    assert found.stdout.decode().strip() == ""
+
+
+@pytest.mark.process
+def test_daemon_loads_nothing_that_few_homes_need() -> None:
+    """Every module of these would make each start longer."""
+    code = f"import sys, orchestrator.cli.run; print(*sorted({RARE!r} & sys.modules.keys()))"
     found = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True)
     assert found.stdout.decode().strip() == ""
