@@ -142,6 +142,7 @@ class Daemon:
                 self._make_turns(tasks, epoch)
                 self._make_inbound()
                 control = self._make_operations()
+                await self._api.open()
                 self._start(tasks, control, listener)
                 life.ready.set()
             if life.ready.is_set():

@@ -19,7 +19,7 @@ from orchestrator.agentsfile import (
 from orchestrator.agentsfile.hand_checks import overlaps
 from orchestrator.hands.command_order import MIB, CommandLimits
 from orchestrator.hands.web_settings import WebSettings
-from orchestrator.hands.workspace import WorkspaceSettings
+from orchestrator.hands.workspace_settings import WorkspaceSettings
 from orchestrator.settings import Paths
 from thinker.protocol.messages import Origin
 

@@ -8,20 +8,20 @@ import json
 import os
 import sys
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, replace
 from pathlib import Path
-from typing import Any
 
 from orchestrator.hands import refusals, roots, system_folders, workspace_folders
-from orchestrator.hands.command_order import CommandLimits, CommandOrder
+from orchestrator.hands.command_order import CommandOrder
 from orchestrator.hands.command_runner import CommandRunner, described
 from orchestrator.hands.file_search import Question
 from orchestrator.hands.file_tools import PATH, FileTools
 from orchestrator.hands.hand_tool import Arguments, HandFailure, HandTool, integer
 from orchestrator.hands.roots import Root, Roots
 from orchestrator.hands.stdio_loop import StdioLoop
+from orchestrator.hands.workspace_settings import WorkspaceSettings
 from orchestrator.jailer.host_proxy import HostProxy
 from thinker.jail import calls, hardening, landlock, seccomp
 from thinker.jail.landlock import Grants
@@ -35,29 +35,6 @@ COMMAND = (
     " seconds, {memory} MiB of memory and {network}. Temporary files belong in $TMPDIR: there is no"
     " /tmp. Everything that it started ends with it."
 )
-
-
-@dataclass(frozen=True)
-class WorkspaceSettings:
-    """What the daemon tells the server. ``paths`` may be written to where the value is true."""
-
-    workspace: str
-    paths: Mapping[str, bool]
-    skills: Sequence[str]
-    skill_globs: Sequence[str]
-    network: bool
-    hosts: Sequence[str]
-    jailed: bool
-    limits: CommandLimits
-    output: int
-
-    @classmethod
-    def from_json(cls, text: str) -> "WorkspaceSettings":
-        values: dict[str, Any] = json.loads(text)
-        return cls(**{**values, "limits": CommandLimits(**values["limits"])})
-
-    def to_json(self) -> str:
-        return json.dumps(asdict(self))
 
 
 class WorkspaceTools:

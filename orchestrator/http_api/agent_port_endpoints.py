@@ -17,7 +17,8 @@ from orchestrator.http_api.agent_port_messages import AgentPortAnswer, AgentPort
 from orchestrator.http_api.app import build_app, read_body
 from orchestrator.http_api.error_response import ApiProblem
 from orchestrator.http_api.guard import WrongTokens, is_local
-from orchestrator.http_api.http_server import listen, served
+from orchestrator.http_api.http_server import served
+from orchestrator.http_api.local_port import listen
 from thinker.formats.regular_file import FileError
 
 MAX_BODY = 4 * 1024 * 1024  # bytes

@@ -9,6 +9,7 @@ import structlog
 from orchestrator.control.operations import DaemonOperations
 from orchestrator.files import OffLoop, off_loop
 from orchestrator.http_api.api_channel import ApiChannel
+from orchestrator.http_api.local_port import listen
 from orchestrator.http_api.token import TokenFile
 from orchestrator.wakeup import Wakeup
 from thinker.formats.regular_file import FileError
@@ -30,18 +31,32 @@ class ApiService(Wakeup):
         self._off_loop = off_loop
         self._token = TokenFile(daemon.settings.paths.api_token)
         self._stopped = anyio.Event()
+        self._opened: tuple[socket.socket, tuple[str, int]] | None = None  # and is not served yet
+
+    async def open(self) -> float | None:
+        """Bind the port if the endpoints are on: connections then wait until they are served.
+
+        Return the seconds until a port that cannot be opened is to be tried again.
+        """
+        target = await self._target()
+        if target is None:
+            return None
+        listener = self._listen(target[1])
+        self._opened = None if listener is None else (listener, target)
+        return RETRY
 
     async def run(self) -> None:
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(self._watch)
             while not self._closed:
                 changed = self.changed
-                target = await self._target()
-                if target is not None and (listener := self._listen(target[1])) is not None:
+                wait = None if self._opened else await self.open()
+                if self._opened:
+                    (listener, target), self._opened = self._opened, None
                     with listener:
                         await self._serve(listener, target)
                     continue
-                with anyio.move_on_after(None if target is None else RETRY):
+                with anyio.move_on_after(wait):
                     await changed.wait()
             tasks.cancel_scope.cancel()
         self._stopped.set()
@@ -57,9 +72,6 @@ class ApiService(Wakeup):
             self.wake()
 
     def _listen(self, port: int) -> socket.socket | None:
-        # Most daemons have no token, and do without a web server.
-        from orchestrator.http_api.http_server import listen  # noqa: PLC0415 - see above
-
         try:
             listener = listen(port)
         except OSError as error:
@@ -76,7 +88,8 @@ class ApiService(Wakeup):
         return listener
 
     async def _serve(self, listener: socket.socket, target: tuple[str, int]) -> None:
-        from orchestrator.http_api.endpoints import Endpoints  # noqa: PLC0415 - as in `_listen`
+        # Most daemons have no token, and do without a web server.
+        from orchestrator.http_api.endpoints import Endpoints  # noqa: PLC0415 - see above
         from orchestrator.http_api.http_server import served  # noqa: PLC0415 - the same
 
         channel, port = self._channel, listener.getsockname()[1]

@@ -77,18 +77,6 @@ def _age(connection: _Protocol) -> float:
     return connection.idle_since or 0.0
 
 
-def listen(port: int) -> socket.socket:
-    """Bind a port of 127.0.0.1; 0 takes a free one.
-
-    Raises:
-        OSError: the port is taken.
-    """
-    listener = socket.create_server(("127.0.0.1", port))
-    # Connections inherit it; without it every response waits 40 ms for an acknowledgment.
-    listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-    return listener
-
-
 @asynccontextmanager
 async def served(
     listener: socket.socket,

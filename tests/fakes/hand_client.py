@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from orchestrator.hands.command_order import MIB, CommandLimits
-from orchestrator.hands.workspace import WorkspaceSettings
+from orchestrator.hands.workspace_settings import WorkspaceSettings
 
 # Runs a program on a kernel without Landlock.
 OLD_KERNEL = """

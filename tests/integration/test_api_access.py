@@ -1,5 +1,6 @@
 """Which requests are served, when, and how all others are refused."""
 
+import socket
 from http import HTTPStatus
 from pathlib import Path
 from typing import Any
@@ -9,14 +10,17 @@ import httpx
 import openai
 import pytest
 from fakes.api_client import address, endpoints
-from fakes.daemon import holds
+from fakes.daemon import holds, running_daemon
 from fakes.held_model import HeldModel, agent
 from fakes.inspection import may_look_inside
+from fakes.time_limit import LIMIT
 
 from orchestrator.cli import api as command
 from orchestrator.control import protocol
 from orchestrator.control.protocol import Ack, AgentName
 from orchestrator.http_api.endpoints import MAX_BODY
+from orchestrator.http_api.token import TokenFile
+from thinker.protocol.messages import JsonObject
 
 pytestmark = pytest.mark.process
 
@@ -46,6 +50,19 @@ async def test_only_programs_with_the_token_are_heard(tmp_path: Path) -> None:
         assert model.requests == []
         assert str(api.client.api_key) not in str(api.daemon.log)
         assert b"orc_" not in (tmp_path / "api-token").read_bytes()
+
+
+async def test_ready_daemon_takes_connections(tmp_path: Path) -> None:
+    """They wait until the web server is loaded, which is after everything else."""
+    TokenFile(tmp_path / "api-token").make()
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    async with HeldModel() as model:
+        config: JsonObject = {"agents": [agent("work", model)]}
+        env = {"ORCHESTRATOR_API_PORT": str(port)}
+        async with running_daemon(tmp_path, config, env=env), httpx.AsyncClient() as client:
+            answer = await client.get(f"http://127.0.0.1:{port}/readyz", timeout=LIMIT)
+    assert answer.json() == {"ready": True, "reasons": []}
 
 
 async def test_what_cannot_be_answered_is_told_in_openais_shape(tmp_path: Path) -> None:

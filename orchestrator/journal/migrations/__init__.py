@@ -1,10 +1,11 @@
 """The schema of the journal as numbered changes: ``0001_….sql``, then ``0002_….sql``."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from contextlib import closing
 from functools import cache
 from importlib import resources
 from importlib.resources.abc import Traversable
+from zlib import crc32
 
 import apsw
 
@@ -41,7 +42,8 @@ def migrate(db: apsw.Connection, known: Mapping[int, str] | None = None) -> None
     with db:
         for number in range(version + 1, newest + 1):
             db.execute(known[number])
-        db.execute(f"PRAGMA user_version={newest:d}")
+        _check_columns(_columns(db), known)
+        db.execute(f"PRAGMA user_version={newest:d}; PRAGMA application_id={_mark(known):d}")
         failpoint("migrate:before")
     failpoint("migrate:after")
 
@@ -64,12 +66,22 @@ def verify(db: apsw.Connection, known: Mapping[int, str] | None = None) -> int:
         raise JournalError(
             f"journal.db is a database of another program; restore a backup, or {MOVE_AWAY}"
         )
-    if version == newest and (lacks := sorted(_expected(tuple(known.items())) - found)):
+    if version == newest and int(db.execute("PRAGMA application_id").get) != _mark(known):
+        _check_columns(found, known)
+    return version
+
+
+def _mark(known: Mapping[int, str]) -> int:
+    """Return the ``application_id`` of a journal whose columns were compared with these changes."""
+    return crc32("".join(known[number] for number in sorted(known)).encode()) >> 1
+
+
+def _check_columns(found: Collection[str], known: Mapping[int, str]) -> None:
+    if lacks := sorted(_expected(tuple(known.items())).difference(found)):
         raise JournalError(
             f"journal.db is of another program, or of a version before the first release: it has"
             f" no {lacks[0]}; restore a backup, or {MOVE_AWAY}"
         )
-    return version
 
 
 def _columns(db: apsw.Connection) -> frozenset[str]:

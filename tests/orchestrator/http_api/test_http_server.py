@@ -9,7 +9,8 @@ from anyio.abc import SocketStream
 from fakes.time_limit import time_limit
 from starlette.responses import PlainTextResponse
 
-from orchestrator.http_api.http_server import MAX_IDLE, listen, served
+from orchestrator.http_api.http_server import MAX_IDLE, served
+from orchestrator.http_api.local_port import listen
 
 HALF = b"GET / HTTP/1.1\r\nHost: local"
 WHOLE = HALF + b"host\r\n\r\n"
