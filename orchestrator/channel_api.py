@@ -205,6 +205,13 @@ class Adapter(Protocol):
             SendError: with what is known about the message.
         """
 
+    async def remove(self, chat_id: str, message_id: str) -> None:
+        """Remove a sent message from its chat.
+
+        Raises:
+            SendError: the message stays, or it is unknown whether it does.
+        """
+
     async def download(self, handle: str, limit: int) -> bytes:
         """Download an attachment of at most ``limit`` bytes.
 

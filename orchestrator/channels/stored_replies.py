@@ -72,6 +72,9 @@ class JournalChannel:
         del message_id
         self.replied(part.chat_id)
 
+    async def remove(self, chat_id: str, message_id: str) -> None:
+        """Do nothing: what these channels show is in the journal."""
+
     async def download(self, handle: str, limit: int) -> bytes:
         """Refuse: these channels have no attachments."""
         del limit

@@ -11,8 +11,8 @@ message that may have arrived is repeated only if its row says that a second cop
 
 import math
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field, replace
 
 import anyio
 import structlog
@@ -50,6 +50,23 @@ class Platform:
     flood: FloodControl
     clock: Callable[[], int]
     rested: Wakeup
+    _doubts: dict[str, bool] = field(default_factory=dict)
+
+    def doubtful(self, chat_id: str) -> bool:
+        """Return whether a chat's last messages may be of this bot and in no row of the journal.
+
+        After an unclean end they may be, until the journal has the number of one that was sent.
+        """
+        return self._doubts.get(chat_id, self.store.checked)
+
+    def doubt(self, chat_id: str) -> None:
+        """Hold a message of a chat for possible that the journal does not know."""
+        self._doubts[chat_id] = True
+
+    def numbered(self, chat_id: str) -> None:
+        """End the doubts: the journal has the number of a chat's last message."""
+        if self.doubtful(chat_id):
+            self._doubts[chat_id] = False
 
     def held(self, chat_id: str) -> float:
         """Return the seconds for which the platform wants nothing sent to a chat."""
@@ -150,7 +167,7 @@ class ChatQueue(Wakeup):
             if row.lost:
                 await self._look_for(row)
             else:
-                await (self._send(row) if row.whole else self._edit(row))
+                await (self._send(row) if self._whole(row) else self._edit(row))
         except SendError as error:
             await self._failed(row, error)
         except JournalError:
@@ -160,6 +177,10 @@ class ChatQueue(Wakeup):
             final = row.attempt + 1 >= MAX_FAULTS
             outcome = SendOutcome.PERMANENT if final else SendOutcome.UNKNOWN
             await self._failed(row, SendError(f"{type(error).__name__}: {error}", outcome))
+
+    def _whole(self, row: OutboxRow) -> bool:
+        """Return whether a row is sent in one call; it could be looked for if that was lost."""
+        return row.whole and (row.mode == "direct" or not self._platform.doubtful(row.chat_id))
 
     async def _send(self, row: OutboxRow) -> None:
         # A call that only wakes readers of the journal may be repeated, so T7 is not needed.
@@ -172,6 +193,7 @@ class ChatQueue(Wakeup):
         with _bounded("send"):
             message_id = await self._adapter.send(part)
         await self._record(questions.delivered, row, message_id, self._clock())
+        self._platform.numbered(row.chat_id)
 
     async def _edit(self, row: OutboxRow) -> None:
         if row.ph_id is not None:
@@ -185,10 +207,12 @@ class ChatQueue(Wakeup):
             message_id = await self._adapter.send(_part(row, PLACEHOLDER))
         if row.final and not self._platform.held(row.chat_id):
             await self._record(outbox.replacing, row.id, message_id, self._clock())
+            self._platform.numbered(row.chat_id)
             if await self._still_admitted(row):
                 await self._replace(row, message_id)
         else:
             await self._record(outbox.placeholder_sent, row.id, message_id)
+            self._platform.numbered(row.chat_id)
 
     async def _look_for(self, row: OutboxRow) -> None:
         """Find where a reply stands whose sending got no answer; if nowhere, put it in a new place.
@@ -204,6 +228,7 @@ class ChatQueue(Wakeup):
         _, placeholder = self._bound
         after, now = int(placeholder) if placeholder.isdecimal() else 0, self._clock()
         if not 0 < after - before <= MAX_PLACES:
+            await self._unbind(row)
             await self._record(outbox.mark_unconfirmed, row.id, NO_TRACE, now, now)
         elif not await self._found(row, range(before + 2, after)):
             await self._record(outbox.replacing, row.id, placeholder, now)
@@ -216,13 +241,24 @@ class ChatQueue(Wakeup):
             if not await self._admitted():
                 return True
             try:
-                await self._replace(row, str(number))
+                with _bounded("edit"):
+                    await self._adapter.edit(_part(row), str(number))
             except SendError as error:
                 if error.outcome is not SendOutcome.GONE:
                     raise
             else:
+                await self._unbind(row)
+                await self._record(outbox.delivered, row.id, str(number), self._clock())
                 return True
         return False
+
+    async def _unbind(self, row: OutboxRow) -> None:
+        """Remove the placeholder that a lost row does not take; one that stays does no harm."""
+        if self._bound is not None and self._bound[0] == row.id:
+            _, placeholder = self._bound
+            self._bound = None
+            with suppress(SendError), _bounded("remove"):
+                await self._adapter.remove(row.chat_id, placeholder)
 
     async def _replace(self, row: OutboxRow, message_id: str) -> None:
         with _bounded("edit"):
@@ -284,8 +320,9 @@ class ChatQueue(Wakeup):
             later = now + math.ceil(min(MAX_RETRY_DELAY, wait) * 1000)
             unknown = error.outcome is SendOutcome.UNKNOWN
             if unknown and row.mode == "direct":
+                self._platform.doubt(row.chat_id)
                 await self._record(outbox.mark_unconfirmed, row.id, str(error), now, later)
-            elif row.lost or (unknown and row.whole):
+            elif row.lost or (unknown and self._whole(row)):
                 await self._record(
                     outbox.look_later, row.id, str(error), max(later, now + LATE_EDIT)
                 )

@@ -117,6 +117,7 @@ class Delivery(LoopOwned):
         await platform.adapter.pace(part.chat_id, 1)
         if platform.held(part.chat_id):
             return False
+        platform.doubt(part.chat_id)
         try:
             await platform.adapter.send(part)
         except SendError as error:

@@ -96,6 +96,7 @@ class BotWorld:
             "getUpdates": self._get_updates,
             "sendMessage": self._send_message,
             "editMessageText": self._edit_message_text,
+            "deleteMessage": self._delete_message,
             "sendChatAction": self._send_chat_action,
             "getFile": self._get_file,
             "answerCallbackQuery": self._answer_callback_query,
@@ -244,6 +245,13 @@ class BotWorld:
             raise RefusedError(400, "Bad Request: message is not modified: nothing changed")
         self._buttons[int(params["chat_id"]), message_id] = buttons  # none unless they come again
         return self._show(int(params["chat_id"]), message_id, text)
+
+    async def _delete_message(self, params: ForeignJson) -> object:
+        chat, message_id = self._visible[int(params["chat_id"])], int(params["message_id"])
+        if chat.pop(message_id, None) is None:
+            raise RefusedError(400, "Bad Request: message to delete not found")
+        self.changes.wake()
+        return True
 
     async def _send_chat_action(self, params: ForeignJson) -> object:
         if not params.get("action"):

@@ -159,6 +159,14 @@ MUTANTS = (
         "journal/turns/outbox.py",
         '        mark_unconfirmed(db, row_id, "the process stopped while sending", now, now)\n',
         '        requeue(db, row_id, "the process stopped while sending", 0)\n',
+        tuple(f"supervisor@send:after#{number}" for number in range(2, 9)),
+    ),
+    Mutant(
+        "a reply whose receipt was lost is sent again blindly",
+        "duplicate (12)",
+        "outbound/chat_queue.py",
+        "            if row.lost:\n",
+        "            if row.lost and row.attempt == 0:\n",
         ("supervisor@send:after#1",),
     ),
     Mutant(

@@ -60,6 +60,12 @@ class FakeChannel:
         self.edited.append(part)
         self.texts[message_id] = part.text
 
+    async def remove(self, chat_id: str, message_id: str) -> None:
+        """Take a message out of its chat."""
+        del chat_id
+        self._call("remove")
+        del self.texts[message_id]
+
     def view(self, chat_id: str, text: str) -> None:
         """Show nothing."""
 

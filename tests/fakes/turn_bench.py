@@ -148,6 +148,9 @@ class MemoryChannel:
     async def edit(self, part: OutboundPart, message_id: str) -> None:
         """Not possible here."""
 
+    async def remove(self, chat_id: str, message_id: str) -> None:
+        """Not possible here."""
+
     async def download(self, handle: str, limit: int) -> bytes:
         """No attachments."""
         raise NotImplementedError

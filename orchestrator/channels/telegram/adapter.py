@@ -241,6 +241,10 @@ class Telegram:
             if not error.unchanged:
                 raise
 
+    async def remove(self, chat_id: str, message_id: str) -> None:
+        message: JsonObject = {"chat_id": self._chat(chat_id), "message_id": _number(message_id)}
+        await self._api.call("deleteMessage", message, object)
+
     async def download(self, handle: str, limit: int) -> bytes:
         return await self._api.download(handle, limit)
 
