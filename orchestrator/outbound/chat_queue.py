@@ -319,10 +319,12 @@ class ChatQueue(Wakeup):
             wait = error.retry_after or 2.0 ** min(row.attempt, 10)
             later = now + math.ceil(min(MAX_RETRY_DELAY, wait) * 1000)
             unknown = error.outcome is SendOutcome.UNKNOWN
-            if unknown and row.mode == "direct":
+            lost = row.lost or (unknown and self._whole(row))
+            if unknown:
                 self._platform.doubt(row.chat_id)
+            if unknown and row.mode == "direct":
                 await self._record(outbox.mark_unconfirmed, row.id, str(error), now, later)
-            elif row.lost or (unknown and self._whole(row)):
+            elif lost:
                 await self._record(
                     outbox.look_later, row.id, str(error), max(later, now + LATE_EDIT)
                 )
