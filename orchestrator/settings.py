@@ -11,7 +11,9 @@ from functools import cache, cached_property
 from pathlib import Path
 from typing import Annotated, Literal
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, SecretStr, ValidationError
+from pydantic import AfterValidator, Field, SecretStr, ValidationError
+from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict
+from pydantic_settings.sources import EnvSettingsSource
 
 from orchestrator.errors import ConfigError
 
@@ -37,11 +39,11 @@ def _absolute(value: Path) -> Path:
 WholePath = Annotated[Path, AfterValidator(_absolute)]
 
 
-class Settings(BaseModel):
+class Settings(BaseSettings):
     """Settings from the environment; agents.json has the rest."""
 
-    model_config = ConfigDict(
-        extra="ignore", frozen=True, populate_by_name=True, validate_default=True
+    model_config = SettingsConfigDict(
+        env_prefix=PREFIX, extra="ignore", frozen=True, populate_by_name=True, validate_default=True
     )
 
     home: WholePath = Path("~/.orchestrator")
@@ -76,14 +78,28 @@ class Settings(BaseModel):
     """Directory with `<agentId>/instructions.md`; by default `agents` in the home."""
 
     @classmethod
+    def settings_customise_sources(
+        cls,
+        settings_cls: type[BaseSettings],
+        init_settings: PydanticBaseSettingsSource,
+        env_settings: PydanticBaseSettingsSource,
+        dotenv_settings: PydanticBaseSettingsSource,
+        file_secret_settings: PydanticBaseSettingsSource,
+    ) -> tuple[PydanticBaseSettingsSource, ...]:
+        """Use the arguments alone; `read` takes them from a given environment."""
+        del settings_cls, env_settings, dotenv_settings, file_secret_settings
+        return (init_settings,)
+
+    @classmethod
     def read(cls, environ: Mapping[str, str]) -> "Settings":
         """Read the settings from ``environ``; an empty variable counts as not set.
 
         Raises:
             ConfigError: a variable has an invalid value.
         """
-        given = {name.upper(): value for name, value in environ.items() if value}
-        values = {field: given[name] for name, field in VARIABLES.items() if name in given}
+        source = EnvSettingsSource(cls, env_prefix=PREFIX)
+        source.env_vars = {key.lower(): value for key, value in environ.items() if value}
+        values = source()
         try:
             return cls.model_validate(values)
         except ValidationError as error:
@@ -129,13 +145,11 @@ class Settings(BaseModel):
         return self.config or (in_home if used else bundled("config") / "agents.json")
 
 
-VARIABLES = {
-    field.validation_alias
-    if isinstance(field.validation_alias, str)
-    else PREFIX + name.upper(): name
+VARIABLES = frozenset(
+    field.validation_alias if isinstance(field.validation_alias, str) else PREFIX + name.upper()
     for name, field in Settings.model_fields.items()
-}
-"""Each variable of the environment that is a setting, with the setting's name."""
+)
+"""Each variable of the environment that is a setting."""
 
 
 @dataclass(frozen=True)

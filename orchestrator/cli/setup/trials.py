@@ -1,13 +1,12 @@
 """Try keys and tokens at the services that they are for."""
 
-import json
 from collections.abc import Mapping
-from contextlib import closing
 from dataclasses import dataclass
 from http import HTTPStatus
-from typing import Literal, NamedTuple
+from typing import Literal
 from urllib.parse import urlsplit
 
+import httpx
 from pydantic import BaseModel, ValidationError
 
 from orchestrator.channels.telegram.bot_api import BotApi
@@ -15,14 +14,13 @@ from orchestrator.channels.telegram.bot_errors import Answered, BotApiError
 from orchestrator.cli._output import count
 from orchestrator.cli.setup.model_account import ModelAccount
 from orchestrator.errors import ConfigError
-from thinker.http.exchange import SUCCESS, HttpError
-from thinker.http.web_client import WebClient
+from thinker.http.version import USER_AGENT
 from thinker.protocol import model_endpoints
 from thinker.protocol.messages import JsonObject
 
 Verdict = Literal["works", "refused", "unreachable"]
+FAILED = (httpx.HTTPError, httpx.InvalidURL)  # no answer came, or none can
 SECONDS = 10.0  # for a service to answer
-MAX_REPLY = 16 * 1024 * 1024  # bytes
 SHOWN = 200  # characters of what a service says about a refusal
 REFUSED = (HTTPStatus.BAD_REQUEST, HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN)
 NO_LIST = (HTTPStatus.NOT_FOUND, HTTPStatus.METHOD_NOT_ALLOWED, HTTPStatus.NOT_IMPLEMENTED)
@@ -47,11 +45,6 @@ class _ModelList(BaseModel):
     data: list[_ListedModel]
 
 
-class _ServiceReply(NamedTuple):
-    status: int
-    content: bytes
-
-
 class _BotUser(Answered):
     username: str
 
@@ -64,8 +57,9 @@ async def try_account(account: ModelAccount, key: str) -> Trial:
         return Trial("refused", "this is no key: it has a blank or a letter that no key has")
     headers = model_endpoints.headers(account.provider, key)
     try:
-        return await _listed(account, key, headers)
-    except (HttpError, ValueError) as error:
+        async with _client() as client:
+            return await _listed(client, account, key, headers)
+    except (*FAILED, ValueError) as error:
         return Trial("unreachable", _unreachable(account, error))
 
 
@@ -79,10 +73,11 @@ async def try_model(account: ModelAccount, key: str, model: str) -> Trial:
     }
     headers = model_endpoints.headers(account.provider, key)
     try:
-        answer = await _asked("POST", url, headers, json.dumps(body).encode())
-    except HttpError as error:
+        async with _client() as client:
+            answer = await client.post(url, json=body, headers=headers)
+    except FAILED as error:
         return Trial("unreachable", _unreachable(account, error))
-    if answer.status in SUCCESS:
+    if answer.is_success:
         return Trial("works", f"{model} answers")
     return Trial("refused", f"{_host(account.url)} refused {model}: {_said(answer, key)}")
 
@@ -102,34 +97,31 @@ async def try_bot(token: str, api_url: str) -> Trial:
     return Trial("works", f"the token is that of @{bot.username}", bot=bot.username)
 
 
-async def _asked(
-    method: str, url: str, headers: Mapping[str, str], body: bytes = b""
-) -> _ServiceReply:
-    """Make one request; raise `HttpError` if it has no answer."""
-    with closing(WebClient(connect=SECONDS, read=SECONDS)) as client:
-        answer = await client.send(method, url, headers, body)
-        return _ServiceReply(answer.status, await answer.read(MAX_REPLY))
+def _client() -> httpx.AsyncClient:
+    return httpx.AsyncClient(headers={"user-agent": USER_AGENT}, timeout=SECONDS)
 
 
-async def _listed(account: ModelAccount, key: str, headers: Mapping[str, str]) -> Trial:
+async def _listed(
+    client: httpx.AsyncClient, account: ModelAccount, key: str, headers: Mapping[str, str]
+) -> Trial:
     base = account.url
     if account.name == "openrouter":  # it lists its models to everyone
-        answer = await _asked("GET", f"{base}/key", headers)
-        if answer.status in REFUSED:
+        answer = await client.get(f"{base}/key", headers=headers)
+        if answer.status_code in REFUSED:
             return _refused(account, answer, key)
     path = "/v1/models?limit=1000" if account.provider.wire == "anthropic" else "/models"
     start = base.removesuffix("/v1") if account.provider.wire == "anthropic" else base
-    answer = await _asked("GET", start + path, headers)
+    answer = await client.get(httpx.URL(start + path), headers=headers)
     return _models_in(answer, account, key)
 
 
-def _models_in(answer: _ServiceReply, account: ModelAccount, key: str) -> Trial:
-    if answer.status in REFUSED:
+def _models_in(answer: httpx.Response, account: ModelAccount, key: str) -> Trial:
+    if answer.status_code in REFUSED:
         return _refused(account, answer, key)
     host = _host(account.url)
-    if answer.status in NOT_NOW:
+    if answer.status_code in NOT_NOW:
         return Trial("works", f"{host} knows the key, but says: {_said(answer, key)}")
-    if answer.status not in SUCCESS and answer.status not in NO_LIST:
+    if not answer.is_success and answer.status_code not in NO_LIST:
         text = f"{host} answers with {_said(answer, key)}; try later, or check the address"
         return Trial("unreachable", text)
     try:
@@ -140,18 +132,18 @@ def _models_in(answer: _ServiceReply, account: ModelAccount, key: str) -> Trial:
     return Trial("works", f"{host} answers and lists {count(len(names), 'model')}", names)
 
 
-def _refused(account: ModelAccount, answer: _ServiceReply, key: str) -> Trial:
+def _refused(account: ModelAccount, answer: httpx.Response, key: str) -> Trial:
     host = _host(account.url)
     if not key:
         return Trial("refused", f"{host} wants a key: {_said(answer, key)}")
     return Trial("refused", f"{host} refused the key: {_said(answer, key)}")
 
 
-def _said(answer: _ServiceReply, key: str) -> str:
+def _said(answer: httpx.Response, key: str) -> str:
     """Return what a service says about an error, without the key."""
-    text = f"HTTP {answer.status}"
+    text = f"HTTP {answer.status_code}"
     try:
-        found = json.loads(answer.content)
+        found = answer.json()
         error = found[0] if isinstance(found, list) else found
         error = error.get("error", error)
         message = error if isinstance(error, str) else error.get("message", "")
