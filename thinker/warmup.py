@@ -48,15 +48,12 @@ async def rehearse() -> None:
     broker_link.cache_clear()  # a worker has a channel of its own
 
 
-async def rehearse_start() -> None:
-    """Start a worker whose wire has ended."""
-    ours, theirs = socket.socketpair()
-    with ours:
-        ours.shutdown(socket.SHUT_WR)
-        environ = _environment() | {"THINKER_PEER_FD": str(theirs.detach())}
-        settings = ThinkerSettings.read(environ)
-        logs.configure(settings.log_level)
-        await startup.serve(settings, environ)
+def rehearse_start() -> None:
+    """Build an agent as a starting worker does; nothing is opened for it."""
+    environ = _environment()
+    settings = ThinkerSettings.read(environ)
+    logs.configure(settings.log_level)
+    startup.build_agent(settings, environ)
 
 
 def _environment() -> dict[str, str]:

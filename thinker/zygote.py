@@ -183,7 +183,7 @@ class Zygote:
 
     async def _work(self, handover: int, *, warm: bool) -> int:
         if warm:
-            await rehearse_start()
+            rehearse_start()
         jail = worker_jail.prepare()
         with socket.socket(fileno=handover) as zygote:
             # Blocks: there is nothing else to do.
@@ -278,7 +278,7 @@ def main() -> None:
     own = ThinkerSettings.read(os.environ).own_paths()
     for _ in range(ROUNDS):
         anyio.run(rehearse)
-        anyio.run(rehearse_start)
+        rehearse_start()
         worker_jail.rehearse(own)
     if len(list(Path("/proc/self/task").iterdir())) > 1:
         raise SystemExit("the zygote has threads, so it cannot fork safely")
