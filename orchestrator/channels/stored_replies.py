@@ -5,6 +5,7 @@ with the same message id and gets the same answer.
 """
 
 from dataclasses import dataclass
+from weakref import WeakValueDictionary
 
 import anyio
 import apsw
@@ -43,7 +44,7 @@ class JournalChannel:
 
     def __init__(self, store: Store) -> None:
         self._store = store
-        self.replies = Wakeup()
+        self._waiting: WeakValueDictionary[str, Wakeup] = WeakValueDictionary()  # by chat id
         self.status = ChannelStatus(self.name, "ok")
 
     async def run(self, intake: Intake) -> None:
@@ -83,28 +84,34 @@ class JournalChannel:
     def view(self, chat_id: str, text: str) -> None:
         """Show nothing before the whole answer."""
 
+    def replies(self, chat_id: str) -> Wakeup:
+        """Return what is woken at each change of a chat; keep it for as long as you wait."""
+        return self._waiting.setdefault(chat_id, Wakeup())
+
     def replied(self, chat_id: str) -> None:
-        del chat_id
-        self.replies.wake()
+        waiting = self._waiting.get(chat_id)
+        if waiting is not None:
+            waiting.wake()
 
     async def typing(self, chat_id: str, thread_id: str | None) -> None:
         """Show no typing."""
 
-    async def _ended(self, message_id: str, seconds: float) -> Ended | None:
-        """Wait for the end of a message; None if it has not ended after ``seconds``."""
-        with anyio.move_on_after(seconds):
-            while True:
-                changed = self.replies.changed
-                if (ended := self._store.read(self._find, message_id)) is not None:
-                    return ended
-                with anyio.move_on_after(POLL):
-                    await changed.wait()
-        return None
+    async def _ended(self, message_id: str, seconds: float) -> Ended | InboxRow | None:
+        """Wait for the end of a message; return it as it is after ``seconds``, None if unknown."""
+        found = self._store.read(self._find, message_id)
+        if isinstance(found, InboxRow):
+            replies = self.replies(found.chat_id)
+            with anyio.move_on_after(seconds):
+                while isinstance(found, InboxRow):
+                    with anyio.move_on_after(POLL):
+                        await replies.changed.wait()
+                    found = self._store.read(self._find, message_id)
+        return found
 
-    def _find(self, db: apsw.Connection, message_id: str) -> Ended | None:
+    def _find(self, db: apsw.Connection, message_id: str) -> Ended | InboxRow | None:
         row = inbox.by_message(db, self.name, message_id)
         if row is None or row.state in ("new", "claimed"):
-            return None
+            return row
         texts = (
             outbox.notices_to(db, row.chat_key, message_id)
             if row.turn_id is None

@@ -92,8 +92,9 @@ class ChatWatcher:
             return found, lines[-1].id if len(lines) == BATCH else max(position, end)
 
         with self.activity.watching(chat_key, see):
+            replies = self.console.replies(chat)
             while True:
-                changed = self.console.replies.changed
+                changed = replies.changed
                 try:
                     messages, position = self.daemon.store.read(look)
                 except JournalError as error:

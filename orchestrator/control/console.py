@@ -7,9 +7,8 @@ that lost its connection asks again with the same message id and gets the same a
 from dataclasses import replace
 
 from orchestrator.channel_api import InboundMessage, Intake
-from orchestrator.channels.stored_replies import JournalChannel
+from orchestrator.channels.stored_replies import Ended, JournalChannel
 from orchestrator.control.protocol import ChatOutcome, ChatSend
-from orchestrator.journal.turns import inbox
 from orchestrator.journal.turns.outbox import Address
 
 MAX_TEXT = 1_000_000  # characters of one message
@@ -48,10 +47,9 @@ class Console(JournalChannel):
 
     async def outcome(self, message_id: str, seconds: float) -> ChatOutcome:
         """Wait at most ``seconds`` for the end of a message."""
-        row = self._store.read(inbox.by_message, self.name, message_id)
-        if row is None:
-            return ChatOutcome(state="unknown", error="no such message; send it first")
         ended = await self._ended(message_id, min(seconds, TIMEOUT))
         if ended is None:
+            return ChatOutcome(state="unknown", error="no such message; send it first")
+        if not isinstance(ended, Ended):
             return ChatOutcome(state="pending")
         return ChatOutcome(state=ended.row.state, texts=ended.texts, error=ended.row.error)

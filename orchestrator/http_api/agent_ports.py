@@ -152,7 +152,7 @@ class AgentPorts(JournalChannel):
         except JournalError as error:
             raise ApiProblem(HTTPStatus.SERVICE_UNAVAILABLE, str(error)) from error
         ended = await self._ended(message.message_id, ANSWER_TIMEOUT)
-        return None if ended is None else await self._store.transact(_outcome, ended)
+        return None if not isinstance(ended, Ended) else await self._store.transact(_outcome, ended)
 
     async def _token(self) -> str:
         """Return the clients' token.
