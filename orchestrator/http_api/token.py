@@ -2,22 +2,25 @@
 
 import hashlib
 import secrets
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TypeAlias
 
 from orchestrator.files import write_private
 from thinker.formats import regular_file
 from thinker.formats.regular_file import FileError, FileMissingError
 
 PREFIX = "orc_"  # lets secret scanners and people recognize it
+Signature: TypeAlias = tuple[int, int, int, int]  # inode, size, and when it was changed
 BYTES = 32  # of randomness: 256 bits, which cannot be guessed however many are tried
 
 
-@dataclass(frozen=True)
+@dataclass
 class TokenFile:
-    """The file with the digest of the one valid token."""
+    """The file with the digest of the one valid token; it is read again when it has changed."""
 
     path: Path
+    _read: tuple[Signature | None, str | None] | None = field(default=None, init=False, repr=False)
 
     def make(self) -> str:
         token = PREFIX + secrets.token_urlsafe(BYTES)
@@ -35,10 +38,18 @@ class TokenFile:
         Raises:
             FileError: the file cannot be used.
         """
-        try:
-            return regular_file.read_text(self.path, regular_file.TOKEN).strip() or None
-        except FileMissingError:
-            return None
+        signature = self._signature()
+        if self._read is None or self._read[0] != signature:
+            try:
+                text = regular_file.read_text(self.path, regular_file.TOKEN).strip()
+            except FileMissingError:
+                text = ""
+            self._read = signature, text or None
+        return self._read[1]
+
+    def unchanged(self) -> bool:
+        """Return whether the file is as it was last read, so that `accepts` reads nothing."""
+        return self._read is not None and self._read[0] == self._signature()
 
     def accepts(self, token: str) -> bool:
         """Return whether ``token`` is valid, in the same time for every token."""
@@ -49,6 +60,13 @@ class TokenFile:
         return digest is not None and secrets.compare_digest(
             _digest(token).encode(), digest.encode()
         )
+
+    def _signature(self) -> Signature | None:
+        try:
+            found = self.path.stat()
+        except OSError:
+            return None
+        return found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns
 
 
 def _digest(token: str) -> str:

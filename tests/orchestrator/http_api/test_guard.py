@@ -137,7 +137,9 @@ def test_new_token_counts_at_once_and_the_old_one_no_more(token: TokenFile) -> N
     """However often the file was looked at before."""
     given = token.make()
     assert token.accepts(given)
+    assert token.unchanged()
     other = token.make()
+    assert not token.unchanged()
     assert token.accepts(other)
     assert not token.accepts(given)
 
