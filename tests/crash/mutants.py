@@ -118,10 +118,10 @@ MUTANTS = (
         "an outbox row is closed before the receipt",
         "lost",
         "outbound/chat_queue.py",
-        '        with _bounded("edit"):\n',
-        "        await self._store.transact(outbox.delivered, row.id, message_id, self._clock())\n"
-        '        with _bounded("edit"):\n',
-        ("supervisor@edit:before#1",),
+        '        with _bounded("send"):\n',
+        "        await self._store.transact(outbox.delivered, row.id, None, self._clock())\n"
+        '        with _bounded("send"):\n',
+        tuple(f"supervisor@send:before#{number}" for number in range(1, 4)),
     ),
     Mutant(
         "T6 in two transactions",
@@ -167,7 +167,7 @@ MUTANTS = (
         "outbound/chat_queue.py",
         "            if row.lost:\n",
         "            if row.lost and row.attempt == 0:\n",
-        ("supervisor@send:after#1",),
+        tuple(f"supervisor@send:after#{number}" for number in range(1, 5)),
     ),
     Mutant(
         "the newest message first",
