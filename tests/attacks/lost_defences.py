@@ -180,7 +180,7 @@ LOST_DEFENCES: dict[str, tuple[Edit, ...]] = {
     "the token": (
         Edit(
             GUARD,
-            'if scheme.lower() == "bearer" and await off_loop(self.token.accepts, token.strip()):',
+            'if scheme.lower() == "bearer" and await self._accepted(token.strip()):',
             "if scheme or not token:",
         ),
     ),

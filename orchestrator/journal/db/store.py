@@ -68,7 +68,7 @@ class Store(LoopOwned):
         """
         self.failure: StorageFailedError | None = None
         self._failed = asyncio.Event()
-        self._full = False
+        self._refused: set[Callable[..., object]] = set()  # work that did not fit on the disk
         self._retry = retry
         self._closed = False
         self.checked = journal_file.wal_of(Path(os.path.realpath(path))).exists()
@@ -89,11 +89,13 @@ class Store(LoopOwned):
             StorageFailedError: the disk failed, in this transaction or an earlier one.
             Exception: raised by ``work``, which was rolled back.
         """
-        while True:
-            try:
-                return await self.attempt(work, *args)
-            except StorageFullError:
+        try:
+            while True:
+                with suppress(StorageFullError):
+                    return await self.attempt(work, *args)
                 await anyio.sleep(self._retry)
+        finally:
+            self._refused.discard(work)  # a cancelled caller tries no more
 
     async def attempt(self, work: Callable[..., T], *args: object) -> T:
         """Run ``work(db, *args)`` like `transact`, but only once.
@@ -112,16 +114,17 @@ class Store(LoopOwned):
         try:
             value = await job.future
         except StorageFullError as error:
-            if not self._full:
+            if not self._refused:
                 log.error("storage_full", problem=str(error))
-            self._full = True
+            self._refused.add(work)
             raise
         except StorageFailedError as error:
             self.fail(error)
             raise
-        if self._full and job.wrote:
-            log.info("storage_has_space")
-            self._full = False
+        if work in self._refused and job.wrote:  # other, smaller work may fit on a full disk
+            self._refused.remove(work)
+            if not self._refused:
+                log.info("storage_has_space")
         return value
 
     def fail(self, error: StorageFailedError) -> None:

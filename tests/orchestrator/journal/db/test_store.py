@@ -36,6 +36,11 @@ def put(db: apsw.Connection, key: str, value: str = "x") -> str:
     return key
 
 
+def put_small(db: apsw.Connection) -> None:
+    """A change that fits into the pages there are."""
+    put(db, "small")
+
+
 def keys(db: apsw.Connection) -> list[str]:
     """What `put` has stored."""
     return [str(key) for (key,) in db.execute("SELECT k FROM meta ORDER BY k")]
@@ -286,6 +291,26 @@ async def test_full_disk_is_waited_out(tmp_path: Path) -> None:
         assert await waiting == "a"
     assert [line["event"] for line in logs] == ["storage_full", "storage_has_space"]
     assert await store.transact(keys) == ["a"]
+    store.close()
+
+
+async def test_small_work_that_fits_does_not_tell_of_space(tmp_path: Path) -> None:
+    """The disk stays full for the log until what did not fit fits, so each is told once."""
+
+    def limit(db: apsw.Connection, pages: int) -> None:
+        db.execute(f"PRAGMA max_page_count={pages:d}")
+
+    store = Store(tmp_path / "journal.db")
+    await store.attempt(limit, 1)  # no more pages than there are
+    with capture_logs() as logs:
+        with pytest.raises(StorageFullError):
+            await store.attempt(put, "a", "x" * 1_000_000)
+        await store.attempt(put_small)
+        with pytest.raises(StorageFullError):
+            await store.attempt(put, "a", "x" * 1_000_000)
+        await store.attempt(limit, 1_000_000)
+        await store.attempt(put, "a", "x" * 1_000_000)
+    assert [line["event"] for line in logs] == ["storage_full", "storage_has_space"]
     store.close()
 
 
