@@ -200,7 +200,7 @@ class Daemon:
         guard = self._guard = SpendingGuard(store, self._agents, self._environ, clock)
         self._broker.book = guard.book
         tools = ToolExecutor(
-            *(store, self._servers, prompts, tasks, approvals, epoch, clock),
+            *(store, self._servers, prompts, tasks, approvals, clock),
             *(self._journal_changed, delivery.activity),
         )
         calls = MeteredCalls(store, supervisor, guard)

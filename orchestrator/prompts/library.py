@@ -8,7 +8,6 @@ import os
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from itertools import chain
 from pathlib import Path
 
 import structlog
@@ -31,10 +30,10 @@ from thinker.formats.prompts.bundle import PromptBundle, bundle
 from thinker.formats.prompts.definition import PromptDefinition
 from thinker.formats.prompts.definition_files import scan
 from thinker.formats.prompts.registry import Registry
-from thinker.formats.prompts.tooluse import INJECTED, SubagentUse
+from thinker.formats.prompts.tooluse import SubagentUse
 from thinker.formats.regular_file import FileError, FileMissingError
 from thinker.protocol.environments import Env, Environments
-from thinker.protocol.messages import LATE, JsonObject, SideEffect
+from thinker.protocol.messages import LATE, JsonObject
 
 _STORED: TypeAdapter[dict[str, PromptDefinition]] = TypeAdapter(
     dict[str, PromptDefinition], config=LATE
@@ -177,12 +176,6 @@ class PromptLibrary(LoopOwned):
         """Return whether a tool of the agent's definition hands the chat over to another agent."""
         tool = self.tools(agent).get(name)
         return tool is not None and tool.hands_over
-
-    def classes(self) -> Mapping[str, SideEffect]:
-        """Return the side-effect class of every prompt and agent that is a tool."""
-        entries = (found.root.tools or () for found in self.now.bundles.values())
-        named = (entry.name for entry in chain.from_iterable(entries))
-        return dict.fromkeys((*named, *INJECTED), SideEffect.LOCAL_TX)
 
     def store_last_good(self) -> None:
         """Store the definitions in force, for a restart with broken files."""

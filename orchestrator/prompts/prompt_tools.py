@@ -1,6 +1,6 @@
 """Make tools from the prompts and agents that prompt definitions list among their tools."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import TypeVar
 
@@ -27,6 +27,7 @@ from thinker.formats.prompts.tooluse import (
 )
 from thinker.protocol.environments import Env, Environments
 from thinker.protocol.messages import JsonObject
+from thinker.protocol.methods import StepCommit
 
 T = TypeVar("T", bound=HostTool | McpTool)
 
@@ -153,6 +154,24 @@ def fixed_options(found: PromptBundle | None, name: str) -> JsonObject:
     """Return the arguments that a definition's entry sets for every call of a tool."""
     entries = () if found is None else found.root.tools or ()
     return next((entry.options or {} for entry in entries if entry.name == name), {})
+
+
+def with_fixed_options(
+    found: PromptBundle | None, commit: StepCommit, handed_back: Collection[str] = ()
+) -> StepCommit:
+    """Return a step whose calls have these arguments, whatever an agent's process left out.
+
+    Tools of an API client, which are ``handed_back``, have none.
+    """
+    if found is None:
+        return commit
+    calls = [
+        call
+        if call.rejected is not None or call.name in handed_back
+        else call.model_copy(update={"arguments": call.arguments | fixed_options(found, call.name)})
+        for call in commit.calls
+    ]
+    return commit.model_copy(update={"calls": tuple(calls)})
 
 
 def configured(

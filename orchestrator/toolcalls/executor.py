@@ -23,7 +23,6 @@ from orchestrator.loop_owned import LoopOwned
 from orchestrator.prompts.library import PromptLibrary
 from orchestrator.toolcalls.approvals import ApprovalQueue
 from orchestrator.toolcalls.authorization import CallAuthorizer, CallContext, StartedCall, failed
-from orchestrator.toolcalls.call_planner import CallPlanner
 from orchestrator.tools import policy
 from orchestrator.tools.builtin.catalog import CLASSES, offered
 from orchestrator.tools.builtin.host_tool import PlainTool, ToolContext, ToolFailure, told
@@ -88,8 +87,8 @@ class _Pending:
 class ToolExecutor(LoopOwned):
     """Runs planned calls, each once for all concurrent requests.
 
-    ``epoch`` is this daemon's. The executor calls ``changed`` when a call may have added messages,
-    deliveries or scheduled tasks, and tells ``activity`` of the calls in chats that are watched.
+    It calls ``changed`` when a call may have added messages, deliveries or scheduled tasks, and
+    tells ``activity`` of the calls in chats that are watched.
     """
 
     store: Store
@@ -97,7 +96,6 @@ class ToolExecutor(LoopOwned):
     prompts: PromptLibrary
     tasks: TaskGroup
     approvals: ApprovalQueue
-    epoch: int
     clock: Callable[[], int]
     changed: Callable[[], None]
     activity: ChatActivity
@@ -134,11 +132,6 @@ class ToolExecutor(LoopOwned):
             del self._offers[next(iter(self._offers))]  # the one asked for longest ago
         return tools
 
-    def classes(self, definition: AgentDefinition) -> Mapping[str, SideEffect]:
-        tools = self.servers.tools_of(definition.configured_id)
-        served = {name: tool.spec.side_effect for name, tool in tools.items()}
-        return {**self.prompts.classes(), **served, **CLASSES}
-
     def stop(self, turn_ids: Collection[str]) -> None:
         """End the calls of stopped turns that would work on, such as commands."""
         for (turn_id, _), pending in self._pending.items():
@@ -171,11 +164,6 @@ class ToolExecutor(LoopOwned):
                 made = CallMade(commit.turn_id, seq, agent_id, call.name, arguments)
                 problem = call.rejected if result is None else _problem(result)
                 self.activity.tell(chat_key, CallFinished(made, 0.0, problem))
-
-    def planner(self, definition: AgentDefinition) -> CallPlanner:
-        """Return what stores an agent's steps, as things are now."""
-        bundle = self.prompts.bundle_of(definition)
-        return CallPlanner(self.classes(definition), bundle, self.epoch, self.clock())
 
     async def call(self, caller: CallContext, seq: int, tell: Tell) -> CallOutcome:
         """Return the durable result of a call, running it if it has none; or why it must wait.

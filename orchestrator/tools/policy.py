@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from unicodedata import normalize
 
 from orchestrator.agentsfile import AgentDefinition
-from thinker.protocol.messages import ToolSpec
+from thinker.protocol.messages import SideEffect, ToolSpec
 
 # What a task may not use: its outcome goes to its notify chat when it has ended.
 SENDING = ("send_message", "send_telegram", "*_send_message")
@@ -60,6 +60,10 @@ def offer(tools: Iterable[ToolSpec], agent: AgentDefinition) -> tuple[ToolSpec, 
                 changes["keywords"] = ()
             offered.append(tool.model_copy(update=changes) if changes else tool)
     return tuple(offered)
+
+
+def side_effects(tools: Iterable[ToolSpec]) -> dict[str, SideEffect]:
+    return {tool.name: tool.side_effect for tool in tools}
 
 
 def matches(pattern: str, name: str) -> bool:

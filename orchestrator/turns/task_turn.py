@@ -9,9 +9,11 @@ from collections.abc import Callable
 from orchestrator.agentsfile import AgentDefinition
 from orchestrator.errors import WorkerError
 from orchestrator.journal.schedule import task_runs
+from orchestrator.journal.turns import steps
 from orchestrator.journal.turns.turns import Turn
+from orchestrator.prompts.prompt_tools import with_fixed_options
 from orchestrator.schedules.specs import ToolStep
-from orchestrator.tools.policy import SENDING
+from orchestrator.tools.policy import SENDING, side_effects
 from orchestrator.turns.outcomes import Finished, Outcome
 from orchestrator.turns.recipe import Recipe
 from orchestrator.turns.turn_host import TurnHost, TurnServices
@@ -90,8 +92,11 @@ class TaskRecipe(Recipe):
             calls=(PlannedCall(id=DIRECT, name=step.tool, arguments=step.parameters),),
             model=DIRECT,
         )
-        planner = self._services.inputs.tools.planner(self.definition())
-        return (await self._services.store.transact(planner.plan, commit)).call_seqs[0]
+        loader, definition = self._services.inputs, self.definition()
+        commit = with_fixed_options(loader.prompts.bundle_of(definition), commit)
+        classes = side_effects(loader.tools.offered(definition))
+        args = commit, classes, self.turn.epoch, loader.clock()
+        return (await self._services.store.transact(steps.plan, *args)).call_seqs[0]
 
     def ended(self) -> None:
         self._services.task_ended()

@@ -1,6 +1,6 @@
 """What a worker asks for the turn that it runs: commits, tool calls, new messages, previews."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from typing import TypeVar
@@ -13,7 +13,7 @@ from orchestrator.agentsfile import AgentsFile
 from orchestrator.errors import JournalError
 from orchestrator.files import OffLoop, off_loop
 from orchestrator.journal.db.store import FencedError, Store
-from orchestrator.journal.turns import albums, attachments, internal_messages
+from orchestrator.journal.turns import albums, attachments, internal_messages, steps
 from orchestrator.journal.turns.inbox import InboxRow
 from orchestrator.journal.turns.pauses import Pause
 from orchestrator.journal.turns.prompt_records import NO_SOURCES, PromptSources
@@ -22,13 +22,14 @@ from orchestrator.loop_owned import LoopOwned
 from orchestrator.outbound.delivery import Delivery
 from orchestrator.outbound.preview import Preview
 from orchestrator.processes.supervisor import Supervisor
+from orchestrator.prompts.prompt_tools import with_fixed_options
 from orchestrator.routing import agent_for
 from orchestrator.settings import Settings
 from orchestrator.spending.spending_rules import SpendingRules
 from orchestrator.timezones import host_timezone
 from orchestrator.toolcalls.authorization import CallAuthorizer, CallContext
-from orchestrator.toolcalls.call_planner import CallPlanner
 from orchestrator.tools.builtin.host_tool import ToolContext
+from orchestrator.tools.policy import side_effects
 from orchestrator.turns import input_origins
 from orchestrator.turns.completion import EndedTurn, Ending, TurnCompletion, end_turn
 from orchestrator.turns.live_links import PreviewedLinks
@@ -37,7 +38,7 @@ from orchestrator.turns.suspension import TurnSuspension
 from orchestrator.turns.turn_inputs import InputLoader, TurnInputs
 from thinker.protocol.environments import Environments
 from thinker.protocol.logs import bound
-from thinker.protocol.messages import ToolResult, UserMessage
+from thinker.protocol.messages import SideEffect, ToolResult, UserMessage
 from thinker.protocol.methods import StepCommit, StepCommitted, TurnResult, TurnRun
 from thinker.protocol.peer import FAILED, FENCED, RpcError
 
@@ -73,7 +74,7 @@ class _Step:
     commit: StepCommit
     sources: PromptSources
     caller: CallContext | None
-    planner: CallPlanner
+    classes: Mapping[str, SideEffect]
     authorizer: CallAuthorizer
     rules: SpendingRules
 
@@ -179,15 +180,16 @@ class TurnHost(LoopOwned):
         tools.report_step(self.turn.agent_id, chat_key, commit, committed)
 
     def _step(self, commit: StepCommit) -> _Step:
-        tools, run = self.services.inputs.tools, self.run
+        services, definition, run = self.services.inputs, self.inputs.definition, self.run
+        bundle = services.prompts.bundle_of(definition)
         return _Step(
             turn=self.turn,
-            commit=commit,
+            commit=with_fixed_options(bundle, commit, self._handed_back),
             sources=NO_SOURCES if run is None else PromptSources(run.prompt, run.tools),
             caller=self._caller() if commit.calls else None,
-            planner=tools.planner(self.inputs.definition),
-            authorizer=tools.authorizer(self.inputs.definition),
-            rules=self.services.inputs.guard.rules(),
+            classes=self._classes,
+            authorizer=services.tools.authorizer(definition),
+            rules=services.guard.rules(),
         )
 
     async def call_tool(self, seq: int) -> ToolResult:
@@ -212,9 +214,16 @@ class TurnHost(LoopOwned):
     def _caller(self) -> CallContext:
         loader = self.services.inputs
         context = replace(self._context, now=loader.clock())
+        return CallContext(self.inputs.definition, context, self.turn.epoch, self._handed_back)
+
+    @cached_property
+    def _handed_back(self) -> frozenset[str]:
         tools = () if self.run is None else self.run.tools
-        handed_back = frozenset(tool.name for tool in tools if tool.handed_back)
-        return CallContext(self.inputs.definition, context, loader.tools.epoch, handed_back)
+        return frozenset(tool.name for tool in tools if tool.handed_back)
+
+    @cached_property
+    def _classes(self) -> Mapping[str, SideEffect]:
+        return {} if self.run is None else side_effects(self.run.tools)
 
     async def entered(self) -> tuple[UserMessage, ...]:
         """Return the chat's new messages, if the agent wants to be steered by them."""
@@ -267,8 +276,8 @@ def _reply(db: apsw.Connection, step: _Step, ending: Ending, last: TurnResult) -
 
 def _plan(db: apsw.Connection, step: _Step) -> _Planned:
     """Commit T3, and run the first calls that need only the journal."""
-    handed_back = () if step.caller is None else step.caller.handed_back
-    committed = step.planner.plan(db, step.commit, handed_back, step.sources)
+    now = step.rules.clock()
+    committed = steps.plan(db, step.commit, step.classes, step.turn.epoch, now, step.sources)
     pause, notified = step.rules.settle(db, step.turn, step.commit)
     if pause is None and step.caller is not None:
         results = step.authorizer.run_local(db, step.caller, committed.call_seqs)

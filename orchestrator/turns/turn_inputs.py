@@ -18,6 +18,7 @@ from orchestrator.journal.turns import (
     attachments,
     inbox,
     prompt_records,
+    steps,
     subagents,
     taint,
     transcript,
@@ -34,12 +35,13 @@ from orchestrator.maintenance.embedding_index import EmbeddingIndex, EmbedToolsR
 from orchestrator.outbound.attachments import Pictures
 from orchestrator.processes.worker import Worker
 from orchestrator.prompts.library import PromptLibrary
+from orchestrator.prompts.prompt_tools import with_fixed_options
 from orchestrator.spending.spending_guard import SpendingGuard
 from orchestrator.spending.spending_rules import SpendingRules
-from orchestrator.toolcalls.call_planner import CallPlanner
 from orchestrator.toolcalls.executor import ToolExecutor
 from orchestrator.tools import policy
 from orchestrator.turns import eager_subagents, input_origins
+from thinker.formats.prompts.bundle import PromptBundle
 from thinker.formats.prompts.tooluse import SubagentUse
 from thinker.protocol.environments import Environments
 from thinker.protocol.messages import LayerRecord, Message, ToolSpec, capped
@@ -83,7 +85,7 @@ class EagerCalls:
     uses: tuple[SubagentUse, ...]
     values: Mapping[str, str]
     offered: tuple[ToolSpec, ...]
-    planner: CallPlanner
+    bundle: PromptBundle | None
 
 
 @dataclass(frozen=True)
@@ -168,8 +170,8 @@ class InputLoader:
             return facts
         address = self.store.read(turns.origin, turn.id).address()
         values = self.prompts.values(definition, self.environments(definition, address))
-        offered, planner = self.tools.offered(definition), self.tools.planner(definition)
-        return replace(facts, eager=EagerCalls(uses, values, offered, planner))
+        bundle, offered = self.prompts.bundle_of(definition), self.tools.offered(definition)
+        return replace(facts, eager=EagerCalls(uses, values, offered, bundle))
 
     def turn_run(self, inputs: TurnInputs, environments: Environments) -> TurnRun:
         """Return the request that starts or resumes a turn in a worker."""
@@ -260,7 +262,9 @@ def reserve_and_gather(
     if (eager := facts.eager) is not None:
         commit = eager_subagents.eager_step(db, turn, eager.uses, eager.values, eager.offered)
         if commit is not None:
-            eager.planner.plan(db, commit)
+            commit = with_fixed_options(eager.bundle, commit)
+            classes = policy.side_effects(eager.offered)
+            steps.plan(db, commit, classes, turn.epoch, facts.rules.clock())
     return gather(db, turn, definition, facts, embedding)
 
 

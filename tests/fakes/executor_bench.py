@@ -32,6 +32,7 @@ from orchestrator.tools.builtin.catalog import TOOLS
 from orchestrator.tools.builtin.host_tool import PlainTool, ToolContext, spec
 from orchestrator.tools.mcp.mcp_tools import McpTool
 from orchestrator.tools.mcp.servers import McpServers, Tell
+from orchestrator.tools.policy import side_effects
 from thinker.protocol.messages import JsonObject, SideEffect, ToolResult
 
 PAYING = spec("s_pay", "Pay.", {}, side_effect=SideEffect.NON_IDEMPOTENT)
@@ -125,7 +126,7 @@ class Bench:
         """T3 of a response that calls these tools; their numbers."""
         commit = step("t1", *names, arguments=arguments or {})
         with job(self.db):
-            classes = self.runner.classes(self.caller().definition)
+            classes = side_effects(self.runner.offered(self.caller().definition))
             return [*steps.plan(self.db, commit, classes, 1, 1).call_seqs]
 
     def state(self, seq: int) -> str:
@@ -166,7 +167,6 @@ async def running(
                 BoundPrompts(settings),
                 tasks,
                 approvals,
-                1,
                 now,
                 lambda: changes.append("changed"),
                 ChatActivity(),

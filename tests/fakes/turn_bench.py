@@ -286,7 +286,7 @@ def _wired(
         delivery.wake()
 
     tools = ToolExecutor(
-        store, servers, prompts, tasks, approvals, epoch, clock, changed, delivery.activity
+        store, servers, prompts, tasks, approvals, clock, changed, delivery.activity
     )
     embeddings = EmbeddingIndex(MeteredCalls(store, supervisor, guard), lambda: 0.0)
     pictures = Pictures(store, {"telegram": channel}, clock)

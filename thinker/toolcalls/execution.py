@@ -42,6 +42,8 @@ async def execute(
 
 
 async def _together(run: Callable[[int], Coroutine[None, None, None]], seqs: Sequence[int]) -> None:
+    if not seqs:
+        return
     try:
         async with anyio.create_task_group() as tasks:
             for seq in seqs:

@@ -29,6 +29,10 @@ class TurnTranscript:
     def calls(self) -> bool:
         return any(step.calls for step in self.steps)
 
+    @property
+    def unfinished(self) -> bool:
+        return any(call.result is None for step in self.steps for call in step.calls)
+
 
 def read(db: apsw.Connection, turn_id: str) -> TurnTranscript:
     rows = tuple(inbox.all_of_turn(db, turn_id))

@@ -235,7 +235,7 @@ def reply(
     if repaired:
         db.execute("UPDATE turn SET repaired = 1 WHERE id = ?", (turn.id,))
     known = known or transcript.read(db, turn.id)
-    if known.calls:
+    if known.unfinished:
         steps.abandon(db, turn.id, "the turn ended before this call ran", now)
         known = transcript.read(db, turn.id)
     outbox.add(db, turn.id, known.rows[0].address(), parts, mode, now)

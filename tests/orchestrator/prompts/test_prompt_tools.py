@@ -6,17 +6,18 @@ from typing import Any
 import pytest
 from fakes.agents_file import WORK, parsed
 from fakes.definition_files import MCP, library, problems, write
+from fakes.journal import step
 from pydantic import JsonValue
 
 from orchestrator.agentsfile import AgentDefinition
 from orchestrator.channel_api import InboundMessage
 from orchestrator.journal.turns.steps import Call
 from orchestrator.prompts.library import PromptLibrary
-from orchestrator.prompts.prompt_tools import configured
+from orchestrator.prompts.prompt_tools import configured, with_fixed_options
 from orchestrator.tools.mcp.mcp_tools import McpTool
 from thinker.formats.prompts.problem import DefinitionError
 from thinker.protocol.environments import Environments
-from thinker.protocol.messages import SideEffect, ToolSpec
+from thinker.protocol.messages import JsonObject, SideEffect, ToolSpec
 
 CHAT = InboundMessage("telegram", "bot", "0", "1", "sender")
 VALUES = {"A": "1", "SECRET": "x"}
@@ -109,3 +110,20 @@ def test_what_a_parent_shares_is_no_text_where_it_is_its_secret(tmp_path: Path) 
     names = ("A", "SECRET", "UNSET")
     assert found.shared(parent, known, child, names) == {"A": "2"}
     assert found.shared(parent, known, plain, names) == {"A": "2", "SECRET": "x"}
+
+
+@pytest.mark.parametrize("told", [{}, {"key": "${OTHER}", "path": "a"}, {"key": "x", "deep": 1}])
+def test_fixed_options_are_set_here_whatever_the_worker_says(
+    tmp_path: Path, told: JsonObject
+) -> None:
+    """The journal has them as they are written, and approvals count for them."""
+    fixed: JsonObject = {"key": "Bearer ${SECRET}", "deep": {"n": 1}}
+    prompts, agent, _ = placed(tmp_path, tools=[{"name": "files_read", "options": fixed}])
+    bundle = prompts.bundle_of(agent)
+    commit = step("t1", "files_read", "files_list", arguments=told)
+    rejected = step("t1", "files_read", arguments={}, rejected="no").calls[0]
+    commit = commit.model_copy(update={"calls": (*commit.calls, rejected)})
+    calls = with_fixed_options(bundle, commit).calls
+    assert [call.arguments for call in calls] == [{**told, **fixed}, told, {}]
+    assert with_fixed_options(bundle, commit, {"files_read"}) == commit
+    assert with_fixed_options(None, commit) is commit
