@@ -32,51 +32,10 @@ class PromptSources:
 
 
 NO_SOURCES = PromptSources()
-COLUMNS = (  # for `StoredPrompt.read`
-    "body, (SELECT body FROM prompt_part WHERE digest = common), definition, tools, common"
-)
+# The record's own fields, and those that it has in common with others, of its long layers by place.
+COLUMNS = "body, (SELECT body FROM prompt_part WHERE digest = common)"
 COMMON = ("tools", "reasons", "settings", "tools_digest")
 LONG = 200  # characters of a layer that is stored once
-
-
-@dataclass(frozen=True)
-class StoredPrompt:
-    """A record in two parts: its ``own``, whose fields count, and what others have in common.
-
-    The latter has the texts of the long layers that stay the same, by their places.
-    """
-
-    own: dict[str, Any]
-    common: dict[str, Any]
-    digests: Collection[str | None] = ()  # of the parts that are stored for it
-
-    @classmethod
-    def of(cls, prompt: PromptRecord) -> "StoredPrompt":
-        own = prompt.model_dump(mode="json", exclude_defaults=True)
-        common = {name: own.pop(name) for name in COMMON if name in own}
-        common["texts"] = {
-            str(place): layer.pop("text")
-            for place, layer in enumerate(own["layers"])
-            if not layer.get("volatile") and len(layer["text"]) > LONG
-        }
-        return cls(own, common)
-
-    @classmethod
-    def read(cls, body: str, common: str | None, *digests: str | None) -> "StoredPrompt":
-        return cls(orjson.loads(body), {} if common is None else orjson.loads(common), digests)
-
-    @property
-    def record(self) -> PromptRecord:
-        texts = self.common.get("texts", {})
-        layers = [{"text": texts.get(str(n), ""), **x} for n, x in enumerate(self.own["layers"])]
-        return PromptRecord.model_validate({**self.common, **self.own, "layers": layers})
-
-    @property
-    def context(self) -> tuple[LayerRecord, ...]:
-        """As `PromptRecord.context`, which needs few layers and mostly none."""
-        cached = self.own.get("layout") == "cached"
-        beside = any(x.get("quoted") or (cached and x.get("volatile")) for x in self.own["layers"])
-        return self.record.context if beside else ()
 
 
 @dataclass(frozen=True)
@@ -101,19 +60,27 @@ def record(
     db: apsw.Connection, sent: SentPrompt, prompt: PromptRecord, sources: PromptSources = NO_SOURCES
 ) -> tuple[str, ...]:
     """Store a prompt, and return what its stable part differs in from the session's last one."""
-    earlier = _before(db, sent.session_id, sent.started_at, sent.turn_id)
+    found = _before(
+        db, "turn_id, at, json_extract(body, '$.stable'), definition, tools, common", sent
+    )
     changed: tuple[str, ...] = ()
-    if earlier is not None and earlier.own.get("stable") != prompt.stable:
-        changed = prompt.differences(earlier.record)
-    kept = StoredPrompt.of(prompt.model_copy(update={"changed": changed}))
+    if found is not None and found[2] != prompt.stable:
+        changed = prompt.differences(dict(of_turn(db, found[0]))[found[1]])
+    own = prompt.model_dump(mode="json", exclude_defaults=True) | {"changed": changed}
+    common = {name: own.pop(name) for name in COMMON if name in own}
+    common["texts"] = {
+        str(place): layer.pop("text")
+        for place, layer in enumerate(own["layers"])
+        if not (layer.get("volatile") or layer.get("quoted")) and len(layer["text"]) > LONG
+    }
     definition = None if sources.definition is None else orjson.dumps(sources.definition)
     tools = None if sources.tools is None else TOOLS.dump_json(sources.tools)
-    stored = () if earlier is None else earlier.digests
-    parts = [_part(db, p, stored) for p in (definition, tools, orjson.dumps(kept.common))]
+    stored = found[3:] if found else ()
+    parts = [_part(db, part, stored) for part in (definition, tools, orjson.dumps(common))]
     db.execute(
         "INSERT OR IGNORE INTO turn_prompt(turn_id, at, body, definition, tools, common)"
         " VALUES(?,?,?,?,?,?)",
-        (sent.turn_id, sent.at, orjson.dumps(kept.own).decode(), *parts),
+        (sent.turn_id, sent.at, orjson.dumps(own).decode(), *parts),
     )
     return changed
 
@@ -140,37 +107,45 @@ def last_use(db: apsw.Connection, name: str) -> tuple[str, int] | None:
 
 def sent(db: apsw.Connection, turn_id: str) -> tuple[LayerRecord, ...] | None:
     """Return the layers put before a turn's newest message; None before the first prompt."""
-    found = _stored(db, "turn_prompt WHERE turn_id = ? ORDER BY at LIMIT 1", turn_id)
-    return None if found is None else found.context
+    sql = "SELECT body FROM turn_prompt WHERE turn_id = ? ORDER BY at LIMIT 1"
+    body = db.execute(sql, (turn_id,)).get
+    return None if body is None else context(str(body))
+
+
+def context(body: str) -> tuple[LayerRecord, ...]:
+    """Return `PromptRecord.context` of a record's own fields, which have all of it."""
+    own = orjson.loads(body)
+    cached = own.get("layout") == "cached"
+    beside = (x for x in own["layers"] if x.get("quoted") or (cached and x.get("volatile")))
+    return tuple(LayerRecord.model_validate(x) for x in beside if not x.get("standing"))
 
 
 def offered(db: apsw.Connection, session_id: int, started: int, turn_id: str) -> tuple[str, ...]:
-    earlier = _before(db, session_id, started, turn_id)
-    return () if earlier is None else earlier.record.tools
+    earlier = _before(db, COLUMNS, SentPrompt(turn_id, 0, session_id, started))
+    return () if earlier is None else _record(*earlier).tools
 
 
 def of_turn(db: apsw.Connection, turn_id: str) -> list[tuple[int, PromptRecord]]:
     """Return the prompts of a turn and when they were sent (milliseconds), in order."""
     sql = f"SELECT at, {COLUMNS} FROM turn_prompt WHERE turn_id = ? ORDER BY at"
-    rows = list(db.execute(sql, (turn_id,)))
-    return [(at, StoredPrompt.read(*row).record) for at, *row in rows]
+    return [(at, _record(*parts)) for at, *parts in db.execute(sql, (turn_id,))]
 
 
-def _before(
-    db: apsw.Connection, session_id: int, started: int, turn_id: str
-) -> "StoredPrompt | None":
-    return _stored(
-        db,
-        "turn JOIN turn_prompt ON turn_id = turn.id WHERE session_id = ?"
+def _before(db: apsw.Connection, columns: str, sent: SentPrompt) -> tuple[Any, ...] | None:
+    """Return columns of the session's last prompt before the turn of another."""
+    return db.execute(
+        f"SELECT {columns} FROM turn JOIN turn_prompt ON turn_id = turn.id WHERE session_id = ?"
         " AND started_at <= ? AND turn.id <> ? ORDER BY started_at DESC, turn.rowid DESC, at DESC"
         " LIMIT 1",
-        *(session_id, started, turn_id),
-    )
+        (sent.session_id, sent.started_at, sent.turn_id),
+    ).fetchone()
 
 
-def _stored(db: apsw.Connection, source: str, *values: object) -> "StoredPrompt | None":
-    row = db.execute(f"SELECT {COLUMNS} FROM {source}", values).fetchone()
-    return None if row is None else StoredPrompt.read(*row)
+def _record(body: str, common: str | None) -> PromptRecord:
+    own, shared = orjson.loads(body), orjson.loads(common or "{}")
+    texts = shared.get("texts", {})
+    layers = [{"text": texts.get(str(place), ""), **x} for place, x in enumerate(own["layers"])]
+    return PromptRecord.model_validate({**shared, **own, "layers": layers})
 
 
 def _part(db: apsw.Connection, body: bytes | None, stored: Collection[str | None]) -> str | None:

@@ -96,12 +96,11 @@ def of_turn(db: apsw.Connection, turn_id: str, known: TurnTranscript, sent: str)
 def _seen(db: apsw.Connection, turn_id: str) -> tuple[Taint, tuple[LayerRecord, ...]]:
     """Return what a turn itself has read, and what was put before its newest message."""
     sql = (
-        f"SELECT taint, {prompt_records.COLUMNS} FROM turn LEFT JOIN turn_prompt"
+        "SELECT taint, body FROM turn LEFT JOIN turn_prompt"
         " ON turn_id = turn.id WHERE turn.id = ? ORDER BY turn_prompt.at LIMIT 1"
     )
-    ((read, body, *parts),) = db.execute(sql, (turn_id,))
-    sent = () if body is None else prompt_records.StoredPrompt.read(body, *parts).context
-    return taint.parsed(read).own, sent
+    ((read, body),) = db.execute(sql, (turn_id,))
+    return taint.parsed(read).own, prompt_records.context(body) if body else ()
 
 
 def answered(db: apsw.Connection, turn_id: str) -> bool:
