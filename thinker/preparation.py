@@ -9,10 +9,11 @@ from datetime import UTC, datetime
 import structlog
 
 from thinker import history
+from thinker.formats.own_files import OwnFiles
 from thinker.formats.prompts.problem import DefinitionError
 from thinker.playbooks import Matcher, Playbook, merged, required_tools
-from thinker.prompt import cached, layers
-from thinker.prompt.base_prompt import BasePrompts, Source, TurnPrompt, override
+from thinker.prompt import base_prompt, cached, layers
+from thinker.prompt.base_prompt import BUILT_IN, BasePrompt, Source, TurnPrompt, override
 from thinker.prompt.compose import compose
 from thinker.prompt.layers import TurnContext
 from thinker.protocol.env import ThinkerSettings
@@ -65,7 +66,9 @@ class Preparation:
         self._settings = settings
         self._model = model
         self.tool_vectors = ToolVectors()
-        self._bases = BasePrompts(settings)
+        named = (path for _, path in base_prompt.candidates(settings))
+        self.files = OwnFiles((*settings.own_paths(), *named))
+        self._base = BasePrompt(BUILT_IN, "built-in")
         self._skills = SkillCatalog(settings.skills_dirs, settings.skills)
         self._matcher = Matcher(())
         self._records: tuple[JsonObject, ...] = ()
@@ -91,17 +94,21 @@ class Preparation:
         warmth = temperature(self._settings.temperature, scores)
         settings = self._model_settings(turn, applied, warmth)
         context = self._context(turn, base.text, matched, persona if foreign else None)
-        record = compose(turn.recipe, context).model_copy(
-            update={
-                "settings": settings,
-                "tools": tuple(tool.name for tool in selection.tools),
-                "reasons": dict(selection.reasons),
-                "missing": dict(selection.missing),
-                "best_score": round(max(scores.values()), 3) if scores else None,
-                "temperature": warmth if scores else None,
-            }
+        composed = compose(turn.recipe, context)
+        tools_digest = self._tools_digest.of(selection.tools)
+        stable, volatile = cached.fingerprints(composed, tools_digest)
+        record = PromptRecord(
+            layers=composed,
+            settings=settings,
+            tools=tuple(tool.name for tool in selection.tools),
+            reasons=selection.reasons,
+            missing=selection.missing,
+            best_score=round(max(scores.values()), 3) if scores else None,
+            temperature=warmth if scores else None,
+            stable=stable,
+            volatile=volatile,
+            tools_digest=tools_digest,
         )
-        record = cached.with_fingerprints(record, self._tools_digest.of(selection.tools))
         past = () if turn.recipe == "proactive" else turn.history
         # An API client's history lacks the context that earlier turns were sent with.
         if self._settings.prompt_layout == "cached" and turn.recipe != "request":
@@ -175,10 +182,14 @@ class Preparation:
                 return apply_definition(turn)
             except DefinitionError as error:
                 self._warn(str(error))
-        return TurnPrompt(turn, self._bases.current())
+        return TurnPrompt(turn, self._base)
 
     def _refresh(self, records: tuple[JsonObject, ...]) -> None:
-        if self._skills.refresh() or records != self._records:
+        changed = self.files.look()
+        if changed:
+            self._base = base_prompt.choose(self._settings, base_prompt.read_cached)
+            self._skills.read(self.files)
+        if changed or records != self._records:
             files = (*self._skills.playbooks, *self._skills.listed)
             self._matcher, self._records = Matcher(merged(files, records)), records
             self._warn(*self._skills.problems)

@@ -79,6 +79,7 @@ class WorkerServer:
         self._kept = ReceivedTurnCache()
         self._running: dict[anyio.CancelScope, str] = {}  # scope to turn id
         self._draining = False
+        self._judged: object = None  # the files of the worker when the jail was last asked
         self.requests: dict[str, RequestHandler] = {
             methods.TURN_RUN: self._run,
             methods.PROMPT_PREVIEW: self._preview,
@@ -103,8 +104,7 @@ class WorkerServer:
         turn = self._kept.whole(TurnRun.model_validate(params))
         if self.peer is None:
             raise RpcError(CANCELLED, "the worker is not serving yet")
-        self._notice_stale(self.peer)
-        host = RemoteHost(self.peer, turn, lambda: self._draining)
+        host = RemoteHost(self.peer, turn, self._leaving)
         with anyio.CancelScope() as scope, bound(turn_id=turn.turn_id, chat_id=turn.chat.chat_id):
             self._running[scope] = turn.turn_id
             try:
@@ -114,18 +114,21 @@ class WorkerServer:
                 del self._running[scope]
         raise RpcError(CANCELLED, f"turn {turn.turn_id} was cancelled")
 
-    def _notice_stale(self, peer: Peer) -> None:
-        """Leave the turn to a new worker if a file of this one was replaced."""
-        if not self._draining and self._jail.stale():
-            peer.notify(methods.STALE)
-            self._drain(None)
+    def _leaving(self) -> bool:
+        """Return whether turns are left to a new worker, as when a file of this was replaced."""
+        seen = self._agent.preparation.files.seen
+        if seen is not self._judged and not self._draining:
+            self._judged = seen
+            if self._jail.stale() and self.peer is not None:
+                self.peer.notify(methods.STALE)
+                self._drain(None)
+        return self._draining
 
     async def _preview(self, params: JsonValue) -> PromptPreview:
-        if self.peer is not None:
-            self._notice_stale(self.peer)
-        if self._draining:
+        preview = await self._agent.preview(TurnRun.model_validate(params))
+        if self._leaving():
             raise RpcError(CANCELLED, "the worker is being replaced; ask again")
-        return await self._agent.preview(TurnRun.model_validate(params))
+        return preview
 
     def _cancel(self, params: JsonValue) -> None:
         canceled = methods.TurnCancel.model_validate(params).turn_id

@@ -21,6 +21,7 @@ from orchestrator.system.homelock import locked
 from orchestrator.tools.builtin.bundled_files import read_bundled
 from orchestrator.tools.builtin.host_tool import ToolFailure
 from thinker.formats import skill_file
+from thinker.formats.own_files import OwnFiles
 from thinker.formats.regular_file import MAX_ENTRIES, FileError
 from thinker.hooks import HookFiles
 from thinker.prompt.base_prompt import BUILT_IN, choose
@@ -43,7 +44,7 @@ def skill(path: Path) -> str:
     """A SKILL.md, as the supervisor and the worker read it."""
     found, problems = skill_file.scan((path.parent.parent,))
     catalog = SkillCatalog((path.parent.parent,))
-    catalog.refresh()
+    catalog.read(OwnFiles(()))
     told = tuple(map(str, problems))
     assert (found, catalog.problems) == ((), told)
     return "; ".join(told)

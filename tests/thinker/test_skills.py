@@ -1,11 +1,28 @@
 """The skills of an agent and their live reload."""
 
+from collections.abc import Sequence
 from pathlib import Path
 
+from thinker.formats.own_files import OwnFiles
 from thinker.formats.skill_file import scan
 from thinker.skills import SkillCatalog
 
 BUNDLED = Path(__file__).parents[2] / "skills"
+
+
+class Reloaded(SkillCatalog):
+    """A catalog that is read whenever its files changed, as in a turn."""
+
+    def __init__(self, directories: Sequence[Path], globs: Sequence[str] = ("*",)) -> None:
+        super().__init__(directories, globs)
+        self._files = OwnFiles(directories)
+
+    def refresh(self) -> bool:
+        """Return whether it was read."""
+        changed = self._files.look()
+        if changed:
+            self.read(self._files)
+        return changed
 
 
 def write(root: Path, name: str, keywords: str = "", body: str = "Do it.") -> Path:
@@ -22,7 +39,7 @@ def test_skills_are_split_by_keywords_and_filtered_by_globs(tmp_path: Path) -> N
     write(tmp_path, "mail-triage", "mail")
     write(tmp_path, "mail-rules")
     write(tmp_path, "secret-plan")
-    catalog = SkillCatalog((tmp_path,), ("mail-*",))
+    catalog = Reloaded((tmp_path,), ("mail-*",))
     assert catalog.refresh()
     assert [skill.name for skill in catalog.playbooks] == ["mail-triage"]
     assert [skill.name for skill in catalog.listed] == ["mail-rules"]
@@ -31,7 +48,7 @@ def test_skills_are_split_by_keywords_and_filtered_by_globs(tmp_path: Path) -> N
 def test_unchanged_directories_are_not_read_again(tmp_path: Path) -> None:
     """An unchanged turn costs a few stat calls."""
     write(tmp_path, "a")
-    catalog = SkillCatalog((tmp_path, tmp_path / "missing"))
+    catalog = Reloaded((tmp_path, tmp_path / "missing"))
     assert catalog.refresh()
     listed = catalog.listed
     assert not catalog.refresh()
@@ -41,7 +58,7 @@ def test_unchanged_directories_are_not_read_again(tmp_path: Path) -> None:
 def test_edited_added_and_removed_skills_show_at_the_next_refresh(tmp_path: Path) -> None:
     """Every kind of change is live."""
     path = write(tmp_path, "a")
-    catalog = SkillCatalog((tmp_path,))
+    catalog = Reloaded((tmp_path,))
     catalog.refresh()
     write(tmp_path, "a", body="Do it differently.")
     assert catalog.refresh()
@@ -56,7 +73,7 @@ def test_edited_added_and_removed_skills_show_at_the_next_refresh(tmp_path: Path
 
 def test_directory_that_appears_later_is_found(tmp_path: Path) -> None:
     """A home without a skills directory gets one while the agent runs."""
-    catalog = SkillCatalog((tmp_path / "skills",))
+    catalog = Reloaded((tmp_path / "skills",))
     catalog.refresh()
     write(tmp_path / "skills", "a")
     assert catalog.refresh()
@@ -68,7 +85,7 @@ def test_broken_skill_is_reported_and_the_others_stay(tmp_path: Path) -> None:
     path = write(tmp_path, "a")
     write(tmp_path, "b")
     path.write_text("no front matter", "utf-8")
-    catalog = SkillCatalog((tmp_path,))
+    catalog = Reloaded((tmp_path,))
     catalog.refresh()
     assert [skill.name for skill in catalog.listed] == ["b"]
     assert len(catalog.problems) == 1
@@ -80,7 +97,7 @@ def test_broken_skill_is_reported_and_the_others_stay(tmp_path: Path) -> None:
 def test_file_in_place_of_a_directory_is_a_problem_not_a_crash(tmp_path: Path) -> None:
     """A wrong setting is reported."""
     (tmp_path / "skills").write_text("", "utf-8")
-    catalog = SkillCatalog((tmp_path / "skills",))
+    catalog = Reloaded((tmp_path / "skills",))
     catalog.refresh()
     assert len(catalog.problems) == 1
 
@@ -95,7 +112,7 @@ def test_bundled_skills_are_all_usable() -> None:
 def test_what_was_read_before_the_fork_is_not_read_again(tmp_path: Path) -> None:
     """Catalogs of one process share the parsed files."""
     path = write(tmp_path, "a")
-    zygote, worker = SkillCatalog((tmp_path,)), SkillCatalog((tmp_path, tmp_path / "own"))
+    zygote, worker = Reloaded((tmp_path,)), Reloaded((tmp_path, tmp_path / "own"))
     zygote.refresh()
     worker.refresh()
     assert worker.listed[0] is zygote.listed[0]

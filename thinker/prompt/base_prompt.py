@@ -80,7 +80,7 @@ def choose(settings: ThinkerSettings, read: Read = read_text) -> BasePrompt:
     A missing persona file gives no warning: most agents have none.
     """
     warnings: list[str] = []
-    for source, path in _candidates(settings):
+    for source, path in candidates(settings):
         try:
             text = read(path)
         except FileMissingError:
@@ -106,31 +106,12 @@ def override(base: BasePrompt, profile_prompt: str | None) -> BasePrompt:
     return BasePrompt(profile_prompt, "profile", base.warnings)
 
 
-class BasePrompts:
-    """The base prompt of one agent; its files are read again when one of them changes."""
-
-    def __init__(self, settings: ThinkerSettings, read: Read = read_cached) -> None:
-        self._settings = settings
-        self._read = read
-        self._paths = [path for _, path in _candidates(settings)]
-        self._versions: tuple[Identity | None, ...] | None = None
-        self._chosen = BasePrompt(BUILT_IN, "built-in")
-
-    def current(self) -> BasePrompt:
-        """Return the current base prompt; the same object until a file changes."""
-        # Taken before reading, so that an edit in between is noticed by the next call.
-        versions = tuple(map(identity, self._paths))
-        if versions != self._versions:
-            self._chosen = choose(self._settings, self._read)
-            self._versions = versions
-        return self._chosen
-
-
-def _candidates(settings: ThinkerSettings) -> tuple[tuple[Source, Path], ...]:
+def candidates(settings: ThinkerSettings) -> tuple[tuple[Source, Path], ...]:
+    """Return the files that may have the base prompt, in the order in which they are tried."""
     persona = settings.persona_dir
-    candidates: tuple[tuple[Source, Path | None], ...] = (
+    paths: tuple[tuple[Source, Path | None], ...] = (
         ("custom", settings.system_prompt_path),
         ("persona", persona and persona / settings.agent_id / "instructions.md"),
         ("default", settings.default_system_prompt_path),
     )
-    return tuple((source, path) for source, path in candidates if path is not None)
+    return tuple((source, path) for source, path in paths if path is not None)

@@ -26,17 +26,11 @@ class ToolsDigest:
         return self._digest
 
 
-def with_fingerprints(record: PromptRecord, tools_digest: str) -> PromptRecord:
-    """Add the fingerprints of the stable layers with the tools, and of the volatile layers."""
-    stable = [layer.text for layer in record.layers if not layer.volatile]
-    volatile = [layer.text for layer in record.layers if layer.volatile]
-    return record.model_copy(
-        update={
-            "tools_digest": tools_digest,
-            "stable": digest("\0".join((*stable, tools_digest))),
-            "volatile": digest("\0".join(volatile)),
-        }
-    )
+def fingerprints(layers: Sequence[LayerRecord], tools_digest: str) -> tuple[str, str]:
+    """Return the fingerprints of the stable layers with the tools, and of the volatile layers."""
+    stable = [layer.text for layer in layers if not layer.volatile]
+    volatile = [layer.text for layer in layers if layer.volatile]
+    return digest("\0".join((*stable, tools_digest))), digest("\0".join(volatile))
 
 
 def arrange_cached(

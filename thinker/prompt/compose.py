@@ -6,7 +6,6 @@ from thinker.prompt import layers
 from thinker.prompt.layers import TurnContext
 from thinker.protocol.messages import LayerRecord
 from thinker.protocol.methods import Recipe
-from thinker.protocol.prompt_record import PromptRecord
 
 Layer = Callable[[TurnContext], str | None]
 
@@ -44,18 +43,15 @@ RECIPES: Mapping[Recipe, tuple[Layer, ...]] = {
 }
 
 
-def compose(recipe: Recipe, context: TurnContext) -> PromptRecord:
+def compose(recipe: Recipe, context: TurnContext) -> tuple[LayerRecord, ...]:
     """Return the layers of a recipe in its order, without empty ones, and what is quoted."""
-    texts = ((layer, layer(context)) for layer in (*RECIPES[recipe], layers.quoted))
-    return PromptRecord(
-        layers=tuple(
-            LayerRecord(
-                name=layer.__name__,
-                text=text,
-                volatile=layer in VOLATILE,
-                quoted=layer is layers.quoted,
-            )
-            for layer, text in texts
-            if text is not None
+    return tuple(
+        LayerRecord(
+            name=layer.__name__,
+            text=text,
+            volatile=layer in VOLATILE,
+            quoted=layer is layers.quoted,
         )
+        for layer in (*RECIPES[recipe], layers.quoted)
+        if (text := layer(context)) is not None
     )

@@ -29,8 +29,8 @@ class Selection:
     """
 
     tools: tuple[ToolSpec, ...]
-    reasons: Mapping[str, str]
-    missing: Mapping[str, str]
+    reasons: dict[str, str]
+    missing: dict[str, str]
     rest: tuple[ToolSpec, ...] = ()
 
 

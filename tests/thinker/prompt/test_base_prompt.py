@@ -7,11 +7,9 @@ import pytest
 from thinker.formats.regular_file import FileMissingError
 from thinker.prompt.base_prompt import (
     BUILT_IN,
-    BasePrompts,
     choose,
     override,
     read_cached,
-    read_text,
 )
 from thinker.protocol.env import ThinkerSettings
 
@@ -89,26 +87,6 @@ def test_profile_replaces_the_base_prompt(tmp_path: Path) -> None:
     assert override(base, "Be a pirate.").text == "Be a pirate."
     assert override(base, " ") is base
     assert override(base, None) is base
-
-
-def test_edit_is_live_and_an_unchanged_file_is_not_read_again(tmp_path: Path) -> None:
-    """A file is read when its identity changes, not at every turn."""
-    given = write_all(tmp_path)
-    read: list[Path] = []
-
-    def counting(path: Path) -> str:
-        read.append(path)
-        return read_text(path)
-
-    prompts = BasePrompts(given, counting)
-    assert prompts.current() is prompts.current()
-    assert len(read) == 1
-    (tmp_path / "custom.txt").write_text("changed text", "utf-8")
-    assert prompts.current().text == "changed text"
-    (tmp_path / "custom.txt").unlink()
-    assert prompts.current().source == "persona"
-    (tmp_path / "custom.txt").write_text("back", "utf-8")
-    assert prompts.current().text == "back"
 
 
 def test_version_of_a_file_is_read_once(tmp_path: Path) -> None:

@@ -5,9 +5,11 @@ from datetime import UTC, datetime
 
 from thinker.formats.skill_file import SkillFile
 from thinker.playbooks import Playbook
-from thinker.prompt.compose import RECIPES, compose
+from thinker.prompt import compose as prompt_compose
+from thinker.prompt.compose import RECIPES
 from thinker.prompt.layers import TurnContext
-from thinker.protocol.methods import ListedSkill, Memory
+from thinker.protocol.methods import ListedSkill, Memory, Recipe
+from thinker.protocol.prompt_record import PromptRecord
 
 NOON = datetime(2026, 2, 12, 19, 30, tzinfo=UTC)
 BARE = TurnContext(base="You are I.", now=NOON, timezone="America/New_York", chat_id="123456789")
@@ -31,6 +33,12 @@ FULL = replace(
         Memory(fact="Lives in Krakow", category="background"),
     ),
 )
+
+
+def compose(recipe: Recipe, context: TurnContext) -> PromptRecord:
+    """Return the prompt of these layers alone."""
+    return PromptRecord(layers=prompt_compose.compose(recipe, context))
+
 
 EXPECTED = """\
 You are I.

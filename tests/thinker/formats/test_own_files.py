@@ -1,0 +1,77 @@
+"""One look tells whether any of a worker's files changed."""
+
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from thinker.formats.own_files import SETTLED, OwnFiles
+from thinker.formats.regular_file import identity
+
+
+def later() -> int:
+    """Return a time at which nothing was written for a while."""
+    return time.time_ns() + 2 * SETTLED
+
+
+def write(path: Path, text: str) -> None:
+    """Write a file, with a later time of its folder than before if it is new."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    before = identity(path.parent)
+    fresh = not path.exists()
+    path.write_text(text, "utf-8")
+    while fresh and identity(path.parent) == before:
+        path.unlink()
+        path.write_text(text, "utf-8")
+
+
+@pytest.mark.parametrize("clock", [time.time_ns, later])
+def test_each_change_is_seen_once(tmp_path: Path, clock: Callable[[], int]) -> None:
+    """Prompts and skills that are edited, added or removed, and folders that appear."""
+    prompt, skills = tmp_path / "prompt.md", tmp_path / "skills"
+    files = OwnFiles((prompt, skills), clock)
+    assert files.look()
+    for path in (prompt, skills / "tea" / "SKILL.md", skills / "mail" / "SKILL.md"):
+        for text in ("one", "another"):
+            write(path, text)
+            assert files.look(), (path, text)
+            assert not files.look()
+    (skills / "tea" / "SKILL.md").unlink()
+    assert files.look()
+    (skills / "mail").rename(tmp_path / "mail")
+    assert files.look()
+    assert not files.look()
+
+
+@pytest.mark.parametrize("clock", [time.time_ns, later])
+def test_file_behind_a_link_is_seen_when_it_changes(
+    tmp_path: Path, clock: Callable[[], int]
+) -> None:
+    """Links to a file, to a folder with a skill, and one that leads in a circle."""
+    folder, tea = tmp_path / "own", tmp_path / "tea" / "SKILL.md"
+    write(folder / "real.md", "real")
+    write(tea, "one")
+    (folder / "circle").symlink_to(folder / "circle")
+    (folder / "link.md").symlink_to(tmp_path / "prompt.md")
+    (folder / "tea").symlink_to(tea.parent)
+    files = OwnFiles((folder,), clock)
+    assert files.look()
+    write(tmp_path / "prompt.md", "one")
+    assert files.look()
+    write(tea, "another")
+    assert files.look()
+    tea.parent.rename(tmp_path / "moved")
+    assert files.look()
+    assert not files.look()
+
+
+def test_folder_that_was_just_written_to_is_listed_again(tmp_path: Path) -> None:
+    """File systems count time in steps: what follows in the same step does not show in them."""
+    skills = tmp_path / "skills"
+    for number in range(50):
+        files = OwnFiles((skills,))
+        files.look()
+        (skills / str(number)).mkdir(parents=True)
+        (skills / str(number) / "SKILL.md").touch()
+        assert files.look(), number

@@ -1,0 +1,60 @@
+"""The files of a worker: one look at them in each turn tells whether any of them changed."""
+
+import os
+import time
+from collections.abc import Callable, Iterable, Iterator
+from itertools import islice
+from pathlib import Path
+
+from thinker.formats.regular_file import MAX_ENTRIES, Identity, identity
+
+Stamps = dict[str, Identity | None]  # what is at a path
+SETTLED = 2_000_000_000  # nanoseconds, the longest step in which file systems count time
+
+
+class OwnFiles:
+    """Files and folders of one worker, and in the folders all links and the files of skills.
+
+    ``seen`` is the same object until one of them changes.
+    """
+
+    def __init__(self, paths: Iterable[Path], clock: Callable[[], int] = time.time_ns) -> None:
+        self._paths = tuple(map(str, paths))
+        self._clock = clock
+        self.seen: Stamps = {}
+        self._settled = False  # whether each further change of a folder will show in its times
+
+    def look(self) -> bool:
+        """Look for changes; return whether there are any since the last look."""
+        if self._settled and _stamps(self.seen) == self.seen:
+            return False
+        seen = _stamps(self._paths)  # of folders before they are listed, so that no change is lost
+        times = (found[3] for found in seen.values() if found is not None)
+        self._settled = max(times, default=0) < self._clock() - SETTLED
+        seen |= _stamps(inner for path in self._paths for inner in _inside(path))
+        changed = seen != self.seen
+        if changed:
+            self.seen = seen
+        return changed
+
+    def below(self, folder: Path) -> frozenset[tuple[str, Identity | None]]:
+        """Return what the last look found of a folder."""
+        path = str(folder)
+        return frozenset(one for one in self.seen.items() if f"{one[0]}/".startswith(f"{path}/"))
+
+
+def _stamps(paths: Iterable[str]) -> Stamps:
+    return {path: identity(path) for path in paths}
+
+
+def _inside(folder: str) -> Iterator[str]:
+    """Yield the links in a folder, and where its folders have the file of a skill."""
+    try:
+        with os.scandir(folder) as entries:
+            for entry in islice(entries, MAX_ENTRIES):
+                if entry.is_symlink():
+                    yield entry.path
+                if not entry.is_file(follow_symlinks=False):
+                    yield f"{entry.path}/SKILL.md"
+    except OSError:  # no folder
+        return
