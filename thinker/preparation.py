@@ -4,7 +4,7 @@ Whatever is built from files, journal records and tools is cached until they cha
 """
 
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import datetime
 
 import structlog
 
@@ -73,6 +73,8 @@ class Preparation:
         self._matcher = Matcher(())
         self._records: tuple[JsonObject, ...] = ()
         self._warned: set[str] = set()
+        self._zone, problem = layers.zone(settings.user_timezone)
+        self._warn(*filter(None, (problem,)))
         self._selector = Selector()
         self._tools_digest = cached.ToolsDigest()
 
@@ -131,15 +133,11 @@ class Preparation:
     def _context(
         self, turn: TurnRun, base: str, matched: tuple[Playbook, ...], persona: str | None
     ) -> TurnContext:
-        zone, problem = layers.zone(self._settings.user_timezone)
-        if problem is not None:
-            self._warn(problem)
         files = {skill.name for skill in (*self._skills.playbooks, *self._skills.listed)}
         unlisted = (skill for skill in turn.skills if skill.name not in files)
         return TurnContext(
             base=base,
-            now=datetime.fromtimestamp(turn.started_at, UTC),
-            timezone=zone.key,
+            now=datetime.fromtimestamp(turn.started_at, self._zone),
             chat_id=turn.chat.chat_id,
             playbooks=matched,
             skills=(*self._skills.listed, *unlisted),

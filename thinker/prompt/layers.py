@@ -53,14 +53,13 @@ Your final answer is JSON alone, without any other words, and fits this JSON Sch
 class TurnContext:
     """The input of the layers of one turn.
 
-    ``now`` has a time zone and is shown in ``timezone``. ``playbooks`` are the matching ones in
-    order, ``skills`` the skills without keywords. ``instructions`` and ``output_schema`` come from
-    the client of an API request. ``persona`` is a base prompt that others wrote.
+    ``now`` is shown in its time zone, one of `zone`. ``playbooks`` are the matching ones in order,
+    ``skills`` the skills without keywords. ``instructions`` and ``output_schema`` come from the
+    client of an API request. ``persona`` is a base prompt that others wrote.
     """
 
     base: str
     now: datetime
-    timezone: str
     chat_id: str
     playbooks: tuple[Playbook, ...] = ()
     skills: tuple[SkillFile | ListedSkill, ...] = ()
@@ -112,10 +111,9 @@ def skills(context: TurnContext) -> str | None:
 
 
 def date_time(context: TurnContext) -> str | None:
-    local, _ = zone(context.timezone)
-    now = context.now.astimezone(local)
+    now = context.now
     day = f"{WEEKDAYS[now.weekday()]}, {MONTHS[now.month - 1]} {now.day}, {now.year}"
-    return f"## Current Date & Time\n{day}, {now:%H:%M} ({local.key})"
+    return f"## Current Date & Time\n{day}, {now:%H:%M} ({now.tzinfo})"
 
 
 def chat(context: TurnContext) -> str | None:

@@ -1,7 +1,8 @@
 """The assembled prompt, byte for byte."""
 
 from dataclasses import replace
-from datetime import UTC, datetime
+from datetime import datetime
+from zoneinfo import ZoneInfo
 
 from thinker.formats.skill_file import SkillFile
 from thinker.playbooks import Playbook
@@ -11,8 +12,8 @@ from thinker.prompt.layers import TurnContext
 from thinker.protocol.methods import ListedSkill, Memory, Recipe
 from thinker.protocol.prompt_record import PromptRecord
 
-NOON = datetime(2026, 2, 12, 19, 30, tzinfo=UTC)
-BARE = TurnContext(base="You are I.", now=NOON, timezone="America/New_York", chat_id="123456789")
+NOON = datetime(2026, 2, 12, 14, 30, tzinfo=ZoneInfo("America/New_York"))
+BARE = TurnContext(base="You are I.", now=NOON, chat_id="123456789")
 FULL = replace(
     BARE,
     playbooks=(
