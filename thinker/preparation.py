@@ -76,7 +76,6 @@ class Preparation:
         self._zone, problem = layers.zone(settings.user_timezone)
         self._warn(*filter(None, (problem,)))
         self._selector = Selector()
-        self._tools_digest = cached.ToolsDigest()
 
     def prepare(self, turn: TurnRun) -> Prepared:
         """Prepare a turn, logging what is missing."""
@@ -97,8 +96,7 @@ class Preparation:
         settings = self._model_settings(turn, applied, warmth)
         context = self._context(turn, base.text, matched, persona if foreign else None)
         composed = compose(turn.recipe, context)
-        tools_digest = self._tools_digest.of(selection.tools)
-        stable, volatile = cached.fingerprints(composed, tools_digest)
+        stable, volatile, tools_digest = cached.fingerprints(composed, selection.tools)
         record = PromptRecord(
             layers=composed,
             settings=settings,

@@ -6,31 +6,27 @@ read from their caches. A layer whose text is already in the history is not repe
 """
 
 from collections.abc import Sequence
+from functools import lru_cache
 
 from thinker.prompt.fingerprint import digest
 from thinker.protocol.messages import LayerRecord, Message, ToolSpec, UserMessage
 from thinker.protocol.prompt_record import PromptRecord
 
 
-class ToolsDigest:
-    """Computes the fingerprint of tools, and keeps it while the tools stay the same."""
-
-    def __init__(self) -> None:
-        self._tools: Sequence[ToolSpec] = ()
-        self._digest = digest("")
-
-    def of(self, tools: Sequence[ToolSpec]) -> str:
-        if tools is not self._tools:
-            self._digest = digest("\n".join(tool.model_dump_json() for tool in tools))
-            self._tools = tools
-        return self._digest
+@lru_cache(maxsize=4)
+def tools_digest(tools: tuple[ToolSpec, ...]) -> str:
+    """Return the fingerprint of tools."""
+    return digest("\n".join(tool.model_dump_json() for tool in tools))
 
 
-def fingerprints(layers: Sequence[LayerRecord], tools_digest: str) -> tuple[str, str]:
-    """Return the fingerprints of the stable layers with the tools, and of the volatile layers."""
+def fingerprints(
+    layers: Sequence[LayerRecord], tools: tuple[ToolSpec, ...]
+) -> tuple[str, str, str]:
+    """Return those of the stable layers with the tools, of the volatile layers and of the tools."""
     stable = [layer.text for layer in layers if not layer.volatile]
     volatile = [layer.text for layer in layers if layer.volatile]
-    return digest("\0".join((*stable, tools_digest))), digest("\0".join(volatile))
+    offer = tools_digest(tools)
+    return digest("\0".join((*stable, offer))), digest("\0".join(volatile)), offer
 
 
 def arrange_cached(

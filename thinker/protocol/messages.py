@@ -247,6 +247,9 @@ class ToolSpec(Frozen):
     fixed: JsonObject = {}  # arguments hidden from the model, which cannot set them
     handed_back: bool = False  # run by the API client: a call of it ends the turn
 
+    def __hash__(self) -> int:
+        return hash(self.name)
+
     @property
     def about(self) -> str:
         """Name and description, the text embedded to compare tools with messages."""

@@ -7,6 +7,7 @@ common with most of its agent's; equal ones are stored once.
 import hashlib
 from collections.abc import Collection
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 import apsw
@@ -74,7 +75,7 @@ def record(
         if not (layer.get("volatile") or layer.get("quoted")) and len(layer["text"]) > LONG
     }
     definition = None if sources.definition is None else orjson.dumps(sources.definition)
-    tools = None if sources.tools is None else TOOLS.dump_json(sources.tools)
+    tools = None if sources.tools is None else _dumped(sources.tools)
     stored = found[3:] if found else ()
     parts = [_part(db, part, stored) for part in (definition, tools, orjson.dumps(common))]
     db.execute(
@@ -146,6 +147,11 @@ def _record(body: str, common: str | None) -> PromptRecord:
     texts = shared.get("texts", {})
     layers = [{"text": texts.get(str(place), ""), **x} for place, x in enumerate(own["layers"])]
     return PromptRecord.model_validate({**shared, **own, "layers": layers})
+
+
+@lru_cache(maxsize=16)  # an agent's are the same in each turn
+def _dumped(tools: tuple[ToolSpec, ...]) -> bytes:
+    return TOOLS.dump_json(tools)
 
 
 def _part(db: apsw.Connection, body: bytes | None, stored: Collection[str | None]) -> str | None:

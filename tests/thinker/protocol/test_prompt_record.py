@@ -1,6 +1,6 @@
 """What two prompts have in common, and how they differ."""
 
-from thinker.prompt.cached import ToolsDigest, fingerprints
+from thinker.prompt.cached import fingerprints
 from thinker.protocol.messages import LayerRecord, ToolSpec
 from thinker.protocol.prompt_record import PromptRecord
 
@@ -13,9 +13,8 @@ def prompt(base: str, date: str, *tools: ToolSpec) -> PromptRecord:
         LayerRecord(name="base", text=base),
         LayerRecord(name="date_time", text=date, volatile=True),
     )
-    tools_digest = ToolsDigest().of(tools)
-    stable, volatile = fingerprints(layers, tools_digest)
-    return PromptRecord(layers=layers, stable=stable, volatile=volatile, tools_digest=tools_digest)
+    stable, volatile, offer = fingerprints(layers, tools)
+    return PromptRecord(layers=layers, stable=stable, volatile=volatile, tools_digest=offer)
 
 
 def test_what_changes_between_turns_leaves_the_stable_fingerprint() -> None:
