@@ -17,13 +17,19 @@ ANSWER = HEAD % (2, b"") + b"ok"
 class Listener:
     """A web server with one answer for everything that keeps what it receives.
 
-    With ``tunnels`` it is a proxy, too. ``endless`` follows the answer for ever.
+    With ``tunnels`` it is a proxy, too. ``endless`` follows the answer for ever. What is behind
+    ``cut`` is sent when the rest was read.
     """
 
     def __init__(
-        self, answer: bytes = ANSWER, *, tunnels: ssl.SSLContext | None = None, endless: bytes = b""
+        self,
+        answer: bytes = ANSWER,
+        *,
+        tunnels: ssl.SSLContext | None = None,
+        endless: bytes = b"",
+        cut: int = 0,
     ) -> None:
-        self._answer, self._tunnels, self._endless = answer, tunnels, endless
+        self._answer, self._tunnels, self._endless, self._cut = answer, tunnels, endless, cut
         self.port = 0
         self.heads: list[str] = []
         self.bodies: list[bytes] = []
@@ -43,7 +49,10 @@ class Listener:
                     writer.write(b"HTTP/1.1 200 Connected\r\n\r\n")
                     await writer.start_tls(self._tunnels)
                     continue
-                writer.write(self._answer)
+                if self._cut:
+                    writer.write(self._answer[: self._cut])
+                    await anyio.wait_all_tasks_blocked()
+                writer.write(self._answer[self._cut :])
                 while self._endless:
                     writer.write(self._endless)
                     await writer.drain()

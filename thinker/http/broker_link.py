@@ -9,19 +9,14 @@ import asyncio
 import itertools
 import os
 import socket
-from collections import deque
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import Mapping
 from functools import cache
 from struct import Struct
 
 import orjson
 
-from thinker.http.exchange import (
-    NO_HEADERS,
-    BrokenAnswerError,
-    ConnectError,
-    HttpAnswer,
-)
+from thinker.http.connections import Connections, KeptConnection, PooledAnswer
+from thinker.http.exchange import NO_HEADERS, BrokenAnswerError, ConnectError, HttpAnswer
 
 REQUEST = Struct("!HIQ")  # bytes of the address and of the body, number of the call
 FRAME = Struct("!BI")  # kind and bytes of the data
@@ -29,7 +24,6 @@ HEAD = 1  # status and headers, as JSON
 PIECE = 2  # of the body
 END = 3  # of a whole answer
 FAILURE = 4  # the name of the error that the broker had instead of an answer
-UNREAD = 256 * 1024  # bytes received and not consumed at which reading pauses
 FAILURES = {kind.__name__: kind for kind in (ConnectError, BrokenAnswerError)}
 
 
@@ -42,28 +36,15 @@ def head(status: int, headers: Mapping[str, str]) -> bytes:
     return frame(HEAD, orjson.dumps([status, headers]))
 
 
-class BrokerConnection(asyncio.Protocol):
-    """One connection, with frames that have arrived and were not consumed."""
-
-    transport: asyncio.Transport  # set when connected
+class BrokerConnection(KeptConnection):
+    """One connection to the broker."""
 
     def __init__(self) -> None:
-        self.lost = False
+        super().__init__()
         self._data = bytearray()
-        self._frames: deque[tuple[int, bytes]] = deque()
-        self._unread = 0
-        self._waiting: asyncio.Future[None] | None = None
+        self._first: tuple[int, bytes] | None = None  # frame of the answer: its head, or a failure
 
-    def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        if isinstance(transport, asyncio.Transport):
-            self.transport = transport
-
-    def connection_lost(self, exc: Exception | None) -> None:
-        del exc
-        self.lost = True
-        self._wake()
-
-    def data_received(self, data: bytes) -> None:
+    def take(self, data: bytes) -> None:
         self._data += data
         at, size = 0, len(self._data)
         while size - at >= FRAME.size:
@@ -72,44 +53,20 @@ class BrokerConnection(asyncio.Protocol):
             if size - begin < length:
                 break
             at = begin + length
-            self._frames.append((kind, bytes(self._data[begin:at])))
+            if kind == PIECE:
+                self.pieces.append(bytes(self._data[begin:at]))
+            elif kind != END:
+                self._first = kind, bytes(self._data[begin:at])
+            self.ended = kind in {END, FAILURE}
         del self._data[:at]
-        self._unread += len(data)
-        if self._unread > UNREAD:
-            self.transport.pause_reading()
-        if at:
-            self._wake()
 
-    @property
-    def complete(self) -> bool:
-        """Whether nothing but the end of the answer is to be read."""
-        return bool(self._frames) and self._frames[0][0] == END
-
-    async def next_frame(self) -> tuple[int, bytes]:
-        """Wait for a frame; raise `BrokenAnswerError` if none will come."""
-        while not self._frames:
-            if self._unread > UNREAD:
-                self.transport.resume_reading()
-            self._unread = 0
-            if self.lost:
-                raise BrokenAnswerError("the broker ended the connection")
-            self._waiting = asyncio.get_running_loop().create_future()
-            try:
-                await self._waiting
-            finally:
-                self._waiting = None
-        return self._frames.popleft()
-
-    def more(self) -> bytes:
-        """Return what has arrived of the body after the last frame."""
-        pieces = []
-        while self._frames and self._frames[0][0] == PIECE:
-            pieces.append(self._frames.popleft()[1])
-        return b"".join(pieces)
-
-    def _wake(self) -> None:
-        if self._waiting is not None and not self._waiting.done():
-            self._waiting.set_result(None)
+    async def ask(self, request: bytes) -> tuple[int, bytes]:
+        """Send a request and return the first frame of its answer."""
+        self._first, self.ended = None, False
+        self.transport.write(request)
+        while self._first is None:
+            await self.more()
+        return self._first
 
 
 class BrokerLink:
@@ -121,7 +78,7 @@ class BrokerLink:
     def __init__(self, channel: socket.socket) -> None:
         self.channel = channel
         self._numbers = itertools.count(1)
-        self._idle: list[BrokerConnection] = []
+        self._pool = Connections(self._open)
 
     async def send(
         self, method: str, url: str, headers: Mapping[str, str] = NO_HEADERS, body: bytes = b""
@@ -129,31 +86,25 @@ class BrokerLink:
         """Let the broker post a body; see `Network.send`. It adds all headers itself."""
         del method, headers
         number, target = next(self._numbers), url.encode()
-        connection = await self._take()
+        request = b"".join((REQUEST.pack(len(target), len(body), number), target, body))
+        connection = await self._pool.take()
         try:
-            parts = REQUEST.pack(len(target), len(body), number), target, body
-            connection.transport.write(b"".join(parts))
-            kind, data = await connection.next_frame()
+            kind, data = await connection.ask(request)
         except BaseException:
-            connection.transport.abort()
+            connection.end()
             raise
         if kind == FAILURE:
-            self._idle.append(connection)
+            self._pool.give_back(connection)
             raise FAILURES.get(data.decode(), BrokenAnswerError)("the broker's request failed")
         status, answered = orjson.loads(data)
-        answer = _BrokeredAnswer(status, answered, connection, self._idle)
+        answer = PooledAnswer(status, answered, connection, self._pool)
         answer.call_id = str(number)
         return answer
 
     def close(self) -> None:
-        while self._idle:
-            self._idle.pop().transport.abort()
+        self._pool.close()
 
-    async def _take(self) -> BrokerConnection:
-        while self._idle:
-            connection = self._idle.pop()
-            if not connection.lost:
-                return connection
+    async def _open(self) -> BrokerConnection:
         ours, theirs = socket.socketpair()
         with theirs:
             try:
@@ -165,43 +116,6 @@ class BrokerLink:
         loop = asyncio.get_running_loop()
         _, connection = await loop.create_connection(BrokerConnection, sock=ours)
         return connection
-
-
-class _BrokeredAnswer(HttpAnswer):
-    """An answer that the broker passes on."""
-
-    def __init__(
-        self,
-        status: int,
-        headers: Mapping[str, str],
-        connection: BrokerConnection,
-        idle: list[BrokerConnection],
-    ) -> None:
-        super().__init__(status, headers)
-        self._connection, self._idle = connection, idle
-        self._ended = False
-
-    @property
-    def complete(self) -> bool:
-        return self._ended or self._connection.complete
-
-    async def pieces(self) -> AsyncIterator[bytes]:
-        connection = self._connection
-        while not self._ended:
-            kind, data = await connection.next_frame()
-            if kind == PIECE:
-                yield data + connection.more()
-            elif kind == END:
-                self._ended = True
-                self._idle.append(connection)
-            else:
-                raise BrokenAnswerError("the broker ended the answer")
-
-    def close(self) -> None:
-        """Keep the connection, whose answer was read to its end, or close it."""
-        if not self._ended:
-            self._ended = True
-            self._connection.transport.abort()
 
 
 @cache

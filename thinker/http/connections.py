@@ -1,133 +1,91 @@
-"""HTTP/1.1 client connections: kept alive, one exchange at a time.
-
-h11 parses and asyncio moves the bytes. httpx's own transport adds streams and cancel scopes between
-them and takes three times as long.
-"""
+"""Connections that are kept alive, for one exchange at a time, and answers that come over them."""
 
 import asyncio
 import math
-import re
-from collections.abc import AsyncIterator, Awaitable, Callable
+from abc import ABC, abstractmethod
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from typing import Generic, TypeVar
 
-import h11
 import structlog
 
-from thinker.http.exchange import BrokenAnswerError, ConnectError, HttpError, SilenceError
+from thinker.http.exchange import BrokenAnswerError, HttpAnswer, HttpError, SilenceError
 
-MAX_HEAD = 100 * 1024  # bytes of a response head
 UNREAD = 256 * 1024  # bytes received and not consumed at which reading pauses
-MOST_INFORMATIONAL = 16  # responses before the one that counts
 KEPT = 120.0  # seconds that an idle connection stays open, if the server names no other time
 MOST_IDLE = 32  # connections of one pool
-TIMEOUT = re.compile(rb"timeout\s*=\s*(\d{1,9})", re.IGNORECASE)  # in a Keep-Alive header
 log = structlog.get_logger()
 
 
-class HttpConnection(asyncio.Protocol):
-    """One connection. The caller of `ask` reads the response to its end, or calls `end`.
+class KeptConnection(asyncio.Protocol, ABC):
+    """One connection, which stops reading from the network while its user consumes nothing.
 
-    It stops reading from the network while the caller consumes nothing. ``read`` seconds bound each
-    wait for data; all methods that wait raise `HttpError`.
+    ``read`` seconds bound each wait for data; all methods that wait raise `HttpError`.
     """
 
     transport: asyncio.Transport  # set when connected
 
-    def __init__(self, read: float) -> None:
+    def __init__(self, read: float = math.inf) -> None:
+        self.kept = KEPT
+        self.pieces: list[bytes] = []  # of the answer's body, not consumed yet
+        self.ended = True  # nothing is expected: the answer has arrived, or nothing was asked
+        self.lost: HttpError | None = None
         self._read = read
-        self._http = h11.Connection(h11.CLIENT, max_incomplete_event_size=MAX_HEAD)
+        self._unread = 0
         self._waiting: asyncio.Future[None] | None = None
-        self._lost = False
-        self._problem: Exception | None = None
-        self._unread = 0  # bytes since the parser last asked for more
-        self._kept = KEPT
-        self.expires = 0.0  # when to close it if it is idle, in the event loop's time
+
+    @abstractmethod
+    def take(self, data: bytes) -> None:
+        """Take what has arrived."""
+
+    async def body(self) -> AsyncIterator[bytes]:
+        """Yield the answer's body in pieces; what has arrived already is one."""
+        while not self.complete:
+            while not (self.pieces or self.ended):
+                await self.more()
+            piece = b"".join(self.pieces)
+            self.pieces.clear()
+            self._consumed()
+            if piece:
+                yield piece
+
+    @property
+    def complete(self) -> bool:
+        """Whether all of the answer was consumed."""
+        return self.ended and not self.pieces
+
+    def reusable(self) -> bool:
+        """Return whether the connection can serve the next exchange."""
+        return self.complete and self.lost is None
+
+    def end(self) -> None:
+        """Close at once, whatever is in progress."""
+        self.transport.abort()
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         if isinstance(transport, asyncio.Transport):
             self.transport = transport
 
     def data_received(self, data: bytes) -> None:
-        self._http.receive_data(data)
         self._unread += len(data)
         if self._unread > UNREAD:
             self.transport.pause_reading()
+        self.take(data)
         self._wake()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        if exc is None:
-            self._http.receive_data(b"")  # end-of-file may complete a response
-        self._lost, self._problem = True, exc
+        self.fail(str(exc or "the connection ended"))
         self._wake()
 
-    async def ask(self, request: h11.Request, body: bytes) -> h11.Response:
-        """Send a request and return the head of the response."""
-        events = (request, h11.Data(data=body), h11.EndOfMessage())
-        try:
-            sent = b"".join(self._http.send(event) or b"" for event in events)
-        except h11.LocalProtocolError as error:
-            raise ConnectError(f"this cannot be sent: {error}") from error
-        self.transport.write(sent)
-        for _ in range(MOST_INFORMATIONAL):
-            event = await self._event()
-            if isinstance(event, h11.Response):
-                self._kept = _kept(event)
-                return event
-            if not isinstance(event, h11.InformationalResponse):
-                break
-        raise BrokenAnswerError("the connection ended without a response")
-
-    async def body(self) -> AsyncIterator[bytes]:
-        """Yield the response's body in pieces."""
-        while isinstance(event := await self._event(), h11.Data):
-            pieces, problem = [bytes(event.data)], None
-            # What has arrived already follows at once, so that it is handled once.
-            try:
-                while isinstance(following := self._http.next_event(), h11.Data):
-                    pieces.append(bytes(following.data))
-            except h11.RemoteProtocolError as error:
-                problem = error
-            yield b"".join(pieces)
-            if problem is not None:
-                raise BrokenAnswerError(str(problem)) from problem
-            if isinstance(following, h11.EndOfMessage):
-                return
-
-    @property
-    def complete(self) -> bool:
-        """Whether the whole response has been read."""
-        return self._http.their_state is h11.DONE
-
-    def reusable(self) -> bool:
-        """Return whether the last exchange is complete and no stray data followed it."""
-        if self._http.our_state is h11.DONE and self._http.their_state is h11.DONE:
-            self._http.start_next_cycle()
-        idle = self._http.our_state is h11.IDLE and not self._lost
-        return idle and self._http.trailing_data == (b"", False)
-
-    def keep(self) -> None:
-        """Begin to be idle."""
-        self.expires = asyncio.get_running_loop().time() + self._kept
-
-    def end(self) -> None:
-        """Close at once, whatever is in progress."""
+    def fail(self, problem: str) -> None:
+        """Let no exchange follow, and end the one under way unless its answer is there."""
+        self.lost = self.lost or BrokenAnswerError(problem)
         self.transport.abort()
 
-    async def _event(self) -> h11.Event | None:
-        """Return the next event; None if h11 says that none will follow."""
-        try:
-            while (event := self._http.next_event()) is h11.NEED_DATA:
-                await self._data()
-        except h11.RemoteProtocolError as error:
-            raise BrokenAnswerError(str(error)) from error
-        return event if isinstance(event, h11.Event) else None
-
-    async def _data(self) -> None:
-        """Wait for more."""
-        if self._unread > UNREAD:
-            self.transport.resume_reading()
-        self._unread = 0
-        if self._lost:
-            raise BrokenAnswerError(str(self._problem)) from self._problem
+    async def more(self) -> None:
+        """Wait for more to arrive."""
+        self._consumed()
+        if self.lost is not None:
+            raise self.lost
         loop = asyncio.get_running_loop()
         self._waiting = loop.create_future()
         timer = loop.call_later(self._read, self._expire) if self._read < math.inf else None
@@ -138,6 +96,11 @@ class HttpConnection(asyncio.Protocol):
                 timer.cancel()
             self._waiting = None
 
+    def _consumed(self) -> None:
+        if self._unread > UNREAD:
+            self.transport.resume_reading()
+        self._unread = 0
+
     def _wake(self) -> None:
         if self._waiting is not None and not self._waiting.done():
             self._waiting.set_result(None)
@@ -147,58 +110,51 @@ class HttpConnection(asyncio.Protocol):
             self._waiting.set_exception(SilenceError(f"nothing for {self._read} s"))
 
 
-def _kept(response: h11.Response) -> float:
-    """Return for how many seconds the server keeps the connection, minus one for the way."""
-    for name, value in response.headers:
-        if name == b"keep-alive" and (found := TIMEOUT.search(value)):
-            return min(KEPT, float(found[1]) - 1)
-    return KEPT
+ConnectionT = TypeVar("ConnectionT", bound=KeptConnection)
 
 
-class Connections:
+class Connections(Generic[ConnectionT]):
     """Connections to one server, which ``open_one`` opens; idle ones are reused."""
 
-    def __init__(self, open_one: Callable[[], Awaitable[HttpConnection]]) -> None:
+    def __init__(self, open_one: Callable[[], Awaitable[ConnectionT]]) -> None:
         self._open = open_one
-        self._idle: list[HttpConnection] = []
-        self._sweeping: asyncio.TimerHandle | None = None
+        self._idle: list[tuple[ConnectionT, asyncio.TimerHandle]] = []
         self._warming: asyncio.Task[None] | None = None
 
-    async def take(self) -> HttpConnection:
+    async def take(self) -> ConnectionT:
         """Return an idle connection or open one; give it back with `give_back`.
 
         Raises:
             ConnectError: connecting failed.
         """
-        if not self._prune() and self._warming is not None:
+        found = self._reused()
+        if found is None and self._warming is not None:
             warming, self._warming = self._warming, None  # others open one of their own
             await asyncio.wait((warming,))
-        return self._idle.pop() if self._prune() else await self._open()
+            found = self._reused()
+        return found or await self._open()
 
-    def give_back(self, connection: HttpConnection) -> None:
+    def give_back(self, connection: ConnectionT) -> None:
         """Keep the connection for reuse if possible; otherwise close it."""
-        if not connection.reusable() or len(self._idle) >= MOST_IDLE:
+        if not connection.reusable() or connection.kept <= 0 or len(self._idle) >= MOST_IDLE:
             connection.end()
             return
-        connection.keep()
-        self._idle.append(connection)
-        if self._sweeping is None:
-            self._sweep()
+        timer = asyncio.get_running_loop().call_later(connection.kept, connection.end)
+        self._idle.append((connection, timer))
 
     def warm(self) -> None:
         """See to it that a connection is idle soon: a request is about to come."""
-        if not self._prune() and self._warming is None:
+        if self._warming is None and not any(one.reusable() for one, _ in self._idle):
             self._warming = asyncio.get_running_loop().create_task(self._warm())
 
     def close(self) -> None:
         """End the idle connections."""
         if self._warming is not None:
             self._warming.cancel()
-        if self._sweeping is not None:
-            self._sweeping.cancel()
-        for connection in self._idle:
+        while self._idle:
+            connection, timer = self._idle.pop()
+            timer.cancel()
             connection.end()
-        self._idle.clear()
 
     async def _warm(self) -> None:
         try:
@@ -209,19 +165,39 @@ class Connections:
             if self._warming is asyncio.current_task():
                 self._warming = None
 
-    def _prune(self) -> bool:
-        """End idle connections that are of no use any more; return whether one is left."""
-        now = asyncio.get_running_loop().time()
-        while self._idle and not (self._idle[-1].reusable() and now < self._idle[-1].expires):
-            self._idle.pop().end()
-        return bool(self._idle)
-
-    def _sweep(self) -> None:
-        """End what has been idle for long enough, and look again when the next one has."""
-        loop = asyncio.get_running_loop()
-        now, idle = loop.time(), self._idle
-        self._idle = [one for one in idle if now < one.expires and one.reusable()]
-        for connection in set(idle) - set(self._idle):
+    def _reused(self) -> ConnectionT | None:
+        while self._idle:
+            connection, timer = self._idle.pop()
+            timer.cancel()
+            if connection.reusable():
+                return connection
             connection.end()
-        first = min((one.expires for one in self._idle), default=None)
-        self._sweeping = None if first is None else loop.call_at(first, self._sweep)
+        return None
+
+
+class PooledAnswer(HttpAnswer):
+    """An answer that comes over a connection of a pool."""
+
+    def __init__(
+        self,
+        status: int,
+        headers: Mapping[str, str],
+        connection: ConnectionT,
+        pool: Connections[ConnectionT],
+    ) -> None:
+        super().__init__(status, headers)
+        self._connection: KeptConnection = connection
+        self._give_back: Callable[[], None] | None = lambda: pool.give_back(connection)
+
+    @property
+    def complete(self) -> bool:
+        return self._connection.complete
+
+    def pieces(self) -> AsyncIterator[bytes]:
+        return self._connection.body()
+
+    def close(self) -> None:
+        """Keep the connection, whose answer was read to its end, or close it."""
+        give_back, self._give_back = self._give_back, None
+        if give_back is not None:
+            give_back()

@@ -2,24 +2,26 @@
 
 import asyncio
 import os
+import re
 import socket
 import ssl
 from base64 import b64encode
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache, partial
 from urllib.parse import SplitResult, quote, unquote, urlsplit
 
 import anyio
-import h11
 
-from thinker.http.connections import HttpConnection
 from thinker.http.exchange import SUCCESS, BrokenAnswerError, ConnectError, HttpError
+from thinker.http.http_connection import HttpConnection
 from thinker.http.tls import tls_context
 
 NEXT_ADDRESS = 0.25  # seconds before a host's next address is tried in parallel; RFC 8305
 UNCONFIRMED = 20_000  # milliseconds after which data that no one confirms ends a connection
 PORTS = {"http": 80, "https": 443}
 SAFE = "/%?:@!$&'()*+,;=~[]"  # characters of a target that are sent as they are
+LINE = re.compile(r"[\w!#$%&'*+.^`|~-]+(?: [!-~]+ HTTP/1\.1|: [\t -~]*)", re.ASCII)  # of a head
 
 
 @dataclass(frozen=True)
@@ -71,6 +73,14 @@ def _authorization(parts: SplitResult) -> str:
         return ""
     login = f"{unquote(parts.username)}:{unquote(parts.password or '')}"
     return "Basic " + b64encode(login.encode()).decode()
+
+
+def request_head(method: str, target: str, headers: Mapping[str, str]) -> bytes:
+    """Return the head of a request; raise `ConnectError` if one of the texts would be two."""
+    lines = [f"{method} {target} HTTP/1.1", *(f"{key}: {headers[key]}" for key in headers)]
+    if not all(map(LINE.fullmatch, lines)):
+        raise ConnectError("this request cannot be sent")
+    return "\r\n".join((*lines, "\r\n")).encode("ascii")
 
 
 def proxy_of(origin: Origin) -> UrlParts | None:
@@ -149,10 +159,9 @@ class WayTo:
         """Let a proxy connect to the server."""
         name, port = self.origin.name, f":{self.origin.port}"
         target = name if name.endswith(port) else name + port
-        headers = [("host", target)]
+        headers = {"host": target}
         if at.authorization:
-            headers.append(("proxy-authorization", at.authorization))
-        order = h11.Request(method="CONNECT", target=target, headers=headers)
-        status = (await proxy.ask(order, b"")).status_code
-        if status not in SUCCESS:
-            raise BrokenAnswerError(f"its answer has status {status}")
+            headers["proxy-authorization"] = at.authorization
+        await proxy.ask(request_head("CONNECT", target, headers))
+        if proxy.status not in SUCCESS:
+            raise BrokenAnswerError(f"its answer has status {proxy.status}")

@@ -3,11 +3,10 @@
 import zlib
 from collections.abc import AsyncIterator, Mapping
 
-import h11
-
-from thinker.http.connections import UNREAD, Connections, HttpConnection
-from thinker.http.exchange import NO_HEADERS, BrokenAnswerError, ConnectError, HttpAnswer
-from thinker.http.origin import Origin, UrlParts, WayTo, address, proxy_of
+from thinker.http.connections import UNREAD, Connections, PooledAnswer
+from thinker.http.exchange import NO_HEADERS, BrokenAnswerError, HttpAnswer
+from thinker.http.http_connection import HttpConnection
+from thinker.http.origin import Origin, UrlParts, WayTo, address, proxy_of, request_head
 from thinker.http.version import USER_AGENT
 
 HEADERS = {
@@ -28,7 +27,7 @@ class WebClient:
 
     def __init__(self, *, connect: float = 10.0, read: float = 60.0) -> None:
         self._connect, self._read = connect, read
-        self._pools: dict[Origin, tuple[Connections, UrlParts | None]] = {}
+        self._pools: dict[Origin, tuple[Connections[HttpConnection], UrlParts | None]] = {}
 
     async def send(
         self, method: str, url: str, headers: Mapping[str, str] = NO_HEADERS, body: bytes = b""
@@ -42,8 +41,8 @@ class WebClient:
         request = _request(method, asked, proxy, headers, body)
         connection = await pool.take()
         try:
-            head = await connection.ask(request, body)
-            return _DirectAnswer(head, connection, pool)
+            await connection.ask(request)
+            return _DirectAnswer(connection, pool)
         except BaseException:
             connection.end()
             raise
@@ -56,7 +55,7 @@ class WebClient:
         for pool, _ in self._pools.values():
             pool.close()
 
-    def _pool(self, origin: Origin) -> tuple[Connections, UrlParts | None]:
+    def _pool(self, origin: Origin) -> tuple[Connections[HttpConnection], UrlParts | None]:
         found = self._pools.get(origin)
         if found is None:
             proxy = proxy_of(origin)
@@ -71,8 +70,8 @@ def _request(
     proxy: UrlParts | None,
     headers: Mapping[str, str],
     body: bytes,
-) -> h11.Request:
-    """Return the head of a request; raise `ConnectError` if it cannot be sent."""
+) -> bytes:
+    """Return a request; raise `ConnectError` if it cannot be sent."""
     sent, target = {"host": asked.origin.name, **HEADERS}, asked.target
     if body:
         sent["content-type"] = "application/json"
@@ -85,36 +84,25 @@ def _request(
         target = f"http://{asked.origin.name}{target}"
         if proxy.authorization:
             sent["proxy-authorization"] = proxy.authorization
-    try:
-        return h11.Request(method=method, target=target, headers=list(sent.items()))
-    except (h11.LocalProtocolError, UnicodeError) as error:
-        raise ConnectError("this request cannot be sent") from error
+    return request_head(method, target, sent) + body
 
 
-class _DirectAnswer(HttpAnswer):
-    """An answer that comes over a connection of a pool."""
+class _DirectAnswer(PooledAnswer):
+    """An answer of a server, decoded."""
 
-    def __init__(self, head: h11.Response, connection: HttpConnection, pool: Connections) -> None:
-        headers = {key.decode("ascii"): value.decode("latin-1") for key, value in head.headers}
-        super().__init__(head.status_code, headers)
-        self._connection = connection
-        self._pool: Connections | None = pool
-        self._encoding = headers.get("content-encoding", "identity").strip().lower()
+    def __init__(self, connection: HttpConnection, pool: Connections[HttpConnection]) -> None:
+        super().__init__(connection.status, connection.headers, connection, pool)
+        self._encoding = self.headers.get("content-encoding", "identity").lower()
         if self._encoding not in {"identity", "", *WINDOWS}:
             raise BrokenAnswerError("the answer is compressed in a way that was not asked for")
 
     @property
     def complete(self) -> bool:
-        return self._connection.complete and self._encoding not in WINDOWS
+        return super().complete and self._encoding not in WINDOWS
 
     def pieces(self) -> AsyncIterator[bytes]:
-        body = self._connection.body()
+        body = super().pieces()
         return _unpacked(body, self._encoding) if self._encoding in WINDOWS else body
-
-    def close(self) -> None:
-        pool, self._pool = self._pool, None
-        if pool is not None:
-            pool.give_back(self._connection)
 
 
 async def _unpacked(body: AsyncIterator[bytes], encoding: str) -> AsyncIterator[bytes]:

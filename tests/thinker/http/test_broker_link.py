@@ -9,7 +9,7 @@ import anyio
 import pytest
 from fakes.time_limit import time_limit
 
-from thinker.http import broker_link
+from thinker.http import connections
 from thinker.http.broker_link import END, FAILURE, PIECE, REQUEST, BrokerLink, frame, head
 from thinker.http.exchange import BrokenAnswerError, ConnectError, HttpAnswer
 
@@ -150,7 +150,7 @@ async def test_answer_that_is_not_read_to_its_end_ends_its_connection() -> None:
 
 async def test_worker_that_reads_nothing_is_sent_no_more(monkeypatch: pytest.MonkeyPatch) -> None:
     """Its memory does not fill."""
-    monkeypatch.setattr(broker_link, "UNREAD", 1000)
+    monkeypatch.setattr(connections, "UNREAD", 1000)
     broker = answering(head(200, {}) + frame(PIECE, b"x" * 1000) * 5000 + frame(END))
     async with linked(broker) as link:
         answer = await asked(link)

@@ -11,7 +11,7 @@ from thinker.http.optional_imports import without
 
 RARE = {
     *("httpx", "h11", "uvicorn", "starlette", "markdown_it", "jsonschema", "json_repair", "mcp"),
-    *("prompt_toolkit", "html_to_markdown", "genai_prices"),
+    *("httptools", "prompt_toolkit", "html_to_markdown", "genai_prices"),
     *("orchestrator.hands.workspace", "orchestrator.http_api.endpoints", "orchestrator.selftest"),
     *("orchestrator.doctor", "orchestrator.simulator", "orchestrator.channels.telegram.adapter"),
 }

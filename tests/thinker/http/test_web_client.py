@@ -7,7 +7,7 @@ import anyio
 import pytest
 from fakes.web_server import ANSWER, HEAD, Listener, listening, posted
 
-from thinker.http import connections
+from thinker.http import connections, http_connection
 from thinker.http.exchange import (
     BodyTooLargeError,
     BrokenAnswerError,
@@ -19,6 +19,7 @@ from thinker.http.version import USER_AGENT
 from thinker.http.web_client import WebClient
 
 CHUNKED = b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n"
+IN_PIECES = CHUNKED + b"1\r\no\r\n1;x=y\r\nk\r\n0\r\nx: y\r\n\r\n"
 BARE = zlib.compressobj(wbits=-zlib.MAX_WBITS)
 PACKED = {
     "gzip": gzip.compress(b"ok", mtime=0),
@@ -64,6 +65,13 @@ async def test_an_answer_may_be_compressed(encoding: str) -> None:
     assert "accept-encoding: gzip" in sent.heads[0]
 
 
+@pytest.mark.parametrize("cut", range(1, len(IN_PIECES), 3))
+async def test_an_answer_may_come_in_parts(cut: int) -> None:
+    """Cut anywhere; the connection is kept."""
+    sent = await posted("http://127.0.0.1:{}/v1", Listener(IN_PIECES, cut=cut), 2)
+    assert (sent.connections, len(sent.heads)) == (1, 2)
+
+
 async def test_a_redirect_is_not_followed() -> None:
     """It could carry a key to another host."""
     moved = b"HTTP/1.1 302 Found\r\nlocation: /elsewhere\r\ncontent-length: 0\r\n\r\n"
@@ -106,15 +114,20 @@ async def test_header_that_would_be_two_is_not_sent(value: str) -> None:
 @pytest.mark.parametrize(
     "answer",
     [
-        b"HTTP/1.1 200 OK\r\nx: " + b"x" * 2 * connections.MAX_HEAD,
+        b"HTTP/1.1 200 OK\r\nx: " + b"x" * 2 * http_connection.MAX_HEAD,
         b"HTTP/1.1 200 OK\r\n" + b"x: y\r\n" * 40_000,
-        b"x" * 2 * connections.MAX_HEAD,
+        b"x" * 2 * http_connection.MAX_HEAD,
         b"HTTP/1.1 999999 OK\r\n\r\n",
         b"HTTP/1.1 200 OK\r\ncontent-length: 1\r\ncontent-length: 2\r\n\r\nok",
         b"HTTP/1.1 200 OK\r\ncontent-length: -2\r\n\r\nok",
         b"HTTP/1.1 200 OK\r\ncontent-length: 2x\r\n\r\nok",
         b"HTTP/1.1 200 OK\r\ncontent-length : 2\r\n\r\nok",
         b"HTTP/1.1 200 OK\r\ntransfer-encoding: gzip, chunked\r\n\r\n0\r\n\r\n",
+        b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\ncontent-length: 5\r\n\r\n0\r\n\r\n",
+        b"HTTP/1.1 200 OK\r\ntransfer-encoding: gzip\r\n\r\nok",
+        b"HTTP/1.1 200 OK\ncontent-length: 2\n\nok",
+        b"HTTP/2.0 200 OK\r\ncontent-length: 2\r\n\r\nok",
+        b"HTTP/1.1 000 OK\r\ncontent-length: 2\r\n\r\nok",
         b"HTTP/1.1 101 Switch\r\nupgrade: x\r\n\r\n" + ANSWER,
         b"HTTP/1.1 100 Continue\r\n\r\n" * 1000 + ANSWER,
         b"HTTP/1.1 103 Hints\r\nx: y\r\n\r\n" * 1000,
@@ -122,7 +135,7 @@ async def test_header_that_would_be_two_is_not_sent(value: str) -> None:
         CHUNKED + b"-2\r\nok\r\n0\r\n\r\n",
         CHUNKED + b"2\r\nokmore\r\n0\r\n\r\n",
         CHUNKED + b"f" * 30 + b"\r\nok\r\n",
-        CHUNKED + b"2;" + b"x" * 2 * connections.MAX_HEAD,
+        CHUNKED + b"2;" + b"x" * 2 * http_connection.MAX_HEAD,
         CHUNKED + b"2\r\nok\r\n0\r\n" + b"x: y\r\n" * 40_000,
         HEAD % (20, b"content-encoding: gzip\r\n") + b"x" * 20,
         HEAD % (10, b"content-encoding: gzip\r\n") + PACKED["gzip"][:10],
