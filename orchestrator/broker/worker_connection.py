@@ -67,14 +67,6 @@ class ChannelRights:
             connection.abort()
 
 
-class RequestRefusedError(Exception):
-    """A request that the broker does not make; the text says why."""
-
-    def __init__(self, status: int, reason: str) -> None:
-        super().__init__(reason)
-        self.status = status
-
-
 class WorkerConnection(asyncio.Protocol):
     """The broker's end of one connection: one request at a time, each answered in full."""
 
@@ -84,8 +76,6 @@ class WorkerConnection(asyncio.Protocol):
         self._rights = rights
         self._in = bytearray()
         self._call: _Call | None = None  # once the head of a request is there
-        self._out: list[bytes] = []
-        self._busy = False
         self._answering: asyncio.Task[None] | None = None
         self._writable: asyncio.Future[None] | None = None
         self._timer: asyncio.TimerHandle | None = None
@@ -103,16 +93,18 @@ class WorkerConnection(asyncio.Protocol):
             self._answering.cancel()
 
     def data_received(self, data: bytes) -> None:
-        if self._busy:  # no second request before the answer to the first
-            self.abort()
-            return
-        if not self._in:
-            self._limit(REQUEST_SECONDS)
         self._in += data
-        try:
-            self._read()
-        except RequestRefusedError as refused:
-            self._refuse(refused)
+        call = self._call = self._call or self._begun()
+        excess = -1 if call is None else len(self._in) - call.size
+        if excess > 0:  # no second request before the answer to the first
+            self.abort()
+        elif call is not None and excess == 0:
+            call.body = bytes(memoryview(self._in)[call.size - call.length :])
+            self._in, call.size = bytearray(), 0
+            self._limit(ANSWER_SECONDS)
+            self._answering = _begin(self._exchange(call))
+        elif self._timer is None:
+            self._limit(REQUEST_SECONDS)
 
     def pause_writing(self) -> None:
         self._writable = asyncio.get_running_loop().create_future()
@@ -134,46 +126,30 @@ class WorkerConnection(asyncio.Protocol):
             self._timer.cancel()
         self._timer = asyncio.get_running_loop().call_later(seconds, self.abort)
 
-    def _read(self) -> None:
-        """Begin to answer when a request is complete."""
-        if self._call is None:
-            self._call = self._begun()
-        call = self._call
-        if call is None or len(self._in) < call.size:
-            return
-        if len(self._in) > call.size:
-            self.abort()
-            return
-        call.body = bytes(memoryview(self._in)[call.size - call.length :])
-        self._in = bytearray()
-        self._busy = True
-        self._limit(ANSWER_SECONDS)
-        task = _begin(self._exchange(call))
-        self._answering = task if self._busy else None
-
     def _begun(self) -> "_Call | None":
-        """Read the head of a request when it is there; raise `RequestRefusedError`."""
+        """Return what the head of a request says when it is there, and may be made."""
         if len(self._in) < REQUEST.size:
             return None
         address, length, number = REQUEST.unpack_from(self._in)
         rights, begin = self._rights, REQUEST.size + address
         if length > MAX_BODY or rights.buffered + length > MAX_CHANNEL:
-            raise RequestRefusedError(TOO_LARGE, f"a request may have {MAX_BODY} bytes")
+            self._refuse(TOO_LARGE, f"a request may have {MAX_BODY} bytes")
+            return None
         if len(self._in) < begin:
             return None
         grant = rights.grants.get(bytes(self._in[REQUEST.size : begin]))
         if grant is None:
-            raise RequestRefusedError(FORBIDDEN, "this agent may not use that address")
+            self._refuse(FORBIDDEN, "this agent may not use that address")
+            return None
         rights.buffered += length
         return _Call(grant, str(number), begin + length, length)
 
-    def _refuse(self, refused: RequestRefusedError) -> None:
+    def _refuse(self, status: int, reason: str) -> None:
         """Answer with the reason, and end the connection."""
-        self._rights.warn(str(refused))
-        text = b'{"error": {"message": "the broker refused the request: %b"}}'
-        head = broker_link.head(refused.status, {"content-type": "application/json"})
-        body = frame(PIECE, text % str(refused).encode())
-        self._transport.write(head + body + frame(END))
+        self._rights.warn(reason)
+        text = b'{"error": {"message": "the broker refused the request: %b"}}' % reason.encode()
+        head = broker_link.head(status, {"content-type": "application/json"})
+        self._transport.write(head + frame(PIECE, text) + frame(END))
         self._transport.close()
 
     # --- the answer ----------------------------------------------------------------------------
@@ -188,7 +164,6 @@ class WorkerConnection(asyncio.Protocol):
             log.exception("relay_failed", agent_id=self._rights.agent_id)
             self.abort()
         else:
-            self._busy, self._answering = False, None
             self._forget()
 
     async def _answer(self, call: "_Call") -> None:
@@ -208,34 +183,23 @@ class WorkerConnection(asyncio.Protocol):
     async def _relay(self, call: "_Call", answer: HttpAnswer) -> None:
         """Pass an answer on, piece by piece; report what it used before its last byte."""
         redaction = Redaction(call.grant.secrets)
-        self._out.append(_head(answer, redaction))
+        out = [_head(answer, redaction)]  # sent in one: system calls cost more than all the rest
         streamed = "json" not in answer.headers.get("content-type", "")
         meter, whole = Meter(call.grant.counts, streamed=streamed), False
         try:
             async for piece in answer.pieces():
                 meter.feed(piece)
-                self._add(redaction.feed(piece))
+                out.append(_piece(redaction.feed(piece)))
                 if not answer.complete:
-                    self._flush()
+                    self._transport.write(b"".join(out))
+                    out.clear()
                 if self._writable is not None:
                     await self._writable
             whole = True
         finally:
             if answer.success:
                 self._report(call, meter, cut=not whole)
-        self._add(redaction.rest())
-        self._out.append(frame(END))
-        self._flush()
-
-    def _add(self, data: bytes) -> None:
-        """Add a piece to what is sent next: a system call costs more than the rest of a relay."""
-        if data:
-            self._out.append(frame(PIECE, data))
-
-    def _flush(self) -> None:
-        data, self._out = b"".join(self._out), []
-        if data:
-            self._transport.write(data)
+        self._transport.write(b"".join((*out, _piece(redaction.rest()), frame(END))))
 
     def _report(self, call: "_Call", meter: Meter, *, cut: bool) -> None:
         model, usage, guessed = meter.result(call.body, cut=cut)
@@ -287,3 +251,7 @@ def _head(answer: HttpAnswer, redaction: Redaction) -> bytes:
         if name in PASSED_BACK or name.startswith(PASSED_BACK_GROUPS)
     }
     return broker_link.head(answer.status, passed)
+
+
+def _piece(data: bytes) -> bytes:
+    return frame(PIECE, data) if data else b""
