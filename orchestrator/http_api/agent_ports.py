@@ -23,10 +23,10 @@ from orchestrator.errors import JournalError
 from orchestrator.files import off_loop, write_private
 from orchestrator.http_api.agent_port_messages import AgentPortAnswer, AgentPortMessage
 from orchestrator.http_api.error_response import ApiProblem
+from orchestrator.http_api.token import SecretFile
 from orchestrator.journal.db.store import Store
 from orchestrator.journal.turns import steps
-from thinker.formats import regular_file
-from thinker.formats.regular_file import FileError, FileMissingError
+from thinker.formats.regular_file import FileError
 
 ANSWER_TIMEOUT = 120.0  # seconds that a client waits, as in the system whose clients these are
 RETRY, MAX_RETRY = 1.0, 30.0  # seconds until a port that cannot be opened is tried again
@@ -66,7 +66,7 @@ class AgentPorts(JournalChannel):
         super().__init__(store)
         self._where = where
         self._refused: dict[str, str] = {}  # why the ports of agents cannot be opened
-        self._token_file = token_file
+        self._token_file = SecretFile(token_file)
         self._agents = agents
         self._configured = configured
 
@@ -160,7 +160,9 @@ class AgentPorts(JournalChannel):
         Raises:
             FileError, OSError: its file cannot be used.
         """
-        return await off_loop(_read_token, self._token_file)
+        if self._token_file.unchanged():
+            return _token_in(self._token_file)
+        return await off_loop(_token_in, self._token_file)
 
 
 def port_problem(port: int, agent_id: str, error: OSError | FileError) -> str:
@@ -178,17 +180,17 @@ def _part(name: str) -> str:
     return name.replace("%", "%25").replace("/", "%2F")
 
 
-def _read_token(path: Path) -> str:
-    """Read the token's file; write a new one if it is missing."""
+def _token_in(file: SecretFile) -> str:
+    """Return the token of a file; write a new one if it is missing."""
     try:
-        token = regular_file.read_text(path, regular_file.TOKEN).strip()
-    except FileMissingError:
-        token = secrets.token_urlsafe(32)
-        write_private(path, token.encode())
+        token = file.text()
     except FileError as error:
-        raise FileError(f"{path}: {error}") from error
+        raise FileError(f"{file.path}: {error}") from error
+    if token is None:
+        token = secrets.token_urlsafe(32)
+        write_private(file.path, token.encode())
     if not token:
-        raise FileError(f"{path}: it is empty; remove it, and a new token is written")
+        raise FileError(f"{file.path}: it is empty; remove it, and a new token is written")
     return token
 
 

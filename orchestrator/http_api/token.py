@@ -16,11 +16,41 @@ BYTES = 32  # of randomness: 256 bits, which cannot be guessed however many are 
 
 
 @dataclass
-class TokenFile:
-    """The file with the digest of the one valid token; it is read again when it has changed."""
+class SecretFile:
+    """A private file with one line; it is read again when it has changed."""
 
     path: Path
     _read: tuple[Signature | None, str | None] | None = field(default=None, init=False, repr=False)
+
+    def text(self) -> str | None:
+        """Return the line; None if there is no file.
+
+        Raises:
+            FileError: the file cannot be used.
+        """
+        signature = self._signature()
+        if self._read is None or self._read[0] != signature:
+            try:
+                text = regular_file.read_text(self.path, regular_file.TOKEN).strip()
+            except FileMissingError:
+                text = None
+            self._read = signature, text
+        return self._read[1]
+
+    def unchanged(self) -> bool:
+        """Return whether the file is as it was last read, so that `text` reads nothing."""
+        return self._read is not None and self._read[0] == self._signature()
+
+    def _signature(self) -> Signature | None:
+        try:
+            found = self.path.stat()
+        except OSError:
+            return None
+        return found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns
+
+
+class TokenFile(SecretFile):
+    """The file with the digest of the one valid token."""
 
     def make(self) -> str:
         token = PREFIX + secrets.token_urlsafe(BYTES)
@@ -33,23 +63,8 @@ class TokenFile:
         return existed
 
     def digest(self) -> str | None:
-        """Return the digest of the token; None if it was not made yet.
-
-        Raises:
-            FileError: the file cannot be used.
-        """
-        signature = self._signature()
-        if self._read is None or self._read[0] != signature:
-            try:
-                text = regular_file.read_text(self.path, regular_file.TOKEN).strip()
-            except FileMissingError:
-                text = ""
-            self._read = signature, text or None
-        return self._read[1]
-
-    def unchanged(self) -> bool:
-        """Return whether the file is as it was last read, so that `accepts` reads nothing."""
-        return self._read is not None and self._read[0] == self._signature()
+        """Return the digest of the token; None if it was not made yet; see `text`."""
+        return self.text() or None
 
     def accepts(self, token: str) -> bool:
         """Return whether ``token`` is valid, in the same time for every token."""
@@ -60,13 +75,6 @@ class TokenFile:
         return digest is not None and secrets.compare_digest(
             _digest(token).encode(), digest.encode()
         )
-
-    def _signature(self) -> Signature | None:
-        try:
-            found = self.path.stat()
-        except OSError:
-            return None
-        return found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns
 
 
 def _digest(token: str) -> str:

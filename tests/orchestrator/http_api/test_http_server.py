@@ -7,20 +7,28 @@ import anyio
 import pytest
 from anyio.abc import SocketStream
 from fakes.time_limit import time_limit
+from starlette.requests import Request
 from starlette.responses import PlainTextResponse
+from starlette.types import ASGIApp, Receive, Scope, Send
 
 from orchestrator.http_api.http_server import MAX_IDLE, served
 from orchestrator.http_api.local_port import listen
 
 HALF = b"GET / HTTP/1.1\r\nHost: local"
 WHOLE = HALF + b"host\r\n\r\n"
+UPGRADE = (
+    b"POST / HTTP/1.1\r\nHost: localhost\r\nConnection: Upgrade, HTTP2-Settings\r\n"
+    b"Upgrade: h2c\r\nHTTP2-Settings: AAEAAEAAAAIAAAABAAMAAABkAAQBAAAAAAUAAEAA\r\n"
+    b"Content-Length: 5\r\n\r\nhello"
+)
+ANSWER = PlainTextResponse("in")
 
 
 @asynccontextmanager
-async def server() -> AsyncIterator[int]:
+async def server(app: ASGIApp = ANSWER) -> AsyncIterator[int]:
     """The number of a port that answers every request."""
     with time_limit(), listen(0) as listener:
-        async with served(listener, PlainTextResponse("in")):
+        async with served(listener, app):
             yield listener.getsockname()[1]
 
 
@@ -69,3 +77,18 @@ async def test_requests_of_one_connection_are_answered_in_order() -> None:
         received = b""
         while received.count(b"200 OK") < 2:
             received += await stream.receive()
+
+
+async def test_client_that_offers_another_protocol_is_answered_in_this_one() -> None:
+    """Java's client does so with every request; a body must not get lost."""
+
+    async def echo(scope: Scope, receive: Receive, send: Send) -> None:
+        await PlainTextResponse(await Request(scope, receive).body())(scope, receive, send)
+
+    async with server(echo) as port, AsyncExitStack() as stack:
+        stream = await connected(stack, port, UPGRADE)
+        for _ in range(2):
+            received = await stream.receive()
+            assert received.startswith(b"HTTP/1.1 200 OK\r\n")
+            assert received.endswith(b"\r\n\r\nhello")
+            await stream.send(UPGRADE)
