@@ -130,17 +130,24 @@ class BotApi:
             # Sent every time, since the server remembers the last list.
             "allowed_updates": list(kinds),
         }
-        result = await self._post("getUpdates", params, self._poll_timeout)
-        return self._read("getUpdates", result, list[Any])
+        return await self.call("getUpdates", params, list[Any], self._poll_timeout)
 
-    async def call(self, method: str, params: JsonObject, expected: type[Result]) -> Result:
-        """Call any other method.
+    async def call(
+        self, method: str, params: JsonObject, expected: type[Result], within: float | None = None
+    ) -> Result:
+        """Call any method.
 
         Raises:
             BotApiError: with what is known about the message.
         """
-        result = await self._post(method, params, self._send_timeout)
-        return self._read(method, result, expected)
+        result = await self._post(method, params, within or self._send_timeout)
+        try:
+            adapter: TypeAdapter[Result] = _adapter(expected)  # type: ignore[arg-type] # hashable
+            return adapter.validate_python(result)
+        except ValidationError:
+            raise BotApiError(
+                f"telegram {method}: the answer does not follow the Bot API", SendOutcome.UNKNOWN
+            ) from None
 
     async def download(self, file_id: str, limit: int) -> bytes:
         """Download a file of at most ``limit`` bytes that was sent to the bot.
@@ -203,16 +210,6 @@ class BotApi:
             code,
             found.parameters,
         )
-
-    def _read(self, method: str, result: object, expected: type[Result]) -> Result:
-        try:
-            adapter: TypeAdapter[Result] = _adapter(expected)  # type: ignore[arg-type] # hashable
-            return adapter.validate_python(result)
-        except ValidationError:
-            raise BotApiError(
-                f"telegram {method}: the answer does not follow the Bot API",
-                SendOutcome.UNKNOWN,
-            ) from None
 
 
 @cache  # it is made in a quarter of a millisecond

@@ -26,18 +26,13 @@ async def offer(api: BotApi, menus: Mapping[str, Mapping[str, str]]) -> None:
     """
     try:
         for scope, commands in menus.items():
-            await _offer(api, scope, commands)
+            wanted = [
+                BotCommand(command=name, description=text[:MAX_DESCRIPTION])
+                for name, text in commands.items()
+            ]
+            where: dict[str, JsonValue] = {"scope": {"type": scope}}
+            if await api.call("getMyCommands", where, list[BotCommand]) != wanted:
+                told: list[JsonValue] = [item.model_dump() for item in wanted]
+                await api.call("setMyCommands", {**where, "commands": told}, object)
     except BotApiError as error:
         log.warning("command_menu_not_set", problem=str(error), todo="the next start tries again")
-
-
-async def _offer(api: BotApi, scope: str, commands: Mapping[str, str]) -> None:
-    wanted = [
-        BotCommand(command=name, description=text[:MAX_DESCRIPTION])
-        for name, text in commands.items()
-    ]
-    where: dict[str, JsonValue] = {"scope": {"type": scope}}
-    known = await api.call("getMyCommands", where, list[BotCommand])
-    if known != wanted:
-        told: list[JsonValue] = [item.model_dump() for item in wanted]
-        await api.call("setMyCommands", {**where, "commands": told}, object)

@@ -101,11 +101,9 @@ def moved(update: JsonValue) -> tuple[str, str] | None:
         found = _Moved.model_validate(message)
     except ValidationError:
         return None
-    if found.migrate_to_chat_id is not None:
-        return str(found.chat.id), str(found.migrate_to_chat_id)
-    if found.migrate_from_chat_id is not None:
-        return str(found.migrate_from_chat_id), str(found.chat.id)
-    return None
+    here = found.chat.id
+    old, new = found.migrate_from_chat_id or here, found.migrate_to_chat_id or here
+    return None if old == new else (str(old), str(new))
 
 
 def inbound(update: JsonValue, number: int, bot: Bot) -> InboundMessage:
@@ -185,12 +183,8 @@ def _filtered(found: InboundMessage, message: _Message, bot: Bot) -> InboundMess
 def _addressed(message: _Message, bot: Bot) -> bool:
     replied = message.reply_to_message
     # Every message of a topic "replies" to the topic's creation, which may be by the bot.
-    if (
-        replied
-        and replied.author
-        and replied.forum_topic_created is None
-        and str(replied.author.id) == bot.id
-    ):
+    author = replied.author if replied and replied.forum_topic_created is None else None
+    if author and str(author.id) == bot.id:
         return True
     entities = message.entities if message.text else message.caption_entities
     text = (message.text or message.caption).encode("utf-16-le")
