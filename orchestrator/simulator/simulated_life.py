@@ -89,7 +89,8 @@ class SimulatedLife:
             await anyio.sleep(PERIOD)
             for asked in store.read(pairing.every):
                 if asked.code is not None and daemon.control is not None:
-                    with suppress(JournalError):  # the disk is full; the next look tries again
+                    # The disk is full, and the next look tries again; or it broke.
+                    with suppress(JournalError, StorageFailedError):
                         await daemon.control.let_in(asked.code)
 
     async def _happen(self, tasks: TaskGroup) -> None:
