@@ -188,8 +188,8 @@ class Adapter(Protocol):
         ``mark`` is plain text for the end of the first part.
         """
 
-    async def pace(self, chat_id: str, calls: int) -> None:
-        """Wait until the platform's rate admits ``calls`` more of `send` and `edit` for a chat."""
+    async def pace(self, chat_id: str) -> None:
+        """Wait until the platform's rate admits one more `send` or `edit` for a chat."""
 
     async def send(self, part: OutboundPart) -> str:
         """Send one part and return the platform's id of it.

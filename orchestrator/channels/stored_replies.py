@@ -61,7 +61,7 @@ class JournalChannel:
         """Return the text as one part: clients take any length."""
         return (ReplyPart(text + mark),) if text.strip() else ()
 
-    async def pace(self, chat_id: str, calls: int) -> None:
+    async def pace(self, chat_id: str) -> None:
         """Do not wait: these channels have no limit."""
 
     async def send(self, part: OutboundPart) -> str:

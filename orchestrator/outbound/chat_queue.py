@@ -5,8 +5,9 @@ before what was queued earlier (invariant 23), and no edit overtakes another.
 
 What is known after a failed call decides what happens next. A message that certainly did not arrive
 is sent again. An edit is repeated, since that changes nothing: also one that was accepted, if an
-earlier edit of the message may land after it. A reply that may have arrived is looked for. Another
-message that may have arrived is repeated only if its row says that a second copy does no harm.
+earlier edit of the message may land after it. A reply that may have arrived is looked for, and sent
+behind a mark if it may stand in too many places. Another message that may have arrived is repeated
+only if its row says that a second copy does no harm.
 """
 
 import math
@@ -18,6 +19,7 @@ import anyio
 import structlog
 
 from orchestrator.channel_api import Adapter, OutboundPart, SendError, SendOutcome
+from orchestrator.chat_texts import LATE
 from orchestrator.errors import JournalError
 from orchestrator.failpoints import failpoint
 from orchestrator.journal.db.store import Store, retry_later
@@ -30,7 +32,7 @@ from orchestrator.wakeup import Wakeup
 
 PLACEHOLDER = "…"  # what a chat sees for a moment before a reply whose first sending failed
 MAX_PLACES = 100  # messages among which a lost one is looked for
-NO_TRACE = "nothing says whether it arrived"
+REPEATED = LATE.format(text="").rstrip()  # stands before a reply that may be a repetition
 HELD = "the platform wanted nothing sent"
 MAX_RETRY_DELAY = 60.0  # seconds
 MAX_FAULTS = 3  # attempts to send a message in which an adapter may break
@@ -59,14 +61,10 @@ class Platform:
         """
         return self._doubts.get(chat_id, self.store.checked)
 
-    def doubt(self, chat_id: str) -> None:
-        """Hold a message of a chat for possible that the journal does not know."""
-        self._doubts[chat_id] = True
-
-    def numbered(self, chat_id: str) -> None:
-        """End the doubts: the journal has the number of a chat's last message."""
-        if self.doubtful(chat_id):
-            self._doubts[chat_id] = False
+    def doubt(self, chat_id: str, *, doubtful: bool = True) -> None:
+        """Set whether they may be: the journal lacks or has the number of the last message."""
+        if doubtful is not self.doubtful(chat_id):
+            self._doubts[chat_id] = doubtful
 
     def held(self, chat_id: str) -> float:
         """Return the seconds for which the platform wants nothing sent to a chat."""
@@ -79,11 +77,6 @@ class Platform:
         """
         delay = (row.not_before - self.clock()) / 1000
         return max(self.held(row.chat_id), 0.0 if delay > MAX_RETRY_DELAY else delay)
-
-    def due(self, address: Address) -> bool:
-        """Return whether a chat has a row that may be sent now, or is being sent."""
-        row = self.store.read(outbox.first, address.chat_key)
-        return row is not None and self.delay(row) <= 0
 
     def refused(self, chat_id: str, error: SendError) -> None:
         """Hold a chat, or all, if the platform asked for it."""
@@ -99,6 +92,7 @@ class ChatQueue(Wakeup):
     def __init__(self, platform: Platform, address: Address) -> None:
         super().__init__()
         self.preview: Preview | None = None
+        self._row: OutboxRow | None = None  # that is sent next
         self._bound: tuple[int, str] | None = None  # a lost row, and a placeholder sent after it
         self._address = address
         self._platform = platform
@@ -108,27 +102,32 @@ class ChatQueue(Wakeup):
 
     async def run(self) -> None:
         """Send until nothing is left and no answer is being written; look again at each wake."""
-        while (row := await self._next()) is not None or self.preview is not None:
-            changed = self.changed
-            wait = self._wait(row)
-            if wait > 0:
-                self._platform.rested.wake()
-                with anyio.move_on_after(wait):
-                    await changed.wait()
-                continue
+        while True:
             try:
-                await (self._show() if row is None else self._deliver(row))
+                self._row = row = self._next()
+                if row is None and self.preview is None:
+                    return
+                changed, wait = self.changed, self._wait(row)
+                if wait > 0:
+                    self._platform.rested.wake()
+                    with anyio.move_on_after(wait):
+                        await changed.wait()
+                elif row is not None:
+                    await self._deliver(row)
+                elif self.preview is not None:
+                    await self._show(self.preview)
             except JournalError as error:  # before the platform was called
                 await retry_later(error)
 
-    async def _next(self) -> OutboxRow | None:
+    @property
+    def blocked(self) -> bool:
+        """Return whether a row has to wait that no later one may overtake."""
+        row = self._row
+        return row is not None and not row.shown and self._platform.delay(row) > 0
+
+    def _next(self) -> OutboxRow | None:
         """Return the row to send next; a preview need not wait for a text that was shown."""
-        while True:
-            try:
-                row = self._store.read(outbox.first, self._address.chat_key)
-                break
-            except JournalError as error:
-                await retry_later(error)
+        row = self._store.read(outbox.first, self._address.chat_key)
         early = row is not None and row.shown and self._platform.delay(row) > 0
         return None if early and self._offered else row
 
@@ -142,25 +141,22 @@ class ChatQueue(Wakeup):
     def _offered(self) -> bool:
         return self.preview is not None and self.preview.offered
 
-    async def _admitted(self, calls: int = 1) -> bool:
+    async def _admitted(self) -> bool:
         """Wait for the platform's rate; return false if the chat is held by then."""
-        await self._adapter.pace(self._address.chat_id, calls)
+        await self._adapter.pace(self._address.chat_id)
         return not self._platform.held(self._address.chat_id)
 
-    async def _begun(self, row: OutboxRow, state: str, calls: int = 1) -> bool:
+    async def _begun(self, row: OutboxRow, state: str) -> bool:
         """Commit T7 when the platform may be called; return false if it may not."""
-        return (
-            await self._admitted(calls)
+        if not (
+            await self._admitted()
             and await self._store.transact(outbox.sending, row.id, state, self._clock())
-            and await self._still_admitted(row)
-        )
-
-    async def _still_admitted(self, row: OutboxRow) -> bool:
-        """Return false, and queue the row again, if its chat was held during the commit."""
-        if not self._platform.held(row.chat_id):
-            return True
-        await self._record(outbox.requeue, row.id, HELD, self._clock())
-        return False
+        ):
+            return False
+        held = self._platform.held(row.chat_id) > 0  # since the commit began
+        if held:
+            await self._record(outbox.requeue, row.id, HELD, self._clock())
+        return not held
 
     async def _deliver(self, row: OutboxRow) -> None:
         try:
@@ -193,26 +189,19 @@ class ChatQueue(Wakeup):
         with _bounded("send"):
             message_id = await self._adapter.send(part)
         await self._record(questions.delivered, row, message_id, self._clock())
-        self._platform.numbered(row.chat_id)
+        self._platform.doubt(row.chat_id, doubtful=False)
 
     async def _edit(self, row: OutboxRow) -> None:
-        if row.ph_id is not None:
-            if await self._begun(row, "sending"):
-                await self._replace(row, row.ph_id)
-            return
-        calls = 2 if row.final else 1  # the reply takes the placeholder's place at once
-        if not await self._begun(row, "ph_sending", calls):
-            return
-        with _bounded("placeholder" if row.final else "preview"):
-            message_id = await self._adapter.send(_part(row, PLACEHOLDER))
-        if row.final and not self._platform.held(row.chat_id):
-            await self._record(outbox.replacing, row.id, message_id, self._clock())
-            self._platform.numbered(row.chat_id)
-            if await self._still_admitted(row):
-                await self._replace(row, message_id)
-        else:
-            await self._record(outbox.placeholder_sent, row.id, message_id)
-            self._platform.numbered(row.chat_id)
+        if row.ph_id is None:
+            if await self._begun(row, "ph_sending"):
+                with _bounded("placeholder" if row.final else "preview"):
+                    message_id = await self._adapter.send(_part(row, PLACEHOLDER))
+                await self._record(outbox.placeholder_sent, row.id, message_id)
+                self._platform.doubt(row.chat_id, doubtful=False)
+        elif await self._begun(row, "sending"):
+            with _bounded("edit"):
+                await self._adapter.edit(_part(row), row.ph_id)
+            await self._record(outbox.delivered, row.id, row.ph_id, self._clock())
 
     async def _look_for(self, row: OutboxRow) -> None:
         """Find where a reply stands whose sending got no answer; if nowhere, put it in a new place.
@@ -226,14 +215,19 @@ class ChatQueue(Wakeup):
             with _bounded("placeholder"):
                 self._bound = row.id, await self._adapter.send(_part(row, PLACEHOLDER))
         _, placeholder = self._bound
-        after, now = int(placeholder) if placeholder.isdecimal() else 0, self._clock()
+        after = int(placeholder) if placeholder.isdecimal() else 0
         if not 0 < after - before <= MAX_PLACES:
-            await self._unbind(row)
-            await self._record(outbox.mark_unconfirmed, row.id, NO_TRACE, now, now)
+            await self._send_again(row)
         elif not await self._found(row, range(before + 2, after)):
-            await self._record(outbox.replacing, row.id, placeholder, now)
-            if await self._still_admitted(row):
-                await self._replace(row, placeholder)
+            await self._record(outbox.placeholder_sent, row.id, placeholder)
+
+    async def _send_again(self, row: OutboxRow) -> None:
+        """Tell a chat that the next message may be a repetition, and then queue it again."""
+        if await self._admitted():
+            with _bounded("placeholder"):
+                await self._adapter.send(_part(row, REPEATED))
+            await self._unbind(row)
+            await self._record(outbox.forget_placeholder, row.id)
 
     async def _found(self, row: OutboxRow, numbers: range) -> bool:
         """Try to edit messages; return whether one was the bot's, or the rest has to wait."""
@@ -260,26 +254,18 @@ class ChatQueue(Wakeup):
             with suppress(SendError), _bounded("remove"):
                 await self._adapter.remove(row.chat_id, placeholder)
 
-    async def _replace(self, row: OutboxRow, message_id: str) -> None:
-        with _bounded("edit"):
-            await self._adapter.edit(_part(row), message_id)
-        await self._record(outbox.delivered, row.id, message_id, self._clock())
-
-    async def _show(self) -> None:
-        preview = self.preview
+    async def _show(self, preview: Preview) -> None:
         try:
-            await self._refresh()
+            await self._refresh(preview)
         except (JournalError, StorageFailedError):
             raise
         except Exception:  # nor must a fault in an unfinished answer
             log.exception("preview_broke", chat=self._address.chat_key)
-            if preview is not None:
-                preview.refuse()
+            preview.refuse()
 
-    async def _refresh(self) -> None:
+    async def _refresh(self, preview: Preview) -> None:
         """Show how the answer has grown, unless a row waits by now."""
-        preview = self.preview
-        if preview is None or not await self._admitted() or await self._next() is not None:
+        if not await self._admitted() or self._next() is not None:
             return
         preview.offered = False
         message_id = self._store.read(outbox.preview_message, preview.turn_id)
@@ -325,9 +311,8 @@ class ChatQueue(Wakeup):
             if unknown and row.mode == "direct":
                 await self._record(outbox.mark_unconfirmed, row.id, str(error), now, later)
             elif lost:
-                await self._record(
-                    outbox.look_later, row.id, str(error), max(later, now + LATE_EDIT)
-                )
+                later = max(later, now + LATE_EDIT)
+                await self._record(outbox.look_later, row.id, str(error), later)
             else:
                 await self._record(outbox.requeue, row.id, str(error), later)
 

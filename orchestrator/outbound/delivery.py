@@ -6,7 +6,7 @@ parallel.
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Mapping
-from contextlib import ExitStack, asynccontextmanager
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from functools import partial
 
@@ -31,6 +31,7 @@ PREVIEW_START = 24  # characters that are worth a notification; a preview begins
 PREVIEW_INTERVAL = 1.0  # seconds between edits; a chat takes about one message a second
 PATIENCE = 1.5  # seconds; a faster answer needs neither preview nor typing indicator
 TYPING_INTERVAL = 4.0  # seconds; the platform shows the indicator for five
+CROWD = 1000  # chats that wait; so many are looked through once a second at most
 log = structlog.get_logger()
 
 
@@ -114,7 +115,7 @@ class Delivery(LoopOwned):
         Return false if the platform wants nothing sent to its chat for now; nothing was tried then.
         """
         platform = self._platforms[channel]
-        await platform.adapter.pace(part.chat_id, 1)
+        await platform.adapter.pace(part.chat_id)
         if platform.held(part.chat_id):
             return False
         platform.doubt(part.chat_id)
@@ -125,7 +126,10 @@ class Delivery(LoopOwned):
         return True
 
     async def run(self, channel: str) -> None:
-        """Give every chat of a channel that has a row to send its queue, until cancelled."""
+        """Give every chat of a channel that has a row to send its queue, until cancelled.
+
+        A queue that could send nothing is left alone: in an outage there may be thousands.
+        """
         while True:
             changed = self._changes.changed
             try:
@@ -134,7 +138,11 @@ class Delivery(LoopOwned):
                 await retry_later(error)
                 continue
             for address in chats:
-                self._queue(address)
+                queue = self._queues.get(address.chat_key)
+                if queue is None or not queue.blocked:
+                    self._queue(address)
+            if len(chats) >= CROWD:
+                await anyio.sleep(1)
             await changed.wait()
 
     async def wait_idle(self) -> None:
@@ -142,8 +150,8 @@ class Delivery(LoopOwned):
         for channel, platform in self._platforms.items():
             while True:
                 changed = self._rested.changed
-                chats = self._store.read(outbox.waiting, channel)
-                if not any(platform.due(address) for address in chats):
+                rows = self._store.read(outbox.due, channel)
+                if not any(platform.delay(row) <= 0 for row in rows):
                     break
                 await changed.wait()
 
@@ -167,18 +175,20 @@ class Delivery(LoopOwned):
     @asynccontextmanager
     async def preview(self, turn_id: str, address: Address) -> AsyncIterator[Preview]:
         """Show that a turn is being answered: typing, and the answer while it is written."""
-        platform = self._platforms.get(address.channel)
         preview = Preview(turn_id)
         preview.view = partial(self._grown, turn_id, address)
-        with ExitStack() as stack:
-            stack.callback(preview.close)
-            if platform is not None and not platform.adapter.from_journal:  # these show no typing
-                loop = asyncio.get_running_loop()
-                begin = partial(self._begin, platform, address, preview)
-                stack.callback(loop.call_later(self._patience, begin).cancel)
+        loop = asyncio.get_running_loop()
+        patience = loop.call_later(self._patience, self._begin, address, preview)
+        try:
             yield preview
+        finally:
+            patience.cancel()
+            preview.close()
 
-    def _begin(self, platform: Platform, address: Address, preview: Preview) -> None:
+    def _begin(self, address: Address, preview: Preview) -> None:
+        platform = self._platforms.get(address.channel)
+        if platform is None or platform.adapter.from_journal:  # these show no typing
+            return
         self._tasks.start_soon(_typing, platform, address, preview.closed)
         if self.formats.mode(address) == "edit":
             self._tasks.start_soon(self._stream, platform, address, preview)

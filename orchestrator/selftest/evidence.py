@@ -180,9 +180,17 @@ class Evidence:
         return chats
 
     def marks(self, chat: int) -> list[str]:
-        """Return the marks that a chat shows at the end, without previews and quoted replies."""
-        shown = self.visible().get(chat, {}).values()
-        return [mark for text in shown for mark in marks_of(text)]
+        """Return the marks that a chat shows at the end, without previews and quoted replies.
+
+        A reply may stand twice if the chat is told so before the second.
+        """
+        marks: list[str] = []
+        unsure = False
+        for text in self.visible().get(chat, {}).values():
+            marks += [mark for mark in marks_of(text) if not (unsure and mark in marks)]
+            told = text.startswith(LATE) and "\n" not in text
+            unsure = told or (unsure and text.endswith(PREVIEW_MARK))
+        return marks
 
     def strays(self) -> dict[int, int]:
         """Count the placeholders and previews in each chat that never became a message."""
@@ -208,7 +216,7 @@ def marks_of(text: str) -> list[str]:
     if text.endswith(PREVIEW_MARK):
         return []
     if text.startswith(LATE):  # a quote may have several paragraphs; the answer comes last
-        text = [part for part in text.split("\n\n") if not part.startswith(WARNING)][-1]
+        text = ["", *(part for part in text.split("\n\n") if not part.startswith(WARNING))][-1]
     return MARK.findall(text)
 
 

@@ -143,7 +143,7 @@ MUTANTS = (
         "        \"UPDATE outbox SET state = CASE WHEN ph_id IS NULL THEN 'queued'"
         " ELSE 'delivered' END\"\n"
         "        f\" WHERE mode = 'edit' AND state IN('ph_sending','ph_sent','sending')\"\n",
-        ("supervisor@replacing:after#1", "supervisor@edit:before#1"),
+        ("supervisor@placeholder_sent:after#1", "supervisor@edit:before#1"),
     ),
     Mutant(
         "not modified is a failure",

@@ -39,7 +39,7 @@ class FakeChannel:
         """Return one part."""
         return (ReplyPart(text + mark),)
 
-    async def pace(self, chat_id: str, calls: int) -> None:
+    async def pace(self, chat_id: str) -> None:
         """Admit all calls."""
 
     async def send(self, part: OutboundPart) -> str:

@@ -136,7 +136,7 @@ class MemoryChannel:
         """One part, if there is a text."""
         return (ReplyPart(text + mark),) if text else ()
 
-    async def pace(self, chat_id: str, calls: int) -> None:
+    async def pace(self, chat_id: str) -> None:
         """Admit all calls."""
 
     async def send(self, part: OutboundPart) -> str:

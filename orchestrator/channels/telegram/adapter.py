@@ -208,12 +208,11 @@ class Telegram:
         )
 
     def split(self, text: str, mark: str = "") -> tuple[ReplyPart, ...]:
-        if mark:  # of an unfinished answer only the first part is shown
-            return formatting.split(text[: 2 * formatting.LIMIT], mark)
-        return formatting.split(text)
+        end = 2 * formatting.LIMIT if mark else None  # only the first part has a mark, and is shown
+        return formatting.split(text[:end], mark)
 
-    async def pace(self, chat_id: str, calls: int) -> None:
-        await self._limiter.wait(chat_id, calls, group=chat_id.startswith("-"))
+    async def pace(self, chat_id: str) -> None:
+        await self._limiter.wait(chat_id, group=chat_id.startswith("-"))
 
     async def send(self, part: OutboundPart) -> str:
         params: JsonObject = {}

@@ -35,13 +35,13 @@ GROUP = Rate(20 / 60, 4)
 BOT = Rate(30.0, 30)
 
 
-def take(rate: Rate, bucket: Bucket | None, now: float, calls: int = 1) -> tuple[Bucket, float]:
-    """Take a token a call; return the bucket afterwards, and the seconds to wait before them."""
+def take(rate: Rate, bucket: Bucket | None, now: float) -> tuple[Bucket, float]:
+    """Take a token for a call; return the bucket afterwards, and the seconds to wait."""
     left = float(rate.burst)
     if bucket is not None:
         passed = max(0.0, now - bucket.at)  # the clock may have been set back
         left = min(left, bucket.tokens + passed * rate.per_second)
-    left -= calls
+    left -= 1
     return Bucket(left, now), max(0.0, -left / rate.per_second)
 
 
@@ -55,12 +55,12 @@ class RateLimiter:
     _chats: dict[str, Bucket] = field(default_factory=dict, init=False)
     _crowd: int = field(default=CROWD, init=False)
 
-    async def wait(self, chat_id: str, calls: int = 1, *, group: bool) -> None:
-        """Wait until ``calls`` are admitted; they may then be made at any time."""
+    async def wait(self, chat_id: str, *, group: bool) -> None:
+        """Wait until a call is admitted; it may then be made at any time."""
         now = self.clock()
         rate = GROUP if group else CHAT
-        self._bot, bot_wait = take(BOT, self._bot, now, calls)
-        self._chats[chat_id], chat_wait = take(rate, self._chats.get(chat_id), now, calls)
+        self._bot, bot_wait = take(BOT, self._bot, now)
+        self._chats[chat_id], chat_wait = take(rate, self._chats.get(chat_id), now)
         if len(self._chats) >= self._crowd:
             self._chats = {
                 chat: bucket for chat, bucket in self._chats.items() if now - bucket.at < IDLE

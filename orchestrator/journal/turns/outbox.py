@@ -285,12 +285,6 @@ def placeholder_sent(db: apsw.Connection, row_id: int, message_id: str) -> None:
     db.execute(sql, (message_id, row_id))
 
 
-def replacing(db: apsw.Connection, row_id: int, message_id: str, now: int) -> None:
-    """Store a placeholder's id (T8) and mark the edit that puts the reply in its place (T7)."""
-    placeholder_sent(db, row_id, message_id)
-    sending(db, row_id, "sending", now)
-
-
 def delivered(db: apsw.Connection, row_id: int, message_id: str | None, now: int) -> None:
     """Store that the platform accepted a message (T8), and its id there.
 

@@ -19,7 +19,7 @@ from orchestrator.journal.db.store import Store
 from orchestrator.journal.turns import outbox, turns
 from orchestrator.journal.turns.outbox import Part
 from orchestrator.journal.turns.turns import Turn
-from orchestrator.outbound.chat_queue import MAX_PLACES, MAX_RETRY_DELAY
+from orchestrator.outbound.chat_queue import MAX_PLACES, MAX_RETRY_DELAY, REPEATED
 from orchestrator.outbound.delivery import Delivery
 from orchestrator.outbound.preview import Preview
 
@@ -235,13 +235,17 @@ NOT_SENT, UNKNOWN, GONE = SendOutcome.NOT_SENT, SendOutcome.UNKNOWN, SendOutcome
 
 @asynccontextmanager
 async def replying(
-    folder: Path, *outcomes: SendOutcome | float | None, arrives: bool = False
+    folder: Path, *outcomes: SendOutcome | float | None, arrives: bool = False, others: int = 0
 ) -> AsyncIterator[Outbox]:
-    """The reply of a turn is queued; these are the outcomes of the first calls."""
+    """The reply of a turn is queued; these are the outcomes of the first calls.
+
+    So many messages were sent to others since the turn began.
+    """
     with opened(folder) as db:
         turn = open_turn(db, "t0")  # its message has the number 0, the chat's next one 1
     async with delivering(folder, *outcomes) as running:
         running.channel.arrives = arrives
+        running.channel.sent += [OutboundPart("8", "for another")] * others
         await running.reply(turn, "done")
         yield running
 
@@ -321,17 +325,24 @@ async def test_reply_that_a_kill_left_between_sending_and_receipt_stands_in_its_
         assert running.shown == ["for another", "done"]
 
 
-async def test_reply_that_may_stand_anywhere_is_told_as_unconfirmed(tmp_path: Path) -> None:
-    """Many chats have been written to since, and each place would have to be tried."""
-    async with replying(tmp_path, UNKNOWN) as running:
+@pytest.mark.parametrize("arrives", [True, False])
+@pytest.mark.parametrize(
+    "failures",
+    [(), (UNKNOWN,), (None, UNKNOWN), (None, NOT_SENT), (None, None, UNKNOWN), (*[None] * 3, GONE)],
+)
+async def test_reply_that_may_stand_anywhere_is_sent_again_behind_a_mark(
+    tmp_path: Path, *, arrives: bool, failures: tuple[SendOutcome | None, ...]
+) -> None:
+    """Many chats have been written to meanwhile, and each place would have to be tried."""
+    outcomes = UNKNOWN, None, *failures  # of the reply, of looking at the first place, and then
+    async with replying(tmp_path, *outcomes, arrives=arrives, others=1) as running:
         await running.queued(1)
-        running.channel.sent *= MAX_PLACES * 2
         running.channel.sent += [OutboundPart("8", "for another")] * MAX_PLACES
-        running.pass_retry_delay()
-        assert await running.states() == ["unknown"]
-        assert "…" not in running.shown
-        found = await running.store.transact(outbox.pop_unconfirmed, HERE.chat_key, 1)
-        assert found == ["done"]
+        while await running.states() != ["delivered"]:
+            running.pass_retry_delay()
+        *earlier, mark, reply = [text for text in running.shown if text != "…"]
+        assert (mark, reply) == (REPEATED, "done")
+        assert earlier.count("done") == int(arrives)
 
 
 async def test_reply_after_a_notice_that_no_row_knows_begins_as_a_placeholder(

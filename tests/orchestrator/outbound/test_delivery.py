@@ -79,7 +79,7 @@ class Flood:
 
 
 @pytest.mark.parametrize(
-    ("commit", "calls"), [("sending:before", []), ("replacing:before", ["send", "send"])]
+    ("commit", "calls"), [("sending:before", []), ("placeholder_sent:before", ["send", "send"])]
 )
 async def test_flood_that_begins_during_a_commit_is_obeyed(
     tmp_path: Path, commit: str, calls: list[str]
@@ -96,6 +96,28 @@ async def test_flood_that_begins_during_a_commit_is_obeyed(
     failpoints.observe(FailpointInjector({}))
     assert running.channel.calls == calls
     assert states == ["ph_sent" if calls else "queued"]
+
+
+async def test_chats_that_must_wait_are_not_asked_for_when_others_are_written_to(
+    tmp_path: Path,
+) -> None:
+    """In a long outage thousands wait, and every message that arrives wakes the delivery."""
+    asked: list[str] = []
+
+    def note(_: object, sql: str, __: object) -> bool:
+        asked.append(sql)
+        return True
+
+    async with delivering(tmp_path, *[SendOutcome.NOT_SENT] * 20) as running:
+        for number in range(20):
+            await running.add("hello", f"{number}")
+        assert await running.states() == ["queued"] * 20
+        running.store.read(lambda db: setattr(db, "exec_trace", note))
+        running.delivery.wake()
+        for _ in range(20):
+            await anyio.lowlevel.checkpoint()
+        running.store.read(lambda db: setattr(db, "exec_trace", None))
+    assert len([sql for sql in asked if "outbox" in sql]) == 1
 
 
 async def test_question_for_an_operator_outlasts_an_outage_of_five_minutes(tmp_path: Path) -> None:

@@ -158,6 +158,25 @@ def test_quotes_and_previews_hold_no_marks() -> None:
     assert marks_of("one#1 is the begi …") == []
 
 
+@pytest.mark.parametrize(
+    ("between", "found"),
+    [
+        (("⚠️ I couldn't confirm that this reached you earlier:",), []),
+        (("⚠️ I couldn't confirm that this reached you earlier:", "one …"), []),
+        (("⚠️ I couldn't confirm that this reached you earlier:\na note",), ["duplicate (12)"]),
+        ((), ["duplicate (12)"]),
+    ],
+)
+def test_reply_may_stand_twice_only_behind_a_mark(
+    between: tuple[str, ...], found: list[str]
+) -> None:
+    """A lost preview may stand between the mark and the reply."""
+    texts = enumerate((*between, "one#1 done"), 50)
+    again = (LedgerEvent("shown", text, number, 101) for number, text in texts)
+    checks = [v.check for v in check(replace(WELL, events=(*EVENTS, *again), kills=1))]
+    assert checks == found
+
+
 def test_fact_that_a_done_call_did_not_store_is_a_violation() -> None:
     """A result of a journal tool without its effect is a violation."""
     call = replace(CALL, name="store_fact", args='{"fact":"tea"}')

@@ -68,13 +68,12 @@ def test_reply_that_is_read_in_the_journal_is_delivered_with_the_turn(db: apsw.C
     assert turns.load(db, "t1").state == "closed"
 
 
-def test_placeholder_that_was_sent_is_edited_without_another_transaction(
-    db: apsw.Connection,
-) -> None:
-    """And a boot in between sends the edit alone."""
+def test_edit_into_a_placeholder_is_repeated_after_a_boot(db: apsw.Connection) -> None:
+    """No other placeholder is sent."""
     outbox.add(db, "t1", HERE, [Part("hello")], "edit", 1)
     outbox.sending(db, first(db).id, "ph_sending", 2)
-    outbox.replacing(db, first(db).id, "m1", 3)
+    outbox.placeholder_sent(db, first(db).id, "m1")
+    outbox.sending(db, first(db).id, "sending", 3)
     assert due(db) == [("7", "hello", "sending")]
     turns.boot(db, 4)
     assert (first(db).state, first(db).ph_id, first(db).attempt) == ("ph_sent", "m1", 2)
