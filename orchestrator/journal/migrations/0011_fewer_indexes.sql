@@ -8,11 +8,10 @@ DROP INDEX model_call_turn;
 CREATE INDEX model_call_turn ON model_call(turn_id);
 DROP INDEX session_size;
 CREATE INDEX session_size ON session(tokens) WHERE ended_at IS NULL AND tokens > 1000;
-DROP INDEX prompt_definition;
-DROP INDEX prompt_tools;
 
 -- What most prompts of an agent have in common is stored once: the long layers, and the tools.
 ALTER TABLE turn_prompt ADD COLUMN common TEXT REFERENCES prompt_part;
+CREATE INDEX prompt_common ON turn_prompt(common) WHERE common IS NOT NULL;
 
 -- Messages are indexed for search 64 at a time; `message_search` indexes the rest when it searches.
 DROP TRIGGER message_said;

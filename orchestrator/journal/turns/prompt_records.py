@@ -158,7 +158,7 @@ def _part(db: apsw.Connection, body: bytes | None, stored: Collection[str | None
     """Store a text that prompts share, unless it is among the ``stored``; return its digest."""
     if body is None:
         return None
-    digest = hashlib.sha256(body).hexdigest()
+    digest = hashlib.sha256(body).hexdigest()[:32]  # short, as three indexes have it
     if digest not in stored:
         db.execute("INSERT OR IGNORE INTO prompt_part VALUES(?,?)", (digest, body.decode()))
     return digest

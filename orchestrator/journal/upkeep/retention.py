@@ -50,10 +50,10 @@ OF_A_TURN = (
     "DELETE FROM turn WHERE id = ?",
 )
 
-UNUSED_PARTS = """DELETE FROM prompt_part WHERE digest NOT IN(
-  SELECT definition FROM turn_prompt WHERE definition IS NOT NULL
-  UNION SELECT tools FROM turn_prompt WHERE tools IS NOT NULL
-  UNION SELECT common FROM turn_prompt WHERE common IS NOT NULL)"""
+UNUSED_PARTS = """DELETE FROM prompt_part
+WHERE NOT EXISTS(SELECT 1 FROM turn_prompt WHERE definition = digest)
+AND NOT EXISTS(SELECT 1 FROM turn_prompt WHERE tools = digest)
+AND NOT EXISTS(SELECT 1 FROM turn_prompt WHERE common = digest)"""
 
 
 def turns(db: apsw.Connection, before: int) -> int:
@@ -74,7 +74,7 @@ def turns(db: apsw.Connection, before: int) -> int:
         " AND NOT EXISTS(SELECT 1 FROM subagent_run WHERE subagent_id = subagent.id)",
         (before,),
     )
-    if 0 < len(found) < BATCH:  # the last batch: all prompts have to be read
+    if found:
         db.execute(UNUSED_PARTS)
     return len(found)
 

@@ -39,6 +39,11 @@ PAUSES = """
     ALTER TABLE pause_told_2 RENAME TO pause_told;
     CREATE UNIQUE INDEX one_pause ON pause(agent_id) WHERE ended_at IS NULL;
 """  # how a CHECK is changed, in two tables that refer to each other
+REFERENCES = (
+    "SELECT t.name, r.'from' FROM sqlite_schema t, pragma_foreign_key_list(t.name) r"
+    " WHERE t.type = 'table' AND r.seq = 0"
+)
+CHILDREN = "EXPLAIN QUERY PLAN SELECT 1 FROM {table} WHERE {column} = 'x'"
 SCOPES = "SELECT scope FROM {table} ORDER BY id"
 BEFORE_SCOPES = 6  # the number of the migration before that of the scopes
 OLD_ROWS = """
@@ -153,6 +158,18 @@ def test_journal_of_a_newer_version_is_refused_and_kept(tmp_path: Path) -> None:
     with pytest.raises(JournalError, match=expected):
         open_database(path)
     assert path.read_bytes() == before
+
+
+def test_row_is_removed_without_a_walk_through_those_that_may_refer_to_it(tmp_path: Path) -> None:
+    """SQLite looks for them, and needs an index: many prompts were made of one part."""
+    with opened(tmp_path) as db:
+        walks = [
+            f"{table}.{column}"
+            for table, column in db.execute(REFERENCES).fetchall()
+            for (*_, step) in db.execute(CHILDREN.format(table=table, column=column)).fetchall()
+            if step.startswith("SCAN")
+        ]
+    assert walks == ["subagent_run.subagent_id"]  # few
 
 
 def test_rows_of_two_tables_survive_their_replacement(tmp_path: Path) -> None:
