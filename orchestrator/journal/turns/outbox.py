@@ -367,9 +367,10 @@ def number_before(db: apsw.Connection, row: OutboxRow) -> int:
     sql = (
         "SELECT max(CAST(number AS INTEGER)) FROM (SELECT * FROM (SELECT message_id AS number"
         " FROM inbox WHERE id <= (SELECT max(id) FROM inbox WHERE turn_id = :turn_id) AND private"
-        " AND channel = :channel AND bot_id = :bot_id AND update_id IS NOT NULL"
+        " AND +channel = :channel AND bot_id = :bot_id AND update_id IS NOT NULL"
         " ORDER BY id DESC LIMIT 20) UNION ALL SELECT * FROM (SELECT coalesce(msg_id, ph_id)"
-        " FROM outbox WHERE chat_key = :chat_key AND id < :id ORDER BY id DESC LIMIT 20))"
+        " FROM outbox WHERE chat_key = :chat_key AND id < :id AND id > :id - 1000"
+        " ORDER BY id DESC LIMIT 20))"
     )
     return int(db.execute(sql, vars(row)).get or 0)
 
