@@ -96,7 +96,6 @@ class SpendingRules:
         if not commit.usage.total:  # a task's plan: no model was called
             return None, False
         used, agent = commit.usage, self.agents.agent(turn.agent_id)
-        usage.release(db, turn.id)
         self._count(db, turn.agent_id, turn.id, commit.model, used)
         ends = not commit.calls and transcript.is_answer(commit.response.content, commit.finish)
         if ends and agent is not None and agent.budget is None and agent.cost_controls is None:
@@ -124,7 +123,6 @@ class SpendingRules:
     def settle_work(
         self, db: apsw.Connection, agent_id: str, work: str, result: MeteredResult
     ) -> None:
-        usage.release(db, work)
         self._count(db, agent_id, work, result.model, result.usage)
 
     def book(self, db: apsw.Connection, calls: Sequence[UnnamedCall]) -> None:
@@ -135,19 +133,26 @@ class SpendingRules:
             agent_id = usage.charged(db, unnamed.work) or unnamed.agent_id
             if unnamed.reserved_since is not None:
                 usage.replace_lost(db, unnamed.work, unnamed.reserved_since)
-            self._count(db, agent_id, unnamed.work or None, model, call.usage)
+            self._count(db, agent_id, unnamed.work or None, model, call.usage, reserved=False)
 
     def _reserve(self, db: apsw.Connection, turn: Turn, amount: Amount) -> None:
         model = self._model(turn.agent_id)
         usage.reserve(db, turn.agent_id, turn.id, model, amount, self.clock())
 
     def _count(
-        self, db: apsw.Connection, agent_id: str, work: str | None, model: str, used: Usage
+        self,
+        db: apsw.Connection,
+        agent_id: str,
+        work: str | None,
+        model: str,
+        used: Usage,
+        *,
+        reserved: bool = True,
     ) -> None:
         """Book what a call used, with its cost."""
         price = price_of(self.agents, self.agents.agent(agent_id), model, used.prompt)
         usd = budgets.cost(price, used)
-        usage.book(db, agent_id, work, model, used, usd, self.clock())
+        usage.book(db, agent_id, work, model, used, usd, self.clock(), reserved=reserved)
 
     def refused(self, db: apsw.Connection, turn: Turn, reason: str) -> None:
         """Pause an agent whose calls its provider refuses, until the next trial."""

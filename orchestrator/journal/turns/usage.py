@@ -16,6 +16,8 @@ from thinker.protocol.messages import Usage
 MINUTE = 60_000  # milliseconds
 INSERT = """INSERT INTO model_call(agent_id, turn_id, model, state, prompt, completion, cached, usd,
   at) VALUES(?,?,?,?,?,?,?,?,?)"""
+SETTLE = """UPDATE model_call SET agent_id = ?1, model = ?3, state = ?4, prompt = ?5,
+  completion = ?6, cached = ?7, usd = ?8, at = ?9 WHERE turn_id = ?2 AND state = 'reserved'"""
 AGENTS = distinct("model_call", "agent_id", "true")
 NEWEST = "SELECT prompt + completion FROM model_call WHERE state = 'settled' AND "
 
@@ -43,10 +45,16 @@ def book(
     usage: Usage,
     usd: float | None,
     now: int,
+    *,
+    reserved: bool = False,
 ) -> None:
-    """Store the usage of a call, beside its reservation if it had one; see `release`."""
+    """Store the usage of a call, in the place of its turn's reservation if it was ``reserved``."""
     tokens = (usage.prompt, usage.completion, usage.cached)
-    db.execute(INSERT, (agent_id, turn_id, model, "settled", *tokens, usd, now))
+    values = (agent_id, turn_id, model, "settled", *tokens, usd, now)
+    if reserved:
+        db.execute(SETTLE, values)
+    if not (reserved and db.changes()):
+        db.execute(INSERT, values)
 
 
 def charged(db: apsw.Connection, turn_id: str) -> str | None:
@@ -86,7 +94,7 @@ def is_reserved(db: apsw.Connection, turn_id: str) -> bool:
 
 
 def release(db: apsw.Connection, turn_id: str) -> None:
-    """Delete a turn's open reservation: its call is not made, or its usage is known."""
+    """Delete a turn's open reservation: its call is not made."""
     db.execute("DELETE FROM model_call WHERE turn_id = ? AND state = 'reserved'", (turn_id,))
 
 
