@@ -104,7 +104,7 @@ class RequestRecipe(Recipe):
         if result.stop_reason is StopReason.HANDED_BACK:
             calls = api_requests.hand_back(db, turn, body.tools, now)
         elif result.stop_reason is StopReason.LENGTH:  # as the model wrote it, without our remark
-            text = transcript.recorded(db, turn.id)[-1].response.content
+            text = transcript.read(db, turn.id).steps[-1].response.content
         elif body.asked.output_schema is None:  # nothing may stand beside JSON
             text = chat_texts.compose(text, (), subagents.unconfirmed(db, turn.id))
         if result.stop_reason not in ENDED_WELL and result.error is None:

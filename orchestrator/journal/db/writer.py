@@ -9,7 +9,7 @@ import asyncio
 import threading
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from queue import SimpleQueue
 from typing import Any, Generic, Protocol, TypeVar
 
@@ -54,17 +54,10 @@ class Job(Generic[T]):
     value: T | None = None
     error: BaseException | None = None
     wrote: bool = False
-    name: str = field(init=False)
 
-    def __post_init__(self) -> None:
-        """Take the function's name, which crash points and the crash record need.
-
-        Raises:
-            TypeError: it has none, as a ``functools.partial``.
-        """
-        self.name = getattr(self.work, "__name__", "")
-        if not self.name:
-            raise TypeError(f"{self.work!r} has no name; pass a function, and its arguments beside")
+    @property
+    def name(self) -> str:  # for crash points and the crash record; a partial has none
+        return self.work.__name__
 
     def run(self, db: apsw.Connection) -> T:
         with self.crashes.in_hand(self.name, self.chat), off_the_loop():

@@ -20,7 +20,7 @@ def _transcripts(db: apsw.Connection) -> list[str]:
     """Check invariant 9: a conversation has one result for each call, in order."""
     found = []
     for (turn_id,) in db.execute("SELECT id FROM turn").fetchall():
-        for step in transcript.recorded(db, str(turn_id)):
+        for step in transcript.read(db, str(turn_id)).steps:
             calls = [call.id for call in step.response.tool_calls]
             results = [call.result.call_id if call.result else None for call in step.calls]
             if len(results) != len(calls) or any(

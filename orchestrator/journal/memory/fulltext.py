@@ -41,6 +41,8 @@ def search(
     """
     found: Scores = match("words", terms) if (terms := words(text)) else {}
     parts: Scores = {}
+    if text.isascii():  # it has none of these
+        return hybrid_rank(found, parts)
     if len(found) < limit and (terms := grams(text)):
         parts = match("grams", terms)
     if len(found.keys() | parts.keys()) < limit and (terms := pairs(text)):

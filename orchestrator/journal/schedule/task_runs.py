@@ -174,7 +174,7 @@ def settle(db: apsw.Connection, now: int) -> bool:
 
 def _result(db: apsw.Connection, turn_id: str) -> str:
     """Return the answer of a task's last step, or the results of its calls."""
-    recorded = transcript.recorded(db, turn_id)
+    recorded = transcript.read(db, turn_id).steps
     if not recorded:
         return ""
     results = [call.result.content for call in recorded[-1].calls if call.result is not None]

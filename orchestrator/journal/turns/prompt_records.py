@@ -110,12 +110,9 @@ def sent(db: apsw.Connection, turn_id: str) -> tuple[LayerRecord, ...] | None:
     """Return the layers put before a turn's newest message; None before the first prompt."""
     sql = "SELECT body FROM turn_prompt WHERE turn_id = ? ORDER BY at LIMIT 1"
     body = db.execute(sql, (turn_id,)).get
-    return None if body is None else context(str(body))
-
-
-def context(body: str) -> tuple[LayerRecord, ...]:
-    """Return `PromptRecord.context` of a record's own fields, which have all of it."""
-    own = orjson.loads(body)
+    if body is None:
+        return None
+    own = orjson.loads(body)  # it has all of `PromptRecord.context`
     cached = own.get("layout") == "cached"
     beside = (x for x in own["layers"] if x.get("quoted") or (cached and x.get("volatile")))
     return tuple(LayerRecord.model_validate(x) for x in beside if not x.get("standing"))

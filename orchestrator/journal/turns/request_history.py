@@ -66,7 +66,7 @@ def _answered(db: apsw.Connection, request: Request) -> list[Message]:
         return []
     handed = {call.id for call in request.outcome.calls}
     messages: list[Message] = []
-    for step in transcript.recorded(db, request.turn_id):
+    for step in transcript.read(db, request.turn_id).steps:
         if not step.calls:
             continue  # the outcome has its answer
         ids = [public_id(request.turn_id, call.seq) for call in step.calls]

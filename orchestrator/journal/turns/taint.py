@@ -67,12 +67,8 @@ UNREAD = Taint()
 
 
 def load(db: apsw.Connection, turn_id: str) -> Taint:
-    found = db.execute("SELECT taint FROM turn WHERE id = ?", (turn_id,)).get
-    return parsed("{}" if found is None else str(found))
-
-
-def parsed(stored: str) -> Taint:
-    return Taint() if stored == "{}" else Taint(**orjson.loads(stored))
+    found = db.execute("SELECT taint FROM turn WHERE id = ?", (turn_id,)).get or "{}"
+    return UNREAD if found == "{}" else Taint(**orjson.loads(found))
 
 
 def add(db: apsw.Connection, turn_id: str, more: Taint) -> None:

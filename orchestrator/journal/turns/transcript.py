@@ -8,8 +8,7 @@ import apsw
 from orchestrator.journal.turns import inbox, prompt_records, taint
 from orchestrator.journal.turns.inbox import InboxRow
 from orchestrator.journal.turns.steps import ENDED, IMMEDIATE
-from orchestrator.journal.turns.taint import Taint
-from thinker.protocol.messages import AssistantMessage, LayerRecord, Message, ToolResult, Usage
+from thinker.protocol.messages import AssistantMessage, Message, ToolResult, Usage
 from thinker.protocol.methods import RecordedCall, RecordedStep
 
 
@@ -37,10 +36,6 @@ class TurnTranscript:
 def read(db: apsw.Connection, turn_id: str) -> TurnTranscript:
     rows = tuple(inbox.all_of_turn(db, turn_id))
     return TurnTranscript(rows, _steps(db, turn_id, rows))
-
-
-def recorded(db: apsw.Connection, turn_id: str) -> tuple[RecordedStep, ...]:
-    return read(db, turn_id).steps
 
 
 def _steps(db: apsw.Connection, turn_id: str, rows: Sequence[InboxRow]) -> tuple[RecordedStep, ...]:
@@ -76,10 +71,11 @@ def of_turn(db: apsw.Connection, turn_id: str, known: TurnTranscript, sent: str)
     They are the user's messages, every step, and the reply ``sent`` if no model response has it.
     What the agent says counts as what the turn has read, which it may repeat.
     """
-    read, context = _seen(db, turn_id)
+    read, context = taint.load(db, turn_id).own, prompt_records.sent(db, turn_id)
     spoken = {"origin": read.origin, "private": bool(read.private), "mixed": read.mixed}
     received = [row.said(db) for row in known.began_with]
-    received[-1] = received[-1].model_copy(update={"context": context})
+    if context:
+        received[-1] = received[-1].model_copy(update={"context": context})
     messages: list[Message] = [*received]
     last = ""
     for step in known.steps:
@@ -91,16 +87,6 @@ def of_turn(db: apsw.Connection, turn_id: str, known: TurnTranscript, sent: str)
     if sent and not last:
         messages.append(AssistantMessage.model_validate({"content": sent, **spoken}))
     return messages
-
-
-def _seen(db: apsw.Connection, turn_id: str) -> tuple[Taint, tuple[LayerRecord, ...]]:
-    """Return what a turn itself has read, and what was put before its newest message."""
-    sql = (
-        "SELECT taint, body FROM turn LEFT JOIN turn_prompt"
-        " ON turn_id = turn.id WHERE turn.id = ? ORDER BY turn_prompt.at LIMIT 1"
-    )
-    ((read, body),) = db.execute(sql, (turn_id,))
-    return taint.parsed(read).own, prompt_records.context(body) if body else ()
 
 
 def answered(db: apsw.Connection, turn_id: str) -> bool:

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 import apsw
 
 from orchestrator.channel_api import ReplyPart
-from orchestrator.journal.db import audit
+from orchestrator.journal.db import audit, liveness
 from orchestrator.journal.db.rows import Rows
 from orchestrator.journal.db.store import FencedError
 from orchestrator.journal.turns import inbox, outbox, sessions, steps, transcript, usage
@@ -83,10 +83,7 @@ def new_id(now: int, random: Callable[[int], bytes] = secrets.token_bytes) -> st
 def boot(db: apsw.Connection, now: int) -> int:
     """Begin a new epoch (T0): adopt the open turns and classify half-sent messages."""
     epoch = int(db.execute("SELECT v FROM meta WHERE k = 'epoch'").get or 0) + 1
-    db.execute(
-        "INSERT INTO meta VALUES('epoch', ?) ON CONFLICT DO UPDATE SET v = excluded.v",
-        (str(epoch),),
-    )
+    liveness.set_meta(db, "epoch", epoch)
     db.execute(  # time without a daemon does not count against a turn's deadline
         "UPDATE turn SET epoch = ?, deadline = ? + allowed, state = 'running', wait = NULL"
         f" WHERE {OPEN}",

@@ -46,7 +46,7 @@ def subprompt(definition: PromptDefinition, use: SubpromptUse) -> DelegatingTool
 
 def _calls(db: apsw.Connection, run: SubagentRun) -> Iterator[SubpromptCall]:
     """Yield the ended calls of a run, in their order."""
-    for step in transcript.recorded(db, subagents.working_turn(db, run)):
+    for step in transcript.read(db, subagents.working_turn(db, run)).steps:
         for call, made in zip(step.response.tool_calls, step.calls, strict=True):
             if made.result is not None:
                 arguments = orjson.dumps(call.arguments).decode()

@@ -115,9 +115,11 @@ class Journal(TurnMachine):
         """Between two steps; before the first there is nothing to steer."""
         turn = self.pick(number)
         with job(self.db):
-            begun = bool(transcript.recorded(self.db, turn.id))
+            begun = bool(transcript.read(self.db, turn.id).steps)
             entered = internal_messages.enter(self.db, turn, lambda _: True) if begun else ()
-            told = [text for step in transcript.recorded(self.db, turn.id) for text in step.entered]
+            told = [
+                text for step in transcript.read(self.db, turn.id).steps for text in step.entered
+            ]
         assert inbox.oldest_new(self.db, turn.chat_key) is None or not begun
         assert tuple(told[len(told) - len(entered) :]) == entered
 

@@ -121,5 +121,5 @@ def test_cancelled_and_dead_turns_take_their_entered_messages_along(db: apsw.Con
         deadletters.retry(db, 3, 7)
     row = inbox.oldest_new(db, turn.chat_key)
     assert row is not None
-    assert transcript.recorded(db, "t1")[0].entered == (UserMessage(content="wait"),)
+    assert transcript.read(db, "t1").steps[0].entered == (UserMessage(content="wait"),)
     assert cancellations.cancel(db, turn.chat_key, "stopped", 8) is None

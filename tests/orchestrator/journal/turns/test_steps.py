@@ -197,7 +197,7 @@ def test_recorded_steps_keep_their_order_and_pair_results_with_calls(db: apsw.Co
     mail = call(db, "t1", 3)
     steps.intend(db, "t1", 3, 1, 2)
     steps.finish(db, mail, result(mail, "sent"), 3)
-    one, two = transcript.recorded(db, "t1")
+    one, two = transcript.read(db, "t1").steps
     assert (one.seq, one.response, one.usage, one.finish) == (
         1,
         first.response,
@@ -206,7 +206,7 @@ def test_recorded_steps_keep_their_order_and_pair_results_with_calls(db: apsw.Co
     )
     assert [(c.seq, c.result) for c in one.calls] == [(2, None), (3, result(mail, "sent"))]
     assert [(c.seq, c.result) for c in two.calls] == [(5, None)]
-    assert transcript.recorded(db, "t2") == ()
+    assert transcript.read(db, "t2").steps == ()
     assert steps.tools_of(db, "t1") == ("read", "mail", "note")
 
 
