@@ -167,7 +167,7 @@ def test_row_is_removed_without_a_walk_through_those_that_may_refer_to_it(tmp_pa
             f"{table}.{column}"
             for table, column in db.execute(REFERENCES).fetchall()
             for (*_, step) in db.execute(CHILDREN.format(table=table, column=column)).fetchall()
-            if step.startswith("SCAN")
+            if str(step).startswith("SCAN")
         ]
     assert walks == ["subagent_run.subagent_id"]  # few
 
