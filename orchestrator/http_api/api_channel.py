@@ -28,9 +28,10 @@ ANSWER_TIMEOUT = 3600.0  # seconds that one request waits for its answer
 
 
 class Listener(Wakeup):
-    """A waiting client; ``text`` is the whole answer so far."""
+    """A waiting client, until it has ``left``; ``text`` is the whole answer so far."""
 
     text = ""
+    left = False
 
 
 class ApiChannel(JournalChannel):
@@ -80,11 +81,13 @@ class ApiChannel(JournalChannel):
     ) -> AsyncIterator[str | Outcome]:
         """Yield the answer so far, at every change and every second, and at last the outcome.
 
+        A client that has left gets no outcome.
+
         Raises:
             ApiProblem: the answer cannot be given now.
         """
         give_up = anyio.current_time() + ANSWER_TIMEOUT
-        while True:
+        while not listener.left:
             changed = listener.changed
             progress, pause = self._store.read(_look, request_id, agent_id)
             if progress.outcome is not None:

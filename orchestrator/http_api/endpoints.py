@@ -23,10 +23,9 @@ from orchestrator.http_api.app import build_app, read_body
 from orchestrator.http_api.error_response import ApiProblem, invalid
 from orchestrator.http_api.guard import Guard, refusal
 from orchestrator.http_api.parsed_request import ParsedRequest, parse_chat, parse_responses
-from orchestrator.http_api.pending_response import RETRY, FormatterFactory, PendingResponse
+from orchestrator.http_api.pending_response import FormatterFactory, PendingResponse
 from orchestrator.http_api.response_formatters import ChatFormatter, ResponsesFormatter
 from orchestrator.http_api.token import TokenFile
-from orchestrator.journal.turns import pauses
 from orchestrator.journal.turns.api_requests import NewRequest
 from thinker.protocol.messages import MAX_DEPTH, JsonObject, too_deep
 
@@ -84,7 +83,6 @@ class Endpoints:
             else await to_thread.run_sync(_parsed, parse, raw)
         )
         agent_id = self._agent(parsed.fields.model)
-        self._require_admission(agent_id)
         new = NewRequest(
             id=uuid4().hex,
             agent_id=agent_id,
@@ -102,16 +100,6 @@ class Endpoints:
             message = f"there is no agent {name!r}; GET /v1/models lists the agents"
             raise ApiProblem(HTTPStatus.NOT_FOUND, message, code="model_not_found", param="model")
         return name
-
-    def _require_admission(self, agent_id: str) -> None:
-        """Raise an `ApiProblem` when no request can be taken now."""
-        if not self.daemon.dispatcher.opener.admitting:
-            message = "the daemon is stopping; try again in a moment"
-            raise ApiProblem(HTTPStatus.SERVICE_UNAVAILABLE, message, retry=RETRY)
-        pause = self.daemon.store.read(pauses.find, agent_id)
-        if pause is not None:
-            message = f"the agent is paused: {pause.reason}"
-            raise ApiProblem(HTTPStatus.TOO_MANY_REQUESTS, message, code="agent_paused")
 
 
 def _parsed(parse: Parser, raw: bytes) -> ParsedRequest:

@@ -1,16 +1,15 @@
 """The response to a request that is stored, waited for, and sent whole or as a stream."""
 
-from collections.abc import AsyncIterator, Awaitable, Callable
+import asyncio
+from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass
-from functools import partial
 from http import HTTPStatus
 from typing import TypeAlias
 
-import anyio
 import apsw
 import structlog
 from starlette.responses import JSONResponse, Response, StreamingResponse
-from starlette.types import ASGIApp, Receive, Scope, Send
+from starlette.types import Receive, Scope, Send
 
 from orchestrator.control.operations import DaemonOperations
 from orchestrator.errors import JournalError
@@ -19,7 +18,7 @@ from orchestrator.http_api.error_response import ApiProblem
 from orchestrator.http_api.guard import refusal
 from orchestrator.http_api.parsed_request import ParsedRequest
 from orchestrator.http_api.response_formatters import ResponseFormatter
-from orchestrator.journal.turns import api_requests
+from orchestrator.journal.turns import api_requests, pauses
 from orchestrator.journal.turns.api_requests import (
     KeyReusedError,
     NewRequest,
@@ -51,10 +50,15 @@ class PendingResponse:
             request_id, created = await self._stored()
             formatter = self.formatter(request_id, created // 1000, self.request)
             with channel.listening(request_id) as listener:  # the first one's, if it is repeated
-                await self._response(request_id, formatter, listener)(scope, receive, send)
+                response = await self._response(request_id, formatter, listener, receive)
+                response.headers["x-request-id"] = request_id
+                await response(scope, receive, send)
 
     async def _stored(self) -> tuple[str, int]:
         dispatcher, new = self.daemon.dispatcher, self.new
+        if not dispatcher.opener.admitting:
+            message = "the daemon is stopping; try again in a moment"
+            raise ApiProblem(HTTPStatus.SERVICE_UNAVAILABLE, message, retry=RETRY)
         try:
             with dispatcher.opening([] if new.own_chat is None else [new.own_chat]) as admit:
                 stored = await self.daemon.store.attempt(_receive, new, self.daemon.clock(), admit)
@@ -76,15 +80,26 @@ class PendingResponse:
             dispatcher.wake()
         return stored
 
-    def _response(
-        self, request_id: str, formatter: ResponseFormatter, listener: Listener
-    ) -> ASGIApp:
-        headers = {"x-request-id": request_id}
+    async def _response(
+        self,
+        request_id: str,
+        formatter: ResponseFormatter,
+        listener: Listener,
+        receive: Receive,
+    ) -> Response:
         if self.request.body.stream:
-            headers |= {"cache-control": "no-cache"}
-            events = self._events(request_id, formatter, listener)
+            events, headers = (
+                self._events(request_id, formatter, listener),
+                {"cache-control": "no-cache"},
+            )
             return StreamingResponse(events, media_type="text/event-stream", headers=headers)
-        return JsonResult(partial(self._outcome, request_id, listener), formatter, headers)
+        left = asyncio.create_task(_leave(listener, receive))
+        try:
+            return JSONResponse(formatter.document(await self._outcome(request_id, listener)))
+        except ApiProblem as problem:
+            return refusal(problem)
+        finally:
+            left.cancel()
 
     async def _events(
         self, request_id: str, formatter: ResponseFormatter, listener: Listener
@@ -107,7 +122,8 @@ class PendingResponse:
         async for news in self._follow(request_id, listener):
             if isinstance(news, Outcome):
                 return news
-        raise ApiProblem(HTTPStatus.INTERNAL_SERVER_ERROR, "the request has no outcome")
+        log.debug("request_left", request=request_id)
+        raise ApiProblem(HTTPStatus.INTERNAL_SERVER_ERROR, "the client has left")
 
     async def _follow(self, request_id: str, listener: Listener) -> AsyncIterator[str | Outcome]:
         """Follow the request, and raise an `ApiProblem` for an outcome that is not an answer."""
@@ -120,40 +136,22 @@ class PendingResponse:
             yield news
 
 
-@dataclass(frozen=True)
-class JsonResult:
-    """A response in one piece, given up when its client disconnects (an ASGI application)."""
-
-    outcome: Callable[[], Awaitable[Outcome]]
-    formatter: ResponseFormatter
-    headers: dict[str, str]
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        response: Response | None = None
-        async with anyio.create_task_group() as tasks:
-
-            async def watch() -> None:
-                while (await receive())["type"] != "http.disconnect":
-                    pass
-                log.debug("request_left", request=self.headers["x-request-id"])
-                tasks.cancel_scope.cancel()
-
-            tasks.start_soon(watch)
-            try:
-                document = self.formatter.document(await self.outcome())
-                response = JSONResponse(document, headers=self.headers)
-            except ApiProblem as problem:
-                response = refusal(problem)
-                response.headers.update(self.headers)
-            tasks.cancel_scope.cancel()
-        if response is not None:
-            await response(scope, receive, send)
+async def _leave(listener: Listener, receive: Receive) -> None:
+    """Let a client wait no longer once it has disconnected."""
+    while (await receive())["type"] != "http.disconnect":
+        pass
+    listener.left = True
+    listener.wake()
 
 
 def _receive(
     db: apsw.Connection, new: NewRequest, now: int, admit: Callable[[apsw.Connection], None]
 ) -> tuple[str, int]:
-    """Run T1, and T2 of a request that belongs to no conversation."""
+    """Run T1, and T2 of a request that belongs to no conversation, unless the agent is paused."""
+    pause = pauses.find(db, new.agent_id)
+    if pause is not None:
+        message = f"the agent is paused: {pause.reason}"
+        raise ApiProblem(HTTPStatus.TOO_MANY_REQUESTS, message, code="agent_paused")
     found = api_requests.receive(db, new, now)
     admit(db)
     return found
