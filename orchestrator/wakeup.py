@@ -1,5 +1,6 @@
 """Wait for a condition that other tasks change."""
 
+import asyncio
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 
@@ -16,13 +17,13 @@ class Wakeup(LoopOwned):
     it afterwards, so that no change is missed.
     """
 
-    changed: anyio.Event = field(default_factory=anyio.Event, init=False)
+    changed: asyncio.Event = field(default_factory=asyncio.Event, init=False)
     _closed: bool = field(default=False, init=False)
 
     def wake(self) -> None:
         """Wake all waiters: something has changed."""
         self.changed.set()
-        self.changed = anyio.Event()
+        self.changed = asyncio.Event()
 
     def close(self) -> None:
         """End all waits, now and later: the daemon stops."""

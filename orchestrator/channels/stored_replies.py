@@ -100,12 +100,11 @@ class JournalChannel:
         """Wait for the end of a message; return it as it is after ``seconds``, None if unknown."""
         found = self._store.read(self._find, message_id)
         if isinstance(found, InboxRow):
-            replies = self.replies(found.chat_id)
-            with anyio.move_on_after(seconds):
-                while isinstance(found, InboxRow):
-                    with anyio.move_on_after(POLL):
-                        await replies.changed.wait()
-                    found = self._store.read(self._find, message_id)
+            replies, end = self.replies(found.chat_id), anyio.current_time() + seconds
+            while isinstance(found, InboxRow) and (left := end - anyio.current_time()) > 0:
+                with anyio.move_on_after(min(left, POLL)):
+                    await replies.changed.wait()
+                found = self._store.read(self._find, message_id)
         return found
 
     def _find(self, db: apsw.Connection, message_id: str) -> Ended | InboxRow | None:

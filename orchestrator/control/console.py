@@ -42,7 +42,7 @@ class Console(JournalChannel):
         skip = "too long" if too_long else "no text" if not request.text.strip() else None
         text = "" if skip else request.text
         message = self.message(request.chat, request.message, agent=request.agent, text=text)
-        await intake.accept([replace(message, skip=skip)])
+        await intake.accept([replace(message, skip=skip) if skip else message])
         self.replied(request.chat)
 
     async def outcome(self, message_id: str, seconds: float) -> ChatOutcome:

@@ -13,7 +13,6 @@ from typing import Protocol, TypeVar, cast
 
 from orchestrator.broker.broker_wire import CallEnded
 from thinker.protocol.background import Embedded, MeteredResult
-from thinker.protocol.messages import Usage
 from thinker.protocol.methods import StepCommit
 from thinker.protocol.peer import PeerClosedError
 
@@ -77,7 +76,7 @@ class CallLedger:
         calls = [call for name in result.call_ids for call in await self._named(name)]
         if not calls:
             return result
-        usage = sum((call.usage for call in calls), Usage())
+        usage = sum((call.usage for call in calls[1:]), calls[0].usage)
         guessed = any(call.estimated for call in calls)
         if guessed and usage.total < TOO_LITTLE * result.usage.total:
             return result  # the worker has seen the text

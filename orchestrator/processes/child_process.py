@@ -143,9 +143,9 @@ class ChildProcess:
     name: str
     process: Spawned
     peer: Peer
-    ready: anyio.Event = field(default_factory=anyio.Event)
+    ready: asyncio.Event = field(default_factory=asyncio.Event)
     sandbox: SandboxReport = field(default_factory=SandboxReport)
-    exited: anyio.Event = field(default_factory=anyio.Event)
+    exited: asyncio.Event = field(default_factory=asyncio.Event)
     code: int = 0
     stop_requested: bool = False  # then its end does not count as a failure
     hung: bool = False
@@ -347,8 +347,8 @@ def is_watched(process: Process) -> bool:
     return process.pid in _watched
 
 
-async def wait_any(*events: anyio.Event) -> None:
-    async def wait(event: anyio.Event) -> None:
+async def wait_any(*events: asyncio.Event) -> None:
+    async def wait(event: asyncio.Event) -> None:
         await event.wait()
         tasks.cancel_scope.cancel()
 

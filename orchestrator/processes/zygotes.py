@@ -7,6 +7,7 @@ descriptor that only passes through. When a zygote dies, its workers die too, an
 continue in new workers.
 """
 
+import asyncio
 import os
 import signal
 import socket
@@ -64,7 +65,7 @@ class ZygoteClient(DescriptorChild):
     """A running zygote, which takes descriptors for new workers."""
 
     workers: int = 0  # forked and not reaped
-    retired: anyio.Event = field(default_factory=anyio.Event)
+    retired: asyncio.Event = field(default_factory=asyncio.Event)
     _reaped: Wakeup = field(default_factory=Wakeup)
 
     async def fork(self, program: Program) -> SpawnedProcess:

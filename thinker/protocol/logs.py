@@ -28,13 +28,13 @@ bound = structlog.contextvars.bound_contextvars  # binds facts to the events ins
 
 def configure(level: str = "info") -> None:
     """Log to stderr at this level (debug, info, warning, error) and above."""
+    logger = structlog.WriteLogger(cast(TextIO, LossyStream(sys.stderr)))
     structlog.configure(
         processors=_processors(lines=not sys.stderr.isatty()),
         wrapper_class=structlog.make_filtering_bound_logger(
             logging.getLevelNamesMapping().get(level.upper(), logging.INFO)
         ),
-        logger_factory=structlog.WriteLoggerFactory(file=cast(TextIO, LossyStream(sys.stderr))),
-        cache_logger_on_first_use=False,
+        logger_factory=lambda *_: logger,
     )
 
 

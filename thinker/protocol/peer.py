@@ -12,7 +12,7 @@ import socket
 import sys
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Mapping
 from contextlib import asynccontextmanager
-from typing import Protocol, TypeVar
+from typing import Any, Protocol, TypeVar
 
 import anyio
 import orjson
@@ -25,7 +25,8 @@ MAX_BACKLOG = 2 * MAX_FRAME  # bytes written but not yet read by the other side
 MAX_PROBLEM = 4000  # characters of an error response's message
 MAX_ID = 200  # characters of a request id; the response repeats it
 CANCEL_AGAIN = 1.0  # seconds that a canceled request has to end
-EAGER = sys.version_info >= (3, 12)  # Python can begin a task at once
+# Most requests are answered right away: where Python can, their tasks begin at once.
+AT_ONCE: dict[str, Any] = {"eager_start": True} if sys.version_info >= (3, 12) else {}
 Params = JsonValue | BaseModel
 RequestHandler = Callable[[JsonValue], Awaitable[Params]]
 NotificationHandler = Callable[[JsonValue], None]
@@ -75,7 +76,7 @@ class Peer:
         self.tasks = tasks
         self.requests: dict[str, RequestHandler] = dict(requests or {})
         self.notifications: dict[str, NotificationHandler] = dict(notifications or {})
-        self.closed = anyio.Event()
+        self.closed = asyncio.Event()
         self._ids = itertools.count(1)
         self._waiting: dict[JsonValue, asyncio.Future[JsonValue]] = {}
         self._serving: set[asyncio.Task[None]] = set()
@@ -163,11 +164,7 @@ class Peer:
         elif not isinstance(method := frame.get("method"), str):
             self._settle(frame)
         elif "id" not in frame:
-            # An earlier request (the turn that this cancels) starts first.
-            if EAGER:
-                self._notice(method, frame.get("params"))
-            else:
-                asyncio.get_running_loop().call_soon(self._notice, method, frame.get("params"))
+            self._begin(self._notice(method, frame.get("params")))
         elif len(str(call_id := frame["id"])) > MAX_ID:
             self._answer_error(None, INVALID_REQUEST, f"the id is over {MAX_ID} characters")
         else:
@@ -188,7 +185,7 @@ class Peer:
             RpcError(code if isinstance(code, int) else INTERNAL, str(fields.get("message")))
         )
 
-    def _notice(self, method: str, params: JsonValue) -> None:
+    async def _notice(self, method: str, params: JsonValue) -> None:
         handler = self.notifications.get(method)
         if handler is None:
             log.warning("unknown_notification", method=method)
@@ -201,12 +198,7 @@ class Peer:
             log.exception("notification_failed", method=method)
 
     def _begin(self, work: Coroutine[object, object, None]) -> None:
-        """Start a task; at once where Python can, since many requests are answered right away."""
-        loop = asyncio.get_running_loop()
-        if sys.version_info >= (3, 12):
-            task = asyncio.Task(work, loop=loop, eager_start=True)
-        else:
-            task = loop.create_task(work)
+        task = asyncio.Task(work, loop=asyncio.get_running_loop(), **AT_ONCE)
         if not task.done():
             self._serving.add(task)
             task.add_done_callback(self._serving.discard)
