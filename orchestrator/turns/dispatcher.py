@@ -5,7 +5,7 @@ earlier process left behind, perhaps) and then admits the chat's messages in ord
 """
 
 from collections.abc import Callable, Collection, Iterator, Sequence
-from contextlib import AbstractAsyncContextManager, contextmanager, nullcontext
+from contextlib import contextmanager
 from functools import partial
 
 import anyio
@@ -213,8 +213,7 @@ class Dispatcher(Wakeup):
                     log.info("turn_started", recipe=turn.recipe)
                     runner = self._runner_of(opened)
                     try:
-                        async with self._limit(turn):
-                            await runner.run()
+                        await self._run_within_limit(runner, turn)
                     finally:
                         shown = runner.shown
             finally:
@@ -232,15 +231,22 @@ class Dispatcher(Wakeup):
             report_failure(error)
         self._delivery.wake()
 
-    def _limit(self, turn: Turn) -> AbstractAsyncContextManager[object]:
-        """Return what keeps a turn within its agent's maxConcurrentTurns."""
+    async def _run_within_limit(self, runner: TurnRunner, turn: Turn) -> None:
+        """Run a turn, once its agent's maxConcurrentTurns lets it begin."""
         if not RECIPES[turn.recipe].limited:
-            return nullcontext()
+            await runner.run()
+            return
         definition = self._inputs.agents().agent(turn.agent_id)
-        most = definition.limits.max_concurrent_turns if definition is not None else 1
-        limit = self._limits.setdefault(turn.agent_id, anyio.CapacityLimiter(most))
-        limit.total_tokens = most
-        return limit
+        limit = self._limits.setdefault(turn.agent_id, anyio.CapacityLimiter(1))
+        limit.total_tokens = 1 if definition is None else definition.limits.max_concurrent_turns
+        try:
+            limit.acquire_nowait()
+        except anyio.WouldBlock:
+            await limit.acquire()
+        try:
+            await runner.run()
+        finally:
+            limit.release()
 
     async def _next(self, chat: str, done: Turn | None) -> OpenTurn | None:
         """Return the turn to run after ``done``; None when the chat has nothing more to do now."""
