@@ -70,13 +70,13 @@ class _Step:
     calls there is no ``caller``.
     """
 
-    turn: Turn
+    ending: Ending
     commit: StepCommit
     sources: PromptSources
-    caller: CallContext | None
-    classes: Mapping[str, SideEffect]
-    authorizer: CallAuthorizer
     rules: SpendingRules
+    classes: Mapping[str, SideEffect] = field(default_factory=dict)
+    caller: CallContext | None = None
+    authorizer: CallAuthorizer | None = None
 
 
 @dataclass(frozen=True)
@@ -151,15 +151,16 @@ class TurnHost(LoopOwned):
         # The tasks of the wire know nothing of the turn.
         with bound(turn_id=turn.id, agent_id=turn.agent_id, chat_id=turn.chat_key):
             try:
+                step = self._step(commit)
                 if last is None:
-                    planned = await services.store.transact(_plan, self._step(commit))
+                    planned = await services.store.transact(_plan, step)
                 else:
-                    step = self._step(commit)
-                    planned = await services.store.transact(_reply, step, self.ending, last)
+                    planned = await services.store.transact(_reply, step, last)
             except JournalError as error:
                 raise _refusal(error) from error
             committed = planned.committed
-            self._report(commit, committed)
+            if commit.calls:
+                self._report(commit, committed)
             if committed.changed:
                 log.debug("prompt_changed", layers=committed.changed)
             if last is not None:
@@ -175,21 +176,23 @@ class TurnHost(LoopOwned):
     def _report(self, commit: StepCommit, committed: StepCommitted) -> None:
         """Report the calls that ended with a step, to those who watch the chat after its text."""
         chat_key, tools = self.inputs.address.chat_key, self.services.inputs.tools
-        if commit.calls and tools.activity.watched(chat_key):
+        if tools.activity.watched(chat_key):
             self.show(commit.response.content)
         tools.report_step(self.turn.agent_id, chat_key, commit, committed)
 
     def _step(self, commit: StepCommit) -> _Step:
-        services, definition, run = self.services.inputs, self.inputs.definition, self.run
-        bundle = services.prompts.bundle_of(definition)
-        return _Step(
-            turn=self.turn,
+        loader, definition, run = self.services.inputs, self.inputs.definition, self.run
+        sources = NO_SOURCES if run is None else PromptSources(run.prompt, run.tools)
+        step = _Step(self.ending, commit, sources, loader.guard.rules())
+        if not commit.calls:
+            return step
+        bundle = loader.prompts.bundle_of(definition)
+        return replace(
+            step,
             commit=with_fixed_options(bundle, commit, self._handed_back),
-            sources=NO_SOURCES if run is None else PromptSources(run.prompt, run.tools),
-            caller=self._caller() if commit.calls else None,
             classes=self._classes,
-            authorizer=services.tools.authorizer(definition),
-            rules=services.guard.rules(),
+            caller=self._caller(),
+            authorizer=loader.tools.authorizer(definition),
         )
 
     async def call_tool(self, seq: int) -> ToolResult:
@@ -268,18 +271,18 @@ def _enter(
     return internal_messages.enter(db, turn, takes)
 
 
-def _reply(db: apsw.Connection, step: _Step, ending: Ending, last: TurnResult) -> _Planned:
+def _reply(db: apsw.Connection, step: _Step, last: TurnResult) -> _Planned:
     """Commit T3 and T6; no agent waits for what it has answered."""
     planned = _plan(db, step)
-    return replace(planned, pause=None, ended=end_turn(db, ending, last))
+    return _Planned(planned.committed, None, planned.notified, end_turn(db, step.ending, last))
 
 
 def _plan(db: apsw.Connection, step: _Step) -> _Planned:
     """Commit T3, and run the first calls that need only the journal."""
-    now = step.rules.clock()
-    committed = steps.plan(db, step.commit, step.classes, step.turn.epoch, now, step.sources)
-    pause, notified = step.rules.settle(db, step.turn, step.commit)
-    if pause is None and step.caller is not None:
+    turn, commit, now = step.ending.turn, step.commit, step.rules.clock()
+    committed = steps.plan(db, commit, step.classes, turn.epoch, now, step.sources)
+    pause, notified = step.rules.settle(db, turn, commit)
+    if pause is None and step.caller is not None and step.authorizer is not None:
         results = step.authorizer.run_local(db, step.caller, committed.call_seqs)
         committed = committed.model_copy(update={"results": results})
     return _Planned(committed, pause, notified)
