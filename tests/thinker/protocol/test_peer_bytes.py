@@ -55,6 +55,7 @@ async def fed(*chunks: bytes) -> tuple[Written, list[JsonValue]]:
             for chunk in chunks:
                 peer.feed(chunk)
             await anyio.wait_all_tasks_blocked()
+            peer.lost()
     return out, notes
 
 
