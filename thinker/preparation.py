@@ -13,7 +13,7 @@ from thinker.formats.own_files import OwnFiles
 from thinker.formats.prompts.problem import DefinitionError
 from thinker.playbooks import Matcher, Playbook, merged, required_tools
 from thinker.prompt import base_prompt, cached, layers
-from thinker.prompt.base_prompt import BUILT_IN, BasePrompt, Source, TurnPrompt, override
+from thinker.prompt.base_prompt import BasePrompt, Source, TurnPrompt, override
 from thinker.prompt.compose import compose
 from thinker.prompt.layers import TurnContext
 from thinker.protocol.env import ThinkerSettings
@@ -68,7 +68,7 @@ class Preparation:
         self.tool_vectors = ToolVectors()
         named = (path for _, path in base_prompt.candidates(settings))
         self.files = OwnFiles((*settings.own_paths(), *named))
-        self._base = BasePrompt(BUILT_IN, "built-in")
+        self._base = BasePrompt(base_prompt.BUILT_IN, "built-in")
         self._skills = SkillCatalog(settings.skills_dirs, settings.skills)
         self._matcher = Matcher(())
         self._records: tuple[JsonObject, ...] = ()
@@ -183,7 +183,7 @@ class Preparation:
     def _refresh(self, records: tuple[JsonObject, ...]) -> None:
         changed = self.files.look()
         if changed:
-            self._base = base_prompt.choose(self._settings, base_prompt.read_cached)
+            self._base = base_prompt.choose(self._settings)
             self._skills.read(self.files)
         if changed or records != self._records:
             files = (*self._skills.playbooks, *self._skills.listed)

@@ -3,21 +3,18 @@
 A profile's prompt replaces the chosen one in every recipe.
 """
 
-from collections.abc import Callable
 from dataclasses import dataclass
-from functools import lru_cache
 from pathlib import Path
 from typing import Literal
 
 from thinker.answers.verdict import AnswerValidator
 from thinker.formats import regular_file
-from thinker.formats.regular_file import FileError, FileMissingError, Identity, identity
+from thinker.formats.regular_file import FileError, FileMissingError
 from thinker.protocol.env import ThinkerSettings
 from thinker.protocol.messages import Reasoning
 from thinker.protocol.methods import TurnRun
 
 Source = Literal["custom", "persona", "default", "built-in", "profile", "definition"]
-Read = Callable[[Path], str]
 
 BUILT_IN = (
     "You are a helpful personal assistant. Be accurate and brief. Use your tools when they help, "
@@ -53,28 +50,7 @@ class TurnPrompt:
     hooks: tuple[str, ...] | None = None
 
 
-def read_text(path: Path) -> str:
-    """Read the file of a base prompt.
-
-    Raises:
-        FileError: The file cannot be read, or is not text.
-    """
-    return regular_file.read_text(path, regular_file.BASE_PROMPT)
-
-
-def read_cached(path: Path) -> str:
-    """Read a file like `read_text`, once per version; workers inherit the zygote's cache."""
-    version = identity(path)
-    return read_text(path) if version is None else _read_version(path, version)
-
-
-@lru_cache(maxsize=8)  # an agent has three files at most
-def _read_version(path: Path, version: Identity) -> str:
-    del version  # the cache key of the file's content
-    return read_text(path)
-
-
-def choose(settings: ThinkerSettings, read: Read = read_text) -> BasePrompt:
+def choose(settings: ThinkerSettings) -> BasePrompt:
     """Return the first usable prompt, with a warning for each unreadable or empty file before it.
 
     A missing persona file gives no warning: most agents have none.
@@ -82,7 +58,7 @@ def choose(settings: ThinkerSettings, read: Read = read_text) -> BasePrompt:
     warnings: list[str] = []
     for source, path in candidates(settings):
         try:
-            text = read(path)
+            text = regular_file.read_text(path, regular_file.BASE_PROMPT)
         except FileMissingError:
             if source == "persona":
                 continue

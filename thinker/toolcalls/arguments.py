@@ -1,7 +1,8 @@
 """Tool arguments: relax schemas for models, and coerce what models write."""
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
+from functools import lru_cache
 from itertools import islice
 
 from pydantic import JsonValue
@@ -15,7 +16,8 @@ WHOLE = re.compile(r"[-+]?\d{1,18}")
 DECIMAL = re.compile(r"[-+]?\d{1,18}(\.\d{1,18})?([eE][-+]?\d{1,2})?")
 
 
-def relaxed(tools: Iterable[ToolSpec]) -> tuple[ToolSpec, ...]:
+@lru_cache(maxsize=4)
+def relaxed(tools: tuple[ToolSpec, ...]) -> tuple[ToolSpec, ...]:
     return tuple(tool.model_copy(update={"parameters": relax(tool.parameters)}) for tool in tools)
 
 

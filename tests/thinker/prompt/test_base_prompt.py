@@ -2,15 +2,7 @@
 
 from pathlib import Path
 
-import pytest
-
-from thinker.formats.regular_file import FileMissingError
-from thinker.prompt.base_prompt import (
-    BUILT_IN,
-    choose,
-    override,
-    read_cached,
-)
+from thinker.prompt.base_prompt import BUILT_IN, choose, override
 from thinker.protocol.env import ThinkerSettings
 
 
@@ -87,16 +79,3 @@ def test_profile_replaces_the_base_prompt(tmp_path: Path) -> None:
     assert override(base, "Be a pirate.").text == "Be a pirate."
     assert override(base, " ") is base
     assert override(base, None) is base
-
-
-def test_version_of_a_file_is_read_once(tmp_path: Path) -> None:
-    """A worker inherits the zygote's cache; edits and deletions are noticed."""
-    path = tmp_path / "prompt.md"
-    path.write_text("You are A.", "utf-8")
-    first = read_cached(path)
-    assert read_cached(path) is first
-    path.write_text("You are someone else.", "utf-8")
-    assert read_cached(path) == "You are someone else."
-    path.unlink()
-    with pytest.raises(FileMissingError):
-        read_cached(path)
