@@ -7,7 +7,7 @@ that a new chat system is one package in `orchestrator/channels`.
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from orchestrator.errors import OrchestratorError
 from thinker.protocol.messages import Origin
@@ -17,8 +17,7 @@ PRESS = "press"  # the `InboundMessage.kind` of a button that was pressed
 NOT_ADDRESSED = "not addressed"  # the `InboundMessage.skip` of what people say to each other
 
 
-@dataclass(frozen=True)
-class Attachment:
+class Attachment(NamedTuple):
     """A picture that came with a message; its channel downloads it by ``handle``.
 
     ``about`` is for models that cannot see pictures: ``photo, 1280x960``.
@@ -60,8 +59,7 @@ class InboundMessage:
     origin: Origin = "user"
 
 
-@dataclass(frozen=True)
-class ReplyPart:
+class ReplyPart(NamedTuple):
     """A part of a reply: Markdown, or its plain text and its ``rendered`` form.
 
     ``rendered`` is in the platform's own markup. A reply that was cut has it, since Markdown cannot
@@ -72,8 +70,7 @@ class ReplyPart:
     rendered: str | None = None
 
 
-@dataclass(frozen=True)
-class Choice:
+class Choice(NamedTuple):
     """A button below a message. A channel without buttons leaves it out; the text says the rest.
 
     Who presses it sends ``data``, of at most 64 bytes, in a `PRESS`.

@@ -7,7 +7,7 @@ look into a dictionary.
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import structlog
 from pydantic import JsonValue
@@ -15,16 +15,14 @@ from pydantic import JsonValue
 from orchestrator.loop_owned import LoopOwned
 
 
-@dataclass(frozen=True)
-class AnswerGrew:
+class AnswerGrew(NamedTuple):
     """The whole text so far of the model's present response."""
 
     turn_id: str
     text: str
 
 
-@dataclass(frozen=True)
-class CallMade:
+class CallMade(NamedTuple):
     """A tool call that begins; it may wait for a server or an approval."""
 
     turn_id: str
@@ -34,8 +32,7 @@ class CallMade:
     arguments: Mapping[str, JsonValue]
 
 
-@dataclass(frozen=True)
-class CallFinished:
+class CallFinished(NamedTuple):
     """A call has its result.
 
     ``seconds`` is how long it ran since it was last begun, ``problem`` why it failed, if it did.

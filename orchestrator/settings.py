@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache, cached_property
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Literal, NamedTuple
 
 from pydantic import AfterValidator, Field, SecretStr, ValidationError
 from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict
@@ -152,8 +152,7 @@ VARIABLES = frozenset(
 """Each variable of the environment that is a setting."""
 
 
-@dataclass(frozen=True)
-class DefaultPrompt:
+class DefaultPrompt(NamedTuple):
     """The file with the base prompt of agents without their own, and who chose it."""
 
     path: Path

@@ -6,8 +6,8 @@ Only single files and folders are watched, never a whole tree: a link in it may 
 import os
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable
 from contextlib import aclosing
-from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 import anyio
 import structlog
@@ -23,8 +23,7 @@ FileWatch = Callable[..., AsyncGenerator[set[tuple[Change, str]]]]  # has awatch
 log = structlog.get_logger()
 
 
-@dataclass(frozen=True)
-class Watch:
+class Watch(NamedTuple):
     """Files, and folders of files; ``places`` are what is watched for their edits."""
 
     files: frozenset[Path]

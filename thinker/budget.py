@@ -2,14 +2,14 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from thinker.protocol.messages import Usage
 from thinker.protocol.methods import StopReason
 from thinker.protocol.token_counts import estimated
 
 
-@dataclass(frozen=True)
-class TurnLimits:
+class TurnLimits(NamedTuple):
     """The limits of a turn: model calls, their tokens together (0: no limit), and a deadline.
 
     ``deadline`` is in seconds of the clock that ``now`` is read from.

@@ -3,8 +3,8 @@
 Whatever is built from files, journal records and tools is cached until they change.
 """
 
-from dataclasses import dataclass
 from datetime import datetime
+from typing import NamedTuple
 
 import structlog
 
@@ -27,8 +27,7 @@ from thinker.toolcalls.tool_vectors import ToolVectors
 log = structlog.get_logger()
 
 
-@dataclass(frozen=True)
-class Prepared:
+class Prepared(NamedTuple):
     """A turn as the model will see it."""
 
     prompt: PromptRecord

@@ -1,9 +1,8 @@
 """Models of agents.json as a whole: agents, bindings, channels, tool servers."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from functools import cached_property
-from typing import Literal, TypeAlias
+from typing import Literal, NamedTuple, TypeAlias
 
 from pydantic import ConfigDict, Field, model_validator
 
@@ -251,8 +250,7 @@ def openings(
     return tuple(found)
 
 
-@dataclass(frozen=True)
-class AgentsDiff:
+class AgentsDiff(NamedTuple):
     """Agent ids by kind of change; a disabled agent counts as absent."""
 
     added: frozenset[str]

@@ -6,7 +6,6 @@ vendor that is asked for the first time, and only that one stays in memory.
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -35,8 +34,7 @@ class PriceStep(NamedTuple):
     price: Price
 
 
-@dataclass(frozen=True)
-class KnownModel:
+class KnownModel(NamedTuple):
     """A model's context window in tokens, if known, and its prices by size of the prompt."""
 
     context_window: int | None = None

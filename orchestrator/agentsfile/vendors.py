@@ -4,14 +4,13 @@ All of them speak OpenAI's API at the address given here.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from types import MappingProxyType
+from typing import NamedTuple
 
 from thinker.protocol.providers import PROVIDERS
 
 
-@dataclass(frozen=True)
-class Vendor:
+class Vendor(NamedTuple):
     """Where a vendor's API is, and the variable that its own documentation names for the key."""
 
     base_url: str

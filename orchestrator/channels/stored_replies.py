@@ -4,7 +4,7 @@ A reply is in the journal before a client reads it, so a client that lost its co
 with the same message id and gets the same answer.
 """
 
-from dataclasses import dataclass
+from typing import NamedTuple
 from weakref import WeakValueDictionary
 
 import anyio
@@ -26,8 +26,7 @@ from orchestrator.wakeup import Wakeup
 POLL = 1.0  # seconds; a message that is refused without a reply wakes no waiter
 
 
-@dataclass(frozen=True)
-class Ended:
+class Ended(NamedTuple):
     """A message that has ended, and the parts of its reply."""
 
     row: InboxRow

@@ -3,8 +3,8 @@
 import os
 import sys
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 import structlog
 
@@ -32,8 +32,7 @@ WEB_TOOLS = ("fetch", "search")
 log = structlog.get_logger()
 
 
-@dataclass(frozen=True)
-class HandServer:
+class HandServer(NamedTuple):
     """The bundled server of one agent. ``network`` tells whether its calls can leave the machine.
 
     ``tools`` are the names that it may offer, to this agent alone; ``origin`` is that of results.

@@ -5,8 +5,8 @@ Routing chooses the agent that answers a chat; admission decides whether the cha
 
 import re
 from collections.abc import Collection
-from dataclasses import dataclass
 from enum import StrEnum
+from typing import NamedTuple
 
 from orchestrator.agentsfile import Access, AgentsFile
 from orchestrator.channel_api import InboundMessage
@@ -29,8 +29,7 @@ class AdmissionDecision(StrEnum):
     REFUSE = "refuse"
 
 
-@dataclass(frozen=True)
-class Admission:
+class Admission(NamedTuple):
     """A verdict. ``reason`` goes to the audit log; it is empty for an admitted message.
 
     ``operator`` says whether the sender may use all chat commands.

@@ -1,7 +1,7 @@
 """The buttons of questions: who presses one decides, if the same person could with a command."""
 
 import re
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import apsw
 
@@ -12,8 +12,7 @@ UNKNOWN = "This button belongs to no question that I know here."
 _DATA = re.compile(r"(?P<way>[yn]):(?P<code>[^:\s]+):(?P<digest>[0-9a-f]+) (?P<message>\d+)")
 
 
-@dataclass(frozen=True)
-class ButtonPress:
+class ButtonPress(NamedTuple):
     """A button that was pressed in a chat; ``text`` as in `InboundMessage`."""
 
     text: str

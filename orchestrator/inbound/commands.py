@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import timedelta
 from functools import partial
+from typing import NamedTuple
 
 import apsw
 import structlog
@@ -66,8 +67,7 @@ _COMMAND = re.compile(r"\s*/([A-Za-z][A-Za-z0-9_]*)(?:\s+(.*))?\s*", re.DOTALL)
 log = structlog.get_logger()
 
 
-@dataclass(frozen=True)
-class DaemonSnapshot:
+class DaemonSnapshot(NamedTuple):
     """The state of the daemon; ``started`` is in ms since the epoch, states are by name."""
 
     version: str

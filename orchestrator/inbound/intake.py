@@ -10,7 +10,7 @@ from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 import anyio
 import anyio.lowlevel
@@ -144,8 +144,7 @@ class JournalIntake(LoopOwned):
                     self._notified.discard(chat)
 
 
-@dataclass(frozen=True)
-class _Batch:
+class _Batch(NamedTuple):
     """Messages that came together, with their commands, and what storing them needs."""
 
     messages: Sequence[tuple[InboundMessage, Command | None]]

@@ -8,6 +8,7 @@ logged once and pauses requests for a minute; it never fails the turn.
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import count
+from typing import NamedTuple
 
 import anyio
 import structlog
@@ -28,8 +29,7 @@ REST = 60.0  # seconds without requests after a failed one
 log = structlog.get_logger()
 
 
-@dataclass(frozen=True)
-class EmbedToolsRequest:
+class EmbedToolsRequest(NamedTuple):
     """A worker, and the tools whose descriptions it needs vectors of."""
 
     worker: Worker

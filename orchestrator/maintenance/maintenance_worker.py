@@ -9,7 +9,7 @@ import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
 import anyio
 import apsw
@@ -41,8 +41,7 @@ Answer = TypeVar("Answer", bound=background.MeteredResult)
 log = structlog.get_logger()
 
 
-@dataclass(frozen=True)
-class MaintenanceJob:
+class MaintenanceJob(NamedTuple):
     """One job for a session, or for an agent's facts; ``tokens`` is the session's size."""
 
     kind: str  # compaction | extraction | embedding

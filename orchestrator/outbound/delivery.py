@@ -9,6 +9,7 @@ from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from functools import partial
+from typing import NamedTuple
 
 import anyio
 import structlog
@@ -35,8 +36,7 @@ CROWD = 1000  # chats that wait; so many are looked through once a second at mos
 log = structlog.get_logger()
 
 
-@dataclass(frozen=True)
-class Reply:
+class Reply(NamedTuple):
     """Where the reply of a turn goes, and how; see `ReplyFormats.mode`."""
 
     address: Address

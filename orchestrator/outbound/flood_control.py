@@ -5,12 +5,12 @@ holds its chat; one in a second chat while the first is held means the bot, and 
 """
 
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 BOT = ""  # in place of a chat's id: all chats
 
 
-@dataclass(frozen=True)
-class Hold:
+class Hold(NamedTuple):
     """A chat of a channel to which nothing is sent for ``seconds``; all its chats if it is BOT."""
 
     channel: str

@@ -2,7 +2,7 @@
 
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, replace
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
 from orchestrator.agentsfile import AgentDefinition, AgentsFile
 from orchestrator.hands.hand_servers import hand_tools
@@ -51,8 +51,7 @@ class KnownTools:
         return name in TOOLS or name in self.hands or bool(owner(str(name), self.servers))
 
 
-@dataclass(frozen=True)
-class EntrySettings:
+class EntrySettings(NamedTuple):
     """The variables and fixed options that a prompt's entry sets for the calls of a tool.
 
     ``values`` has every variable that the options may name.

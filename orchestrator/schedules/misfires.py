@@ -1,8 +1,7 @@
 """Decide about due instants that are late, overlap a run, or follow failures."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Literal, TypeAlias
+from typing import Literal, NamedTuple, TypeAlias
 
 GRACE = 60_000  # milliseconds that an instant may be late without counting as missed
 BACKOFF = (1, 5, 15, 60)  # minutes of pause after the first, second … failure in a row
@@ -10,8 +9,7 @@ MAX_FAILURES = 5  # failures in a row after which a task is disabled
 Policy: TypeAlias = Literal["skip", "latest", "all"]
 
 
-@dataclass(frozen=True)
-class Misfire:
+class Misfire(NamedTuple):
     """How to treat missed instants: run none, the newest, or the newest ``limit``.
 
     Instants older than ``window`` milliseconds never run.
@@ -22,8 +20,7 @@ class Misfire:
     window: int
 
 
-@dataclass(frozen=True)
-class MisfireDecision:
+class MisfireDecision(NamedTuple):
     """The decision about one instant: ``due`` (it runs), ``missed`` or ``skipped``, and why."""
 
     at: int

@@ -6,8 +6,8 @@ A budget is a hard limit.
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from typing import NamedTuple
 from zoneinfo import ZoneInfo
 
 from orchestrator.agentsfile import Budget, CostControls, Price
@@ -20,8 +20,7 @@ HOUR = 3_600_000  # milliseconds
 FIRST_CALL = 4_000  # tokens reserved for an agent's very first call: a prompt with tools
 
 
-@dataclass(frozen=True)
-class BudgetVerdict:
+class BudgetVerdict(NamedTuple):
     """The detector's result; ``reason`` is why to pause the agent, or None.
 
     Rates are tokens per minute; ``active`` is the number of minutes with calls.
@@ -77,8 +76,7 @@ def rounded(rate: float) -> int:
     return math.floor(rate + 0.5)
 
 
-@dataclass(frozen=True)
-class Window:
+class Window(NamedTuple):
     """A budget's period: its start (milliseconds since the epoch), its limits; None is no limit."""
 
     name: str

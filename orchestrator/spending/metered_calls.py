@@ -1,7 +1,7 @@
 """Model calls outside of turns: reserve tokens, call the agent's worker, count what it used."""
 
 from dataclasses import dataclass
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
 from orchestrator.errors import OrchestratorError, WorkerLostError
 from orchestrator.journal.db.store import Store
@@ -14,8 +14,7 @@ from thinker.protocol.messages import Frozen
 Answer = TypeVar("Answer", bound=MeteredResult)
 
 
-@dataclass(frozen=True)
-class MeteredCall:
+class MeteredCall(NamedTuple):
     """One such call.
 
     ``name`` identifies it in the usage table and ``tokens`` is the most that it may take.

@@ -3,9 +3,8 @@
 import re
 from collections.abc import Iterator
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal, TypeAlias
+from typing import Literal, NamedTuple, TypeAlias
 
 Scope: TypeAlias = Literal["user", "system"]
 
@@ -17,8 +16,7 @@ _SETTING = re.compile(
 )
 
 
-@dataclass(frozen=True)
-class InstalledUnit:
+class InstalledUnit(NamedTuple):
     """A unit's file, the home of its daemon, and the user as whom it runs; "" for this user."""
 
     scope: Scope

@@ -7,6 +7,7 @@ that the event loop gathered before; effects outside the journal are in
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import apsw
 
@@ -31,8 +32,7 @@ from thinker.formats.prompts.tooluse import INJECTED
 from thinker.protocol.messages import Origin, SideEffect, ToolResult
 
 
-@dataclass(frozen=True)
-class CallContext:
+class CallContext(NamedTuple):
     """The agent that makes a call, as its turn sees it, and the epoch of the daemon."""
 
     definition: AgentDefinition
@@ -41,8 +41,7 @@ class CallContext:
     handed_back: frozenset[str] = frozenset()  # tools that the API client runs
 
 
-@dataclass(frozen=True)
-class StartedCall:
+class StartedCall(NamedTuple):
     """A call past T4 whose tool runs outside the journal; without a tool, T4 was not made."""
 
     call: Call

@@ -6,7 +6,7 @@ normalization (NFC).
 """
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 from unicodedata import normalize
 
 from orchestrator.agentsfile import AgentDefinition
@@ -16,8 +16,7 @@ from thinker.protocol.messages import SideEffect, ToolSpec
 SENDING = ("send_message", "send_telegram", "*_send_message")
 
 
-@dataclass(frozen=True)
-class Decision:
+class Decision(NamedTuple):
     """Whether a tool may be used, and the deciding rule, for logs."""
 
     allowed: bool

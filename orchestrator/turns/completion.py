@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 import apsw
 import structlog
@@ -29,8 +29,7 @@ class Ending(Protocol):
         """Give the turn's message up and say so where it came from."""
 
 
-@dataclass(frozen=True)
-class EndedTurn:
+class EndedTurn(NamedTuple):
     """What T6 came to: the reply, as `Ending.reply` has it, and the cost of the turn's calls.
 
     ``usd`` is None if a model of theirs has no price.

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 import apsw
 import structlog
@@ -29,8 +30,7 @@ UNKNOWN = "there is no agent {agent!r} that can answer"
 log = structlog.get_logger()
 
 
-@dataclass(frozen=True)
-class Unsettled:
+class Unsettled(NamedTuple):
     """A chat's next message is an album that may have more parts; look again in ``seconds``."""
 
     seconds: float

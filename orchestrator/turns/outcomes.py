@@ -1,6 +1,7 @@
 """How an attempt to run a turn ends, and what an open turn can wait for."""
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from orchestrator.errors import QuarantinedError
 from orchestrator.toolcalls.executor import ApprovalNeeded, HandoffDone, ToolPending
@@ -17,8 +18,7 @@ class AgentPaused:
         return f"the agent is paused: {self.reason}"
 
 
-@dataclass(frozen=True)
-class AgentQuarantined:
+class AgentQuarantined(NamedTuple):
     """The agent's worker failed too often to be started again soon.
 
     ``again`` means that the turn has waited for it before, so that its chat knows.
@@ -36,23 +36,20 @@ class Drained:
 Reason = ApprovalNeeded | ToolPending | HandoffDone | AgentPaused | AgentQuarantined | Drained
 
 
-@dataclass(frozen=True)
-class Finished:
+class Finished(NamedTuple):
     """The turn has its answer. ``committed`` means that T6 was part of its last step."""
 
     result: TurnResult
     committed: bool = False
 
 
-@dataclass(frozen=True)
-class Suspended:
+class Suspended(NamedTuple):
     """The turn stays open, without a worker, until the reason is over."""
 
     reason: Reason
 
 
-@dataclass(frozen=True)
-class Lost:
+class Lost(NamedTuple):
     """The worker died before the turn ended."""
 
     problem: str

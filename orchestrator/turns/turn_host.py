@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
 import apsw
 import structlog
@@ -62,8 +62,7 @@ class TurnServices:
     off_loop: OffLoop = off_loop
 
 
-@dataclass(frozen=True)
-class _Step:
+class _Step(NamedTuple):
     """A step to commit, with what the event loop knows about its calls.
 
     The journal's thread gets it as plain data: nothing that the loop may change meanwhile. Without
@@ -187,8 +186,7 @@ class TurnHost(LoopOwned):
         if not commit.calls:
             return step
         bundle = loader.prompts.bundle_of(definition)
-        return replace(
-            step,
+        return step._replace(
             commit=with_fixed_options(bundle, commit, self._handed_back),
             classes=self._classes,
             caller=self._caller(),

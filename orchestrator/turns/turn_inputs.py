@@ -3,6 +3,7 @@
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
+from typing import NamedTuple
 
 import apsw
 
@@ -78,8 +79,7 @@ class TurnInputs:
 Gathered = TurnInputs | Pause | list[Wanted]
 
 
-@dataclass(frozen=True)
-class EagerCalls:
+class EagerCalls(NamedTuple):
     """The subagents that start before the first step, and what their calls need."""
 
     uses: tuple[SubagentUse, ...]

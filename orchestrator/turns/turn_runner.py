@@ -7,7 +7,8 @@ the journal.
 
 from collections.abc import Mapping
 from contextlib import nullcontext
-from dataclasses import dataclass, replace
+from dataclasses import replace
+from typing import NamedTuple
 
 import anyio
 import structlog
@@ -49,8 +50,7 @@ RECIPES: Mapping[str, type[Recipe]] = {
 log = structlog.get_logger()
 
 
-@dataclass(frozen=True)
-class OpenTurn:
+class OpenTurn(NamedTuple):
     """A turn that is open in the journal, with its inputs if they were loaded with T2."""
 
     turn: Turn

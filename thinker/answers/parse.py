@@ -3,8 +3,7 @@
 import re
 from collections.abc import Collection
 from contextlib import suppress
-from dataclasses import dataclass
-from typing import Literal, TypeAlias
+from typing import Literal, NamedTuple, TypeAlias
 
 from pydantic import JsonValue
 
@@ -26,8 +25,7 @@ NARROW = str.maketrans("：，“”", ':,""')  # noqa: RUF001 - outside strings
 THINKING = re.compile(r"\s*<think(?:ing)?>.*?</think(?:ing)?>", re.DOTALL)
 
 
-@dataclass(frozen=True)
-class ParsedAnswer:
+class ParsedAnswer(NamedTuple):
     """A structure as it was found and closed, its value, and the repair that it needed."""
 
     located: str | None = None

@@ -5,15 +5,14 @@ problems of a rejected answer back to the model.
 """
 
 from dataclasses import dataclass
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 import orjson
 
 from thinker.protocol.messages import JsonObject
 
 
-@dataclass(frozen=True)
-class AnswerAccepted:
+class AnswerAccepted(NamedTuple):
     """The answer as a JSON object; ``repaired`` when the model wrote broken JSON."""
 
     value: JsonObject

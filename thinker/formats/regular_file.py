@@ -8,8 +8,8 @@ import errno
 import os
 import stat
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 KIB = 1024
 MIB = 1024 * KIB
@@ -36,8 +36,7 @@ CORRECTIONS = {
 }
 
 
-@dataclass(frozen=True)
-class FileKind:
+class FileKind(NamedTuple):
     """How large files of a kind may be, in bytes, and what to do with a larger one."""
 
     max_bytes: int

@@ -7,6 +7,7 @@ from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property, partial
 from http import HTTPStatus
+from typing import NamedTuple
 from urllib.parse import urlsplit
 
 import anyio
@@ -27,8 +28,7 @@ LINGER = 0.25  # seconds to wait for the end of a stream after its end mark
 AFTER_FINISH = 5.0  # seconds to wait for usage and the end mark after a complete answer
 
 
-@dataclass(frozen=True)
-class ModelTimeouts:
+class ModelTimeouts(NamedTuple):
     """Deadlines of one model call, in seconds.
 
     ``first_token`` and ``idle`` apply to streams: the wait for the first event and between events.

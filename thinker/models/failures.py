@@ -11,6 +11,7 @@ from datetime import UTC
 from email.utils import parsedate_to_datetime
 from http import HTTPStatus
 from math import isfinite
+from typing import NamedTuple
 
 import orjson
 
@@ -97,8 +98,7 @@ class Account:
         return text if len(text) <= EXCERPT else text[:EXCERPT] + "…"
 
 
-@dataclass(frozen=True)
-class Complaint:
+class Complaint(NamedTuple):
     """A provider's error: its message, and its kinds (type, code) as text."""
 
     message: str

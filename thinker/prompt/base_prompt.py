@@ -3,9 +3,8 @@
 A profile's prompt replaces the chosen one in every recipe.
 """
 
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from thinker.answers.verdict import AnswerValidator
 from thinker.formats import regular_file
@@ -22,8 +21,7 @@ BUILT_IN = (
 )
 
 
-@dataclass(frozen=True)
-class BasePrompt:
+class BasePrompt(NamedTuple):
     """The chosen text, its source, and a warning for each unusable file."""
 
     text: str
@@ -31,8 +29,7 @@ class BasePrompt:
     warnings: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True)
-class TurnPrompt:
+class TurnPrompt(NamedTuple):
     """A turn with the settings of its prompt definition applied, and its base prompt.
 
     ``parallel``: whether pure tool calls of one response may run in parallel. ``recent_images``:

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Collection
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import orjson
 
@@ -27,8 +27,7 @@ MARKUP = tuple(
 BLANK_LINES = re.compile(rf"(?P<code>{FENCE})|\n{{3,}}", re.DOTALL)
 
 
-@dataclass(frozen=True)
-class LeakedCall:
+class LeakedCall(NamedTuple):
     """A tool call found in text."""
 
     name: str

@@ -1,6 +1,7 @@
 """What was written to a chat, for those who watch it and for those who come back to it."""
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import apsw
 
@@ -43,8 +44,7 @@ class ChatLine:
         return pending and self.expires is not None and self.expires > now
 
 
-@dataclass(frozen=True)
-class Exchange:
+class Exchange(NamedTuple):
     """A message of a chat and the reply to it; ``kind`` as in the inbox."""
 
     kind: str

@@ -1,6 +1,7 @@
 """The conversations of all agents, for ``orchestrator sessions``."""
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import apsw
 
@@ -35,8 +36,7 @@ class StoredSession:
         return chat_name(self.chat_key)
 
 
-@dataclass(frozen=True)
-class Line:
+class Line(NamedTuple):
     """A message of a conversation, and the turn that stored it; ``at`` in milliseconds."""
 
     at: int

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import apsw
 import orjson
@@ -34,8 +35,7 @@ class Remembered:
     updated_at: int
 
 
-@dataclass(frozen=True)
-class ProfileField:
+class ProfileField(NamedTuple):
     """A field of a profile; ``source`` is what changed it last, ``at`` when, if that is known."""
 
     agent_id: str

@@ -1,6 +1,6 @@
 """Counts of messages and the newest turns, for ``status``."""
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import apsw
 
@@ -14,8 +14,7 @@ INDEXED = (  # conditions that an index answers; only open turns have claimed me
 )
 
 
-@dataclass(frozen=True)
-class TurnSummary:
+class TurnSummary(NamedTuple):
     """A turn in a list; ``ms`` is the time from its start to its reply, None while it is open."""
 
     id: str

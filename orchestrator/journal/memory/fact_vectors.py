@@ -2,8 +2,8 @@
 
 import math
 from collections.abc import Iterable
-from dataclasses import dataclass
 from heapq import nsmallest
+from typing import NamedTuple
 
 import apsw
 
@@ -14,8 +14,7 @@ NEWEST = 5000  # facts that are compared by the signs of their vectors
 COMPARED = 100  # the most similar of those, compared by whole vectors (40 µs each)
 
 
-@dataclass(frozen=True)
-class Embedding:
+class Embedding(NamedTuple):
     """The embedding of a text; only vectors of the same model can be compared."""
 
     model: str

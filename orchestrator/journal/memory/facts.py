@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 from functools import partial
-from typing import get_args
+from typing import NamedTuple, get_args
 
 import apsw
 
@@ -46,8 +46,7 @@ class Fact:
 FACTS = Rows(Fact, "fact")
 
 
-@dataclass(frozen=True)
-class StoredFact:
+class StoredFact(NamedTuple):
     """The result of storing a fact; ``similar`` are nearly equal facts of its category."""
 
     id: int

@@ -4,7 +4,6 @@ Each row of the memory belongs to a scope: a chat as ``channel:chat_id`` (a priv
 person, a group shares its memory; for the HTTP API, ``api:`` and its client's user), or `EVERY`.
 """
 
-from dataclasses import dataclass
 from typing import NamedTuple
 
 EVERY = ""  # the scope of rows that belong to no chat of their own
@@ -17,8 +16,7 @@ class Condition(NamedTuple):
     values: tuple[str, ...]
 
 
-@dataclass(frozen=True)
-class MemoryScope:
+class MemoryScope(NamedTuple):
     """The memory of an agent as one chat has it.
 
     ``joined``: it is stored for all chats of the agent that are joined, and their conversations and

@@ -1,7 +1,7 @@
 """The memory for a turn's prompt: facts, profile, playbooks and skills."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import apsw
 
@@ -15,8 +15,7 @@ MEMORIES = 5  # facts in the prompt
 CACHED = 256  # sets of playbooks
 
 
-@dataclass(frozen=True)
-class _Offer:
+class _Offer(NamedTuple):
     """The playbooks and skills for a chat's turns, cached for one state and one set of globs.
 
     ``since`` is when the newest one was created, in milliseconds.
@@ -33,8 +32,7 @@ class _Offer:
 _offers: dict[tuple[str, str, bool], _Offer] = {}
 
 
-@dataclass(frozen=True)
-class PromptMemory:
+class PromptMemory(NamedTuple):
     """Fields of `TurnRun` of the same names."""
 
     memories: tuple[Memory, ...] = ()

@@ -6,6 +6,7 @@ from the earlier requests, so that it makes no difference whether the client or 
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import apsw
 import orjson
@@ -63,8 +64,7 @@ class Outcome(Frozen):
     repaired: bool = False
 
 
-@dataclass(frozen=True)
-class NewRequest:
+class NewRequest(NamedTuple):
     """A request that is not stored yet; ``user`` is the client's name of its end user."""
 
     id: str

@@ -6,6 +6,7 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
+from typing import NamedTuple
 
 import apsw
 
@@ -34,8 +35,7 @@ CHAT = (  # a row's chat as `outbox.Address.chat_key` has it; tasks and subagent
 )
 
 
-@dataclass(frozen=True)
-class Arrival:
+class Arrival(NamedTuple):
     """An update with the decision of admission.
 
     ``refusal`` is the reason of a refusal, None for an admitted update; ``notice`` is the text that

@@ -1,7 +1,8 @@
 """Messages that the daemon itself sends to an agent, and messages that enter a running turn."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
+from typing import NamedTuple
 
 import apsw
 
@@ -14,8 +15,7 @@ from orchestrator.journal.turns.turns import Turn
 from thinker.protocol.messages import UNTRUSTED, Origin, UserMessage
 
 
-@dataclass(frozen=True)
-class InternalMessage:
+class InternalMessage(NamedTuple):
     """A message from the daemon to an agent.
 
     ``kind`` is one of `inbox.INTERNAL`; ``sender`` names the task, subagent or agent it is about.

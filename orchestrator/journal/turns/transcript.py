@@ -1,7 +1,7 @@
 """A turn read back: its steps, and the messages that entered it between them."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import apsw
 
@@ -12,8 +12,7 @@ from thinker.protocol.messages import AssistantMessage, Message, ToolResult, Usa
 from thinker.protocol.methods import RecordedCall, RecordedStep
 
 
-@dataclass(frozen=True)
-class TurnTranscript:
+class TurnTranscript(NamedTuple):
     """A turn as it is in the journal: its messages, in order, and its steps."""
 
     rows: tuple[InboxRow, ...]

@@ -7,6 +7,7 @@ chat is open. Every change is fenced by the epoch: a replaced supervisor changes
 import secrets
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import apsw
 
@@ -46,8 +47,7 @@ class Turn:
 TURNS = Rows(Turn, "turn")
 
 
-@dataclass(frozen=True)
-class TurnAdmission:
+class TurnAdmission(NamedTuple):
     """The values with which T2 opens a turn; ``minutes`` limits its wall-clock time."""
 
     turn_id: str

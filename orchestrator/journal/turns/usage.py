@@ -6,6 +6,7 @@ a turn's id.
 """
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import apsw
 
@@ -22,8 +23,7 @@ AGENTS = distinct("model_call", "agent_id", "true")
 NEWEST = "SELECT prompt + completion FROM model_call WHERE state = 'settled' AND "
 
 
-@dataclass(frozen=True)
-class Amount:
+class Amount(NamedTuple):
     """Tokens and US dollars; calls of models without a price cost 0 dollars."""
 
     tokens: int = 0

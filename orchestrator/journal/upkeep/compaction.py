@@ -6,7 +6,7 @@ facts) and the position that it covers are stored in one transaction.
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import apsw
 
@@ -31,8 +31,7 @@ LARGE = 1000  # tokens: the index of open sessions has only those with more
 KNOWN = 30  # known facts in the prompt of an extraction
 
 
-@dataclass(frozen=True)
-class CompactionInput:
+class CompactionInput(NamedTuple):
     """The part of a session to summarize: messages after id ``after``, up to ``upto``.
 
     ``origin`` is that of the summary: the least trusted of what it is made from.
@@ -47,8 +46,7 @@ class CompactionInput:
     origin: Origin = "user"
 
 
-@dataclass(frozen=True)
-class MessageRange:
+class MessageRange(NamedTuple):
     """The part of a session to extract facts from: turns after message ``after``, up to ``upto``.
 
     ``known`` are facts that the memory has already.

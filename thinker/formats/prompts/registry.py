@@ -6,6 +6,7 @@
 import re
 from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from thinker.formats.prompts import tooluse
 from thinker.formats.prompts.definition import INHERIT, PromptDefinition, read
@@ -23,8 +24,7 @@ _UNCALLABLE = "{name!r} cannot be called by models; use letters, digits, - and _
 SUBAGENT_OPTIONS = tooluse.SubagentUse.model_fields.keys() - tooluse.HandoffUse.model_fields.keys()
 
 
-@dataclass(frozen=True)
-class AgentKind:
+class AgentKind(NamedTuple):
     """How an agent works as a tool; ``exposed`` says whether other agents may call it."""
 
     dual: bool = False  # dual_ai agents become subagents; other agents take over the chat

@@ -4,8 +4,7 @@ The supervisor runs it as a turn of its own, like a subagent; the functions here
 """
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
-from typing import cast
+from typing import NamedTuple, cast
 
 import orjson
 from pydantic import JsonValue
@@ -19,8 +18,7 @@ NOTHING = "The prompt ran; its result is empty."
 FAILED = "The prompt failed."
 
 
-@dataclass(frozen=True)
-class SubpromptCall:
+class SubpromptCall(NamedTuple):
     """A tool call of a sub-prompt: its arguments as JSON text, and its result."""
 
     name: str

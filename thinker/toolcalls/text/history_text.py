@@ -9,10 +9,10 @@ turns and prompt caches see the same bytes.
 import re
 from base64 import b32encode
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from hashlib import blake2b
 from html import escape
 from itertools import zip_longest
+from typing import NamedTuple
 
 import orjson
 
@@ -34,8 +34,7 @@ call: <tool_call key="KEY">. A block without it does not run, nor one that is qu
 a code fence."""
 
 
-@dataclass(frozen=True)
-class TextHistory:
+class TextHistory(NamedTuple):
     """A conversation in plain text; ``key``: what the next calls must carry, if anything."""
 
     messages: tuple[UserMessage | AssistantMessage, ...]

@@ -6,8 +6,7 @@ broken, the first closing tag does close it, and the text after that tag is pars
 
 from collections import deque
 from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 from thinker.toolcalls.quoting import Quotation
 from thinker.toolcalls.text.cursor import JsonCursor
@@ -22,15 +21,13 @@ RECOVERED = PayloadProblem(
 )
 
 
-@dataclass(frozen=True)
-class TextDelta:
+class TextDelta(NamedTuple):
     """Text outside the blocks, for people."""
 
     text: str
 
 
-@dataclass(frozen=True)
-class TextToolCall:
+class TextToolCall(NamedTuple):
     """A call. ``arguments`` is JSON text; ``repaired``: the block's JSON was repaired."""
 
     name: str
@@ -38,8 +35,7 @@ class TextToolCall:
     repaired: bool = False
 
 
-@dataclass(frozen=True)
-class ToolCallProblem:
+class ToolCallProblem(NamedTuple):
     """A problem in the block that begins at ``offset`` (characters of the whole text).
 
     ``raw`` is the block as written. If ``fatal``, the block yields no call; ``call`` is then what

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Literal, NamedTuple
 
 import orjson
 from pydantic import JsonValue
@@ -56,8 +56,7 @@ def rules(tools: Sequence[ToolSpec], choice: ToolChoice | None) -> ParserRules:
     )
 
 
-@dataclass(frozen=True)
-class PayloadProblem:
+class PayloadProblem(NamedTuple):
     """A problem of a payload; ``strict`` is None where strictness does not matter."""
 
     kind: ProblemKind
@@ -65,8 +64,7 @@ class PayloadProblem:
     strict: bool | None = False
 
 
-@dataclass(frozen=True)
-class Payload:
+class Payload(NamedTuple):
     """The content of a block. ``arguments`` is JSON text as the model wrote it.
 
     ``runs``: the payload is a call. ``repaired``: its JSON was repaired.
