@@ -193,13 +193,14 @@ class Configuration(LoopOwned):
             if definition.agent_id in usable:
                 with_model = self.prompts.with_model(definition, self.file)
                 endpoint = own = resolve_endpoint(with_model, environ, local)
+                if with_model is not definition:
+                    own = resolve_endpoint(definition, environ, local)
                 spec = build_launch_spec(
                     *(with_model, self._settings, endpoint, environ, templates),
                     sandbox=self.file.sandbox,
+                    own=own,
                 )
-                if with_model is not definition:
-                    own = resolve_endpoint(definition, environ, local)
-                supervisor.define(replace(spec, own=own), definition.idle_timeout_minutes)
+                supervisor.define(spec, definition.idle_timeout_minutes)
 
     async def changed(self) -> None:
         """Wait until another configuration is in force."""

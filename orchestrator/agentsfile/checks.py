@@ -17,6 +17,8 @@ from orchestrator.agentsfile.money_checks import check_money
 from orchestrator.agentsfile.problems import field_names, suggestion
 from orchestrator.agentsfile.server_sandbox import inside_home, weakenings
 
+SHOWN = 5  # names of agents in one warning
+
 
 def check(draft: Draft, environ: Mapping[str, str] | None = None, home: Path | None = None) -> None:
     """Run every check.
@@ -139,14 +141,17 @@ def _fallback(draft: Draft, declared: set[str]) -> None:
 
 def _reachable(draft: Draft) -> None:
     bound = {binding.agent_id for binding in draft.bindings.values()} | {draft.fallback_agent_id}
-    for number, agent in draft.agents.items():
-        used_as_tool = "as_tool" in agent.model_fields_set
-        if agent.enabled and agent.agent_id not in bound and not used_as_tool:
-            draft.warn(
-                ("agents", number, "agentId"),
-                f"agent '{agent.agent_id}' has no binding; only a sender that names it reaches it",
-                agent.agent_id,
-            )
+    unbound = [
+        agent.agent_id
+        for agent in draft.agents.values()
+        if agent.enabled and agent.agent_id not in bound and "as_tool" not in agent.model_fields_set
+    ]
+    if unbound:
+        names, rest = ", ".join(unbound[:SHOWN]), len(unbound) - SHOWN
+        more = f" and {rest} more" if rest > 0 else ""
+        draft.warn(
+            (), f"no binding leads to {names}{more}; only senders that name an agent reach it"
+        )
 
 
 def _joined(draft: Draft) -> None:

@@ -55,7 +55,7 @@ class Document:
         for length in range(len(path), 0, -1):
             if path[:length] in self.lines:
                 return self.lines[path[:length]]
-        return self.lines.get((), 1)
+        return 1
 
 
 def read(text: str) -> Document:

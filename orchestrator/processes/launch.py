@@ -96,6 +96,7 @@ def build_launch_spec(
     environ: Mapping[str, str],
     templates: Mapping[str, Path] = MappingProxyType({}),
     sandbox: SandboxMode = "auto",
+    own: Endpoint | None = None,
 ) -> LaunchSpec:
     """Return the launch spec of an agent; the ``templates`` given by name replace bundled ones."""
     texts = {name: bundled(f"prompts/{name}") for name in TEMPLATES} | dict(templates)
@@ -136,10 +137,10 @@ def build_launch_spec(
     )
     keys = {**environ, **definition.env}
     granted = grants(thinker, keys)
-    own = {name: value for name, value in definition.env.items() if name not in KEY_VARIABLES}
+    others = {name: value for name, value in definition.env.items() if name not in KEY_VARIABLES}
     return LaunchSpec(
         agent_id=definition.agent_id,
-        variables={**inherited(environ), **own},
+        variables={**inherited(environ), **others},
         settings=told(thinker, keys),
         cwd=settings.home,
         endpoint=endpoint,
@@ -147,6 +148,7 @@ def build_launch_spec(
         prompt=prompt,
         sandbox=sandbox,
         grants=granted,
+        own=own,
     )
 
 

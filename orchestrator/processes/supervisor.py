@@ -203,9 +203,10 @@ class Supervisor(LoopOwned):
         slot.history = restarts.starting(slot.history, self.clock())
         kind, reason = ExitKind.CLEAN, "the daemon stopped"
         try:
-            await self.in_thread(write_prompt, spec)
-            if spec.agent_id not in self.slots or slot.spec.prompt is None:  # removed meanwhile
-                spec.prompt_path.unlink(missing_ok=True)
+            if spec.prompt is not None:
+                await self.in_thread(write_prompt, spec)
+                if spec.agent_id not in self.slots or slot.spec.prompt is None:  # gone meanwhile
+                    spec.prompt_path.unlink(missing_ok=True)
             async with self._started(spec) as worker:
                 require(spec.sandbox, worker.sandbox)
                 if slot.spec is not spec or not self._accepts_turns(slot):

@@ -167,12 +167,15 @@ def test_missing_key_is_warned_about() -> None:
     )
 
 
-def test_agent_in_no_binding_is_warned_about() -> None:
-    """It costs nothing but is probably forgotten, unless it is meant as a tool."""
-    loaded = parsed(WORK, bindings=[])
-    assert "has no binding" in messages(loaded, "warning")[0]
+def test_agents_in_no_binding_are_warned_about_once() -> None:
+    """They cost nothing but are probably forgotten, unless they are meant as tools."""
+    many = [WORK | {"agentId": f"a{number}"} for number in range(7)]
+    (warning,) = messages(parsed(*many, bindings=[]), "warning")
+    assert "no binding leads to a0, a1, a2, a3, a4 and 2 more; " in warning
+    (warning,) = messages(parsed(WORK, bindings=[]), "warning")
+    assert "no binding leads to work; " in warning
     tool = messages(parsed(WORK | {"asTool": "subagent"}, bindings=[]), "warning")
-    assert not any("has no binding" in message for message in tool)
+    assert not any("no binding" in message for message in tool)
 
 
 def test_diff_tells_what_happened_to_each_agent() -> None:
