@@ -24,7 +24,6 @@ from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from types import CodeType
 from typing import NoReturn
 
 import anyio
@@ -224,27 +223,6 @@ def _readable(milliseconds: int | None, *sockets: socket.socket) -> set[int]:
     return {descriptor for descriptor, _ in poll.poll(milliseconds)}
 
 
-def _keep_shared() -> None:
-    """Stop counting references to all objects, so that workers do not write to their pages.
-
-    They become immortal (PEP 683): their count is what the interpreter wrote in that of None.
-    Before Python 3.12 nothing is; in free-threaded ones an object begins with something else.
-    """
-    count_at = ctypes.c_uint32.from_address
-    forever = count_at(id(None)).value
-    if sys.version_info < (3, 12) or "t" in sys.abiflags:
-        return
-    found: dict[int, object] = {}
-    fresh = gc.get_objects()
-    while fresh:
-        found.update(zip(map(id, fresh), fresh, strict=True))
-        codes = [code for code in fresh if isinstance(code, CodeType)]  # gc does not look into them
-        inner = gc.get_referents(*fresh, *((code.co_consts, code.co_names) for code in codes))
-        fresh = list({id(one): one for one in inner if id(one) not in found}.values())
-    for address in found:
-        count_at(address).value = forever
-
-
 def _fill_gaps() -> None:
     """Fill free gaps in the heap, whose pages are shared until written.
 
@@ -288,7 +266,6 @@ def main() -> None:
     # Frozen objects are ignored by the workers' collections, so their pages stay shared.
     gc.disable()
     gc.collect()
-    _keep_shared()
     _fill_gaps()
     gc.freeze()
     ready = Ready(

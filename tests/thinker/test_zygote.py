@@ -3,8 +3,6 @@
 import os
 import resource
 import signal
-import subprocess
-import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
@@ -154,22 +152,3 @@ async def test_kept_process_ends_with_its_zygote(capfd: pytest.CaptureFixture[st
     with time_limit():
         await ended(spare)
     assert "Traceback" not in capfd.readouterr().err
-
-
-KEPT = """
-import sys
-import thinker.zygote as zygote
-from thinker.loop import Loop
-shared = Loop, Loop.run, Loop.run.__code__, Loop.run.__code__.co_consts, Loop.__dict__
-zygote._keep_shared()
-before = [sys.getrefcount(one) for one in shared]
-more = [shared] * 9, [[*shared] for _ in range(9)]
-print(before == [sys.getrefcount(one) for one in shared])
-"""
-
-
-@pytest.mark.skipif(sys.version_info < (3, 12), reason="nothing is immortal there")
-def test_worker_writes_to_no_object_by_referring_to_it() -> None:
-    """Types, functions and their code stay on the pages that all workers share."""
-    found = subprocess.run([sys.executable, "-c", KEPT], check=True, capture_output=True)
-    assert found.stdout.decode().strip() == "True"
