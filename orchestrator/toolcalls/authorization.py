@@ -50,56 +50,60 @@ class StartedCall(NamedTuple):
 
 @dataclass(frozen=True)
 class CallAuthorizer:
-    """Decides whether a call may run, and begins it, as things were when it was made.
+    """Decides whether calls of a caller may run, and begins them, as things were when it was made.
 
     What changes before the transaction changes nothing that was decided: an edit of agents.json
     counts for the calls after it. ``tools`` has MCP tools and prompts by name, ``bundle`` is the
     agent's prompt definition. ``code`` is for a question to the operator.
     """
 
+    caller: CallContext
     tools: Mapping[str, host_tool.DelegatingTool | McpTool]
     bundle: PromptBundle | None
     now: int
     code: str
 
-    def run_local(
-        self, db: apsw.Connection, caller: CallContext, seqs: Sequence[int]
-    ) -> dict[int, ToolResult]:
+    def run_local(self, db: apsw.Connection, seqs: Sequence[int]) -> dict[int, ToolResult]:
         """Run the first calls of a step inside T3, as long as they need only the journal.
 
         It saves a round trip to the worker and a transaction for each call.
         """
         results: dict[int, ToolResult] = {}
         for seq in seqs:
-            call = _load(db, caller, seq)
+            call = self._load(db, seq)
             if call.result is not None:  # the worker rejected it
                 continue
-            handed_back = call.name in caller.handed_back
+            handed_back = call.name in self.caller.handed_back
             if handed_back or not isinstance(TOOLS.get(call.name), JournalTool):
                 break
             result = None
             with savepoint_or_rollback(db):  # the worker's request for the call reports a fault
-                result = self._decide(db, caller, call)
+                result = self._decide(db, call)
             if not isinstance(result, ToolResult):
                 break
             results[seq] = result
         return results
 
-    def begin(
-        self, db: apsw.Connection, caller: CallContext, seq: int
-    ) -> ToolResult | Approval | StartedCall | None:
+    def begin(self, db: apsw.Connection, seq: int) -> ToolResult | Approval | StartedCall | None:
         """Begin a call (T4); also end it (T5) if its effect is in the journal.
 
         Return the result, the approval that the call waits for, the started call, or None while a
         subagent works on it.
         """
-        call = _load(db, caller, seq)
-        return self._decide(db, caller, call) if call.result is None else call.result
+        call = self._load(db, seq)
+        return self._decide(db, call) if call.result is None else call.result
+
+    def _load(self, db: apsw.Connection, seq: int) -> Call:
+        turn_id = self.caller.context.turn_id
+        call = steps.load_call(db, turn_id, seq)
+        if call is None:
+            raise JournalError(f"there is no call {turn_id}:{seq}")
+        return call
 
     def _decide(
-        self, db: apsw.Connection, caller: CallContext, call: Call
+        self, db: apsw.Connection, call: Call
     ) -> ToolResult | Approval | StartedCall | None:
-        definition = caller.definition
+        definition = self.caller.definition
         decision = policy.decide(call.name, definition.allowed_tools, definition.denied_tools)
         if not decision.allowed:
             return self._deny(db, call, decision.reason)
@@ -107,43 +111,38 @@ class CallAuthorizer:
         if tool is None:
             return StartedCall(call, None)
         if isinstance(tool, host_tool.DelegatingTool):
-            return self._delegate(db, call, tool, caller)
-        return self._require_approval(db, call, tool, caller) or self._start(db, call, tool, caller)
+            return self._delegate(db, call, tool)
+        return self._require_approval(db, call, tool) or self._start(db, call, tool)
 
     def _start(
-        self,
-        db: apsw.Connection,
-        call: Call,
-        tool: JournalTool | PlainTool | McpTool,
-        caller: CallContext,
+        self, db: apsw.Connection, call: Call, tool: JournalTool | PlainTool | McpTool
     ) -> ToolResult | StartedCall:
         """Begin a call with the options of the prompt's entry, which the journal does not hold."""
-        known = caller.context.environments
+        context = self.caller.context
         try:
-            call, tool = configured(self.bundle, known, call, tool)
+            call, tool = configured(self.bundle, context.environments, call, tool)
         except DefinitionError as error:
             return self._refuse(db, call, str(error))
         if isinstance(tool, JournalTool):
-            context = caller.context
             if tool.spec.side_effect is not SideEffect.PURE:
                 context = replace(context, origin=self._origin(db, call))
             effect = _effect(tool, call, context)
-            return steps.finish_local(db, call, effect, caller.epoch, self.now)
-        steps.intend(db, call.turn_id, call.seq, caller.epoch, self.now)
+            return steps.finish_local(db, call, effect, self.caller.epoch, self.now)
+        steps.intend(db, call.turn_id, call.seq, self.caller.epoch, self.now)
         return StartedCall(call, tool)
 
     def _delegate(
-        self, db: apsw.Connection, call: Call, tool: host_tool.DelegatingTool, caller: CallContext
+        self, db: apsw.Connection, call: Call, tool: host_tool.DelegatingTool
     ) -> ToolResult | Approval | None:
         """Begin the work and return None; return the result once the work has an outcome."""
         if subagents.of_call(db, call.turn_id, call.seq) is None:
-            held = self._require_approval(db, call, tool, caller)
+            held = self._require_approval(db, call, tool)
             if held is not None:
                 return held
-        steps.intend(db, call.turn_id, call.seq, caller.epoch, self.now)
+        steps.intend(db, call.turn_id, call.seq, self.caller.epoch, self.now)
         wrong = False
         try:
-            said = tool.outcome(db, caller.context, call)
+            said = tool.outcome(db, self.caller.context, call)
         except ToolFailure as failure:
             said, wrong = str(failure), True
         if said is None:
@@ -160,11 +159,7 @@ class CallAuthorizer:
         return "operator" if used(db, call) else taint.load(db, call.turn_id).origin
 
     def _require_approval(
-        self,
-        db: apsw.Connection,
-        call: Call,
-        tool: host_tool.HostTool | McpTool,
-        caller: CallContext,
+        self, db: apsw.Connection, call: Call, tool: host_tool.HostTool | McpTool
     ) -> ToolResult | Approval | None:
         """Return the refusal of a call or the approval that it waits for; None if it may run.
 
@@ -175,7 +170,7 @@ class CallAuthorizer:
             problem = host_tool.unknown_arguments(tool, call.arguments)
             if problem is not None:
                 return self._refuse(db, call, problem)
-        definition, address = caller.definition, caller.context.address
+        definition, address = self.caller.definition, self.caller.context.address
         fixed = fixed_options(self.bundle, call.name)
         checked = approvals.check(db, call, tool, definition, address, self.code, self.now, fixed)
         return self._refuse(db, call, checked) if isinstance(checked, str) else checked
@@ -188,13 +183,6 @@ class CallAuthorizer:
         audit.record(db, "policy", f"denied {call.name}: {reason}", call.idem_key, self.now)
         text = f"the tool {call.name!r} is not allowed for this agent ({reason})"
         return self._refuse(db, call, text)
-
-
-def _load(db: apsw.Connection, caller: CallContext, seq: int) -> Call:
-    call = steps.load_call(db, caller.context.turn_id, seq)
-    if call is None:
-        raise JournalError(f"there is no call {caller.context.turn_id}:{seq}")
-    return call
 
 
 def _effect(

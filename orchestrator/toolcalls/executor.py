@@ -104,14 +104,16 @@ class ToolExecutor(LoopOwned):
         default_factory=dict, init=False
     )
 
-    def authorizer(self, definition: AgentDefinition) -> CallAuthorizer:
-        """Return what decides about an agent's calls, as things are now.
+    def authorizer(self, caller: CallContext) -> CallAuthorizer:
+        """Return what decides about a caller's calls, as things are now.
 
         It lacks the tools of servers that do not answer: a call waits for its server before T4, so
         that one that was never sent is not taken for one that may have happened.
         """
+        definition = caller.definition
         answering = self.servers.answering_tools(definition.configured_id)
         return CallAuthorizer(
+            caller=caller,
             tools={**self.prompts.tools(definition), **answering},
             bundle=self.prompts.bundle_of(definition),
             now=self.clock(),
@@ -122,14 +124,14 @@ class ToolExecutor(LoopOwned):
         """Return the tools that an agent's allow and deny globs permit."""
         served = self.servers.tools_of(definition.configured_id)
         sources = definition, served, self.prompts.now
-        before, tools = self._offers.pop(definition.agent_id, (None, ()))
+        before, tools = self._offers.get(definition.agent_id, (None, ()))
         if before != sources:
             prompts = self.prompts.tools(definition)
             every = [*(t.spec for t in served.values()), *(t.spec for t in prompts.values())]
             tools = offered(definition) + policy.offer(every, definition)
-        self._offers[definition.agent_id] = sources, tools
-        if len(self._offers) > OFFERS:
-            del self._offers[next(iter(self._offers))]  # the one asked for longest ago
+            if len(self._offers) == OFFERS:
+                self._offers.clear()
+            self._offers[definition.agent_id] = sources, tools
         return tools
 
     def stop(self, turn_ids: Collection[str]) -> None:
@@ -247,8 +249,7 @@ class ToolExecutor(LoopOwned):
     async def _begin(
         self, caller: CallContext, seq: int
     ) -> ToolResult | Approval | StartedCall | None:
-        authorizer = self.authorizer(caller.definition)
-        return await self.store.transact(authorizer.begin, caller, seq)
+        return await self.store.transact(self.authorizer(caller).begin, seq)
 
     async def _run_outside_journal(
         self, begun: StartedCall, caller: CallContext, pending: _Pending

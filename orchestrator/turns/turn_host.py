@@ -66,7 +66,7 @@ class _Step(NamedTuple):
     """A step to commit, with what the event loop knows about its calls.
 
     The journal's thread gets it as plain data: nothing that the loop may change meanwhile. Without
-    calls there is no ``caller``.
+    calls there is no ``authorizer``.
     """
 
     ending: Ending
@@ -74,7 +74,6 @@ class _Step(NamedTuple):
     sources: PromptSources
     rules: SpendingRules
     classes: Mapping[str, SideEffect] = field(default_factory=dict)
-    caller: CallContext | None = None
     authorizer: CallAuthorizer | None = None
 
 
@@ -189,8 +188,7 @@ class TurnHost(LoopOwned):
         return step._replace(
             commit=with_fixed_options(bundle, commit, self._handed_back),
             classes=self._classes,
-            caller=self._caller(),
-            authorizer=loader.tools.authorizer(definition),
+            authorizer=loader.tools.authorizer(self._caller()),
         )
 
     async def call_tool(self, seq: int) -> ToolResult:
@@ -280,8 +278,8 @@ def _plan(db: apsw.Connection, step: _Step) -> _Planned:
     turn, commit, now = step.ending.turn, step.commit, step.rules.clock()
     committed = steps.plan(db, commit, step.classes, turn.epoch, now, step.sources)
     pause, notified = step.rules.settle(db, turn, commit)
-    if pause is None and step.caller is not None and step.authorizer is not None:
-        results = step.authorizer.run_local(db, step.caller, committed.call_seqs)
+    if pause is None and step.authorizer is not None:
+        results = step.authorizer.run_local(db, committed.call_seqs)
         committed = committed.model_copy(update={"results": results})
     return _Planned(committed, pause, notified)
 

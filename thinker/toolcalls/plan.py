@@ -44,6 +44,8 @@ def recovered(
 def bounded(message: AssistantMessage) -> AssistantMessage:
     """Return the message with calls beyond `MAX_VALUES` as the text of their arguments."""
     room, calls = MAX_VALUES, list(message.tool_calls)
+    if sum(values(call.arguments) for call in calls) <= room:
+        return message
     for number, call in enumerate(calls):
         size = values(call.arguments)
         if size <= room:

@@ -21,10 +21,9 @@ from thinker.protocol.messages import JsonObject, ToolResult
 
 @dataclass
 class Bench:
-    """The turn ``t1``, and the authorizer of its calls."""
+    """The turn ``t1``, and the context of its calls."""
 
     db: apsw.Connection
-    journal: CallAuthorizer
     context: ToolContext
 
     def caller(self, handed_back: frozenset[str] = frozenset(), **fields: object) -> CallContext:
@@ -32,13 +31,17 @@ class Bench:
         (agent,) = parsed({**WORK, "llmProvider": "groq", **fields}).file.agents
         return CallContext(agent, self.context, 1, handed_back)
 
+    def authorizer(self, caller: CallContext) -> CallAuthorizer:
+        """What decides about the calls."""
+        return CallAuthorizer(caller, {}, None, now=5, code="AB12")
+
     def run_local(
         self, caller: CallContext, *names: str, arguments: JsonObject | None = None
     ) -> Mapping[int, ToolResult]:
         """T3 of calls of these tools, with no arguments or these."""
         calls = planned(self.db, "t1", *names, arguments=arguments or {})
         with job(self.db):
-            return self.journal.run_local(self.db, caller, [made.seq for made in calls])
+            return self.authorizer(caller).run_local(self.db, [made.seq for made in calls])
 
     def states(self) -> list[str]:
         """The states of all calls."""
@@ -52,8 +55,7 @@ def bench(tmp_path: Path) -> Iterator[Bench]:
     with opened(tmp_path) as db:
         open_turn(db)
         store = Store(tmp_path / "journal.db")
-        journal = CallAuthorizer({}, None, now=5, code="AB12")
-        yield Bench(db, journal, tool_context(store, tmp_path))
+        yield Bench(db, tool_context(store, tmp_path))
         store.close()
 
 
@@ -66,7 +68,7 @@ def test_calls_that_need_only_the_journal_are_done_with_t3(bench: Bench) -> None
     assert list(bench.db.execute(times)) == [(5, 5), (5, 5)]
     assert bench.states() == ["done", "done"]
     with job(bench.db):
-        assert bench.journal.begin(bench.db, caller, 2) == made[2]
+        assert bench.authorizer(caller).begin(bench.db, 2) == made[2]
 
 
 def test_what_follows_a_call_of_something_else_waits_for_it(bench: Bench) -> None:
@@ -90,7 +92,7 @@ def test_call_that_needs_a_word_is_asked_for_and_not_made(bench: Bench) -> None:
     assert list(bench.run_local(caller, "list_facts", "get_profile", "list_facts")) == [2]
     assert bench.states() == ["done", "planned", "planned"]
     with job(bench.db):
-        assert isinstance(bench.journal.begin(bench.db, caller, 3), Approval)
+        assert isinstance(bench.authorizer(caller).begin(bench.db, 3), Approval)
     assert bench.db.execute("SELECT count(*) FROM approval").get == 1
 
 
@@ -104,7 +106,7 @@ def test_rejected_call_keeps_its_end_and_holds_up_nothing(bench: Bench) -> None:
     """It was the worker that rejected it."""
     with job(bench.db):
         rejected = steps.plan(bench.db, step("t1", "list_facts", rejected="no"), {}, 1, 1)
-        assert bench.journal.run_local(bench.db, bench.caller(), rejected.call_seqs) == {}
+        assert bench.authorizer(bench.caller()).run_local(bench.db, rejected.call_seqs) == {}
     assert call(bench.db, "t1", 2).state == "failed"
 
 
@@ -141,7 +143,7 @@ def test_unknown_argument_of_a_built_in_tool_is_an_error_result(
     """For every kind of tool; it names the argument and lists the valid ones."""
     planned(bench.db, "t1", tool, arguments={"color": "red"})
     with job(bench.db):
-        result = bench.journal.begin(bench.db, bench.caller(), 2)
+        result = bench.authorizer(bench.caller()).begin(bench.db, 2)
     assert isinstance(result, ToolResult)
     assert (result.is_error, result.content) == (True, text)
     assert bench.states() == ["failed"]
@@ -151,7 +153,7 @@ def test_unknown_arguments_are_refused_before_an_operator_is_asked(bench: Bench)
     """All of them are named."""
     planned(bench.db, "t1", "list_facts", arguments={"page": 2, "limit": 3, "size": 4})
     with job(bench.db):
-        result = bench.journal.begin(bench.db, bench.caller(approvals=["*"]), 2)
+        result = bench.authorizer(bench.caller(approvals=["*"])).begin(bench.db, 2)
     assert isinstance(result, ToolResult)
     assert result.content.startswith("unknown arguments 'page', 'size'; list_facts takes: ")
     assert bench.db.execute("SELECT count(*) FROM approval").get == 0
