@@ -42,7 +42,9 @@ async def execute(
 
 
 async def _together(run: Callable[[int], Coroutine[None, None, None]], seqs: Sequence[int]) -> None:
-    if not seqs:
+    if len(seqs) <= 1:
+        for seq in seqs:
+            await run(seq)
         return
     try:
         async with anyio.create_task_group() as tasks:

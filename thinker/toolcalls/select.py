@@ -115,15 +115,14 @@ def select(
         reasons = steady
     missing = {name: why for name, why in required.items() if name not in known}
     rest = tuple(known[name] for name in sorted(known.keys() - reasons.keys()))
-    if FINDER not in reasons or not rest:
-        reasons.pop(FINDER, None)
-        return Selection(tuple(known[name] for name in sorted(reasons)), reasons, missing)
-    names = ", ".join(sorted(known.keys() - plain))
-    finder = known[FINDER].model_copy(
-        update={"description": f"{known[FINDER].description} {names}".strip()}
-    )
-    offer = (finder if name == FINDER else known[name] for name in sorted(reasons))
-    return Selection(tuple(offer), reasons, missing, rest)
+    if FINDER not in reasons:
+        rest = ()
+    elif rest:
+        about = [known[FINDER].description, ", ".join(sorted(known.keys() - plain))]
+        known[FINDER] = known[FINDER].model_copy(update={"description": " ".join(about).strip()})
+    else:
+        del reasons[FINDER]
+    return Selection(tuple(known[name] for name in sorted(reasons)), reasons, missing, rest)
 
 
 def found(results: Iterable[ToolResult]) -> set[str]:
