@@ -134,10 +134,23 @@ def add_extra(
     parts: Sequence[Part],
     mode: str,
     now: int,
+    *,
+    final: bool = True,
 ) -> None:
     """Queue messages that a turn sends besides its reply, or that belong to none, to any chat."""
+    values = {"turn_id": turn_id, "chat_key": address.chat_key, "mode": mode, "final": final}
     for part in parts:
-        _insert(db, turn_id, address, part, mode, now)
+        db.execute(
+            "INSERT INTO outbox(turn_id, part, channel, bot_id, chat_id, thread_id, chat_key, mode,"
+            " body, markdown, rendered, reply_to, again, approval_id, final, state, created_at,"
+            " ended_at)"
+            " VALUES(:turn_id,"
+            " (SELECT coalesce(max(part) + 1, 0) FROM outbox WHERE turn_id = :turn_id),"
+            " :channel, :bot_id, :chat_id, :thread_id, :chat_key, iif(:stored, 'direct', :mode),"
+            " :text, :markdown, :rendered, :reply_to, :again, :approval_id, :final,"
+            " iif(:stored, 'delivered', 'queued'), :now, iif(:stored, :now, NULL))",
+            {**vars(address), **vars(part), **values, "stored": mode == STORED, "now": now},
+        )
 
 
 def extras(db: apsw.Connection, turn_id: str) -> int:
@@ -169,7 +182,7 @@ def add_notice(
     repeated when its delivery is unknown.
     """
     part = Part(text, markdown=False, reply_to=reply_to, again=again)
-    _insert(db, None, address, part, "direct", now)
+    add_extra(db, None, address, [part], "direct", now)
 
 
 def add_edit(db: apsw.Connection, shown: OutboxRow, message_id: str, text: str, now: int) -> None:
@@ -195,37 +208,13 @@ def start_preview(
     begun = db.execute(f"SELECT 1 FROM outbox WHERE {PREVIEW}", (turn_id,)).get
     sql = "SELECT 1 FROM turn WHERE id = ? AND state IN('running','waiting')"
     if begun is None and db.execute(sql, (turn_id,)).get is not None:
-        _insert(db, turn_id, address, part, "edit", now, final=False)
+        add_extra(db, turn_id, address, [part], "edit", now, final=False)
 
 
 def preview_message(db: apsw.Connection, turn_id: str) -> str | None:
     """Return the platform's id of a turn's preview; None before it is sent and after T6."""
     found = db.execute(f"SELECT ph_id FROM outbox WHERE {PREVIEW}", (turn_id,)).get
     return None if found is None else str(found)
-
-
-def _insert(
-    db: apsw.Connection,
-    turn_id: str | None,
-    address: Address,
-    part: Part,
-    mode: str,
-    now: int,
-    *,
-    final: bool = True,
-) -> None:
-    values = {"turn_id": turn_id, "chat_key": address.chat_key, "mode": mode, "final": final}
-    db.execute(
-        "INSERT INTO outbox(turn_id, part, channel, bot_id, chat_id, thread_id, chat_key, mode,"
-        " body, markdown, rendered, reply_to, again, approval_id, final, state, created_at,"
-        " ended_at)"
-        " VALUES(:turn_id,"
-        " (SELECT coalesce(max(part) + 1, 0) FROM outbox WHERE turn_id = :turn_id),"
-        " :channel, :bot_id, :chat_id, :thread_id, :chat_key, iif(:stored, 'direct', :mode),"
-        " :text, :markdown, :rendered, :reply_to, :again, :approval_id, :final,"
-        " iif(:stored, 'delivered', 'queued'), :now, iif(:stored, :now, NULL))",
-        {**vars(address), **vars(part), **values, "stored": mode == STORED, "now": now},
-    )
 
 
 def first(db: apsw.Connection, chat_key: str) -> OutboxRow | None:
