@@ -13,15 +13,7 @@ from orchestrator import chat_texts
 from orchestrator.agentsfile import AgentDefinition
 from orchestrator.errors import JournalError
 from orchestrator.journal.memory.fact_vectors import Embedding
-from orchestrator.journal.turns import (
-    api_requests,
-    cancellations,
-    request_history,
-    subagents,
-    taint,
-    transcript,
-    turns,
-)
+from orchestrator.journal.turns import api_requests, request_history, taint, transcript
 from orchestrator.journal.turns.api_requests import HandedCall, Request
 from orchestrator.journal.turns.outbox import Part
 from orchestrator.journal.turns.turns import Turn
@@ -98,21 +90,22 @@ class RequestRecipe(Recipe):
     def reply(self, db: apsw.Connection, result: TurnResult) -> Reply:
         """Commit T6 and store the outcome for this and any repeated request."""
         turn, now = self.turn, self._services.inputs.clock()
-        body = _request_of(db, turn).body
-        cancellations.cancel_awaited(db, turn.id, now)
+        known, body = transcript.read(db, turn.id), _request_of(db, turn).body
+        uncertain = self._end_subagents(db, known)
         text, calls = result.text, tuple[HandedCall, ...]()
         if result.stop_reason is StopReason.HANDED_BACK:
             calls = api_requests.hand_back(db, turn, body.tools, now)
+            known = transcript.read(db, turn.id)
         elif result.stop_reason is StopReason.LENGTH:  # as the model wrote it, without our remark
-            text = transcript.read(db, turn.id).steps[-1].response.content
+            text = known.steps[-1].response.content
         elif body.asked.output_schema is None:  # nothing may stand beside JSON
-            text = chat_texts.compose(text, (), subagents.unconfirmed(db, turn.id))
+            text = chat_texts.compose(text, (), uncertain)
         if result.stop_reason not in ENDED_WELL and result.error is None:
             result = result.model_copy(update={"error": text})
         shown = text or ", ".join(f"{call.name} {call.arguments}" for call in calls)
-        address = turns.origin(db, turn.id).address()
+        address = known.rows[0].address()
         mode = self._formats.mode(address)
-        self._close(db, result, [Part(shown, markdown=False)], mode)
+        self._close(db, result, [Part(shown, markdown=False)], mode, known)
         api_requests.end(db, turn, api_requests.outcome(result, text, calls), now)
         return Reply(address, mode)
 

@@ -116,10 +116,7 @@ class Recipe:
         known = transcript.read(db, turn.id)
         origin = known.rows[0]
         address = origin.address()
-        uncertain: list[str] = []
-        if known.calls or any(row.kind == inbox.RESULT for row in known.rows):
-            cancellations.cancel_awaited(db, turn.id, now)
-            uncertain = subagents.unconfirmed(db, turn.id)
+        uncertain = self._end_subagents(db, known)
         late = outbox.pop_unconfirmed(db, address.chat_key, now)
         text = chat_texts.compose(self._without_live_links(db, result.text), late, uncertain)
         reply_to = None if address.private or origin.internal else origin.message_id
@@ -129,6 +126,13 @@ class Recipe:
         mode = formats.mode(address)
         self._close(db, result, parts, mode, known)
         return Reply(address, mode)
+
+    def _end_subagents(self, db: apsw.Connection, known: TurnTranscript) -> list[str]:
+        """Cancel the subagents that calls wait for; return what may have happened."""
+        if not (known.calls or any(row.kind == inbox.RESULT for row in known.rows)):
+            return []
+        cancellations.cancel_awaited(db, self.turn.id, self._services.inputs.clock())
+        return subagents.unconfirmed(db, self.turn.id)
 
     def _without_live_links(self, db: apsw.Connection, text: str) -> str:
         """Return a reply whose links carry nothing out of a turn that has read both."""
