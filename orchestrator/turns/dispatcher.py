@@ -4,6 +4,7 @@ A chat with work has one task. It first finishes the turn that is open in the ch
 earlier process left behind, perhaps) and then admits the chat's messages in order (T2).
 """
 
+from collections import defaultdict
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
@@ -54,7 +55,7 @@ class Dispatcher(Wakeup):
         self._scopes: dict[str, anyio.CancelScope] = {}  # of the turns that run, by their ids
         self._cancelled: set[str] = set()  # turns that ended in the journal but still run here
         self._held: set[str] = set()  # chats whose agent is paused, until that may have changed
-        self._limits: dict[str, anyio.CapacityLimiter] = {}
+        self._limits = defaultdict[str, anyio.CapacityLimiter](partial(anyio.CapacityLimiter, 1))
         self._left = Wakeup()
         # After a death in a job of no chat, such as T1, messages are stored before they are read.
         crashes = services.store.crashes
@@ -237,7 +238,7 @@ class Dispatcher(Wakeup):
             await runner.run()
             return
         definition = self._inputs.agents().agent(turn.agent_id)
-        limit = self._limits.setdefault(turn.agent_id, anyio.CapacityLimiter(1))
+        limit = self._limits[turn.agent_id]
         limit.total_tokens = 1 if definition is None else definition.limits.max_concurrent_turns
         try:
             limit.acquire_nowait()
