@@ -271,3 +271,16 @@ def test_row_keeps_how_it_is_to_be_sent(db: apsw.Connection) -> None:
     row = first(db)
     assert (row.thread_id, row.markdown, row.reply_to, row.final) == ("5", False, "m0", True)
     assert row.chat_key == thread.chat_key == "telegram/1/7/5"
+
+
+def test_number_before_a_row_is_found_without_sorting_all_messages(db: apsw.Connection) -> None:
+    """It is read on the event loop, in a journal that may have a million."""
+    outbox.add(db, "t1", HERE, [Part("1")], "edit", 1)
+    row, sorts = first(db), []
+    db.trace_v2(
+        apsw.SQLITE_TRACE_PROFILE,
+        lambda event: sorts.append(event["stmt_status"]["SQLITE_STMTSTATUS_SORT"]),
+    )
+    assert outbox.number_before(db, row) == 1
+    db.trace_v2(0, None)
+    assert sorts == [0]
