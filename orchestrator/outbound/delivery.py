@@ -5,8 +5,8 @@ parallel.
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Mapping
-from contextlib import asynccontextmanager
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from typing import NamedTuple
@@ -172,8 +172,8 @@ class Delivery(LoopOwned):
             del self._queues[chat_key]
             self._rested.wake()
 
-    @asynccontextmanager
-    async def preview(self, turn_id: str, address: Address) -> AsyncIterator[Preview]:
+    @contextmanager
+    def preview(self, turn_id: str, address: Address) -> Iterator[Preview]:
         """Show that a turn is being answered: typing, and the answer while it is written."""
         preview = Preview(turn_id)
         preview.view = partial(self._grown, turn_id, address)
@@ -225,7 +225,7 @@ class Delivery(LoopOwned):
             queue.wake()
 
 
-async def _typing(platform: Platform, address: Address, closed: anyio.Event) -> None:
+async def _typing(platform: Platform, address: Address, closed: asyncio.Event) -> None:
     """Show that an answer is written until ``closed`` is set.
 
     A call that has begun goes on, since a refusal that is cut off would not be heard.

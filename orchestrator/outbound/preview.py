@@ -1,8 +1,7 @@
 """The answer of a turn while it is written, between the turn and its chat."""
 
+import asyncio
 from collections.abc import Callable
-
-import anyio
 
 from orchestrator.wakeup import Wakeup
 
@@ -14,7 +13,7 @@ class Preview:
         self.turn_id = turn_id
         self.text = ""
         self.offered = False
-        self.closed = anyio.Event()
+        self.closed = asyncio.Event()
         self._grown = Wakeup()
         self._refused = False
         self.view: Callable[[str], None] | None = None

@@ -5,7 +5,7 @@ made with, so its methods are safe inside transactions.
 """
 
 from collections.abc import Callable
-from contextlib import AbstractAsyncContextManager, nullcontext
+from contextlib import AbstractAsyncContextManager, AbstractContextManager, nullcontext
 
 import apsw
 
@@ -71,7 +71,7 @@ class Recipe:
     def worker(self, definition: AgentDefinition) -> AbstractAsyncContextManager[Worker]:
         return self._services.supervisor.using(definition.agent_id)
 
-    def preview(self, address: Address) -> AbstractAsyncContextManager[Preview | None]:
+    def preview(self, address: Address) -> AbstractContextManager[Preview | None]:
         if not self.shown:
             return nullcontext()
         return self._services.delivery.preview(self.turn.id, address)

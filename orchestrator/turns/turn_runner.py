@@ -111,7 +111,7 @@ class TurnRunner(LoopOwned):
             case Suspended(reason):
                 # A chat whose turn waits for a subagent sees that it is worked on.
                 host = self._host if isinstance(reason, ToolPending) else None
-                async with self._recipe.preview(host.inputs.address) if host else nullcontext():
+                with self._recipe.preview(host.inputs.address) if host else nullcontext():
                     await self._services.suspension.wait(self._recipe.turn, reason)
                 return self._services.suspension.stopping
             case Lost(problem):
@@ -145,7 +145,7 @@ class TurnRunner(LoopOwned):
             inputs = await self._gathered(definition, worker)
             if not isinstance(inputs, TurnInputs):
                 return Suspended(AgentPaused(inputs.reason))
-            async with self._recipe.preview(inputs.address) as preview:
+            with self._recipe.preview(inputs.address) as preview:
                 host = self._hosted(inputs, preview)
                 host.run = self._recipe.request(inputs, host.environments)
                 return await self._run_on(worker, host.run, host)

@@ -113,7 +113,7 @@ async def answering(folder: Path, *outcomes: SendOutcome | float | None) -> Asyn
     async with delivering(folder, *outcomes) as running:
         await running.add("before")
         await running.queued(1)
-        async with running.delivery.preview(turn.id, HERE) as preview:
+        with running.delivery.preview(turn.id, HERE) as preview:
             preview.show(WORDS)
             await running.queued(2)
             yield Answer(running, turn, preview)

@@ -113,7 +113,7 @@ class Lives:
         """Show the beginning of an answer, or send a note in its midst."""
         turn_id = f"t{number}"
         if mode == "edit" and self.rng.random() < 1 / 2:
-            preview: Preview = await stack.enter_async_context(self.delivery.preview(turn_id, HERE))
+            preview: Preview = stack.enter_context(self.delivery.preview(turn_id, HERE))
             preview.show(WORDS)
         else:
             note, way = Part(f"a note of {number}"), self.rng.choice(("edit", "direct"))
@@ -223,7 +223,7 @@ async def test_next_answer_grows_while_an_edit_is_to_be_repeated(tmp_path: Path)
         await running.reply(turn, "done")
         assert await running.states() == ["delivered", "ph_sent"]
         await running.store.transact(open_turn, "t2")
-        async with running.delivery.preview("t2", HERE) as preview:
+        with running.delivery.preview("t2", HERE) as preview:
             preview.show(WORDS)
             while running.shown[-1] != f"{WORDS} …":
                 await anyio.lowlevel.checkpoint()

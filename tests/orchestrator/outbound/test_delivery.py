@@ -241,7 +241,7 @@ async def test_reply_waits_for_its_preview_that_is_being_sent(tmp_path: Path) ->
         turn = open_turn(db)
     async with delivering(tmp_path) as running:
         gate = running.channel.held["7"] = anyio.Event()
-        async with running.delivery.preview(turn.id, HERE) as preview:
+        with running.delivery.preview(turn.id, HERE) as preview:
             preview.show(WORDS)
             while running.store.read(lambda db: db.execute(STATES).get) != "ph_sending":
                 await anyio.lowlevel.checkpoint()
@@ -290,7 +290,7 @@ async def test_refused_typing_indicator_holds_its_chat(tmp_path: Path) -> None:
         turn = open_turn(db)
     async with delivering(tmp_path) as running:
         running.channel.refusals.append(1000.0)
-        async with running.delivery.preview(turn.id, HERE):
+        with running.delivery.preview(turn.id, HERE):
             while not running.channel.calls:
                 await anyio.lowlevel.checkpoint()
             await running.add("hello")
@@ -307,7 +307,7 @@ async def test_typing_indicator_that_is_refused_after_the_turn_holds_its_chat(
     async with delivering(tmp_path) as running:
         running.channel.refusals.append(1000.0)
         answered = running.channel.held["7"] = anyio.Event()
-        async with running.delivery.preview(turn.id, HERE):
+        with running.delivery.preview(turn.id, HERE):
             while not running.channel.calls:
                 await anyio.lowlevel.checkpoint()
         answered.set()
@@ -366,8 +366,9 @@ async def test_preview_begins_with_the_first_words(tmp_path: Path, text: str, wo
     """Even if the whole answer is there: a preview that is left over must not look like it."""
     with opened(tmp_path) as db:
         turn = open_turn(db)
-    async with delivering(tmp_path) as running, running.delivery.preview(turn.id, HERE) as preview:
-        preview.show(text)
-        await running.queued(1)
-        assert await running.states() == ["ph_sent"]
-        assert running.shown == [words]
+    async with delivering(tmp_path) as running:
+        with running.delivery.preview(turn.id, HERE) as preview:
+            preview.show(text)
+            await running.queued(1)
+            assert await running.states() == ["ph_sent"]
+            assert running.shown == [words]
