@@ -73,7 +73,8 @@ class TurnOpening:
         row = inbox.next_in(db, chat) if self.admitting else None
         if row is None:
             found = turns.open_in(db, chat)
-            return None if found is None else OpenTurn(found)
+            # Another epoch's turn belongs to another process.
+            return OpenTurn(found) if found is not None and found.epoch == self.epoch else None
         now, agents = self.rules.clock(), self.agents
         wait = albums.unsettled(db, chat, row.album, now, self.since)
         if wait:

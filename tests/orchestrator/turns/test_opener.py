@@ -52,6 +52,14 @@ async def test_an_open_turn_is_returned_before_any_message(tmp_path: Path) -> No
         assert again.preloaded is None
 
 
+async def test_a_turn_of_another_process_is_left_to_it(tmp_path: Path) -> None:
+    """An older process may still run when a newer one has adopted its turns."""
+    async with turn_bench(tmp_path) as bench:
+        store(bench, "one")
+        assert isinstance(opens(bench), OpenTurn)
+        assert opens(bench, TurnOpener(bench.opener.inputs, bench.opener.epoch + 1)) is None
+
+
 async def test_a_chat_without_messages_has_no_turn(tmp_path: Path) -> None:
     """Nothing is written."""
     async with turn_bench(tmp_path) as bench:
