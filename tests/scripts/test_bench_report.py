@@ -38,8 +38,8 @@ def test_missed_goals_are_marked_and_absent_figures_named() -> None:
     """Of two lines the later one counts; what is no JSON is passed over."""
     earlier = {**WAKE, "ready": {"zygote": 9.0, "ratio": 1}}
     table = report([earlier, "a table", WAKE, LOAD])
-    assert "| wake an idle agent, wanted → ready | 5 ms | ≤ 10 ms | 50% |" in table
-    assert "| kill -9 → replacement ready | 30 ms | ≤ 15 ms | 200% **missed** |" in table
+    assert "| wake an idle agent, wanted → ready | 5 ms | ≤ 6 ms | 83% |" in table
+    assert "| kill -9 → replacement ready | 30 ms | ≤ 10 ms | 300% **missed** |" in table
     assert "| messages/s, 16 at once, to nanobot | 10 x | ≥ 20 x | 200% **missed** |" in table
     assert "| message with ten times of everything | not measured | ≤ 1.2 x | |" in table
 
