@@ -255,7 +255,11 @@ def _memory(pid: int) -> Iterator[bytes]:
             if rights.startswith("rw"):
                 start, end = (int(address, 16) for address in addresses.split("-"))
                 content.seek(start)
-                yield content.read(end - start)
+                try:
+                    found = content.read(end - start)
+                except OSError:  # given back to the system meanwhile
+                    continue
+                yield found
 
 
 def holds(pid: int, text: str) -> bool:
