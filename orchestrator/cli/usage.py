@@ -2,6 +2,7 @@
 
 import time
 from datetime import UTC, datetime
+from enum import StrEnum
 from typing import Annotated
 from zoneinfo import ZoneInfo
 
@@ -26,8 +27,19 @@ UNSETTLED = (
 app = command_group()
 
 
+class Grouping(StrEnum):
+    """What a line of the table sums."""
+
+    AGENT = "agent"
+    PURPOSE = "purpose"
+
+
 class UsageDay(CamelModel):
-    """One agent's day. ``unsettled_tokens`` are reserved for calls whose usage is unknown."""
+    """One agent's day. ``unsettled_tokens`` are reserved for calls whose usage is unknown.
+
+    ``purpose`` is None if the calls of all purposes are summed, and of calls whose purpose is
+    unknown.
+    """
 
     day: str
     agent_id: str
@@ -38,6 +50,7 @@ class UsageDay(CamelModel):
     unsettled_tokens: int
     usd: float
     unpriced_calls: int
+    purpose: str | None = None
 
 
 class UsageReport(CamelModel):
@@ -53,12 +66,16 @@ def usage(
     *,
     agent: Annotated[str | None, typer.Option(help="Show only this agent.")] = None,
     days: Annotated[int, typer.Option(min=1, max=366, help="Days to show, today included.")] = 7,
+    by: Annotated[
+        Grouping, typer.Option(help="Sum each agent's day, or each purpose in it.")
+    ] = Grouping.AGENT,
     as_json: AsJson = False,
     home: Home = None,
 ) -> None:
     """Show how many tokens the agents used, and what they cost.
 
-    Every model call counts. Days are those of this machine's time zone.
+    Every model call counts. Days are those of this machine's time zone. Purposes are turns,
+    compaction (summaries), facts and embedding.
     """
     settings = load_settings(home)
     zone = zone_or_utc(None, environment(settings))
@@ -70,7 +87,7 @@ def usage(
             for since, until in [
                 (budgets.days_ago(number, now, zone), budgets.days_ago(number - 1, now, zone))
             ]
-            for total in journal.totals(db, since, until)
+            for total in journal.totals(db, since, until, by_purpose=by is Grouping.PURPOSE)
             if agent in (None, total.agent_id)
         )
         since = budgets.days_ago(days - 1, now, zone)
@@ -84,7 +101,7 @@ def usage(
     if as_json:
         typer.echo(escaped(report.model_dump_json(by_alias=True, indent=2)))
     elif found:
-        _print(report)
+        _print(report, by)
     else:
         typer.echo("no model was called")
 
@@ -101,14 +118,16 @@ def _day(total: Total, since: int, zone: ZoneInfo) -> UsageDay:
     )
 
 
-def _print(report: UsageReport) -> None:
+def _print(report: UsageReport, by: Grouping) -> None:
+    unknown = "not recorded" if by is Grouping.PURPOSE else ""
     table(
         f"Usage ({report.timezone})",
-        ("day", "agent", "calls", "prompt", "cached", "output", "unsettled", "USD"),
+        ("day", "agent", "purpose", "calls", "prompt", "cached", "output", "unsettled", "USD"),
         (
             (
                 item.day,
                 item.agent_id,
+                item.purpose or unknown,
                 item.calls,
                 f"{item.prompt_tokens:,}",
                 f"{item.cached_tokens / item.prompt_tokens:.0%}" if item.prompt_tokens else "",

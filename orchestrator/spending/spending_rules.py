@@ -87,16 +87,17 @@ class SpendingRules:
         self._reserve(db, turn, self._next_call(db, turn.agent_id))
 
     def settle(
-        self, db: apsw.Connection, turn: Turn, commit: StepCommit
+        self, db: apsw.Connection, turn: Turn, commit: StepCommit, seq: int
     ) -> tuple[Pause | None, bool]:
-        """Count a call's usage inside T3, then do as `holds` and `reserve` for the next call.
+        """Count the usage of step ``seq`` inside T3; for the next call do as `holds` and `reserve`.
 
         Return the pause for which the turn has to wait, and whether chats may have got a notice.
         """
         if not commit.usage.total:  # a task's plan: no model was called
             return None, False
         used, agent = commit.usage, self.agents.agent(turn.agent_id)
-        self._count(db, turn.agent_id, turn.id, commit.model, used)
+        usd = self._cost(turn.agent_id, commit.model, used)
+        usage.settle(db, turn.agent_id, turn.id, commit.model, used, usd, self.clock(), seq)
         ends = not commit.calls and transcript.is_answer(commit.response.content, commit.finish)
         if ends and agent is not None and agent.budget is None and agent.cost_controls is None:
             return None, False  # nothing can be exceeded, and no call waits for a pause
@@ -123,7 +124,9 @@ class SpendingRules:
     def settle_work(
         self, db: apsw.Connection, agent_id: str, work: str, result: MeteredResult
     ) -> None:
-        self._count(db, agent_id, work, result.model, result.usage)
+        model, used = result.model, result.usage
+        usd = self._cost(agent_id, model, used)
+        usage.settle(db, agent_id, work, model, used, usd, self.clock())
 
     def book(self, db: apsw.Connection, calls: Sequence[UnnamedCall]) -> None:
         """Count calls that are in no step and no answer."""
@@ -133,26 +136,16 @@ class SpendingRules:
             agent_id = usage.charged(db, unnamed.work) or unnamed.agent_id
             if unnamed.reserved_since is not None:
                 usage.replace_lost(db, unnamed.work, unnamed.reserved_since)
-            self._count(db, agent_id, unnamed.work or None, model, call.usage, reserved=False)
+            usd = self._cost(agent_id, model, call.usage)
+            usage.book(db, agent_id, unnamed.work or None, model, call.usage, usd, self.clock())
 
     def _reserve(self, db: apsw.Connection, turn: Turn, amount: Amount) -> None:
         model = self._model(turn.agent_id)
         usage.reserve(db, turn.agent_id, turn.id, model, amount, self.clock())
 
-    def _count(
-        self,
-        db: apsw.Connection,
-        agent_id: str,
-        work: str | None,
-        model: str,
-        used: Usage,
-        *,
-        reserved: bool = True,
-    ) -> None:
-        """Book what a call used, with its cost."""
+    def _cost(self, agent_id: str, model: str, used: Usage) -> float | None:
         price = price_of(self.agents, self.agents.agent(agent_id), model, used.prompt)
-        usd = budgets.cost(price, used)
-        usage.book(db, agent_id, work, model, used, usd, self.clock(), reserved=reserved)
+        return budgets.cost(price, used)
 
     def refused(self, db: apsw.Connection, turn: Turn, reason: str) -> None:
         """Pause an agent whose calls its provider refuses, until the next trial."""

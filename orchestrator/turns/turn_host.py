@@ -277,7 +277,7 @@ def _plan(db: apsw.Connection, step: _Step) -> _Planned:
     """Commit T3, and run the first calls that need only the journal."""
     turn, commit, now = step.ending.turn, step.commit, step.rules.clock()
     committed = steps.plan(db, commit, step.classes, turn.epoch, now, step.sources)
-    pause, notified = step.rules.settle(db, turn, commit)
+    pause, notified = step.rules.settle(db, turn, commit, committed.seq)
     if pause is None and step.authorizer is not None:
         results = step.authorizer.run_local(db, committed.call_seqs)
         committed = committed.model_copy(update={"results": results})

@@ -16,9 +16,11 @@ from thinker.protocol.messages import Usage
 
 MINUTE = 60_000  # milliseconds
 INSERT = """INSERT INTO model_call(agent_id, turn_id, model, state, prompt, completion, cached, usd,
-  at) VALUES(?,?,?,?,?,?,?,?,?)"""
+  at, purpose, seq) VALUES(?,?,?,?,?,?,?,?,?,?,?)"""
 SETTLE = """UPDATE model_call SET agent_id = ?1, model = ?3, state = ?4, prompt = ?5,
-  completion = ?6, cached = ?7, usd = ?8, at = ?9 WHERE turn_id = ?2 AND state = 'reserved'"""
+  completion = ?6, cached = ?7, usd = ?8, at = ?9, purpose = ?10, seq = ?11
+  WHERE turn_id = ?2 AND state = 'reserved'"""
+PURPOSES = {"compaction": "compaction", "extraction": "facts", "embedding": "embedding"}
 AGENTS = distinct("model_call", "agent_id", "true")
 NEWEST = "SELECT prompt + completion FROM model_call WHERE state = 'settled' AND "
 
@@ -34,7 +36,9 @@ def reserve(
     db: apsw.Connection, agent_id: str, turn_id: str, model: str, amount: Amount, now: int
 ) -> None:
     """Reserve an amount for the next model call of a turn, which has no open reservation."""
-    db.execute(INSERT, (agent_id, turn_id, model, "reserved", amount.tokens, 0, 0, amount.usd, now))
+    tokens = (amount.tokens, 0, 0)
+    values = (agent_id, turn_id, model, "reserved", *tokens, amount.usd, now)
+    db.execute(INSERT, (*values, purpose(turn_id), None))
 
 
 def book(
@@ -45,16 +49,37 @@ def book(
     usage: Usage,
     usd: float | None,
     now: int,
-    *,
-    reserved: bool = False,
 ) -> None:
-    """Store the usage of a call, in the place of its turn's reservation if it was ``reserved``."""
+    """Store the usage of a call that was not reserved."""
     tokens = (usage.prompt, usage.completion, usage.cached)
     values = (agent_id, turn_id, model, "settled", *tokens, usd, now)
-    if reserved:
-        db.execute(SETTLE, values)
-    if not (reserved and db.changes()):
+    db.execute(INSERT, (*values, purpose(turn_id), None))
+
+
+def settle(
+    db: apsw.Connection,
+    agent_id: str,
+    turn_id: str,
+    model: str,
+    usage: Usage,
+    usd: float | None,
+    now: int,
+    seq: int | None = None,
+) -> None:
+    """Store the usage of a call, of step ``seq``, in the place of its reservation if it has one."""
+    tokens = (usage.prompt, usage.completion, usage.cached)
+    values = (agent_id, turn_id, model, "settled", *tokens, usd, now, purpose(turn_id), seq)
+    db.execute(SETTLE, values)
+    if not db.changes():
         db.execute(INSERT, values)
+
+
+def purpose(work: str | None) -> str | None:
+    """Return what a call of a turn or job is for; None if it belongs to neither."""
+    if work is None:
+        return None
+    job, slash, _ = work.partition("/")
+    return PURPOSES.get(job, "turn") if slash else "turn"
 
 
 def charged(db: apsw.Connection, turn_id: str) -> str | None:
@@ -159,7 +184,7 @@ def newest(db: apsw.Connection) -> int:
 
 @dataclass(frozen=True)
 class Total:
-    """The usage of an agent in a period.
+    """The usage of an agent in a period, all of it or for one ``purpose``.
 
     ``unsettled`` are the tokens of reserved and lost calls, which may be billed; ``unpriced``
     counts the calls whose cost is missing in ``usd``.
@@ -173,20 +198,22 @@ class Total:
     usd: float
     unpriced: int
     unsettled: int
+    purpose: str | None = None
 
 
-TOTALS = Rows(
-    Total,
-    "model_call",
+SUMS = (
     "agent_id, count(*) FILTER(WHERE state = 'settled'),"
     " coalesce(sum(prompt) FILTER(WHERE state = 'settled'), 0), sum(cached),"
     " coalesce(sum(completion) FILTER(WHERE state = 'settled'), 0), coalesce(sum(usd), 0.0),"
     " count(*) FILTER(WHERE usd IS NULL),"
-    " coalesce(sum(prompt + completion) FILTER(WHERE state <> 'settled'), 0)",
+    " coalesce(sum(prompt + completion) FILTER(WHERE state <> 'settled'), 0)"
 )
+TOTALS = Rows(Total, "model_call", SUMS)
+BY_PURPOSE = Rows(Total, "model_call", f"{SUMS}, purpose")
 
 
-def totals(db: apsw.Connection, since: int, until: int) -> list[Total]:
+def totals(db: apsw.Connection, since: int, until: int, *, by_purpose: bool = False) -> list[Total]:
     """Sum the usage of each agent with calls from ``since`` to before ``until`` (milliseconds)."""
-    where = f"agent_id IN({AGENTS}) AND at >= ? AND at < ? GROUP BY agent_id ORDER BY agent_id"
-    return TOTALS.select(db, where, since, until)
+    rows, group = (BY_PURPOSE, "agent_id, purpose") if by_purpose else (TOTALS, "agent_id")
+    where = f"agent_id IN({AGENTS}) AND at >= ? AND at < ? GROUP BY {group} ORDER BY {group}"
+    return rows.select(db, where, since, until)

@@ -24,6 +24,7 @@ REF = re.compile(r'"ref":"([0-9a-f]{64})"')  # a picture in a message or a resul
 INDEXES = ("message_words", "message_grams", "fact_words", "fact_grams")
 HERE = "channel = :channel AND chat_id IN gone_chat"
 NOTIFIED = "spec ->> '$.notify.channel' = :channel AND spec ->> '$.notify.chat_id' IN gone_chat"
+ALLOWED = """instr(agents, '"' || :agent || '"')"""  # in an array of names
 MOVED = "channel = :channel AND :chat IN(old_id, new_id)"
 LEARNED = (
     "source IN(SELECT 'turn ' || id FROM gone_turn) OR source LIKE 'extraction %'"
@@ -109,6 +110,8 @@ TABLES = (
     ("pause", "agent_id = :agent"),
     ("model_call", "agent_id = :agent"),
     ("pairing", HERE),
+    ("web_session", ALLOWED),
+    ("web_invite", ALLOWED),
     ("chat_move", "channel = :channel AND old_id IN gone_chat"),
     (  # last: triggers write into it with every change above
         "transition",

@@ -143,6 +143,15 @@ def calls(db: apsw.Connection, before: int) -> int:
     return db.changes()
 
 
+def logins(db: apsw.Connection, before: int) -> int:
+    """Remove the page's sessions and invites that have ended."""
+    count = 0
+    for table in ("web_session", "web_invite"):
+        db.execute(f"DELETE FROM {table} WHERE ends_at < ?", (before,))
+        count += db.changes()
+    return count
+
+
 def _remove(
     db: apsw.Connection, table: str, ids: str, before: int, details: Sequence[str] = ()
 ) -> int:

@@ -59,6 +59,31 @@ def test_one_agent_and_fewer_days_can_be_selected(home: Path) -> None:
     assert json.loads(shown)["timezone"] == "UTC"
 
 
+def test_day_can_be_divided_by_purpose(home: Path) -> None:
+    """Turns, background work, and calls from before purposes were stored."""
+    with opened(home) as db, job(db):
+        now = time.time_ns() // 1_000_000
+        for number, name in enumerate(("t1", "extraction/7", "compaction/7", "embedding/1"), 1):
+            usage.book(db, "home", name, "a/b", Usage(prompt=number), 0.0, now)
+    shown = command(home, "usage", "--by", "purpose", "--days", "1", "--agent", "home")
+    rows = [line.split() for line in shown.stdout.splitlines()]
+    assert {" ".join(row[2:-5]): row[-4] for row in rows if row[1:2] == ["home"]} == {
+        "not recorded": "8",
+        "turn": "1",
+        "facts": "2",
+        "compaction": "3",
+        "embedding": "4",
+    }
+    listed = command(home, "usage", "--by", "purpose", "--days", "1", "--json").stdout
+    assert {day["purpose"] for day in json.loads(listed)["days"] if day["agentId"] == "home"} == {
+        None,
+        "compaction",
+        "embedding",
+        "facts",
+        "turn",
+    }
+
+
 def test_empty_journal_has_no_usage(home: Path) -> None:
     """An agent that never asked a model; one that does not exist is refused."""
     assert command(home, "usage", "--agent", "assistant").stdout == "no model was called\n"

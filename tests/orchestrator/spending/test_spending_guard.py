@@ -56,8 +56,8 @@ class Bench:
             update={"usage": Usage(prompt=tokens), "model": model}
         )
         with job(self.db):
-            steps.plan(self.db, commit, CLASSES, 1, self.now)
-            pause, notified = self.gate.rules().settle(self.db, turn, commit)
+            planned = steps.plan(self.db, commit, CLASSES, 1, self.now)
+            pause, notified = self.gate.rules().settle(self.db, turn, commit, planned.seq)
         assert notified == (pauses.find(self.db, "work") is not None)
         return pause
 
@@ -91,6 +91,21 @@ def test_agent_without_limits_is_never_paused(bench: Bench) -> None:
     assert bench.answers(turn, 50_000_000, "read") is None
     assert bench.admits(2) is None
     assert usage.spent(bench.db, "work", 0).tokens == 100_000_000  # the next is reserved
+
+
+def test_each_settled_call_has_the_number_of_its_step_and_its_purpose(bench: Bench) -> None:
+    """A reservation has no step yet, and what no step names has none at all."""
+    turn = open_turn(bench.db)
+    bench.answers(turn, 10, "read")
+    bench.answers(turn, 20, "read")
+    with job(bench.db):
+        usage.book(bench.db, "work", None, "x/y", Usage(prompt=5), None, bench.now)
+    assert bench.db.execute("SELECT seq, purpose FROM model_call ORDER BY id").fetchall() == [
+        (1, "turn"),
+        (3, "turn"),
+        (None, "turn"),
+        (None, None),
+    ]
 
 
 def test_pause_notifies_the_chat_of_origin_and_the_notify_chat_once(bench: Bench) -> None:

@@ -21,7 +21,8 @@ from orchestrator.schedules.specs import TaskSpec
 
 ZEBRA, OTTER = "zebra", "otter"
 CHAT, OTHER = "471147114711", "581258125812"
-OF_AGENTS = {"profile", "playbook_seed", "pause", "model_call", "request"}
+LOGINS = {"web_session", "web_invite"}  # of people, not of a chat
+OF_AGENTS = {"profile", "playbook_seed", "pause", "model_call", "request"} | LOGINS
 
 
 @pytest.fixture
@@ -108,12 +109,30 @@ def test_forgotten_agent_leaves_nothing_and_takes_nothing_else_along(db: apsw.Co
     subject = Subject(agent="zoroaster")
     with job(db):
         known = erasure.count(db, subject)
-        assert {table for table, _ in TABLES} - set(known) == {"pairing", "chat_move", "held"}
+        assert {table for table, _ in TABLES} - set(known) == {
+            "pairing",
+            "chat_move",
+            "held",
+        } | LOGINS
         erasure.forget(db, subject, 20)
         erasure.forget(db, Subject(channel="telegram", chat=CHAT), 21)  # its pairing, notices
     assert mentions(db, "zoroaster", CHAT, ZEBRA) == set()
     assert dump(db, OTTER) == before
     assert invariants.violations(db) == []
+
+
+def test_logins_for_a_forgotten_agent_go_and_those_for_others_stay(db: apsw.Connection) -> None:
+    """A chat has none, and a login for every agent names none."""
+    for digest, agents in (("a", '["home","work"]'), ("b", '["home"]'), ("c", None)):
+        session = "INSERT INTO web_session VALUES(?,'ann','chat',?,1,1,9,'phone')"
+        db.execute(session, (digest, agents))
+        db.execute("INSERT INTO web_invite VALUES(?,'ann','chat',?,9,NULL)", (digest, agents))
+    with job(db):
+        assert erasure.count(db, Subject(channel="telegram", chat="7")) == {}
+        erasure.forget(db, Subject(agent="work"), 2)
+    for table in LOGINS:
+        kept = db.execute(f"SELECT digest FROM {table} ORDER BY 1").fetchall()  # noqa: S608 - names of the schema
+        assert kept == [("b",), ("c",)]
 
 
 def test_what_is_being_answered_is_not_forgotten(db: apsw.Connection) -> None:

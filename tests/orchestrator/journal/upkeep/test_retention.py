@@ -145,6 +145,17 @@ def test_pictures_go_by_their_age(db: apsw.Connection) -> None:
     assert [data for (data,) in db.execute("SELECT data FROM media")] == [b"a"]
 
 
+def test_logins_and_invites_go_when_they_have_ended(db: apsw.Connection) -> None:
+    """Whoever had one logs in again."""
+    for digest, ends in (("a", 5), ("b", 9)):
+        session = "INSERT INTO web_session VALUES(?,'ann','chat',NULL,1,1,?,NULL)"
+        db.execute(session, (digest, ends))
+        db.execute("INSERT INTO web_invite VALUES(?,'ann','chat',NULL,?,NULL)", (digest, ends))
+    assert retention.logins(db, 9) == 2
+    assert retention.logins(db, 9) == 0
+    assert (count(db, "web_session"), count(db, "web_invite")) == (1, 1)
+
+
 async def test_sweep_goes_by_the_days_of_the_configuration(
     db: apsw.Connection, tmp_path: Path
 ) -> None:
