@@ -178,6 +178,7 @@ class Loop:
                 model=response.model or self._model.name,
                 request_id=response.request_id,
                 call_ids=response.call_ids,
+                timing=request.meter.timing(),
                 prompt=self._prompt and self._prompt.below("tool_calls", response.tool_block),
                 ends=last,
             )

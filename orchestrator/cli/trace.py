@@ -17,7 +17,7 @@ from thinker.protocol.names import turn_name
 from thinker.protocol.prompt_record import PromptRecord
 
 DATE = len("2026-01-01")
-DETAIL = 120  # characters shown of an event's detail; --json has all that the trace holds
+DETAIL = 160  # characters shown of an event's detail; --json has all that the trace holds
 FINGERPRINT = 12  # characters shown of a fingerprint; --json has all of it
 PROMPTS = TypeAdapter(list[RecordedPrompt])
 
@@ -42,7 +42,8 @@ def trace(
 ) -> None:
     """Show the history of a message.
 
-    Every state of the message and of its turns, with times. Works without a daemon too.
+    Every state of the message and of its turns, with times; of a model call how long it took, its
+    first token, its retries, and the kilobytes sent and received. Works without a daemon too.
     """
     with reading(load_settings(home).paths.journal) as db:
         found = journal.find(db, name)

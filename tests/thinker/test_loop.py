@@ -68,6 +68,18 @@ async def test_text_is_the_answer_and_is_committed_first() -> None:
     assert (sent.system, sent.tool_choice, sent.temperature) == ("You help.", AUTO, 0.4)
 
 
+async def test_each_step_has_the_timing_of_its_own_call() -> None:
+    """Measured by what the request carried to the model."""
+    model, host = ScriptedModel(calls(call("a", "add", x=1)), says("2")), MemoryHost()
+    await run(model, host, request(spec("add", x="number")))
+    for committed, asked in zip(host.commits, model.requests, strict=True):
+        timing = committed.step.timing
+        assert timing is not None
+        assert timing.model_copy(update={"ended": 0}) == asked.meter.timing().model_copy(
+            update={"ended": 0}
+        )
+
+
 async def test_result_of_a_call_reaches_the_model() -> None:
     """Query, commit, execute, query; the prompt is sent with the first commit alone."""
     model = ScriptedModel(calls(call("a", "add", x=1), text="Adding."), says("2"))

@@ -5,6 +5,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Protocol
 
+from thinker.models.call_meter import CallMeter
 from thinker.protocol import messages
 from thinker.protocol.messages import AUTO, JsonObject, Message, Reasoning, ToolChoice, ToolSpec
 from thinker.protocol.methods import Finish
@@ -20,7 +21,7 @@ class ModelRequest:
     ``on_text`` receives the answer's whole text so far while it streams; None requests an answer in
     one piece. ``cache_key`` is equal for calls whose prompts begin alike. ``output`` is the JSON
     Schema of the answer, for providers that enforce one. A ``rehearsed`` request is not sent: the
-    adapter raises `RehearsedRequest`.
+    adapter raises `RehearsedRequest`. ``meter`` measures what the call takes.
     """
 
     system: str
@@ -34,6 +35,7 @@ class ModelRequest:
     output: JsonObject | None = None
     on_text: OnText | None = field(default=None, compare=False)
     rehearsed: bool = False
+    meter: CallMeter = field(default_factory=CallMeter, compare=False)
 
     @property
     def characters(self) -> int:

@@ -7,6 +7,7 @@ from pydantic import BaseModel
 
 from thinker import budget
 from thinker.http.exchange import Network
+from thinker.models.base import ModelRequest
 from thinker.models.collector import Collector
 from thinker.models.endpoint import ModelEndpoint, ModelTimeouts
 from thinker.models.failures import Account
@@ -77,7 +78,7 @@ class EmbeddingModel:
         inputs = [text[:LONGEST] for text in texts]
         answer = _Vectors(self._account.provider.name, self._account.model, count=len(inputs))
         body: JsonObject = {**self._body, "input": [*inputs]}
-        response = await self._endpoint.ask(body, lambda: answer, None)
+        response = await self._endpoint.ask(body, lambda: answer, ModelRequest("", ()))
         usage = budget.charged(response.usage, lambda: (sum(map(len, inputs)), 0))
         return Embedded(
             model=self.name,

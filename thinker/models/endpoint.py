@@ -15,7 +15,8 @@ import orjson
 
 from thinker.http.exchange import HttpAnswer, HttpError, Network
 from thinker.models import failures
-from thinker.models.base import ModelRequest, ModelResponse, OnText, RehearsedRequest
+from thinker.models.base import ModelRequest, ModelResponse, RehearsedRequest
+from thinker.models.call_meter import CallMeter
 from thinker.models.collector import Collector
 from thinker.models.streaming import EventReader
 from thinker.protocol import model_endpoints
@@ -77,21 +78,21 @@ class ModelEndpoint:
         self,
         body: Mapping[str, object],
         new_collector: Callable[[], Collector],
-        on_text: OnText | None,
+        request: ModelRequest,
     ) -> ModelResponse:
-        """Post the body; retry without temperature if the model rejects it.
+        """Post the body of a request; retry without temperature if the model rejects it.
 
         Raises:
             ModelError: the failure, as classified by `thinker.models.failures`.
         """
         if self._takes_temperature:
             try:
-                return await self._post(body, new_collector(), on_text)
+                return await self._post(body, new_collector(), request)
             except failures.TemperatureRefusedError:
                 if "temperature" not in body:
                     raise
         plain = _without_temperature(body)
-        response = await self._post(plain, new_collector(), on_text)
+        response = await self._post(plain, new_collector(), request)
         self._takes_temperature = False
         return response
 
@@ -100,24 +101,32 @@ class ModelEndpoint:
         return orjson.dumps(body if self._takes_temperature else _without_temperature(body))
 
     async def _post(
-        self, body: Mapping[str, object], collector: Collector, on_text: OnText | None
+        self, body: Mapping[str, object], collector: Collector, request: ModelRequest
     ) -> ModelResponse:
-        timeouts = self.timeouts
-        streams = bool(body.get("stream"))
+        data, account = orjson.dumps(body), self.account
+        with request.meter.attempt(f"{account.provider.name}/{account.model}", len(data)):
+            return await self._exchange(data, collector, request)
+
+    async def _exchange(
+        self, body: bytes, collector: Collector, request: ModelRequest
+    ) -> ModelResponse:
+        timeouts, meter = self.timeouts, request.meter
+        streams = request.on_text is not None
         start = anyio.current_time()
         end = start + timeouts.total
         first = min(end, start + timeouts.first_token) if streams else end
         with self._deadline(first, lambda: collector.finished) as scope:
-            response = await self.network.send("POST", self.url, self.headers, orjson.dumps(body))
+            response = await self.network.send("POST", self.url, self.headers, body)
+            meter.status = response.status
             with closing(response):
                 if response.status >= HTTPStatus.MULTIPLE_CHOICES:
                     scope.deadline = end + timeouts.idle
-                    raise await self._failure(response, min(end, first + timeouts.idle))
+                    raise await self._failure(response, min(end, first + timeouts.idle), meter)
                 if streams and "json" not in response.headers.get("content-type", ""):
-                    await self._read_stream(response, collector, on_text, scope, end)
+                    await self._read_stream(response, collector, request, scope, end)
                 else:
                     scope.deadline = end
-                    data = await self._read(response)
+                    data = await self._read(response, meter)
                     self._take(collector, data)
                     if not collector.finished:
                         raise self._unreadable(data)
@@ -131,20 +140,22 @@ class ModelEndpoint:
         self,
         response: HttpAnswer,
         collector: Collector,
-        on_text: OnText | None,
+        request: ModelRequest,
         scope: anyio.CancelScope,
         end: float,
     ) -> None:
-        reader = EventReader()
+        reader, meter, on_text = EventReader(), request.meter, request.on_text
         size, shown, ended = 0, "", False
         async for chunk in response.pieces():
             if ended:
                 continue  # only a connection read to its end can be reused
+            meter.got += len(chunk)
             size = self._check_size(size + len(chunk))
             events = reader.feed(chunk)
             ended = self._events(collector, events)
             wait = AFTER_FINISH if collector.finished else self.timeouts.idle
             if events:
+                meter.streamed()
                 scope.deadline = min(end, anyio.current_time() + (LINGER if ended else wait))
             # The complete text follows at once, so a last view would be wasted.
             if on_text is not None and not ended and collector.text != shown:
@@ -157,17 +168,18 @@ class ModelEndpoint:
         """Take events in order; return true if one of them is the last."""
         return any(self._take(collector, data) for data in events if data)
 
-    async def _read(self, response: HttpAnswer) -> bytes:
+    async def _read(self, response: HttpAnswer, meter: CallMeter) -> bytes:
         body = bytearray()
         async for chunk in response.pieces():
             body += chunk
+            meter.got += len(chunk)
             self._check_size(len(body))
         return bytes(body)
 
-    async def _failure(self, response: HttpAnswer, deadline: float) -> Exception:
+    async def _failure(self, response: HttpAnswer, deadline: float, meter: CallMeter) -> Exception:
         try:
             with self._deadline(deadline):
-                body = await self._read(response)
+                body = await self._read(response, meter)
         except RetryableModelError:
             body = b""
         text = body.decode("utf-8", "replace")
@@ -257,7 +269,7 @@ class ProviderModel(ABC):
         if request.rehearsed:
             raise RehearsedRequest(self._endpoint.sent(body))
         collector = partial(self._collector, account.provider.name, account.model)
-        return await self._endpoint.ask(body, collector, request.on_text)
+        return await self._endpoint.ask(body, collector, request)
 
     async def aclose(self) -> None:
         await self._endpoint.aclose()

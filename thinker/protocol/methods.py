@@ -12,6 +12,7 @@ from typing import Literal, TypeAlias
 
 from pydantic import Field, SkipValidation
 
+from thinker.protocol.call_timing import CallTiming
 from thinker.protocol.environments import Environments
 from thinker.protocol.messages import (
     AUTO,
@@ -257,7 +258,8 @@ class StepCommit(Frozen):
 
     ``response`` is verbatim; ``calls`` are its calls in the same order. A step with ``ends`` ends
     the turn, so that T6 may share its transaction. ``call_ids`` name the model's calls as the
-    broker knows them, whose figures replace ``usage``.
+    broker knows them, whose figures replace ``usage``. A step that needed no model has no
+    ``timing``.
     """
 
     turn_id: str
@@ -268,6 +270,7 @@ class StepCommit(Frozen):
     model: str = ""
     request_id: str = ""
     call_ids: tuple[str, ...] = ()
+    timing: CallTiming | None = None
     prompt: PromptRecord | None = None  # sent with the process's first step of the turn
     ends: TurnResult | None = None
 

@@ -10,6 +10,7 @@ from pydantic.alias_generators import to_camel
 from orchestrator.errors import UnknownNameError
 from orchestrator.journal.turns import inbox, prompt_records, subagents, taint
 from orchestrator.journal.turns.inbox import InboxRow
+from thinker.protocol.call_timing import CallTiming
 from thinker.protocol.messages import AssistantMessage, Frozen, Origin, ToolResult, Usage
 from thinker.protocol.names import ChatName, chat_name, turn_name
 from thinker.protocol.prompt_record import PromptRecord
@@ -32,7 +33,8 @@ class TraceEvent(_Camel):
     """One change of state; ``at`` in milliseconds since the Unix epoch.
 
     ``number`` is the id of the inbox or outbox row, or the number of the step; ``ms`` is the time
-    since the row's previous state.
+    since the row's previous state. A model's response has a ``timing`` if it was measured, and
+    ``ms`` is what its call took.
     """
 
     at: int
@@ -42,6 +44,7 @@ class TraceEvent(_Camel):
     state: str
     detail: str
     ms: int | None
+    timing: CallTiming | None = None
 
 
 class Trace(_Camel):
@@ -143,6 +146,8 @@ def _collect(db: apsw.Connection, messages: list[int], turns: list[str]) -> Trac
     for at, kind, number, turn_id, state, note in list(rows):
         key = (kind, number, turn_id if kind in {"turn", "step"} else None)
         details = _details(db, kind, number, turn_id, state)
+        timing = _timing(db, number, turn_id) if kind == "step" else None
+        took = at - before[key] if key in before else None
         events.append(
             TraceEvent(
                 at=at,
@@ -151,11 +156,30 @@ def _collect(db: apsw.Connection, messages: list[int], turns: list[str]) -> Trac
                 turn_id=turn_id,
                 state=state,
                 detail=", ".join(filter(None, (*details, note))),
-                ms=at - before[key] if key in before else None,
+                ms=took if timing is None else timing.ended - timing.began,
+                timing=timing,
             )
         )
         before[key] = at
     return Trace(messages=tuple(messages), turns=tuple(turns), events=tuple(events))
+
+
+def _timing(db: apsw.Connection, number: int, turn_id: str | None) -> CallTiming | None:
+    sql = "SELECT timing FROM step WHERE turn_id = ? AND seq = ?"
+    found = db.execute(sql, (turn_id, number)).get
+    return None if found is None else CallTiming.model_validate_json(str(found))
+
+
+def _measured(timing: CallTiming) -> Iterable[str]:
+    """Yield what to show of a model call besides the time that it took."""
+    if timing.first is not None:
+        yield f"first token after {timing.first - timing.began} ms"
+    failed = [attempt for attempt in timing.attempts if attempt.error]
+    if failed:
+        why = "; ".join(dict.fromkeys(attempt.error for attempt in failed))
+        yield f"attempt {len(timing.attempts)}, before it {why}"
+    if timing.sent:
+        yield f"{timing.sent / 1000:.1f} + {timing.got / 1000:.1f} kB"
 
 
 def _details(
@@ -206,6 +230,8 @@ def _step(db: apsw.Connection, number: int, turn_id: str | None, state: str) -> 
     if kind == "model":
         used, response = Usage.model_validate_json(usage), AssistantMessage.model_validate_json
         yield f"model {name}, {used.prompt} + {used.completion} tokens"
+        timing = _timing(db, number, turn_id)
+        yield from () if timing is None else _measured(timing)
         yield f"request {request_id}" if request_id else ""
         yield _excerpt(response(result).content)
         return

@@ -80,11 +80,13 @@ def plan(
         raise FencedError(f"turn {commit.turn_id} is no longer run here")
     seq = 1 + int(owned[2] or 0)
     turn_id, body, used = commit.turn_id, commit.response.model_dump_json(), commit.usage
-    response = (commit.model, body, commit.finish, used.model_dump_json(), commit.request_id)
+    timing = commit.timing and commit.timing.model_dump_json(exclude_defaults=True)
+    said = (commit.model, body, commit.finish, used.model_dump_json(), commit.request_id, timing)
     db.execute(
         "INSERT INTO step(turn_id, seq, kind, name, class, state, result, finish, usage,"
-        " request_id, epoch, t_plan, t_end) VALUES(?,?,'model',?,'pure','done',?,?,?,?,?,?,?)",
-        (turn_id, seq, *response, epoch, now, now),
+        " request_id, timing, epoch, t_plan, t_end)"
+        " VALUES(?,?,'model',?,'pure','done',?,?,?,?,?,?,?,?)",
+        (turn_id, seq, *said, epoch, now, now),
     )
     for number, call in enumerate(commit.calls, seq + 1):
         args = orjson.dumps(call.arguments, option=orjson.OPT_SORT_KEYS).decode()

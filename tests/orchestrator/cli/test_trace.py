@@ -10,6 +10,7 @@ from fakes.golden import restore
 from orchestrator.errors import ExitCode
 from orchestrator.journal.db.store import open_database
 from orchestrator.journal.turns import turns
+from thinker.protocol.call_timing import CallAttempt, CallTiming
 
 
 @pytest.fixture
@@ -62,6 +63,25 @@ def test_trace_for_people_names_tools_tokens_times_and_texts(home: Path) -> None
         "00:00:25.000 step 3 done model demo/demo, 100 + 10 tokens, request req_1, It is noon."
     ) in lines
     assert "00:00:28.000 reply 2 delivered 1000 part 0, platform message 901" in lines
+
+
+def test_trace_shows_what_each_model_call_took(home: Path) -> None:
+    """Its length, first token, failed attempts and bytes; nothing of what was not measured."""
+    failed = CallAttempt(model="a/b", began=1, ended=40, status=429, error="a answered 429")
+    attempts = (failed, CallAttempt(model="a/b", began=1040, ended=2_100, status=200))
+    timing = CallTiming(began=0, ended=2_101, first=1_500, attempts=attempts, sent=12_345, got=678)
+    db = open_database(home / "journal.db")
+    db.execute("UPDATE step SET timing = ? WHERE seq = 3", (timing.model_dump_json(),))
+    db.close()
+    shown = " ".join(command(home, "trace", "6").stdout.split())
+    assert (
+        "00:00:25.000 step 3 done 2101 model demo/demo, 100 + 10 tokens, first token after 1500 ms,"
+        " attempt 2, before it a answered 429, 12.3 + 0.7 kB, request req_1"
+    ) in shown
+    events = json.loads(command(home, "trace", "6", "--json").stdout)["events"]
+    found = {event["number"]: event["timing"] for event in events if event["kind"] == "step"}
+    assert found[1] is found[2] is None
+    assert CallTiming.model_validate(found[3]) == timing
 
 
 def test_message_is_found_by_every_name_that_it_has(home: Path) -> None:

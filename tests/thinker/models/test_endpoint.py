@@ -1,6 +1,7 @@
 """The transport of a model call: what servers do that no fake API would."""
 
 import json
+from itertools import count
 
 import pytest
 from fakes.network import AnsweringNetwork, Asked, Chunks, answered
@@ -9,8 +10,10 @@ from fakes.time_limit import time_limit
 from thinker.http.exchange import HttpAnswer, WholeAnswer
 from thinker.models import endpoint
 from thinker.models.base import ModelRequest, ModelResponse
+from thinker.models.call_meter import CallMeter
 from thinker.models.endpoint import STANDARD_TIMEOUTS, ModelTimeouts
 from thinker.models.openai_chat import OpenAIChat
+from thinker.protocol.call_timing import CallAttempt, CallTiming
 from thinker.protocol.messages import UserMessage
 from thinker.protocol.providers import PROVIDERS
 from thinker.worker_errors import FatalModelError, RetryableModelError
@@ -87,6 +90,34 @@ async def test_a_whole_answer_to_a_streamed_question_is_read() -> None:
     """Some servers do not stream."""
     response, _ = await ask(answered(WHOLE))
     assert response.message.content == "hi"
+
+
+async def test_every_attempt_of_a_call_is_measured() -> None:
+    """With its status and why it failed; the first event counts of the answer that came whole."""
+    ticks = count(1)
+    answers = iter((Chunks(b"busy", status=503), Chunks(FINISHED, headers=STREAM)))
+    network = AnsweringNetwork(lambda _: next(answers))
+    request = ModelRequest(
+        "", (UserMessage(content="q"),), on_text=print, meter=CallMeter(lambda: next(ticks))
+    )
+    model = OpenAIChat(PROVIDERS["openai"], "m", "https://provider.test/v1", "sk-key", network)
+    with pytest.raises(RetryableModelError):
+        await model.complete(request)
+    await model.complete(request)
+    await model.aclose()
+    assert request.meter.timing() == CallTiming(
+        began=1,
+        ended=7,
+        first=5,
+        attempts=(
+            CallAttempt(
+                model="openai/m", began=2, ended=3, status=503, error="openai answered 503"
+            ),
+            CallAttempt(model="openai/m", began=4, ended=6, status=200),
+        ),
+        sent=sum(len(asked.body) for asked in network.requests),
+        got=len(b"busy") + len(FINISHED),
+    )
 
 
 async def test_the_providers_request_id_is_kept() -> None:

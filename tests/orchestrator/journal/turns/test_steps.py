@@ -13,6 +13,7 @@ from orchestrator.journal.db.store import FencedError
 from orchestrator.journal.memory import facts
 from orchestrator.journal.turns import outbox, prompt_records, steps, transcript, turns
 from orchestrator.journal.turns.steps import Call
+from thinker.protocol.call_timing import CallTiming
 from thinker.protocol.messages import LayerRecord, SideEffect, ToolResult, Usage
 from thinker.protocol.prompt_record import PromptRecord
 
@@ -54,6 +55,16 @@ def test_steps_are_numbered_through_the_turn(db: apsw.Connection) -> None:
     )
     assert steps.load_call(db, "t1", 1) is None  # a model response is no call
     assert steps.load_call(db, "t1", 9) is None
+
+
+def test_response_is_stored_with_the_timing_of_its_call(db: apsw.Connection) -> None:
+    """Without one if it was not measured; a tool call has none."""
+    timing = CallTiming(began=5, ended=9, first=7, sent=100, got=20)
+    steps.plan(db, step("t1", "read").model_copy(update={"timing": timing}), CLASSES, 1, 1)
+    steps.plan(db, step("t1", content="done"), CLASSES, 1, 2)
+    (first, *others) = [text for (text,) in db.execute("SELECT timing FROM step ORDER BY seq")]
+    assert CallTiming.model_validate_json(first) == timing
+    assert others == [None, None]
 
 
 def test_rejected_call_has_ended_when_it_is_planned(db: apsw.Connection) -> None:

@@ -1,0 +1,48 @@
+"""What a model call is measured to take."""
+
+from itertools import count
+
+import pytest
+
+from thinker.models.call_meter import CallMeter
+from thinker.worker_errors import FatalModelError
+
+
+def measured() -> CallMeter:
+    """A meter whose clock goes on by one with each look."""
+    ticks = count()
+    return CallMeter(lambda: next(ticks))
+
+
+def test_call_without_a_provider_has_no_attempt() -> None:
+    """The demo model's."""
+    timing = measured().timing()
+    assert (timing.began, timing.ended, timing.attempts, timing.sent) == (0, 1, (), 0)
+
+
+def test_first_event_of_a_failed_attempt_does_not_count() -> None:
+    """Its text was not the answer's."""
+    meter = measured()
+
+    def cut() -> None:
+        with meter.attempt("a/b", 5):
+            meter.streamed()
+            raise FatalModelError("a cut its answer short: the secret text")
+
+    with pytest.raises(FatalModelError):
+        cut()
+    with meter.attempt("c/d", 5):
+        pass
+    timing = meter.timing()
+    assert timing.first is None
+    assert [attempt.error for attempt in timing.attempts] == ["a cut its answer short", ""]
+    assert timing.sent == 10
+
+
+def test_attempt_that_is_cancelled_is_recorded() -> None:
+    """A deadline ends it."""
+    meter = measured()
+    with pytest.raises(KeyboardInterrupt), meter.attempt("a/b", 5):
+        raise KeyboardInterrupt
+    (attempt,) = meter.timing().attempts
+    assert attempt.error == "it was given up"
