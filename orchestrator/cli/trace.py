@@ -97,6 +97,9 @@ def _print_prompts(prompts: list[RecordedPrompt]) -> None:
         )
         say(f"── total · {record.prompt.chars} chars · ~{total} tokens ──")
         say(f"── tools · {tools or 'none'} ──")
+        if record.history is not None:
+            first, last = record.history
+            say(f"── history · messages {first} to {last} of the journal ──")
         if record.prompt.best_score is not None:
             typer.echo(
                 f"── best score {record.prompt.best_score:.2f}"

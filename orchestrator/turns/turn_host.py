@@ -180,7 +180,8 @@ class TurnHost(LoopOwned):
 
     def _step(self, commit: StepCommit) -> _Step:
         loader, definition, run = self.services.inputs, self.inputs.definition, self.run
-        sources = NO_SOURCES if run is None else PromptSources(run.prompt, run.tools)
+        window = self.inputs.context.window
+        sources = NO_SOURCES if run is None else PromptSources(run.prompt, run.tools, window)
         step = _Step(self.ending, commit, sources, loader.guard.rules())
         if not commit.calls:
             return step

@@ -145,6 +145,9 @@ class TurnRunner(LoopOwned):
             inputs = await self._gathered(definition, worker)
             if not isinstance(inputs, TurnInputs):
                 return Suspended(AgentPaused(inputs.reason))
+            turn = self._recipe.turn
+            if turn.ready_at is None:
+                self._recipe = self._recipe_of(replace(turn, ready_at=self._inputs.clock()))
             with self._recipe.preview(inputs.address) as preview:
                 host = self._hosted(inputs, preview)
                 host.run = self._recipe.request(inputs, host.environments)

@@ -56,11 +56,15 @@ class Trace(_Camel):
 
 
 class RecordedPrompt(_Camel):
-    """A prompt sent to a turn's model; ``at`` in milliseconds since the Unix epoch."""
+    """A prompt sent to a turn's model; ``at`` in milliseconds since the Unix epoch.
+
+    ``history`` are the ids of the first and the last message of the conversation that it had.
+    """
 
     turn_id: str
     at: int
     prompt: PromptRecord
+    history: tuple[int, int] | None = None
 
 
 def find(db: apsw.Connection, name: str) -> Trace:
@@ -95,7 +99,9 @@ def find(db: apsw.Connection, name: str) -> Trace:
 
 def prompts(db: apsw.Connection, trace: Trace) -> list[RecordedPrompt]:
     return [
-        RecordedPrompt(turn_id=turn, at=at, prompt=prompt)
+        RecordedPrompt(
+            turn_id=turn, at=at, prompt=prompt, history=prompt_records.window(db, turn, at)
+        )
         for turn in trace.turns
         for at, prompt in prompt_records.of_turn(db, turn)
     ]
@@ -207,12 +213,15 @@ def _inbox(db: apsw.Connection, number: int, turn_id: str | None, state: str) ->
 
 
 def _turn(db: apsw.Connection, turn_id: str | None, state: str) -> Iterable[str]:
-    ((agent_id, version, stop_reason, repaired, scope),) = db.execute(
-        "SELECT agent_id, code_ver, stop_reason, repaired, scope FROM turn WHERE id = ?", (turn_id,)
+    ((agent_id, version, stop_reason, repaired, scope, waited),) = db.execute(
+        "SELECT agent_id, code_ver, stop_reason, repaired, scope, ready_at - started_at FROM turn"
+        " WHERE id = ?",
+        (turn_id,),
     )
     if state == "running":
         yield f"agent {agent_id}, version {version}"
         yield f"memory {scope}" if scope else ""
+        yield "" if waited is None else f"worker ready after {waited} ms"
     elif state != "closed":
         yield f"stop reason {stop_reason}"
         read = taint.load(db, turn_id or "")

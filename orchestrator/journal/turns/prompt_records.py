@@ -25,17 +25,20 @@ TOOLS: TypeAdapter[tuple[ToolSpec, ...]] = TypeAdapter(tuple[ToolSpec, ...], con
 class PromptSources:
     """The sources of a prompt: a `PromptBundle` as JSON, and all tools that could be offered.
 
-    ``definition`` is None for an agent without one. Both are None if they are not known.
+    ``definition`` is None for an agent without one. Both are None if they are not known. ``window``
+    has the ids of the first and the last message of the history that is sent with the prompt.
     """
 
     definition: Json[JsonObject] | None = None
     tools: Json[tuple[ToolSpec, ...]] | None = None
+    window: tuple[int, int] | None = None
 
 
 NO_SOURCES = PromptSources()
 # The record's own fields, and those that it has in common with others, of its long layers by place.
 COLUMNS = "body, (SELECT body FROM prompt_part WHERE digest = common)"
 COMMON = ("tools", "reasons", "settings", "tools_digest")
+NO_WINDOW = (None, None)
 LONG = 200  # characters of a layer that is stored once
 
 
@@ -79,15 +82,25 @@ def record(
     stored = found[3:] if found else ()
     parts = [_part(db, part, stored) for part in (definition, tools, orjson.dumps(common))]
     db.execute(
-        "INSERT OR IGNORE INTO turn_prompt(turn_id, at, body, definition, tools, common)"
-        " VALUES(?,?,?,?,?,?)",
-        (sent.turn_id, sent.at, orjson.dumps(own).decode(), *parts),
+        "INSERT OR IGNORE INTO turn_prompt(turn_id, at, body, definition, tools, common,"
+        " history_first, history_last) VALUES(?,?,?,?,?,?,?,?)",
+        (sent.turn_id, sent.at, orjson.dumps(own).decode(), *parts, *(sources.window or NO_WINDOW)),
     )
     return changed
 
 
 def ingredients(db: apsw.Connection, turn_id: str, at: int) -> PromptSources:
     return SOURCES.select(db, "turn_id = ? AND at = ?", turn_id, at)[0]
+
+
+def window(db: apsw.Connection, turn_id: str, at: int) -> tuple[int, int] | None:
+    """Return the ids of the first and the last message of the history that a prompt was sent with.
+
+    None if there was no history, or it was not recorded.
+    """
+    sql = "SELECT history_first, history_last FROM turn_prompt WHERE turn_id = ? AND at = ?"
+    found = db.execute(sql, (turn_id, at)).fetchone()
+    return None if found is None or found[0] is None else (int(found[0]), int(found[1]))
 
 
 def last_use(db: apsw.Connection, name: str) -> tuple[str, int] | None:

@@ -1,6 +1,7 @@
 """Sessions: the stored conversation of one agent with one chat."""
 
 from functools import lru_cache
+from typing import NamedTuple
 
 import apsw
 
@@ -14,6 +15,13 @@ FIRST_ID = (  # of the chat ?3 of the channel ?2, see `chat_moves`
     "coalesce((SELECT old_id FROM chat_move WHERE channel = ?2 AND new_id = ?3), ?3)"
 )
 ADDRESSES = Rows(Address, "inbox")
+
+
+class HistoryWindow(NamedTuple):
+    """Messages of a session, oldest first, and the ids of the first and the last of them."""
+
+    messages: tuple[Message, ...]
+    span: tuple[int, int] | None
 
 
 def current(db: apsw.Connection, agent_id: str, chat_key: str, now: int, scope: str = "") -> int:
@@ -82,17 +90,24 @@ def window(db: apsw.Connection, session_id: int, limit: int, jump: int = 1) -> t
     Up to ``jump`` - 1 more are returned, so that the first message stays the same for as many
     messages and moves by ``jump`` then.
     """
+    return read(db, session_id, limit, jump).messages
+
+
+def read(db: apsw.Connection, session_id: int, limit: int, jump: int = 1) -> HistoryWindow:
+    """Return the same messages as `window` with their place in the journal."""
     if jump > 1:
         sql = f"SELECT count(*) FROM message WHERE {AFTER_SUMMARY}"
         limit += max(0, int(db.execute(sql, (session_id,)).get) - limit) % jump
     rows = db.execute(
-        f"SELECT body FROM message WHERE {AFTER_SUMMARY} ORDER BY id DESC LIMIT ?2",
+        f"SELECT id, body FROM message WHERE {AFTER_SUMMARY} ORDER BY id DESC LIMIT ?2",
         (session_id, limit),
     ).fetchall()
-    return tuple(
+    messages = (
         _known(body) if len(body) <= SHORT else MESSAGE.validate_json(body)
-        for (body,) in reversed(rows)
+        for _, body in reversed(rows)
     )
+    span = (int(rows[-1][0] or 0), int(rows[0][0] or 0)) if rows else None
+    return HistoryWindow(tuple(messages), span)
 
 
 def summary(db: apsw.Connection, session_id: int) -> tuple[str | None, Origin]:

@@ -29,7 +29,9 @@ OPEN = "state IN('running','waiting')"  # the condition of the index of open tur
 class Turn:
     """An open turn; times in milliseconds.
 
-    ``scope`` is the part of its agent's memory that it works with, as `memory_scope` has it.
+    ``scope`` is the part of its agent's memory that it works with, as `memory_scope` has it, and
+    ``ready_at`` when a worker was ready to run it; the journal has that from the turn's first pause
+    or its end on.
     """
 
     id: str
@@ -42,6 +44,7 @@ class Turn:
     deadline: int
     started_at: int
     scope: str
+    ready_at: int | None = None
 
 
 TURNS = Rows(Turn, "turn")
@@ -70,6 +73,7 @@ class Context:
     summary_origin: Origin
     steps: tuple[RecordedStep, ...]
     recent_tools: tuple[str, ...]
+    window: tuple[int, int] | None = None  # the first and the last message of the history
 
 
 def new_id(now: int, random: Callable[[int], bytes] = secrets.token_bytes) -> str:
@@ -188,15 +192,17 @@ def _context(
     db: apsw.Connection, turn: Turn, known: TurnTranscript, window: tuple[int, int]
 ) -> Context:
     summary, origin = sessions.summary(db, turn.session_id)
+    history = sessions.read(db, turn.session_id, *window)
     return Context(
         turn=turn,
         messages=known.began_with,
         said=tuple(row.said(db) for row in known.began_with),
-        history=sessions.window(db, turn.session_id, *window),
+        history=history.messages,
         summary=summary,
         summary_origin=origin,
         steps=known.steps,
         recent_tools=sessions.recent_tools(db, turn.session_id, 3),
+        window=history.span,
     )
 
 
@@ -266,7 +272,8 @@ def park(db: apsw.Connection, turn: Turn, why: str) -> None:
     Raises:
         FencedError: the turn is no longer run here.
     """
-    _change(db, turn, "state = 'waiting', wait = ?", why)
+    change = "state = 'waiting', wait = ?, ready_at = coalesce(ready_at, ?)"
+    _change(db, turn, change, why, turn.ready_at)
 
 
 def unpark(db: apsw.Connection, turn: Turn, now: int) -> None:
@@ -297,8 +304,8 @@ def open_count(db: apsw.Connection) -> int:
 def _end(
     db: apsw.Connection, turn: Turn, state: str, stop_reason: str, error: str | None, now: int
 ) -> None:
-    end = (state, stop_reason, error, now)
-    _change(db, turn, "state = ?, stop_reason = ?, error = ?, ended_at = ?", *end)
+    change = "state = ?, stop_reason = ?, error = ?, ended_at = ?, ready_at = coalesce(ready_at, ?)"
+    _change(db, turn, change, state, stop_reason, error, now, turn.ready_at)
 
 
 def _change(

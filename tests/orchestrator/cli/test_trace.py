@@ -84,6 +84,21 @@ def test_trace_shows_what_each_model_call_took(home: Path) -> None:
     assert CallTiming.model_validate(found[3]) == timing
 
 
+def test_trace_shows_how_long_a_turn_waited_for_its_worker(home: Path) -> None:
+    """And which messages of the conversation its prompt had."""
+    db = open_database(home / "journal.db")
+    db.execute("UPDATE turn SET ready_at = started_at + 812 WHERE id = 'turn-closed'")
+    db.execute("UPDATE turn_prompt SET history_first = 3, history_last = 9")
+    db.close()
+    shown = " ".join(command(home, "trace", "6").stdout.split())
+    assert "running agent" in shown
+    assert "worker ready after 812 ms" in shown
+    prompt = command(home, "trace", "6", "--prompt")
+    assert "── history · messages 3 to 9 of the journal ──" in prompt.stdout
+    found = json.loads(command(home, "trace", "6", "--prompt", "--json").stdout)
+    assert found[0]["history"] == [3, 9]
+
+
 def test_message_is_found_by_every_name_that_it_has(home: Path) -> None:
     """Its number, the platform's id, its turn, and the beginning and the end of that."""
     names = ("6", "telegram:6", "turn-closed", "turn-c", "n-closed")

@@ -7,7 +7,7 @@ from typing import TypeVar, TypeVarTuple
 import anyio
 import apsw
 import pytest
-from fakes.turn_bench import echo, response, turn_bench
+from fakes.turn_bench import done, echo, response, turn_bench
 from structlog.testing import capture_logs
 
 from orchestrator import chat_texts
@@ -23,6 +23,7 @@ from orchestrator.processes.worker import WorkerHost
 from thinker.protocol.messages import RESULT_LIMIT, JsonObject, ToolResult
 from thinker.protocol.methods import PlannedCall, StopReason, TurnResult, TurnRun
 from thinker.protocol.peer import FENCED, RpcError
+from thinker.protocol.prompt_record import PromptRecord
 
 T = TypeVar("T")
 Ts = TypeVarTuple("Ts")
@@ -37,6 +38,29 @@ async def test_a_message_is_answered_once_and_its_turn_closed(tmp_path: Path) ->
         await bench.until_state("closed")
         assert bench.inbox() == ["done"]
         assert invariants.violations(bench.db) == []
+
+
+async def test_a_turn_tells_when_its_worker_was_ready_and_what_history_it_was_sent(
+    tmp_path: Path,
+) -> None:
+    """Also if it waited meanwhile; the second turn has what the first one said."""
+
+    async def prompted(run: TurnRun, host: WorkerHost) -> TurnResult:
+        result, prompt = done("ok"), PromptRecord(layers=())
+        step = response(run, result.text, ends=result)
+        await host.commit(step.model_copy(update={"prompt": prompt}))
+        return result
+
+    async with turn_bench(tmp_path) as bench:
+        bench.scripted(prompted)
+        for number in (1, 2):
+            bench.hears(f"hello {number}")
+            await bench.channel.until(number)
+            await bench.until_state("closed")
+        ready = bench.db.execute("SELECT ready_at >= started_at FROM turn").fetchall()
+        assert ready == [(1,), (1,)]
+        query = "SELECT history_first, history_last FROM turn_prompt ORDER BY turn_id"
+        assert bench.db.execute(query).fetchall() == [(None, None), (1, 2)]
 
 
 async def test_a_result_whose_last_step_did_not_end_the_turn_is_committed_afterwards(

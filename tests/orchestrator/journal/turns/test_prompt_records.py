@@ -63,6 +63,15 @@ def test_what_a_prompt_was_made_of_is_kept_once(db: apsw.Connection) -> None:
     assert [prompt_records.last_use(db, name) for name in ("planner", agent_id)] == 2 * [("t1", 4)]
 
 
+def test_prompt_has_the_messages_of_the_history_that_went_with_it(db: apsw.Connection) -> None:
+    """As later turns and summaries change what a chat's history is."""
+    commit = step("t1").model_copy(update={"prompt": PROMPT})
+    steps.plan(db, commit, CLASSES, 1, 1, PromptSources(window=(3, 9)))
+    steps.plan(db, commit, CLASSES, 1, 2)
+    assert prompt_records.window(db, "t1", 1) == (3, 9)
+    assert prompt_records.window(db, "t1", 2) is None
+
+
 def test_what_prompts_have_in_common_is_stored_once_and_read_with_each(db: apsw.Connection) -> None:
     """The short layers and the volatile ones are the record's own."""
     noon, one = (PROMPT.model_copy(update={"best_score": score}) for score in (None, 0.5))

@@ -48,6 +48,16 @@ def test_window_is_the_newest_messages_that_no_summary_covers(db: apsw.Connectio
     assert sessions.summary(db, session)[0] == "so far"
 
 
+def test_window_is_read_with_its_place_in_the_journal(db: apsw.Connection) -> None:
+    """The ids of its first and its last message; an empty one has none."""
+    session, other = (sessions.current(db, agent, "c", 1) for agent in ("work", "home"))
+    sessions.append(db, session, "t1", said("a", "b"), 1)
+    sessions.append(db, other, "t2", said("x"), 1)
+    sessions.append(db, session, "t3", said("c"), 2)
+    assert sessions.read(db, session, 2) == (tuple(said("b", "c")), (2, 4))
+    assert sessions.read(db, session, 0) == ((), None)
+
+
 def test_window_that_jumps_begins_with_the_same_message_in_between(db: apsw.Connection) -> None:
     """It is never smaller than asked for, so that nothing is forgotten early."""
     session = sessions.current(db, "work", "c", 1)

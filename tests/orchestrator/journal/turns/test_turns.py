@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import apsw
@@ -56,6 +57,16 @@ def everything(db: apsw.Connection) -> list[object]:
 def history(db: apsw.Connection, turn: Turn) -> tuple[object, ...]:
     """What the session holds."""
     return sessions.window(db, turn.session_id, 50)
+
+
+def test_first_time_that_a_worker_was_ready_stays(db: apsw.Connection) -> None:
+    """It is stored with the turn's first pause, and a later attempt does not change it."""
+    turn = open_turn(db)
+    with job(db):
+        turns.park(db, replace(turn, ready_at=4), "approval")
+        turns.unpark(db, turn, 5)
+        turns.reply(db, replace(turn, ready_at=6), [Part("hi")], "direct", DONE, 7)
+    assert turns.load(db, turn.id).ready_at == 4
 
 
 def test_messages_of_a_chat_are_admitted_in_order_one_at_a_time(db: apsw.Connection) -> None:
