@@ -3,8 +3,6 @@
 Each statement is a round trip on a networked store, each page a write of its size.
 """
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 
@@ -64,17 +62,6 @@ class Costs:
         return 0
 
 
-@contextmanager
-def connections() -> Iterator[list[apsw.Connection]]:
-    """The connections that are opened meanwhile."""
-    opened: list[apsw.Connection] = []
-    apsw.connection_hooks.append(opened.append)
-    try:
-        yield opened
-    finally:
-        apsw.connection_hooks.remove(opened.append)
-
-
 async def answer(run: TurnRun, host: WorkerHost) -> TurnResult:
     """Answer as a model does: with its prompt, and what it used."""
     result, layer = done("It is noon."), LayerRecord(name="base", text="You are kind. " * 200)
@@ -95,21 +82,20 @@ async def answered(bench: TurnBench, intake: JournalIntake, number: int) -> None
 
 async def test_plain_message_costs_few_statements_and_pages(tmp_path: Path) -> None:
     """It is stored and admitted in one transaction, its answer stored in another."""
-    with connections() as opened:
-        async with turn_bench(tmp_path, bindings=[BOUND]) as bench:
-            bench.scripted(answer)
-            agents = partial(bench.files.__getitem__, 0)
-            commands = command_desk(bench.store, agents)
-            intake = JournalIntake(
-                bench.store, agents, no_notice, bench.dispatcher, bench.dispatcher.wake, commands
-            )
-            for number in range(1, BEFORE + 1):
-                await answered(bench, intake, number)
-            costs, (writer, *_) = Costs(), opened
-            costs.watch(writer)
-            await answered(bench, intake, BEFORE + 1)
-            page = int(bench.db.execute("PRAGMA page_size").get)
-            await answered(bench, intake, BEFORE + 2)
+    async with turn_bench(tmp_path, bindings=[BOUND]) as bench:
+        bench.scripted(answer)
+        agents = partial(bench.files.__getitem__, 0)
+        commands = command_desk(bench.store, agents)
+        intake = JournalIntake(
+            bench.store, agents, no_notice, bench.dispatcher, bench.dispatcher.wake, commands
+        )
+        for number in range(1, BEFORE + 1):
+            await answered(bench, intake, number)
+        costs = Costs()
+        await bench.store.transact(costs.watch)
+        await answered(bench, intake, BEFORE + 1)
+        page = int(bench.db.execute("PRAGMA page_size").get)
+        await answered(bench, intake, BEFORE + 2)
     accepted, replied = costs.of("inbox"), costs.of("step")
     assert "INSERT INTO turn" in " ".join(accepted)
     assert "INSERT INTO message" in " ".join(replied)
