@@ -59,7 +59,7 @@ async def test_a_turn_tells_when_its_worker_was_ready_and_what_history_it_was_se
             await bench.until_state("closed")
         ready = bench.db.execute("SELECT ready_at >= started_at FROM turn").fetchall()
         assert ready == [(1,), (1,)]
-        query = "SELECT history_first, history_last FROM turn_prompt ORDER BY turn_id"
+        query = "SELECT history_first, history_last FROM turn_prompt ORDER BY history_first"
         assert bench.db.execute(query).fetchall() == [(None, None), (1, 2)]
 
 
