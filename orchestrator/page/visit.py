@@ -1,0 +1,84 @@
+"""A request for a screen, and what a screen is."""
+
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
+from typing import Protocol, TypeVar
+from zoneinfo import ZoneInfo
+
+import htpy
+from pydantic import BaseModel
+
+from orchestrator.control.page_access import ROLES, Right
+
+T = TypeVar("T")
+M = TypeVar("M", bound=BaseModel)
+
+
+@dataclass(frozen=True)
+class Visitor:
+    """The session that asks. ``agents`` are those it may write to; None stands for all."""
+
+    user: str
+    role: str
+    agents: tuple[str, ...] | None = None
+
+    @property
+    def rights(self) -> frozenset[Right]:
+        return ROLES.get(self.role, frozenset())
+
+
+class JournalView(Protocol):
+    """Runs queries on the journal without ever writing to it."""
+
+    async def __call__(self, read: Callable[..., T], *args: object) -> T:
+        """Return ``read(db, *args)``, which sees one state of the journal.
+
+        Raises:
+            TooSlowError: it took more than 250 ms.
+            JournalError: the journal cannot be read.
+        """
+
+
+class DaemonLink(Protocol):
+    """Asks the supervisor."""
+
+    async def ask(self, method: str, params: BaseModel | None, answer: type[M]) -> M:
+        """Call a method for the session that asks.
+
+        Raises:
+            RpcError: the supervisor refuses; its message says why.
+            PeerClosedError, TimeoutError: it is not known whether it was done.
+        """
+
+
+@dataclass(frozen=True)
+class Visit:
+    """One request. ``now`` is in milliseconds since the epoch; ``once`` makes ids of forms."""
+
+    visitor: Visitor
+    csrf: str
+    at: str  # the path with its query
+    path: Mapping[str, str]
+    query: Mapping[str, str]
+    now: int
+    zone: ZoneInfo
+    journal: JournalView
+    daemon: DaemonLink | None  # None where a journal is shown without a daemon
+    once: Callable[[], str]
+
+    def may(self, right: Right) -> bool:
+        return right in self.visitor.rights
+
+
+@dataclass(frozen=True)
+class Screen:
+    """What is shown at one address.
+
+    ``place`` is the entry of the navigation that it belongs to, ``path`` a route of starlette.
+    """
+
+    path: str
+    title: str
+    right: Right
+    body: Callable[[Visit], Awaitable[htpy.Node]]
+    place: str

@@ -1,0 +1,34 @@
+"""Tests of who may do what on the page."""
+
+import pytest
+
+from orchestrator.control import protocol
+from orchestrator.control.page_access import NEEDED, ROLES, Right, may
+
+
+@pytest.mark.parametrize("method", NEEDED)
+def test_an_operator_may_do_all_that_the_page_offers(method: str) -> None:
+    """Nothing that has a button is out of reach for the owner."""
+    assert may("operator", method)
+
+
+@pytest.mark.parametrize(
+    ("role", "method", "allowed"),
+    [
+        ("viewer", protocol.STATUS, True),
+        ("viewer", protocol.APPROVAL_DECIDE, False),
+        ("approver", protocol.APPROVAL_DECIDE, True),
+        ("approver", protocol.AGENT_PAUSE, False),
+        ("chat", protocol.STATUS, False),
+        ("stranger", protocol.STATUS, False),
+        ("operator", protocol.FORGET, False),
+    ],
+)
+def test_a_role_may_what_its_rights_say(role: str, method: str, *, allowed: bool) -> None:
+    """A role or method that is not listed may nothing."""
+    assert may(role, method) is allowed
+
+
+def test_only_the_operator_reads_texts() -> None:
+    """Viewers and approvers see that something happened, not what was said."""
+    assert [role for role, rights in ROLES.items() if Right.READ in rights] == ["operator"]
