@@ -10,6 +10,7 @@ import socket
 import sys
 from collections.abc import Mapping, Sequence
 from contextlib import AsyncExitStack
+from dataclasses import replace
 from functools import partial
 
 import anyio
@@ -25,6 +26,7 @@ from orchestrator.control.chat_watch import ChatWatcher
 from orchestrator.control.console import Console
 from orchestrator.control.control_server import ControlServer
 from orchestrator.control.operations import DaemonOperations
+from orchestrator.control.page_service import PageService
 from orchestrator.errors import ConfigError, ExitCode, only_cause
 from orchestrator.http_api.agent_ports import AgentPorts
 from orchestrator.http_api.api_channel import ApiChannel
@@ -264,19 +266,21 @@ class Daemon:
             flood=self._delivery.flood,
             downtime=self._downtime,
             notifier=self._notifier,
-            zygote=lambda: self._machine.zygote,
+            others=lambda: {"zygote": self._machine.zygote, "page": self._page.process.child},
             session_grew=self._maintenance.wake,
             clock=self._clock,
         )
         self._api = ApiService(self._operations, self._api_channel, self._machine.off_loop)
-        self.control = control = ControlServer(
+        control = ControlServer(
             self._operations,
             ChatWatcher(self._operations, self._console, self._delivery.activity),
             *(self._intake, self._approvals, TurnRehearsal(self._services)),
             wake=self._journal_changed,
             api_changed=self._api.wake,
         )
-        return control
+        self._page = PageService(self._operations, control, self._environ, self._machine)
+        self.control = replace(control, extra=self._page.methods)
+        return self.control
 
     # --- what one part tells others --------------------------------------------------------------
 
@@ -302,10 +306,10 @@ class Daemon:
         """Start everything that runs for as long as the daemon does, except channels."""
         tasks.start_soon(self._fail_with_disk)
         tasks.start_soon(control.run, listener)
-        retention = RetentionJob(self._store, self._agents, self._clock)
         for part in (
-            *(self._servers, self._notifier, self._downtime, self._api, self._dispatcher),
-            *(self._guard, self._scheduler, self._maintenance, self._embeddings, retention),
+            *(self._servers, self._notifier, self._downtime, self._api, self._page),
+            *(self._dispatcher, self._guard, self._scheduler, self._maintenance),
+            *(self._embeddings, RetentionJob(self._store, self._agents, self._clock)),
             JournalCheck(self._store, in_thread=self._machine.in_thread),
         ):
             tasks.start_soon(part.run)
@@ -333,10 +337,8 @@ class Daemon:
         raise await self._store.failed()
 
     def _announce(self) -> None:
-        facts = status.at_start(self._configuration, self._supervisor, self._adapters)
-        log.info("ready", home=str(self._settings.home), **facts)
-        for hint in status.hints(self._configuration, self._supervisor):
-            log.info("hint", text=hint)
+        home = str(self._settings.home)
+        status.announce(home, self._configuration, self._supervisor, self._adapters)
         self._notifier.tell("READY=1", f"STATUS={len(self._supervisor.slots)} agents")
 
     async def _stop(self) -> None:

@@ -200,6 +200,8 @@ class Paths:
     """The user's own prompt definitions."""
     workspaces = _InHome("workspaces")
     """Directory of a folder for each agent that has a workspace."""
+    page_on = _InHome("page-on")
+    """Exists while the page is switched on."""
     hooks = _InHome("hooks")
     """Directory of ``<id>.py`` of each hook."""
 

@@ -23,10 +23,9 @@ def commands() -> Iterator[str]:
     )
     yield ""
     for title, group in GROUPS.items():
-        yield from table(
-            (title.lower(), "what it does"),
-            [(f"[`{name}`](#orchestrator-{name})", text) for name, text in group.items()],
-        )
+        links = (f"[`{name}`](#orchestrator-{name})" for name in group)
+        yield f"- {title}: {', '.join(links)}"
+    yield ""
     for name in COMMANDS:
         app = import_module(f"orchestrator.cli.{name}").app
         yield f"## orchestrator {name}"

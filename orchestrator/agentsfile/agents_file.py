@@ -13,6 +13,7 @@ from orchestrator.agentsfile.field_types import (
     ChannelName,
     ConfigModel,
     EntryName,
+    HostName,
     HttpUrl,
     ModelName,
     NumericId,
@@ -88,6 +89,15 @@ class ApiSettings(LocalChannel):
     """Port they listen on; 0 takes a free one. ORCHESTRATOR_API_PORT overrides it."""
 
 
+class PageSettings(LocalChannel):
+    """The web page on 127.0.0.1; `orchestrator dashboard` opens it."""
+
+    port: int = Field(8485, ge=1, le=65535)
+    """Port it listens on."""
+    names: tuple[HostName, ...] = ()
+    """Other names of this host, by which a proxy with https reaches the page."""
+
+
 class Channels(ConfigModel):
     """Settings of each channel."""
 
@@ -95,8 +105,8 @@ class Channels(ConfigModel):
     """The Telegram bot."""
     console: LocalChannel = LocalChannel()
     """`orchestrator chat` and `orchestrator send`."""
-    web: LocalChannel = LocalChannel()
-    """The web chat; reserved, it has no page in this version."""
+    web: PageSettings = PageSettings()
+    """The web page and its chats."""
     api: ApiSettings = ApiSettings()
     """The OpenAI-compatible endpoints."""
 

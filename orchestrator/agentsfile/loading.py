@@ -39,7 +39,13 @@ from thinker.formats.regular_file import FileError, FileMissingError
 from thinker.protocol.messages import JsonObject
 
 M = TypeVar("M", bound=BaseModel)
-C = TypeVar("C", agents_file.TelegramChannel, agents_file.LocalChannel, agents_file.ApiSettings)
+C = TypeVar(
+    "C",
+    agents_file.TelegramChannel,
+    agents_file.LocalChannel,
+    agents_file.ApiSettings,
+    agents_file.PageSettings,
+)
 ENTRY_NOUNS = {"mcpServers": "server", "models": "model", "prices": "price"}
 
 
@@ -207,7 +213,7 @@ def _channels(draft: Draft, value: JsonObject) -> None:
     draft.channels = Channels(
         telegram=section("telegram", agents_file.TelegramChannel),
         console=section("console", agents_file.LocalChannel),
-        web=section("web", agents_file.LocalChannel),
+        web=section("web", agents_file.PageSettings),
         api=section("api", agents_file.ApiSettings),
     )
 

@@ -42,6 +42,7 @@ GROUPS: Mapping[str, Mapping[str, str]] = {
         "reload": "Make the daemon read agents.json again now.",
     },
     "Talk": {
+        "dashboard": "Open the web page, and decide who may use it.",
         "chat": "Talk to an agent of the running daemon.",
         "send": "Send one message to an agent, print the reply and exit.",
         "sessions": "List, show or end conversations.",

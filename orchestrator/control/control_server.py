@@ -2,8 +2,8 @@
 
 import os
 import socket
-from collections.abc import Callable
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
 from functools import partial
 
 import anyio
@@ -53,9 +53,9 @@ log = structlog.get_logger()
 class ControlServer:
     """The server of the control socket; each connection is a peer.
 
-    Descendants of the daemon are refused: a hook or an MCP server is not the operator.
-    ``wake`` is called when inbox, outbox or schedule have changed, ``api_changed`` when the token
-    of the endpoints has.
+    Descendants of the daemon are refused: a hook or an MCP server is not the operator. ``by`` is
+    whom the audit log names, ``extra`` has the methods of the page. ``wake`` is called when inbox,
+    outbox or schedule have changed, ``api_changed`` when the token of the endpoints has.
     """
 
     daemon: DaemonOperations
@@ -65,7 +65,13 @@ class ControlServer:
     rehearsal: TurnRehearsal
     wake: Callable[[], None]
     api_changed: Callable[[], None]
+    by: str = "operator"
+    extra: Callable[[], Mapping[str, RequestHandler]] = dict
     _refused: set[int] = field(default_factory=set)
+
+    def acting(self, by: str) -> dict[str, RequestHandler]:
+        """Return the methods for someone else than the operator at the terminal."""
+        return replace(self, by=by).methods()
 
     async def run(self, listener: socket.socket) -> None:
         """Accept connections until cancelled; ``listener`` is non-blocking.
@@ -89,7 +95,7 @@ class ControlServer:
         if refused:
             self._log_refusal(peer_pid(sock))
         async with connected(sock) as peer:
-            methods = self._methods(peer)
+            methods = {**self.methods(), **self.extra(), protocol.CHAT_WATCH: self._watch(peer)}
             peer.requests |= dict.fromkeys(methods, _refuse) if refused else methods
             await peer.closed.wait()
 
@@ -98,7 +104,7 @@ class ControlServer:
             self._refused.add(pid)
             log.warning("control_refused", pid=pid, problem="a descendant of the daemon")
 
-    def _methods(self, peer: Peer) -> dict[str, RequestHandler]:
+    def _watch(self, peer: Peer) -> RequestHandler:
         async def watch(params: JsonValue) -> protocol.ChatScene:
             request = protocol.ChatWatch.model_validate(params)
             scene = self.chats.scene(request)
@@ -106,12 +112,15 @@ class ControlServer:
             peer.tasks.start_soon(self.chats.follow, request.chat, scene.position, show)
             return scene
 
+        return watch
+
+    def methods(self) -> dict[str, RequestHandler]:
+        """Return what may be asked, except what needs a connection to show something later."""
         return {
             protocol.STATUS: lambda _: self.daemon.status(),
             protocol.HEALTH: lambda _: self.daemon.health(),
             protocol.CHAT_SEND: self._send,
             protocol.CHAT_WAIT: self._wait,
-            protocol.CHAT_WATCH: watch,
             protocol.PAIR_LIST: lambda _: self.daemon.store.transact(listings.pairings),
             protocol.PAIR_APPROVE: self._approve,
             protocol.PAIR_REVOKE: self._revoke,
@@ -178,12 +187,9 @@ class ControlServer:
             raise _unknown(f"the chat {name} was never paired; see: orchestrator pair list")
         return protocol.Ack()
 
-    async def _questions(self) -> protocol.ApprovalList:
-        return await self.daemon.store.transact(listings.questions, self.daemon.clock())
-
     async def _decide(self, params: JsonValue) -> protocol.Ack:
         decision = protocol.ApprovalDecision.model_validate(params)
-        if await self.approvals.decide(decision.code, "operator", granted=decision.granted) is None:
+        if await self.approvals.decide(decision.code, self.by, granted=decision.granted) is None:
             raise _unknown(
                 f"no call waits with the code {decision.code!r}; see: orchestrator approvals list"
             )
@@ -192,14 +198,14 @@ class ControlServer:
 
     async def _approve_tool(self, params: JsonValue) -> protocol.Ack:
         name = protocol.ToolName.model_validate(params).name
-        done = await self._change(tool_pins.approve, name, "operator")
+        done = await self._change(tool_pins.approve, name, self.by)
         self.daemon.servers.recheck_pins()
         return done
 
     async def _pause(self, params: JsonValue) -> protocol.Ack:
         agent_id = protocol.AgentName.model_validate(params).agent_id
         self._require(agent_id)
-        await self.daemon.guard.order(agent_id, "operator", paused=True)
+        await self.daemon.guard.order(agent_id, self.by, paused=True)
         return protocol.Ack()
 
     async def _resume(self, params: JsonValue) -> protocol.Ack:
@@ -207,7 +213,7 @@ class ControlServer:
         self._require(agent_id)
         if agent_id in self.daemon.supervisor.slots:
             self.daemon.supervisor.resume(agent_id)
-        refused = await self.daemon.guard.order(agent_id, "operator", paused=False)
+        refused = await self.daemon.guard.order(agent_id, self.by, paused=False)
         if refused is not None:
             raise RpcError(FAILED, f"agent {agent_id!r} stays paused: {refused}")
         return protocol.Ack()

@@ -50,7 +50,7 @@ class DaemonOperations:
     """What the operator asks of the daemon as a whole.
 
     ``session_grew`` wakes the maintenance, whose settings may have changed. ``clock`` returns
-    milliseconds since the epoch, ``zygote`` the process that forks workers, if there is one.
+    milliseconds since the epoch, ``others`` the process that forks workers, and the page.
     """
 
     store: Store
@@ -65,7 +65,7 @@ class DaemonOperations:
     flood: FloodControl
     downtime: DowntimeMonitor
     notifier: Notifier
-    zygote: Callable[[], ChildProcess | None]
+    others: Callable[[], Mapping[str, ChildProcess | None]]
     session_grew: Callable[[], None]
     clock: Callable[[], int]
     _reloading: anyio.Lock = field(default_factory=anyio.Lock, init=False)
@@ -96,7 +96,7 @@ class DaemonOperations:
                 for server in self.servers.states()
             ),
             config_errors=status.problems(self.configuration.problems),
-            processes=tuple(status.processes(self.supervisor, self.servers, self.zygote())),
+            processes=tuple(status.processes(self.supervisor, self.servers, self.others())),
             broker=_broker(self.supervisor),
             open_turns=open_turns,
             inbox=counts,

@@ -1,11 +1,12 @@
 """Judge whether the daemon is ready, and say what an operator should know of it."""
 
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from datetime import UTC, datetime
 from typing import Protocol
 
 import anyio
+import structlog
 
 from orchestrator import __version__
 from orchestrator.agentsfile import Problem
@@ -32,6 +33,8 @@ DEMO_HINT = (
     "agent {agent!r} uses the built-in demo model (rules, no language model);"
     " run: orchestrator setup, or start Ollama"
 )
+
+log = structlog.get_logger()
 
 
 def glance(
@@ -79,7 +82,7 @@ async def health(
 
 
 def processes(
-    supervisor: Supervisor, servers: McpServers, zygote: ChildProcess | None
+    supervisor: Supervisor, servers: McpServers, others: Mapping[str, ChildProcess | None]
 ) -> Iterable[protocol.ProcessReport]:
     """Yield this process and all its children that run."""
     own = hardened_report("it owns the home")
@@ -87,7 +90,7 @@ def processes(
         name="supervisor", pid=os.getpid(), sandbox=own.level, reason=own.reason
     )
     broker = None if supervisor.broker is None else supervisor.broker.child
-    children = {"zygote": zygote, "broker": broker, "tool host": servers.child}
+    children = {**others, "broker": broker, "tool host": servers.child}
     workers = {f"agent {name}": slot.worker for name, slot in supervisor.slots.items()}
     for name, child in {**children, **workers}.items():
         if child is not None:
@@ -156,16 +159,16 @@ def problems(found: Iterable[Problem]) -> tuple[protocol.ConfigProblem, ...]:
     return tuple(map(protocol.ConfigProblem.from_object, found))
 
 
-def at_start(
-    configuration: Configuration, supervisor: Supervisor, channels: Iterable[str]
-) -> dict[str, object]:
-    """Return what the log tells of a daemon that is ready.
+def announce(
+    home: str, configuration: Configuration, supervisor: Supervisor, channels: Iterable[str]
+) -> None:
+    """Tell the log of a daemon that is ready, and what its operator should know.
 
     ``models`` says what each agent thinks with: ``demo``, or a provider and a model.
     """
     specs = [slot.spec for slot in supervisor.slots.values() if slot.spec.parent is None]
     models = {spec.agent_id: (spec.endpoint.provider, spec.endpoint.model) for spec in specs}
-    return {
+    facts: dict[str, object] = {
         "version": __version__,
         "config": str(configuration.path),
         "agents": sorted(supervisor.slots),
@@ -175,6 +178,9 @@ def at_start(
             for agent, (provider, model) in models.items()
         },
     }
+    log.info("ready", home=home, **facts)
+    for hint in hints(configuration, supervisor):
+        log.info("hint", text=hint)
 
 
 def hints(configuration: Configuration, supervisor: Supervisor) -> Iterable[str]:

@@ -7,11 +7,13 @@ from zoneinfo import ZoneInfo
 
 import htpy
 from pydantic import BaseModel
+from starlette.responses import Response
 
 from orchestrator.control.page_access import ROLES, Right
 
 T = TypeVar("T")
 M = TypeVar("M", bound=BaseModel)
+Shown = htpy.Node | Response  # the content of a screen, or another answer: a redirect, a file
 
 
 @dataclass(frozen=True)
@@ -75,10 +77,11 @@ class Screen:
     """What is shown at one address.
 
     ``place`` is the entry of the navigation that it belongs to, ``path`` a route of starlette.
+    Without a ``right`` it is for all who are logged in.
     """
 
     path: str
     title: str
-    right: Right
-    body: Callable[[Visit], Awaitable[htpy.Node]]
+    right: Right | None
+    body: Callable[[Visit], Awaitable[Shown]]
     place: str

@@ -46,6 +46,7 @@ NEVER = group(
     *("tkill", "shutdown"),  # the log may be a socket, which all processes of the daemon share
     *("memfd_create", "memfd_secret"),  # memory that its limit does not count
 }
+SERVING = frozenset({"listen", "accept", "accept4"})  # on a listener that is open already
 
 
 class WorkerJail:
@@ -89,12 +90,13 @@ class PreparedJail:
 
 
 def prepare(
-    *, network: bool = False, unix: bool = False, files: int | None = FILES
+    *, network: bool = False, unix: bool = False, serves: bool = False, files: int | None = FILES
 ) -> PreparedJail:
     """Give up calls and limits for good.
 
     ``network`` leaves sockets of the internet open, ``unix`` those of this machine as well, by
-    which some names of hosts are found; None leaves the limit of open files as it is.
+    which some names of hosts are found; ``serves`` leaves connections to a listener that is open
+    already. None leaves the limit of open files as it is.
     """
     harden()
     limit(memory=MEMORY, files=files)
@@ -102,7 +104,7 @@ def prepare(
         ruleset = Ruleset(_common_grants(os.getcwd(), network=network))  # noqa: PTH109 - fewer pages
     except OSError:
         ruleset = None
-    seccomp.install(forbidding(network=network, unix=unix))
+    seccomp.install(forbidding(network=network, unix=unix, serves=serves))
     seccomp.install(_own_process())
     return PreparedJail(ruleset, network)
 
@@ -125,9 +127,10 @@ def rehearse(own: Sequence[Path]) -> None:
 
 
 @lru_cache(maxsize=2)  # computed before workers fork
-def forbidding(*, network: bool, unix: bool = False) -> bytes:
+def forbidding(*, network: bool, unix: bool = False, serves: bool = False) -> bytes:
     """Return the filter that all processes with these sockets have in common."""
     sockets = frozenset[str]() if network else group("sockets")
+    sockets -= SERVING if serves else frozenset()
     families = (socket.AF_INET, socket.AF_INET6, *((socket.AF_UNIX,) if unix else ()))
     return seccomp.program(
         NEVER | sockets,

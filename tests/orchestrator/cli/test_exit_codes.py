@@ -7,7 +7,7 @@ from fakes.command_line import every_command
 from fakes.control_server import ask, command, serving
 from fakes.journal import opened
 
-from orchestrator.control import protocol
+from orchestrator.control import page_protocol, protocol
 from orchestrator.errors import ExitCode
 from thinker.protocol.peer import RpcError
 
@@ -20,6 +20,7 @@ UNKNOWN_TO_THE_DAEMON: dict[tuple[str, ...], str] = {
     ("pair", "approve", "NOPE"): protocol.PAIR_APPROVE,
     ("pair", "revoke", "telegram:5"): protocol.PAIR_REVOKE,
     ("tools", "approve", "nope/nope"): protocol.TOOL_APPROVE,
+    ("dashboard", "revoke", "nope"): page_protocol.DASHBOARD_REVOKE,
 }
 UNKNOWN_TO_THE_JOURNAL = (
     *((verb, act, "99") for verb in ("tasks",) for act in ("run", "enable", "disable", "history")),
@@ -50,6 +51,8 @@ NAMELESS = {  # commands whose arguments name nothing that could be unknown
     ("chat",): "tests of its own",
     ("check",): "a file",
     ("completion",): "a shell",
+    ("dashboard",): "a new address",
+    ("dashboard", "invite"): "a new name",
     ("help",): "a page",
     ("models",): "a part of names",
     ("restore",): "a file",

@@ -1,0 +1,87 @@
+"""What the page's process and `orchestrator dashboard` ask the supervisor."""
+
+from typing import Literal
+
+from pydantic import Field, JsonValue
+
+from orchestrator.control.camel_model import CamelModel
+
+ENTER = "page/enter"  # PageCode → PageEntry
+ACT = "page/act"  # PageAct → the result of the method
+SEEN = "page/seen"  # SessionDigest → Ack
+LEAVE = "page/leave"  # SessionDigest → Ack
+CHANGED = "page/changed"  # notification to the page: something changed outside of the journal
+
+DASHBOARD_OPEN = "dashboard/open"  # → PageAddress
+DASHBOARD_CLOSE = "dashboard/close"  # → Ack
+DASHBOARD_SESSIONS = "dashboard/sessions"  # → PageSessions
+DASHBOARD_REVOKE = "dashboard/revoke"  # SessionName → Ack
+DASHBOARD_INVITE = "dashboard/invite"  # PageGuest → PageAddress
+
+Role = Literal["viewer", "chat", "approver", "operator"]
+
+
+class PageCode(CamelModel):
+    """A code that lets someone in once; ``label`` is what the browser calls itself."""
+
+    code: str
+    label: str = ""
+
+
+class PageEntry(CamelModel):
+    """The token of a new session; None if the code is wrong, old or used."""
+
+    token: str | None
+
+
+class SessionDigest(CamelModel):
+    """A session by the digest of its token."""
+
+    digest: str
+
+
+class PageAct(CamelModel):
+    """A method to call for a session; the same ``once`` again gets the first answer."""
+
+    digest: str
+    method: str
+    params: JsonValue = None
+    once: str = ""
+
+
+class PageAddress(CamelModel):
+    """An address to open in a browser, with a code in its fragment."""
+
+    url: str
+
+
+class PageGuest(CamelModel):
+    """Whom to let in, as what, and to which agents they may write; None stands for all."""
+
+    user: str = Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$")
+    role: Role = "chat"
+    agents: tuple[str, ...] | None = None
+
+
+class PageSession(CamelModel):
+    """A session of the page; times in seconds since the epoch."""
+
+    id: str
+    user: str
+    role: str
+    agents: tuple[str, ...] | None
+    made: float
+    last: float
+    label: str
+
+
+class PageSessions(CamelModel):
+    """All sessions that are still good."""
+
+    sessions: tuple[PageSession, ...]
+
+
+class SessionName(CamelModel):
+    """A user, or a session by the beginning of its id."""
+
+    name: str

@@ -1,0 +1,220 @@
+"""Do what the page asks for. A session may do what its role may, and all of it is audited.
+
+Codes for the operator's own browser live in memory for two minutes; those of invitations are in the
+journal.
+"""
+
+from collections import OrderedDict
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+
+import apsw
+import orjson
+from pydantic import JsonValue
+
+from orchestrator.control import protocol
+from orchestrator.control.page_access import may
+from orchestrator.control.page_protocol import (
+    ACT,
+    CHANGED,
+    DASHBOARD_CLOSE,
+    DASHBOARD_INVITE,
+    DASHBOARD_OPEN,
+    DASHBOARD_REVOKE,
+    DASHBOARD_SESSIONS,
+    ENTER,
+    LEAVE,
+    SEEN,
+    PageAct,
+    PageAddress,
+    PageCode,
+    PageEntry,
+    PageGuest,
+    PageSession,
+    PageSessions,
+    SessionDigest,
+    SessionName,
+)
+from orchestrator.errors import JournalError
+from orchestrator.journal.access import web_sessions
+from orchestrator.journal.access.web_sessions import WebGuest, WebSession
+from orchestrator.journal.db import audit
+from orchestrator.journal.db.store import Store
+from orchestrator.loop_owned import LoopOwned
+from orchestrator.processes.page_process import PageProcess
+from thinker.protocol.peer import FAILED, NO_METHOD, Params, RequestHandler, RpcError
+
+CODE_LIFETIME = 120_000  # milliseconds to open the link
+MAX_CODES = 16  # that wait
+MAX_ANSWERS = 1000  # kept for forms that are sent twice
+MAX_SUBJECT = 200  # characters of what an entry of the audit log is about
+OWNER = WebGuest("operator", "operator")
+NO_SESSION = "this login has ended; run: orchestrator dashboard"
+NOT_ALLOWED = "the role {role!r} may not do this; ask an operator"
+OFF = 'the page is off: channels.web in agents.json has "enabled": false'
+Handlers = Callable[[str], Mapping[str, RequestHandler]]
+
+
+@dataclass
+class PageDesk(LoopOwned):
+    """The supervisor's side of the page.
+
+    ``acting`` returns the methods of the control socket for a person of that name; ``switch`` turns
+    the page on or off, also for the next start.
+    """
+
+    store: Store
+    process: PageProcess
+    acting: Handlers
+    clock: Callable[[], int]
+    random: Callable[[int], bytes]
+    switch: Callable[[bool], None]
+    _codes: OrderedDict[str, int] = field(default_factory=OrderedDict, init=False)
+    _answers: OrderedDict[tuple[str, str], Params] = field(default_factory=OrderedDict, init=False)
+
+    @property
+    def page_methods(self) -> dict[str, RequestHandler]:
+        """What the page's process may ask."""
+        return {ENTER: self._enter, ACT: self._act, LEAVE: self._leave, SEEN: self._seen}
+
+    @property
+    def operator_methods(self) -> dict[str, RequestHandler]:
+        """What the command line may ask."""
+        return {
+            DASHBOARD_OPEN: lambda _: self._open(),
+            DASHBOARD_CLOSE: lambda _: self._close(),
+            DASHBOARD_SESSIONS: lambda _: self._sessions(),
+            DASHBOARD_REVOKE: self._revoke,
+            DASHBOARD_INVITE: self._invite,
+        }
+
+    # --- for the command line --------------------------------------------------------------------
+
+    async def _open(self) -> PageAddress:
+        address = self._address()
+        code = self._secret(16)
+        now = self.clock()
+        self._codes[web_sessions.digest(code)] = now + CODE_LIFETIME
+        while len(self._codes) > MAX_CODES:
+            self._codes.popitem(last=False)
+        return PageAddress(url=f"{address}/in#{code}")
+
+    async def _close(self) -> protocol.Ack:
+        self.switch(False)  # noqa: FBT003 - one value that says all
+        return protocol.Ack()
+
+    async def _sessions(self) -> PageSessions:
+        found = self.store.read(web_sessions.every, self.clock())
+        return PageSessions(sessions=tuple(map(_told, found)))
+
+    async def _revoke(self, params: JsonValue) -> protocol.Ack:
+        name = SessionName.model_validate(params).name
+
+        def revoke(db: apsw.Connection, now: int) -> int:
+            audit.record(db, "operator", "web:revoke", name, now)
+            return web_sessions.end(db, name)
+
+        if not await self.store.transact(revoke, self.clock()):
+            known = "see: orchestrator dashboard sessions"
+            raise RpcError(protocol.UNKNOWN_NAME, f"no login or invitation of {name!r}; {known}")
+        self.process.tell(CHANGED)
+        return protocol.Ack()
+
+    async def _invite(self, params: JsonValue) -> PageAddress:
+        asked = PageGuest.model_validate(params)
+        address, code = self._address(), self._secret(16)
+        guest = WebGuest(asked.user, asked.role, asked.agents)
+
+        def invite(db: apsw.Connection, now: int) -> None:
+            audit.record(db, "operator", f"web:invite:{asked.role}", asked.user, now)
+            web_sessions.invite(db, code, guest, now)
+
+        await self.store.transact(invite, self.clock())
+        return PageAddress(url=f"{address}/in#{code}")
+
+    def _address(self) -> str:
+        """Switch the page on and return its address."""
+        self.switch(True)  # noqa: FBT003 - one value that says all
+        if self.process.port is None:
+            raise RpcError(FAILED, OFF)
+        self.process.listen()
+        if self.process.problem:
+            raise RpcError(FAILED, self.process.problem)
+        return f"http://orchestrator.localhost:{self.process.port}"
+
+    # --- for the page ----------------------------------------------------------------------------
+
+    async def _enter(self, params: JsonValue) -> PageEntry:
+        asked, token = PageCode.model_validate(params), self._secret(32)
+        expires = self._codes.pop(web_sessions.digest(asked.code), 0)
+        own = OWNER if expires > self.clock() else None
+
+        def enter(db: apsw.Connection, now: int) -> bool:
+            guest = own or web_sessions.redeem(db, asked.code, now)
+            if guest is not None:
+                web_sessions.begin(db, token, guest, asked.label, now)
+                audit.record(db, f"web:{guest.user}", f"web:login:{guest.role}", asked.label, now)
+            return guest is not None
+
+        let_in = await self.store.transact(enter, self.clock())
+        return PageEntry(token=token if let_in else None)
+
+    async def _leave(self, params: JsonValue) -> protocol.Ack:
+        digest = SessionDigest.model_validate(params).digest
+        await self.store.transact(web_sessions.end, digest)
+        return protocol.Ack()
+
+    async def _seen(self, params: JsonValue) -> protocol.Ack:
+        digest = SessionDigest.model_validate(params).digest
+        await self.store.transact(web_sessions.seen, digest, self.clock())
+        return protocol.Ack()
+
+    async def _act(self, params: JsonValue) -> Params:
+        """Call a method for a session, once for each of its forms."""
+        asked = PageAct.model_validate(params)
+        session = self._session(asked)
+        handler = self.acting(f"web:{session.user}").get(asked.method)
+        if handler is None:
+            raise RpcError(NO_METHOD, f"there is no method {asked.method!r}")
+        key = asked.digest, asked.once
+        if asked.once and key in self._answers:
+            return self._answers[key]
+        if asked.once:  # all that a form does; what only looks has none
+            await self._audit(session, asked)
+        answer = await handler(asked.params)
+        if asked.once:
+            self._answers[key] = answer
+            while len(self._answers) > MAX_ANSWERS:
+                self._answers.popitem(last=False)
+        return answer
+
+    def _session(self, asked: PageAct) -> WebSession:
+        session = self.store.read(web_sessions.find, asked.digest, self.clock())
+        if session is None:
+            raise RpcError(FAILED, NO_SESSION)
+        if not may(session.role, asked.method):
+            raise RpcError(FAILED, NOT_ALLOWED.format(role=session.role))
+        return session
+
+    async def _audit(self, session: WebSession, asked: PageAct) -> None:
+        subject = orjson.dumps(asked.params).decode()[:MAX_SUBJECT]
+        actor = f"web:{session.user}"
+        try:
+            await self.store.transact(audit.record, actor, asked.method, subject, self.clock())
+        except JournalError as error:
+            raise RpcError(FAILED, f"nothing was done: {error}") from error
+
+    def _secret(self, size: int) -> str:
+        return self.random(size).hex()
+
+
+def _told(session: WebSession) -> PageSession:
+    return PageSession(
+        id=session.digest[:12],
+        user=session.user,
+        role=session.role,
+        agents=session.agent_ids,
+        made=session.made_at / 1000,
+        last=session.last_at / 1000,
+        label=session.label or "",
+    )

@@ -1,0 +1,73 @@
+"""The page as a part of the daemon: its process, its desk, and the file that keeps it on."""
+
+from collections.abc import Mapping
+from typing import Protocol
+
+import anyio
+
+from orchestrator.control.control_server import ControlServer
+from orchestrator.control.operations import DaemonOperations
+from orchestrator.control.page_requests import PageDesk
+from orchestrator.processes.page_process import PageProcess
+from thinker.protocol.peer import RequestHandler
+
+
+class Means(Protocol):
+    """What the page needs of the machine."""
+
+    def monotonic(self) -> float:
+        """Return seconds of a clock that cannot be set."""
+
+    def random_bytes(self, count: int) -> bytes:
+        """Return bytes that no one can guess."""
+
+
+class PageService:
+    """Runs the page; `configured` follows agents.json."""
+
+    def __init__(
+        self,
+        daemon: DaemonOperations,
+        control: ControlServer,
+        environ: Mapping[str, str],
+        machine: Means,
+    ) -> None:
+        self._daemon = daemon
+        process = self.process = PageProcess(daemon.settings, environ, machine.monotonic)
+        self._switch = daemon.settings.paths.page_on
+        desk = PageDesk(
+            daemon.store,
+            process,
+            control.acting,
+            daemon.clock,
+            machine.random_bytes,
+            switch=self.switch,
+        )
+        process.handlers = desk.page_methods
+        self._desk = desk
+
+    def methods(self) -> Mapping[str, RequestHandler]:
+        """Return what the command line may ask of the page."""
+        return self._desk.operator_methods
+
+    async def run(self) -> None:
+        """Run the page while it is switched on, until canceled."""
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(self.process.run)
+            while True:
+                self.configured()
+                await self._daemon.configuration.changed()
+
+    def configured(self) -> None:
+        """Listen as agents.json says now, if the page is switched on."""
+        web = self._daemon.configuration.file.channels.web
+        on = web.enabled and self._switch.exists()
+        self.process.configure(web.port if on else None, web.names)
+
+    def switch(self, on: bool) -> None:  # noqa: FBT001 - one value that says all
+        """Switch the page on or off, also for the next start."""
+        if on:
+            self._switch.touch(mode=0o600)
+        else:
+            self._switch.unlink(missing_ok=True)
+        self.configured()

@@ -1,0 +1,122 @@
+"""Who is logged in on the page, and who was invited to it.
+
+Tokens and codes are known by their digests alone.
+"""
+
+import hashlib
+from dataclasses import dataclass, field
+
+import apsw
+import orjson
+
+from orchestrator.journal.db.rows import Rows
+
+IDLE = 12 * 3_600_000  # milliseconds without a request
+LONGEST = 30 * 86_400_000  # milliseconds
+INVITED = 86_400_000  # milliseconds that an invitation waits
+SEEN_EVERY = 60_000  # milliseconds between two notes that a session was used
+
+
+@dataclass(frozen=True)
+class WebSession:
+    """A login; times in milliseconds. ``agents`` is a JSON array, None stands for all agents."""
+
+    digest: str
+    user: str
+    role: str
+    agents: str | None
+    made_at: int
+    last_at: int
+    ends_at: int
+    label: str | None = None
+
+    @property
+    def agent_ids(self) -> tuple[str, ...] | None:
+        return None if self.agents is None else tuple(orjson.loads(self.agents))
+
+
+@dataclass(frozen=True)
+class WebGuest:
+    """Whom a code lets in, and as what."""
+
+    user: str
+    role: str
+    agents: tuple[str, ...] | None = field(default=None)
+
+
+SESSIONS = Rows(WebSession, "web_session")
+
+
+def digest(secret: str) -> str:
+    return hashlib.sha256(secret.encode()).hexdigest()
+
+
+def begin(db: apsw.Connection, token: str, guest: WebGuest, label: str, now: int) -> WebSession:
+    """Log someone in with a new token; ``label`` is what the browser calls itself."""
+    agents = _array(guest.agents)
+    made = WebSession(
+        digest(token), guest.user, guest.role, agents, now, now, now + LONGEST, label[:200]
+    )
+    db.execute(
+        "INSERT INTO web_session(digest, user, role, agents, made_at, last_at, ends_at, label)"
+        " VALUES(?,?,?,?,?,?,?,?)",
+        tuple(vars(made).values()),
+    )
+    return made
+
+
+def find(db: apsw.Connection, digest: str, now: int) -> WebSession | None:
+    """Return a session that is still good."""
+    return SESSIONS.first(db, "digest = ? AND ends_at > ? AND last_at > ?", digest, now, now - IDLE)
+
+
+def seen(db: apsw.Connection, digest: str, now: int) -> None:
+    """Note that a session was used, at most once in `SEEN_EVERY`."""
+    db.execute(
+        "UPDATE web_session SET last_at = ? WHERE digest = ? AND last_at <= ?",
+        (now, digest, now - SEEN_EVERY),
+    )
+
+
+def every(db: apsw.Connection, now: int) -> list[WebSession]:
+    """Return the sessions that are still good, the newest first."""
+    good = "ends_at > ? AND last_at > ? ORDER BY made_at DESC, digest"
+    return SESSIONS.select(db, good, now, now - IDLE)
+
+
+def end(db: apsw.Connection, who: str) -> int:
+    """End the sessions and invitations of a user, or a session by the beginning of its digest.
+
+    Returns how many there were.
+    """
+    found = "user = ?1 OR (length(?1) >= 8 AND substr(digest, 1, length(?1)) = ?1)"
+    sessions = db.execute(f"DELETE FROM web_session WHERE {found} RETURNING digest", (who,))
+    ended = len(sessions.fetchall())
+    invites = "DELETE FROM web_invite WHERE used_at IS NULL AND user = ? RETURNING digest"
+    return ended + len(db.execute(invites, (who,)).fetchall())
+
+
+def invite(db: apsw.Connection, code: str, guest: WebGuest, now: int) -> None:
+    """Let someone in once, with a code."""
+    db.execute(
+        "INSERT INTO web_invite(digest, user, role, agents, ends_at) VALUES(?,?,?,?,?)",
+        (digest(code), guest.user, guest.role, _array(guest.agents), now + INVITED),
+    )
+
+
+def redeem(db: apsw.Connection, code: str, now: int) -> WebGuest | None:
+    """Use up an invitation, and return whom it lets in; None if there is none that is good."""
+    found = db.execute(
+        "UPDATE web_invite SET used_at = ? WHERE digest = ? AND used_at IS NULL AND ends_at > ?"
+        " RETURNING user, role, agents",
+        (now, digest(code), now),
+    ).fetchall()
+    if not found:
+        return None
+    user, role, agents = found[0]
+    named = None if agents is None else tuple(orjson.loads(str(agents)))
+    return WebGuest(str(user), str(role), named)
+
+
+def _array(agents: tuple[str, ...] | None) -> str | None:
+    return None if agents is None else orjson.dumps(agents).decode()

@@ -1,0 +1,35 @@
+"""What happened lately, in numbers."""
+
+from typing import NamedTuple
+
+import apsw
+
+
+class SpentLately(NamedTuple):
+    """What an agent used; ``unpriced`` calls have no known price."""
+
+    tokens: int
+    usd: float
+    unpriced: int
+
+
+def messages(db: apsw.Connection, since: int, until: int, parts: int) -> list[int]:
+    """Return how many messages came in each of ``parts`` equal spans between two instants."""
+    found = [0] * parts
+    length = (until - since) / parts
+    # Rows are in the order of their arrival, so the walk back ends at the first that is older.
+    for (at,) in db.execute("SELECT received_at FROM inbox ORDER BY id DESC LIMIT 20000"):
+        if at < since:
+            break
+        found[min(parts - 1, int((at - since) / length))] += 1
+    return found
+
+
+def spent(db: apsw.Connection, since: int) -> dict[str, SpentLately]:
+    """Return what each agent used since an instant, of the newest 100,000 calls at most."""
+    rows = db.execute(
+        "SELECT agent_id, sum(prompt + completion), total(usd), sum(usd IS NULL) FROM"
+        " (SELECT * FROM model_call ORDER BY id DESC LIMIT 100000) WHERE at >= ? GROUP BY agent_id",
+        (since,),
+    )
+    return {str(agent): SpentLately(int(n), float(usd), int(free)) for agent, n, usd, free in rows}

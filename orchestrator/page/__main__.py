@@ -1,0 +1,94 @@
+"""``python -P -m orchestrator.page``: started by the supervisor, ends with its socket."""
+
+import faulthandler
+import gc
+import os
+import signal
+import socket
+import time
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import anyio
+
+from thinker.http.optional_imports import without
+
+with without("rich"):  # an optional extra of structlog
+    from orchestrator.control.page_protocol import CHANGED
+    from orchestrator.http_api.http_server import served
+    from orchestrator.page.live import LiveFeed
+    from orchestrator.page.page_app import PageApp
+    from orchestrator.page.page_guard import PageGuard
+    from orchestrator.page.page_reads import PageReads
+    from orchestrator.page.static_files import static_url
+    from orchestrator.processes.page_process import FD_VARIABLE, LOG_VARIABLE, NAMES_VARIABLE
+    from orchestrator.settings import Paths
+    from orchestrator.timezones import zone_or_utc
+    from thinker.jail import kernel
+    from thinker.jail.worker_jail import prepare
+    from thinker.protocol import logs
+    from thinker.protocol.liveness import answer_pings
+    from thinker.protocol.methods import Ready
+    from thinker.protocol.peer import Peer, connected
+    from thinker.protocol.sandbox import SandboxReport
+
+PR_SET_PDEATHSIG = 1  # linux/prctl.h
+IDLE = 900.0  # seconds after the last request
+LOOK = 5.0  # seconds between two looks at that
+
+
+@dataclass
+class LastUse:
+    """When the page was last asked for something, in seconds of `time.monotonic`."""
+
+    at: float = field(default_factory=time.monotonic)
+
+    def note(self) -> None:
+        self.at = time.monotonic()
+
+
+async def _serve(wire: socket.socket, reads: PageReads, sandbox: SandboxReport) -> None:
+    use, feed = LastUse(), LiveFeed(reads.version)
+    async with connected(wire) as peer:
+        peer.notifications[CHANGED] = lambda _: feed.changed()
+        ready = Ready(pid=os.getpid(), provider="", model="", sandbox=sandbox)
+        peer.tasks.start_soon(answer_pings, peer, ready)
+        await anyio.wait_readable(0)
+        _, received, _, _ = socket.recv_fds(socket.socket(fileno=0), 16, 1)
+        page = PageApp(reads, peer, zone_or_utc(None, os.environ), _clock, feed, use.note)
+        names = [name for name in os.environ.get(NAMES_VARIABLE, "").split(",") if name]
+        async with served(socket.socket(fileno=received[0]), PageGuard(page.build(), names)):
+            peer.tasks.start_soon(feed.watch)
+            await _until_idle(peer, use, feed)
+
+
+async def _until_idle(peer: Peer, use: LastUse, feed: LiveFeed) -> None:
+    """Return when the supervisor has gone, or when the page was not looked at for `IDLE`."""
+    while not peer.closed.is_set() and time.monotonic() - use.at < IDLE:
+        if feed.open:
+            use.note()
+        with anyio.move_on_after(LOOK):
+            await peer.closed.wait()
+
+
+def _clock() -> int:
+    return time.time_ns() // 1_000_000
+
+
+def main() -> None:
+    faulthandler.enable()  # SIGABRT from the supervisor prints where it hangs
+    logs.configure(os.environ.get(LOG_VARIABLE, "info"))
+    parent = os.getppid()
+    kernel.prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+    if os.getppid() != parent:
+        return
+    paths = Paths(Path.cwd())
+    reads = PageReads(paths.journal)  # before its files are out of reach
+    static_url("page.css")
+    gc.freeze()  # what is there now stays
+    jail = prepare(serves=True).close([paths.log], Path.cwd())
+    anyio.run(_serve, socket.socket(fileno=int(os.environ[FD_VARIABLE])), reads, jail.report)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,43 @@
+"""What the forms of the page can ask for: each method with the fields that it takes."""
+
+from collections.abc import Mapping
+
+from pydantic import BaseModel, ValidationError
+
+from orchestrator.control import protocol
+from orchestrator.errors import OrchestratorError
+
+FIELDS: Mapping[str, type[BaseModel] | None] = {
+    protocol.APPROVAL_DECIDE: protocol.ApprovalDecision,
+    protocol.PAIR_APPROVE: protocol.PairCode,
+    protocol.PAIR_REVOKE: protocol.PairedChat,
+    protocol.TOOL_APPROVE: protocol.ToolName,
+    protocol.DLQ_RETRY: protocol.RowId,
+    protocol.DLQ_DROP: protocol.RowId,
+    protocol.AGENT_PAUSE: protocol.AgentName,
+    protocol.AGENT_RESUME: protocol.AgentName,
+    protocol.RELOAD: None,
+    protocol.TASK_RUN: protocol.RowId,
+    protocol.TASK_ENABLE: protocol.RowId,
+    protocol.TASK_DISABLE: protocol.RowId,
+}
+
+
+class BadFormError(OrchestratorError):
+    """A form without what its method needs, or for no method."""
+
+
+def params(method: str, form: Mapping[str, str]) -> BaseModel | None:
+    """Return the parameters of a method from a form; other fields of it are left out.
+
+    Raises:
+        BadFormError: there is no such form, or a field is missing or wrong.
+    """
+    if method not in FIELDS:
+        raise BadFormError(f"this page has no form for {method!r}; reload it")
+    model = FIELDS[method]
+    try:
+        return None if model is None else model.model_validate(dict(form))
+    except ValidationError as error:
+        fields = ", ".join(str(detail["loc"][0]) for detail in error.errors() if detail["loc"])
+        raise BadFormError(f"the form has no right value for {fields}; reload the page") from error

@@ -1,0 +1,1 @@
+"""HTML of all screens: pure functions from values to nodes, which escape every text."""

@@ -1,0 +1,106 @@
+"""Plots as SVG, by attributes alone: no script, no style. Beside each stands what it says."""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import NamedTuple
+
+import htpy as h
+
+WIDTH, HEIGHT = 720, 180  # of a plot, in units that the browser scales
+KINDS = 5  # classes of colours, bar0 …; further series share the last
+BOTTOM, LEFT = 22, 58  # room for labels
+
+
+class Column(NamedTuple):
+    """A column of stacked parts, from below."""
+
+    label: str
+    parts: Mapping[str, float]
+
+
+def sparkline(values: Sequence[int], label: str) -> h.Element:
+    """Return small columns, one for each value."""
+    most, width = max(values, default=0) or 1, 240 / max(1, len(values))
+    return h.svg(viewBox="0 0 240 40", width="240", height="40", role="img", aria_label=label)[
+        (
+            h.rect(
+                class_="bar0",
+                x=f"{index * width:.1f}",
+                y=f"{40 - 38 * value / most:.1f}",
+                width=f"{max(1.0, width - 1):.1f}",
+                height=f"{38 * value / most:.1f}",
+            )
+            for index, value in enumerate(values)
+            if value
+        )
+    ]
+
+
+def share(part: float, label: str) -> h.Element:
+    """Return a bar that is filled by a part of one."""
+    filled = 100 * min(1.0, max(0.0, part))
+    return h.svg(viewBox="0 0 100 8", width="100", height="8", role="img", aria_label=label)[
+        h.rect(class_="bar4", x="0", y="3", width="100", height="2", opacity="0.4"),
+        h.rect(class_="bar0", x="0", y="0", width=f"{filled:.1f}", height="8"),
+    ]
+
+
+def columns(
+    found: Sequence[Column], series: Sequence[str], label: str, limit: float | None = None
+) -> h.Element:
+    """Return stacked columns with an axis; ``limit`` is a line across."""
+    most = max([sum(column.parts.values()) for column in found] + [limit or 0.0]) or 1.0
+    step = (WIDTH - LEFT) / max(1, len(found))
+    height = HEIGHT - BOTTOM - 10
+
+    def y(value: float) -> float:
+        return 10 + height * (1 - value / most)
+
+    every = max(1, len(found) // 10)
+    return h.svg(viewBox=f"0 0 {WIDTH} {HEIGHT}", role="img", aria_label=label)[
+        h.line(class_="axis", x1=str(LEFT), x2=str(WIDTH), y1=f"{y(0):.1f}", y2=f"{y(0):.1f}"),
+        (_mark(value, y(value)) for value in (0.0, most / 2, most)),
+        (
+            _stack(column, series, LEFT + index * step, step, y)
+            for index, column in enumerate(found)
+        ),
+        (
+            h.text(x=f"{LEFT + index * step:.1f}", y=str(HEIGHT - 6))[column.label]
+            for index, column in enumerate(found)
+            if index % every == 0
+        ),
+        None
+        if limit is None
+        else h.line(
+            class_="limit", x1=str(LEFT), x2=str(WIDTH), y1=f"{y(limit):.1f}", y2=f"{y(limit):.1f}"
+        ),
+    ]
+
+
+def kind(index: int) -> str:
+    """Return the class of a series."""
+    return f"bar{min(index, KINDS - 1)}"
+
+
+def _mark(value: float, y: float) -> h.Element:
+    return h.text(x="0", y=f"{y + 4:.1f}")[f"{value:,.3g}"]
+
+
+def _stack(
+    column: Column, series: Sequence[str], x: float, step: float, y: Callable[[float], float]
+) -> list[h.Element]:
+    drawn, below = [], 0.0
+    for index, name in enumerate(series):
+        value = column.parts.get(name, 0.0)
+        if value > 0:
+            top, bottom = y(below + value), y(below)
+            drawn.append(
+                h.rect(
+                    class_=kind(index),
+                    x=f"{x + 1:.1f}",
+                    y=f"{top:.1f}",
+                    width=f"{max(1.0, step - 2):.1f}",
+                    height=f"{bottom - top:.1f}",
+                )[h.title[f"{column.label} {name}: {value:,.4g}"]]
+            )
+            below += value
+    return drawn

@@ -1,0 +1,221 @@
+"""The routes of the page: screens, forms, the stream of changes, and the files of the front end."""
+
+import hashlib
+import secrets
+from collections.abc import Awaitable, Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from http import HTTPStatus
+from urllib.parse import parse_qsl
+from zoneinfo import ZoneInfo
+
+import htpy as h
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import HTMLResponse, RedirectResponse, Response, StreamingResponse
+from starlette.routing import Route
+
+from orchestrator.control.page_access import Right
+from orchestrator.control.page_protocol import SEEN, SessionDigest
+from orchestrator.control.protocol import Ack
+from orchestrator.errors import OrchestratorError
+from orchestrator.http_api.app import build_app, read_body
+from orchestrator.http_api.error_response import ApiProblem
+from orchestrator.journal.access import web_sessions
+from orchestrator.journal.access.web_sessions import WebSession
+from orchestrator.journal.inspect import waiting
+from orchestrator.page import acts
+from orchestrator.page.daemon_link import TIMEOUT, SessionLink, SupervisorCalls
+from orchestrator.page.html.layout import bare, page
+from orchestrator.page.live import LiveFeed
+from orchestrator.page.login import Login, token_of
+from orchestrator.page.page_reads import PageReads
+from orchestrator.page.screens import SCREENS
+from orchestrator.page.static_files import serve_file
+from orchestrator.page.visit import Screen, Visit, Visitor
+from thinker.protocol.peer import PeerClosedError, RpcError
+
+MAX_BODY = 1024 * 1024  # bytes of a form
+BODY_TIMEOUT = 30.0  # seconds for it to arrive
+RUN = secrets.token_hex(4)  # numbers of changes count for one process
+UNKNOWN = "It is not known whether this was done: the daemon did not answer. Reload, and look."
+
+
+@dataclass
+class PageApp:
+    """What the routes need. ``clock`` returns milliseconds since the epoch."""
+
+    journal: PageReads
+    daemon: SupervisorCalls
+    zone: ZoneInfo
+    clock: Callable[[], int]
+    feed: LiveFeed
+    used: Callable[[], None] = field(default=lambda: None)
+
+    def __post_init__(self) -> None:
+        self._login = Login(self.daemon)
+
+    def build(self, screens: Sequence[Screen] = SCREENS) -> Starlette:
+        """Build the application."""
+        routes = [
+            Route("/static/{hash}/{name}", serve_file),
+            Route("/in", self._in, methods=["GET", "POST"]),
+            Route("/out", self._guarded(self._out), methods=["POST"]),
+            Route("/act/{method:path}", self._guarded(self._act), methods=["POST"]),
+            Route("/events", self._guarded(self._events)),
+            *(Route(screen.path, self._guarded(self._shown(screen))) for screen in screens),
+        ]
+        return build_app(routes, _problem)
+
+    # --- who asks --------------------------------------------------------------------------------
+
+    def _guarded(
+        self, answer: Callable[[Request, WebSession], Awaitable[Response]]
+    ) -> Callable[[Request], Awaitable[Response]]:
+        """Return a route for those who are logged in; others get the login page."""
+
+        async def guarded(request: Request) -> Response:
+            self.used()
+            token, now = token_of(request), self.clock()
+            digest = web_sessions.digest(token or "")
+            session = token and self.journal.at_once(web_sessions.find, digest, now)
+            if not isinstance(session, WebSession):
+                return self._login.screen()
+            if now - session.last_at > web_sessions.SEEN_EVERY:
+                await self._seen(digest)
+            with _told():
+                return await answer(request, session)
+
+        return guarded
+
+    async def _seen(self, digest: str) -> None:
+        try:
+            await self.daemon.call(SEEN, SessionDigest(digest=digest), Ack, timeout=TIMEOUT)
+        except (RpcError, PeerClosedError, TimeoutError):
+            return  # it is noted at the next request
+
+    async def _in(self, request: Request) -> Response:
+        self.used()
+        if request.method == "POST":
+            with _told():
+                return await self._login.enter(request, await _form(request))
+        return self._login.screen(status=HTTPStatus.OK)
+
+    async def _out(self, request: Request, session: WebSession) -> Response:
+        form = await _form(request)
+        if form.get("csrf") != csrf_value(token_of(request)):
+            return _stale()
+        return await self._login.leave(session.digest)
+
+    # --- what is shown ---------------------------------------------------------------------------
+
+    def _shown(self, screen: Screen) -> Callable[[Request, WebSession], Awaitable[Response]]:
+        async def shown(request: Request, session: WebSession) -> Response:
+            visit = self.visit(request, session)
+            if screen.right is not None and not visit.may(screen.right):
+                return self._not_allowed(visit)
+            stamp = f"{RUN} {self.feed.stamp} {session.digest} {request.url}"
+            etag = f'W/"{hashlib.sha256(stamp.encode()).hexdigest()[:24]}"'
+            if request.headers.get("if-none-match") == etag:
+                return Response(status_code=HTTPStatus.NOT_MODIFIED, headers={"etag": etag})
+            found = await screen.body(visit)
+            if isinstance(found, Response):
+                return found
+            badge = 0
+            if visit.may(Right.DECIDE):
+                badge = self.journal.at_once(waiting.count, visit.now)
+            return HTMLResponse(
+                str(page(visit, screen.title, screen.place, found, badge)), headers={"etag": etag}
+            )
+
+        return shown
+
+    def visit(self, request: Request, session: WebSession, once: str = "") -> Visit:
+        query = request.url.query
+        return Visit(
+            visitor=Visitor(session.user, session.role, session.agent_ids),
+            csrf=csrf_value(token_of(request)),
+            at=request.url.path + (f"?{query}" if query else ""),
+            path={name: str(value) for name, value in request.path_params.items()},
+            query=dict(request.query_params),
+            now=self.clock(),
+            zone=self.zone,
+            journal=self.journal,
+            daemon=SessionLink(self.daemon, session.digest, once),
+            once=lambda: secrets.token_hex(8),
+        )
+
+    def _not_allowed(self, visit: Visit) -> Response:
+        role = visit.visitor.role
+        text = f"Your role is {role}, which does not see this. Ask the operator for another one."
+        first = next((s.path for s in SCREENS if s.right and visit.may(s.right)), "/manual")
+        return HTMLResponse(
+            str(bare("Not for this role", h.p[text], h.a(href=first)["Go on"])),
+            HTTPStatus.FORBIDDEN,
+        )
+
+    # --- what is done ----------------------------------------------------------------------------
+
+    async def _act(self, request: Request, session: WebSession) -> Response:
+        form = await _form(request)
+        if form.get("csrf") != csrf_value(token_of(request)):
+            return _stale()
+        method = request.path_params["method"]
+        link = SessionLink(self.daemon, session.digest, form.get("once", ""))
+        await link.order(method, acts.params(method, form))
+        return RedirectResponse(_own_path(form.get("back", "/")), HTTPStatus.SEE_OTHER)
+
+    async def _events(self, request: Request, session: WebSession) -> Response:
+        if request.headers.get("sec-fetch-site", "same-origin") != "same-origin":
+            return Response("this stream is for this page\n", HTTPStatus.FORBIDDEN)
+        if not self.feed.free(session.digest):
+            return Response(
+                "too many open pages\n", HTTPStatus.SERVICE_UNAVAILABLE, {"retry-after": "10"}
+            )
+        return StreamingResponse(
+            self.feed.events(session.digest),
+            media_type="text/event-stream",
+            headers={"x-accel-buffering": "no"},
+        )
+
+
+@contextmanager
+def _told() -> Iterator[None]:
+    """Make errors of the daemon and of the journal a page that says what happened."""
+    try:
+        yield
+    except ApiProblem:
+        raise
+    except (RpcError, OrchestratorError) as error:
+        raise ApiProblem(HTTPStatus.CONFLICT, str(error)) from error
+    except (PeerClosedError, TimeoutError) as error:
+        raise ApiProblem(HTTPStatus.GATEWAY_TIMEOUT, UNKNOWN) from error
+
+
+def csrf_value(token: str | None) -> str:
+    """Return what the forms of a session carry, which only its own pages can know."""
+    return hashlib.sha256(f"form {token}".encode()).hexdigest()[:32]
+
+
+def _own_path(back: str) -> str:
+    """Return an address of this page to go back to, whatever the form says."""
+    own = back.startswith("/") and not back.startswith(("//", "/\\"))
+    return back if own and back.isprintable() else "/"
+
+
+def _stale() -> Response:
+    text = "This form is of another login, or was not made by this page. Open it again."
+    return HTMLResponse(str(bare("Not done", h.p[text], h.a(href="/")["Go on"])), 403)
+
+
+async def _form(request: Request) -> dict[str, str]:
+    body = await read_body(request, MAX_BODY, BODY_TIMEOUT)
+    return dict(
+        parse_qsl(body.decode(errors="replace"), keep_blank_values=True, max_num_fields=100)
+    )
+
+
+def _problem(problem: ApiProblem) -> Response:
+    back = h.p[h.a(href="/")["Go on"]]
+    content = bare("Not done", h.p(class_="problem", role="alert")[str(problem)], back)
+    return HTMLResponse(str(content), problem.status, problem.headers())

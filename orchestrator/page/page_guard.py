@@ -1,0 +1,120 @@
+"""Refuse what the page never asks for, and say in every answer what a browser may do with it."""
+
+import re
+from collections.abc import Collection
+from http import HTTPStatus
+from urllib.parse import urlsplit
+
+from starlette.datastructures import Headers, MutableHeaders
+from starlette.responses import PlainTextResponse
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from orchestrator.http_api.guard import RequestSlots
+
+LOCAL_NAME = re.compile(r"(?:[a-z0-9-]+\.)*localhost|127\.0\.0\.1|\[::1\]", re.IGNORECASE)
+MAX_REQUESTS = 32  # at once, beside open streams
+POLICY = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self';"
+    " manifest-src 'self'; base-uri 'none'; form-action 'self'; frame-ancestors 'none';"
+    " require-trusted-types-for 'script'; trusted-types orchestrator"
+)
+HEADERS = {
+    "content-security-policy": POLICY,
+    "x-content-type-options": "nosniff",
+    "x-frame-options": "DENY",
+    "referrer-policy": "same-origin",  # with no-referrer, forms would have no Origin
+    "cross-origin-opener-policy": "same-origin",
+    "cross-origin-resource-policy": "same-origin",
+    "permissions-policy": "camera=(), microphone=(self), geolocation=()",
+    "cache-control": "no-store",
+}
+Refusal = tuple[HTTPStatus, str]
+
+
+class PageGuard:
+    """ASGI middleware. ``names`` are other names of this host, which a proxy with https serves."""
+
+    def __init__(self, app: ASGIApp, names: Collection[str] = ()) -> None:
+        self._app = app
+        self._names = {name.lower() for name in names}
+        self._slots = RequestSlots(MAX_REQUESTS)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            return
+        send = with_headers(send)
+        refused = self.refusal(scope["method"], Headers(scope=scope))
+        if refused is not None:
+            await _sentence(*refused)(scope, receive, send)
+        elif scope["path"] == "/events":  # has limits of its own
+            await self._app(scope, receive, send)
+        else:
+            with self._slots.taken() as free:
+                busy = _sentence(HTTPStatus.SERVICE_UNAVAILABLE, "too many requests at a time")
+                await (self._app if free else busy)(scope, receive, send)
+
+    def refusal(self, method: str, headers: Headers) -> Refusal | None:
+        """Return what is wrong with the head of a request, if anything is."""
+        problem = self._wrong_host(headers)
+        if problem is not None:
+            return HTTPStatus.FORBIDDEN, problem
+        if method in ("GET", "HEAD"):
+            return None
+        if method != "POST":
+            return HTTPStatus.METHOD_NOT_ALLOWED, "only GET and POST are served"
+        same = headers.get("sec-fetch-site", "same-origin") == "same-origin"
+        if not same or not self._same_origin(headers):
+            return HTTPStatus.FORBIDDEN, "this form was not sent from this page; open it again"
+        return None
+
+    def _wrong_host(self, headers: Headers) -> str | None:
+        """Refuse names that could be rebound to this address."""
+        host = headers.get("host", "")
+        name = _name(host)
+        if len(headers.getlist("host")) != 1 or name is None:
+            return "a request has one Host"
+        if LOCAL_NAME.fullmatch(name):
+            return None
+        if name not in self._names:
+            return (
+                f"{name} is not a name of this page; if a proxy with https serves it under this"
+                " name, add it to channels.web.names in agents.json"
+            )
+        if headers.get("x-forwarded-proto", "").lower() != "https":
+            return (
+                f"{name} was asked for without https; use a proxy with https that sets"
+                " X-Forwarded-Proto, or 'ssh -L 8485:127.0.0.1:8485', or 'tailscale serve'"
+            )
+        return None
+
+    def _same_origin(self, headers: Headers) -> bool:
+        origins, host = headers.getlist("origin"), headers.get("host", "").lower()
+        if len(origins) != 1:
+            return False
+        found = urlsplit(origins[0].lower())
+        local = LOCAL_NAME.fullmatch(_name(host) or "") is not None
+        return found.netloc == host and found.scheme in (("http", "https") if local else ("https",))
+
+
+def with_headers(send: Send) -> Send:
+    """Return a ``send`` that adds `HEADERS` to every response that does not have its own."""
+
+    async def sending(message: Message) -> None:
+        if message["type"] == "http.response.start":
+            headers = MutableHeaders(scope=message)
+            for name, value in HEADERS.items():
+                headers.setdefault(name, value)
+        await send(message)
+
+    return sending
+
+
+def _name(host: str) -> str | None:
+    """Return the name in a Host header, without its port, in small letters."""
+    found = re.fullmatch(r"([a-z0-9.-]+|\[::1\])(?::[0-9]{1,5})?", host.lower())
+    return None if found is None else found[1]
+
+
+def _sentence(status: HTTPStatus, text: str) -> PlainTextResponse:
+    headers = {"retry-after": "1"} if status is HTTPStatus.SERVICE_UNAVAILABLE else {}
+    return PlainTextResponse(f"{text}\n", status, headers)

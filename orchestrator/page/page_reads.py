@@ -1,0 +1,81 @@
+"""Queries of the page: read-only, one state of the journal each, and cut off after 250 ms."""
+
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import TypeVar
+
+import apsw
+
+from orchestrator.errors import JournalError, OrchestratorError
+
+T = TypeVar("T")
+LONGEST = 0.25  # seconds of one query
+STEPS = 2000  # of SQLite's virtual machine between two looks at the clock: well below 1 ms
+WAIT = 200  # milliseconds for a lock, which readers of a write-ahead log hardly meet
+
+
+class TooSlowError(OrchestratorError):
+    """A query took too long; the page asks for less."""
+
+
+class PageReads:
+    """Reads a journal. Its files are opened at once, so that a jail may close behind it."""
+
+    def __init__(self, path: Path, clock: Callable[[], float] = time.monotonic) -> None:
+        """Open the journal.
+
+        Raises:
+            JournalError: there is none, or it cannot be read.
+        """
+        self._clock = clock
+        self._ends = 0.0
+        try:
+            self._db = apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READONLY)
+            self._db.set_busy_timeout(WAIT)
+            self._db.set_progress_handler(self._late, STEPS)
+            self.version()
+            self._db.execute("SELECT 1 FROM meta").fetchall()  # opens the write-ahead log too
+        except apsw.Error as error:
+            raise JournalError(f"the journal cannot be read ({error})") from error
+
+    async def __call__(self, read: Callable[..., T], *args: object) -> T:
+        """Return ``read(db, *args)``.
+
+        It runs on the event loop: this process has nothing else to do, and no query may be long.
+        """
+        return self.at_once(read, *args)
+
+    def at_once(self, read: Callable[..., T], *args: object) -> T:
+        """Return ``read(db, *args)``, which sees one state of the journal.
+
+        Raises:
+            TooSlowError: it took more than `LONGEST`.
+            JournalError: the journal cannot be read.
+        """
+        self._ends = self._clock() + LONGEST
+        try:
+            self._db.execute("BEGIN")
+            try:
+                return read(self._db, *args)
+            finally:
+                self._ends = self._clock() + LONGEST
+                self._db.execute("ROLLBACK")
+        except apsw.InterruptError as error:
+            raise TooSlowError(
+                "this took more than a quarter of a second and was cut off; choose a shorter time"
+                " or fewer rows"
+            ) from error
+        except apsw.Error as error:
+            raise JournalError(f"the journal cannot be read ({error})") from error
+
+    def version(self) -> int:
+        """Return a number that changes with each commit of the daemon."""
+        self._ends = self._clock() + LONGEST
+        return int(self._db.pragma("data_version"))
+
+    def close(self) -> None:
+        self._db.close()
+
+    def _late(self) -> bool:
+        return self._clock() > self._ends

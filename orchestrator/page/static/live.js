@@ -1,0 +1,188 @@
+// Keeps a page up to date: an event says that something changed, the same address is asked again,
+// and the difference is put into the document. Without this script every page works by itself.
+"use strict";
+(() => {
+  const policy = window.trustedTypes?.createPolicy("orchestrator", { createHTML: (text) => text });
+  const trusted = (text) => (policy ? policy.createHTML(text) : text);
+  const banner = () => document.getElementById("offline");
+  const idle = 250; // milliseconds between two updates
+  let stream = null;
+  let etag = null;
+  let asked = false;
+  let busy = false;
+  let lost = null;
+
+  const typed = (node) => node.matches?.("input:not([type=hidden]), textarea, select") &&
+    (node === document.activeElement || node.value !== node.defaultValue);
+  const options = {
+    morphStyle: "outerHTML",
+    ignoreActiveValue: true,
+    callbacks: {
+      beforeNodeMorphed: (old, fresh) => {
+        if (old.nodeType !== 1) return true;
+        if (old.tagName === "DETAILS" && old.dataset.touched) fresh.open = old.open;
+        if (old.tagName === "DIALOG" || old.dataset.kept !== undefined) return false;
+        if (typed(old)) return false;
+        return !(old.dataset.growing && !fresh.hasChildNodes());
+      },
+    },
+  };
+  document.addEventListener("toggle", (event) => {
+    if (event.target.tagName === "DETAILS") event.target.dataset.touched = "1";
+  }, true);
+
+  function show(text) {
+    const fresh = new DOMParser().parseFromString(trusted(text), "text/html");
+    const below = document.querySelector("[data-bottom]");
+    const atEnd = below && innerHeight + scrollY >= document.documentElement.scrollHeight - 40;
+    document.title = fresh.title;
+    Idiomorph.morph(document.body, fresh.body, options);
+    for (const input of document.querySelectorAll("form.act input[name=once]")) {
+      const next = fresh.querySelector(`form[action="${CSS.escape(input.form.getAttribute("action"))}"] input[name=once]`);
+      if (next) input.value = next.value;
+    }
+    prepare();
+    if (atEnd) scrollTo(0, document.documentElement.scrollHeight);
+    document.dispatchEvent(new Event("shown"));
+  }
+
+  async function update() {
+    if (busy) { asked = true; return; }
+    busy = true;
+    asked = false;
+    try {
+      const headers = etag ? { "If-None-Match": etag } : {};
+      const answer = await fetch(location.href, { headers, cache: "no-store" });
+      if (answer.status === 401) location.reload();
+      else if (answer.ok) {
+        etag = answer.headers.get("ETag");
+        show(await answer.text());
+      }
+      online();
+    } catch {
+      offline();
+    }
+    setTimeout(() => { busy = false; if (asked) update(); }, idle);
+  }
+
+  function offline() {
+    lost ??= new Date();
+    const text = `No connection since ${lost.toLocaleTimeString()}, trying again. What you typed stays here.`;
+    const shown = banner();
+    if (shown && shown.textContent !== text) { shown.textContent = text; shown.hidden = false; }
+    document.body.classList.add("lost");
+  }
+
+  function online() {
+    if (!lost) return;
+    lost = null;
+    banner().hidden = true;
+    document.body.classList.remove("lost");
+  }
+
+  function open() {
+    if (stream || document.hidden || !document.querySelector("nav")) return;
+    stream = new EventSource(`/events?at=${encodeURIComponent(location.pathname)}`);
+    stream.addEventListener("changed", update);
+    stream.addEventListener("text", (event) => {
+      const { turn, html } = JSON.parse(event.data);
+      const place = document.querySelector(`[data-growing="${CSS.escape(turn)}"]`);
+      if (!place) { update(); return; }
+      const fresh = document.createElement("div");
+      fresh.innerHTML = trusted(html);
+      Idiomorph.morph(place, fresh, { morphStyle: "innerHTML" });
+    });
+    stream.onerror = () => {
+      offline();
+      if (stream.readyState === EventSource.CLOSED) {
+        stream = null;
+        setTimeout(open, 1000 + Math.random() * 2000);
+      }
+    };
+  }
+
+  document.addEventListener("visibilitychange", () => {
+    if (document.hidden) { stream?.close(); stream = null; } else open();
+  });
+  addEventListener("pagehide", () => { stream?.close(); stream = null; });
+  addEventListener("pageshow", open);
+
+  // --- forms: sent once, without leaving the place ------------------------------------------------
+  document.addEventListener("submit", async (event) => {
+    const form = event.target;
+    if (!form.matches("form.act")) return;
+    event.preventDefault();
+    const button = form.querySelector("button");
+    if (button.disabled) return;
+    button.disabled = true;
+    try {
+      const answer = await fetch(form.action, { method: "POST", body: new URLSearchParams(new FormData(form)) });
+      const text = await answer.text();
+      if (answer.ok) update();
+      else { show(text); etag = null; }
+    } catch {
+      offline();
+    }
+    button.disabled = false;
+  });
+
+  // --- theme, keys, login ------------------------------------------------------------------------
+  const root = document.documentElement;
+  const themes = ["", "light", "dark"];
+  root.dataset.theme = localStorage.getItem("theme") ?? "";
+  function turn() {
+    root.dataset.theme = themes[(themes.indexOf(root.dataset.theme) + 1) % 3];
+    localStorage.setItem("theme", root.dataset.theme);
+  }
+  function prepare() {
+    const button = document.getElementById("theme");
+    if (button) { button.hidden = false; button.onclick = turn; }
+  }
+
+  let going = false;
+  document.addEventListener("keydown", (event) => {
+    if (event.target.matches("input, textarea, select") || event.ctrlKey || event.metaKey || event.altKey) return;
+    if (localStorage.getItem("keys") === "off" && event.key !== "?") return;
+    const go = going && document.querySelector(`[data-go="${CSS.escape(event.key)}"]`);
+    going = event.key === "g" && !going;
+    const rows = [...document.querySelectorAll("[data-row]")];
+    const at = rows.findIndex((row) => row.contains(document.activeElement));
+    const pressed = document.activeElement?.closest("[data-ask]")?.querySelector(`[data-key="${CSS.escape(event.key)}"]`);
+    if (go) go.click();
+    else if (pressed) pressed.click();
+    else if (event.key === ".") turn();
+    else if (event.key === "?") help();
+    else if (event.key === "j" || event.key === "k") {
+      const row = rows[Math.max(0, Math.min(rows.length - 1, at + (event.key === "j" ? 1 : -1)))];
+      (row?.querySelector("a, button, summary") ?? row)?.focus();
+    } else return;
+    event.preventDefault();
+  });
+
+  function help() {
+    let dialog = document.querySelector("dialog");
+    if (!dialog) {
+      dialog = document.createElement("dialog");
+      const list = document.createElement("p");
+      const places = [...document.querySelectorAll("[data-go]")].map((a) => `g ${a.dataset.go}  ${a.textContent.trim()}`);
+      list.textContent = [...places, "j k  next, previous", "a d  allow, deny", ".  theme", "?  this help", "Esc  close"].join("\n");
+      const off = document.createElement("button");
+      const name = () => { off.textContent = localStorage.getItem("keys") === "off" ? "Switch letters on" : "Switch letters off"; };
+      off.onclick = () => { localStorage.setItem("keys", localStorage.getItem("keys") === "off" ? "on" : "off"); name(); };
+      name();
+      dialog.append(list, off);
+      dialog.setAttribute("aria-label", "Keys");
+      document.body.append(dialog);
+    }
+    dialog.showModal();
+  }
+
+  const code = document.getElementById("code");
+  if (code && location.hash.length > 1) {
+    code.value = location.hash.slice(1);
+    history.replaceState(null, "", location.pathname);
+    code.form.submit();
+  }
+  prepare();
+  open();
+})();

@@ -1,0 +1,139 @@
+"""The page without a socket: its real application over a real journal and desk."""
+
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TypeVar
+from zoneinfo import ZoneInfo
+
+from fakes.control_server import STATUS
+from httpx import ASGITransport, AsyncClient, Response
+from pydantic import BaseModel, JsonValue
+
+from orchestrator.control import protocol
+from orchestrator.control.page_requests import PageDesk
+from orchestrator.journal.access import web_sessions
+from orchestrator.journal.access.web_sessions import WebGuest
+from orchestrator.journal.db.store import Store
+from orchestrator.page.live import LiveFeed
+from orchestrator.page.login import COOKIE
+from orchestrator.page.page_app import PageApp, csrf_value
+from orchestrator.page.page_guard import PageGuard
+from orchestrator.page.page_reads import PageReads
+from orchestrator.processes.page_process import PageProcess
+from orchestrator.settings import Settings
+from thinker.protocol.peer import NO_METHOD, Params, RequestHandler, RpcError
+
+NOW = 1_774_000_000_000  # milliseconds
+ORIGIN = "http://localhost:8485"
+R = TypeVar("R", bound=BaseModel)
+
+
+@dataclass
+class DirectCaller:
+    """A peer whose other side is in the same process."""
+
+    handlers: Mapping[str, RequestHandler]
+
+    async def call(self, method: str, params: Params, result: type[R], *, timeout: float) -> R:  # noqa: ASYNC109 - as in `Peer`
+        """Call a handler."""
+        return result.model_validate(await self.request(method, params, timeout=timeout))
+
+    async def request(self, method: str, params: Params = None, *, timeout: float) -> JsonValue:  # noqa: ASYNC109 - as in `Peer`
+        """Call a handler, with what JSON makes of parameters and result."""
+        del timeout
+        if method not in self.handlers:
+            raise RpcError(NO_METHOD, method)
+        sent = params.model_dump(mode="json") if isinstance(params, BaseModel) else params
+        found = await self.handlers[method](sent)
+        return found.model_dump(mode="json") if isinstance(found, BaseModel) else found
+
+
+@dataclass
+class PageBench:
+    """A page, and a browser for each person."""
+
+    store: Store
+    desk: PageDesk
+    app: PageApp
+    acts: list[tuple[str, str, JsonValue]] = field(default_factory=list)  # by whom, what, of what
+    now: int = NOW
+    switched: list[bool] = field(default_factory=list)
+    answers: dict[str, RequestHandler] = field(default_factory=dict)
+
+    def acting(self, by: str) -> Mapping[str, RequestHandler]:
+        """Note all that is done; a status is the one of the fakes."""
+
+        def noting(method: str) -> RequestHandler:
+            async def handle(params: JsonValue) -> Params:
+                self.acts.append((by, method, params))
+                if method in self.answers:
+                    return await self.answers[method](params)
+                return STATUS if method == protocol.STATUS else protocol.Ack()
+
+            return handle
+
+        names = [value for name, value in vars(protocol).items() if name.isupper()]
+        return {name: noting(name) for name in names if isinstance(name, str)}
+
+    async def login(self, role: str = "operator", user: str = "ann") -> "Person":
+        """A browser that is logged in."""
+        token = self.desk.random(32).hex()
+        guest = WebGuest(user, role)
+        await self.store.transact(web_sessions.begin, token, guest, "test", self.now)
+        return Person(self.browser({COOKIE: token}), token)
+
+    def browser(self, cookies: dict[str, str] | None = None) -> AsyncClient:
+        """A browser that knows no one."""
+        transport = ASGITransport(PageGuard(self.app.build(), ["page.example"]))
+        return AsyncClient(transport=transport, base_url=ORIGIN, cookies=cookies)
+
+
+@dataclass
+class Person:
+    """Someone who is logged in."""
+
+    browser: AsyncClient
+    token: str
+
+    async def get(self, path: str, **headers: str) -> Response:
+        """Open an address."""
+        return await self.browser.get(path, headers=headers)
+
+    async def act(self, method: str, fields: Mapping[str, str], **headers: str) -> Response:
+        """Send a form."""
+        every = {"csrf": csrf_value(self.token), "once": "1", **fields}
+        return await self.browser.post(
+            f"/act/{method}", data=every, headers={"origin": ORIGIN, **headers}
+        )
+
+
+@asynccontextmanager
+async def page_bench(folder: Path) -> AsyncIterator[PageBench]:
+    """A page over the journal in a folder."""
+    store = Store(folder / "journal.db")
+    numbers = iter(range(1, 10_000))
+    switched: list[bool] = []
+    process = PageProcess(Settings(home=folder), {}, lambda: 0.0)
+
+    def bench_acting(by: str) -> Mapping[str, RequestHandler]:
+        return bench.acting(by)
+
+    desk = PageDesk(
+        store,
+        process,
+        bench_acting,
+        lambda: bench.now,
+        lambda size: next(numbers).to_bytes(size, "big"),
+        switched.append,
+    )
+    reads = PageReads(folder / "journal.db")
+    caller = DirectCaller(desk.page_methods)
+    app = PageApp(reads, caller, ZoneInfo("UTC"), lambda: bench.now, LiveFeed(reads.version))
+    bench = PageBench(store, desk, app, switched=switched)
+    try:
+        yield bench
+    finally:
+        reads.close()
+        store.close()

@@ -1,0 +1,98 @@
+"""The page of a real daemon: started by a browser, replaced when it dies."""
+
+import os
+import signal
+import socket
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import pytest
+from fakes.daemon import RunningDaemon, running_daemon
+from fakes.time_limit import LIMIT
+from httpx import AsyncClient
+from pydantic import JsonValue
+
+from orchestrator.control import page_protocol
+from orchestrator.control.page_protocol import PageAddress, PageSessions, SessionName
+from orchestrator.control.protocol import Ack, ProcessReport, StatusReport
+from thinker.protocol.messages import JsonObject
+
+pytestmark = pytest.mark.process
+
+
+def config(port: int) -> JsonObject:
+    """One agent without a model, and the page at a port."""
+    agents: list[JsonValue] = [{"agentId": "home", "llmProvider": "demo"}]
+    return {"agents": agents, "fallbackAgentId": "home", "channels": {"web": {"port": port}}}
+
+
+def free_port() -> int:
+    """A port that no one listens on."""
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        return int(listener.getsockname()[1])
+
+
+@asynccontextmanager
+async def logged_in(daemon: RunningDaemon) -> AsyncIterator[AsyncClient]:
+    """A browser that opened the link of `orchestrator dashboard`."""
+    url = (await daemon.ask(page_protocol.DASHBOARD_OPEN, None, PageAddress)).url
+    base, _, code = url.partition("/in#")
+    base = base.replace("orchestrator.localhost", "127.0.0.1")
+    async with AsyncClient(base_url=base, timeout=LIMIT) as browser:
+        entered = await browser.post("/in", data={"code": code}, headers={"origin": base})
+        assert entered.status_code == 303
+        yield browser
+
+
+def page_process(report: StatusReport) -> ProcessReport | None:
+    """The page's process, while it runs."""
+    return next((process for process in report.processes if process.name == "page"), None)
+
+
+async def test_page_is_started_by_a_browser_jailed_and_replaced_when_it_dies(
+    tmp_path: Path,
+) -> None:
+    """`kill -9` costs one request at most: the next one is answered by a new process."""
+    async with running_daemon(tmp_path, config(free_port())) as daemon:
+        assert page_process(await daemon.status()) is None
+        async with logged_in(daemon) as browser:
+            assert "Agents" in (await browser.get("/")).text
+            found = page_process(await daemon.status())
+            assert found is not None
+            assert (found.sandbox, found.reason) == ("full", "")
+            os.kill(found.pid, signal.SIGKILL)
+            await daemon.logged("page_ended", kind="crash")
+        async with logged_in(daemon) as browser:
+            assert (await browser.get("/")).status_code == 200
+            again = page_process(await daemon.status())
+            assert again is not None
+            assert again.pid != found.pid
+
+
+async def test_switch_of_the_page_outlives_a_restart(tmp_path: Path) -> None:
+    """On until it is switched off; then nothing listens."""
+    port = free_port()
+    async with running_daemon(tmp_path, config(port)) as daemon, logged_in(daemon) as browser:
+        kept = dict(browser.cookies)
+    async with (
+        running_daemon(tmp_path, None) as daemon,
+        AsyncClient(base_url=f"http://127.0.0.1:{port}", timeout=LIMIT, cookies=kept) as browser,
+    ):
+        assert (await browser.get("/")).status_code == 200
+        await daemon.ask(page_protocol.DASHBOARD_CLOSE, None, Ack)
+        await daemon.until(lambda report: page_process(report) is None)
+        assert not (tmp_path / "page-on").exists()
+
+
+async def test_revoked_login_is_over_at_once(tmp_path: Path) -> None:
+    """By name; the list shows who is logged in."""
+    async with (
+        running_daemon(tmp_path, config(free_port())) as daemon,
+        logged_in(daemon) as browser,
+    ):
+        found = await daemon.ask(page_protocol.DASHBOARD_SESSIONS, None, PageSessions)
+        assert [(s.user, s.role) for s in found.sessions] == [("operator", "operator")]
+        name = SessionName(name=found.sessions[0].id)
+        await daemon.ask(page_protocol.DASHBOARD_REVOKE, name, Ack)
+        assert (await browser.get("/")).status_code == 401

@@ -1,0 +1,63 @@
+"""Logins of the page and invitations to it."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import apsw
+import pytest
+from fakes.journal import opened
+
+from orchestrator.journal.access import web_sessions
+from orchestrator.journal.access.web_sessions import IDLE, INVITED, LONGEST, SEEN_EVERY, WebGuest
+
+ANN = WebGuest("ann", "chat", ("home",))
+
+
+@pytest.fixture
+def db(tmp_path: Path) -> Iterator[apsw.Connection]:
+    """An empty journal."""
+    with opened(tmp_path) as connection:
+        yield connection
+
+
+def test_login_is_found_by_the_digest_of_its_token(db: apsw.Connection) -> None:
+    """The token itself is nowhere."""
+    web_sessions.begin(db, "secret", ANN, "x" * 500, 0)
+    found = web_sessions.find(db, web_sessions.digest("secret"), 1)
+    assert found is not None
+    assert (found.user, found.role, found.agent_ids) == ("ann", "chat", ("home",))
+    assert len(found.label or "") == 200
+    assert web_sessions.find(db, "secret", 1) is None
+
+
+def test_login_ends_when_it_is_not_used_or_too_old(db: apsw.Connection) -> None:
+    """Use is noted once a minute."""
+    digest = web_sessions.begin(db, "t", ANN, "", 0).digest
+    assert web_sessions.find(db, digest, IDLE) is None
+    web_sessions.seen(db, digest, SEEN_EVERY - 1)
+    assert web_sessions.find(db, digest, IDLE) is None
+    for at in range(0, LONGEST, IDLE - 1):
+        web_sessions.seen(db, digest, at)
+    assert web_sessions.find(db, digest, LONGEST - 1) is not None
+    assert web_sessions.find(db, digest, LONGEST) is None
+
+
+def test_invitation_lets_in_once_and_for_a_day(db: apsw.Connection) -> None:
+    """As what it says."""
+    web_sessions.invite(db, "code", ANN, 0)
+    web_sessions.invite(db, "late", ANN, 0)
+    assert web_sessions.redeem(db, "wrong", 1) is None
+    assert web_sessions.redeem(db, "code", 1) == ANN
+    assert web_sessions.redeem(db, "code", 1) is None
+    assert web_sessions.redeem(db, "late", INVITED) is None
+
+
+def test_logins_end_by_user_or_by_the_beginning_of_an_id(db: apsw.Connection) -> None:
+    """Invitations that wait end with their user's logins; a short beginning names none."""
+    first = web_sessions.begin(db, "1", ANN, "", 0).digest
+    web_sessions.begin(db, "2", ANN, "", 0)
+    web_sessions.invite(db, "code", ANN, 0)
+    assert web_sessions.end(db, first[:3]) == 0
+    assert web_sessions.end(db, first[:12]) == 1
+    assert web_sessions.end(db, "ann") == 2
+    assert web_sessions.every(db, 0) == []

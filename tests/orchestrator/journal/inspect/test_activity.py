@@ -1,0 +1,26 @@
+"""What happened lately."""
+
+from pathlib import Path
+
+from fakes.journal import booted, receive, update
+
+from orchestrator.journal.inspect import activity
+from orchestrator.journal.inspect.activity import SpentLately
+from orchestrator.journal.turns import usage
+from thinker.protocol.messages import Usage
+
+
+def test_messages_are_counted_by_when_they_came(tmp_path: Path) -> None:
+    """Older ones are left out."""
+    with booted(tmp_path) as db:
+        for number, at in enumerate((0, 10, 11, 99)):
+            receive(db, update(number + 1), now=at)
+        assert activity.messages(db, 10, 100, 3) == [2, 0, 1]
+
+
+def test_spending_says_which_calls_have_no_price(tmp_path: Path) -> None:
+    """By agent, since an instant."""
+    with booted(tmp_path) as db:
+        for at in (1, 5):
+            usage.book(db, "home", None, "m", Usage(prompt=5, completion=2), None, at)
+        assert activity.spent(db, 2) == {"home": SpentLately(7, 0.0, 1)}

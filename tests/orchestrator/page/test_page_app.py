@@ -1,0 +1,229 @@
+"""The page's routes, over a real journal and the supervisor's side of it."""
+
+from pathlib import Path
+
+import pytest
+from fakes.page import NOW, ORIGIN, page_bench
+
+from orchestrator.control import protocol
+from orchestrator.control.page_access import NEEDED, ROLES, may
+from orchestrator.journal.access import web_sessions
+from orchestrator.journal.access.web_sessions import IDLE, LONGEST
+from orchestrator.journal.db import audit
+from orchestrator.page.acts import FIELDS
+from orchestrator.page.login import WRONG
+from orchestrator.page.screens import SCREENS
+
+FORMS = {
+    protocol.APPROVAL_DECIDE: {"code": "x", "granted": "true"},
+    protocol.PAIR_APPROVE: {"code": "x"},
+    protocol.PAIR_REVOKE: {"channel": "telegram", "chatId": "1"},
+    protocol.TOOL_APPROVE: {"name": "a/b"},
+    protocol.AGENT_PAUSE: {"agentId": "a"},
+    protocol.AGENT_RESUME: {"agentId": "a"},
+}
+ADDRESSES = [screen.path for screen in SCREENS if "{" not in screen.path]
+
+
+async def test_stranger_gets_the_login_page_and_nothing_else(tmp_path: Path) -> None:
+    """At any address, with no word about the daemon."""
+    async with page_bench(tmp_path) as bench:
+        for path in (*ADDRESSES, "/events"):
+            answer = await bench.browser().get(path)
+            assert answer.status_code == 401
+            assert "Log in" in answer.text
+            assert "demo" not in answer.text
+        assert bench.acts == []
+
+
+async def test_code_of_the_link_lets_in_once(tmp_path: Path) -> None:
+    """The second use and an old code are refused; the cookie is for this page alone."""
+    async with page_bench(tmp_path) as bench:
+        bench.desk.process.port = 8485
+        bench.desk.process.listen = lambda: None  # type: ignore[method-assign]  # no real port
+        link = await bench.desk.operator_methods["dashboard/open"](None)
+        code = link.url.partition("#")[2]  # type: ignore[union-attr]  # it is an address
+        headers = {"origin": ORIGIN}
+        browser = bench.browser()
+        entered = await browser.post("/in", data={"code": code}, headers=headers)
+        assert (entered.status_code, entered.headers["location"]) == (303, "/")
+        assert "HttpOnly" in entered.headers["set-cookie"]
+        assert "SameSite=strict" in entered.headers["set-cookie"]
+        assert (await browser.get("/")).status_code == 200
+        again = await bench.browser().post("/in", data={"code": code}, headers=headers)
+        assert again.status_code == 401
+        assert "used already" in again.text
+
+
+async def test_wrong_codes_have_to_wait_after_thirty(tmp_path: Path) -> None:
+    """The thirty-first in a minute is not even looked at."""
+    async with page_bench(tmp_path) as bench:
+        browser, headers = bench.browser(), {"origin": ORIGIN}
+        for _ in range(WRONG):
+            assert (
+                await browser.post("/in", data={"code": "x"}, headers=headers)
+            ).status_code == 401
+        last = await browser.post("/in", data={"code": "x"}, headers=headers)
+        assert last.status_code == 429
+
+
+@pytest.mark.parametrize("role", ROLES)
+async def test_each_role_sees_the_screens_of_its_rights(tmp_path: Path, role: str) -> None:
+    """All others say which role it is; all answers have the same policy."""
+    async with page_bench(tmp_path) as bench:
+        person = await bench.login(role)
+        for screen in SCREENS:
+            if "{" in screen.path:
+                continue
+            answer = await person.get(screen.path)
+            allowed = screen.right is None or screen.right in ROLES[role]
+            assert (answer.status_code == 200) is allowed, screen.path
+            assert answer.headers["content-security-policy"].startswith("default-src 'none'")
+
+
+@pytest.mark.parametrize("role", ROLES)
+async def test_each_role_may_do_what_its_rights_say(tmp_path: Path, role: str) -> None:
+    """Decided in the supervisor; each form of the page is tried, and each leaves a trace."""
+    async with page_bench(tmp_path) as bench:
+        person = await bench.login(role)
+        for number, method in enumerate(FIELDS):
+            fields = FORMS.get(method, {"id": "1"})
+            answer = await person.act(method, {**fields, "once": str(number)})
+            done = any(entry[:2] == ("web:ann", method) for entry in bench.acts)
+            assert done is may(role, method)
+            assert answer.status_code == (303 if done else 409)
+        kept = bench.store.read(
+            lambda db: {str(act) for (act,) in db.execute("SELECT act FROM audit")}
+        )
+        assert kept == {method for method in FIELDS if may(role, method)}
+        assert bench.store.read(audit.verify) is None
+
+
+def test_every_form_is_of_a_method_that_a_role_may_call() -> None:
+    """A form without a right would always be refused."""
+    assert set(FIELDS) <= set(NEEDED)
+
+
+async def test_form_without_the_value_of_its_session_does_nothing(tmp_path: Path) -> None:
+    """Neither that of another login, nor one from another site."""
+    async with page_bench(tmp_path) as bench:
+        person, other = await bench.login(), await bench.login()
+        person.token, own = other.token, person.token
+        assert (await person.act(protocol.RELOAD, {})).status_code == 403
+        person.token = own
+        foreign = {"origin": "http://evil.example"}
+        assert (await person.act(protocol.RELOAD, {}, **foreign)).status_code == 403
+        sites = {"sec-fetch-site": "cross-site"}
+        assert (await person.act(protocol.RELOAD, {}, **sites)).status_code == 403
+        assert bench.acts == []
+        assert (await person.act(protocol.RELOAD, {})).status_code == 303
+
+
+async def test_same_form_twice_is_done_once(tmp_path: Path) -> None:
+    """Its id tells that it is the same."""
+    async with page_bench(tmp_path) as bench:
+        person = await bench.login()
+        for _ in range(2):
+            answer = await person.act(protocol.TASK_RUN, {"id": "3", "back": "/tasks"})
+            assert answer.headers["location"] == "/tasks"
+        assert bench.acts == [("web:ann", protocol.TASK_RUN, {"id": 3})]
+
+
+async def test_form_leads_back_to_this_page_alone(tmp_path: Path) -> None:
+    """Whatever address it names."""
+    async with page_bench(tmp_path) as bench:
+        person = await bench.login()
+        for number, back in enumerate(("//evil.example", "http://evil.example", "/\\evil", "/a\n")):
+            answer = await person.act(protocol.RELOAD, {"back": back, "once": str(number)})
+            assert answer.headers["location"] == "/"
+
+
+async def test_wrong_field_is_named(tmp_path: Path) -> None:
+    """And nothing is done."""
+    async with page_bench(tmp_path) as bench:
+        person = await bench.login()
+        answer = await person.act(protocol.TASK_RUN, {"id": "x"})
+        assert answer.status_code == 409
+        assert "no right value for id" in answer.text
+        assert (await person.act("forget", {"agent": "a"})).status_code == 409
+        assert bench.acts == []
+
+
+async def test_nothing_is_drawn_anew_until_something_changes(tmp_path: Path) -> None:
+    """The same tag until the journal has a commit."""
+    async with page_bench(tmp_path) as bench:
+        person = await bench.login()
+        tag = (await person.get("/")).headers["etag"]
+        again = await person.get("/", **{"if-none-match": tag})
+        assert (again.status_code, again.text) == (304, "")
+        await bench.store.transact(audit.record, "a", "b", "c", NOW)
+        assert (await person.get("/", **{"if-none-match": tag})).status_code == 200
+        bench.app.feed.changed()
+        assert (await person.get("/")).headers["etag"] != tag
+
+
+async def test_reading_writes_nothing(tmp_path: Path) -> None:
+    """No screen changes the journal."""
+    async with page_bench(tmp_path) as bench:
+        person = await bench.login()
+        before = bench.app.journal.version()
+        for path in ADDRESSES:
+            await person.get(path)
+        assert bench.app.journal.version() == before
+
+
+@pytest.mark.parametrize("later", [IDLE + 1, LONGEST + 1])
+async def test_login_ends_by_itself(tmp_path: Path, later: int) -> None:
+    """After twelve idle hours, and after thirty days."""
+    async with page_bench(tmp_path) as bench:
+        person = await bench.login()
+        bench.now += later
+        assert (await person.get("/")).status_code == 401
+        assert (await person.act(protocol.RELOAD, {})).status_code == 401
+
+
+async def test_use_keeps_a_login_alive(tmp_path: Path) -> None:
+    """Noted at most once a minute."""
+    async with page_bench(tmp_path) as bench:
+        person = await bench.login()
+        for _ in range(3):
+            bench.now += IDLE - 1
+            assert (await person.get("/")).status_code == 200
+
+
+async def test_logging_out_ends_the_session(tmp_path: Path) -> None:
+    """Of this browser."""
+    async with page_bench(tmp_path) as bench:
+        person = await bench.login()
+        page = await person.get("/")
+        value = page.text.partition('name="csrf" value="')[2].partition('"')[0]
+        out = await person.browser.post("/out", data={"csrf": value}, headers={"origin": ORIGIN})
+        assert out.headers["location"] == "/in"
+        assert bench.store.read(web_sessions.every, bench.now) == []
+
+
+async def test_files_are_kept_for_a_year_and_old_ones_are_unknown(tmp_path: Path) -> None:
+    """Their address says what is in them."""
+    async with page_bench(tmp_path) as bench:
+        person = await bench.login()
+        page = await person.get("/")
+        address = page.text.partition('rel="stylesheet" href="')[2].partition('"')[0]
+        found = await bench.browser().get(address)
+        assert found.headers["cache-control"].endswith("immutable")
+        assert found.headers["content-type"].startswith("text/css")
+        assert (await bench.browser().get("/static/000000000000/page.css")).status_code == 404
+
+
+async def test_more_streams_than_eight_are_refused(tmp_path: Path) -> None:
+    """With the seconds to wait."""
+    async with page_bench(tmp_path) as bench:
+        person = await bench.login()
+        session = bench.store.read(web_sessions.every, bench.now)[0].digest
+        streams = [bench.app.feed.events(session) for _ in range(8)]
+        for stream in streams:
+            assert await anext(stream) == b"retry: 1000\n\n"
+        refused = await person.get("/events")
+        assert (refused.status_code, refused.headers["retry-after"]) == (503, "10")
+        for stream in streams:
+            await stream.aclose()  # type: ignore[attr-defined]  # a generator
+        assert bench.app.feed.open == 0

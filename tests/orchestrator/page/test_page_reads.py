@@ -1,0 +1,50 @@
+"""Queries of the page."""
+
+from pathlib import Path
+
+import apsw
+import pytest
+from fakes.journal import booted
+
+from orchestrator.errors import JournalError
+from orchestrator.page.page_reads import PageReads, TooSlowError
+
+FOREVER = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT max(i) FROM n"
+
+
+async def test_long_query_is_cut_off_and_the_next_one_works(tmp_path: Path) -> None:
+    """By a clock, so that no page holds up the others."""
+    ticks = iter(float(n) for n in range(10_000_000))
+    with booted(tmp_path):
+        reads = PageReads(tmp_path / "journal.db", lambda: next(ticks) / 100)
+        with pytest.raises(TooSlowError, match="quarter of a second"):
+            await reads(lambda db: db.execute(FOREVER).get)
+        assert await reads(lambda db: db.execute("SELECT 7").get) == 7
+        reads.close()
+
+
+async def test_page_cannot_write(tmp_path: Path) -> None:
+    """Its connection is read-only."""
+    with booted(tmp_path):
+        reads = PageReads(tmp_path / "journal.db")
+        with pytest.raises(JournalError, match="cannot be read"):
+            await reads(lambda db: db.execute("DELETE FROM inbox"))
+        reads.close()
+
+
+async def test_version_changes_with_each_commit_of_others(tmp_path: Path) -> None:
+    """And stays the same without one."""
+    with booted(tmp_path) as db:
+        reads = PageReads(tmp_path / "journal.db")
+        before = reads.version()
+        assert reads.version() == before
+        db.execute("INSERT INTO meta VALUES('page', '1')")
+        assert reads.version() != before
+        reads.close()
+
+
+def test_missing_journal_is_an_error(tmp_path: Path) -> None:
+    """It is not made."""
+    with pytest.raises(JournalError):
+        PageReads(tmp_path / "journal.db")
+    assert not isinstance(apsw.Error, JournalError)
