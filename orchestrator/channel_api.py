@@ -36,7 +36,8 @@ class InboundMessage:
     no agent should see it (``"no text"``, `NOT_ADDRESSED`); ``notice``, if any, is sent to
     the chat in that case. ``target`` chooses an agent without the bindings (the console does).
     Messages with the same ``album`` were sent as one. ``origin`` is who wrote the text.
-    The text of a `PRESS` is the button's data and the number of its message.
+    The text of a `PRESS` is the button's data and the number of its message. ``operator`` says
+    whether the sender is one; None leaves that to admission.
     """
 
     channel: str
@@ -57,6 +58,7 @@ class InboundMessage:
     attachments: tuple[Attachment, ...] = ()
     album: str | None = None
     origin: Origin = "user"
+    operator: bool | None = None
 
 
 class ReplyPart(NamedTuple):

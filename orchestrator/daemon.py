@@ -27,6 +27,7 @@ from orchestrator.control.console import Console
 from orchestrator.control.control_server import ControlServer
 from orchestrator.control.operations import DaemonOperations
 from orchestrator.control.page_service import PageService
+from orchestrator.control.web_channel import WebChannel
 from orchestrator.errors import ConfigError, ExitCode, only_cause
 from orchestrator.http_api.agent_ports import AgentPorts
 from orchestrator.http_api.api_channel import ApiChannel
@@ -121,9 +122,10 @@ class Daemon:
         moved = partial(store.read, chat_moves.every, "telegram")
         means = machine.model_servers, machine.watch, moved, machine.off_loop, machine.clock
         self._configuration = Configuration(settings, environ, *means)
-        self._console = Console(store)
+        self._console, self._web = Console(store), WebChannel(store)
         self._api_channel = ApiChannel(store)
-        self._adapters: dict[str, Adapter] = {self._api_channel.name: self._api_channel}
+        local = self._console, self._web, self._api_channel
+        self._adapters: dict[str, Adapter] = {adapter.name: adapter for adapter in local}
         self._downtime = DowntimeMonitor(store, self._clock)
         self._turn_ended = Wakeup()
         self.control: ControlServer | None = None  # as soon as it is made
@@ -161,7 +163,7 @@ class Daemon:
             *(store, settings.paths.http_token, self._agents),
             *(configuration.changed, configuration.where),
         )
-        self._adapters |= {self._console.name: self._console, ports.name: ports}
+        self._adapters[ports.name] = ports
         token = settings.telegram_bot_token
         if token is not None and configuration.file.channels.telegram.enabled:
             # It brings the HTTP client and a Markdown parser: a sixth of the start-up time.
@@ -242,10 +244,9 @@ class Daemon:
         snapshot = partial(
             status.glance, self._supervisor, self._servers, self._adapters.values(), self._clock()
         )
-        commands = Commands(self._guard, snapshot, self._commanded)
         self._intake = JournalIntake(
             *(self._store, self._agents, self._delivery.tell),
-            *(self._dispatcher, self._arrived, commands),
+            *(self._dispatcher, self._arrived, Commands(self._guard, snapshot, self._commanded)),
             clock=self._clock,
             random=self._machine.random_bytes,
             on_move=self._reload,
@@ -278,7 +279,7 @@ class Daemon:
             wake=self._journal_changed,
             api_changed=self._api.wake,
         )
-        self._page = PageService(self._operations, control, self._environ, self._machine)
+        self._page = PageService(control, self._web, self._environ, self._machine)
         self.control = replace(control, extra=self._page.methods)
         return self.control
 
@@ -337,8 +338,7 @@ class Daemon:
         raise await self._store.failed()
 
     def _announce(self) -> None:
-        home = str(self._settings.home)
-        status.announce(home, self._configuration, self._supervisor, self._adapters)
+        status.announce(self._settings.home, self._configuration, self._supervisor, self._adapters)
         self._notifier.tell("READY=1", f"STATUS={len(self._supervisor.slots)} agents")
 
     async def _stop(self) -> None:

@@ -189,7 +189,11 @@ class ControlServer:
 
     async def _decide(self, params: JsonValue) -> protocol.Ack:
         decision = protocol.ApprovalDecision.model_validate(params)
-        if await self.approvals.decide(decision.code, self.by, granted=decision.granted) is None:
+        granted, seen, note = decision.granted, decision.args_hash, decision.note
+        decided = self.approvals.decide(
+            decision.code, self.by, granted=granted, seen=seen, note=note
+        )
+        if await decided is None:
             raise _unknown(
                 f"no call waits with the code {decision.code!r}; see: orchestrator approvals list"
             )

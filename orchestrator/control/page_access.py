@@ -2,7 +2,7 @@
 
 from enum import Enum, auto
 
-from orchestrator.control import protocol
+from orchestrator.control import page_protocol, protocol
 
 
 class Right(Enum):
@@ -24,6 +24,7 @@ ROLES = {
 # What each method of the control socket needs; a method that is missing here has no way from the
 # page.
 NEEDED = {
+    page_protocol.WEB_SEND: Right.CHAT,
     protocol.STATUS: Right.LOOK,
     protocol.HEALTH: Right.LOOK,
     protocol.APPROVAL_LIST: Right.DECIDE,

@@ -9,6 +9,9 @@ from orchestrator.control.camel_model import CamelModel
 ENTER = "page/enter"  # PageCode → PageEntry
 ACT = "page/act"  # PageAct → the result of the method
 SEEN = "page/seen"  # SessionDigest → Ack
+WATCH = "page/watch"  # notification ChatKeys: the chats that are looked at
+VIEW = "page/view"  # notification to the page ChatView: an answer grows
+WEB_SEND = "web/send"  # WebSend → Ack, by `page/act`
 LEAVE = "page/leave"  # SessionDigest → Ack
 CHANGED = "page/changed"  # notification to the page: something changed outside of the journal
 
@@ -47,6 +50,34 @@ class PageAct(CamelModel):
     method: str
     params: JsonValue = None
     once: str = ""
+
+
+class ChatKeys(CamelModel):
+    """Chats by their keys in the journal."""
+
+    keys: tuple[str, ...]
+
+
+class ChatView(CamelModel):
+    """The whole text so far of a turn's present response."""
+
+    key: str
+    turn_id: str
+    text: str
+
+
+class WebSend(CamelModel):
+    """A message to a chat of the page: ``user/name``.
+
+    ``once`` is its id; a repeated one counts once.
+    """
+
+    chat: str = Field(
+        pattern=r"^([A-Za-z0-9][A-Za-z0-9._-]{0,63})/[A-Za-z0-9][A-Za-z0-9._-]{0,63}$"
+    )
+    once: str = Field(pattern=r"^[A-Za-z0-9-]{8,64}$")
+    text: str = Field(max_length=1_000_000)
+    agent: str | None = None
 
 
 class PageAddress(CamelModel):

@@ -5,8 +5,9 @@ journal.
 """
 
 from collections import OrderedDict
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 
 import apsw
 import orjson
@@ -25,6 +26,7 @@ from orchestrator.control.page_protocol import (
     ENTER,
     LEAVE,
     SEEN,
+    WEB_SEND,
     PageAct,
     PageAddress,
     PageCode,
@@ -34,7 +36,9 @@ from orchestrator.control.page_protocol import (
     PageSessions,
     SessionDigest,
     SessionName,
+    WebSend,
 )
+from orchestrator.control.web_channel import owns
 from orchestrator.errors import JournalError
 from orchestrator.journal.access import web_sessions
 from orchestrator.journal.access.web_sessions import WebGuest, WebSession
@@ -59,13 +63,14 @@ Handlers = Callable[[str], Mapping[str, RequestHandler]]
 class PageDesk(LoopOwned):
     """The supervisor's side of the page.
 
-    ``acting`` returns the methods of the control socket for a person of that name; ``switch`` turns
-    the page on or off, also for the next start.
+    ``send`` stores a message to a chat of the page, ``acting`` returns the methods of the control
+    socket for a person of that name, ``switch`` turns the page on or off, also for the next start.
     """
 
     store: Store
     process: PageProcess
     acting: Handlers
+    send: Callable[[WebSession, WebSend], Awaitable[None]]
     clock: Callable[[], int]
     random: Callable[[int], bytes]
     switch: Callable[[bool], None]
@@ -174,6 +179,8 @@ class PageDesk(LoopOwned):
         asked = PageAct.model_validate(params)
         session = self._session(asked)
         handler = self.acting(f"web:{session.user}").get(asked.method)
+        if asked.method == WEB_SEND:
+            handler = partial(self._say, session)
         if handler is None:
             raise RpcError(NO_METHOD, f"there is no method {asked.method!r}")
         key = asked.digest, asked.once
@@ -187,6 +194,19 @@ class PageDesk(LoopOwned):
             while len(self._answers) > MAX_ANSWERS:
                 self._answers.popitem(last=False)
         return answer
+
+    async def _say(self, session: WebSession, params: JsonValue) -> protocol.Ack:
+        sent = WebSend.model_validate(params)
+        if not owns(session, sent.chat):
+            raise RpcError(FAILED, f"{session.user} writes to chats of {session.user} alone")
+        agents = session.agent_ids
+        if agents is not None and sent.agent not in agents:
+            raise RpcError(FAILED, f"{session.user} may not write to the agent {sent.agent!r}")
+        try:
+            await self.send(session, sent)
+        except JournalError as error:
+            raise RpcError(FAILED, f"the message was not stored: {error}") from error
+        return protocol.Ack()
 
     def _session(self, asked: PageAct) -> WebSession:
         session = self.store.read(web_sessions.find, asked.digest, self.clock())

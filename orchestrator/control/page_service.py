@@ -1,13 +1,17 @@
 """The page as a part of the daemon: its process, its desk, and the file that keeps it on."""
 
 from collections.abc import Mapping
+from functools import partial
 from typing import Protocol
 
 import anyio
+from pydantic import JsonValue
 
 from orchestrator.control.control_server import ControlServer
-from orchestrator.control.operations import DaemonOperations
+from orchestrator.control.growing_answers import GrowingAnswers
+from orchestrator.control.page_protocol import VIEW, WATCH, ChatKeys
 from orchestrator.control.page_requests import PageDesk
+from orchestrator.control.web_channel import WebChannel
 from orchestrator.processes.page_process import PageProcess
 from thinker.protocol.peer import RequestHandler
 
@@ -27,23 +31,26 @@ class PageService:
 
     def __init__(
         self,
-        daemon: DaemonOperations,
         control: ControlServer,
+        channel: WebChannel,
         environ: Mapping[str, str],
         machine: Means,
     ) -> None:
-        self._daemon = daemon
+        daemon = self._daemon = control.daemon
         process = self.process = PageProcess(daemon.settings, environ, machine.monotonic)
         self._switch = daemon.settings.paths.page_on
         desk = PageDesk(
-            daemon.store,
-            process,
-            control.acting,
-            daemon.clock,
-            machine.random_bytes,
+            store=daemon.store,
+            process=process,
+            acting=control.acting,
+            send=partial(channel.say, control.intake),
+            clock=daemon.clock,
+            random=machine.random_bytes,
             switch=self.switch,
         )
+        growing = GrowingAnswers(control.chats.activity, partial(process.tell, VIEW))
         process.handlers = desk.page_methods
+        process.notified = {WATCH: lambda params: growing.watch(_keys(params))}
         self._desk = desk
 
     def methods(self) -> Mapping[str, RequestHandler]:
@@ -71,3 +78,7 @@ class PageService:
         else:
             self._switch.unlink(missing_ok=True)
         self.configured()
+
+
+def _keys(params: JsonValue) -> tuple[str, ...]:
+    return ChatKeys.model_validate(params).keys

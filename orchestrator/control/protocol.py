@@ -336,10 +336,15 @@ class ApprovalList(CamelModel):
 
 
 class ApprovalDecision(CamelModel):
-    """The operator's decision on one call."""
+    """The operator's decision on one call; with ``args_hash`` it is for these arguments alone.
+
+    ``note`` says why; the model is told.
+    """
 
     code: str
     granted: bool
+    args_hash: str | None = None
+    note: str = Field(default="", max_length=500)
 
 
 class ErasureTarget(CamelModel):

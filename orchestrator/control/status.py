@@ -3,6 +3,7 @@
 import os
 from collections.abc import Iterable, Iterator, Mapping
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Protocol
 
 import anyio
@@ -160,7 +161,7 @@ def problems(found: Iterable[Problem]) -> tuple[protocol.ConfigProblem, ...]:
 
 
 def announce(
-    home: str, configuration: Configuration, supervisor: Supervisor, channels: Iterable[str]
+    home: Path, configuration: Configuration, supervisor: Supervisor, channels: Iterable[str]
 ) -> None:
     """Tell the log of a daemon that is ready, and what its operator should know.
 
@@ -178,7 +179,7 @@ def announce(
             for agent, (provider, model) in models.items()
         },
     }
-    log.info("ready", home=home, **facts)
+    log.info("ready", home=str(home), **facts)
     for hint in hints(configuration, supervisor):
         log.info("hint", text=hint)
 

@@ -73,7 +73,11 @@ def decide(
     count.
     """
     if message.channel not in GUARDED:
-        return Admission(AdmissionDecision.ADMIT, operator=message.channel not in FORWARDING)
+        known = message.channel not in FORWARDING
+        return Admission(
+            AdmissionDecision.ADMIT,
+            operator=known if message.operator is None else message.operator,
+        )
     if not _NUMERIC.fullmatch(message.chat_id):
         return Admission(AdmissionDecision.REFUSE, "the update names no chat")
     trusted = {*allowlist, *(paired if access == "pairing" else ())}

@@ -7,6 +7,7 @@ import signal
 import socket
 import time
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 
 import anyio
@@ -14,7 +15,7 @@ import anyio
 from thinker.http.optional_imports import without
 
 with without("rich"):  # an optional extra of structlog
-    from orchestrator.control.page_protocol import CHANGED
+    from orchestrator.control.page_protocol import CHANGED, VIEW, WATCH, ChatKeys, ChatView
     from orchestrator.http_api.http_server import served
     from orchestrator.page.live import LiveFeed
     from orchestrator.page.page_app import PageApp
@@ -48,9 +49,10 @@ class LastUse:
 
 
 async def _serve(wire: socket.socket, reads: PageReads, sandbox: SandboxReport) -> None:
-    use, feed = LastUse(), LiveFeed(reads.version)
     async with connected(wire) as peer:
+        use, feed = LastUse(), LiveFeed(reads.version, partial(_look, peer))
         peer.notifications[CHANGED] = lambda _: feed.changed()
+        peer.notifications[VIEW] = lambda view: feed.grew(ChatView.model_validate(view))
         ready = Ready(pid=os.getpid(), provider="", model="", sandbox=sandbox)
         peer.tasks.start_soon(answer_pings, peer, ready)
         await anyio.wait_readable(0)
@@ -69,6 +71,10 @@ async def _until_idle(peer: Peer, use: LastUse, feed: LiveFeed) -> None:
             use.note()
         with anyio.move_on_after(LOOK):
             await peer.closed.wait()
+
+
+def _look(peer: Peer, chats: frozenset[str]) -> None:
+    peer.notify(WATCH, ChatKeys(keys=tuple(chats)))
 
 
 def _clock() -> int:

@@ -4,10 +4,11 @@ from collections.abc import Mapping
 
 from pydantic import BaseModel, ValidationError
 
-from orchestrator.control import protocol
+from orchestrator.control import page_protocol, protocol
 from orchestrator.errors import OrchestratorError
 
 FIELDS: Mapping[str, type[BaseModel] | None] = {
+    page_protocol.WEB_SEND: page_protocol.WebSend,
     protocol.APPROVAL_DECIDE: protocol.ApprovalDecision,
     protocol.PAIR_APPROVE: protocol.PairCode,
     protocol.PAIR_REVOKE: protocol.PairedChat,

@@ -11,6 +11,8 @@ from dataclasses import dataclass, field
 import anyio
 import orjson
 
+from orchestrator.control.page_protocol import ChatView
+from orchestrator.page.html.markdown import growing
 from orchestrator.wakeup import Wakeup
 
 POLL = 0.1  # seconds between two looks at the journal while a stream is open
@@ -20,10 +22,16 @@ OF_SESSION, IN_ALL = 8, 64  # open streams
 
 @dataclass
 class LiveFeed:
-    """What open streams are told. ``version`` returns a number that changes with each commit."""
+    """What open streams are told. ``version`` returns a number that changes with each commit.
+
+    ``look`` is told the chats that are looked at, whenever they change.
+    """
 
     version: Callable[[], int]
+    look: Callable[[frozenset[str]], None] = lambda _: None
     _streams: Counter[str] = field(default_factory=Counter, init=False)
+    _chats: Counter[str] = field(default_factory=Counter, init=False)
+    _texts: dict[str, ChatView] = field(default_factory=dict, init=False)  # by chat
     _changes: Wakeup = field(default_factory=Wakeup, init=False)
     _seen: int = field(default=0, init=False)
     _daemon: int = field(default=0, init=False)  # changes outside of the journal
@@ -42,6 +50,17 @@ class LiveFeed:
         self._daemon += 1
         self._changes.wake()
 
+    def text(self, turn_id: str) -> str:
+        """Return the text so far of a turn's answer, in a chat that is looked at."""
+        found = (view.text for view in self._texts.values() if view.turn_id == turn_id)
+        return next(found, "")
+
+    def grew(self, view: ChatView) -> None:
+        """Take the newest text of an answer."""
+        if self._chats[view.key]:
+            self._texts[view.key] = view
+            self._changes.wake()
+
     def free(self, session: str) -> bool:
         """Return whether a session may open one more stream."""
         return self._streams[session] < OF_SESSION and self.open < IN_ALL
@@ -54,17 +73,23 @@ class LiveFeed:
                 self._seen = self.version()
                 self._changes.wake()
 
-    async def events(self, session: str) -> AsyncIterator[bytes]:
-        """Yield the events of one stream; the first says that it is open."""
+    async def events(self, session: str, chat: str = "") -> AsyncIterator[bytes]:
+        """Yield the events of one stream, which may show a chat; the first says that it is open."""
         self._streams[session] += 1
+        self._shown(chat, 1)
         try:
             yield b"retry: 1000\n\n"
-            told = ""
+            told, view = "", None
             while True:
                 changed = self._changes.changed
+                if (newest := self._texts.get(chat)) is not view and newest is not None:
+                    view = newest
+                    yield _event("text", {"turn": view.turn_id, "html": growing(view.text)})
+                    await anyio.sleep(2 * POLL)  # at most five a second
+                    continue
                 if (stamp := self.stamp) != told:
                     told = stamp
-                    yield b"event: changed\ndata: " + orjson.dumps(stamp) + b"\n\n"
+                    yield _event("changed", stamp)
                     await anyio.sleep(POLL)  # at most ten a second
                     continue
                 with anyio.move_on_after(SILENCE) as silence:
@@ -73,3 +98,19 @@ class LiveFeed:
                     yield b": still here\n\n"
         finally:
             self._streams[session] -= 1
+            self._shown(chat, -1)
+
+    def _shown(self, chat: str, streams: int) -> None:
+        """Count the streams that show a chat; tell of the first and the last one."""
+        if not chat:
+            return
+        before = self._chats[chat]
+        self._chats[chat] += streams
+        if not (before and self._chats[chat]):
+            if not self._chats[chat]:
+                self._texts.pop(chat, None)
+            self.look(frozenset(key for key, count in self._chats.items() if count))
+
+
+def _event(name: str, data: object) -> bytes:
+    return f"event: {name}\ndata: ".encode() + orjson.dumps(data, default=str) + b"\n\n"

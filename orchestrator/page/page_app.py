@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from http import HTTPStatus
-from urllib.parse import parse_qsl
+from urllib.parse import parse_qsl, unquote
 from zoneinfo import ZoneInfo
 
 import htpy as h
@@ -143,6 +143,7 @@ class PageApp:
             journal=self.journal,
             daemon=SessionLink(self.daemon, session.digest, once),
             once=lambda: secrets.token_hex(8),
+            growing=self.feed.text,
         )
 
     def _not_allowed(self, visit: Visit) -> Response:
@@ -173,7 +174,7 @@ class PageApp:
                 "too many open pages\n", HTTPStatus.SERVICE_UNAVAILABLE, {"retry-after": "10"}
             )
         return StreamingResponse(
-            self.feed.events(session.digest),
+            self.feed.events(session.digest, _chat_of(request)),
             media_type="text/event-stream",
             headers={"x-accel-buffering": "no"},
         )
@@ -190,6 +191,12 @@ def _told() -> Iterator[None]:
         raise ApiProblem(HTTPStatus.CONFLICT, str(error)) from error
     except (PeerClosedError, TimeoutError) as error:
         raise ApiProblem(HTTPStatus.GATEWAY_TIMEOUT, UNKNOWN) from error
+
+
+def _chat_of(request: Request) -> str:
+    """Return the key of the chat that the page which opens a stream shows, if it shows one."""
+    _, found, key = request.query_params.get("at", "").partition("/chats/")
+    return unquote(key) if found else ""
 
 
 def csrf_value(token: str | None) -> str:

@@ -67,6 +67,7 @@ class Visit:
     journal: JournalView
     daemon: DaemonLink | None  # None where a journal is shown without a daemon
     once: Callable[[], str]
+    growing: Callable[[str], str] = lambda _: ""  # the text so far of a turn's answer
 
     def may(self, right: Right) -> bool:
         return right in self.visitor.rights

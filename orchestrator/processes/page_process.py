@@ -28,7 +28,7 @@ from orchestrator.processes.restarts import ExitKind
 from orchestrator.settings import Settings
 from orchestrator.wakeup import Wakeup
 from thinker.protocol.env import inherited
-from thinker.protocol.peer import Params, RequestHandler
+from thinker.protocol.peer import NotificationHandler, Params, RequestHandler
 
 ARGV = (sys.executable, "-P", "-m", "orchestrator.page")
 FD_VARIABLE = "ORCHESTRATOR_PAGE_FD"
@@ -42,7 +42,7 @@ log = structlog.get_logger()
 class PageProcess(LoopOwned):
     """Listens on ``port``, and keeps the page's process while it is used.
 
-    ``handlers`` are what it may ask; they are set before `run` is started.
+    ``handlers`` are what it may ask and ``notified`` what it may tell; they are set before `run`.
     """
 
     def __init__(
@@ -62,6 +62,7 @@ class PageProcess(LoopOwned):
         self._names: tuple[str, ...] = ()
         self._changes = Wakeup()
         self.handlers: Mapping[str, RequestHandler] = {}
+        self.notified: Mapping[str, NotificationHandler] = {}
         self.port: int | None = None  # None: it is off
         self.problem = ""  # why it cannot listen
 
@@ -159,6 +160,7 @@ class PageProcess(LoopOwned):
         program = Program("the page", ARGV, env, settings.home, FD_VARIABLE)
         async with running_with_descriptors(program, DescriptorChild, self._spawn) as child:
             child.peer.requests |= self.handlers
+            child.peer.notifications |= self.notified
             if self._listener is not None:
                 socket.send_fds(child.descriptors, [b"listener"], [self._listener.fileno()])
             log.debug("page_ready", pid=child.pid)

@@ -53,12 +53,14 @@ class ApprovalQueue(Wakeup):
         """Return the open questions, oldest first."""
         return await self._store.transact(approvals.waiting, self._clock())
 
-    async def decide(self, code: str, by: str, *, granted: bool) -> Approval | None:
+    async def decide(
+        self, code: str, by: str, *, granted: bool, seen: str | None = None, note: str = ""
+    ) -> Approval | None:
         """Answer the question with this code; return None if it is not open."""
         now = self._clock()
 
         def decide(db: apsw.Connection) -> Approval | None:
-            return questions.decide(db, code, by, now, granted=granted)
+            return questions.decide(db, code, by, now, granted=granted, seen=seen, note=note)
 
         found = await self._store.transact(decide)
         self.wake()
@@ -89,7 +91,7 @@ def check(
     question, fresh = approvals.ask(db, call, reason, code, now)
     if not question.open(now):
         questions.settle(db, question, now)
-        return f"not approved: denied or expired ({reason})"
+        return f"not approved: {question.note or 'denied or expired'} ({reason})"
     if fresh:
         server = tool.server if isinstance(tool, McpTool) else None
         text = question_text.question(question, address, server, steps.written(db, call), fixed)

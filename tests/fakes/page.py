@@ -12,9 +12,10 @@ from httpx import ASGITransport, AsyncClient, Response
 from pydantic import BaseModel, JsonValue
 
 from orchestrator.control import protocol
+from orchestrator.control.page_protocol import WEB_SEND, WebSend
 from orchestrator.control.page_requests import PageDesk
 from orchestrator.journal.access import web_sessions
-from orchestrator.journal.access.web_sessions import WebGuest
+from orchestrator.journal.access.web_sessions import WebGuest, WebSession
 from orchestrator.journal.db.store import Store
 from orchestrator.page.live import LiveFeed
 from orchestrator.page.login import COOKIE
@@ -77,10 +78,12 @@ class PageBench:
         names = [value for name, value in vars(protocol).items() if name.isupper()]
         return {name: noting(name) for name in names if isinstance(name, str)}
 
-    async def login(self, role: str = "operator", user: str = "ann") -> "Person":
+    async def login(
+        self, role: str = "operator", user: str = "ann", agents: tuple[str, ...] | None = None
+    ) -> "Person":
         """A browser that is logged in."""
         token = self.desk.random(32).hex()
-        guest = WebGuest(user, role)
+        guest = WebGuest(user, role, agents)
         await self.store.transact(web_sessions.begin, token, guest, "test", self.now)
         return Person(self.browser({COOKIE: token}), token)
 
@@ -103,7 +106,7 @@ class Person:
 
     async def act(self, method: str, fields: Mapping[str, str], **headers: str) -> Response:
         """Send a form."""
-        every = {"csrf": csrf_value(self.token), "once": "1", **fields}
+        every = {"csrf": csrf_value(self.token), "once": "form-0001", **fields}
         return await self.browser.post(
             f"/act/{method}", data=every, headers={"origin": ORIGIN, **headers}
         )
@@ -120,13 +123,17 @@ async def page_bench(folder: Path) -> AsyncIterator[PageBench]:
     def bench_acting(by: str) -> Mapping[str, RequestHandler]:
         return bench.acting(by)
 
+    async def send(session: WebSession, sent: WebSend) -> None:
+        bench.acts.append((f"web:{session.user}", WEB_SEND, sent.model_dump(mode="json")))
+
     desk = PageDesk(
-        store,
-        process,
-        bench_acting,
-        lambda: bench.now,
-        lambda size: next(numbers).to_bytes(size, "big"),
-        switched.append,
+        store=store,
+        process=process,
+        acting=bench_acting,
+        send=send,
+        clock=lambda: bench.now,
+        random=lambda size: next(numbers).to_bytes(size, "big"),
+        switch=switched.append,
     )
     reads = PageReads(folder / "journal.db")
     caller = DirectCaller(desk.page_methods)

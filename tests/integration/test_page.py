@@ -96,3 +96,35 @@ async def test_revoked_login_is_over_at_once(tmp_path: Path) -> None:
         name = SessionName(name=found.sessions[0].id)
         await daemon.ask(page_protocol.DASHBOARD_REVOKE, name, Ack)
         assert (await browser.get("/")).status_code == 401
+
+
+def field(page: str, name: str) -> str:
+    """The value of a hidden field of a form for messages."""
+    form = page.partition('id="composer"')[2]
+    return form.partition(f'name="{name}" value="')[2].partition('"')[0]
+
+
+async def test_form_without_a_script_is_answered_in_its_chat_once(tmp_path: Path) -> None:
+    """Sent twice, it is one message; an order of the operator is no message for the agent."""
+    async with (
+        running_daemon(tmp_path, config(free_port())) as daemon,
+        logged_in(daemon) as browser,
+    ):
+        new = await browser.get("/chats/new")
+        place = new.headers["location"]
+        page = (await browser.get(place)).text
+        form = {name: field(page, name) for name in ("csrf", "once", "chat", "back")}
+        origin = {"origin": str(browser.base_url).rstrip("/")}
+        for _ in range(2):
+            sent = await browser.post(
+                "/act/web/send", data={**form, "text": "hello there"}, headers=origin
+            )
+            assert (sent.status_code, sent.headers["location"]) == (303, place)
+        await daemon.logged("turn_replied")
+        await daemon.until(lambda report: report.open_turns == 0)
+        answered = (await browser.get(place)).text
+        assert answered.count("hello there</div>") == 1
+        assert "Demo model" in answered
+        once = {"once": "another-form", "text": "/status"}
+        await browser.post("/act/web/send", data={**form, **once}, headers=origin)
+        assert "Agents: home" in (await browser.get(place)).text

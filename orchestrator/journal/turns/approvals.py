@@ -38,6 +38,7 @@ class Approval:
     chat_key: str
     args_hash: str
     by_user: str | None
+    note: str | None = None  # why it was denied
 
     def open(self, now: int) -> bool:
         return self.state == "pending" and self.expires > now
@@ -49,7 +50,7 @@ APPROVALS = Rows(
     " JOIN turn ON turn.id = approval.turn_id",
     "approval.id, code, approval.turn_id, approval.seq, reason, approval.state, expires,"
     " step.name, step.args, turn.agent_id, turn.chat_key, approval.args_hash,"
-    " by_user",
+    " by_user, note",
 )
 
 
@@ -67,13 +68,27 @@ def ask(db: apsw.Connection, call: Call, reason: str, code: str, now: int) -> tu
     return found, new
 
 
-def decide(db: apsw.Connection, code: str, by: str, now: int, *, granted: bool) -> Approval | None:
-    """Grant or deny a pending approval; None if none has this code, or it expired."""
+def decide(
+    db: apsw.Connection,
+    code: str,
+    by: str,
+    now: int,
+    *,
+    granted: bool,
+    seen: str | None = None,
+    note: str = "",
+) -> Approval | None:
+    """Grant or deny a pending approval; ``note`` says why.
+
+    Returns None if none has this code, if it expired, or if the tool and arguments that were shown,
+    whose hash is ``seen``, are others.
+    """
     state = "granted" if granted else "denied"
     db.execute(
-        "UPDATE approval SET state = ?, decided_at = ?, by_user = ?"
-        " WHERE code = ? AND state = 'pending' AND expires > ?",
-        (state, now, by, code, now),
+        "UPDATE approval SET state = ?, decided_at = ?, by_user = ?, note = ?"
+        " WHERE code = ? AND state = 'pending' AND expires > ?"
+        " AND args_hash = ifnull(?, args_hash)",
+        (state, now, by, note or None, code, now, seen),
     )
     if not db.changes():
         return None

@@ -41,9 +41,18 @@ def digest(approval: Approval, chat_key: str) -> str:
     return hashlib.sha256("\0".join(bound).encode()).hexdigest()[:DIGEST]
 
 
-def decide(db: apsw.Connection, code: str, by: str, now: int, *, granted: bool) -> Approval | None:
+def decide(
+    db: apsw.Connection,
+    code: str,
+    by: str,
+    now: int,
+    *,
+    granted: bool,
+    seen: str | None = None,
+    note: str = "",
+) -> Approval | None:
     """Answer an open question as `approvals.decide` does, and tell so where it was asked."""
-    found = approvals.decide(db, code, by, now, granted=granted)
+    found = approvals.decide(db, code, by, now, granted=granted, seen=seen, note=note)
     if found is not None:
         settle(db, found, now)
     return found

@@ -7,7 +7,10 @@ from orchestrator.page.static_files import static_url
 from orchestrator.page.visit import Visit
 
 # The navigation: name, address, right, and the letter after `g`.
-PLACES: tuple[tuple[str, str, Right | None, str], ...] = (("Now", "/", Right.LOOK, "n"),)
+PLACES: tuple[tuple[str, str, Right | None, str], ...] = (
+    ("Now", "/", Right.LOOK, "n"),
+    ("Chats", "/chats", Right.CHAT, "c"),
+)
 SCRIPTS = ("idiomorph.js", "live.js", "chat.js")
 
 

@@ -1,5 +1,5 @@
 """One file for each screen: reading plain values, and drawing them."""
 
-from orchestrator.page.screens import now
+from orchestrator.page.screens import chats, now
 
-SCREENS = (*now.SCREENS,)
+SCREENS = (*now.SCREENS, *chats.SCREENS)

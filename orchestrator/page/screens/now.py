@@ -102,7 +102,7 @@ def _waits(visit: Visit, report: StatusReport, waits: int) -> h.Node:
         words = "1 thing waits" if waits == 1 else f"{waits} things wait"
         lines.append(h.p[h.a(href="/inbox")[f"{words} for you"]])
     lines += [h.p(class_="problem")[str(problem)] for problem in report.config_errors]
-    lines += [h.p(class_="problem")[hint] for hint in report.hints]
+    lines += [h.p[hint] for hint in report.hints]
     return h.section(class_="panel urgent")[h.h2["Look at this"], lines] if lines else None
 
 

@@ -118,8 +118,12 @@
     try {
       const answer = await fetch(form.action, { method: "POST", body: new URLSearchParams(new FormData(form)) });
       const text = await answer.text();
-      if (answer.ok) update();
-      else { show(text); etag = null; }
+      if (answer.ok) {
+        etag = answer.url === location.href ? answer.headers.get("ETag") : null;
+        form.dispatchEvent(new Event("sent", { bubbles: true }));
+        if (answer.url === location.href) show(text);
+        else update();
+      } else { show(text); etag = null; }
     } catch {
       offline();
     }

@@ -148,3 +148,11 @@ def test_a_pairing_code_has_eight_unambiguous_signs(random: bytes) -> None:
 def test_unknown_chat_gets_the_command_to_run() -> None:
     """The text is the instruction."""
     assert "orchestrator pair approve ABCDEFGH" in pairing_text("ABCDEFGH")
+
+
+@pytest.mark.parametrize("operator", [True, False])
+def test_channel_that_knows_its_sender_says_who_is_an_operator(*, operator: bool) -> None:
+    """A person who may chat on the page gives no orders to the daemon."""
+    message = InboundMessage("web", "local", "ann/1", "1", "ann", operator=operator)
+    found = decide(message, access="open", bound_chats=(), allowlist=(), paired=())
+    assert found.operator is operator

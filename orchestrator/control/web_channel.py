@@ -1,0 +1,43 @@
+"""The channel of the page's own chats. Messages and replies take the way of all others."""
+
+from orchestrator.channel_api import InboundMessage, Intake
+from orchestrator.channels.stored_replies import JournalChannel
+from orchestrator.control.page_protocol import WebSend
+from orchestrator.journal.access.web_sessions import WebSession
+from orchestrator.journal.turns.outbox import Address
+
+
+class WebChannel(JournalChannel):
+    """The `Adapter` of the page. A chat's name begins with its user's."""
+
+    name = "web"
+
+    def address(self, chat: str) -> Address:
+        return Address(self.name, self.bot_id, chat)
+
+    async def say(self, intake: Intake, session: WebSession, sent: WebSend) -> None:
+        """Store a message of someone who is logged in.
+
+        Raises:
+            JournalError: it was not stored.
+        """
+        text = sent.text.replace("\r\n", "\n").strip()
+        message = InboundMessage(
+            channel=self.name,
+            bot_id=self.bot_id,
+            chat_id=sent.chat,
+            message_id=sent.once,
+            sender_id=session.user,
+            sender_name=session.user,
+            text=text,
+            target=sent.agent or None,
+            skip=None if text else "no text",
+            operator=session.role == "operator",
+        )
+        await intake.accept([message])
+        self.replied(sent.chat)
+
+
+def owns(session: WebSession, chat: str) -> bool:
+    """Return whether a session may write to a chat: an operator to all, others to their own."""
+    return session.role == "operator" or chat.startswith(f"{session.user}/")

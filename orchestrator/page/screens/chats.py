@@ -1,0 +1,279 @@
+"""Chats: the list of them, what was said in one, and where to write."""
+
+from collections.abc import Iterator, Sequence
+from secrets import token_hex
+from typing import NamedTuple
+
+import htpy as h
+from starlette.responses import RedirectResponse
+
+from orchestrator.control import protocol
+from orchestrator.control.page_access import Right
+from orchestrator.control.page_protocol import WEB_SEND
+from orchestrator.journal.inspect import chat_history
+from orchestrator.journal.inspect.chat_history import (
+    CallLine,
+    ChatSummary,
+    HistoryPage,
+    OpenQuestion,
+    SaidLine,
+    SentLine,
+    TurnTalk,
+)
+from orchestrator.page.html import figures, markdown
+from orchestrator.page.html.forms import act, hidden, link
+from orchestrator.page.html.outside_text import plain, short, visible
+from orchestrator.page.visit import Screen, Shown, Visit
+
+OWN = "web/local/"  # how the keys of the page's own chats begin
+DELIVERY = {
+    "queued": "stored, not sent yet",
+    "sending": "being sent",
+    "unknown": "? unconfirmed",
+    "failed_permanent": "✕ given up",
+}
+
+
+class _Chat(NamedTuple):
+    """One chat, as it is shown."""
+
+    key: str
+    history: HistoryPage
+
+
+async def _list(visit: Visit) -> Shown:
+    found = await _chats(visit)
+    return draw(visit, found, None)
+
+
+async def _chat(visit: Visit) -> Shown:
+    key = visit.path["key"]
+    if not (key.startswith(OWN + visit.visitor.user + "/") or visit.may(Right.READ)):
+        return h.p(class_="empty")["This chat is of someone else."]
+    before = _number(visit.query.get("before"))
+    history = await visit.journal(chat_history.page, key, before)
+    return draw(visit, await _chats(visit), _Chat(key, history))
+
+
+async def _new(visit: Visit) -> Shown:
+    return RedirectResponse(f"/chats/{OWN}{visit.visitor.user}/{token_hex(4)}/", 303)
+
+
+async def _chats(visit: Visit) -> list[ChatSummary]:
+    user = None if visit.may(Right.READ) else visit.visitor.user
+    return await visit.journal(chat_history.chats, _number(visit.query.get("chats")), user)
+
+
+def draw(visit: Visit, chats: Sequence[ChatSummary], chat: _Chat | None) -> h.Node:
+    """Draw the list, and a chat beside it."""
+    return h.div(class_=f"chats {'open' if chat else ''}".strip())[
+        h.div(class_="chatlist-box")[
+            h.p[h.a(href="/chats/new")["+ new chat"]],
+            h.ul(class_="chatlist")[(_summary(item, chat, visit.now) for item in chats)]
+            if chats
+            else h.p(class_="empty")["No chat yet. Say something: the demo agent needs no key."],
+        ],
+        h.div[
+            h.p(class_="empty")["Choose a chat, or begin a new one."]
+            if chat is None
+            else _one(visit, chat)
+        ],
+    ]
+
+
+def question(visit: Visit, found: OpenQuestion) -> h.Element:
+    """Draw a call that waits for a person, with all that it would do."""
+    fields = {"code": found.code, "argsHash": found.args_hash}
+    decide = protocol.APPROVAL_DECIDE
+    return h.div(class_="card urgent", data_ask=True, role="group", aria_label="Approval")[
+        h.p[
+            h.b[visible(found.agent_id), " wants to run ", visible(found.tool)],
+            f" · {found.side_effect.replace('_', ' ')} · {figures.left(found.expires, visit.now)}",
+        ],
+        h.pre[arguments(found.arguments)],
+        h.p(class_="soft")["because ", plain(found.reason), f" · code {found.code}"],
+        [
+            act(visit, decide, {**fields, "granted": "true"}, "Allow once", key="a"),
+            act(
+                visit,
+                decide,
+                {**fields, "granted": "false"},
+                "Deny",
+                danger=True,
+                asks="why not",
+                key="d",
+            ),
+        ]
+        if visit.may(Right.DECIDE)
+        else None,
+    ]
+
+
+def arguments(text: str) -> str:
+    """Return the arguments of a call, with everything in them visible."""
+    shown = visible(text[: chat_history.SHOWN])
+    rest = len(text) - chat_history.SHOWN
+    return f"{shown} … and {rest} characters more" if rest > 0 else shown
+
+
+def _one(visit: Visit, chat: _Chat) -> h.Node:
+    older = chat.history.before
+    name = chat.key.split("/", 2)
+    return [
+        h.h2[f"{name[0]} ", plain(name[-1].rstrip("/"))],
+        h.p[h.a(href=f"{link('chats')}/{chat.key}?before={older}")["▴ older"]] if older else None,
+        h.ol(class_="talk")[(_talk(visit, talk) for talk in chat.history.turns)]
+        if chat.history.turns
+        else h.p(class_="empty")["Say something; no key is needed for the demo agent."],
+        _composer(visit, chat) if chat.key.startswith(OWN) and visit.daemon else None,
+        h.span(data_bottom=True),
+    ]
+
+
+def _summary(item: ChatSummary, chat: _Chat | None, now: int) -> h.Element:
+    here = "page" if chat and chat.key == item.key else None
+    title = item.sender or item.chat_id
+    return h.li[
+        h.a(href=f"/chats/{item.key}", aria_current=here, data_row=True)[
+            h.b[short(title, 24)],
+            h.small[f" {item.channel} · {figures.ago(item.at, now)}"],
+            h.br,
+            h.small[short(item.text, 60)],
+        ]
+    ]
+
+
+def _talk(visit: Visit, talk: TurnTalk) -> Iterator[h.Node]:
+    yield h.li(id=f"said-{talk.asked[0].id}")[(_said(visit, line) for line in talk.asked)]
+    if talk.turn_id is None and not talk.said:
+        return
+    runs = talk.state in ("running", "waiting")
+    yield h.li(id=f"turn-{talk.turn_id or talk.asked[0].id}")[
+        _head(visit, talk) if talk.turn_id else None,
+        h.ul(class_="calls")[(_call(call) for call in talk.calls)] if talk.calls else None,
+        (question(visit, found) for found in talk.questions),
+        (_sent(line) for line in talk.said),
+        h.div(class_="answer", data_growing=talk.turn_id, aria_live="off")[
+            markdown.growing(visit.growing(talk.turn_id or ""))
+        ]
+        if runs
+        else None,
+        h.p(class_="problem")[plain(talk.problem)]
+        if talk.problem and talk.state in ("failed", "dead", "cancelled")
+        else None,
+    ]
+
+
+def _said(visit: Visit, line: SaidLine) -> h.Node:
+    waits = {"new": "waits in line", "claimed": "", "done": ""}.get(line.state, line.state)
+    title = "by schedule" if line.kind == "task" else visible(line.sender) or "you"
+    return [
+        h.small[title, " ", figures.moment(line.at, visit.zone), f" {waits}"],
+        h.div(class_="said")[plain(line.text)],
+        h.p(class_="problem")[plain(line.error)] if line.error and line.turn_id is None else None,
+    ]
+
+
+def _head(visit: Visit, talk: TurnTalk) -> h.Node:
+    took = None
+    if talk.began is not None:
+        took = figures.span((talk.ended or visit.now) - talk.began)
+    word = {"closed": "answered", "replied": "answered"}.get(talk.state, talk.state)
+    if talk.stop_reason not in (None, "done"):
+        word = str(talk.stop_reason)
+    return h.p(class_="soft")[
+        h.b[visible(talk.agent_id or "")],
+        " ",
+        figures.state(talk.state, word),
+        f" {took} · " if took else " ",
+        h.a(href=link("turns", talk.turn_id or ""))["why this answer"]
+        if visit.may(Right.LOOK)
+        else None,
+    ]
+
+
+def _call(call: CallLine) -> h.Element:
+    took = "" if None in (call.began, call.ended) else figures.span(call.ended - call.began)  # type: ignore[operator]  # neither is None
+    return h.li[
+        h.details[
+            h.summary[
+                h.code[visible(call.tool)],
+                " ",
+                h.small[short(call.arguments, 60)],
+                " ",
+                figures.state(call.state),
+                f" {took}",
+            ],
+            h.pre[arguments(call.arguments)],
+            h.pre[plain(call.result)] if call.result else None,
+        ]
+    ]
+
+
+def _sent(line: SentLine) -> h.Node:
+    state = DELIVERY.get(line.state)
+    return h.div(class_="answer")[
+        markdown.rendered(line.text) if line.markdown else h.p[plain(line.text)],
+        h.small[f"{state} {plain(line.error or '')}"] if state else None,
+    ]
+
+
+def _composer(visit: Visit, chat: _Chat) -> h.Element:
+    name = chat.key.removeprefix(OWN).rstrip("/")
+    runs = any(talk.state in ("running", "waiting") for talk in chat.history.turns)
+    last = next((talk.agent_id for talk in reversed(chat.history.turns) if talk.agent_id), "")
+    agents = visit.visitor.agents
+    return h.div(class_="composer")[
+        h.form(method="post", action=f"/act/{WEB_SEND}", class_="act send", id="composer")[
+            hidden(visit, {"chat": name}),
+            h.div(class_="row")[
+                h.textarea(
+                    name="text",
+                    id="text",
+                    required=True,
+                    maxlength="1000000",
+                    aria_label="Message",
+                    placeholder="message…",
+                    rows="2",
+                ),
+                _chooser(agents, last),
+                h.button(class_="first")["Send"],
+            ],
+        ],
+        _order(visit, name, last, "/stop", "Stop") if runs else None,
+        _order(visit, name, last, "/new", "New conversation") if chat.history.turns else None,
+    ]
+
+
+def _chooser(agents: Sequence[str] | None, last: str | None) -> h.Node:
+    if agents:
+        names = h.datalist(id="agents")[(h.option(value=name) for name in agents)]
+        first = last or agents[0]
+    else:
+        names, first = None, last or ""
+    return h.label[
+        h.span["agent"],
+        h.input(
+            name="agent",
+            value=first,
+            placeholder="as bound",
+            size="10",
+            list="agents" if names else None,
+        ),
+        names,
+    ]
+
+
+def _order(visit: Visit, chat: str, agent: str | None, text: str, label: str) -> h.Node:
+    return act(visit, WEB_SEND, {"chat": chat, "text": text, "agent": agent or ""}, label)
+
+
+def _number(text: str | None) -> int | None:
+    return int(text) if text and text.isascii() and text.isdigit() and len(text) < 19 else None  # noqa: PLR2004 - digits of 2**63
+
+
+SCREENS = (
+    Screen("/chats", "Chats", Right.CHAT, _list, "Chats"),
+    Screen("/chats/new", "New chat", Right.CHAT, _new, "Chats"),
+    Screen("/chats/{key:path}", "Chat", Right.CHAT, _chat, "Chats"),
+)
