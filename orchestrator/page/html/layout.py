@@ -10,6 +10,7 @@ from orchestrator.page.visit import Visit
 PLACES: tuple[tuple[str, str, Right | None, str], ...] = (
     ("Now", "/", Right.LOOK, "n"),
     ("Chats", "/chats", Right.CHAT, "c"),
+    ("Turns", "/turns", Right.LOOK, "t"),
 )
 SCRIPTS = ("idiomorph.js", "live.js", "chat.js")
 

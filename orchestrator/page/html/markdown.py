@@ -45,6 +45,7 @@ def _closed(text: str) -> Markup:
 def _parser() -> MarkdownIt:
     parser = MarkdownIt("commonmark", {"html": False}).enable(["table", "strikethrough"])
     parser.validateLink = _is_link  # type: ignore[method-assign,assignment]  # as its documentation says
+    parser.add_render_rule("fence", _code)
     parser.add_render_rule("image", _picture)
     parser.add_render_rule("link_open", _link_open)
     parser.add_render_rule("link_close", _link_close)
@@ -56,6 +57,13 @@ def _is_link(address: str) -> bool:
         return urlsplit(address.strip()).scheme.lower() in {*SCHEMES, ""}
     except ValueError:
         return False
+
+
+def _code(
+    _: RendererHTML, tokens: Sequence[Token], index: int, __: OptionsDict, ___: EnvType
+) -> str:
+    """Show a block of code without what it calls its language."""
+    return f"<pre><code>{escape(tokens[index].content)}</code></pre>\n"
 
 
 def _picture(

@@ -1,0 +1,254 @@
+"""The course of one turn in time: what took how long, and what went wrong on the way."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import apsw
+
+from orchestrator.journal.db.rows import Rows
+from orchestrator.journal.inspect.turn_search import FoundTurn, described
+from orchestrator.journal.turns import approvals
+from orchestrator.journal.turns.approvals import Approval
+from thinker.protocol.call_timing import CallTiming
+
+SHOWN = 65_536  # characters of a text
+
+
+class CourseBar(NamedTuple):
+    """Something that took time; ``kind`` is its class, times in milliseconds.
+
+    ``measured`` is false where only the end is known, ``failed`` says that it came to nothing.
+    """
+
+    name: str
+    kind: str
+    began: int
+    ended: int
+    about: str = ""
+    measured: bool = True
+    failed: bool = False
+    open: bool = False  # it goes on
+
+
+class CourseMark(NamedTuple):
+    """An instant worth a line across: a death, an adoption."""
+
+    at: int
+    text: str
+
+
+@dataclass(frozen=True)
+class CourseStep:
+    """A step as it is stored; times in milliseconds."""
+
+    seq: int
+    kind: str
+    name: str
+    side_effect: str
+    state: str
+    arguments: str | None
+    result: str | None
+    idem_key: str | None
+    request_id: str | None
+    planned: int
+    began: int | None
+    ended: int | None
+    timing: str | None
+
+    @property
+    def measured(self) -> CallTiming | None:
+        return None if self.timing is None else CallTiming.model_validate_json(self.timing)
+
+
+class ModelCost(NamedTuple):
+    """What the model call of a step used."""
+
+    model: str
+    prompt: int
+    completion: int
+    cached: int
+    usd: float | None
+
+
+class TurnCourse(NamedTuple):
+    """A turn with all that belongs to it. ``older`` and ``newer`` are turns of the same chat."""
+
+    turn: FoundTurn
+    message: int | None
+    problem: str | None
+    came: int
+    bars: list[CourseBar]
+    marks: list[CourseMark]
+    steps: list[CourseStep]
+    costs: dict[int, ModelCost]
+    approvals: dict[int, Approval]
+    older: str | None
+    newer: str | None
+
+
+@dataclass(frozen=True)
+class _Stored:
+    """The rest of a turn, and its first message."""
+
+    ready_at: int | None
+    error: str | None
+    session_id: int
+    message: int | None
+    received_at: int | None
+
+
+STORED = Rows(
+    _Stored,
+    "turn LEFT JOIN inbox ON inbox.turn_id = turn.id",
+    "turn.ready_at, turn.error, turn.session_id, min(inbox.id), min(inbox.received_at)",
+)
+STEPS = Rows(
+    CourseStep,
+    "step",
+    f"seq, kind, name, class, state, substr(args, 1, {SHOWN}), substr(result, 1, {SHOWN}),"
+    " idem_key, request_id, t_plan, t_intent, t_end, timing",
+)
+
+
+def find(db: apsw.Connection, turn_id: str, now: int) -> TurnCourse | None:
+    """Return the course of a turn; None if there is no such turn any more."""
+    found = described(db, [turn_id])
+    if not found:
+        return None
+    turn = found[0]
+    (stored,) = STORED.select(db, "turn.id = ?", turn_id)
+    came = stored.received_at or turn.began
+    ready, message = stored.ready_at, stored.message
+    steps = STEPS.select(db, "turn_id = ? ORDER BY seq", turn_id)
+    asked = {item.seq: item for item in approvals.of_turn(db, turn_id)}
+    waits = dict(_waits(db, turn_id))
+    bars = [
+        CourseBar("line", "queue", came, turn.began, "waited for its turn"),
+        *([CourseBar("wake", "wake", turn.began, ready, "the worker took it")] if ready else []),
+        *_steps(steps, waits, now, turn.began if ready is None else ready),
+        *_sent(db, turn_id, now),
+    ]
+    return TurnCourse(
+        turn=turn,
+        message=message,
+        problem=stored.error,
+        came=came,
+        bars=[bar for bar in bars if bar.kind != "queue" or bar.ended > bar.began],
+        marks=list(_marks(db, turn_id, message)),
+        steps=steps,
+        costs=_costs(db, turn_id),
+        approvals=asked,
+        older=_neighbour(db, stored.session_id, turn.began, "<", "DESC"),
+        newer=_neighbour(db, stored.session_id, turn.began, ">", "ASC"),
+    )
+
+
+def turn_of_message(db: apsw.Connection, message: int) -> str | None:
+    """Return the newest turn of a message, by its number in the inbox."""
+    found = db.execute("SELECT turn_id FROM inbox WHERE id = ?", (message,)).get
+    return None if found is None else str(found)
+
+
+def newest(db: apsw.Connection, beginning: str) -> str | None:
+    """Return the newest turn whose id begins or ends so."""
+    found = db.execute(
+        "SELECT id FROM turn WHERE id = ?1 OR substr(id, 1, length(?1)) = ?1"
+        " OR substr(id, -length(?1)) = ?1 ORDER BY id DESC LIMIT 1",
+        (beginning,),
+    ).get
+    return None if found is None else str(found)
+
+
+def _steps(
+    steps: list[CourseStep], waits: dict[int, tuple[int, int | None, str]], now: int, since: int
+) -> Iterator[CourseBar]:
+    last = since
+    for step in steps:
+        timing = step.measured
+        if step.kind == "model" and timing is not None:
+            about = (
+                "" if timing.first is None else f"first word after {timing.first - timing.began} ms"
+            )
+            yield CourseBar(step.name, "model", timing.began, timing.ended, about)
+        elif step.kind == "model":
+            end = step.ended or step.planned
+            yield CourseBar(step.name, "model", last, end, "not measured", measured=False)
+        else:
+            if step.seq in waits:
+                asked, decided, who = waits[step.seq]
+                yield CourseBar(
+                    step.name, "person", asked, decided or now, who, open=decided is None
+                )
+            if step.began is not None:
+                yield CourseBar(
+                    step.name,
+                    "tool",
+                    step.began,
+                    step.ended or now,
+                    step.state,
+                    failed=step.state in ("failed", "unknown"),
+                    open=step.ended is None,
+                )
+        last = step.ended or step.planned
+
+
+def _waits(db: apsw.Connection, turn_id: str) -> Iterator[tuple[int, tuple[int, int | None, str]]]:
+    rows = db.execute(
+        "SELECT seq, asked_at, decided_at, by_user, state FROM approval WHERE turn_id = ?",
+        (turn_id,),
+    )
+    for seq, asked, decided, by, state in rows:
+        yield seq, (asked, decided, f"waited for {by or 'a person'}: {state}")
+
+
+def _sent(db: apsw.Connection, turn_id: str, now: int) -> Iterator[CourseBar]:
+    rows = db.execute(
+        "SELECT channel, state, error, created_at, ended_at FROM outbox WHERE turn_id = ?"
+        " AND final = 1 ORDER BY id LIMIT 50",
+        (turn_id,),
+    )
+    for channel, state, error, made, ended in rows:
+        yield CourseBar(
+            f"to {channel}",
+            "send",
+            made,
+            ended or now,
+            f"{state} {error or ''}".strip(),
+            failed=state in ("unknown", "failed_permanent"),
+            open=ended is None,
+        )
+
+
+def _marks(db: apsw.Connection, turn_id: str, message: int | None) -> Iterator[CourseMark]:
+    rows = db.execute(
+        "SELECT at, note FROM transition WHERE (turn_id = ?1 OR kind = 'inbox' AND number = ?2)"
+        " AND (note LIKE 'process death%' OR note LIKE 'adopted%') ORDER BY id",
+        (turn_id, message),
+    )
+    for at, note in rows:
+        if note.startswith("adopted"):
+            yield CourseMark(at, f"the daemon started anew and went on ({note})")
+        else:
+            number = note.rpartition(" ")[2]
+            yield CourseMark(
+                at, f"the worker died (death {number}); a new one went on from the last step"
+            )
+
+
+def _costs(db: apsw.Connection, turn_id: str) -> dict[int, ModelCost]:
+    rows = db.execute(
+        "SELECT ifnull(seq, -id), model, prompt, completion, cached, usd FROM model_call"
+        " WHERE turn_id = ?",
+        (turn_id,),
+    )
+    return {int(seq): ModelCost(*row) for seq, *row in rows}
+
+
+def _neighbour(db: apsw.Connection, session: int, began: int, side: str, order: str) -> str | None:
+    found = db.execute(
+        f"SELECT id FROM turn WHERE session_id = ? AND started_at {side} ?"
+        f" ORDER BY started_at {order} LIMIT 1",
+        (session, began),
+    ).get
+    return None if found is None else str(found)

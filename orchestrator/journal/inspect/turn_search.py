@@ -1,0 +1,109 @@
+"""Find turns: the newest first, by what they were about and how they went."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import apsw
+import orjson
+from pydantic import Json
+
+from orchestrator.journal.db.rows import Rows
+
+PAGE = 50  # turns
+LOOKED_AT = 20_000  # newest turns that a filter looks through
+# What each filter compares with its value.
+FILTERS = {
+    "agent": "agent_id = :value",
+    "chat": "instr(chat_key, :value)",
+    "state": "(state = :value OR stop_reason = :value)",
+    "tool": "EXISTS(SELECT 1 FROM step WHERE turn_id = turn.id AND name = :value)",
+    "model": "EXISTS(SELECT 1 FROM model_call WHERE turn_id = turn.id AND model = :value)",
+    "longer": "ended_at - started_at > 1000 * CAST(:value AS REAL)",
+    "dearer": "(SELECT total(usd) FROM model_call WHERE turn_id = turn.id) > CAST(:value AS REAL)",
+    "text": (
+        "EXISTS(SELECT 1 FROM inbox WHERE turn_id = turn.id AND instr(lower(text), lower(:value)))"
+    ),
+}
+
+
+@dataclass(frozen=True)
+class FoundTurn:
+    """A turn in the list; times in milliseconds, ``usd`` is None without a known price."""
+
+    id: str
+    agent_id: str
+    chat_key: str
+    recipe: str
+    state: str
+    stop_reason: str | None
+    began: int
+    ended: int | None
+    repaired: bool
+    asked: str
+    tools: Json[tuple[str, ...]]
+    steps: int
+    deaths: int
+    unconfirmed: int
+    approvals: int
+    tokens: int
+    cached: int
+    usd: float | None
+
+
+TURNS = Rows(
+    FoundTurn,
+    "turn",
+    "id, agent_id, chat_key, recipe, state, stop_reason, started_at, ended_at, repaired,"
+    " ifnull((SELECT substr(text, 1, 300) FROM inbox WHERE turn_id = turn.id ORDER BY id LIMIT 1),"
+    "   ''),"
+    " (SELECT json_group_array(name) FROM (SELECT name FROM step WHERE turn_id = turn.id"
+    "   AND kind = 'tool' ORDER BY seq LIMIT 20)),"
+    " (SELECT count(*) FROM step WHERE turn_id = turn.id),"
+    " (SELECT ifnull(max(claims), 0) FROM inbox WHERE turn_id = turn.id),"
+    " (SELECT count(*) FROM step WHERE turn_id = turn.id AND state = 'unknown'),"
+    " (SELECT count(*) FROM approval WHERE turn_id = turn.id),"
+    " (SELECT ifnull(sum(prompt + completion), 0) FROM model_call WHERE turn_id = turn.id),"
+    " (SELECT ifnull(sum(cached), 0) FROM model_call WHERE turn_id = turn.id),"
+    " (SELECT CASE WHEN sum(usd IS NULL) THEN NULL ELSE total(usd) END FROM model_call"
+    "   WHERE turn_id = turn.id)",
+)
+
+
+class TurnPage(NamedTuple):
+    """A part of the list. ``before`` is where older ones are, None if there are none.
+
+    ``looked_at`` is how many turns a filter went through.
+    """
+
+    turns: list[FoundTurn]
+    before: str | None
+    looked_at: int
+
+
+def find(db: apsw.Connection, wanted: Mapping[str, str], before: str | None = None) -> TurnPage:
+    """Return the newest turns older than ``before`` that fit; filters are those of `FILTERS`."""
+    conditions = [(FILTERS[name], value) for name, value in wanted.items() if value]
+    found: list[str] = []
+    looked_at, last = 0, before
+    query = "SELECT id FROM turn WHERE id < ? ORDER BY id DESC LIMIT ?"
+    ids = [str(row) for (row,) in db.execute(query, (before or "~", LOOKED_AT))]
+    for turn_id in ids:
+        if len(found) == PAGE:
+            break
+        looked_at, last = looked_at + 1, turn_id
+        if all(_fits(db, turn_id, *condition) for condition in conditions):
+            found.append(turn_id)
+    more = looked_at < len(ids) or len(ids) == LOOKED_AT
+    return TurnPage(described(db, found), last if more else None, looked_at)
+
+
+def _fits(db: apsw.Connection, turn_id: str, condition: str, value: str) -> bool:
+    query = f"SELECT 1 FROM turn WHERE id = :id AND {condition}"
+    return db.execute(query, {"id": turn_id, "value": value}).get is not None
+
+
+def described(db: apsw.Connection, ids: list[str]) -> list[FoundTurn]:
+    """Return turns by their ids, the newest first."""
+    among = "id IN (SELECT value FROM json_each(?)) ORDER BY id DESC"
+    return TURNS.select(db, among, orjson.dumps(ids).decode())
