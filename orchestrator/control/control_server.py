@@ -23,6 +23,7 @@ from orchestrator.errors import (
     OrchestratorError,
     UnknownNameError,
 )
+from orchestrator.files import off_loop
 from orchestrator.journal.access import pairing, tool_pins
 from orchestrator.journal.inspect import conversations, memories
 from orchestrator.journal.schedule import task_runs, tasks
@@ -30,6 +31,7 @@ from orchestrator.journal.turns import deadletters
 from orchestrator.journal.upkeep import erasure
 from orchestrator.journal.upkeep.erasure import Subject
 from orchestrator.settings import Settings
+from orchestrator.system import log_file
 from orchestrator.toolcalls.approvals import ApprovalQueue
 from orchestrator.turns.rehearsal import ImaginedMessage, TurnRehearsal
 from thinker.protocol.names import ChatName
@@ -132,6 +134,7 @@ class ControlServer:
             protocol.TOOL_LIST: lambda _: self.daemon.store.transact(listings.pins),
             protocol.TOOL_APPROVE: self._approve_tool,
             protocol.FORGET: self._forget,
+            protocol.LOG_TAIL: lambda _: self._log_tail(),
             protocol.RELOAD: lambda _: self.daemon.reload(),
             protocol.AGENT_PAUSE: self._pause,
             protocol.AGENT_RESUME: self._resume,
@@ -221,6 +224,10 @@ class ControlServer:
         if refused is not None:
             raise RpcError(FAILED, f"agent {agent_id!r} stays paused: {refused}")
         return protocol.Ack()
+
+    async def _log_tail(self) -> protocol.LogLines:
+        path = self.daemon.settings.paths.log
+        return protocol.LogLines(lines=await off_loop(log_file.tail, path))
 
     async def _forget(self, params: JsonValue) -> protocol.Ack:
         subject = Subject(

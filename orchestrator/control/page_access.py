@@ -27,6 +27,7 @@ NEEDED = {
     page_protocol.WEB_SEND: Right.CHAT,
     protocol.STATUS: Right.LOOK,
     protocol.HEALTH: Right.LOOK,
+    protocol.LOG_TAIL: Right.READ,
     protocol.APPROVAL_LIST: Right.DECIDE,
     protocol.APPROVAL_DECIDE: Right.DECIDE,
     protocol.PAIR_LIST: Right.DECIDE,

@@ -41,6 +41,7 @@ API_REFRESH = "api/refresh"  # → Ack, after the token of the endpoints has cha
 TASK_RUN = "tasks/run"  # RowId → Ack
 TASK_ENABLE = "tasks/enable"  # RowId → Ack
 TASK_DISABLE = "tasks/disable"  # RowId → Ack
+LOG_TAIL = "logs/tail"  # → LogLines
 SESSION_END = "sessions/end"  # RowId → Ack
 FACT_FORGET = "memory/forget"  # RowId → Ack
 
@@ -396,6 +397,12 @@ class RowId(CamelModel):
     """The id of a dead message in the inbox, a scheduled task, a conversation or a fact."""
 
     id: int = Field(ge=1, lt=2**63)
+
+
+class LogLines(CamelModel):
+    """The newest lines of the daemon's log, oldest first."""
+
+    lines: tuple[str, ...]
 
 
 class ReloadReport(CamelModel):

@@ -21,6 +21,7 @@ with without("rich"):  # an optional extra of structlog
     from orchestrator.page.page_app import PageApp
     from orchestrator.page.page_guard import PageGuard
     from orchestrator.page.page_reads import PageReads
+    from orchestrator.page.screens import manual_pages
     from orchestrator.page.static_files import static_url
     from orchestrator.processes.page_process import FD_VARIABLE, LOG_VARIABLE, NAMES_VARIABLE
     from orchestrator.settings import Paths
@@ -91,8 +92,9 @@ def main() -> None:
     paths = Paths(Path.cwd())
     reads = PageReads(paths.journal)  # before its files are out of reach
     static_url("page.css")
+    manual_pages.pages()
     gc.freeze()  # what is there now stays
-    jail = prepare(serves=True).close([paths.log], Path.cwd())
+    jail = prepare(serves=True).close([], Path.cwd())
     anyio.run(_serve, socket.socket(fileno=int(os.environ[FD_VARIABLE])), reads, jail.report)
 
 

@@ -11,12 +11,25 @@ from thinker.formats import regular_file
 from thinker.formats.regular_file import FileError
 
 LIMIT = 8 * regular_file.MIB  # bytes of each of the two files
+TAIL = 512 * 1024  # bytes that are read of the newest lines
 FLAGS = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW
 
 
 def older(path: Path) -> Path:
     """Return the file that holds the lines from before the last rotation."""
     return path.with_name(f"{path.name}.1")
+
+
+def tail(path: Path) -> tuple[str, ...]:
+    """Return the newest lines, of `TAIL` bytes at most; none if there is no log."""
+    try:
+        with path.open("rb") as file:
+            size = file.seek(0, os.SEEK_END)
+            file.seek(max(0, size - TAIL))
+            lines = file.read().decode(errors="replace").splitlines()
+    except OSError:
+        return ()
+    return tuple(lines[1:] if size > TAIL else lines)
 
 
 class LogFile:

@@ -28,6 +28,11 @@ from thinker.protocol.peer import NO_METHOD, Params, RequestHandler, RpcError
 
 NOW = 1_774_000_000_000  # milliseconds
 ORIGIN = "http://localhost:8485"
+ANSWERS: dict[str, BaseModel] = {
+    protocol.STATUS: STATUS,
+    protocol.HEALTH: protocol.HealthReport(ready=True),
+    protocol.LOG_TAIL: protocol.LogLines(lines=()),
+}
 R = TypeVar("R", bound=BaseModel)
 
 
@@ -64,14 +69,14 @@ class PageBench:
     answers: dict[str, RequestHandler] = field(default_factory=dict)
 
     def acting(self, by: str) -> Mapping[str, RequestHandler]:
-        """Note all that is done; a status is the one of the fakes."""
+        """Note all that is done; what is asked has a fixed answer."""
 
         def noting(method: str) -> RequestHandler:
             async def handle(params: JsonValue) -> Params:
                 self.acts.append((by, method, params))
                 if method in self.answers:
                     return await self.answers[method](params)
-                return STATUS if method == protocol.STATUS else protocol.Ack()
+                return ANSWERS.get(method, protocol.Ack())
 
             return handle
 

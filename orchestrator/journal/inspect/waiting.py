@@ -1,9 +1,12 @@
 """How much waits for a person: questions, chats, changed tools, dead letters, pauses, tasks."""
 
+from typing import NamedTuple
+
 import apsw
 
 from orchestrator.journal.access.tool_pins import LATER
 from orchestrator.journal.turns.deadletters import DEAD
+from thinker.protocol.names import chat_name
 
 _COUNT = f"""SELECT
   (SELECT count(*) FROM approval WHERE state = 'pending' AND expires > ?1)
@@ -14,6 +17,30 @@ _COUNT = f"""SELECT
 + (SELECT count(*) FROM task WHERE state = 'disabled' AND failures > 0)"""
 
 
+class AuditEntry(NamedTuple):
+    """A decision; ``at`` in milliseconds."""
+
+    at: int
+    actor: str
+    act: str
+    subject: str
+
+
 def count(db: apsw.Connection, now: int) -> int:
     """Return the number of things that wait for a person."""
     return int(db.execute(_COUNT, (now,)).get)
+
+
+def unconfirmed(db: apsw.Connection, limit: int) -> list[tuple[str, str]]:
+    """Return the chats and texts of messages of which it is not known whether they arrived."""
+    rows = db.execute(
+        "SELECT chat_key, substr(body, 1, 500) FROM outbox WHERE state = 'unknown' LIMIT ?",
+        (limit,),
+    )
+    return [(chat_name(str(key)), str(text)) for key, text in rows]
+
+
+def decided(db: apsw.Connection, limit: int) -> list[AuditEntry]:
+    """Return the newest entries of the audit log."""
+    rows = db.execute("SELECT at, actor, act, object FROM audit ORDER BY id DESC LIMIT ?", (limit,))
+    return [AuditEntry(int(at), str(actor), str(act), str(of)) for at, actor, act, of in rows]

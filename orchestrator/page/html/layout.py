@@ -11,6 +11,13 @@ PLACES: tuple[tuple[str, str, Right | None, str], ...] = (
     ("Now", "/", Right.LOOK, "n"),
     ("Chats", "/chats", Right.CHAT, "c"),
     ("Turns", "/turns", Right.LOOK, "t"),
+    ("Inbox", "/inbox", Right.DECIDE, "i"),
+    ("Costs", "/costs", Right.LOOK, "k"),
+    ("Tasks", "/tasks", Right.LOOK, "a"),
+    ("Tools", "/tools", Right.LOOK, "o"),
+    ("Logs", "/logs", Right.READ, "l"),
+    ("System", "/system", Right.LOOK, "s"),
+    ("Manual", "/manual", None, "m"),
 )
 SCRIPTS = ("idiomorph.js", "live.js", "chat.js")
 

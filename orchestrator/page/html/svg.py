@@ -5,6 +5,8 @@ from typing import NamedTuple
 
 import htpy as h
 
+from orchestrator.page.html.outside_text import visible
+
 WIDTH, HEIGHT = 720, 180  # of a plot, in units that the browser scales
 KINDS = 5  # classes of colours, bar0 …; further series share the last
 BOTTOM, LEFT = 22, 58  # room for labels
@@ -100,7 +102,7 @@ def _stack(
                     y=f"{top:.1f}",
                     width=f"{max(1.0, step - 2):.1f}",
                     height=f"{bottom - top:.1f}",
-                )[h.title[f"{column.label} {name}: {value:,.4g}"]]
+                )[h.title[f"{column.label} {visible(name)}: {value:,.4g}"]]
             )
             below += value
     return drawn

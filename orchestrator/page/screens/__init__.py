@@ -1,5 +1,29 @@
 """One file for each screen: reading plain values, and drawing them."""
 
-from orchestrator.page.screens import chats, now, turn_table, waterfall
+from orchestrator.page.screens import (
+    chats,
+    decisions,
+    expenses,
+    log_lines,
+    machine_state,
+    manual_pages,
+    now,
+    task_calendar,
+    tool_overview,
+    turn_table,
+    waterfall,
+)
 
-SCREENS = (*now.SCREENS, *chats.SCREENS, *turn_table.SCREENS, *waterfall.SCREENS)
+SCREENS = (
+    *now.SCREENS,
+    *chats.SCREENS,
+    *turn_table.SCREENS,
+    *waterfall.SCREENS,
+    *decisions.SCREENS,
+    *expenses.SCREENS,
+    *task_calendar.SCREENS,
+    *tool_overview.SCREENS,
+    *log_lines.SCREENS,
+    *machine_state.SCREENS,
+    *manual_pages.SCREENS,
+)

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from orchestrator.system import log_file
 from orchestrator.system.log_file import LogFile, older
 
 
@@ -66,3 +67,13 @@ def test_what_is_no_log_is_told_once_and_left_alone(tmp_path: Path, kind: str) -
     file.write(b"three\n")
     assert path.read_bytes() == b"three\n"
     assert len(told) == 1
+
+
+def test_newest_lines_are_read_whole(tmp_path: Path) -> None:
+    """The first that is cut is left out; without a log there are none."""
+    path = tmp_path / "daemon.log"
+    assert log_file.tail(path) == ()
+    path.write_text("one\ntwo\n")
+    assert log_file.tail(path) == ("one", "two")
+    path.write_bytes(b"x" * log_file.TAIL + b"\nlast\n")
+    assert log_file.tail(path) == ("last",)

@@ -1,0 +1,50 @@
+"""The tasks of a week: what ran, what was missed, and how each task stands."""
+
+from typing import NamedTuple
+
+import apsw
+
+from orchestrator.journal.schedule import task_runs, tasks
+from orchestrator.journal.schedule.task_runs import RUNS, TaskRun
+from orchestrator.journal.schedule.tasks import Task
+
+MOST = 500  # runs
+HISTORY = 50  # runs of one task
+
+
+class TaskWeek(NamedTuple):
+    """Tasks with the newest run of each, and the runs between two instants, oldest first."""
+
+    tasks: list[Task]
+    last: dict[int, TaskRun]
+    runs: list[TaskRun]
+
+
+class TaskPast(NamedTuple):
+    """A task and its newest runs."""
+
+    task: Task
+    runs: list[TaskRun]
+
+
+def find(db: apsw.Connection, since: int, until: int) -> TaskWeek:
+    """Return the tasks and what happened between two instants."""
+    found = tasks.listed(db)
+    newest = {task.id: task_runs.history(db, task.id, 1) for task in found}
+    runs = [
+        run
+        for task in found
+        for run in RUNS.select(
+            db,
+            "task_id = ? AND scheduled_at >= ? AND scheduled_at < ? ORDER BY scheduled_at LIMIT ?",
+            *(task.id, since, until, MOST),
+        )
+    ]
+    last = {task_id: rows[0] for task_id, rows in newest.items() if rows}
+    return TaskWeek(found, last, sorted(runs, key=lambda run: run.scheduled_at)[:MOST])
+
+
+def past(db: apsw.Connection, task_id: int) -> TaskPast | None:
+    """Return a task with its runs; None if it is unknown."""
+    found = [task for task in tasks.listed(db) if task.id == task_id]
+    return TaskPast(found[0], task_runs.history(db, task_id, HISTORY)) if found else None
