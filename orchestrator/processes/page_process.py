@@ -57,7 +57,8 @@ class PageProcess(LoopOwned):
         self._environ = environ
         self._spawn = spawn
         self._kept = KeptChild("the page", self, clock, jitter, LONGEST_WAIT)
-        self._listener: socket.socket | None = None
+        self.listener: socket.socket | None = None
+        self._bound: int | None = None  # the port of the listener
         self._asked = False  # a browser has connected since the process ended
         self._names: tuple[str, ...] = ()
         self._changes = Wakeup()
@@ -69,7 +70,7 @@ class PageProcess(LoopOwned):
     @property
     def wanted(self) -> bool:
         """Whether a browser has connected."""
-        return self._asked and self._listener is not None
+        return self._asked and self.listener is not None
 
     @property
     def child(self) -> ChildProcess | None:
@@ -90,10 +91,10 @@ class PageProcess(LoopOwned):
         Raises nothing: `problem` says what is wrong.
         """
         self.problem = ""
-        if self._listener is not None or self.port is None:
+        if self.listener is not None or self.port is None:
             return None
         try:
-            self._listener = socket.create_server(("127.0.0.1", self.port))
+            self.listener = socket.create_server(("127.0.0.1", self.port))
         except OSError as error:
             self.problem = (
                 f"the page cannot listen on port {self.port}: {error.strerror}; end the program"
@@ -102,8 +103,9 @@ class PageProcess(LoopOwned):
             log.warning("page_off", problem=self.problem)
             return RETRY
         # Connections inherit it; without it every response waits 40 ms for an acknowledgment.
-        self._listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        self._listener.setblocking(False)  # noqa: FBT003 - the standard library takes it by position
+        self.listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        self._bound = self.port
+        self.listener.setblocking(False)  # noqa: FBT003 - the standard library takes it by position
         return None
 
     def tell(self, method: str, params: Params = None) -> None:
@@ -118,14 +120,14 @@ class PageProcess(LoopOwned):
             try:
                 while True:
                     changed = self._changes.changed
-                    retry, port, names = self.listen(), self.port, self._names
+                    retry = self.listen()
                     async with anyio.create_task_group() as waiting:
-                        if self._listener is not None:
-                            waiting.start_soon(self._await_browsers, self._listener)
+                        if self.listener is not None:
+                            waiting.start_soon(self._await_browsers, self.listener)
                         with anyio.move_on_after(retry):
                             await changed.wait()
                         waiting.cancel_scope.cancel()
-                    if (port, names) != (self.port, self._names):
+                    if self._bound != self.port:
                         self._close()
             finally:
                 self._close()
@@ -141,9 +143,9 @@ class PageProcess(LoopOwned):
             await ended.wait()
 
     def _close(self) -> None:
-        if self._listener is not None:
-            self._listener.close()
-            self._listener = None
+        if self.listener is not None:
+            self.listener.close()
+            self.listener = self._bound = None
 
     # --- the duty of the child -------------------------------------------------------------------
 
@@ -161,8 +163,8 @@ class PageProcess(LoopOwned):
         async with running_with_descriptors(program, DescriptorChild, self._spawn) as child:
             child.peer.requests |= self.handlers
             child.peer.notifications |= self.notified
-            if self._listener is not None:
-                socket.send_fds(child.descriptors, [b"listener"], [self._listener.fileno()])
+            if self.listener is not None:
+                socket.send_fds(child.descriptors, [b"listener"], [self.listener.fileno()])
             log.debug("page_ready", pid=child.pid)
             yield child
 

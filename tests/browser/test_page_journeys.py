@@ -1,0 +1,179 @@
+"""What people do on the page, in a real browser."""
+
+import os
+import re
+import signal
+from pathlib import Path
+
+import pytest
+from fakes.browser import CHROMIUM, page_user
+from fakes.held_model import HeldModel, agent
+from playwright.async_api import Page, expect
+
+from orchestrator.control.protocol import StatusReport
+from thinker.protocol.messages import JsonObject
+
+pytestmark = [
+    pytest.mark.process,
+    pytest.mark.skipif(CHROMIUM is None, reason="there is no chromium; install Debian's"),
+]
+PLACES = ("", "chats", "turns", "inbox", "costs", "tasks", "tools", "logs", "system", "manual")
+
+
+async def say(page: Page, text: str) -> None:
+    """Write into the chat that is open."""
+    await page.fill("#text", text)
+    await page.press("#text", "Enter")
+
+
+async def test_first_evening_ends_with_an_answer(tmp_path: Path) -> None:
+    """Link, first state, chat with the demo agent, why it answered, and every screen."""
+    async with page_user(tmp_path) as user:
+        page = await user.logged_in()
+        await page.click("text=Open a chat")
+        await page.click("text=+ new chat")
+        await say(page, "What time is it?")
+        await expect(page.locator(".talk .answer")).to_contain_text("It is")
+        await expect(page.locator("#text")).to_have_value("")
+        await page.click("text=why this answer")
+        await expect(page.locator(".lead")).to_contain_text("in all")
+        await page.click("text=what the model saw")
+        await expect(page.locator("h1")).to_have_text("What the model saw")
+        for place in PLACES:
+            await page.goto(user.address + place)
+            await expect(page.locator("h1")).to_be_visible()
+
+
+async def test_without_scripts_reading_and_writing_work(tmp_path: Path) -> None:
+    """By the code in a field, and forms."""
+    async with page_user(tmp_path) as user:
+        page = await user.logged_in(scripts=False)
+        await page.goto(user.address + "chats/new")
+        await page.fill("#text", "hello there")
+        await page.click("text=Send")
+        await user.daemon.logged("turn_replied")
+        await user.daemon.until(lambda report: report.open_turns == 0)
+        await page.reload()
+        await expect(page.locator(".said")).to_have_text("hello there")
+        await expect(page.locator(".talk .answer")).to_contain_text("Demo model")
+        for place in PLACES:
+            await page.goto(user.address + place)
+            await expect(page.locator("h1")).to_be_visible()
+
+
+async def test_nothing_is_wider_than_a_phone(tmp_path: Path) -> None:
+    """Tables and pictures scroll in boxes of their own."""
+    async with page_user(tmp_path) as user:
+        page = await user.logged_in(phone=True)
+        await page.goto(user.address + "chats/new")
+        await page.fill("#text", "x" * 200)
+        await page.click("text=Send")
+        await expect(page.locator(".talk .answer")).to_contain_text("Demo model")
+        await page.goto(user.address + "turns")
+        turn = await page.locator("[data-row]").first.get_attribute("href")
+        for place in (*PLACES, str(turn)[1:], "manual/agents-json"):
+            await page.goto(user.address + place)
+            width = await page.evaluate("document.documentElement.scrollWidth")
+            assert width <= 360, place
+
+
+async def test_keyboard_alone_reaches_everything(tmp_path: Path) -> None:
+    """Letters lead to screens; `?` says which."""
+    async with page_user(tmp_path) as user:
+        page = await user.logged_in()
+        await page.keyboard.press("?")
+        await expect(page.locator("dialog")).to_contain_text("g c  Chats")
+        await page.keyboard.press("Escape")
+        await page.keyboard.press("g")
+        await page.keyboard.press("t")
+        await expect(page.locator("h1")).to_have_text("Turns")
+        await page.keyboard.press("Tab")
+        await expect(page.locator(".skip")).to_be_focused()
+
+
+async def test_answer_grows_and_a_reload_in_its_middle_loses_nothing(tmp_path: Path) -> None:
+    """Neither the text so far nor what was typed meanwhile."""
+    async with HeldModel() as model, page_user(tmp_path, model_config(model)) as user:
+        page = await user.logged_in()
+        await page.goto(user.address + "chats/new")
+        await page.wait_for_url(re.compile("operator"))
+        gate = model.hold("first")
+        await say(page, "first")
+        await model.asked("first")
+        await page.fill("#text", "typed meanwhile")
+        await page.reload()
+        await expect(page.locator("#text")).to_have_value("typed meanwhile")
+        gate.set()
+        await expect(page.locator(".talk .answer")).to_contain_text("first")
+
+
+def model_config(model: HeldModel) -> JsonObject:
+    """One agent that asks a model."""
+    return {"agents": [agent("home", model)], "fallbackAgentId": "home"}
+
+
+async def test_death_of_a_worker_is_seen_without_a_reload(tmp_path: Path) -> None:
+    """The mark appears in the waterfall, and the answer comes."""
+
+    def pid(report: StatusReport) -> int | None:
+        return next((item.pid for item in report.agents if item.agent_id == "home"), None)
+
+    async with HeldModel() as model, page_user(tmp_path, model_config(model)) as user:
+        page = await user.logged_in()
+        await page.goto(user.address + "chats/new")
+        gate = model.hold("first")
+        await say(page, "first")
+        await model.asked("first")
+        await page.click("text=why this answer")
+        await expect(page.locator("svg")).to_be_visible()
+        found = pid(await user.daemon.until(lambda report: pid(report) is not None))
+        assert found is not None
+        os.kill(found, signal.SIGKILL)
+        await expect(page.locator("svg")).to_contain_text("the worker died")
+        gate.set()
+        await expect(page.locator(".facts").first).to_contain_text("done")
+
+
+async def test_call_is_approved_where_it_was_asked_and_runs_once(tmp_path: Path) -> None:
+    """Two buttons with all of its arguments; sent twice is sent once."""
+    demo: JsonObject = {"agentId": "home", "llmProvider": "demo", "approvals": ["get_time"]}
+    config: JsonObject = {"agents": [demo], "fallbackAgentId": "home"}
+    async with page_user(tmp_path, config) as user:
+        page = await user.logged_in()
+        await page.goto(user.address + "chats/new")
+        await say(page, "What time is it?")
+        await expect(page.locator(".urgent")).to_contain_text("wants to run get_time")
+        await expect(page.locator("nav .badge")).to_have_text("1")
+        await page.click("text=Allow once")
+        await expect(page.locator(".talk .answer")).to_contain_text("It is")
+        await expect(page.locator(".urgent")).to_have_count(0)
+        await expect(page.locator(".calls summary")).to_have_count(1)
+
+
+async def test_answer_is_stopped_by_a_button(tmp_path: Path) -> None:
+    """The model is not waited for."""
+    async with HeldModel() as model, page_user(tmp_path, model_config(model)) as user:
+        page = await user.logged_in()
+        await page.goto(user.address + "chats/new")
+        model.hold("first")
+        await say(page, "first")
+        await model.asked("first")
+        await page.click("text=Stop")
+        await expect(page.locator(".talk")).to_contain_text("cancelled")
+
+
+async def test_page_of_a_daemon_that_comes_back_is_live_again(tmp_path: Path) -> None:
+    """Meanwhile it says that there is no connection, and keeps what was typed."""
+    async with page_user(tmp_path) as user:
+        page = await user.logged_in()
+        await page.goto(user.address + "chats/new")
+        await page.fill("#text", "not sent yet")
+        report = await user.daemon.status()
+        found = next(item.pid for item in report.processes if item.name == "page")
+        os.kill(found, signal.SIGSTOP)
+        os.kill(found, signal.SIGKILL)
+        await user.daemon.logged("page_ended", kind="crash")
+        await user.daemon.logged("page_ready", times=2)
+        await say(page, "sent now")
+        await expect(page.locator(".talk .answer")).to_contain_text("Demo model")
+        user.faults = [fault for fault in user.faults if "ERR_" not in fault]
