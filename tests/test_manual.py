@@ -135,7 +135,8 @@ def check_command(line: CommandLine) -> None:
     command: Any = typer.main.get_command(import_module(f"orchestrator.cli.{first}").app)
     while hasattr(command, "commands") and words and words[0] in command.commands:
         command = command.commands[words.pop(0)]
-    if hasattr(command, "commands") or "--help" in words:
+    only_group = hasattr(command, "commands") and not command.invoke_without_command
+    if only_group or "--help" in words:
         assert (line.whole, words) in ((False, []), (False, ["--help"])), line
         return
     try:

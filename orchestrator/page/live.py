@@ -17,7 +17,7 @@ from orchestrator.wakeup import Wakeup
 
 POLL = 0.1  # seconds between two looks at the journal while a stream is open
 SILENCE = 15.0  # seconds after which an empty line shows that the stream lives
-OF_SESSION, IN_ALL = 8, 64  # open streams
+OF_SESSION, IN_ALL = 4, 64  # open streams; a browser has six connections to a host
 
 
 @dataclass
@@ -29,7 +29,7 @@ class LiveFeed:
 
     version: Callable[[], int]
     look: Callable[[frozenset[str]], None] = lambda _: None
-    _streams: Counter[str] = field(default_factory=Counter, init=False)
+    _streams: dict[str, list[object]] = field(default_factory=dict, init=False)  # oldest first
     _chats: Counter[str] = field(default_factory=Counter, init=False)
     _texts: dict[str, ChatView] = field(default_factory=dict, init=False)  # by chat
     _changes: Wakeup = field(default_factory=Wakeup, init=False)
@@ -43,7 +43,7 @@ class LiveFeed:
 
     @property
     def open(self) -> int:
-        return self._streams.total()
+        return sum(map(len, self._streams.values()))
 
     def changed(self) -> None:
         """Take note of a change that is not in the journal."""
@@ -61,9 +61,9 @@ class LiveFeed:
             self._texts[view.key] = view
             self._changes.wake()
 
-    def free(self, session: str) -> bool:
-        """Return whether a session may open one more stream."""
-        return self._streams[session] < OF_SESSION and self.open < IN_ALL
+    def free(self) -> bool:
+        """Return whether one more stream may be opened."""
+        return self.open < IN_ALL
 
     async def watch(self) -> None:
         """Look at the journal while a stream is open, until canceled."""
@@ -74,14 +74,23 @@ class LiveFeed:
                 self._changes.wake()
 
     async def events(self, session: str, chat: str = "") -> AsyncIterator[bytes]:
-        """Yield the events of one stream, which may show a chat; the first says that it is open."""
-        self._streams[session] += 1
+        """Yield the events of one stream, which may show a chat; the first says that it is open.
+
+        A session has `OF_SESSION` at most: one more ends the oldest, whose window then asks by
+        itself from time to time.
+        """
+        own, streams = object(), self._streams.setdefault(session, [])
+        streams.append(own)
         self._shown(chat, 1)
+        self._changes.wake()
         try:
             yield b"retry: 1000\n\n"
             told, view = "", None
             while True:
                 changed = self._changes.changed
+                if own not in streams[-OF_SESSION:]:
+                    yield _event("full", OF_SESSION)
+                    return
                 if (newest := self._texts.get(chat)) is not view and newest is not None:
                     view = newest
                     yield _event("text", {"turn": view.turn_id, "html": growing(view.text)})
@@ -97,7 +106,7 @@ class LiveFeed:
                 if silence.cancelled_caught:
                     yield b": still here\n\n"
         finally:
-            self._streams[session] -= 1
+            streams.remove(own)
             self._shown(chat, -1)
 
     def _shown(self, chat: str, streams: int) -> None:

@@ -169,7 +169,7 @@ class PageApp:
     async def _events(self, request: Request, session: WebSession) -> Response:
         if request.headers.get("sec-fetch-site", "same-origin") != "same-origin":
             return Response("this stream is for this page\n", HTTPStatus.FORBIDDEN)
-        if not self.feed.free(session.digest):
+        if not self.feed.free():
             return Response(
                 "too many open pages\n", HTTPStatus.SERVICE_UNAVAILABLE, {"retry-after": "10"}
             )

@@ -66,6 +66,7 @@ def _commands(home: str, models: Mapping[str, str]) -> Iterator[str]:
         *([CONNECT] if models and set(models.values()) == {"demo"} else []),
         *([("chat", "talk to an agent")] if models else []),
         *([(f'send {shlex.quote(agent)} "hello"', "ask for one answer")] if models else []),
+        ("dashboard", "open the web page"),
         ("status", "see what runs"),
         ("stop", "end it, as Ctrl-C does here"),
     ]

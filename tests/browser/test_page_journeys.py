@@ -3,7 +3,9 @@
 import os
 import re
 import signal
+from importlib.resources import files
 from pathlib import Path
+from typing import Literal
 
 import pytest
 from fakes.browser import CHROMIUM, page_user
@@ -177,3 +179,37 @@ async def test_page_of_a_daemon_that_comes_back_is_live_again(tmp_path: Path) ->
         await say(page, "sent now")
         await expect(page.locator(".talk .answer")).to_contain_text("Demo model")
         user.faults = [fault for fault in user.faults if "ERR_" not in fault]
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+async def test_screens_are_for_everyone(tmp_path: Path, scheme: Literal["light", "dark"]) -> None:
+    """Names, contrast, structure: axe finds nothing on any of them."""
+    axe = files("axe_playwright_python").joinpath("axe.min.js").read_text()
+    async with page_user(tmp_path) as user:
+        page = await user.logged_in()
+        await page.emulate_media(color_scheme=scheme)
+        await page.goto(user.address + "chats/new")
+        await say(page, "What time is it?")
+        await expect(page.locator(".talk .answer")).to_contain_text("It is")
+        chat = page.url.removeprefix(user.address)
+        await page.goto(user.address + "turns")
+        turn = str(await page.locator("[data-row]").first.get_attribute("href"))[1:]
+        for place in (*PLACES, chat, turn, f"{turn}/prompt", "manual/page", "in"):
+            await page.goto(user.address + place)
+            await page.evaluate(axe)
+            found = (await page.evaluate("axe.run()"))["violations"]
+            assert [(place, one["id"], one["nodes"][0]["html"]) for one in found] == []
+
+
+async def test_seven_windows_are_live_at_once(tmp_path: Path) -> None:
+    """A browser has six connections to a host: a window that is not looked at holds none."""
+    async with page_user(tmp_path) as user:
+        first = await user.logged_in()
+        windows = [await first.context.new_page() for _ in range(7)]
+        for window in windows:
+            await window.goto(user.address)
+            await expect(window.locator("h1")).to_have_text("Now")
+        await first.bring_to_front()
+        await first.goto(user.address + "chats/new")
+        await say(first, "hello")
+        await expect(first.locator(".talk .answer")).to_contain_text("Demo model")

@@ -18,9 +18,7 @@ def table(
     return h.div(class_="scroll", tabindex="0", role="region", aria_label=caption)[
         h.table[
             h.caption[caption],
-            h.thead[
-                h.tr[(h.th(scope="col", class_=_kind(head))[head.lstrip("#")] for head in heads)]
-            ],
+            h.thead[h.tr[map(_head, heads)]],
             h.tbody[
                 (
                     h.tr[
@@ -46,6 +44,12 @@ def facts(values: Mapping[str, h.Node]) -> h.Element:
 def panel(title: str, *content: h.Node, id: str | None = None) -> h.Element:  # noqa: A002 - HTML's name
     """Return a part of a screen with a heading."""
     return h.section(id=id, class_="panel")[h.h2[title], content]
+
+
+def _head(head: str) -> h.Element:
+    if not head:
+        return h.td
+    return h.th(scope="col", class_=_kind(head))[head.lstrip("#")]
 
 
 def _kind(head: str) -> str | None:

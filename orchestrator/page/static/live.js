@@ -11,6 +11,7 @@
   let asked = false;
   let busy = false;
   let lost = null;
+  let asking = 0;
 
   const typed = (node) => node.matches?.("input:not([type=hidden]), textarea, select") &&
     (node === document.activeElement || node.value !== node.defaultValue);
@@ -82,6 +83,7 @@
 
   function open() {
     if (stream || document.hidden || !document.querySelector("nav")) return;
+    clearInterval(asking);
     stream = new EventSource(`/events?at=${encodeURIComponent(location.pathname)}`);
     stream.addEventListener("changed", update);
     stream.addEventListener("text", (event) => {
@@ -91,6 +93,12 @@
       const fresh = document.createElement("div");
       fresh.innerHTML = trusted(html);
       Idiomorph.morph(place, fresh, { morphStyle: "innerHTML" });
+    });
+    stream.addEventListener("full", () => { // of many windows the newest have streams
+      stream.close();
+      stream = null;
+      clearInterval(asking);
+      asking = setInterval(() => { if (!document.hidden) update(); }, 3000);
     });
     stream.onerror = () => {
       offline();
@@ -106,6 +114,7 @@
   });
   addEventListener("pagehide", () => { stream?.close(); stream = null; });
   addEventListener("pageshow", open);
+  addEventListener("focus", open);
 
   // --- forms: sent once, without leaving the place ------------------------------------------------
   document.addEventListener("submit", async (event) => {

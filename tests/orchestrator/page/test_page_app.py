@@ -216,12 +216,24 @@ async def test_files_are_kept_for_a_year_and_old_ones_are_unknown(tmp_path: Path
         assert (await bench.browser().get("/static/000000000000/page.css")).status_code == 404
 
 
-async def test_more_streams_than_eight_are_refused(tmp_path: Path) -> None:
+async def test_fifth_stream_of_a_session_ends_its_oldest(tmp_path: Path) -> None:
+    """A browser has six connections: streams must not take them all."""
+    async with page_bench(tmp_path) as bench:
+        streams = [bench.app.feed.events("ann") for _ in range(5)]
+        for stream in streams:
+            assert await anext(stream) == b"retry: 1000\n\n"
+        assert (await anext(streams[0])).startswith(b"event: full")
+        assert (await anext(streams[1])).startswith(b"event: changed")
+        for stream in streams:
+            await stream.aclose()  # type: ignore[attr-defined]  # a generator
+        assert bench.app.feed.open == 0
+
+
+async def test_more_streams_than_sixty_four_are_refused(tmp_path: Path) -> None:
     """With the seconds to wait."""
     async with page_bench(tmp_path) as bench:
         person = await bench.login()
-        session = bench.store.read(web_sessions.every, bench.now)[0].digest
-        streams = [bench.app.feed.events(session) for _ in range(8)]
+        streams = [bench.app.feed.events(str(number)) for number in range(64)]
         for stream in streams:
             assert await anext(stream) == b"retry: 1000\n\n"
         refused = await person.get("/events")
