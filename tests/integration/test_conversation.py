@@ -43,6 +43,7 @@ async def test_daemon_is_ready_before_anybody_wrote(tmp_path: Path) -> None:
         "console": "ok",
         "http": "ok",
         "telegram": "ok",
+        "web": "ok",
     }
     assert [item.pid for item in report.agents] == [None, None]
 

@@ -35,7 +35,7 @@ def test_every_command_has_a_chapter() -> None:
     text = page("commands")
     for name, summary in COMMANDS.items():
         assert f"\n## orchestrator {name}\n\n{summary}" in text
-        assert f"(#orchestrator-{name}) | {summary} |" in text
+        assert f"[`{name}`](#orchestrator-{name})" in text
 
 
 def test_every_variable_of_a_worker_and_every_exit_code_is_listed() -> None:

@@ -117,7 +117,8 @@ async def test_chats_that_must_wait_are_not_asked_for_when_others_are_written_to
         for _ in range(20):
             await anyio.lowlevel.checkpoint()
         running.store.read(lambda db: setattr(db, "exec_trace", None))
-    assert len([sql for sql in asked if "outbox" in sql]) == 1
+    # A wait that ends meanwhile wakes it once more; the 20 chats never do.
+    assert len([sql for sql in asked if "outbox" in sql]) in (1, 2)
 
 
 async def test_question_for_an_operator_outlasts_an_outage_of_five_minutes(tmp_path: Path) -> None:
