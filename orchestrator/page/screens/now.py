@@ -21,7 +21,7 @@ HOUR, DAY = 3_600_000, 86_400_000  # milliseconds
 CHANNELS_OF_MACHINE = {"console", "api", "http", "web"}
 
 
-class _Lately(NamedTuple):
+class Lately(NamedTuple):
     """What the journal says; ``hour`` are the messages of each two minutes of the last hour."""
 
     hour: list[int]
@@ -29,8 +29,8 @@ class _Lately(NamedTuple):
     waits: int
 
 
-def _lately(db: apsw.Connection, now: int) -> _Lately:
-    return _Lately(
+def _lately(db: apsw.Connection, now: int) -> Lately:
+    return Lately(
         activity.messages(db, now - HOUR, now, 30),
         activity.spent(db, now - DAY),
         waiting.count(db, now),
@@ -45,7 +45,7 @@ async def _body(visit: Visit) -> h.Node:
     return draw(visit, report, lately)
 
 
-def draw(visit: Visit, report: StatusReport, lately: _Lately) -> h.Node:
+def draw(visit: Visit, report: StatusReport, lately: Lately) -> h.Node:
     """Draw the screen."""
     return [
         h.p(class_="lead")[
@@ -85,7 +85,7 @@ def turns(recent: Sequence[RecentTurn]) -> h.Node:
             short(turn.chat, 40),
             [
                 figures.state(turn.state),
-                f" {turn.stop_reason}" if turn.stop_reason != "done" else None,
+                f" {turn.stop_reason}" if turn.stop_reason not in (None, "done") else None,
             ],
             ", ".join(turn.tools),
             "" if turn.ms is None else figures.span(turn.ms),
@@ -107,11 +107,11 @@ def _waits(visit: Visit, report: StatusReport, waits: int) -> h.Node:
 
 
 def _first_steps(report: StatusReport) -> h.Node:
-    """Draw what to do next, until a model and a bot are there."""
+    """Draw what to do next, until a model is there."""
     own = [agent for agent in report.agents if not agent.parent]
     demo = all(agent.provider == "demo" for agent in own)
     telegram = any(channel.name == "telegram" for channel in report.channels)
-    if not demo and telegram:
+    if not demo:
         return None
     talked = bool(report.recent_turns)
     steps = (
