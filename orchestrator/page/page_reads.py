@@ -26,7 +26,7 @@ class PageReads:
         """Open the journal.
 
         Raises:
-            JournalError: there is none, or it cannot be read.
+            JournalError: it does not exist or cannot be read.
         """
         self._clock = clock
         self._ends = 0.0

@@ -105,7 +105,7 @@ def invite(db: apsw.Connection, code: str, guest: WebGuest, now: int) -> None:
 
 
 def redeem(db: apsw.Connection, code: str, now: int) -> WebGuest | None:
-    """Use up an invitation, and return whom it lets in; None if there is none that is good."""
+    """Use up an invitation, and return whom it lets in; None if it is unknown, used or old."""
     found = db.execute(
         "UPDATE web_invite SET used_at = ? WHERE digest = ? AND used_at IS NULL AND ends_at > ?"
         " RETURNING user, role, agents",

@@ -46,11 +46,9 @@ def share(part: float, label: str) -> h.Element:
     ]
 
 
-def columns(
-    found: Sequence[Column], series: Sequence[str], label: str, limit: float | None = None
-) -> h.Element:
-    """Return stacked columns with an axis; ``limit`` is a line across."""
-    most = max([sum(column.parts.values()) for column in found] + [limit or 0.0]) or 1.0
+def columns(found: Sequence[Column], series: Sequence[str], label: str) -> h.Element:
+    """Return stacked columns with an axis."""
+    most = max((sum(column.parts.values()) for column in found), default=0.0) or 1.0
     step = (WIDTH - LEFT) / max(1, len(found))
     height = HEIGHT - BOTTOM - 10
 
@@ -69,11 +67,6 @@ def columns(
             h.text(x=f"{LEFT + index * step:.1f}", y=str(HEIGHT - 6))[column.label]
             for index, column in enumerate(found)
             if index % every == 0
-        ),
-        None
-        if limit is None
-        else h.line(
-            class_="limit", x1=str(LEFT), x2=str(WIDTH), y1=f"{y(limit):.1f}", y2=f"{y(limit):.1f}"
         ),
     ]
 
