@@ -22,6 +22,7 @@ from orchestrator.agentsfile import AgentsFile, AgentsFileError, LoadedConfig, P
 from orchestrator.agentsfile.problems import MAX_PROBLEMS
 from orchestrator.files import OffLoop, off_loop, write_private
 from orchestrator.hands.hand_servers import hand_servers, prepare
+from orchestrator.home_paths import bundled
 from orchestrator.keys_file import Keys
 from orchestrator.loop_owned import LoopOwned
 from orchestrator.processes.launch import Endpoint, build_launch_spec, relevant, resolve_endpoint
@@ -29,7 +30,7 @@ from orchestrator.processes.local_models import local_servers
 from orchestrator.processes.supervisor import Supervisor
 from orchestrator.prompts.library import PromptLibrary
 from orchestrator.prompts.skill_checks import skill_problems
-from orchestrator.settings import TOKEN, Settings, bundled
+from orchestrator.settings import TOKEN, Settings
 from orchestrator.timezones import host_timezone
 from orchestrator.tools.mcp.servers import McpServers
 from orchestrator.wakeup import Wakeup, when_canceled

@@ -1,4 +1,4 @@
-"""The daemon's settings, from its environment, and the paths of its files.
+"""The daemon's settings, from its environment.
 
 ``.env`` files are never read: anyone who can write to the working directory could change the
 daemon with one. Keys come from ``keys.env`` in the home, which `keys_file` reads.
@@ -6,8 +6,7 @@ daemon with one. Keys come from ``keys.env`` in the home, which `keys_file` read
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass
-from functools import cache, cached_property
+from functools import cached_property
 from pathlib import Path
 from typing import Annotated, Literal, NamedTuple
 
@@ -16,11 +15,10 @@ from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, Settings
 from pydantic_settings.sources import EnvSettingsSource
 
 from orchestrator.errors import ConfigError
+from orchestrator.home_paths import Paths, bundled
 
 PREFIX = "ORCHESTRATOR_"
-MAX_SOCKET_PATH = 107  # bytes in sockaddr_un.sun_path without the final NUL, unix(7)
 TOKEN = "TELEGRAM_BOT_TOKEN"  # noqa: S105 - a variable's name
-PACKAGE = Path(__file__).parent
 WORDS = {
     "int_parsing": "must be a whole number",
     "float_parsing": "must be a number, such as 20",
@@ -111,7 +109,7 @@ class Settings(BaseSettings):
         return environ if token is None else {**environ, TOKEN: token.get_secret_value()}
 
     @cached_property
-    def paths(self) -> "Paths":
+    def paths(self) -> Paths:
         return Paths(self.home)
 
     @property
@@ -157,98 +155,6 @@ class DefaultPrompt(NamedTuple):
 
     path: Path
     source: Literal["environment", "home", "bundled"]
-
-
-class _InHome(cached_property[Path]):
-    """A path below the home of the `Paths` whose attribute it is."""
-
-    def __init__(self, name: str) -> None:
-        super().__init__(lambda paths: paths.home / name)
-
-
-@dataclass(frozen=True)
-class Paths:
-    """Every file and directory of a daemon, below its home."""
-
-    home: Path
-
-    journal = _InHome("journal.db")
-    """The journal's database."""
-    lock = _InHome("lock")
-    """The file that a running daemon holds locked."""
-    log = _InHome("daemon.log")
-    """The newest log lines; older ones are in ``daemon.log.1``."""
-    http_token = _InHome("http-token")
-    """The token of agents' ports; only this user can read it."""
-    keys = _InHome("keys.env")
-    """The keys and tokens that the environment does not set; `keys_file` reads it."""
-    api_token = _InHome("api-token")
-    """The digest of the token that opens the OpenAI-compatible endpoints."""
-    last_good = _InHome("agents.last-good.json")
-    """Copy of the last valid agents.json."""
-    prompts_last_good = _InHome("prompts.last-good.json")
-    """Copy of the last valid prompt definitions."""
-    chat_history = _InHome("chat-history")
-    """What the user wrote in `orchestrator chat`; only this user can read it."""
-    agent_prompts = _InHome("agent-prompts")
-    """Directory of ``<agentId>.txt`` with the systemPrompt of each agent that has one."""
-    personas = _InHome("agents")
-    """Directory of a folder for each agent: its own skills, and by default its persona."""
-    skills = _InHome("skills")
-    """The user's own skills."""
-    prompts = _InHome("prompts")
-    """The user's own prompt definitions."""
-    workspaces = _InHome("workspaces")
-    """Directory of a folder for each agent that has a workspace."""
-    page_on = _InHome("page-on")
-    """Exists while the page is switched on."""
-    hooks = _InHome("hooks")
-    """Directory of ``<id>.py`` of each hook."""
-
-    @property
-    def control_socket(self) -> Path:
-        """The socket of the command line.
-
-        Raises:
-            ConfigError: the path is longer than Linux allows for a socket.
-        """
-        path = self.home / "run" / "control.sock"
-        excess = len(bytes(path)) - MAX_SOCKET_PATH
-        if excess > 0:
-            raise ConfigError(
-                f"{PREFIX}HOME: {self.home} is {excess} bytes too long for a unix socket in it; "
-                "choose a shorter path"
-            )
-        return path
-
-    def skill_directories(self, agent_id: str) -> tuple[Path, ...]:
-        """Return where an agent's skills come from; a later directory wins over an earlier one."""
-        return (bundled("skills"), self.skills, self.personas / agent_id / "skills")
-
-    def prepare(self) -> None:
-        """Create the directories with access for this user only.
-
-        Raises:
-            ConfigError: a directory cannot be created, or the path is too long for the socket.
-        """
-        run = self.control_socket.parent
-        folders = (self.home, run, self.agent_prompts, self.personas, self.skills, self.prompts)
-        try:
-            for folder in folders:
-                folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-            self.home.chmod(0o700)
-        except OSError as error:
-            raise ConfigError(
-                f"{PREFIX}HOME: {error.filename or self.home} cannot be prepared "
-                f"({error.strerror}); choose a directory that you own"
-            ) from error
-
-
-@cache
-def bundled(name: str) -> Path:
-    """Return what is at a path in the program's data: ``config``, ``prompts`` or ``skills``."""
-    installed = PACKAGE / "_data" / name
-    return installed if installed.exists() else PACKAGE.parent / name
 
 
 def _sentences(error: ValidationError) -> list[str]:

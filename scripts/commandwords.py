@@ -8,7 +8,7 @@ import typer
 
 from orchestrator.cli import COMMANDS, completion
 from orchestrator.cli.help import MANUAL
-from orchestrator.settings import bundled
+from orchestrator.home_paths import bundled
 from thinker.formats.prompts.definition_files import scan
 
 

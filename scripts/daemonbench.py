@@ -15,6 +15,7 @@ from uuid import uuid4
 import anyio
 
 from orchestrator.control import protocol
+from orchestrator.control.connection import connect
 from orchestrator.control.protocol import ChatOutcome, ChatSend, ChatWait
 from orchestrator.settings import Settings
 from thinker.protocol.peer import Peer
@@ -126,7 +127,7 @@ async def daemon(
                 with anyio.fail_after(WITHIN):
                     await _ready(notices)
                 ready = (time.perf_counter() - start) * 1000
-                async with protocol.connect(Settings.read(env)) as peer:
+                async with connect(Settings.read(env)) as peer:
                     yield Running(peer, process.pid, ready)
             finally:
                 process.send_signal(signal.SIGTERM)

@@ -19,6 +19,7 @@ from orchestrator.attacks import inside
 from orchestrator.attacks.hostile_server import MAILS, PAGES
 from orchestrator.attacks.obedient_model import ObedientModel, call, steal
 from orchestrator.control import protocol
+from orchestrator.control.connection import connect
 from orchestrator.control.protocol import HealthReport, StatusReport
 from orchestrator.files import write_private
 from orchestrator.selftest import process_tree
@@ -177,17 +178,17 @@ class AttackWorld:
         ]
 
     async def status(self) -> StatusReport:
-        async with protocol.connect(self.settings) as peer:
+        async with connect(self.settings) as peer:
             return await peer.call(protocol.STATUS, None, StatusReport, timeout=SETTLED_WITHIN)
 
     async def health(self) -> HealthReport:
         """Return the daemon's health, for which it writes to its journal."""
-        async with protocol.connect(self.settings) as peer:
+        async with connect(self.settings) as peer:
             return await peer.call(protocol.HEALTH, None, HealthReport, timeout=SETTLED_WITHIN)
 
     async def deny_all(self) -> None:
         """Deny what waits for the operator, as its turn would keep others of the agent waiting."""
-        async with protocol.connect(self.settings) as peer:
+        async with connect(self.settings) as peer:
             ask = partial(peer.call, timeout=SETTLED_WITHIN)
             open_questions = await ask(protocol.APPROVAL_LIST, None, protocol.ApprovalList)
             for question in open_questions.approvals:

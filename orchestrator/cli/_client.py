@@ -8,7 +8,8 @@ import anyio
 from pydantic import BaseModel, ValidationError
 
 from orchestrator.cli._other_user import elsewhere
-from orchestrator.control.protocol import UNKNOWN_NAME, Ack, connect
+from orchestrator.control.connection import connect
+from orchestrator.control.protocol import UNKNOWN_NAME, Ack
 from orchestrator.errors import NotRunningError, OrchestratorError, UnknownNameError
 from orchestrator.settings import Settings
 from thinker.protocol.peer import (

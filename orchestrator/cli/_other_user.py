@@ -10,7 +10,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from orchestrator.errors import ConfigError
-from orchestrator.settings import Paths
+from orchestrator.home_paths import Paths
 from orchestrator.system import home_owner
 from orchestrator.system.home_owner import user_name
 from orchestrator.system.installed_units import installed

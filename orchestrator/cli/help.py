@@ -15,7 +15,7 @@ from orchestrator.cli import COMMANDS
 from orchestrator.cli._columns import rendered, terminal_width
 from orchestrator.cli._group import command_group
 from orchestrator.cli._prose import page, screen
-from orchestrator.settings import bundled
+from orchestrator.home_paths import bundled
 
 MANUAL = Path("orchestrator-guide", "references")  # below the bundled skills
 SENTENCE = re.compile(r"(?<=[.!?])\s")

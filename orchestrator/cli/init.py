@@ -8,7 +8,8 @@ import typer
 from orchestrator.cli._options import Home, command_group, environment, load_settings
 from orchestrator.cli._other_user import require_owner
 from orchestrator.errors import ConfigError
-from orchestrator.settings import Settings, bundled
+from orchestrator.home_paths import bundled
+from orchestrator.settings import Settings
 from thinker.protocol.providers import PROVIDERS
 
 FILES = ("agents.json", "agents.schema.json", "keys.env")  # the schema is for editors

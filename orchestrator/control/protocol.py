@@ -5,16 +5,11 @@ acts as the operator, unless the daemon or one of its children started it. The c
 the parameters and results of the methods.
 """
 
-import socket
-from collections.abc import AsyncIterator, Mapping
-from contextlib import asynccontextmanager
+from collections.abc import Mapping
 
 from pydantic import Field, JsonValue
 
 from orchestrator.control.camel_model import CamelModel
-from orchestrator.errors import NotRunningError
-from orchestrator.settings import Settings
-from thinker.protocol.peer import NotificationHandler, Peer, connected
 from thinker.protocol.sandbox import SandboxLevel
 
 STATUS = "status"  # → StatusReport
@@ -410,25 +405,3 @@ class ReloadReport(CamelModel):
 
     applied: bool
     problems: tuple[ConfigProblem, ...]
-
-
-@asynccontextmanager
-async def connect(
-    settings: Settings, notifications: Mapping[str, NotificationHandler] | None = None
-) -> AsyncIterator[Peer]:
-    """Connect to the running daemon while the block runs.
-
-    Raises:
-        NotRunningError: no daemon runs on this home.
-    """
-    path = settings.paths.control_socket
-    sock = socket.socket(socket.AF_UNIX)
-    try:
-        sock.connect(str(path))
-    except OSError as error:
-        sock.close()
-        raise NotRunningError(
-            f"no daemon runs on {settings.home}; start one with 'orchestrator run'"
-        ) from error
-    async with connected(sock, None, notifications) as peer:
-        yield peer

@@ -19,9 +19,10 @@ from orchestrator.control.status import troubles
 from orchestrator.doctor.findings import Finding, Verdict
 from orchestrator.doctor.jail_probes import ProbeTargets
 from orchestrator.errors import ConfigError
+from orchestrator.home_paths import bundled
 from orchestrator.http_api.agent_ports import port_problem
 from orchestrator.processes.launch import build_launch_spec, resolve_endpoint
-from orchestrator.settings import Settings, bundled
+from orchestrator.settings import Settings
 from orchestrator.system.installed_units import installed
 from thinker.jail import kernel, landlock
 from thinker.protocol.providers import PROVIDERS

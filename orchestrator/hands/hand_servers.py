@@ -20,7 +20,7 @@ from orchestrator.agentsfile.hand_checks import overlaps
 from orchestrator.hands.command_order import MIB, CommandLimits
 from orchestrator.hands.web_settings import WebSettings
 from orchestrator.hands.workspace_settings import WorkspaceSettings
-from orchestrator.settings import Paths
+from orchestrator.home_paths import Paths
 from thinker.protocol.messages import Origin
 
 KIB = 1024

@@ -14,8 +14,10 @@ import anyio
 
 from thinker.http.optional_imports import without
 
-with without("rich"):  # an optional extra of structlog
+# Optional extras of structlog, uvicorn and starlette, which this process does not use.
+with without("rich", "greenlet", "dotenv", "python_multipart", "watchfiles"):
     from orchestrator.control.page_protocol import CHANGED, VIEW, WATCH, ChatKeys, ChatView
+    from orchestrator.home_paths import Paths
     from orchestrator.http_api.http_server import served
     from orchestrator.page.live import LiveFeed
     from orchestrator.page.page_app import PageApp
@@ -23,8 +25,7 @@ with without("rich"):  # an optional extra of structlog
     from orchestrator.page.page_reads import PageReads
     from orchestrator.page.screens import manual_pages
     from orchestrator.page.static_files import static_url
-    from orchestrator.processes.page_process import FD_VARIABLE, LOG_VARIABLE, NAMES_VARIABLE
-    from orchestrator.settings import Paths
+    from orchestrator.page_wire import FD_VARIABLE, LOG_VARIABLE, NAMES_VARIABLE
     from orchestrator.timezones import zone_or_utc
     from thinker.jail import kernel
     from thinker.jail.worker_jail import prepare

@@ -15,8 +15,9 @@ from orchestrator.agentsfile.agent_definition import CostControls
 from orchestrator.agentsfile.agents_file import SandboxMode
 from orchestrator.broker.broker_wire import Grant
 from orchestrator.files import write_private
+from orchestrator.home_paths import bundled
 from orchestrator.processes.model_grants import KEY_VARIABLES, grants, told
-from orchestrator.settings import DEFAULT_PROMPT, Settings, bundled
+from orchestrator.settings import DEFAULT_PROMPT, Settings
 from orchestrator.timezones import host_timezone
 from thinker.protocol.env import ThinkerSettings, inherited
 from thinker.protocol.providers import PROVIDERS

@@ -14,6 +14,7 @@ import anyio
 import structlog
 
 from orchestrator.loop_owned import LoopOwned
+from orchestrator.page_wire import FD_VARIABLE, LOG_VARIABLE, NAMES_VARIABLE
 from orchestrator.processes import restarts
 from orchestrator.processes.child_process import (
     ChildProcess,
@@ -31,9 +32,6 @@ from thinker.protocol.env import inherited
 from thinker.protocol.peer import NotificationHandler, Params, RequestHandler
 
 ARGV = (sys.executable, "-P", "-m", "orchestrator.page")
-FD_VARIABLE = "ORCHESTRATOR_PAGE_FD"
-LOG_VARIABLE = "ORCHESTRATOR_LOG_LEVEL"
-NAMES_VARIABLE = "ORCHESTRATOR_PAGE_NAMES"  # other names of this host, by commas
 LONGEST_WAIT = 60.0  # seconds between two starts at most
 RETRY = 15.0  # seconds until a port that is taken is tried again
 log = structlog.get_logger()

@@ -24,6 +24,7 @@ import structlog
 from pydantic import ValidationError
 
 from orchestrator.errors import WorkerError
+from orchestrator.home_paths import bundled
 from orchestrator.processes import restarts
 from orchestrator.processes.child_process import (
     DescriptorChild,
@@ -37,7 +38,7 @@ from orchestrator.processes.child_process import (
 )
 from orchestrator.processes.launch import WORKER
 from orchestrator.processes.restarts import ExitKind, History, WorkerState
-from orchestrator.settings import Settings, bundled
+from orchestrator.settings import Settings
 from orchestrator.wakeup import Wakeup
 from thinker.protocol import env, methods
 from thinker.protocol.env import ThinkerSettings, inherited

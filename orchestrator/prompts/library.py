@@ -15,6 +15,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from orchestrator.agentsfile import AgentDefinition, AgentsFile, Problem
 from orchestrator.files import write_private
+from orchestrator.home_paths import bundled
 from orchestrator.loop_owned import LoopOwned
 from orchestrator.processes.launch import TEMPLATES
 from orchestrator.processes.model_grants import KEY_VARIABLES
@@ -23,7 +24,7 @@ from orchestrator.prompts.prompt_tools import prompt_tools, registry, switched_o
 from orchestrator.prompts.tool_checks import unknown_tools
 from orchestrator.prompts.unread_files import unread_in, unread_personas, unread_prompts
 from orchestrator.routing import Place, match
-from orchestrator.settings import Settings, bundled
+from orchestrator.settings import Settings
 from orchestrator.tools.builtin.host_tool import DelegatingTool
 from thinker.formats import regular_file
 from thinker.formats.prompts.bundle import PromptBundle, bundle

@@ -7,7 +7,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from orchestrator.errors import ConfigError
-from orchestrator.settings import bundled
+from orchestrator.home_paths import bundled
 from orchestrator.system.installed_units import UNIT, Scope
 
 MARK = "#@ "

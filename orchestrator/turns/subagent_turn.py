@@ -13,6 +13,7 @@ import apsw
 from orchestrator import chat_texts
 from orchestrator.agentsfile import AgentDefinition
 from orchestrator.errors import QuarantinedError, UnknownAgentError
+from orchestrator.home_paths import bundled
 from orchestrator.journal.schedule import task_runs
 from orchestrator.journal.turns import sessions, steps, subagents, transcript, turns
 from orchestrator.journal.turns.outbox import Address
@@ -20,7 +21,6 @@ from orchestrator.journal.turns.subagents import SubagentSpec
 from orchestrator.journal.turns.turns import Turn
 from orchestrator.processes.launch import build_launch_spec, resolve_endpoint
 from orchestrator.processes.worker import Worker
-from orchestrator.settings import bundled
 from orchestrator.tools import policy
 from orchestrator.tools.builtin.agent_tools import NOTIFY
 from orchestrator.turns.outcomes import Outcome, failed

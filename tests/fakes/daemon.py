@@ -23,6 +23,7 @@ from fakes.time_limit import LIMIT, time_limit
 from pydantic import BaseModel
 
 from orchestrator.control import protocol
+from orchestrator.control.connection import connect
 from orchestrator.control.protocol import StatusReport
 from orchestrator.selftest.home_mark import mark, of_home
 from orchestrator.settings import Settings
@@ -52,7 +53,7 @@ class RunningDaemon:
 
     async def ask(self, method: str, params: Params, result: type[R]) -> R:
         """One request over the control socket."""
-        async with protocol.connect(self.settings) as peer:
+        async with connect(self.settings) as peer:
             return await peer.call(method, params, result, timeout=LIMIT)
 
     async def status(self) -> StatusReport:

@@ -13,6 +13,7 @@ from fakes.model_api import Reply
 from fakes.time_limit import LIMIT
 
 from orchestrator.control import protocol
+from orchestrator.control.connection import connect
 from orchestrator.control.protocol import Ack, ChatOutcome, ChatSend, ChatWait
 from orchestrator.journal.db.store import reading
 from orchestrator.selftest.fake_telegram import PREVIEW_MARK
@@ -177,7 +178,7 @@ async def test_burst_in_one_chat_keeps_its_order_and_starves_nobody(tmp_path: Pa
     async with (
         HeldModel() as model,
         running_daemon(tmp_path, {"agents": [agent("work", model)]}) as daemon,
-        protocol.connect(daemon.settings) as peer,
+        connect(daemon.settings) as peer,
     ):
         names = [f"{kind} {number}" for number in range(200) for kind in ("busy", "c")]
         for name in names:

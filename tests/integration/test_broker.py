@@ -15,7 +15,7 @@ from fakes.model_api import Reply
 
 from orchestrator.control.protocol import StatusReport
 from orchestrator.files import write_private
-from orchestrator.settings import Paths
+from orchestrator.home_paths import Paths
 
 pytestmark = pytest.mark.process
 

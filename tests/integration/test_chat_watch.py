@@ -15,6 +15,7 @@ from fakes.time_limit import LIMIT, time_limit
 
 from orchestrator.cli._conversation import events
 from orchestrator.control import protocol
+from orchestrator.control.connection import connect
 from orchestrator.control.protocol import (
     Ack,
     ApprovalDecision,
@@ -68,7 +69,7 @@ class Watcher:
 async def watching(daemon: RunningDaemon, **request: Any) -> AsyncIterator[Watcher]:
     """A client that watches the chat ``c``."""
     watcher = Watcher()
-    async with protocol.connect(daemon.settings, events("c", watcher.see)) as peer:
+    async with connect(daemon.settings, events("c", watcher.see)) as peer:
         watch = ChatWatch(chat="c", **request)
         watcher.scene = await peer.call(protocol.CHAT_WATCH, watch, ChatScene, timeout=LIMIT)
         yield watcher

@@ -8,9 +8,9 @@ from fakes.bot_api import FakeBotApi
 from fakes.control_server import command
 from fakes.daemon import TOKEN, running_daemon
 
+from orchestrator.home_paths import bundled
 from orchestrator.journal.db.store import reading
 from orchestrator.journal.turns import handoffs
-from orchestrator.settings import bundled
 
 pytestmark = pytest.mark.process
 CHAT = 123

@@ -5,8 +5,9 @@ from pathlib import Path
 import pytest
 
 from orchestrator.errors import ConfigError
+from orchestrator.home_paths import Paths, bundled
 from orchestrator.processes.model_grants import KEY_VARIABLES
-from orchestrator.settings import DefaultPrompt, Paths, Settings, bundled
+from orchestrator.settings import DefaultPrompt, Settings
 
 
 def test_defaults_hold_in_an_empty_environment() -> None:

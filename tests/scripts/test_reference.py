@@ -9,7 +9,7 @@ import pytest
 
 from orchestrator.cli import COMMANDS
 from orchestrator.errors import ExitCode
-from orchestrator.settings import bundled
+from orchestrator.home_paths import bundled
 from thinker.protocol.env import ThinkerSettings, variable
 
 SCRIPT = Path(__file__).parents[2] / "scripts" / "reference"

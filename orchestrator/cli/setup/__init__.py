@@ -30,7 +30,8 @@ from orchestrator.cli.setup.proposal import PAIRING, Wishes, access_of, differen
 from orchestrator.cli.setup.questions import Questions
 from orchestrator.errors import ConfigError, ExitCode, OrchestratorError
 from orchestrator.files import write_private
-from orchestrator.settings import Settings, bundled
+from orchestrator.home_paths import bundled
+from orchestrator.settings import Settings
 from thinker.formats import regular_file
 from thinker.formats.regular_file import FileError, FileMissingError
 

@@ -18,9 +18,9 @@ import orjson
 from pydantic import Json, TypeAdapter
 
 from orchestrator.errors import OrchestratorError
+from orchestrator.home_paths import bundled
 from orchestrator.journal.db.rows import Rows
 from orchestrator.journal.memory.memory_scope import EVERY, MemoryScope
-from orchestrator.settings import bundled
 from thinker.protocol.messages import LATE, UNTRUSTED, Frozen, JsonObject, Origin
 from thinker.protocol.methods import ListedSkill
 

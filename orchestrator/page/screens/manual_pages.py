@@ -6,10 +6,10 @@ from functools import cache
 import htpy as h
 from markupsafe import Markup
 
+from orchestrator.home_paths import bundled
 from orchestrator.page.html.forms import link
 from orchestrator.page.html.markdown import rendered
 from orchestrator.page.visit import Screen, Shown, Visit
-from orchestrator.settings import bundled
 
 FRONT_MATTER = re.compile(r"\A---\n.*?\n---\n", re.DOTALL)
 TITLE = re.compile(r"\A\s*# [^\n]*\n")

@@ -9,7 +9,7 @@ import pytest
 
 from orchestrator.agentsfile import load
 from orchestrator.agentsfile.json_schema import schema
-from orchestrator.settings import bundled
+from orchestrator.home_paths import bundled
 
 
 def test_schema_file_is_current() -> None:

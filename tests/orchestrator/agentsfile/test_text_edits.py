@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from orchestrator.agentsfile.text_edits import with_value
-from orchestrator.settings import bundled
+from orchestrator.home_paths import bundled
 
 BUNDLED = (bundled("config") / "agents.json").read_text("utf-8")
 VALUES = st.recursive(

@@ -11,8 +11,8 @@ from fakes.lived import Life
 from orchestrator.cli import _typed_messages
 from orchestrator.control.protocol import FORGET, Ack
 from orchestrator.errors import ExitCode
+from orchestrator.home_paths import Paths
 from orchestrator.journal.turns import turns
-from orchestrator.settings import Paths
 from thinker.protocol.peer import FAILED, RpcError
 
 AGENTS = {"agents": [{"agentId": "work", "llmProvider": "demo"}]}

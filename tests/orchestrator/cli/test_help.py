@@ -6,7 +6,7 @@ import pytest
 from fakes.control_server import command
 
 from orchestrator.cli.help import MANUAL, first_sentence
-from orchestrator.settings import bundled
+from orchestrator.home_paths import bundled
 
 TOPICS = sorted(path.stem for path in (bundled("skills") / MANUAL).glob("*.md"))
 

@@ -8,7 +8,7 @@ from fakes.agents_file import WORK, parsed
 from orchestrator.hands.hand_servers import HandServer, hand_servers, hand_tools, prepare
 from orchestrator.hands.web_settings import WebSettings
 from orchestrator.hands.workspace_settings import WorkspaceSettings
-from orchestrator.settings import Paths
+from orchestrator.home_paths import Paths
 
 
 def servers(home: Path, **fields: object) -> dict[str, HandServer]:

@@ -19,11 +19,12 @@ from fakes.daemon import holds
 from fakes.inspection import looks_inside
 from fakes.time_limit import LIMIT, time_limit
 
+from orchestrator.home_paths import bundled
 from orchestrator.processes.launch import LaunchSpec
 from orchestrator.processes.reaper import ended
 from orchestrator.processes.worker import Worker, running_worker
 from orchestrator.processes.zygotes import Zygotes
-from orchestrator.settings import Settings, bundled
+from orchestrator.settings import Settings
 from thinker.protocol import methods
 from thinker.protocol.prompt_record import PromptPreview
 

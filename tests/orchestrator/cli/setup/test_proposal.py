@@ -8,7 +8,7 @@ from orchestrator.agentsfile import parse
 from orchestrator.cli.setup.model_account import account
 from orchestrator.cli.setup.proposal import Wishes, access_of, difference, proposed
 from orchestrator.errors import ConfigError
-from orchestrator.settings import bundled
+from orchestrator.home_paths import bundled
 
 GROQ = Wishes("home", account("groq"), "m", telegram=True)
 MINE = """{

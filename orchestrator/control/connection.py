@@ -1,0 +1,31 @@
+"""Connect to the control socket of a running daemon."""
+
+import socket
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+
+from orchestrator.errors import NotRunningError
+from orchestrator.settings import Settings
+from thinker.protocol.peer import NotificationHandler, Peer, connected
+
+
+@asynccontextmanager
+async def connect(
+    settings: Settings, notifications: Mapping[str, NotificationHandler] | None = None
+) -> AsyncIterator[Peer]:
+    """Connect to the running daemon while the block runs.
+
+    Raises:
+        NotRunningError: no daemon runs on this home.
+    """
+    path = settings.paths.control_socket
+    sock = socket.socket(socket.AF_UNIX)
+    try:
+        sock.connect(str(path))
+    except OSError as error:
+        sock.close()
+        raise NotRunningError(
+            f"no daemon runs on {settings.home}; start one with 'orchestrator run'"
+        ) from error
+    async with connected(sock, None, notifications) as peer:
+        yield peer

@@ -1,0 +1,103 @@
+"""The paths of the program's data, and of a daemon's files below its home."""
+
+from dataclasses import dataclass
+from functools import cache, cached_property
+from pathlib import Path
+
+from orchestrator.errors import ConfigError
+
+HOME_VARIABLE = "ORCHESTRATOR_HOME"
+MAX_SOCKET_PATH = 107  # bytes in sockaddr_un.sun_path without the final NUL, unix(7)
+PACKAGE = Path(__file__).parent
+
+
+class _InHome(cached_property[Path]):
+    """A path below the home of the `Paths` whose attribute it is."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__(lambda paths: paths.home / name)
+
+
+@dataclass(frozen=True)
+class Paths:
+    """Every file and directory of a daemon, below its home."""
+
+    home: Path
+
+    journal = _InHome("journal.db")
+    """The journal's database."""
+    lock = _InHome("lock")
+    """The file that a running daemon holds locked."""
+    log = _InHome("daemon.log")
+    """The newest log lines; older ones are in ``daemon.log.1``."""
+    http_token = _InHome("http-token")
+    """The token of agents' ports; only this user can read it."""
+    keys = _InHome("keys.env")
+    """The keys and tokens that the environment does not set; `keys_file` reads it."""
+    api_token = _InHome("api-token")
+    """The digest of the token that opens the OpenAI-compatible endpoints."""
+    last_good = _InHome("agents.last-good.json")
+    """Copy of the last valid agents.json."""
+    prompts_last_good = _InHome("prompts.last-good.json")
+    """Copy of the last valid prompt definitions."""
+    chat_history = _InHome("chat-history")
+    """What the user wrote in `orchestrator chat`; only this user can read it."""
+    agent_prompts = _InHome("agent-prompts")
+    """Directory of ``<agentId>.txt`` with the systemPrompt of each agent that has one."""
+    personas = _InHome("agents")
+    """Directory of a folder for each agent: its own skills, and by default its persona."""
+    skills = _InHome("skills")
+    """The user's own skills."""
+    prompts = _InHome("prompts")
+    """The user's own prompt definitions."""
+    workspaces = _InHome("workspaces")
+    """Directory of a folder for each agent that has a workspace."""
+    page_on = _InHome("page-on")
+    """Exists while the page is switched on."""
+    hooks = _InHome("hooks")
+    """Directory of ``<id>.py`` of each hook."""
+
+    @property
+    def control_socket(self) -> Path:
+        """The socket of the command line.
+
+        Raises:
+            ConfigError: the path is longer than Linux allows for a socket.
+        """
+        path = self.home / "run" / "control.sock"
+        excess = len(bytes(path)) - MAX_SOCKET_PATH
+        if excess > 0:
+            raise ConfigError(
+                f"{HOME_VARIABLE}: {self.home} is {excess} bytes too long for a unix socket in it; "
+                "choose a shorter path"
+            )
+        return path
+
+    def skill_directories(self, agent_id: str) -> tuple[Path, ...]:
+        """Return where an agent's skills come from; a later directory wins over an earlier one."""
+        return (bundled("skills"), self.skills, self.personas / agent_id / "skills")
+
+    def prepare(self) -> None:
+        """Create the directories with access for this user only.
+
+        Raises:
+            ConfigError: a directory cannot be created, or the path is too long for the socket.
+        """
+        run = self.control_socket.parent
+        folders = (self.home, run, self.agent_prompts, self.personas, self.skills, self.prompts)
+        try:
+            for folder in folders:
+                folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+            self.home.chmod(0o700)
+        except OSError as error:
+            raise ConfigError(
+                f"{HOME_VARIABLE}: {error.filename or self.home} cannot be prepared "
+                f"({error.strerror}); choose a directory that you own"
+            ) from error
+
+
+@cache
+def bundled(name: str) -> Path:
+    """Return what is at a path in the program's data: ``config``, ``prompts`` or ``skills``."""
+    installed = PACKAGE / "_data" / name
+    return installed if installed.exists() else PACKAGE.parent / name
