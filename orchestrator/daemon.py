@@ -5,10 +5,8 @@ channels. Stop: channels, admission of new turns, workers at their next step bou
 in the outbox, journal, lock.
 """
 
-import os
 import socket
-import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import AsyncExitStack
 from dataclasses import replace
 from functools import partial
@@ -27,8 +25,9 @@ from orchestrator.control.console import Console
 from orchestrator.control.control_server import ControlServer
 from orchestrator.control.operations import DaemonOperations
 from orchestrator.control.page_service import PageService
+from orchestrator.control.protocol import EXAMINE
 from orchestrator.control.web_channel import WebChannel
-from orchestrator.errors import ConfigError, ExitCode, only_cause
+from orchestrator.doctor.daemon_checkup import examine
 from orchestrator.http_api.agent_ports import AgentPorts
 from orchestrator.http_api.api_channel import ApiChannel
 from orchestrator.http_api.api_service import ApiService
@@ -45,16 +44,14 @@ from orchestrator.maintenance.maintenance_worker import MaintenanceWorker
 from orchestrator.maintenance.retention import RetentionJob
 from orchestrator.outbound.attachments import Pictures
 from orchestrator.outbound.delivery import Delivery
-from orchestrator.processes import reaper, restarts
+from orchestrator.processes import restarts
 from orchestrator.processes.jail_requirement import require_at_start
 from orchestrator.processes.model_broker import ModelBroker
 from orchestrator.processes.supervisor import Supervisor
 from orchestrator.settings import Settings
 from orchestrator.spending.metered_calls import MeteredCalls
 from orchestrator.spending.spending_guard import SpendingGuard
-from orchestrator.system.homelock import locked
 from orchestrator.system.lifetime import Lifetime
-from orchestrator.system.log_relay import relayed
 from orchestrator.system.sdnotify import Notifier
 from orchestrator.toolcalls.approvals import ApprovalQueue
 from orchestrator.toolcalls.executor import ToolExecutor
@@ -69,42 +66,10 @@ from orchestrator.turns.suspension import TurnSuspension
 from orchestrator.turns.turn_host import TurnServices
 from orchestrator.turns.turn_inputs import InputLoader
 from orchestrator.wakeup import Wakeup
-from thinker.protocol import logs
 
 FLUSH = 5.0  # seconds for replies that are ready to go out before the daemon ends
 SETTLE = 2.0  # seconds for the queues of chats to notice that their worker drained
 log = structlog.get_logger()
-
-
-def run(settings: Settings, environ: Mapping[str, str]) -> int:
-    """Run the daemon until SIGTERM or SIGINT; the exit code is one of `ExitCode`.
-
-    Raises:
-        ConfigError: it cannot start with this configuration.
-        AlreadyRunningError: another daemon holds the home.
-        JournalError: the journal cannot be opened, or the disk is full.
-        StorageFailedError: the disk failed; nothing was acknowledged since.
-    """
-    if sys.platform != "linux":
-        raise ConfigError("orchestrator runs on Linux (kernel 5.4 or newer) only")
-    os.umask(0o077)
-    reaper.adopt_orphans()
-    settings.paths.prepare()
-    with locked(settings), relayed(settings.paths.log, environ):
-        logs.configure(settings.log_level)
-        store = Store(settings.paths.journal)
-        try:
-            machine = Machine(settings, environ)
-            anyio.run(Daemon(settings, dict(environ), store, machine).run)
-        except ExceptionGroup as group:
-            raise store.failure or only_cause(group) from None
-        except (KeyboardInterrupt, BaseExceptionGroup):
-            log.warning("ended_at_once", reason="a signal in the middle of the start")
-            return ExitCode.INTERRUPTED
-        finally:
-            reaper.end_orphans()
-            store.close()
-    return 0
 
 
 class Daemon:
@@ -272,12 +237,15 @@ class Daemon:
             clock=self._clock,
         )
         self._api = ApiService(self._operations, self._api_channel, self._machine.off_loop)
+        means = self._operations, self._environ, self._machine.in_thread
+        examination = partial(examine, *means)
         control = ControlServer(
             self._operations,
             ChatWatcher(self._operations, self._console, self._delivery.activity),
             *(self._intake, self._approvals, TurnRehearsal(self._services)),
             wake=self._journal_changed,
             api_changed=self._api.wake,
+            extra=lambda: {EXAMINE: examination},
         )
         self._page = PageService(control, self._web, self._environ, self._machine)
         self.control = replace(control, extra=self._page.methods)

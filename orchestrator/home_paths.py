@@ -52,6 +52,8 @@ class Paths:
     """The user's own prompt definitions."""
     workspaces = _InHome("workspaces")
     """Directory of a folder for each agent that has a workspace."""
+    last_selftest = _InHome("selftest.json")
+    """The result of the last crash self-test that ran to its end."""
     page_on = _InHome("page-on")
     """Exists while the page is switched on."""
     hooks = _InHome("hooks")

@@ -3,6 +3,7 @@
 import os
 import webbrowser
 from contextlib import suppress
+from functools import partial
 from typing import Annotated
 
 import typer
@@ -15,6 +16,7 @@ from orchestrator.cli._tables import listing
 from orchestrator.control import page_protocol
 from orchestrator.control.page_protocol import PageAddress, PageGuest, PageSessions, SessionName
 from orchestrator.errors import NotRunningError
+from orchestrator.timezones import zone_or_utc
 
 ONCE = "The link works once, within {time}. Who opens it is {who}."
 SCREEN = ("DISPLAY", "WAYLAND_DISPLAY")  # where a browser can open
@@ -31,6 +33,12 @@ def dashboard(
         bool, typer.Option("--no-open", help="Print the link, and open no browser.")
     ] = False,
     off: Annotated[bool, typer.Option("--off", help="Switch the page off.")] = False,
+    offline: Annotated[
+        bool,
+        typer.Option(
+            "--offline", help="Show the journal of the home without a daemon, until Ctrl-C."
+        ),
+    ] = False,
     home: Home = None,
 ) -> None:
     """Switch the page on and print a link that logs a browser in, or manage who is logged in."""
@@ -44,10 +52,23 @@ def dashboard(
             settings.paths.page_on.unlink(missing_ok=True)
         say("the page is off; logins are kept")
         return
+    if offline:
+        # It brings a web server.
+        from orchestrator.page.offline import show  # noqa: PLC0415 - see above
+
+        zone = zone_or_utc(None, os.environ)
+        with suppress(KeyboardInterrupt):
+            show(settings.paths.journal, zone, partial(_offer, opens=not no_open))
+        return
     url = ask(settings, page_protocol.DASHBOARD_OPEN, None, PageAddress).url
-    typer.echo(url)
+    _offer(url, opens=not no_open)
     say(ONCE.format(time="two minutes", who="the operator"), err=True)
-    if not no_open and any(map(os.environ.get, SCREEN)):
+
+
+def _offer(url: str, *, opens: bool) -> None:
+    """Print a link, and open it where there is a screen."""
+    typer.echo(url)
+    if opens and any(map(os.environ.get, SCREEN)):
         with suppress(webbrowser.Error):
             webbrowser.open(url)
 

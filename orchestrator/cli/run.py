@@ -9,7 +9,7 @@ from orchestrator.cli._other_user import require_owner
 from thinker.http.optional_imports import without
 
 with without("rich", "click"):  # optional extras of others: a tenth of the daemon's start-up
-    from orchestrator import daemon
+    from orchestrator import hosting
     from thinker.jail.environment_block import take_secrets
     from thinker.jail.hardening import harden
     from thinker.protocol.providers import PROVIDERS
@@ -31,4 +31,4 @@ def run(
     settings = load_settings(home, config, log_level)
     require_owner(settings.home)
     keys = (provider.key_var for provider in PROVIDERS.values() if provider.key_var)
-    raise typer.Exit(daemon.run(settings, take_secrets((*keys, "TELEGRAM_BOT_TOKEN"))))
+    raise typer.Exit(hosting.run(settings, take_secrets((*keys, "TELEGRAM_BOT_TOKEN"))))

@@ -7,6 +7,7 @@ import shutil
 import tempfile
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -15,17 +16,19 @@ from typing import Annotated
 import anyio
 import typer
 
+from orchestrator import __version__
 from orchestrator.cli._long_command import end_by_sigterm, memory_folder, progress_bar
-from orchestrator.cli._options import AsJson, command_group
+from orchestrator.cli._options import AsJson, command_group, load_settings
 from orchestrator.cli._prose import say
 from orchestrator.cli._tables import table
 from orchestrator.cli.attacks import attacks
 from orchestrator.cli.simulate import simulate
 from orchestrator.errors import ExitCode
-from orchestrator.selftest import campaign
+from orchestrator.selftest import campaign, last_run
 from orchestrator.selftest.campaign import Bench, Plan, Tally
 from orchestrator.selftest.daemon_process import SPAWN, ForkServer, StartDaemon
 from orchestrator.selftest.invariants import CHECKS, ELSEWHERE
+from orchestrator.selftest.last_run import LastRun
 from orchestrator.selftest.runner import Result
 from thinker.protocol import logs
 
@@ -102,10 +105,11 @@ def crash(
 ) -> None:
     """Kill the real daemon and its workers with SIGKILL and check the effects outside.
 
-    All servers are fakes on loopback; your home and your network are not touched. Kills happen
-    first at every boundary of the journal and of the outside world, then at pairs of boundaries,
-    then in random histories. Ctrl-C ends the test and prints the results so far. The homes are in
-    /dev/shm if it has room; TMPDIR chooses another folder.
+    All servers are fakes on loopback; your network is not touched, and your home only gets the
+    result, for `orchestrator doctor`. Kills happen first at every boundary of the journal and of
+    the outside world, then at pairs of boundaries, then in random histories. Ctrl-C ends the test
+    and prints the results so far. The homes are in /dev/shm if it has room; TMPDIR chooses another
+    folder.
     """
     logs.configure("error")  # only errors belong beside the report
     report = _Report(random.randrange(2**32) if seed is None else seed)  # noqa: S311 - no secret
@@ -120,6 +124,9 @@ def crash(
         anyio.run(_run, report, size, partial(Bench, homes, jobs, environ=environ, keep=keep))
     except KeyboardInterrupt:
         typer.echo("interrupted; results so far:", err=True)
+    else:
+        if single is None:
+            _keep(load_settings(None).paths.last_selftest, report)
     finally:
         if not (keep and any(homes.iterdir())):
             shutil.rmtree(homes)
@@ -129,6 +136,18 @@ def crash(
     else:
         _show(report)
     raise typer.Exit(ExitCode.FAILED if report.violations else ExitCode.OK)
+
+
+def _keep(path: Path, report: _Report) -> None:
+    """Keep the result for the doctor, in a home that is there."""
+    run = LastRun(
+        at=time.time(),
+        version=__version__,
+        histories=report.histories,
+        violations=report.violations,
+    )
+    with suppress(OSError):
+        last_run.keep(path, run)
 
 
 @dataclass(frozen=True, kw_only=True)

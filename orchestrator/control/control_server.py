@@ -27,7 +27,8 @@ from orchestrator.files import off_loop
 from orchestrator.journal.access import pairing, tool_pins
 from orchestrator.journal.inspect import conversations, memories
 from orchestrator.journal.schedule import task_runs, tasks
-from orchestrator.journal.turns import deadletters
+from orchestrator.journal.turns import call_verdicts, deadletters
+from orchestrator.journal.turns.call_verdicts import CallOutcome
 from orchestrator.journal.upkeep import erasure
 from orchestrator.journal.upkeep.erasure import Subject
 from orchestrator.settings import Settings
@@ -47,6 +48,7 @@ NO_PAIRING = (
     "pairings do not count while channels.telegram.access in agents.json is {access!r}; set it to"
     ' "pairing", or name the chat in a binding or in channels.telegram.allowlist'
 )
+PROOF_AGE = 60.0  # seconds since the journal was written, as a proof that it can be
 ACCEPT_RETRY = 1.0  # seconds; the process may be out of file descriptors for a while
 log = structlog.get_logger()
 
@@ -72,8 +74,15 @@ class ControlServer:
     _refused: set[int] = field(default_factory=set)
 
     def acting(self, by: str) -> dict[str, RequestHandler]:
-        """Return the methods for someone else than the operator at the terminal."""
-        return replace(self, by=by).methods()
+        """Return the methods for someone else than the operator at the terminal.
+
+        To look at the state writes nothing: what is shown again after each change would never rest.
+        """
+        looks: dict[str, RequestHandler] = {
+            protocol.STATUS: lambda _: self.daemon.status(PROOF_AGE),
+            protocol.HEALTH: lambda _: self.daemon.health(PROOF_AGE),
+        }
+        return {**replace(self, by=by).methods(), **self.extra(), **looks}
 
     async def run(self, listener: socket.socket) -> None:
         """Accept connections until cancelled; ``listener`` is non-blocking.
@@ -138,6 +147,7 @@ class ControlServer:
             protocol.RELOAD: lambda _: self.daemon.reload(),
             protocol.AGENT_PAUSE: self._pause,
             protocol.AGENT_RESUME: self._resume,
+            protocol.CALL_SETTLE: self._settle,
             protocol.DLQ_RETRY: lambda params: self._change_row(deadletters.retry, params),
             protocol.DLQ_DROP: lambda params: self._change_row(deadletters.drop, params),
             protocol.API_REFRESH: lambda _: self._refresh_api(),
@@ -249,6 +259,11 @@ class ControlServer:
     async def _refresh_api(self) -> protocol.Ack:
         self.api_changed()
         return protocol.Ack()
+
+    async def _settle(self, params: JsonValue) -> protocol.Ack:
+        found = protocol.SettledCall.model_validate(params)
+        outcome = CallOutcome(found.turn_id, found.seq, found.happened)
+        return await self._change(call_verdicts.settle, outcome, self.by)
 
     async def _change_row(
         self, change: Callable[[apsw.Connection, int, int], None], params: JsonValue

@@ -3,6 +3,7 @@
 import time
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
+from types import MappingProxyType
 
 import anyio
 import apsw
@@ -19,12 +20,14 @@ from orchestrator.journal.db.store import Store
 from orchestrator.journal.inspect import recent
 from orchestrator.journal.memory import playbooks
 from orchestrator.journal.turns import handoffs, pauses, turns
+from orchestrator.journal.turns.usage import Amount
 from orchestrator.maintenance.downtime import DowntimeMonitor
 from orchestrator.outbound.flood_control import FloodControl
 from orchestrator.processes.child_process import ChildProcess
 from orchestrator.processes.restarts import WorkerState
 from orchestrator.processes.supervisor import Slot, Supervisor
 from orchestrator.settings import Settings
+from orchestrator.spending.budgets import Window
 from orchestrator.spending.spending_guard import SpendingGuard
 from orchestrator.system.sdnotify import Notifier
 from orchestrator.tools.mcp.servers import McpServers
@@ -70,10 +73,12 @@ class DaemonOperations:
     clock: Callable[[], int]
     _reloading: anyio.Lock = field(default_factory=anyio.Lock, init=False)
 
-    async def status(self) -> StatusReport:
-        health = await self._health()
+    async def status(self, proof_age: float = 0.0) -> StatusReport:
+        """Return what runs; the journal was written at most ``proof_age`` seconds ago."""
+        health = await self._health(proof_age)
         counts, open_turns, newest, paused = self.store.read(_journal)
         handed = await self.store.transact(handoffs.every)
+        spent = await self.store.transact(self.guard.rules().budgets)
         missing = await self.store.transact(playbooks.missing_tools, LOOKED_AT)
         return StatusReport(
             ready=health.ready,
@@ -81,7 +86,7 @@ class DaemonOperations:
             home=str(self.settings.home),
             config_file=str(self.configuration.path),
             journal_bytes=self.store.size(),
-            agents=self._agents(paused),
+            agents=self._agents(paused, spent),
             channels=tuple(
                 protocol.ChannelReport.from_object(adapter.status)
                 for adapter in self.adapters.values()
@@ -118,21 +123,25 @@ class DaemonOperations:
             ),
         )
 
-    async def health(self) -> HealthReport:
+    async def health(self, proof_age: float = 0.0) -> HealthReport:
         """Return whether the daemon is ready; its notes name all else that is wrong."""
-        found = await self._health()
+        found = await self._health(proof_age)
         agents = self._agents(self.store.read(pauses.shown))
         troubles = status.troubles(agents, self.servers.states())
         problems = map(str, self.configuration.problems)
         return found.model_copy(update={"notes": (*found.notes, *troubles, *problems)})
 
-    def _agents(self, paused: Mapping[str, str]) -> tuple[protocol.AgentReport, ...]:
+    def _agents(
+        self,
+        paused: Mapping[str, str],
+        spent: Mapping[str, Iterable[tuple[Window, Amount]]] = MappingProxyType({}),
+    ) -> tuple[protocol.AgentReport, ...]:
         return tuple(
-            _agent(slot, self.configuration, paused.get(name, ""))
+            _agent(slot, self.configuration, paused.get(name, ""), spent.get(name, ()))
             for name, slot in self.supervisor.slots.items()
         )
 
-    async def _health(self) -> HealthReport:
+    async def _health(self, proof_age: float) -> HealthReport:
         return await status.health(
             self.store,
             self.adapters.values(),
@@ -140,6 +149,7 @@ class DaemonOperations:
             admitting=self.dispatcher.opener.admitting,
             scheduler=self.scheduler.problem(),
             holds=self.flood.holds(anyio.current_time()),
+            proof_age=proof_age,
         )
 
     async def reload(self) -> ReloadReport:
@@ -181,7 +191,12 @@ def _broker(supervisor: Supervisor) -> protocol.BrokerReport | None:
     )
 
 
-def _agent(slot: Slot, configuration: Configuration, paused: str) -> protocol.AgentReport:
+def _agent(
+    slot: Slot,
+    configuration: Configuration,
+    paused: str,
+    spent: Iterable[tuple[Window, Amount]],
+) -> protocol.AgentReport:
     owner = slot.spec.parent or slot.spec.agent_id
     return protocol.AgentReport(
         agent_id=slot.spec.agent_id,
@@ -194,6 +209,16 @@ def _agent(slot: Slot, configuration: Configuration, paused: str) -> protocol.Ag
         memory="agent" if configuration.file.joins_chats(owner) else "person",
         reason=_reason(slot, owner, configuration.problems),
         paused=paused,
+        budgets=tuple(
+            protocol.BudgetUse(
+                window=limits.name,
+                tokens=used.tokens,
+                usd=used.usd,
+                token_limit=limits.tokens,
+                usd_limit=limits.usd,
+            )
+            for limits, used in spent
+        ),
     )
 
 

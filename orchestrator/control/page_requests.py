@@ -38,6 +38,7 @@ from orchestrator.control.page_protocol import (
     SessionName,
     WebSend,
 )
+from orchestrator.control.shared_looks import SharedLooks
 from orchestrator.control.web_channel import owns
 from orchestrator.errors import JournalError
 from orchestrator.journal.access import web_sessions
@@ -74,6 +75,7 @@ class PageDesk(LoopOwned):
     clock: Callable[[], int]
     random: Callable[[int], bytes]
     switch: Callable[[bool], None]
+    looks: SharedLooks
     _codes: OrderedDict[str, int] = field(default_factory=OrderedDict, init=False)
     _answers: OrderedDict[tuple[str, str], Params] = field(default_factory=OrderedDict, init=False)
 
@@ -178,7 +180,7 @@ class PageDesk(LoopOwned):
         """Call a method for a session, once for each of its forms."""
         asked = PageAct.model_validate(params)
         session = self._session(asked)
-        handler = self.acting(f"web:{session.user}").get(asked.method)
+        handler = self.looks.handlers(self.acting(f"web:{session.user}")).get(asked.method)
         if asked.method == WEB_SEND:
             handler = partial(self._say, session)
         if handler is None:
@@ -190,6 +192,7 @@ class PageDesk(LoopOwned):
             await self._audit(session, asked)
         answer = await handler(asked.params)
         if asked.once:
+            self.looks.forget()
             self._answers[key] = answer
             while len(self._answers) > MAX_ANSWERS:
                 self._answers.popitem(last=False)

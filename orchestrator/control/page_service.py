@@ -11,6 +11,7 @@ from orchestrator.control.control_server import ControlServer
 from orchestrator.control.growing_answers import GrowingAnswers
 from orchestrator.control.page_protocol import VIEW, WATCH, ChatKeys
 from orchestrator.control.page_requests import PageDesk
+from orchestrator.control.shared_looks import SharedLooks
 from orchestrator.control.web_channel import WebChannel
 from orchestrator.processes.page_process import PageProcess
 from thinker.protocol.peer import RequestHandler
@@ -47,6 +48,7 @@ class PageService:
             clock=daemon.clock,
             random=machine.random_bytes,
             switch=self.switch,
+            looks=SharedLooks(machine.monotonic),
         )
         growing = GrowingAnswers(control.chats.activity, partial(process.tell, VIEW))
         process.handlers = desk.page_methods

@@ -14,6 +14,7 @@ from thinker.protocol.sandbox import SandboxLevel
 
 STATUS = "status"  # → StatusReport
 HEALTH = "health"  # → HealthReport
+EXAMINE = "doctor"  # → DoctorFindings, by `page/act`
 CHAT_SEND = "chat/send"  # ChatSend → Ack
 CHAT_WAIT = "chat/wait"  # ChatWait → ChatOutcome
 CHAT_WATCH = "chat/watch"  # ChatWatch → ChatScene, and then CHAT_EVENT until the connection ends
@@ -31,6 +32,7 @@ RELOAD = "reload"  # → ReloadReport
 AGENT_PAUSE = "agents/pause"  # AgentName → Ack
 AGENT_RESUME = "agents/resume"  # AgentName → Ack
 DLQ_RETRY = "dlq/retry"  # RowId → Ack
+CALL_SETTLE = "calls/settle"  # SettledCall → Ack
 DLQ_DROP = "dlq/drop"  # RowId → Ack
 API_REFRESH = "api/refresh"  # → Ack, after the token of the endpoints has changed
 TASK_RUN = "tasks/run"  # RowId → Ack
@@ -47,6 +49,25 @@ class Ack(CamelModel):
     """The request was carried out."""
 
 
+class BudgetUse(CamelModel):
+    """What an agent used of a limit: of the last ``Hour``, today (``Day``) or this ``Month``.
+
+    None stands for no limit.
+    """
+
+    window: str
+    tokens: int
+    usd: float
+    token_limit: int | None
+    usd_limit: float | None
+
+    @property
+    def share(self) -> float:
+        """The used part of the limit that is nearer, 1 when it is used up."""
+        parts = ((self.tokens, self.token_limit), (self.usd, self.usd_limit))
+        return max((used / limit for used, limit in parts if limit), default=1.0)
+
+
 class AgentReport(CamelModel):
     """One agent in `orchestrator status`."""
 
@@ -60,6 +81,7 @@ class AgentReport(CamelModel):
     memory: str = ""  # "agent": one for all chats; "person": one each
     reason: str = ""  # why it is not running, if something is wrong
     paused: str = ""  # why its messages wait, if they do
+    budgets: tuple[BudgetUse, ...] = ()
 
 
 class ProcessReport(CamelModel):
@@ -398,6 +420,14 @@ class LogLines(CamelModel):
     """The newest lines of the daemon's log, oldest first."""
 
     lines: tuple[str, ...]
+
+
+class SettledCall(CamelModel):
+    """What a person found out about an unconfirmed call."""
+
+    turn_id: str
+    seq: int
+    happened: bool
 
 
 class ReloadReport(CamelModel):

@@ -22,8 +22,10 @@ from orchestrator.errors import ConfigError
 from orchestrator.home_paths import bundled
 from orchestrator.http_api.agent_ports import port_problem
 from orchestrator.processes.launch import build_launch_spec, resolve_endpoint
+from orchestrator.selftest import last_run
 from orchestrator.settings import Settings
 from orchestrator.system.installed_units import installed
+from thinker.formats.regular_file import FileError
 from thinker.jail import kernel, landlock
 from thinker.protocol.providers import PROVIDERS
 
@@ -55,6 +57,7 @@ def findings(
     yield from _home(settings.home)
     yield _clock()
     yield _service()
+    yield _selftest(settings.paths.last_selftest)
 
 
 def targets(settings: Settings, file: AgentsFile | None, supervisor: int) -> ProbeTargets:
@@ -209,6 +212,19 @@ def _clock() -> Finding:
         text += "; not kept right by a time server, as tasks at fixed times need"
         return _finding("clock", text, "warning")
     return _finding("clock", text)
+
+
+def _selftest(path: Path) -> Finding:
+    try:
+        run = last_run.load(path)
+    except FileError as error:
+        return _finding("self-test", f"{path}: {error}", "warning")
+    if run is None:
+        return _finding("self-test", "never ran here; try: orchestrator selftest crash --quick")
+    when = time.strftime("%Y-%m-%d %H:%M", time.localtime(run.at))
+    text = f"{run.histories} crashes on {when} with version {run.version}"
+    verdict: Verdict = "problem" if run.violations else "ok"
+    return _finding("self-test", f"{text}, {run.violations} violations", verdict)
 
 
 def _service() -> Finding:

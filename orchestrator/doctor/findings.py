@@ -17,6 +17,12 @@ class Finding(CamelModel):
     text: str
 
 
+class DoctorFindings(CamelModel):
+    """What a running daemon found out about itself."""
+
+    findings: tuple[Finding, ...]
+
+
 class JailFinding(CamelModel):
     """What a process reached from inside one kind of jail.
 

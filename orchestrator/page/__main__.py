@@ -36,6 +36,7 @@ with without("rich", "greenlet", "dotenv", "python_multipart", "watchfiles"):
     from thinker.protocol.sandbox import SandboxReport
 
 PR_SET_PDEATHSIG = 1  # linux/prctl.h
+NICENESS = 10  # agents go first, however many look at the page
 IDLE = 900.0  # seconds after the last request
 LOOK = 5.0  # seconds between two looks at that
 
@@ -87,6 +88,7 @@ def main() -> None:
     faulthandler.enable()  # SIGABRT from the supervisor prints where it hangs
     logs.configure(os.environ.get(LOG_VARIABLE, "info"))
     parent = os.getppid()
+    os.nice(NICENESS)
     kernel.prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
     if os.getppid() != parent:
         return

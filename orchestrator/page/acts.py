@@ -13,6 +13,7 @@ FIELDS: Mapping[str, type[BaseModel] | None] = {
     protocol.PAIR_APPROVE: protocol.PairCode,
     protocol.PAIR_REVOKE: protocol.PairedChat,
     protocol.TOOL_APPROVE: protocol.ToolName,
+    protocol.CALL_SETTLE: protocol.SettledCall,
     protocol.DLQ_RETRY: protocol.RowId,
     protocol.DLQ_DROP: protocol.RowId,
     protocol.AGENT_PAUSE: protocol.AgentName,

@@ -22,8 +22,10 @@ class TooSlowError(OrchestratorError):
 class PageReads:
     """Reads a journal. Its files are opened at once, so that a jail may close behind it."""
 
-    def __init__(self, path: Path, clock: Callable[[], float] = time.monotonic) -> None:
-        """Open the journal.
+    def __init__(
+        self, journal: Path | apsw.Connection, clock: Callable[[], float] = time.monotonic
+    ) -> None:
+        """Open the journal, unless it is open.
 
         Raises:
             JournalError: it does not exist or cannot be read.
@@ -31,7 +33,11 @@ class PageReads:
         self._clock = clock
         self._ends = 0.0
         try:
-            self._db = apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READONLY)
+            self._db = (
+                journal
+                if isinstance(journal, apsw.Connection)
+                else apsw.Connection(str(journal), flags=apsw.SQLITE_OPEN_READONLY)
+            )
             self._db.set_busy_timeout(WAIT)
             self._db.set_progress_handler(self._late, STEPS)
             self.version()

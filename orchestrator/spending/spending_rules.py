@@ -4,7 +4,7 @@ The state is in the journal, so that it survives restarts. The chat in which a p
 chat of ``costControls`` get a notice at once, other chats when they next write.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import NamedTuple
@@ -23,7 +23,7 @@ from orchestrator.journal.turns.pauses import Pause
 from orchestrator.journal.turns.turns import Turn
 from orchestrator.journal.turns.usage import Amount
 from orchestrator.spending import budgets
-from orchestrator.spending.budgets import BudgetVerdict
+from orchestrator.spending.budgets import BudgetVerdict, Window
 from orchestrator.timezones import zone_or_utc
 from thinker.protocol.background import MeteredResult
 from thinker.protocol.messages import Usage
@@ -153,6 +153,10 @@ class SpendingRules:
         if definition is not None:
             self._trip(db, definition, pauses.ACCOUNT, reason, _origin(db, turn))
 
+    def budgets(self, db: apsw.Connection) -> dict[str, list[tuple[Window, Amount]]]:
+        """Return the periods with a limit of each agent, and what was used in them."""
+        return {agent.agent_id: list(self._spent(db, agent)) for agent in self.agents.agents}
+
     def verdict(self, db: apsw.Connection, definition: AgentDefinition) -> BudgetVerdict | None:
         """Run an agent's anomaly detector; None when it is disabled."""
         controls = definition.cost_controls
@@ -246,15 +250,19 @@ class SpendingRules:
     def _over_budget(
         self, db: apsw.Connection, definition: AgentDefinition, call: Amount
     ) -> str | None:
-        if definition.budget is None:
-            return None
-        zone = zone_or_utc(definition.timezone, self.environ)
-        for limits in budgets.windows(definition.budget, self.clock(), zone):
-            spent = usage.spent(db, definition.agent_id, limits.since)
-            reason = budgets.exceeded(limits, spent, call)
-            if reason is not None:
-                return reason
-        return None
+        reasons = (
+            budgets.exceeded(limits, spent, call) for limits, spent in self._spent(db, definition)
+        )
+        return next((reason for reason in reasons if reason is not None), None)
+
+    def _spent(
+        self, db: apsw.Connection, definition: AgentDefinition
+    ) -> Iterator[tuple[Window, Amount]]:
+        """Yield each period with a limit, and what was used in it."""
+        if definition.budget is not None:
+            zone = zone_or_utc(definition.timezone, self.environ)
+            for limits in budgets.windows(definition.budget, self.clock(), zone):
+                yield limits, usage.spent(db, definition.agent_id, limits.since)
 
     def _next_call(self, db: apsw.Connection, agent_id: str, turn_id: str = "") -> Amount:
         return self._priced(agent_id, usage.last(db, agent_id, turn_id) or budgets.FIRST_CALL)

@@ -14,6 +14,8 @@ from pydantic import BaseModel, JsonValue
 from orchestrator.control import protocol
 from orchestrator.control.page_protocol import WEB_SEND, WebSend
 from orchestrator.control.page_requests import PageDesk
+from orchestrator.control.shared_looks import SharedLooks
+from orchestrator.doctor.findings import DoctorFindings, Finding
 from orchestrator.journal.access import web_sessions
 from orchestrator.journal.access.web_sessions import WebGuest, WebSession
 from orchestrator.journal.db.store import Store
@@ -32,6 +34,9 @@ ANSWERS: dict[str, BaseModel] = {
     protocol.STATUS: STATUS,
     protocol.HEALTH: protocol.HealthReport(ready=True),
     protocol.LOG_TAIL: protocol.LogLines(lines=()),
+    protocol.EXAMINE: DoctorFindings(
+        findings=(Finding(subject="disk", verdict="warning", text="<b>4 GB free"),)
+    ),
 }
 R = TypeVar("R", bound=BaseModel)
 
@@ -139,6 +144,7 @@ async def page_bench(folder: Path) -> AsyncIterator[PageBench]:
         clock=lambda: bench.now,
         random=lambda size: next(numbers).to_bytes(size, "big"),
         switch=switched.append,
+        looks=SharedLooks(lambda: bench.now / 1000),
     )
     reads = PageReads(folder / "journal.db")
     caller = DirectCaller(desk.page_methods)

@@ -15,6 +15,11 @@ def prove_writable(db: apsw.Connection, now: int) -> None:
     set_meta(db, "checked_at", now)
 
 
+def proven(db: apsw.Connection) -> int:
+    """Return when `prove_writable` last wrote, in milliseconds; 0 for never."""
+    return int(db.execute("SELECT v FROM meta WHERE k = 'checked_at'").get or 0)
+
+
 def set_meta(db: apsw.Connection, key: str, value: int) -> None:
     db.execute(
         "INSERT INTO meta VALUES(?,?) ON CONFLICT DO UPDATE SET v = excluded.v", (key, str(value))

@@ -4,6 +4,8 @@ from typing import NamedTuple
 
 import apsw
 
+from orchestrator.journal.turns import turns
+
 
 class SpentLately(NamedTuple):
     """What an agent used; ``unpriced`` calls have no known price."""
@@ -33,3 +35,30 @@ def spent(db: apsw.Connection, since: int) -> dict[str, SpentLately]:
         (since,),
     )
     return {str(agent): SpentLately(int(n), float(usd), int(free)) for agent, n, usd, free in rows}
+
+
+class TurnInHand(NamedTuple):
+    """A turn that is not over; ``call`` is the tool that runs, None while the model is asked.
+
+    ``since`` is when that began, in milliseconds; ``state`` is ``running`` or why it waits.
+    """
+
+    turn_id: str
+    agent_id: str
+    chat_key: str
+    state: str
+    call: str | None
+    since: int
+
+
+def doing(db: apsw.Connection) -> list[TurnInHand]:
+    """Return the turns that are not over, the newest at the front, at most 100."""
+    rows = db.execute(
+        "SELECT id, agent_id, chat_key, iif(state = 'waiting', ifnull(wait, 'waiting'), state),"
+        " (SELECT name FROM step WHERE turn_id = turn.id AND kind = 'tool'"
+        "   AND state IN('planned','intent') ORDER BY seq LIMIT 1),"
+        " ifnull((SELECT max(ifnull(t_end, ifnull(t_intent, t_plan))) FROM step"
+        "   WHERE turn_id = turn.id), started_at)"
+        f" FROM turn WHERE {turns.OPEN} ORDER BY id DESC LIMIT 100"
+    )
+    return [TurnInHand(*row) for row in rows]

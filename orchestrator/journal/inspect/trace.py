@@ -73,8 +73,8 @@ def find(db: apsw.Connection, name: str) -> Trace:
     Raises:
         UnknownNameError: the name matches nothing, or several messages and turns, which it lists.
     """
-    messages = _messages(db, name)
-    turns = _turns(db, name)
+    messages = messages_named(db, name)
+    turns = turns_named(db, name)
     if name in turns:
         turns = [name]
     elif messages:  # an exact match beats a part of a turn's id
@@ -107,7 +107,8 @@ def prompts(db: apsw.Connection, trace: Trace) -> list[RecordedPrompt]:
     ]
 
 
-def _messages(db: apsw.Connection, name: str) -> list[InboxRow]:
+def messages_named(db: apsw.Connection, name: str) -> list[InboxRow]:
+    """Return the messages that a number or a ``channel:message_id`` names."""
     channel, colon, message_id = name.partition(":")
     by_number = name.isascii() and name.isdecimal() and len(name) < len(str(2**63))
     if not (colon or by_number):
@@ -117,7 +118,7 @@ def _messages(db: apsw.Connection, name: str) -> list[InboxRow]:
     return inbox.INBOX.select(db, where, number, channel, message_id, CANDIDATES)
 
 
-def _turns(db: apsw.Connection, name: str) -> list[str]:
+def turns_named(db: apsw.Connection, name: str) -> list[str]:
     """Return the newest turns whose id ends or begins with a name."""
     found = db.execute(
         "SELECT id FROM turn WHERE substr(id, -?1) = ?2 OR substr(id, 1, ?1) = ?2"

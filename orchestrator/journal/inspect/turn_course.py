@@ -8,8 +8,9 @@ import apsw
 
 from orchestrator.journal.db.rows import Rows
 from orchestrator.journal.inspect.turn_search import FoundTurn, described
-from orchestrator.journal.turns import approvals
+from orchestrator.journal.turns import approvals, call_verdicts
 from orchestrator.journal.turns.approvals import Approval
+from orchestrator.journal.turns.call_verdicts import CallVerdict
 from thinker.protocol.call_timing import CallTiming
 
 SHOWN = 65_536  # characters of a text
@@ -83,6 +84,7 @@ class TurnCourse(NamedTuple):
     steps: list[CourseStep]
     costs: dict[int, ModelCost]
     approvals: dict[int, Approval]
+    verdicts: dict[int, CallVerdict]
     older: str | None
     newer: str | None
 
@@ -139,6 +141,7 @@ def find(db: apsw.Connection, turn_id: str, now: int) -> TurnCourse | None:
         steps=steps,
         costs=_costs(db, turn_id),
         approvals=asked,
+        verdicts=call_verdicts.of_turn(db, turn_id),
         older=_neighbour(db, stored.session_id, turn.began, "<", "DESC"),
         newer=_neighbour(db, stored.session_id, turn.began, ">", "ASC"),
     )

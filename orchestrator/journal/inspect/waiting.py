@@ -5,6 +5,7 @@ from typing import NamedTuple
 import apsw
 
 from orchestrator.journal.access.tool_pins import LATER
+from orchestrator.journal.turns import call_verdicts
 from orchestrator.journal.turns.deadletters import DEAD
 from thinker.protocol.names import chat_name
 
@@ -14,7 +15,9 @@ _COUNT = f"""SELECT
 + (SELECT count(*) FROM tool_pin WHERE changed IS NOT NULL OR by = '{LATER}')
 + (SELECT count(*) FROM inbox WHERE {DEAD})
 + (SELECT count(*) FROM pause WHERE ended_at IS NULL)
-+ (SELECT count(*) FROM task WHERE state = 'disabled' AND failures > 0)"""
++ (SELECT count(*) FROM task WHERE state = 'disabled' AND failures > 0)
++ (SELECT count(*) FROM step INDEXED BY step_unknown
+    WHERE {call_verdicts.OPEN.replace("?", f"?1 - {call_verdicts.LATELY}")})"""
 
 
 class AuditEntry(NamedTuple):

@@ -36,6 +36,7 @@ WORK = """SELECT inbox.id, inbox.turn_id FROM subagent_run AS run
 JOIN inbox ON inbox.id = run.inbox_id WHERE run.turn_id = ?"""
 
 OF_A_TURN = (
+    "DELETE FROM call_verdict WHERE turn_id = ?",
     "DELETE FROM approval WHERE turn_id = ?",
     "DELETE FROM task_run WHERE inbox_id IN(SELECT id FROM inbox WHERE turn_id = ?)",
     "DELETE FROM attachment WHERE inbox_id IN(SELECT id FROM inbox WHERE turn_id = ?)",

@@ -34,6 +34,7 @@ def page(visit: Visit, title: str, place: str, body: h.Node, badge: int = 0) -> 
                 h.a(href="/", class_="brand")[
                     h.img(src=static_url("icon.svg"), alt="", width="22"), "Orchestrator"
                 ],
+                _find(visit) if visit.may(Right.LOOK) else None,
                 h.ul[(_entry(name, path, key, place, badge) for name, path, _, key in places)],
                 h.form(method="post", action="/out", class_="who")[
                     h.input(type="hidden", name="csrf", value=visit.csrf),
@@ -50,6 +51,20 @@ def page(visit: Visit, title: str, place: str, body: h.Node, badge: int = 0) -> 
 def bare(title: str, *content: h.Node) -> h.Element:
     """Return a page without navigation: the login, and what went wrong."""
     return _document(title, h.body(class_="bare")[h.main(id="main")[h.h1[title], content]])
+
+
+def _find(visit: Visit) -> h.Element:
+    words = visit.query.get("q", "") if visit.at.startswith("/find") else ""
+    return h.form(method="get", action="/find", role="search", class_="find")[
+        h.input(
+            name="q",
+            type="search",
+            value=words,
+            placeholder="find …",
+            aria_label="Find",
+            maxlength="200",
+        )
+    ]
 
 
 def _entry(name: str, path: str, key: str, place: str, badge: int) -> h.Element:

@@ -9,6 +9,7 @@ from orchestrator.page.screens import (
     manual_pages,
     now,
     prompt_layers,
+    search_results,
     task_calendar,
     tool_overview,
     turn_table,
@@ -28,4 +29,5 @@ SCREENS = (
     *log_lines.SCREENS,
     *machine_state.SCREENS,
     *manual_pages.SCREENS,
+    *search_results.SCREENS,
 )

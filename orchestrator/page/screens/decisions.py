@@ -16,7 +16,8 @@ from orchestrator.journal.inspect.chat_history import OpenQuestion
 from orchestrator.journal.inspect.waiting import AuditEntry
 from orchestrator.journal.schedule import tasks
 from orchestrator.journal.schedule.tasks import Task
-from orchestrator.journal.turns import deadletters, pauses
+from orchestrator.journal.turns import call_verdicts, deadletters, pauses
+from orchestrator.journal.turns.call_verdicts import UnconfirmedCall
 from orchestrator.journal.turns.inbox import InboxRow
 from orchestrator.journal.turns.pauses import Pause
 from orchestrator.page.html import figures
@@ -39,6 +40,7 @@ class WaitingList(NamedTuple):
     pauses: Sequence[Pause] = ()
     tasks: Sequence[Task] = ()
     unconfirmed: Sequence[tuple[str, str]] = ()  # chats and texts
+    calls: Sequence[UnconfirmedCall] = ()
     decided: Sequence[AuditEntry] = ()
 
 
@@ -52,6 +54,7 @@ def read(db: apsw.Connection, now: int) -> WaitingList:
         pauses.every(db)[:MOST],
         [task for task in tasks.listed(db) if task.state == "disabled" and task.failures][:MOST],
         waiting.unconfirmed(db, MOST),
+        call_verdicts.waiting(db, now, MOST),
         waiting.decided(db, MOST),
     )
 
@@ -78,6 +81,7 @@ def draw(visit: Visit, found: WaitingList) -> h.Node:
         ("Tool calls", [_question(visit, item) for item in found.questions]),
         ("Chats that ask to be let in", [_chat(visit, item) for item in found.chats]),
         ("Tools that have changed", [_tool(visit, item) for item in found.tools]),
+        ("Calls that may have happened", [_call(visit, item) for item in found.calls]),
         ("Messages that were given up", [_dead(visit, row, reads=reads) for row in found.dead]),
         ("Paused agents", [_pause(visit, item) for item in found.pauses]),
         ("Tasks switched off after failures", [_task(visit, item) for item in found.tasks]),
@@ -123,6 +127,20 @@ def _tool(visit: Visit, found: Pin) -> h.Node:
             f" {why}. It is not offered until you approve it: look at the server first.",
         ],
         act(visit, protocol.TOOL_APPROVE, {"name": found.name}, "Approve"),
+    ]
+
+
+def _call(visit: Visit, found: UnconfirmedCall) -> h.Node:
+    fields = {"turnId": found.turn_id, "seq": str(found.seq)}
+    return h.div(data_row=True)[
+        h.p[
+            h.b[visible(found.agent_id), " called ", visible(found.tool)],
+            f" and was cut off {figures.ago(found.at, visit.now)}. It is not repeated. ",
+            h.a(href=link("turns", found.turn_id))["its turn"],
+        ],
+        h.pre[visible(found.arguments)],
+        act(visit, protocol.CALL_SETTLE, {**fields, "happened": "true"}, "It happened"),
+        act(visit, protocol.CALL_SETTLE, {**fields, "happened": "false"}, "It did not"),
     ]
 
 

@@ -1,19 +1,27 @@
 """Costs: by day, and by agent, model or purpose."""
 
+import csv
+import io
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime, time, timedelta
+from typing import NamedTuple
 from zoneinfo import ZoneInfo
 
 import htpy as h
+from starlette.responses import Response
 
+from orchestrator.control import protocol
 from orchestrator.control.page_access import Right
+from orchestrator.control.protocol import AgentReport, StatusReport
 from orchestrator.journal.inspect import spending_days
 from orchestrator.journal.inspect.spending_days import SlotSpent
 from orchestrator.page.html import figures, svg
+from orchestrator.page.html.forms import link
 from orchestrator.page.html.outside_text import visible
 from orchestrator.page.html.svg import Column
 from orchestrator.page.html.tables import panel, table
+from orchestrator.page.screens.now import budget
 from orchestrator.page.visit import Screen, Shown, Visit
 
 DAYS = 30  # shown unless the address says something else
@@ -24,6 +32,7 @@ KEYS: Mapping[str, Callable[[SlotSpent], str]] = {
 }
 YEARS = range(1971, 2200)
 MEASURES = ("usd", "tokens")
+MEASURED = ("calls", "prompt", "cached", "completion")  # columns of the CSV file
 
 
 @dataclass(frozen=True)
@@ -60,7 +69,15 @@ class ExpenseSum:
         )
 
 
-async def _body(visit: Visit) -> Shown:
+class Period(NamedTuple):
+    """The days that are shown, the last one included, and what was used in them."""
+
+    since: date
+    until: date
+    slots: Sequence[SlotSpent]
+
+
+async def _period(visit: Visit) -> Period:
     today = datetime.fromtimestamp(visit.now / 1000, visit.zone).date()
     until = _day(visit.query.get("to")) or today
     since = _day(visit.query.get("from")) or until - timedelta(days=DAYS - 1)
@@ -69,7 +86,46 @@ async def _body(visit: Visit) -> Shown:
         _start(since, visit.zone),
         _start(until + timedelta(days=1), visit.zone),
     )
-    return draw(visit, slots, since, until)
+    return Period(since, until, slots)
+
+
+async def _body(visit: Visit) -> Shown:
+    budgets = None
+    if visit.daemon is not None:
+        report = await visit.daemon.ask(protocol.STATUS, None, StatusReport)
+        budgets = _budgets(report.agents)
+    found = await _period(visit)
+    return [draw(visit, found.slots, found.since, found.until), budgets]
+
+
+async def _csv(visit: Visit) -> Shown:
+    found = await _period(visit)
+    text = io.StringIO()
+    writer = csv.writer(text)
+    writer.writerow(("day", "agent", "model", "purpose", *MEASURED, "usd", "unpriced_calls"))
+    for slot in found.slots:
+        day = datetime.fromtimestamp(slot.at / 1000, visit.zone).date().isoformat()
+        names = (slot.agent_id, slot.model, slot.purpose)
+        counts = (getattr(slot, name) for name in MEASURED)
+        writer.writerow((day, *map(_cell, names), *counts, slot.usd, slot.unpriced))
+    name = f"costs-{found.since}-{found.until}.csv"
+    headers = {"content-disposition": f'attachment; filename="{name}"'}
+    return Response(text.getvalue(), headers=headers, media_type="text/csv; charset=utf-8")
+
+
+def _cell(text: str) -> str:
+    """Return a text that no spreadsheet takes for a formula."""
+    return f"'{text}" if text.startswith(("=", "+", "-", "@")) else text
+
+
+def _budgets(agents: Sequence[AgentReport]) -> h.Node:
+    limited = [agent for agent in agents if agent.budgets]
+    if not limited:
+        return h.p(class_="soft")[
+            "No agent has a limit. ", h.a(href="/manual/agents-json")["How to set one"]
+        ]
+    rows = ((visible(agent.agent_id), map(budget, agent.budgets)) for agent in limited)
+    return panel("Budgets", table("Budgets", ("Agent", "Used"), rows))
 
 
 def draw(visit: Visit, slots: Sequence[SlotSpent], since: date, until: date) -> h.Node:
@@ -109,9 +165,14 @@ def draw(visit: Visit, slots: Sequence[SlotSpent], since: date, until: date) -> 
         if slots
         else h.p(class_="empty")["No model was asked in this time."],
         panel(f"By {by}", _table(ranked, by)) if slots else None,
-        h.p(class_="soft")["In a terminal: ", h.code[f"orchestrator usage --by {by}"]]
-        if by != "model"
-        else None,
+        h.p(class_="soft")[
+            h.a(href=link("costs.csv", from_=since.isoformat(), to=until.isoformat()))[
+                "These numbers as CSV"
+            ],
+            [" · in a terminal: ", h.code[f"orchestrator usage --by {by}"]]
+            if by != "model"
+            else None,
+        ],
     ]
 
 
@@ -228,4 +289,7 @@ def _start(day: date, zone: ZoneInfo) -> int:
     return int(datetime.combine(day, time(), zone).astimezone(UTC).timestamp() * 1000)
 
 
-SCREENS = (Screen("/costs", "Costs", Right.LOOK, _body, "Costs"),)
+SCREENS = (
+    Screen("/costs", "Costs", Right.LOOK, _body, "Costs"),
+    Screen("/costs.csv", "Costs as CSV", Right.LOOK, _csv, "Costs"),
+)

@@ -7,6 +7,7 @@ import htpy as h
 from orchestrator.control import protocol
 from orchestrator.control.page_access import Right
 from orchestrator.control.protocol import HealthReport, StatusReport
+from orchestrator.doctor.findings import DoctorFindings, Finding
 from orchestrator.journal.access import web_sessions
 from orchestrator.journal.access.web_sessions import WebSession
 from orchestrator.journal.db import audit
@@ -18,6 +19,7 @@ from orchestrator.page.html.outside_text import plain, short, visible
 from orchestrator.page.html.tables import facts, panel, table
 from orchestrator.page.visit import Screen, Shown, Visit
 
+VERDICTS = {"ok": "ok", "warning": "degraded", "problem": "failed"}
 ENTRIES = 50  # of the audit log
 
 
@@ -29,8 +31,12 @@ async def _body(visit: Visit) -> Shown:
         return [_logins(visit, sessions), _audit(visit, entries, broken)]
     report = await visit.daemon.ask(protocol.STATUS, None, StatusReport)
     health = await visit.daemon.ask(protocol.HEALTH, None, HealthReport)
+    found: DoctorFindings | None = None
+    if visit.may(Right.READ):
+        found = await visit.daemon.ask(protocol.EXAMINE, None, DoctorFindings)
     return [
         draw(visit, report, health),
+        _findings(found.findings) if found else None,
         _logins(visit, sessions) if visit.may(Right.CHANGE) else None,
         _audit(visit, entries, broken) if visit.may(Right.CHANGE) else None,
     ]
@@ -57,12 +63,6 @@ def draw(visit: Visit, report: StatusReport, health: HealthReport) -> h.Node:
             [h.p(class_="problem")[plain(reason)] for reason in health.reasons],
             [h.p[plain(note)] for note in (*health.notes, *report.hints)]
             or h.p[figures.state("ok", "nothing")],
-            h.p(class_="soft")[
-                "More is looked for by ",
-                h.code["orchestrator doctor"],
-                "; that nothing is lost in a crash shows ",
-                h.code["orchestrator selftest crash --quick"],
-            ],
             act(visit, protocol.RELOAD, {}, "Read agents.json again")
             if visit.may(Right.CHANGE)
             else None,
@@ -73,12 +73,40 @@ def draw(visit: Visit, report: StatusReport, health: HealthReport) -> h.Node:
                 "Processes",
                 ("Process", "#Pid", "Jail, as it found it", ""),
                 (
-                    (visible(item.name), str(item.pid), _jail(item.sandbox), plain(item.reason))
+                    (
+                        visible(item.name),
+                        str(item.pid),
+                        _jail(item.sandbox),
+                        plain(item.reason),
+                    )
                     for item in report.processes
                 ),
             ),
         ),
     ]
+
+
+def _findings(found: Sequence[Finding]) -> h.Node:
+    order = ("problem", "warning", "ok")
+    return panel(
+        "What the doctor finds",
+        table(
+            "Findings",
+            ("", "Subject", "Finding"),
+            (
+                (
+                    figures.state(VERDICTS[one.verdict], one.verdict),
+                    visible(one.subject),
+                    plain(one.text),
+                )
+                for one in sorted(found, key=lambda one: order.index(one.verdict))
+            ),
+        ),
+        h.p(class_="soft")[
+            "It changes nothing. In a terminal it also tries each jail from inside: ",
+            h.code["orchestrator doctor"],
+        ],
+    )
 
 
 def _jail(level: str) -> h.Node:

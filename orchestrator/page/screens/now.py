@@ -8,16 +8,18 @@ import htpy as h
 
 from orchestrator.control import protocol
 from orchestrator.control.page_access import Right
-from orchestrator.control.protocol import AgentReport, RecentTurn, StatusReport
+from orchestrator.control.protocol import AgentReport, BudgetUse, RecentTurn, StatusReport
 from orchestrator.journal.inspect import activity, waiting
-from orchestrator.journal.inspect.activity import SpentLately
+from orchestrator.journal.inspect.activity import SpentLately, TurnInHand
 from orchestrator.page.html import figures, svg
 from orchestrator.page.html.forms import act, link
-from orchestrator.page.html.outside_text import short
+from orchestrator.page.html.outside_text import short, visible
 from orchestrator.page.html.tables import panel, table
 from orchestrator.page.visit import Screen, Visit
+from thinker.protocol.names import chat_name
 
 HOUR, DAY = 3_600_000, 86_400_000  # milliseconds
+PERIODS = {"Hour": "an hour", "Day": "today", "Month": "this month"}
 CHANNELS_OF_MACHINE = {"console", "api", "http", "web"}
 
 
@@ -27,6 +29,7 @@ class Lately(NamedTuple):
     hour: list[int]
     spent: Mapping[str, SpentLately]
     waits: int
+    doing: Sequence[TurnInHand] = ()
 
 
 def _lately(db: apsw.Connection, now: int) -> Lately:
@@ -34,6 +37,7 @@ def _lately(db: apsw.Connection, now: int) -> Lately:
         activity.messages(db, now - HOUR, now, 30),
         activity.spent(db, now - DAY),
         waiting.count(db, now),
+        activity.doing(db),
     )
 
 
@@ -58,7 +62,7 @@ def draw(visit: Visit, report: StatusReport, lately: Lately) -> h.Node:
         ],
         _waits(visit, report, lately.waits),
         _first_steps(report),
-        panel("Agents", _agents(visit, report.agents, lately.spent)),
+        panel("Agents", _agents(visit, report, lately)),
         h.div(class_="grid")[
             panel(
                 "Messages, last hour",
@@ -158,17 +162,17 @@ def _first_steps(report: StatusReport) -> h.Node:
     ]
 
 
-def _agents(
-    visit: Visit, agents: Sequence[AgentReport], spent: Mapping[str, SpentLately]
-) -> h.Node:
-    heads = ("Agent", "Model", "State", "Process", "#Tokens today", "#Cost today", "#Restarts", "")
-    return table(
-        "Agents", heads, (_agent(visit, agent, spent) for agent in agents), "No agent yet."
+def _agents(visit: Visit, report: StatusReport, lately: Lately) -> h.Node:
+    heads = (
+        *("Agent", "Model", "State", "Doing", "#Process"),
+        *("#Tokens, 24 h", "#Cost, 24 h", "Budget", "#Restarts", ""),
     )
+    rows = (_agent(visit, agent, lately) for agent in report.agents)
+    return table("Agents", heads, rows, "No agent yet.")
 
 
-def _agent(visit: Visit, agent: AgentReport, spent: Mapping[str, SpentLately]) -> Sequence[h.Node]:
-    used = spent.get(agent.agent_id, SpentLately(0, 0.0, 0))
+def _agent(visit: Visit, agent: AgentReport, lately: Lately) -> Sequence[h.Node]:
+    used = lately.spent.get(agent.agent_id, SpentLately(0, 0.0, 0))
     state = "paused" if agent.paused else "idle" if agent.state == "stopped" else agent.state
     reason = agent.paused or agent.reason
     order = (
@@ -181,14 +185,35 @@ def _agent(visit: Visit, agent: AgentReport, spent: Mapping[str, SpentLately]) -
         [h.span(class_="soft")["└ "] if agent.parent else None, h.b[agent.agent_id]],
         f"{agent.provider} {agent.model}".strip(),
         [figures.state(state), h.div(class_="soft")[reason] if reason else None],
-        "-" if agent.pid is None else str(agent.pid),
+        [_doing(visit, turn) for turn in lately.doing if turn.agent_id == agent.agent_id],
+        "" if agent.pid is None else str(agent.pid),
         figures.tokens(used.tokens),
         [figures.usd(used.usd), " + unknown" if used.unpriced else None],
+        [budget(use) for use in agent.budgets],
         str(agent.restarts),
         act(visit, order, {"agentId": agent.agent_id}, label)
         if visit.may(Right.CHANGE) and not agent.parent
         else None,
     )
+
+
+def _doing(visit: Visit, turn: TurnInHand) -> h.Node:
+    what = f"calls {visible(turn.call)}" if turn.call else "asks the model"
+    if turn.state != "running":
+        what = f"waits: {turn.state}"
+    return h.div[
+        h.a(href=link("turns", turn.turn_id))[short(chat_name(turn.chat_key), 30)],
+        f" {what} {figures.span(max(0, visit.now - turn.since), rough=True)}",
+    ]
+
+
+def budget(use: BudgetUse) -> h.Node:
+    """Draw how much of a limit is used."""
+    limit = figures.usd(use.usd_limit)
+    if use.usd_limit is None:
+        limit = f"{figures.tokens(use.token_limit or 0)} tokens"
+    words = f"{100 * use.share:.0f} % of {limit} {PERIODS.get(use.window, use.window)}"
+    return h.div[svg.share(use.share, words), " ", h.small[words]]
 
 
 def _channels(visit: Visit, report: StatusReport) -> Iterator[h.Node]:

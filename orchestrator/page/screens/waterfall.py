@@ -300,6 +300,10 @@ def _facts(found: TurnCourse, step: CourseStep) -> Iterator[tuple[str, h.Node]]:
     for name, value in (("key of repetition", step.idem_key), ("request", step.request_id)):
         if value:
             yield name, visible(value)
+    verdict = found.verdicts.get(step.seq)
+    if verdict is not None:
+        word = "it happened" if verdict.happened else "it did not happen"
+        yield "verdict", f"{word}, says {visible(verdict.by_user)}"
     asked = found.approvals.get(step.seq)
     if asked is not None:
         by = f" by {visible(asked.by_user)}" if asked.by_user else ""

@@ -154,6 +154,7 @@
 
   let going = false;
   document.addEventListener("keydown", (event) => {
+    if (event.key === "k" && (event.ctrlKey || event.metaKey)) { event.preventDefault(); find(); return; }
     if (event.target.matches("input, textarea, select") || event.ctrlKey || event.metaKey || event.altKey) return;
     if (localStorage.getItem("keys") === "off" && event.key !== "?") return;
     const go = going && document.querySelector(`[data-go="${CSS.escape(event.key)}"]`);
@@ -165,6 +166,7 @@
     else if (pressed) pressed.click();
     else if (event.key === ".") turn();
     else if (event.key === "?") help();
+    else if (event.key === "/") find();
     else if (event.key === "j" || event.key === "k") {
       const row = rows[Math.max(0, Math.min(rows.length - 1, at + (event.key === "j" ? 1 : -1)))];
       (row?.querySelector("a, button, summary") ?? row)?.focus();
@@ -172,13 +174,15 @@
     event.preventDefault();
   });
 
+  const find = () => document.querySelector(".find input")?.focus();
+
   function help() {
     let dialog = document.querySelector("dialog");
     if (!dialog) {
       dialog = document.createElement("dialog");
       const list = document.createElement("p");
       const places = [...document.querySelectorAll("[data-go]")].map((a) => `g ${a.dataset.go}  ${a.textContent.trim()}`);
-      list.textContent = [...places, "j k  next, previous", "a d  allow, deny", ".  theme", "?  this help", "Esc  close"].join("\n");
+      list.textContent = [...places, "/  find anything", "j k  next, previous", "a d  allow, deny", ".  theme", "?  this help", "Esc  close"].join("\n");
       const off = document.createElement("button");
       const name = () => { off.textContent = localStorage.getItem("keys") === "off" ? "Switch letters on" : "Switch letters off"; };
       off.onclick = () => { localStorage.setItem("keys", localStorage.getItem("keys") === "off" ? "on" : "off"); name(); };

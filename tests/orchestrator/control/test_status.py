@@ -8,6 +8,7 @@ from fakes.channel import FakeChannel
 from orchestrator.channel_api import ChannelStatus
 from orchestrator.control import status
 from orchestrator.control.protocol import AgentReport, ToolServerReport
+from orchestrator.journal.db import liveness
 from orchestrator.journal.db.store import Store
 from orchestrator.outbound.flood_control import BOT, Hold
 
@@ -29,6 +30,25 @@ async def test_health_names_everything_that_keeps_messages_from_being_answered(
     )
     closed = await status.health(store, [], 1100.0, admitting=True)
     assert closed.reasons == ("the journal cannot be written: the journal is closed",)
+
+
+async def test_fresh_proof_of_writing_is_not_repeated(tmp_path: Path) -> None:
+    """To look at the state again and again writes nothing; an old proof is renewed."""
+    store = Store(tmp_path / "journal.db")
+
+    async def proven(now: float) -> int:
+        assert (await status.health(store, [], now, admitting=True, proof_age=60.0)).ready
+        return store.read(liveness.proven)
+
+    assert [await proven(now) for now in (100.0, 160.0, 160.1, 90.0)] == [
+        100_000,
+        100_000,
+        160_100,
+        90_000,
+    ]
+    await status.health(store, [], 95.0, admitting=True)
+    assert store.read(liveness.proven) == 95_000
+    store.close()
 
 
 @pytest.mark.parametrize(

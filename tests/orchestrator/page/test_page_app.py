@@ -21,6 +21,7 @@ FORMS = {
     protocol.PAIR_APPROVE: {"code": "x"},
     protocol.PAIR_REVOKE: {"channel": "telegram", "chatId": "1"},
     protocol.TOOL_APPROVE: {"name": "a/b"},
+    protocol.CALL_SETTLE: {"turnId": "t", "seq": "2", "happened": "true"},
     protocol.AGENT_PAUSE: {"agentId": "a"},
     protocol.AGENT_RESUME: {"agentId": "a"},
 }

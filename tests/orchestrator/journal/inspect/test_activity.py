@@ -2,11 +2,11 @@
 
 from pathlib import Path
 
-from fakes.journal import booted, receive, update
+from fakes.journal import booted, job, next_turn, planned, receive, update
 
 from orchestrator.journal.inspect import activity
 from orchestrator.journal.inspect.activity import SpentLately
-from orchestrator.journal.turns import usage
+from orchestrator.journal.turns import steps, turns, usage
 from thinker.protocol.messages import Usage
 
 
@@ -24,3 +24,22 @@ def test_spending_says_which_calls_have_no_price(tmp_path: Path) -> None:
         for at in (1, 5):
             usage.book(db, "home", None, "m", Usage(prompt=5, completion=2), None, at)
         assert activity.spent(db, 2) == {"home": SpentLately(7, 0.0, 1)}
+
+
+def test_open_turns_say_what_they_do_and_since_when(tmp_path: Path) -> None:
+    """The model, a tool, or waiting for a person."""
+    with booted(tmp_path) as db:
+        receive(db, update(1), now=1)
+        turn = next_turn(db, "t1", now=5)
+        assert turn is not None
+        (asks,) = activity.doing(db)
+        assert (asks.agent_id, asks.state, asks.call, asks.since) == ("work", "running", None, 5)
+        (call,) = planned(db, "t1", "read")
+        with job(db):
+            steps.intend(db, "t1", call.seq, 1, 7)
+        (calls,) = activity.doing(db)
+        assert (calls.call, calls.since) == ("read", 7)
+        with job(db):
+            turns.park(db, turn, "approval")
+        (waits,) = activity.doing(db)
+        assert waits.state == "approval"

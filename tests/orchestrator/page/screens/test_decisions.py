@@ -14,7 +14,7 @@ from orchestrator.control.protocol import LogLines
 from orchestrator.journal.access import pairing, tool_pins
 from orchestrator.journal.memory.memory_scope import MemoryScope
 from orchestrator.journal.schedule import tasks
-from orchestrator.journal.turns import approvals, deadletters, pauses, turns, usage
+from orchestrator.journal.turns import approvals, deadletters, pauses, steps, turns, usage
 from orchestrator.journal.turns.outbox import Address
 from orchestrator.schedules.specs import TaskSpec
 from thinker.protocol.messages import Usage
@@ -26,6 +26,7 @@ ADDRESSES = (
     *("/costs", "/costs?by=model&in=tokens", "/tasks", "/tasks/1", "/tools", "/logs", "/system"),
     *("/manual", "/manual/tutorial", "/turns/nope", "/tasks/99", "/inbox/nope", "/manual/nope"),
     *("/chats/x", "/costs?from=x&to=9999-12-31", "/tasks?week=0001-01-01", "/turns?longer=x"),
+    *("/find?q=script", "/find?q=words", "/find"),
 )
 
 
@@ -45,6 +46,11 @@ def fill(db: apsw.Connection, now: int) -> None:
     trigger = {"schedule": "0 8 * * *"}
     spec = TaskSpec(name=EVIL, instructions=SECRET + EVIL, trigger=trigger, timezone="UTC")
     tasks.add(db, MemoryScope.whole("work"), spec, now)
+    receive(db, update(3, SECRET, "9"), now=now)
+    next_turn(db, "t2", "9", now=now)
+    (mail,) = planned(db, "t2", "send_mail" + EVIL, arguments={EVIL: EVIL})
+    steps.intend(db, "t2", mail.seq, 1, now)
+    steps.recover(db, "t2", frozenset(), now)
 
 
 @pytest.fixture
@@ -92,11 +98,12 @@ async def test_everything_that_waits_is_in_the_inbox(bench: PageBench) -> None:
         "Tool calls (1)",
         "let in (1)",
         "changed (2)",
+        "may have happened (1)",
         "given up (1)",
         "Paused agents (1)",
     ):
         assert title in page
-    assert "<title>(6) Inbox" in page
+    assert "<title>(7) Inbox" in page
     assert 'name="argsHash"' in page
 
 

@@ -1,0 +1,65 @@
+"""A journal on the page without a daemon."""
+
+from pathlib import Path
+from zoneinfo import ZoneInfo
+
+import apsw
+import pytest
+from fakes.journal import booted, next_turn, receive, update
+from fakes.page import ORIGIN
+from httpx import ASGITransport, AsyncClient
+
+from orchestrator.errors import JournalError
+from orchestrator.page.live import LiveFeed
+from orchestrator.page.offline import Unattended, opened
+from orchestrator.page.page_app import PageApp
+from orchestrator.page.page_guard import PageGuard
+from orchestrator.page.screens import SCREENS
+
+GOLDEN = Path(__file__).parents[2] / "golden"
+ADDRESSES = [screen.path for screen in SCREENS if "{" not in screen.path]
+
+
+async def test_every_screen_shows_the_journal_and_offers_no_action(tmp_path: Path) -> None:
+    """To the one browser that has the code, once."""
+    with booted(tmp_path) as db:
+        receive(db, update(1, "what was said"))
+        next_turn(db, "t1")
+    with opened(tmp_path / "journal.db") as reads:
+        daemon = Unattended("c0de")
+        app = PageApp(
+            reads, daemon, ZoneInfo("UTC"), lambda: 1, LiveFeed(reads.version), known=daemon.session
+        )
+        transport = ASGITransport(PageGuard(app.build()))
+        async with AsyncClient(transport=transport, base_url=ORIGIN) as browser:
+            headers = {"origin": ORIGIN}
+            assert (await browser.get("/")).status_code == 401
+            for code, status in (("wrong", 401), ("c0de", 303), ("c0de", 401)):
+                entered = await browser.post("/in", data={"code": code}, headers=headers)
+                assert entered.status_code == status
+            for path in (*ADDRESSES, "/turns/t1", "/chats/telegram/1/7/"):
+                page = await browser.get(path)
+                assert page.status_code == (303 if path == "/chats/new" else 200), path
+                assert 'action="/act/' not in page.text, path
+            assert "what was said" in (await browser.get("/chats/telegram/1/7/")).text
+
+
+def test_journal_of_an_older_version_is_read_in_a_copy(tmp_path: Path) -> None:
+    """The file stays as it is."""
+    path = tmp_path / "journal.db"
+    db = apsw.Connection(str(path))
+    db.execute((GOLDEN / "0005.sql").read_text("utf-8"))
+    version = db.execute("PRAGMA user_version").get
+    db.close()
+    with opened(path) as reads:
+        assert reads.at_once(lambda found: found.execute("PRAGMA user_version").get) > version
+    db = apsw.Connection(str(path))
+    assert db.execute("PRAGMA user_version").get == version
+    db.close()
+
+
+def test_missing_journal_is_a_sentence(tmp_path: Path) -> None:
+    """Nothing is made in its place."""
+    with pytest.raises(JournalError, match="there is no journal"), opened(tmp_path / "journal.db"):
+        pass
+    assert list(tmp_path.iterdir()) == []
