@@ -163,10 +163,7 @@ def _first_steps(report: StatusReport) -> h.Node:
 
 
 def _agents(visit: Visit, report: StatusReport, lately: Lately) -> h.Node:
-    heads = (
-        *("Agent", "Model", "State", "Doing", "#Process"),
-        *("#Tokens, 24 h", "#Cost, 24 h", "Budget", "#Restarts", ""),
-    )
+    heads = ("Agent", "Model", "State", "Doing", "#Tokens, 24 h", "#Cost, 24 h", "Budget", "")
     rows = (_agent(visit, agent, lately) for agent in report.agents)
     return table("Agents", heads, rows, "No agent yet.")
 
@@ -184,13 +181,17 @@ def _agent(visit: Visit, agent: AgentReport, lately: Lately) -> Sequence[h.Node]
     return (
         [h.span(class_="soft")["└ "] if agent.parent else None, h.b[agent.agent_id]],
         f"{agent.provider} {agent.model}".strip(),
-        [figures.state(state), h.div(class_="soft")[reason] if reason else None],
+        [
+            figures.state(state),
+            h.div(class_="soft")[reason] if reason else None,
+            h.div(class_="soft")[f"started again {agent.restarts} times"]
+            if agent.restarts
+            else None,
+        ],
         [_doing(visit, turn) for turn in lately.doing if turn.agent_id == agent.agent_id],
-        "" if agent.pid is None else str(agent.pid),
         figures.tokens(used.tokens),
         [figures.usd(used.usd), " + unknown" if used.unpriced else None],
         [budget(use) for use in agent.budgets],
-        str(agent.restarts),
         act(visit, order, {"agentId": agent.agent_id}, label)
         if visit.may(Right.CHANGE) and not agent.parent
         else None,
@@ -221,7 +222,9 @@ def _channels(visit: Visit, report: StatusReport) -> Iterator[h.Node]:
         heard = None
         if channel.last_ok is not None and channel.name not in CHANNELS_OF_MACHINE:
             heard = f" heard {figures.ago(int(channel.last_ok * 1000), visit.now)}"
-        yield h.li[channel.name, " ", figures.state(channel.state), heard, f" {channel.detail}"]
+        off = channel.detail.startswith("off")
+        state = figures.state("off" if off else channel.state)
+        yield h.li[channel.name, " ", state, heard, f" {channel.detail.removeprefix('off; ')}"]
 
 
 def _servers(report: StatusReport) -> Iterator[h.Node]:
