@@ -213,3 +213,26 @@ async def test_seven_windows_are_live_at_once(tmp_path: Path) -> None:
         await first.goto(user.address + "chats/new")
         await say(first, "hello")
         await expect(first.locator(".talk .answer")).to_contain_text("Demo model")
+
+
+async def test_anything_is_found_from_anywhere(tmp_path: Path) -> None:
+    """A key leads to the field; one turn is opened at once."""
+    async with page_user(tmp_path) as user:
+        page = await user.logged_in()
+        await page.goto(user.address + "chats/new")
+        await say(page, "where is the zeppelin?")
+        await expect(page.locator(".talk .answer")).to_contain_text("Demo model")
+        await page.locator("h1").click()
+        await page.keyboard.press("/")
+        await page.keyboard.type("zeppelin")
+        await page.keyboard.press("Enter")
+        await expect(page.locator("main")).to_contain_text("where is the zeppelin?")
+        await page.goto(user.address + "turns")
+        turn = str(await page.locator("[data-row]").first.get_attribute("href"))
+        await page.fill(".find input", turn[-8:])
+        await page.press(".find input", "Enter")
+        await expect(page.locator("svg")).to_be_visible()
+        await page.goto(user.address + turn[1:] + "/prompt")
+        await page.fill("input[name=with]", turn[-8:])
+        await page.press("input[name=with]", "Enter")
+        await expect(page.locator("main")).to_contain_text("beside turn")

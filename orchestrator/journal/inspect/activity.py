@@ -4,6 +4,8 @@ from typing import NamedTuple
 
 import apsw
 
+from orchestrator.journal.db.row_times import first_since
+from orchestrator.journal.inspect.spending_days import LATE
 from orchestrator.journal.turns import turns
 
 
@@ -28,11 +30,11 @@ def messages(db: apsw.Connection, since: int, until: int, parts: int) -> list[in
 
 
 def spent(db: apsw.Connection, since: int) -> dict[str, SpentLately]:
-    """Return what each agent used since an instant, of the newest 100,000 calls at most."""
+    """Return what each agent used since an instant."""
     rows = db.execute(
-        "SELECT agent_id, sum(prompt + completion), total(usd), sum(usd IS NULL) FROM"
-        " (SELECT * FROM model_call ORDER BY id DESC LIMIT 100000) WHERE at >= ? GROUP BY agent_id",
-        (since,),
+        "SELECT agent_id, sum(prompt + completion), total(usd), sum(usd IS NULL) FROM model_call"
+        " WHERE id >= ? AND at >= ? GROUP BY agent_id",
+        (first_since(db, "model_call", "at", since - LATE), since),
     )
     return {str(agent): SpentLately(int(n), float(usd), int(free)) for agent, n, usd, free in rows}
 
@@ -59,6 +61,6 @@ def doing(db: apsw.Connection) -> list[TurnInHand]:
         "   AND state IN('planned','intent') ORDER BY seq LIMIT 1),"
         " ifnull((SELECT max(ifnull(t_end, ifnull(t_intent, t_plan))) FROM step"
         "   WHERE turn_id = turn.id), started_at)"
-        f" FROM turn WHERE {turns.OPEN} ORDER BY id DESC LIMIT 100"
+        f" FROM turn INDEXED BY one_open_turn WHERE {turns.OPEN} ORDER BY id DESC LIMIT 100"
     )
     return [TurnInHand(*row) for row in rows]

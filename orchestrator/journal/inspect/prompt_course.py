@@ -39,7 +39,8 @@ def find(db: apsw.Connection, turn_id: str, other: str | None = None) -> SentBes
     ]
     prompts = [found for turn in reversed(around) if (found := _first(db, turn)) is not None]
     before = next((one for one in reversed(prompts) if one.turn_id != turn_id), None)
-    beside = before if other is None else _first(db, other)
+    named = [] if other is None else trace.turns_named(db, other)
+    beside = before if other is None else _first(db, named[0]) if named else None
     return SentBeside(own, beside, _used(db, turn_id), prompts)
 
 

@@ -4,16 +4,15 @@ from dataclasses import dataclass
 
 import apsw
 
-from orchestrator.journal.db.distinct import distinct
+from orchestrator.journal.db.row_times import first_since
 from orchestrator.journal.db.rows import Rows
 
-SLOT = 1_800_000  # milliseconds: half an hour, of which every time zone's days are made
-MOST = 93 * 86_400_000  # milliseconds that are looked at at once
+LATE = 3_600_000  # milliseconds that a call may take: its time is that of its end
 
 
 @dataclass(frozen=True)
 class SlotSpent:
-    """The calls of half an hour that begins at ``at`` (milliseconds), of one kind.
+    """The calls of one kind in a span of time; ``at`` is that of the first (milliseconds).
 
     ``unpriced`` are those without a known price.
     """
@@ -34,17 +33,14 @@ class SlotSpent:
 SLOTS = Rows(
     SlotSpent,
     "model_call",
-    f"at / {SLOT} * {SLOT}, agent_id, model, ifnull(purpose, 'turn'), count(*), sum(prompt),"
+    "min(at), agent_id, model, ifnull(purpose, 'turn'), count(*), sum(prompt),"
     " sum(cached), sum(completion), total(usd), sum(usd IS NULL), sum(state = 'lost')",
 )
 
 
 def find(db: apsw.Connection, since: int, until: int) -> list[SlotSpent]:
-    """Return what was used between two instants, the oldest first."""
-    since = max(since, until - MOST)
-    where = "agent_id = ? AND at >= ? AND at < ? GROUP BY 1, 3, 4 ORDER BY 1"
-    return [
-        slot
-        for (agent,) in db.execute(distinct("model_call", "agent_id", "true")).fetchall()
-        for slot in SLOTS.select(db, where, agent, since, until)
-    ]
+    """Return what was used between two instants, by agent, model and purpose."""
+    first = first_since(db, "model_call", "at", since - LATE)
+    after = first_since(db, "model_call", "at", until + LATE)
+    where = "id >= ? AND id < ? AND at >= ? AND at < ? GROUP BY 2, 3, 4 ORDER BY 1"
+    return SLOTS.select(db, where, first, after, since, until)

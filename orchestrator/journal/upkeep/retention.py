@@ -9,6 +9,8 @@ from collections.abc import Callable, Sequence
 
 import apsw
 
+from orchestrator.journal.db.row_times import first_since
+
 BATCH = 20  # turns or pictures that one transaction removes: it blocks the journal for milliseconds
 ROWS = 500  # rows of other tables that one transaction removes
 Remove = Callable[[apsw.Connection, int], int]
@@ -58,7 +60,7 @@ AND NOT EXISTS(SELECT 1 FROM turn_prompt WHERE common = digest)"""
 
 
 def turns(db: apsw.Connection, before: int) -> int:
-    bounds = {"before": before, "below": _newer(db, "turn", "started_at", before)}
+    bounds = {"before": before, "below": first_since(db, "turn", "started_at", before)}
     found = [str(turn) for (turn,) in db.execute(OLD_TURNS, bounds).fetchall()]
     for turn in found:
         runs = db.execute(WORK, (turn,)).fetchall()
@@ -78,22 +80,6 @@ def turns(db: apsw.Connection, before: int) -> int:
     if found:
         db.execute(UNUSED_PARTS)
     return len(found)
-
-
-def _newer(db: apsw.Connection, table: str, column: str, before: int) -> int:
-    """Return the first row id of a table whose time in ``column`` is not before a time.
-
-    Row ids follow the time. After the clock was set back, some rows are found later.
-    """
-    low, high = 1, int(db.execute(f"SELECT max(rowid) FROM {table}").get or 0) + 1
-    sql = f"SELECT {column} FROM {table} WHERE rowid >= ? ORDER BY rowid LIMIT 1"
-    while low < high:
-        middle = (low + high) // 2
-        if int(db.execute(sql, (middle,)).get) < before:
-            low = middle + 1
-        else:
-            high = middle
-    return low
 
 
 def _forget(db: apsw.Connection, turn_id: str) -> None:
@@ -118,7 +104,7 @@ def messages(db: apsw.Connection, before: int) -> int:
         "DELETE FROM message WHERE id IN(SELECT message.id FROM message JOIN session"
         " ON session.id = session_id WHERE message.id < ? AND at < ? AND (ended_at IS NOT NULL"
         f" OR message.id <= summary_upto) LIMIT {ROWS})",
-        (_newer(db, "message", "at", before), before),
+        (first_since(db, "message", "at", before), before),
     )
     count = db.changes()
     db.execute(
@@ -139,7 +125,7 @@ def pictures(db: apsw.Connection, before: int) -> int:
 
 def calls(db: apsw.Connection, before: int) -> int:
     old = f"SELECT id FROM model_call WHERE id < ? AND at < ? LIMIT {ROWS}"
-    bounds = (_newer(db, "model_call", "at", before), before)
+    bounds = (first_since(db, "model_call", "at", before), before)
     db.execute(f"DELETE FROM model_call WHERE id IN({old})", bounds)
     return db.changes()
 

@@ -24,13 +24,14 @@ from orchestrator.page.html.tables import panel, table
 from orchestrator.page.screens.now import budget
 from orchestrator.page.visit import Screen, Shown, Visit
 
-DAYS = 30  # shown unless the address says something else
+DAYS, MOST = 30, 93  # shown unless the address says something else, and at most
 KEYS: Mapping[str, Callable[[SlotSpent], str]] = {
     "agent": lambda slot: slot.agent_id,
     "model": lambda slot: slot.model,
     "purpose": lambda slot: slot.purpose,
 }
 YEARS = range(1971, 2200)
+OTHERS = "all others"
 MEASURES = ("usd", "tokens")
 MEASURED = ("calls", "prompt", "cached", "completion")  # columns of the CSV file
 
@@ -81,12 +82,19 @@ async def _period(visit: Visit) -> Period:
     today = datetime.fromtimestamp(visit.now / 1000, visit.zone).date()
     until = _day(visit.query.get("to")) or today
     since = _day(visit.query.get("from")) or until - timedelta(days=DAYS - 1)
-    slots = await visit.journal(
-        spending_days.find,
-        _start(since, visit.zone),
-        _start(until + timedelta(days=1), visit.zone),
-    )
+    since = max(since, until - timedelta(days=MOST - 1))
+    slots = [slot for day in _days(since, until) for slot in await _spent(visit, day)]
     return Period(since, until, slots)
+
+
+async def _spent(visit: Visit, day: date) -> Sequence[SlotSpent]:
+    """Return what was used on a day: a query for each, so that none takes too long."""
+    begin, end = _start(day, visit.zone), _start(day + timedelta(days=1), visit.zone)
+    return await visit.journal(spending_days.find, begin, end)
+
+
+def _days(since: date, until: date) -> Sequence[date]:
+    return [since + timedelta(days=number) for number in range((until - since).days + 1)]
 
 
 async def _body(visit: Visit) -> Shown:
@@ -138,8 +146,12 @@ def draw(visit: Visit, slots: Sequence[SlotSpent], since: date, until: date) -> 
         name = KEYS[by](slot)
         sums[name] = sums.get(name, ExpenseSum(name)).plus(slot)
     ranked = sorted(sums.values(), key=lambda one: (getattr(one, measure), one.name), reverse=True)
-    names = [one.name for one in ranked]
-    days = _columns(slots, since, until, visit.zone, KEYS[by], measure)
+    names = [one.name for one in ranked][: svg.KINDS]
+    if len(ranked) > svg.KINDS:
+        names[-1] = OTHERS
+    days = [
+        _merged(day, names) for day in _columns(slots, since, until, visit.zone, KEYS[by], measure)
+    ]
     total = ExpenseSum("all")
     for slot in slots:
         total = total.plus(slot)
@@ -218,9 +230,8 @@ def _legend(names: Sequence[str]) -> h.Element:
                 )[h.rect(class_=svg.kind(index), width="12", height="12")],
                 f" {visible(name)}  ",
             ]
-            for index, name in enumerate(names[: svg.KINDS])
-        ),
-        f"… and {len(names) - svg.KINDS} more" if len(names) > svg.KINDS else None,
+            for index, name in enumerate(names)
+        )
     ]
 
 
@@ -262,15 +273,20 @@ def _columns(
     key: Callable[[SlotSpent], str],
     measure: str,
 ) -> list[Column]:
-    days: dict[date, dict[str, float]] = {
-        since + timedelta(days=number): {} for number in range((until - since).days + 1)
-    }
+    days: dict[date, dict[str, float]] = {day: {} for day in _days(since, until)}
     for slot in slots:
         parts = days.get(datetime.fromtimestamp(slot.at / 1000, zone).date())
         if parts is not None:
             value = slot.usd if measure == "usd" else float(slot.prompt + slot.completion)
             parts[key(slot)] = parts.get(key(slot), 0.0) + value
     return [Column(f"{day:%d %b}", parts) for day, parts in days.items()]
+
+
+def _merged(day: Column, names: Sequence[str]) -> Column:
+    """Put the parts that have no name of their own together."""
+    parts = {name: value for name, value in day.parts.items() if name in names}
+    rest = sum(day.parts.values()) - sum(parts.values())
+    return Column(day.label, {**parts, OTHERS: rest} if OTHERS in names else parts)
 
 
 def _amount(value: float, measure: str) -> str:

@@ -11,7 +11,7 @@ from orchestrator.journal.inspect import prompt_course
 from orchestrator.journal.inspect.prompt_course import SentBeside
 from orchestrator.journal.inspect.trace import RecordedPrompt
 from orchestrator.page.html import figures, svg
-from orchestrator.page.html.forms import link
+from orchestrator.page.html.forms import filters, link
 from orchestrator.page.html.outside_text import plain, visible
 from orchestrator.page.html.tables import panel, table
 from orchestrator.page.visit import Screen, Shown, Visit
@@ -41,10 +41,10 @@ async def _body(visit: Visit) -> Shown:
             "No prompt is recorded for this turn: no model was asked yet, or it is too old. ",
             h.a(href=link("turns", turn))["The turn"],
         ]
-    return draw(found)
+    return draw(visit, found)
 
 
-def draw(found: SentBeside) -> h.Node:
+def draw(visit: Visit, found: SentBeside) -> h.Node:
     """Draw the screen."""
     parts = list(compared(found.prompt, found.other))
     total = sum(part.tokens for part in parts) or 1
@@ -58,6 +58,7 @@ def draw(found: SentBeside) -> h.Node:
             " · ",
             h.code[f"orchestrator trace {turn_name(found.prompt.turn_id)} --prompt"],
         ],
+        filters(visit, [("with", "compare with the turn")]),
         panel(
             "Parts",
             table(

@@ -1,6 +1,6 @@
 """What a model saw, beside the turn before."""
 
-from fakes.screens import html
+from fakes.screens import html, visit
 
 from orchestrator.journal.inspect.prompt_course import SentBeside
 from orchestrator.journal.inspect.trace import RecordedPrompt
@@ -43,7 +43,7 @@ def test_parts_are_new_gone_changed_or_the_same() -> None:
 
 def test_lines_that_changed_are_marked_and_nothing_of_them_runs() -> None:
     """A line for each turn shows where it broke."""
-    page = html(prompt_layers.draw(SentBeside(NEW, OLD, None, [OLD, NEW])))
+    page = html(prompt_layers.draw(visit(), SentBeside(NEW, OLD, None, [OLD, NEW])))
     assert "<del>Be kind.\n</del>" in page
     assert "<ins>Be exact.\n</ins>" in page
     assert "<script>" not in page
