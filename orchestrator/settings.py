@@ -202,6 +202,8 @@ class Paths:
     """Directory of a folder for each agent that has a workspace."""
     page_on = _InHome("page-on")
     """Exists while the page is switched on."""
+    page_socket = _InHome("run/page.sock")
+    """The socket of the page, if it listens on one; shorter than that of the command line."""
     hooks = _InHome("hooks")
     """Directory of ``<id>.py`` of each hook."""
 

@@ -44,12 +44,11 @@ def dashboard(
             settings.paths.page_on.unlink(missing_ok=True)
         say("the page is off; logins are kept")
         return
-    url = ask(settings, page_protocol.DASHBOARD_OPEN, None, PageAddress).url
-    typer.echo(url)
-    say(ONCE.format(time="two minutes", who="the operator"), err=True)
-    if not no_open and any(map(os.environ.get, SCREEN)):
+    address = ask(settings, page_protocol.DASHBOARD_OPEN, None, PageAddress)
+    _print(address, ONCE.format(time="two minutes", who="the operator"))
+    if not (no_open or address.way) and any(map(os.environ.get, SCREEN)):
         with suppress(webbrowser.Error):
-            webbrowser.open(url)
+            webbrowser.open(address.url)
 
 
 @app.command()
@@ -106,5 +105,13 @@ def invite(
             "must be letters, digits, dots, dashes and underscores, at most 64"
         ) from None
     settings = load_settings(home)
-    typer.echo(ask(settings, page_protocol.DASHBOARD_INVITE, guest, PageAddress).url)
-    say(ONCE.format(time="24 hours", who=f"{name} ({role})"), err=True)
+    address = ask(settings, page_protocol.DASHBOARD_INVITE, guest, PageAddress)
+    _print(address, ONCE.format(time="24 hours", who=f"{name} ({role})"))
+
+
+def _print(address: PageAddress, about: str) -> None:
+    """Print a link alone on standard output; what is to know about it beside that."""
+    typer.echo(address.url)
+    say(about, err=True)
+    if address.way:
+        say(address.way, err=True)

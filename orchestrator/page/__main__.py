@@ -17,13 +17,15 @@ from thinker.http.optional_imports import without
 with without("rich"):  # an optional extra of structlog
     from orchestrator.control.page_protocol import CHANGED, VIEW, WATCH, ChatKeys, ChatView
     from orchestrator.http_api.http_server import served
+    from orchestrator.page.connections import ConnectionChannel
     from orchestrator.page.live import LiveFeed
     from orchestrator.page.page_app import PageApp
     from orchestrator.page.page_guard import PageGuard
     from orchestrator.page.page_reads import PageReads
     from orchestrator.page.screens import manual_pages
     from orchestrator.page.static_files import static_url
-    from orchestrator.processes.page_process import FD_VARIABLE, LOG_VARIABLE, NAMES_VARIABLE
+    from orchestrator.processes.page_entrance import ENTRANCE_VARIABLE, PageEntrance
+    from orchestrator.processes.page_process import FD_VARIABLE, LOG_VARIABLE
     from orchestrator.settings import Paths
     from orchestrator.timezones import zone_or_utc
     from thinker.jail import kernel
@@ -56,11 +58,12 @@ async def _serve(wire: socket.socket, reads: PageReads, sandbox: SandboxReport) 
         peer.notifications[VIEW] = lambda view: feed.grew(ChatView.model_validate(view))
         ready = Ready(pid=os.getpid(), provider="", model="", sandbox=sandbox)
         peer.tasks.start_soon(answer_pings, peer, ready)
-        await anyio.wait_readable(0)
-        _, received, _, _ = socket.recv_fds(socket.socket(fileno=0), 16, 1)
-        page = PageApp(reads, peer, zone_or_utc(None, os.environ), _clock, feed, use.note)
-        names = [name for name in os.environ.get(NAMES_VARIABLE, "").split(",") if name]
-        async with served(socket.socket(fileno=received[0]), PageGuard(page.build(), names)):
+        channel = ConnectionChannel(socket.socket(fileno=0))
+        listener = await channel.listener()
+        zone = zone_or_utc(None, os.environ)
+        page = PageApp(reads, peer, zone, _clock, feed, use.note, channel.hand_over)
+        entrance = PageEntrance.model_validate_json(os.environ.get(ENTRANCE_VARIABLE, "{}"))
+        async with served(listener, PageGuard(page.build(), entrance)):
             peer.tasks.start_soon(feed.watch)
             await _until_idle(peer, use, feed)
 

@@ -41,7 +41,7 @@ async def test_stranger_gets_the_login_page_and_nothing_else(tmp_path: Path) -> 
 async def test_code_of_the_link_lets_in_once(tmp_path: Path) -> None:
     """The second use and an old code are refused; the cookie is for this page alone."""
     async with page_bench(tmp_path) as bench:
-        bench.desk.process.port = 8485
+        bench.desk.process.place = 8485
         bench.desk.process.listen = lambda: None  # type: ignore[method-assign]  # no real port
         link = await bench.desk.operator_methods["dashboard/open"](None)
         code = link.url.partition("#")[2]  # type: ignore[union-attr]  # it is an address
