@@ -6,7 +6,7 @@ from orchestrator.agentsfile.agents_file import PageIdentity, PageSettings
 from orchestrator.agentsfile.draft import Draft
 
 BY_A_PROXY = (
-    "whoever reaches the proxy of {names} reaches the page's login; let it serve https alone and"
+    "all who reach the proxy of {names} reach the page's login; let it serve https alone and"
     " replace X-Forwarded-Proto"
 )
 BY_ANY_PROGRAM = (

@@ -87,7 +87,7 @@ def test_probe_takes_the_first_agents_place(tmp_path: Path, count: int) -> None:
     [
         ({}, "ok", "for this machine alone, by 127.0.0.1:8485"),
         ({"socket": True}, "ok", "by its socket"),
-        ({"names": ["agents.example.org"]}, "warning", "whoever reaches the proxy"),
+        ({"names": ["agents.example.org"]}, "warning", "all who reach the proxy"),
         ({"behindProxy": True}, "warning", "any program on this machine"),
     ],
 )

@@ -2,8 +2,10 @@
 
 from pathlib import Path
 
+import anyio
 import pytest
 from fakes.page import NOW, ORIGIN, page_bench
+from fakes.time_limit import time_limit
 
 from orchestrator.control import protocol
 from orchestrator.control.page_access import NEEDED, ROLES, may
@@ -129,6 +131,42 @@ async def test_same_form_twice_is_done_once(tmp_path: Path) -> None:
             answer = await person.act(protocol.TASK_RUN, {"id": "3", "back": "/tasks"})
             assert answer.headers["location"] == "/tasks"
         assert bench.acts == [("web:ann", protocol.TASK_RUN, {"id": 3})]
+
+
+async def test_same_form_twice_at_once_is_done_once(tmp_path: Path) -> None:
+    """As by a double click in a browser without scripts; both get the answer."""
+    async with page_bench(tmp_path) as bench:
+        person, begun, go = await bench.login(), anyio.Event(), anyio.Event()
+
+        async def slow(params: object) -> protocol.Ack:
+            del params
+            begun.set()
+            await go.wait()
+            return protocol.Ack()
+
+        bench.answers[protocol.TASK_RUN] = slow
+        found: list[int] = []
+
+        async def send() -> None:
+            found.append((await person.act(protocol.TASK_RUN, {"id": "3"})).status_code)
+
+        with time_limit():
+            async with anyio.create_task_group() as tasks:
+                tasks.start_soon(send)
+                await begun.wait()
+                tasks.start_soon(send)
+                await anyio.wait_all_tasks_blocked()
+                go.set()
+        assert (found, len(bench.acts)) == ([303, 303], 1)
+
+
+async def test_form_without_its_id_does_nothing(tmp_path: Path) -> None:
+    """It would leave no trace."""
+    async with page_bench(tmp_path) as bench:
+        person = await bench.login()
+        answer = await person.act(protocol.TASK_RUN, {"id": "3", "once": ""})
+        assert (answer.status_code, bench.acts) == (409, [])
+        assert "reload the page" in answer.text
 
 
 async def test_form_leads_back_to_this_page_alone(tmp_path: Path) -> None:
