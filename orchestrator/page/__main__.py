@@ -17,6 +17,7 @@ from thinker.http.optional_imports import without
 with without("rich"):  # an optional extra of structlog
     from orchestrator.control.page_protocol import CHANGED, VIEW, WATCH, ChatKeys, ChatView
     from orchestrator.http_api.http_server import served
+    from orchestrator.page.confinement import confine
     from orchestrator.page.connections import ConnectionChannel
     from orchestrator.page.live import LiveFeed
     from orchestrator.page.page_app import PageApp
@@ -29,7 +30,6 @@ with without("rich"):  # an optional extra of structlog
     from orchestrator.settings import Paths
     from orchestrator.timezones import zone_or_utc
     from thinker.jail import kernel
-    from thinker.jail.worker_jail import prepare
     from thinker.protocol import logs
     from thinker.protocol.liveness import answer_pings
     from thinker.protocol.methods import Ready
@@ -92,13 +92,13 @@ def main() -> None:
     kernel.prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
     if os.getppid() != parent:
         return
-    paths = Paths(Path.cwd())
-    reads = PageReads(paths.journal)  # before its files are out of reach
     static_url("page.css")
     manual_pages.pages()
     gc.freeze()  # what is there now stays
-    jail = prepare(serves=True).close([], Path.cwd())
-    anyio.run(_serve, socket.socket(fileno=int(os.environ[FD_VARIABLE])), reads, jail.report)
+    journal = Paths(Path.cwd()).journal
+    sandbox = confine(journal)
+    reads = PageReads(journal)
+    anyio.run(_serve, socket.socket(fileno=int(os.environ[FD_VARIABLE])), reads, sandbox)
 
 
 if __name__ == "__main__":

@@ -2,7 +2,7 @@
 
 import hashlib
 import secrets
-from collections.abc import Awaitable, Callable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from http import HTTPStatus
@@ -127,7 +127,7 @@ class PageApp:
 
     async def _out(self, request: Request, session: WebSession) -> Response:
         form = await self._bodies.form(request, session.digest)
-        if form.get("csrf") != csrf_value(request.state.token):
+        if not _is_own(form, request):
             return _stale()
         return await self._login.leave(request, session.digest)
 
@@ -183,7 +183,7 @@ class PageApp:
 
     async def _act(self, request: Request, session: WebSession) -> Response:
         form = await self._bodies.form(request, session.digest)
-        if form.get("csrf") != csrf_value(request.state.token):
+        if not _is_own(form, request):
             return _stale()
         method = request.path_params["method"]
         link = SessionLink(self.daemon, session.digest, form.get("once", ""))
@@ -230,6 +230,11 @@ def _chat_of(request: Request, visitor: Visitor) -> str:
 def csrf_value(token: str | None) -> str:
     """Return what the forms of a session carry, which only its own pages can know."""
     return hashlib.sha256(f"form {token}".encode()).hexdigest()[:32]
+
+
+def _is_own(form: Mapping[str, str], request: Request) -> bool:
+    """Return whether a form was made by the page for the session that sends it."""
+    return form.get("csrf") == csrf_value(request.state.token)
 
 
 def _own_path(back: str) -> str:

@@ -19,7 +19,7 @@ from orchestrator.page.screens import SCREENS
 
 FORMS = {
     WEB_SEND: {"chat": "ann/x", "text": "hello"},
-    protocol.APPROVAL_DECIDE: {"code": "x", "granted": "true"},
+    protocol.APPROVAL_DECIDE: {"code": "x", "granted": "true", "argsHash": "h"},
     protocol.PAIR_APPROVE: {"code": "x"},
     protocol.PAIR_REVOKE: {"channel": "telegram", "chatId": "1"},
     protocol.TOOL_APPROVE: {"name": "a/b"},
@@ -184,6 +184,8 @@ async def test_wrong_field_is_named(tmp_path: Path) -> None:
         person = await bench.login()
         answer = await person.act(protocol.TASK_RUN, {"id": "x"})
         assert answer.status_code == 409
+        blind = await person.act(protocol.APPROVAL_DECIDE, {"code": "x", "granted": "true"})
+        assert "no right value for argsHash" in blind.text
         assert "no right value for id" in answer.text
         assert (await person.act("forget", {"agent": "a"})).status_code == 409
         assert bench.acts == []
