@@ -62,8 +62,8 @@ class LiveFeed:
             self._changes.wake()
 
     def free(self) -> bool:
-        """Return whether one more stream may be opened."""
-        return self.open < IN_ALL
+        """Return whether one more stream may be opened; those that are ended do not count."""
+        return sum(min(len(own), OF_SESSION) for own in self._streams.values()) < IN_ALL
 
     async def watch(self) -> None:
         """Look at the journal while a stream is open, until canceled."""
@@ -107,6 +107,8 @@ class LiveFeed:
                     yield b": still here\n\n"
         finally:
             streams.remove(own)
+            if not streams:
+                del self._streams[session]
             self._shown(chat, -1)
 
     def _shown(self, chat: str, streams: int) -> None:

@@ -27,6 +27,7 @@ from orchestrator.journal.access.web_sessions import IDENTITY, WebSession
 from orchestrator.page.daemon_link import TIMEOUT, SupervisorCalls
 from orchestrator.page.forwarded import forwarded_of
 from orchestrator.page.html.layout import bare
+from orchestrator.page.html.outside_text import visible
 
 COOKIE = "orchestrator"
 SECURE_COOKIE = "__Host-orchestrator"  # where the browser came by https
@@ -78,7 +79,7 @@ class Login:
     def stranger(self, request: Request) -> Response:
         """Return the login page for someone without a session, whom the proxy may name."""
         person = forwarded_of(request.scope).person
-        return self.screen(UNLISTED.format(person=person) if person else "")
+        return self.screen(UNLISTED.format(person=visible(person)) if person else "")
 
     async def leave(self, request: Request, digest: str) -> Response:
         await self.daemon.call(LEAVE, SessionDigest(digest=digest), Ack, timeout=TIMEOUT)

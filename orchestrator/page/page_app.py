@@ -28,6 +28,7 @@ from orchestrator.page import acts
 from orchestrator.page.body_reads import BodyReads
 from orchestrator.page.daemon_link import TIMEOUT, SessionLink, SupervisorCalls
 from orchestrator.page.html.layout import bare, page
+from orchestrator.page.html.outside_text import plain
 from orchestrator.page.live import LiveFeed
 from orchestrator.page.login import Login, is_other, keep, token_of
 from orchestrator.page.page_reads import PageReads
@@ -250,5 +251,6 @@ def _stale() -> Response:
 
 def _problem(problem: ApiProblem) -> Response:
     back = h.p[h.a(href="/")["Go on"]]
-    content = bare("Not done", h.p(class_="problem", role="alert")[str(problem)], back)
+    told = plain(str(problem))
+    content = bare("Not done", h.p(class_="problem", role="alert")[told], back)
     return HTMLResponse(str(content), problem.status, problem.headers())

@@ -71,6 +71,8 @@ class PageGuard:
         problem = self._wrong_host(headers, came)
         if problem is not None:
             return HTTPStatus.FORBIDDEN, problem
+        if "transfer-encoding" in headers and "content-length" in headers:
+            return HTTPStatus.BAD_REQUEST, "a request has one length"
         if method in ("GET", "HEAD"):
             return None
         if method != "POST":
@@ -139,5 +141,6 @@ def _name(host: str) -> str | None:
 
 
 def _sentence(status: HTTPStatus, text: str) -> PlainTextResponse:
+    """Return a refusal, which ends its connection: what follows may be no request."""
     headers = {"retry-after": "1"} if status is HTTPStatus.SERVICE_UNAVAILABLE else {}
-    return PlainTextResponse(f"{text}\n", status, headers)
+    return PlainTextResponse(f"{text}\n", status, {"connection": "close", **headers})

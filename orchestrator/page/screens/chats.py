@@ -119,7 +119,7 @@ def _one(visit: Visit, chat: _Chat) -> h.Node:
     older = chat.history.before
     name = chat.key.split("/", 2)
     return [
-        h.h2[f"{name[0]} ", plain(name[-1].rstrip("/"))],
+        h.h2[f"{visible(name[0])} ", plain(name[-1].rstrip("/"))],
         h.p[h.a(href=f"{link('chats')}/{chat.key}?before={older}")["▴ older"]] if older else None,
         h.ol(class_="talk")[(_talk(visit, talk) for talk in chat.history.turns)]
         if chat.history.turns

@@ -13,7 +13,7 @@ from orchestrator.journal.inspect import activity, waiting
 from orchestrator.journal.inspect.activity import SpentLately
 from orchestrator.page.html import figures, svg
 from orchestrator.page.html.forms import act, link
-from orchestrator.page.html.outside_text import short
+from orchestrator.page.html.outside_text import short, visible
 from orchestrator.page.html.tables import panel, table
 from orchestrator.page.visit import Screen, Visit
 
@@ -87,7 +87,7 @@ def turns(recent: Sequence[RecentTurn]) -> h.Node:
                 figures.state(turn.state),
                 f" {turn.stop_reason}" if turn.stop_reason not in (None, "done") else None,
             ],
-            ", ".join(turn.tools),
+            visible(", ".join(turn.tools)),
             "" if turn.ms is None else figures.span(turn.ms),
             h.a(href=link("turns", turn.turn_id))["look"],
         )
