@@ -23,7 +23,7 @@ def check_page(draft: Draft) -> None:
     if web.socket and "port" in web.model_fields_set:
         draft.warn(
             ("channels", "web", "port"),
-            'channel \'web\' has "socket", so its "port" has no effect; remove one of them',
+            'channel \'web\' has "socket", so nothing listens on its "port"; remove one of them',
         )
 
 

@@ -33,7 +33,7 @@ def test_page_for_this_machine_alone_is_no_problem() -> None:
         ({"names": NAMES}, ("agents.example.org", "X-Forwarded-Proto")),
         ({"behindProxy": True}, ("any program on this machine", "X-Forwarded-For")),
         ({"names": NAMES, "behindProxy": True}, ("agents.example.org",)),
-        ({"socket": True, "port": 9000}, ('"port" has no effect',)),
+        ({"socket": True, "port": 9000}, ('nothing listens on its "port"',)),
     ],
 )
 def test_each_opening_is_told_in_a_sentence(web: dict[str, object], words: tuple[str]) -> None:
