@@ -18,7 +18,7 @@ with without("rich"):  # an optional extra of structlog
     from orchestrator.control.page_protocol import CHANGED, VIEW, WATCH, ChatKeys, ChatView
     from orchestrator.http_api.http_server import served
     from orchestrator.page.confinement import confine
-    from orchestrator.page.connections import ConnectionChannel
+    from orchestrator.page.descriptor_channel import DescriptorChannel
     from orchestrator.page.live import LiveFeed
     from orchestrator.page.page_app import PageApp
     from orchestrator.page.page_guard import PageGuard
@@ -58,7 +58,7 @@ async def _serve(wire: socket.socket, reads: PageReads, sandbox: SandboxReport) 
         peer.notifications[VIEW] = lambda view: feed.grew(ChatView.model_validate(view))
         ready = Ready(pid=os.getpid(), provider="", model="", sandbox=sandbox)
         peer.tasks.start_soon(answer_pings, peer, ready)
-        channel = ConnectionChannel(socket.socket(fileno=0))
+        channel = DescriptorChannel(socket.socket(fileno=0))
         listener = await channel.listener()
         zone = zone_or_utc(None, os.environ)
         page = PageApp(reads, peer, zone, _clock, feed, use.note, channel.hand_over)

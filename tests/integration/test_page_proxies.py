@@ -174,6 +174,12 @@ async def test_person_whom_the_proxy_knows_needs_no_code(
         shown = await me.get("/")
         assert (shown.status_code, f"{ME}<small> operator" in shown.text) == (200, True)
         assert await press(me, shown.text, "Pause") == f"{PREFIX}/"
+        place = (await me.get("/chats/new")).headers["location"]
+        chat = (await me.client.get(place)).text.partition('id="composer"')[2]
+        form = {name: field(chat, name) for name in ("csrf", "once", "back", "chat")}
+        sent = await me.post("/act/web/send", {**form, "text": "hello there"})
+        assert (sent.status_code, sent.headers["location"]) == (303, place)
+        assert "hello there</div>" in (await me.client.get(place)).text
         assert [(one.user, one.role) for one in await logins(daemon)] == [(ME, "operator")]
         identity: JsonObject = {"header": "X-Forwarded-Email", "users": {OTHER: "viewer"}}
         daemon.write(config(socket=True, identity=identity))
@@ -205,7 +211,7 @@ async def test_socket_is_served_and_goes_with_the_page(home: Path) -> None:
 
 
 SPY = """
-import socket, sys, time
+import select, socket, sys
 path, host, person, prefix = sys.argv[1:]
 while True:
     try:
@@ -213,7 +219,7 @@ while True:
         connection.connect(path)
         break
     except OSError:
-        time.sleep(0.05)
+        select.select([], [], [], 0.05)
 head = f"GET {prefix}/ HTTP/1.1", f"Host: {host}", f"X-Forwarded-Email: {person}"
 head += "X-Forwarded-Proto: https", "Connection: close", "", ""
 connection.sendall("\\r\\n".join(head).encode())

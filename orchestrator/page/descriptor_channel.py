@@ -11,7 +11,7 @@ from orchestrator.http_api.http_server import CONNECTION
 from orchestrator.processes.page_process import NUMBER
 
 
-class ConnectionChannel:
+class DescriptorChannel:
     """The page's end of it."""
 
     def __init__(self, wire: socket.socket) -> None:
