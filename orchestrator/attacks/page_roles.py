@@ -1,6 +1,7 @@
 """Attacks of people who are logged in, and may less than an operator."""
 
 import json
+from contextlib import suppress
 from functools import partial
 from http import HTTPStatus
 
@@ -8,7 +9,7 @@ import anyio
 
 from orchestrator.attacks.attack_world import SEVERAL, Attack, AttackWorld
 from orchestrator.attacks.obedient_model import call, grow
-from orchestrator.attacks.page_forms import DESK, METHODS
+from orchestrator.attacks.page_forms import DESK, GUARD, METHODS
 from orchestrator.attacks.page_wire import (
     OUT,
     PageLogin,
@@ -22,6 +23,7 @@ from orchestrator.attacks.page_wire import (
     path_of,
     post,
     request,
+    revoke,
 )
 from orchestrator.control import protocol
 from orchestrator.control.page_access import may
@@ -93,22 +95,36 @@ async def _peeks(world: AttackWorld, role: Role) -> str:
     return f"a {role} reads {', '.join(shown)}" if shown else ""
 
 
-async def _overhears(world: AttackWorld, role: Role) -> str:
-    """Open the stream of a chat of someone else, and hear its answer grow."""
-    owner, who = await login(world, "operator", user="operator"), await login(world, role)
-    number, heard = world.number(), ""
-    address = f"/events?at=/chats/web/local/{owner.user}/attacked/"
+async def _heard(world: AttackWorld, who: PageLogin, user: str, *, ended: bool = False) -> bool:
+    """Open the stream of a chat of an operator; return whether its answer is heard growing."""
+    owner, number, heard = await login(world, "operator", user=user), world.number(), ""
+    address = f"/events?at=/chats/web/local/{user}/attacked/"
     async with await connected(world) as stream:
         await stream.send(request("GET", address, given(world, who, ())))
         while "event: changed" not in heard:
             heard += (await stream.receive()).decode(errors="replace")
+        if ended:
+            await revoke(world, who.user)
         fields = {**form_of(WEB_SEND, owner, number), "text": grow(number, f"TOP{number}")}
         await post(world, path_of(WEB_SEND), fields, owner)
         await world.settled(0)
-        with anyio.move_on_after(_LISTENED):
+        with anyio.move_on_after(_LISTENED), suppress(anyio.EndOfStream):
             while f"TOP{number}" not in heard:
                 heard += (await stream.receive()).decode(errors="replace")
-    return f"a {role} hears an answer of {owner.user} grow" if f"TOP{number}" in heard else ""
+    return f"TOP{number}" in heard
+
+
+async def _overhears(world: AttackWorld, role: Role) -> str:
+    """Hear an answer grow in a chat of someone else."""
+    heard = await _heard(world, await login(world, role), "operator")
+    return f"a {role} hears an answer of the operator grow" if heard else ""
+
+
+async def _goes_on(world: AttackWorld) -> str:
+    """Keep a stream open when the session ends."""
+    who = await login(world, "operator", user=f"gone-{world.number()}")
+    heard = await _heard(world, who, "operator", ended=True)
+    return "an ended session hears an answer grow" if heard else ""
 
 
 async def _writes(world: AttackWorld, chat: str) -> str:
@@ -196,6 +212,7 @@ ATTACKS = (
         Attack(f"a guest asks the agent {agent!r}", SEVERAL, partial(_asks, agent=agent))
         for agent in ("PUBLIC", "public ", "nope")
     ),
+    Attack("an ended session goes on hearing", GUARD, _goes_on),
     Attack("a guest commands in a chat", SEVERAL, _commands),
     Attack("an approval of other arguments", DESK, partial(_approves, args_hash="0" * 64)),
     Attack("an approval of arguments unseen", DESK, partial(_approves, args_hash=None)),

@@ -5,7 +5,7 @@ answers are the exception: of each, the newest text replaces the one before.
 """
 
 from collections import Counter
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncGenerator, Callable
 from dataclasses import dataclass, field
 
 import anyio
@@ -73,7 +73,7 @@ class LiveFeed:
                 self._seen = self.version()
                 self._changes.wake()
 
-    async def events(self, session: str, chat: str = "") -> AsyncIterator[bytes]:
+    async def events(self, session: str, chat: str = "") -> AsyncGenerator[bytes]:
         """Yield the events of one stream, which may show a chat; the first says that it is open.
 
         A session has `OF_SESSION` at most: one more ends the oldest, whose window then asks by

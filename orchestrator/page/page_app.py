@@ -2,8 +2,8 @@
 
 import hashlib
 import secrets
-from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
+from contextlib import aclosing, contextmanager
 from dataclasses import dataclass, field
 from http import HTTPStatus
 from urllib.parse import unquote
@@ -199,10 +199,19 @@ class PageApp:
                 "too many open pages\n", HTTPStatus.SERVICE_UNAVAILABLE, {"retry-after": "10"}
             )
         return StreamingResponse(
-            self.feed.events(session.digest, _chat_of(request, _visitor(session))),
+            self._heard(request, session),
             media_type="text/event-stream",
             headers={"x-accel-buffering": "no"},
         )
+
+    async def _heard(self, request: Request, session: WebSession) -> AsyncIterator[bytes]:
+        """Yield the events of a stream for as long as its session is good."""
+        chat = _chat_of(request, _visitor(session))
+        async with aclosing(self.feed.events(session.digest, chat)) as events:
+            async for event in events:
+                if self._session(request.state.token) is None:
+                    return
+                yield event
 
 
 @contextmanager

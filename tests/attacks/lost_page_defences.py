@@ -31,6 +31,7 @@ LOST_PAGE_DEFENCES: dict[str, tuple[Edit, ...]] = {
             'return form.get("csrf") == csrf_value(request.state.token)',
             "return bool(csrf_value(request.state.token))",
         ),
+        Edit(APP, "if self._session(request.state.token) is None:", "if self is None:"),
         Edit(APP, 'own = back.startswith("/") and', 'own = back != "/" or'),
         Edit(APP, "return back if own and back.isprintable()", "return back if own"),
         Edit(

@@ -265,7 +265,7 @@ async def test_fifth_stream_of_a_session_ends_its_oldest(tmp_path: Path) -> None
         assert (await anext(streams[0])).startswith(b"event: full")
         assert (await anext(streams[1])).startswith(b"event: changed")
         for stream in streams:
-            await stream.aclose()  # type: ignore[attr-defined]  # a generator
+            await stream.aclose()
         assert bench.app.feed.open == 0
 
 
@@ -279,7 +279,7 @@ async def test_more_streams_than_sixty_four_are_refused(tmp_path: Path) -> None:
         refused = await person.get("/events")
         assert (refused.status_code, refused.headers["retry-after"]) == (503, "10")
         for stream in streams:
-            await stream.aclose()  # type: ignore[attr-defined]  # a generator
+            await stream.aclose()
         assert bench.app.feed.open == 0
 
 
