@@ -56,6 +56,8 @@ class Paths:
     """The result of the last crash self-test that ran to its end."""
     page_on = _InHome("page-on")
     """Exists while the page is switched on."""
+    page_socket = _InHome("run/page.sock")
+    """The socket of the page, if it listens on one; shorter than that of the command line."""
     hooks = _InHome("hooks")
     """Directory of ``<id>.py`` of each hook."""
 

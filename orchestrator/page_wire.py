@@ -1,5 +1,24 @@
 """How the supervisor starts the page's process; what they say then is in `control`."""
 
+from pydantic import BaseModel, ConfigDict
+
 FD_VARIABLE = "ORCHESTRATOR_PAGE_FD"
 LOG_VARIABLE = "ORCHESTRATOR_LOG_LEVEL"
-NAMES_VARIABLE = "ORCHESTRATOR_PAGE_NAMES"  # other names of this host, by commas
+ENTRANCE_VARIABLE = "ORCHESTRATOR_PAGE_ENTRANCE"  # with the JSON of a `PageEntrance`
+NUMBER = 8  # bytes of the number under which the process sends a connection
+
+
+class PageEntrance(BaseModel):
+    """What of `channels.web` its process needs; who a person is, the supervisor decides.
+
+    ``names`` are those of the host behind a proxy, ``path`` is where the page begins there.
+    ``proxied`` tells whether that proxy may say how a browser came, and ``identity_header`` by
+    which header it names the person; empty if it does not.
+    """
+
+    model_config = ConfigDict(frozen=True)
+
+    names: tuple[str, ...] = ()
+    path: str = ""
+    proxied: bool = False
+    identity_header: str = ""

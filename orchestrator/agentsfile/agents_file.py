@@ -13,10 +13,13 @@ from orchestrator.agentsfile.field_types import (
     ChannelName,
     ConfigModel,
     EntryName,
+    HeaderName,
     HostName,
     HttpUrl,
     ModelName,
     NumericId,
+    PathPrefix,
+    Person,
     PlatformId,
     Text,
     Variables,
@@ -26,6 +29,7 @@ from orchestrator.agentsfile.server_sandbox import ServerSandbox
 MAX_CALL = 900  # seconds; the longest a tool call may take
 Access: TypeAlias = Literal["pairing", "allowlist", "open"]
 SandboxMode: TypeAlias = Literal["auto", "required", "off"]
+PageRole: TypeAlias = Literal["viewer", "chat", "approver", "operator"]
 
 
 class Binding(ConfigModel):
@@ -89,13 +93,54 @@ class ApiSettings(LocalChannel):
     """Port they listen on; 0 takes a free one. ORCHESTRATOR_API_PORT overrides it."""
 
 
+class PageIdentity(ConfigModel):
+    """People whom a proxy has authenticated: they are logged in without a code."""
+
+    header: HeaderName
+    """Header in which the proxy names the person; it must replace what a browser sends."""
+    users: dict[Person, PageRole]
+    """Role of each person, by what the header says: viewer, chat, approver, operator."""
+
+    @model_validator(mode="after")
+    def _each_once(self) -> "PageIdentity":
+        if len({name.lower() for name in self.users}) < len(self.users):
+            raise ValueError('names a person twice in "users"; capital letters do not count')
+        return self
+
+    def person(self, named: str) -> str | None:
+        """Return the name in `users` of whom the header names; capital letters do not count."""
+        return next((name for name in self.users if name.lower() == named.lower()), None)
+
+
 class PageSettings(LocalChannel):
-    """The web page on 127.0.0.1; `orchestrator dashboard` opens it."""
+    """The web page, on this machine alone; `orchestrator dashboard` opens it."""
 
     port: int = Field(8485, ge=1, le=65535)
-    """Port it listens on."""
+    """Port of 127.0.0.1 that it listens on."""
+    socket: bool = False
+    """Whether it listens on the unix socket `<home>/run/page.sock` instead of a port."""
     names: tuple[HostName, ...] = ()
     """Other names of this host, by which a proxy with https reaches the page."""
+    path: PathPrefix = ""
+    """Where the page begins behind a proxy, such as "/agents"."""
+    behind_proxy: bool = False
+    """Whether X-Forwarded-Proto and X-Forwarded-For of this machine count; `names` imply it."""
+    identity: PageIdentity | None = None
+    """People whom the proxy has authenticated; only for `names` and over https."""
+
+    @model_validator(mode="after")
+    def _identity_has_a_name(self) -> "PageSettings":
+        if self.identity is not None and not self.names:
+            raise ValueError(
+                'has "identity" without "names", so it would never count; name the host by which'
+                ' the proxy is reached in "names"'
+            )
+        return self
+
+    @property
+    def proxied(self) -> bool:
+        """Whether a proxy on this machine may say how a browser came."""
+        return self.behind_proxy or bool(self.names)
 
 
 class Channels(ConfigModel):

@@ -14,6 +14,7 @@ from orchestrator.agentsfile.channel_checks import (
 from orchestrator.agentsfile.draft import Draft
 from orchestrator.agentsfile.hand_checks import check_hands
 from orchestrator.agentsfile.money_checks import check_money
+from orchestrator.agentsfile.page_checks import check_page
 from orchestrator.agentsfile.problems import field_names, suggestion
 from orchestrator.agentsfile.server_sandbox import inside_home, weakenings
 
@@ -33,6 +34,7 @@ def check(draft: Draft, environ: Mapping[str, str] | None = None, home: Path | N
     _fallback(draft, declared)
     _reachable(draft)
     check_channels(draft, environ, home)
+    check_page(draft)
     _servers(draft)
     check_hands(draft, environ, home)
     if home is not None:

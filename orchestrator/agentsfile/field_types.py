@@ -88,6 +88,12 @@ def dangerous(name: str) -> bool:
     )
 
 
+def _of_a_proxy(value: str) -> str:
+    if value.lower() in TAKEN_HEADERS or value.lower().startswith(("sec-", "accept-")):
+        raise ValueError("must be a header that the proxy alone sets, such as X-Forwarded-Email")
+    return value
+
+
 def provider_keys() -> frozenset[str]:
     return frozenset(p.key_var for p in PROVIDERS.values() if p.key_var is not None)
 
@@ -96,6 +102,10 @@ AGENT_ID = r"^[a-z0-9][a-z0-9_-]{0,63}$"
 ENTRY_NAME = r"^[A-Za-z0-9][A-Za-z0-9_.-]{0,63}$"
 CHANNEL_NAME = r"^[^*\s]+$"
 MODEL_NAME = r"^[^/\s]+/\S+$"
+HOST_NAME = r"^[A-Za-z0-9]([A-Za-z0-9.-]*[A-Za-z0-9])?$"
+PATH_PREFIX = r"^(/[A-Za-z0-9_~-][A-Za-z0-9._~-]*)*$"
+HEADER_NAME = r"^[A-Za-z][A-Za-z0-9-]{0,63}$"
+PERSON = r"^[A-Za-z0-9][A-Za-z0-9._@+-]{0,63}$"
 PATTERN_WORDS = {
     AGENT_ID: (
         'must be 1 to 64 lower-case letters, digits, "-" and "_", and begin with a letter or digit'
@@ -105,7 +115,19 @@ PATTERN_WORDS = {
     ),
     MODEL_NAME: 'must be "provider/model"; "*" stands for any text',
     CHANNEL_NAME: 'must be the name of one channel; only chatId may be "*"',
+    HOST_NAME: 'must be the name of a host alone, such as "agents.example.org"',
+    PATH_PREFIX: 'must begin with "/" and not end with one, such as "/agents"',
+    HEADER_NAME: 'must be the name of a header, such as "X-Forwarded-Email"',
+    PERSON: 'must be 1 to 64 letters, digits, ".", "_", "@", "+" and "-", as in an address',
 }
+# Headers that any browser sends, or by which the page knows other things.
+TAKEN_HEADERS = frozenset(
+    {
+        *("accept", "authorization", "connection", "content-length", "content-type", "cookie"),
+        *("forwarded", "host", "origin", "referer", "user-agent", "x-forwarded-for"),
+        *("x-forwarded-host", "x-forwarded-proto"),
+    }
+)
 
 _ID_SCHEMA = WithJsonSchema({"type": ["string", "integer"]})
 
@@ -114,7 +136,10 @@ AgentId = Annotated[str, StringConstraints(pattern=AGENT_ID)]
 EntryName = Annotated[str, StringConstraints(pattern=ENTRY_NAME)]
 ModelName = Annotated[str, StringConstraints(pattern=MODEL_NAME)]
 ChannelName = Annotated[str, StringConstraints(pattern=CHANNEL_NAME)]
-HostName = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9]([A-Za-z0-9.-]*[A-Za-z0-9])?$")]
+HostName = Annotated[str, StringConstraints(pattern=HOST_NAME)]
+PathPrefix = Annotated[str, StringConstraints(pattern=PATH_PREFIX, max_length=200)]
+HeaderName = Annotated[str, StringConstraints(pattern=HEADER_NAME), AfterValidator(_of_a_proxy)]
+Person = Annotated[str, StringConstraints(pattern=PERSON)]
 PlatformId = Annotated[Text, BeforeValidator(_id_text), _ID_SCHEMA]
 NumericId = Annotated[str, BeforeValidator(_id_text), AfterValidator(_numeric), _ID_SCHEMA]
 Timezone = Annotated[str, AfterValidator(_timezone)]

@@ -3,6 +3,7 @@
 import json
 import os
 import signal
+import socket
 import sys
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager, closing
@@ -30,6 +31,7 @@ from orchestrator.settings import Settings
 from thinker.protocol.messages import JsonObject
 
 TOKEN = "1000:ATTACKED-BOT-TOKEN"  # noqa: S105 - this bot exists in this process only
+PROXIED, PERSON = "page.example", "ann@example.org"  # whom a proxy may name
 KEY = "sk-ATTACKED-PROVIDER-KEY"  # of a provider that no one asks
 BOT = "attacked_bot"
 SETTLED_WITHIN = 60.0  # seconds; an idle machine needs a hundredth
@@ -102,6 +104,7 @@ class AttackWorld:
         self.settings = Settings.model_validate({"home": self.home})
         self.process: DaemonProcess | None = None
         self.api_token = ""
+        self.page_port = _free_port()
         self.reached: dict[str, list[str]] = {}  # by the place that tried
         self._chats = {agent: count(base) for agent, base in _BASES.items()}
         self._numbers = count(1)
@@ -230,10 +233,16 @@ class AttackWorld:
         ]
         bindings.append({"channel": "telegram", "chatId": "*", "agentId": "public"})
         bindings.append({"channel": "api", "chatId": "*", "agentId": "public"})
+        bindings.append({"channel": "web", "chatId": "*", "agentId": "public"})
         command = ("-P", "-m", "orchestrator.attacks.hostile_server", str(self.outside))
         described = steal("description", server="hd")
+        web: JsonObject = {
+            "port": self.page_port,
+            "names": [PROXIED],
+            "identity": {"header": "X-Forwarded-Email", "users": {PERSON: "operator"}},
+        }
         return {
-            "channels": {"telegram": {"access": "open"}},
+            "channels": {"telegram": {"access": "open"}, "web": web},
             "agents": [*agents],
             "bindings": [*bindings],
             "mcpServers": {
@@ -254,6 +263,11 @@ class AttackWorld:
             **fields,
         }
         return json.loads(json.dumps(agent))  # type: ignore[no-any-return]
+
+
+def _free_port() -> int:
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        return int(listener.getsockname()[1])
 
 
 _BASES: Mapping[str, int] = {

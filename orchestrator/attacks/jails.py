@@ -1,4 +1,4 @@
-"""Attacks from inside each jail: code in a worker, and in a child of the tool host.
+"""Attacks from inside each jail: code in a worker, in the page, and in a child of the tool host.
 
 Each of them tries everything at once; what its jail leaves open on purpose is no attack.
 """
@@ -12,6 +12,7 @@ import anyio
 from orchestrator.attacks.attack_world import SETTLED_WITHIN, STARTING, Attack, AttackWorld
 from orchestrator.attacks.inside import COMMAND, MARK, SCORE, TARGET, WEDGE
 from orchestrator.attacks.obedient_model import FINISHED, call, say
+from orchestrator.attacks.page_probe import OPEN_FILE
 
 _ON_A_PROCESS = (
     "environ",
@@ -46,11 +47,17 @@ _ANYWHERE = (
     *(f"{name}: mode" for name in ("agents.json", "journal.db", ".")),
     *_KERNEL,
 )
+_ALONE = ("TCP", "socket", "fork", "exec", "unshare")
 _ATTEMPTS = {
     "a worker": (
         *_ANYWHERE,
         *(f"{name}: list" for name in _FOLDERS if name not in (*_SHARED, "hooks")),
-        *("TCP", "socket", "fork", "exec", "unshare"),
+        *_ALONE,
+    ),
+    "the page": (
+        *(what for what in _ANYWHERE if what != "journal.db: read"),
+        *(f"{name}: list" for name in _FOLDERS),
+        *(*_ALONE, OPEN_FILE),
     ),
     "an MCP server": (*_ANYWHERE, *(f"{name}: list" for name in _FOLDERS if name != "skills")),
 }
@@ -90,7 +97,15 @@ async def _in_server(world: AttackWorld) -> str:
     return str(world.model.requests[-1]["messages"][-1]["content"])
 
 
-_PLACES = {"a worker": _in_worker, "an MCP server": _in_server}
+async def _in_page(world: AttackWorld) -> str:
+    """Try everything in a process that enters the page's jail as the page does."""
+    program = (world.python, "-P", "-m", "orchestrator.attacks.page_probe")
+    arguments = (str(world.settings.paths.journal), _target(world))
+    ended = await anyio.run_process((*program, *arguments), env=world.environ(), cwd=world.home)
+    return ended.stdout.decode()
+
+
+_PLACES = {"a worker": _in_worker, "the page": _in_page, "an MCP server": _in_server}
 
 
 async def _tries(place: str, what: str, world: AttackWorld) -> str:

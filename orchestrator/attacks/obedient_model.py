@@ -1,22 +1,25 @@
 """A model on loopback that obeys every text: OpenAI's chat completions.
 
 It reads orders in every message and in the tools that it is offered, of any author:
-``CALL#id tool {…} ;;`` calls a tool, ``SAY#id text ;;`` answers with a text. It obeys each id once;
-without an order left, it answers `FINISHED`.
+``CALL#id tool {…} ;;`` calls a tool, ``SAY#id text ;;`` answers with a text, ``GROW#id text ;;``
+piece by piece. It obeys each id once; without an order left, it answers `FINISHED`.
 """
 
 import json
 import re
 from collections.abc import Iterable, Iterator
 
+import anyio
 from anyio.abc import SocketStream
 
+from orchestrator.selftest.fake_model import STREAM, chunk, frame
 from orchestrator.selftest.loopback import ForeignJson, LoopbackServer, response
 
 FINISHED = "I am done."
 SECRET = re.compile(r"PRIVATE-\w+")  # in arguments, $SECRET stands for the first that the model saw
 KEPT = 500  # requests
-_ORDER = re.compile(r"(?P<kind>CALL|SAY)#(?P<id>[\w-]+) (?P<rest>.*?) ;;", re.DOTALL)
+_GROWS = 0.5  # seconds between two pieces of an answer
+_ORDER = re.compile(r"(?P<kind>CALL|SAY|GROW)#(?P<id>[\w-]+) (?P<rest>.*?) ;;", re.DOTALL)
 _HIDDEN = re.compile(r"HIDDEN#([0-9a-f]+)")
 _TAGS = re.compile(r"(<tool_call[^<>]*>)\.\.\.(</tool_call[^<>]*>)")
 _USAGE = {"prompt_tokens": 11, "completion_tokens": 7, "total_tokens": 18}
@@ -39,6 +42,11 @@ def say(number: str, text: str) -> str:
     return f"SAY#{number} {text} ;;"
 
 
+def grow(number: str, text: str) -> str:
+    """Return the order to answer with a text piece by piece, if the client wants that."""
+    return f"GROW#{number} {text} ;;"
+
+
 def hidden(order: str) -> str:
     """Return an order that can stand in another one: only who reads the outer one sees it."""
     return f"HIDDEN#{order.encode().hex()}"
@@ -58,6 +66,9 @@ class ObedientModel(LoopbackServer):
         del path  # clients use one
         self.requests = [*self.requests[1 - KEPT :], body]
         message = self._message(body)
+        if message.pop("grows", False) and body.get("stream"):
+            await _grow(stream, str(message["content"]))
+            return
         finish = "tool_calls" if "tool_calls" in message else "stop"
         choice = {"index": 0, "message": message, "finish_reason": finish}
         whole = {"id": "x", "model": "obedient", "choices": [choice], "usage": _USAGE}
@@ -80,8 +91,9 @@ class ObedientModel(LoopbackServer):
         if order is None:
             return {"role": "assistant", "content": FINISHED}
         self._obeyed.add(order["id"])
-        if order["kind"] == "SAY":
-            return {"role": "assistant", "content": order["rest"]}
+        if order["kind"] != "CALL":
+            grows = order["kind"] == "GROW"
+            return {"role": "assistant", "content": order["rest"], "grows": grows}
         name, _, arguments = order["rest"].replace('\\"', '"').partition(" ")
         secret = next((found[0] for text in texts for found in SECRET.finditer(text)), "$SECRET")
         arguments = arguments.replace("$SECRET", secret)
@@ -90,6 +102,14 @@ class ObedientModel(LoopbackServer):
         function = {"name": name, "arguments": arguments}
         call = {"id": f"call_{order['id']}", "type": "function", "function": function}
         return {"role": "assistant", "content": None, "tool_calls": [call]}
+
+
+async def _grow(stream: SocketStream, text: str) -> None:
+    """Send an answer in two pieces, so that the first is shown before the answer is whole."""
+    await stream.send(STREAM + chunk({"delta": {"content": text}}))
+    await anyio.sleep(_GROWS)
+    end = chunk({"delta": {}, "finish_reason": "stop"}) + frame("[DONE]")
+    await stream.send(end + b"0\r\n\r\n")
 
 
 def _as_text(name: str, arguments: str, texts: Iterable[str]) -> str:

@@ -13,6 +13,11 @@ from orchestrator.attacks import (
     injection,
     jails,
     operators,
+    page_forms,
+    page_limits,
+    page_logins,
+    page_roles,
+    page_texts,
     quotations,
     shown_text,
     standing,
@@ -29,6 +34,10 @@ AREAS: Mapping[str, tuple[Attack, ...]] = {
     "http": http_requests.ATTACKS,
     "jails": jails.ATTACKS,
     "hands": hands.ATTACKS,
+    "page": (
+        *(*page_forms.ATTACKS, *page_roles.ATTACKS, *page_logins.ATTACKS),
+        *(*page_limits.ATTACKS, *page_texts.ATTACKS),
+    ),
 }
 
 

@@ -60,14 +60,18 @@ def dashboard(
         with suppress(KeyboardInterrupt):
             show(settings.paths.journal, zone, partial(_offer, opens=not no_open))
         return
-    url = ask(settings, page_protocol.DASHBOARD_OPEN, None, PageAddress).url
-    _offer(url, opens=not no_open)
-    say(ONCE.format(time="two minutes", who="the operator"), err=True)
+    address = ask(settings, page_protocol.DASHBOARD_OPEN, None, PageAddress)
+    _print(address, ONCE.format(time="two minutes", who="the operator"))
+    _open(address.url, opens=not (no_open or address.way))
 
 
 def _offer(url: str, *, opens: bool) -> None:
-    """Print a link, and open it where there is a screen."""
     typer.echo(url)
+    _open(url, opens=opens)
+
+
+def _open(url: str, *, opens: bool) -> None:
+    """Open a link where there is a screen, if that is wanted."""
     if opens and any(map(os.environ.get, SCREEN)):
         with suppress(webbrowser.Error):
             webbrowser.open(url)
@@ -127,5 +131,13 @@ def invite(
             "must be letters, digits, dots, dashes and underscores, at most 64"
         ) from None
     settings = load_settings(home)
-    typer.echo(ask(settings, page_protocol.DASHBOARD_INVITE, guest, PageAddress).url)
-    say(ONCE.format(time="24 hours", who=f"{name} ({role})"), err=True)
+    address = ask(settings, page_protocol.DASHBOARD_INVITE, guest, PageAddress)
+    _print(address, ONCE.format(time="24 hours", who=f"{name} ({role})"))
+
+
+def _print(address: PageAddress, about: str) -> None:
+    """Print a link alone on standard output; what is to know about it beside that."""
+    typer.echo(address.url)
+    say(about, err=True)
+    if address.way:
+        say(address.way, err=True)

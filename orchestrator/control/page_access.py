@@ -46,6 +46,13 @@ NEEDED = {
     protocol.TASK_ENABLE: Right.CHANGE,
     protocol.TASK_DISABLE: Right.CHANGE,
 }
+# Methods that change nothing; all others need the id of a form, and are audited.
+LOOKING = frozenset(
+    {
+        *(protocol.STATUS, protocol.HEALTH, protocol.LOG_TAIL, protocol.APPROVAL_LIST),
+        *(protocol.PAIR_LIST, protocol.TOOL_LIST, protocol.EXAMINE),
+    }
+)
 
 
 def may(role: str, method: str) -> bool:

@@ -1,12 +1,14 @@
 """What the page's process and `orchestrator dashboard` ask the supervisor."""
 
-from typing import Literal
+from typing import TypeAlias
 
 from pydantic import Field, JsonValue
 
+from orchestrator.agentsfile.agents_file import PageRole
 from orchestrator.control.camel_model import CamelModel
 
 ENTER = "page/enter"  # PageCode → PageEntry
+IDENTIFY = "page/identify"  # ProxiedPerson → PageEntry
 ACT = "page/act"  # PageAct → the result of the method
 SEEN = "page/seen"  # SessionDigest → Ack
 WATCH = "page/watch"  # notification ChatKeys: the chats that are looked at
@@ -21,7 +23,7 @@ DASHBOARD_SESSIONS = "dashboard/sessions"  # → PageSessions
 DASHBOARD_REVOKE = "dashboard/revoke"  # SessionName → Ack
 DASHBOARD_INVITE = "dashboard/invite"  # PageGuest → PageAddress
 
-Role = Literal["viewer", "chat", "approver", "operator"]
+Role: TypeAlias = PageRole
 
 
 class PageCode(CamelModel):
@@ -35,6 +37,14 @@ class PageEntry(CamelModel):
     """The token of a new session; None if the code is wrong, old or used."""
 
     token: str | None
+
+
+class ProxiedPerson(CamelModel):
+    """Whom a proxy has named; ``connection`` is the number under which its connection was sent."""
+
+    named: str
+    label: str = ""
+    connection: int = 0
 
 
 class SessionDigest(CamelModel):
@@ -73,7 +83,7 @@ class WebSend(CamelModel):
     """
 
     chat: str = Field(
-        pattern=r"^([A-Za-z0-9][A-Za-z0-9._-]{0,63})/[A-Za-z0-9][A-Za-z0-9._-]{0,63}$"
+        pattern=r"^([A-Za-z0-9][A-Za-z0-9._@+-]{0,63})/[A-Za-z0-9][A-Za-z0-9._-]{0,63}$"
     )
     once: str = Field(pattern=r"^[A-Za-z0-9-]{8,64}$")
     text: str = Field(max_length=1_000_000)
@@ -81,9 +91,13 @@ class WebSend(CamelModel):
 
 
 class PageAddress(CamelModel):
-    """An address to open in a browser, with a code in its fragment."""
+    """An address to open in a browser, with a code in its fragment.
+
+    ``way`` says how to get there where a browser on this machine cannot.
+    """
 
     url: str
+    way: str = ""
 
 
 class PageGuest(CamelModel):

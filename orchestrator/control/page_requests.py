@@ -8,13 +8,17 @@ from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
+from pathlib import Path
+from socket import gethostname
 
 import apsw
 import orjson
 from pydantic import JsonValue
 
+from orchestrator.agentsfile.agents_file import PageSettings
 from orchestrator.control import protocol
-from orchestrator.control.page_access import may
+from orchestrator.control.page_access import LOOKING, may
+from orchestrator.control.page_identity import PageIdentities
 from orchestrator.control.page_protocol import (
     ACT,
     CHANGED,
@@ -24,6 +28,7 @@ from orchestrator.control.page_protocol import (
     DASHBOARD_REVOKE,
     DASHBOARD_SESSIONS,
     ENTER,
+    IDENTIFY,
     LEAVE,
     SEEN,
     WEB_SEND,
@@ -47,6 +52,7 @@ from orchestrator.journal.db import audit
 from orchestrator.journal.db.store import Store
 from orchestrator.loop_owned import LoopOwned
 from orchestrator.processes.page_process import PageProcess
+from orchestrator.wakeup import Wakeup
 from thinker.protocol.peer import FAILED, NO_METHOD, Params, RequestHandler, RpcError
 
 CODE_LIFETIME = 120_000  # milliseconds to open the link
@@ -56,6 +62,11 @@ MAX_SUBJECT = 200  # characters of what an entry of the audit log is about
 OWNER = WebGuest("operator", "operator")
 NO_SESSION = "this login has ended; run: orchestrator dashboard"
 NOT_ALLOWED = "the role {role!r} may not do this; ask an operator"
+NO_FORM = "this was not sent by a form of the page; reload the page, and send it again"
+FAR = (
+    "The page has no port, and no name in channels.web.names. To open it from another computer run"
+    " there: ssh -L {port}:{place} {host}"
+)
 OFF = 'the page is off: channels.web in agents.json has "enabled": false'
 Handlers = Callable[[str], Mapping[str, RequestHandler]]
 
@@ -65,7 +76,8 @@ class PageDesk(LoopOwned):
     """The supervisor's side of the page.
 
     ``send`` stores a message to a chat of the page, ``acting`` returns the methods of the control
-    socket for a person of that name, ``switch`` turns the page on or off, also for the next start.
+    socket for a person of that name, ``settings`` returns `channels.web` in force, ``switch`` turns
+    the page on or off, also for the next start.
     """
 
     store: Store
@@ -76,13 +88,31 @@ class PageDesk(LoopOwned):
     random: Callable[[int], bytes]
     switch: Callable[[bool], None]
     looks: SharedLooks
+    settings: Callable[[], PageSettings] = PageSettings
     _codes: OrderedDict[str, int] = field(default_factory=OrderedDict, init=False)
     _answers: OrderedDict[tuple[str, str], Params] = field(default_factory=OrderedDict, init=False)
+    _running: set[tuple[str, str]] = field(default_factory=set, init=False)  # forms
+    _finished: Wakeup = field(default_factory=Wakeup, init=False)
+
+    def __post_init__(self) -> None:
+        self.identities = PageIdentities(
+            store=self.store,
+            settings=self.settings,
+            sent=self.process.sent_connection,
+            clock=self.clock,
+            secret=lambda: self._secret(32),
+        )
 
     @property
     def page_methods(self) -> dict[str, RequestHandler]:
         """What the page's process may ask."""
-        return {ENTER: self._enter, ACT: self._act, LEAVE: self._leave, SEEN: self._seen}
+        return {
+            ENTER: self._enter,
+            IDENTIFY: self.identities.identify,
+            ACT: self._act,
+            LEAVE: self._leave,
+            SEEN: self._seen,
+        }
 
     @property
     def operator_methods(self) -> dict[str, RequestHandler]:
@@ -98,13 +128,12 @@ class PageDesk(LoopOwned):
     # --- for the command line --------------------------------------------------------------------
 
     async def _open(self) -> PageAddress:
-        address = self._address()
         code = self._secret(16)
-        now = self.clock()
-        self._codes[web_sessions.digest(code)] = now + CODE_LIFETIME
+        address = self._address(code)
+        self._codes[web_sessions.digest(code)] = self.clock() + CODE_LIFETIME
         while len(self._codes) > MAX_CODES:
             self._codes.popitem(last=False)
-        return PageAddress(url=f"{address}/in#{code}")
+        return address
 
     async def _close(self) -> protocol.Ack:
         self.switch(False)  # noqa: FBT003 - one value that says all
@@ -129,7 +158,8 @@ class PageDesk(LoopOwned):
 
     async def _invite(self, params: JsonValue) -> PageAddress:
         asked = PageGuest.model_validate(params)
-        address, code = self._address(), self._secret(16)
+        code = self._secret(16)
+        address = self._address(code, away=True)
         guest = WebGuest(asked.user, asked.role, asked.agents)
 
         def invite(db: apsw.Connection, now: int) -> None:
@@ -137,17 +167,23 @@ class PageDesk(LoopOwned):
             web_sessions.invite(db, code, guest, now)
 
         await self.store.transact(invite, self.clock())
-        return PageAddress(url=f"{address}/in#{code}")
+        return address
 
-    def _address(self) -> str:
-        """Switch the page on and return its address."""
+    def _address(self, code: str, *, away: bool = False) -> PageAddress:
+        """Switch the page on and return its address, for someone ``away`` that of its proxy."""
         self.switch(True)  # noqa: FBT003 - one value that says all
-        if self.process.port is None:
+        web, place, way = self.settings(), self.process.place, ""
+        if place is None:
             raise RpcError(FAILED, OFF)
         self.process.listen()
         if self.process.problem:
             raise RpcError(FAILED, self.process.problem)
-        return f"http://orchestrator.localhost:{self.process.port}"
+        base = f"http://orchestrator.localhost:{web.port}"
+        if web.names and (away or web.socket):
+            base = f"https://{web.names[0]}"
+        elif isinstance(place, Path):
+            way = FAR.format(port=web.port, place=place, host=gethostname())
+        return PageAddress(url=f"{base}{web.path}/in#{code}", way=way)
 
     # --- for the page ----------------------------------------------------------------------------
 
@@ -155,6 +191,8 @@ class PageDesk(LoopOwned):
         asked, token = PageCode.model_validate(params), self._secret(32)
         expires = self._codes.pop(web_sessions.digest(asked.code), 0)
         own = OWNER if expires > self.clock() else None
+        if own is None and not self.store.read(web_sessions.invited, asked.code, self.clock()):
+            return PageEntry(token=None)  # a guess costs no transaction
 
         def enter(db: apsw.Connection, now: int) -> bool:
             guest = own or web_sessions.redeem(db, asked.code, now)
@@ -185,17 +223,29 @@ class PageDesk(LoopOwned):
             handler = partial(self._say, session)
         if handler is None:
             raise RpcError(NO_METHOD, f"there is no method {asked.method!r}")
+        if asked.method in LOOKING:
+            return await handler(asked.params)
+        if not asked.once:
+            raise RpcError(FAILED, NO_FORM)
+        return await self._once(session, asked, handler)
+
+    async def _once(self, session: WebSession, asked: PageAct, handler: RequestHandler) -> Params:
+        """Do what a form asks for; the same form again gets the first answer."""
         key = asked.digest, asked.once
-        if asked.once and key in self._answers:
+        while key in self._running:  # sent twice at the same time
+            await self._finished.changed.wait()
+        if key in self._answers:
             return self._answers[key]
-        if asked.once:  # all that a form does; what only looks has none
+        self._running.add(key)
+        try:
             await self._audit(session, asked)
-        answer = await handler(asked.params)
-        if asked.once:
+            answer = self._answers[key] = await handler(asked.params)
+        finally:
             self.looks.forget()
-            self._answers[key] = answer
-            while len(self._answers) > MAX_ANSWERS:
-                self._answers.popitem(last=False)
+            self._running.discard(key)
+            self._finished.wake()
+        while len(self._answers) > MAX_ANSWERS:
+            self._answers.popitem(last=False)
         return answer
 
     async def _say(self, session: WebSession, params: JsonValue) -> protocol.Ack:
@@ -213,7 +263,7 @@ class PageDesk(LoopOwned):
 
     def _session(self, asked: PageAct) -> WebSession:
         session = self.store.read(web_sessions.find, asked.digest, self.clock())
-        if session is None:
+        if session is None or not self.identities.good(session):
             raise RpcError(FAILED, NO_SESSION)
         if not may(session.role, asked.method):
             raise RpcError(FAILED, NOT_ALLOWED.format(role=session.role))

@@ -7,12 +7,16 @@ from typing import Protocol
 import anyio
 from pydantic import JsonValue
 
+from orchestrator.agentsfile.agents_file import PageSettings
 from orchestrator.control.control_server import ControlServer
 from orchestrator.control.growing_answers import GrowingAnswers
 from orchestrator.control.page_protocol import VIEW, WATCH, ChatKeys
 from orchestrator.control.page_requests import PageDesk
 from orchestrator.control.shared_looks import SharedLooks
 from orchestrator.control.web_channel import WebChannel
+from orchestrator.errors import JournalError
+from orchestrator.journal.db.store import retry_later
+from orchestrator.page_wire import PageEntrance
 from orchestrator.processes.page_process import PageProcess
 from thinker.protocol.peer import RequestHandler
 
@@ -49,6 +53,7 @@ class PageService:
             random=machine.random_bytes,
             switch=self.switch,
             looks=SharedLooks(machine.monotonic),
+            settings=self._settings,
         )
         growing = GrowingAnswers(control.chats.activity, partial(process.tell, VIEW))
         process.handlers = desk.page_methods
@@ -63,15 +68,23 @@ class PageService:
         """Run the page while it is switched on, until canceled."""
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(self.process.run)
+            tasks.start_soon(self._follow_identities)
             while True:
                 self.configured()
                 await self._daemon.configuration.changed()
 
     def configured(self) -> None:
         """Listen as agents.json says now, if the page is switched on."""
-        web = self._daemon.configuration.file.channels.web
+        web, paths = self._settings(), self._daemon.settings.paths
+        place = paths.page_socket if web.socket else web.port
+        entrance = PageEntrance(
+            names=web.names,
+            path=web.path,
+            proxied=web.proxied,
+            identity_header=web.identity.header if web.identity else "",
+        )
         on = web.enabled and self._switch.exists()
-        self.process.configure(web.port if on else None, web.names)
+        self.process.configure(place if on else None, entrance)
 
     def switch(self, on: bool) -> None:  # noqa: FBT001 - one value that says all
         """Switch the page on or off, also for the next start."""
@@ -80,6 +93,22 @@ class PageService:
         else:
             self._switch.unlink(missing_ok=True)
         self.configured()
+
+    def _settings(self) -> PageSettings:
+        return self._daemon.configuration.file.channels.web
+
+    async def _follow_identities(self) -> None:
+        """End logins by identity whenever agents.json takes their person from its list."""
+        configuration = self._daemon.configuration
+        while True:
+            file = configuration.file
+            try:
+                await self._desk.identities.end_unlisted()
+            except JournalError as error:
+                await retry_later(error)
+                continue
+            if configuration.file is file:
+                await configuration.changed()
 
 
 def _keys(params: JsonValue) -> tuple[str, ...]:

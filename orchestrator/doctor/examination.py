@@ -14,6 +14,7 @@ import apsw
 
 from orchestrator import __version__
 from orchestrator.agentsfile import AgentsFile
+from orchestrator.agentsfile.page_checks import page_openings
 from orchestrator.control.protocol import StatusReport
 from orchestrator.control.status import troubles
 from orchestrator.doctor.findings import Finding, Verdict
@@ -53,6 +54,8 @@ def findings(
     if status is None and file is not None:
         yield from _ports(file)
         yield from _api_port(file, settings)
+        yield from _page_port(file, settings)
+    yield from _page(file)
     yield from _provenance(file)
     yield from _home(settings.home)
     yield _clock()
@@ -129,6 +132,30 @@ def _channels(
         bound = any(binding.channel == "telegram" for binding in file.bindings)
         verdict = "warning" if bound else "ok"
         yield _finding("channel telegram", f"off: {TOKEN} is not set", verdict)
+
+
+def _page(file: AgentsFile | None) -> Iterator[Finding]:
+    """Say who can reach the page, if it is switched on."""
+    web = None if file is None else file.channels.web
+    if web is None or not web.enabled:
+        return
+    openings = list(page_openings(web))
+    for field, effect in openings:
+        yield _finding("web page", f"channels.web.{field}: {effect}", "warning")
+    if not openings:
+        place = "its socket" if web.socket else f"127.0.0.1:{web.port}"
+        yield _finding("web page", f"for this machine alone, by {place}")
+
+
+def _page_port(file: AgentsFile, settings: Settings) -> Iterator[Finding]:
+    """Open the page's port for a moment, if the page is switched on."""
+    web = file.channels.web
+    if web.enabled and not web.socket and settings.paths.page_on.exists():
+        try:
+            socket.create_server(("127.0.0.1", web.port)).close()
+        except OSError as error:
+            advice = "end the program that has it, or set channels.web.port in agents.json"
+            yield _finding("web page", f"port {web.port}: {error.strerror}; {advice}", "problem")
 
 
 def _api_port(file: AgentsFile, settings: Settings) -> Iterator[Finding]:

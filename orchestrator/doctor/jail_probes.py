@@ -11,6 +11,7 @@ from pathlib import Path
 
 from orchestrator.doctor.findings import JailFinding
 from orchestrator.jailer.answered_calls import AnsweredCalls
+from orchestrator.processes.page_jail import confine
 from orchestrator.toolhost.jail import enter, enter_host
 from orchestrator.toolhost.jail_order import JailOrder, Surroundings
 from thinker.jail import worker_jail
@@ -22,6 +23,7 @@ NETWORK = frozenset({"TCP"})
 # The daemon refuses each of its own processes that connects.
 LOCAL = frozenset({"socket", "control socket: connect"})
 PROGRAMS = frozenset({"fork", "exec", "unshare"})
+SHOWN = frozenset({"journal: read"})  # on the page
 MODES = frozenset({"mode"})  # of any file, which Landlock does not look at
 
 
@@ -65,6 +67,10 @@ def _broker(targets: ProbeTargets) -> SandboxReport:
     return prepared.close((), targets.home).report
 
 
+def _page(targets: ProbeTargets) -> SandboxReport:
+    return confine(targets.paths.get("journal", targets.home / "journal.db"))
+
+
 def _tool_host(targets: ProbeTargets) -> SandboxReport:
     harden()
     around = Surroundings.of(str(targets.home), os.environ, targets.config)
@@ -93,6 +99,7 @@ def kinds() -> tuple[JailKind, ...]:
         JailKind("worker", _worker),
         JailKind("worker with hookNetwork", _worker_with_network, NETWORK),
         JailKind("broker", _broker, NETWORK | LOCAL),
+        JailKind("page", _page, SHOWN),
         JailKind("tool host", _tool_host, NETWORK | LOCAL | PROGRAMS | MODES),
         JailKind("MCP server", _mcp_server, NETWORK | PROGRAMS),
     )

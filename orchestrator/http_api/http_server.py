@@ -18,6 +18,7 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 MAX_HEAD = 32 * 1024  # bytes of a request's line and headers
 HEAD_TIMEOUT = 10.0  # seconds for the head of a request to arrive
 MAX_IDLE = 128  # connections without a request
+CONNECTION = "connection"  # in the state of a request: the socket that it came by
 GRACE = 3  # seconds that open responses have left when the server stops
 
 
@@ -41,6 +42,7 @@ class _Protocol(H11Protocol):
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # as in uvicorn
         """Expect a head; make room for it."""
         super().connection_made(transport)
+        self.app_state = {**self.app_state, CONNECTION: transport.get_extra_info("socket")}
         self._expect_head()
         idle = [c for c in self.connections if isinstance(c, _Protocol) and c.idle_since]
         if len(idle) > MAX_IDLE:

@@ -19,16 +19,22 @@ with without("rich", "greenlet", "dotenv", "python_multipart", "watchfiles"):
     from orchestrator.control.page_protocol import CHANGED, VIEW, WATCH, ChatKeys, ChatView
     from orchestrator.home_paths import Paths
     from orchestrator.http_api.http_server import served
+    from orchestrator.page.descriptor_channel import DescriptorChannel
     from orchestrator.page.live import LiveFeed
     from orchestrator.page.page_app import PageApp
     from orchestrator.page.page_guard import PageGuard
     from orchestrator.page.page_reads import PageReads
     from orchestrator.page.screens import manual_pages
     from orchestrator.page.static_files import static_url
-    from orchestrator.page_wire import FD_VARIABLE, LOG_VARIABLE, NAMES_VARIABLE
+    from orchestrator.page_wire import (
+        ENTRANCE_VARIABLE,
+        FD_VARIABLE,
+        LOG_VARIABLE,
+        PageEntrance,
+    )
+    from orchestrator.processes.page_jail import confine
     from orchestrator.timezones import zone_or_utc
     from thinker.jail import kernel
-    from thinker.jail.worker_jail import prepare
     from thinker.protocol import logs
     from thinker.protocol.liveness import answer_pings
     from thinker.protocol.methods import Ready
@@ -58,11 +64,12 @@ async def _serve(wire: socket.socket, reads: PageReads, sandbox: SandboxReport) 
         peer.notifications[VIEW] = lambda view: feed.grew(ChatView.model_validate(view))
         ready = Ready(pid=os.getpid(), provider="", model="", sandbox=sandbox)
         peer.tasks.start_soon(answer_pings, peer, ready)
-        await anyio.wait_readable(0)
-        _, received, _, _ = socket.recv_fds(socket.socket(fileno=0), 16, 1)
-        page = PageApp(reads, peer, zone_or_utc(None, os.environ), _clock, feed, use.note)
-        names = [name for name in os.environ.get(NAMES_VARIABLE, "").split(",") if name]
-        async with served(socket.socket(fileno=received[0]), PageGuard(page.build(), names)):
+        channel = DescriptorChannel(socket.socket(fileno=0))
+        listener = await channel.listener()
+        zone = zone_or_utc(None, os.environ)
+        page = PageApp(reads, peer, zone, _clock, feed, use.note, channel.hand_over)
+        entrance = PageEntrance.model_validate_json(os.environ.get(ENTRANCE_VARIABLE, "{}"))
+        async with served(listener, PageGuard(page.build(), entrance)):
             peer.tasks.start_soon(feed.watch)
             await _until_idle(peer, use, feed)
 
@@ -92,13 +99,13 @@ def main() -> None:
     kernel.prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
     if os.getppid() != parent:
         return
-    paths = Paths(Path.cwd())
-    reads = PageReads(paths.journal)  # before its files are out of reach
     static_url("page.css")
     manual_pages.pages()
     gc.freeze()  # what is there now stays
-    jail = prepare(serves=True).close([], Path.cwd())
-    anyio.run(_serve, socket.socket(fileno=int(os.environ[FD_VARIABLE])), reads, jail.report)
+    journal = Paths(Path.cwd()).journal
+    sandbox = confine(journal)
+    reads = PageReads(journal)
+    anyio.run(_serve, socket.socket(fileno=int(os.environ[FD_VARIABLE])), reads, sandbox)
 
 
 if __name__ == "__main__":

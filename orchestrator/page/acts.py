@@ -7,9 +7,16 @@ from pydantic import BaseModel, ValidationError
 from orchestrator.control import page_protocol, protocol
 from orchestrator.errors import OrchestratorError
 
+
+class ShownDecision(protocol.ApprovalDecision):
+    """A decision about exactly the arguments that were shown."""
+
+    args_hash: str
+
+
 FIELDS: Mapping[str, type[BaseModel] | None] = {
     page_protocol.WEB_SEND: page_protocol.WebSend,
-    protocol.APPROVAL_DECIDE: protocol.ApprovalDecision,
+    protocol.APPROVAL_DECIDE: ShownDecision,
     protocol.PAIR_APPROVE: protocol.PairCode,
     protocol.PAIR_REVOKE: protocol.PairedChat,
     protocol.TOOL_APPROVE: protocol.ToolName,

@@ -5,7 +5,7 @@ answers are the exception: of each, the newest text replaces the one before.
 """
 
 from collections import Counter
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncGenerator, Callable
 from dataclasses import dataclass, field
 
 import anyio
@@ -62,8 +62,8 @@ class LiveFeed:
             self._changes.wake()
 
     def free(self) -> bool:
-        """Return whether one more stream may be opened."""
-        return self.open < IN_ALL
+        """Return whether one more stream may be opened; those that are ended do not count."""
+        return sum(min(len(own), OF_SESSION) for own in self._streams.values()) < IN_ALL
 
     async def watch(self) -> None:
         """Look at the journal while a stream is open, until canceled."""
@@ -73,7 +73,7 @@ class LiveFeed:
                 self._seen = self.version()
                 self._changes.wake()
 
-    async def events(self, session: str, chat: str = "") -> AsyncIterator[bytes]:
+    async def events(self, session: str, chat: str = "") -> AsyncGenerator[bytes]:
         """Yield the events of one stream, which may show a chat; the first says that it is open.
 
         A session has `OF_SESSION` at most: one more ends the oldest, whose window then asks by
@@ -107,6 +107,8 @@ class LiveFeed:
                     yield b": still here\n\n"
         finally:
             streams.remove(own)
+            if not streams:
+                del self._streams[session]
             self._shown(chat, -1)
 
     def _shown(self, chat: str, streams: int) -> None:

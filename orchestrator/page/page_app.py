@@ -2,11 +2,11 @@
 
 import hashlib
 import secrets
-from collections.abc import Awaitable, Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
+from contextlib import aclosing, contextmanager
 from dataclasses import dataclass, field
 from http import HTTPStatus
-from urllib.parse import parse_qsl, unquote
+from urllib.parse import unquote
 from zoneinfo import ZoneInfo
 
 import htpy as h
@@ -19,24 +19,24 @@ from orchestrator.control.page_access import Right
 from orchestrator.control.page_protocol import SEEN, SessionDigest
 from orchestrator.control.protocol import Ack
 from orchestrator.errors import OrchestratorError
-from orchestrator.http_api.app import build_app, read_body
+from orchestrator.http_api.app import build_app
 from orchestrator.http_api.error_response import ApiProblem
 from orchestrator.journal.access import web_sessions
 from orchestrator.journal.access.web_sessions import WebSession
 from orchestrator.journal.inspect import waiting
 from orchestrator.page import acts
+from orchestrator.page.body_reads import BodyReads
 from orchestrator.page.daemon_link import TIMEOUT, SessionLink, SupervisorCalls
 from orchestrator.page.html.layout import bare, page
+from orchestrator.page.html.outside_text import plain
 from orchestrator.page.live import LiveFeed
-from orchestrator.page.login import Login, token_of
+from orchestrator.page.login import Login, is_other, keep, token_of
 from orchestrator.page.page_reads import PageReads
 from orchestrator.page.screens import SCREENS
 from orchestrator.page.static_files import serve_file
 from orchestrator.page.visit import Screen, Visit, Visitor
 from thinker.protocol.peer import PeerClosedError, RpcError
 
-MAX_BODY = 1024 * 1024  # bytes of a form
-BODY_TIMEOUT = 30.0  # seconds for it to arrive
 RUN = secrets.token_hex(4)  # numbers of changes count for one process
 UNKNOWN = "It is not known whether this was done: the daemon did not answer. Reload, and look."
 
@@ -46,6 +46,7 @@ class PageApp:
     """What the routes need. ``clock`` returns milliseconds since the epoch.
 
     Without a daemon, ``known`` finds sessions, and there is no action.
+    ``hand_over`` sends the supervisor the connection of a request, and returns its number.
     """
 
     journal: PageReads
@@ -54,10 +55,12 @@ class PageApp:
     clock: Callable[[], int]
     feed: LiveFeed
     used: Callable[[], None] = field(default=lambda: None)
+    hand_over: Callable[[Request], int] = field(default=lambda _: 0)
     known: Callable[[str], WebSession | None] | None = None
 
     def __post_init__(self) -> None:
-        self._login = Login(self.daemon)
+        self._login = Login(self.daemon, self.hand_over)
+        self._bodies = BodyReads()
 
     def build(self, screens: Sequence[Screen] = SCREENS) -> Starlette:
         """Build the application."""
@@ -67,32 +70,50 @@ class PageApp:
             Route("/out", self._guarded(self._out), methods=["POST"]),
             Route("/act/{method:path}", self._guarded(self._act), methods=["POST"]),
             Route("/events", self._guarded(self._events)),
-            *(Route(screen.path, self._guarded(self._shown(screen))) for screen in screens),
+            *(
+                Route(screen.path, self._guarded(self._shown(screen), enters=True))
+                for screen in screens
+            ),
         ]
         return build_app(routes, _problem)
 
     # --- who asks --------------------------------------------------------------------------------
 
     def _guarded(
-        self, answer: Callable[[Request, WebSession], Awaitable[Response]]
+        self,
+        answer: Callable[[Request, WebSession], Awaitable[Response]],
+        *,
+        enters: bool = False,
     ) -> Callable[[Request], Awaitable[Response]]:
-        """Return a route for those who are logged in; others get the login page."""
+        """Return a route for those who are logged in; others get the login page.
+
+        ``enters`` logs in whom a proxy names.
+        """
 
         async def guarded(request: Request) -> Response:
             self.used()
-            token, now = token_of(request), self.clock()
-            digest = web_sessions.digest(token or "")
-            session = self._session(digest) if token else None
-            if session is None:
-                return self._login.screen()
-            if now - session.last_at > web_sessions.SEEN_EVERY:
-                await self._seen(digest)
             with _told():
-                return await answer(request, session)
+                token, fresh = token_of(request), None
+                session = self._session(token)
+                if session is None or is_other(request, session):
+                    token = fresh = await self._login.identify(request) if enters else None
+                    session = self._session(token)
+                if session is None:
+                    return self._login.stranger(request)
+                if self.clock() - session.last_at > web_sessions.SEEN_EVERY:
+                    await self._seen(session.digest)
+                request.state.token = token
+                found = await answer(request, session)
+            if fresh is not None:
+                keep(request, found, fresh)
+            return found
 
         return guarded
 
-    def _session(self, digest: str) -> WebSession | None:
+    def _session(self, token: str | None) -> WebSession | None:
+        if token is None:
+            return None
+        digest = web_sessions.digest(token)
         if self.known is not None:
             return self.known(digest)
         return self.journal.at_once(web_sessions.find, digest, self.clock())
@@ -107,14 +128,14 @@ class PageApp:
         self.used()
         if request.method == "POST":
             with _told():
-                return await self._login.enter(request, await _form(request))
+                return await self._login.enter(request, await self._bodies.form(request))
         return self._login.screen(status=HTTPStatus.OK)
 
     async def _out(self, request: Request, session: WebSession) -> Response:
-        form = await _form(request)
-        if form.get("csrf") != csrf_value(token_of(request)):
+        form = await self._bodies.form(request, session.digest)
+        if not _is_own(form, request):
             return _stale()
-        return await self._login.leave(session.digest)
+        return await self._login.leave(request, session.digest)
 
     # --- what is shown ---------------------------------------------------------------------------
 
@@ -142,8 +163,8 @@ class PageApp:
     def visit(self, request: Request, session: WebSession, once: str = "") -> Visit:
         query = request.url.query
         return Visit(
-            visitor=Visitor(session.user, session.role, session.agent_ids),
-            csrf=csrf_value(token_of(request)),
+            visitor=_visitor(session),
+            csrf=csrf_value(request.state.token),
             at=request.url.path + (f"?{query}" if query else ""),
             path={name: str(value) for name, value in request.path_params.items()},
             query=dict(request.query_params),
@@ -169,8 +190,8 @@ class PageApp:
     # --- what is done ----------------------------------------------------------------------------
 
     async def _act(self, request: Request, session: WebSession) -> Response:
-        form = await _form(request)
-        if form.get("csrf") != csrf_value(token_of(request)):
+        form = await self._bodies.form(request, session.digest)
+        if not _is_own(form, request):
             return _stale()
         method = request.path_params["method"]
         link = SessionLink(self.daemon, session.digest, form.get("once", ""))
@@ -185,10 +206,19 @@ class PageApp:
                 "too many open pages\n", HTTPStatus.SERVICE_UNAVAILABLE, {"retry-after": "10"}
             )
         return StreamingResponse(
-            self.feed.events(session.digest, _chat_of(request)),
+            self._heard(request, session),
             media_type="text/event-stream",
             headers={"x-accel-buffering": "no"},
         )
+
+    async def _heard(self, request: Request, session: WebSession) -> AsyncIterator[bytes]:
+        """Yield the events of a stream for as long as its session is good."""
+        chat = _chat_of(request, _visitor(session))
+        async with aclosing(self.feed.events(session.digest, chat)) as events:
+            async for event in events:
+                if self._session(request.state.token) is None:
+                    return
+                yield event
 
 
 @contextmanager
@@ -204,15 +234,24 @@ def _told() -> Iterator[None]:
         raise ApiProblem(HTTPStatus.GATEWAY_TIMEOUT, UNKNOWN) from error
 
 
-def _chat_of(request: Request) -> str:
+def _visitor(session: WebSession) -> Visitor:
+    return Visitor(session.user, session.role, session.agent_ids)
+
+
+def _chat_of(request: Request, visitor: Visitor) -> str:
     """Return the key of the chat that the page which opens a stream shows, if it shows one."""
-    _, found, key = request.query_params.get("at", "").partition("/chats/")
-    return unquote(key) if found else ""
+    key = unquote(request.query_params.get("at", "").partition("/chats/")[2])
+    return key if visitor.sees(key) else ""
 
 
 def csrf_value(token: str | None) -> str:
     """Return what the forms of a session carry, which only its own pages can know."""
     return hashlib.sha256(f"form {token}".encode()).hexdigest()[:32]
+
+
+def _is_own(form: Mapping[str, str], request: Request) -> bool:
+    """Return whether a form was made by the page for the session that sends it."""
+    return form.get("csrf") == csrf_value(request.state.token)
 
 
 def _own_path(back: str) -> str:
@@ -226,14 +265,8 @@ def _stale() -> Response:
     return HTMLResponse(str(bare("Not done", h.p[text], h.a(href="/")["Go on"])), 403)
 
 
-async def _form(request: Request) -> dict[str, str]:
-    body = await read_body(request, MAX_BODY, BODY_TIMEOUT)
-    return dict(
-        parse_qsl(body.decode(errors="replace"), keep_blank_values=True, max_num_fields=100)
-    )
-
-
 def _problem(problem: ApiProblem) -> Response:
     back = h.p[h.a(href="/")["Go on"]]
-    content = bare("Not done", h.p(class_="problem", role="alert")[str(problem)], back)
+    told = plain(str(problem))
+    content = bare("Not done", h.p(class_="problem", role="alert")[told], back)
     return HTMLResponse(str(content), problem.status, problem.headers())

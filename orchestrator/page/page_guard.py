@@ -1,7 +1,6 @@
 """Refuse what the page never asks for, and say in every answer what a browser may do with it."""
 
 import re
-from collections.abc import Collection
 from http import HTTPStatus
 from urllib.parse import urlsplit
 
@@ -10,6 +9,9 @@ from starlette.responses import PlainTextResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from orchestrator.http_api.guard import RequestSlots
+from orchestrator.page.forwarded import FORWARDED, Forwarded, forwarded
+from orchestrator.page.path_prefix import below, with_prefix
+from orchestrator.page_wire import PageEntrance
 
 LOCAL_NAME = re.compile(r"(?:[a-z0-9-]+\.)*localhost|127\.0\.0\.1|\[::1\]", re.IGNORECASE)
 MAX_REQUESTS = 32  # at once, beside open streams
@@ -28,46 +30,59 @@ HEADERS = {
     "permissions-policy": "camera=(), microphone=(self), geolocation=()",
     "cache-control": "no-store",
 }
+LIMITED = frozenset({"/events", "/in"})  # have limits of their own
+FOREIGN = (
+    "this form was not sent from this page; open it again. A proxy between has to pass on the Host"
+    " that the browser asked for"
+)
 Refusal = tuple[HTTPStatus, str]
 
 
 class PageGuard:
-    """ASGI middleware. ``names`` are other names of this host, which a proxy with https serves."""
+    """ASGI middleware before the page; ``entrance`` says by which names and path it is reached."""
 
-    def __init__(self, app: ASGIApp, names: Collection[str] = ()) -> None:
+    def __init__(self, app: ASGIApp, entrance: PageEntrance | None = None) -> None:
         self._app = app
-        self._names = {name.lower() for name in names}
+        self._entrance = entrance or PageEntrance()
+        self._names = {name.lower() for name in self._entrance.names}
         self._slots = RequestSlots(MAX_REQUESTS)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
             return
         send = with_headers(send)
-        refused = self.refusal(scope["method"], Headers(scope=scope))
+        headers = Headers(scope=scope)
+        came = forwarded(scope, self._entrance, _name(headers.get("host", "")) or "")
+        refused = self.refusal(scope["method"], headers, came) or self._elsewhere(scope["path"])
         if refused is not None:
             await _sentence(*refused)(scope, receive, send)
-        elif scope["path"] == "/events":  # has limits of its own
+            return
+        scope = {**below(scope, came.prefix), FORWARDED: came}
+        send = with_prefix(send, came.prefix)
+        if scope["path"] in LIMITED:
             await self._app(scope, receive, send)
-        else:
-            with self._slots.taken() as free:
-                busy = _sentence(HTTPStatus.SERVICE_UNAVAILABLE, "too many requests at a time")
-                await (self._app if free else busy)(scope, receive, send)
+            return
+        with self._slots.taken() as free:
+            busy = _sentence(HTTPStatus.SERVICE_UNAVAILABLE, "too many requests at a time")
+            await (self._app if free else busy)(scope, receive, send)
 
-    def refusal(self, method: str, headers: Headers) -> Refusal | None:
+    def refusal(self, method: str, headers: Headers, came: Forwarded) -> Refusal | None:
         """Return what is wrong with the head of a request, if anything is."""
-        problem = self._wrong_host(headers)
+        problem = self._wrong_host(headers, came)
         if problem is not None:
             return HTTPStatus.FORBIDDEN, problem
+        if "transfer-encoding" in headers and "content-length" in headers:
+            return HTTPStatus.BAD_REQUEST, "a request has one length"
         if method in ("GET", "HEAD"):
             return None
         if method != "POST":
             return HTTPStatus.METHOD_NOT_ALLOWED, "only GET and POST are served"
-        same = headers.get("sec-fetch-site", "same-origin") == "same-origin"
-        if not same or not self._same_origin(headers):
-            return HTTPStatus.FORBIDDEN, "this form was not sent from this page; open it again"
+        sites = headers.getlist("sec-fetch-site")
+        if any(site != "same-origin" for site in sites) or not self._same_origin(headers):
+            return HTTPStatus.FORBIDDEN, FOREIGN
         return None
 
-    def _wrong_host(self, headers: Headers) -> str | None:
+    def _wrong_host(self, headers: Headers, came: Forwarded) -> str | None:
         """Refuse names that could be rebound to this address."""
         host = headers.get("host", "")
         name = _name(host)
@@ -80,12 +95,22 @@ class PageGuard:
                 f"{name} is not a name of this page; if a proxy with https serves it under this"
                 " name, add it to channels.web.names in agents.json"
             )
-        if headers.get("x-forwarded-proto", "").lower() != "https":
+        if not came.https:
             return (
                 f"{name} was asked for without https; use a proxy with https that sets"
                 " X-Forwarded-Proto, or 'ssh -L 8485:127.0.0.1:8485', or 'tailscale serve'"
             )
         return None
+
+    def _elsewhere(self, path: str) -> Refusal | None:
+        """Refuse what is not below the path of the page."""
+        prefix = self._entrance.path
+        if f"{path}/".startswith(f"{prefix}/"):
+            return None
+        return HTTPStatus.NOT_FOUND, (
+            f"the page begins at {prefix}/, as channels.web.path in agents.json says; a proxy has"
+            " to pass on the whole path"
+        )
 
     def _same_origin(self, headers: Headers) -> bool:
         origins, host = headers.getlist("origin"), headers.get("host", "").lower()
@@ -116,5 +141,6 @@ def _name(host: str) -> str | None:
 
 
 def _sentence(status: HTTPStatus, text: str) -> PlainTextResponse:
+    """Return a refusal, which ends its connection: what follows may be no request."""
     headers = {"retry-after": "1"} if status is HTTPStatus.SERVICE_UNAVAILABLE else {}
-    return PlainTextResponse(f"{text}\n", status, headers)
+    return PlainTextResponse(f"{text}\n", status, {"connection": "close", **headers})

@@ -20,7 +20,7 @@ class TooSlowError(OrchestratorError):
 
 
 class PageReads:
-    """Reads a journal. Its files are opened at once, so that a jail may close behind it."""
+    """Reads a journal. Its files are opened at once, and never again."""
 
     def __init__(
         self, journal: Path | apsw.Connection, clock: Callable[[], float] = time.monotonic

@@ -11,6 +11,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 STATIC = Path(__file__).parent / "static"
+MANIFEST = "manifest.webmanifest"
 TYPES = {
     ".css": "text/css; charset=utf-8",
     ".js": "text/javascript; charset=utf-8",
@@ -21,13 +22,20 @@ TYPES = {
 
 @cache
 def _contents() -> dict[str, bytes]:
-    return {file.name: file.read_bytes() for file in STATIC.iterdir() if file.suffix in TYPES}
+    found = {file.name: file.read_bytes() for file in STATIC.iterdir() if file.suffix in TYPES}
+    icon = f"../{_digest(found['icon.svg'])}/icon.svg"  # seen from the manifest, below any path
+    found[MANIFEST] = found[MANIFEST].replace(b"icon.svg", icon.encode())
+    return found
 
 
 @cache
 def static_url(name: str) -> str:
     """Return the address of a file of the front end."""
-    return f"/static/{hashlib.sha256(_contents()[name]).hexdigest()[:12]}/{name}"
+    return f"/static/{_digest(_contents()[name])}/{name}"
+
+
+def _digest(content: bytes) -> str:
+    return hashlib.sha256(content).hexdigest()[:12]
 
 
 async def serve_file(request: Request) -> Response:

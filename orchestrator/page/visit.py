@@ -11,6 +11,7 @@ from starlette.responses import Response
 
 from orchestrator.control.page_access import ROLES, Right
 
+OWN = "web/local/"  # how the keys of the page's own chats begin
 T = TypeVar("T")
 M = TypeVar("M", bound=BaseModel)
 Shown = htpy.Node | Response  # the content of a screen, or another answer: a redirect, a file
@@ -27,6 +28,11 @@ class Visitor:
     @property
     def rights(self) -> frozenset[Right]:
         return ROLES.get(self.role, frozenset())
+
+    def sees(self, key: str) -> bool:
+        """Return whether it may see what is said in a chat, by its key in the journal."""
+        own = Right.CHAT in self.rights and key.startswith(f"{OWN}{self.user}/")
+        return own or Right.READ in self.rights
 
 
 class JournalView(Protocol):

@@ -8,13 +8,20 @@ no connection is lost in either change.
 import socket
 import sys
 from collections.abc import AsyncIterator, Callable, Mapping
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
+from pathlib import Path
 
 import anyio
 import structlog
 
 from orchestrator.loop_owned import LoopOwned
-from orchestrator.page_wire import FD_VARIABLE, LOG_VARIABLE, NAMES_VARIABLE
+from orchestrator.page_wire import (
+    ENTRANCE_VARIABLE,
+    FD_VARIABLE,
+    LOG_VARIABLE,
+    NUMBER,
+    PageEntrance,
+)
 from orchestrator.processes import restarts
 from orchestrator.processes.child_process import (
     ChildProcess,
@@ -33,12 +40,12 @@ from thinker.protocol.peer import NotificationHandler, Params, RequestHandler
 
 ARGV = (sys.executable, "-P", "-m", "orchestrator.page")
 LONGEST_WAIT = 60.0  # seconds between two starts at most
-RETRY = 15.0  # seconds until a port that is taken is tried again
+RETRY = 15.0  # seconds until a place that is taken is tried again
 log = structlog.get_logger()
 
 
 class PageProcess(LoopOwned):
-    """Listens on ``port``, and keeps the page's process while it is used.
+    """Listens at ``place``, a port or a unix socket, and keeps the page's process while it is used.
 
     ``handlers`` are what it may ask and ``notified`` what it may tell; they are set before `run`.
     """
@@ -56,13 +63,13 @@ class PageProcess(LoopOwned):
         self._spawn = spawn
         self._kept = KeptChild("the page", self, clock, jitter, LONGEST_WAIT)
         self.listener: socket.socket | None = None
-        self._bound: int | None = None  # the port of the listener
+        self._bound: int | Path | None = None  # the place of the listener
         self._asked = False  # a browser has connected since the process ended
-        self._names: tuple[str, ...] = ()
+        self._entrance = PageEntrance()
         self._changes = Wakeup()
         self.handlers: Mapping[str, RequestHandler] = {}
         self.notified: Mapping[str, NotificationHandler] = {}
-        self.port: int | None = None  # None: it is off
+        self.place: int | Path | None = None  # None: it is off
         self.problem = ""  # why it cannot listen
 
     @property
@@ -75,10 +82,11 @@ class PageProcess(LoopOwned):
         """The process, while it runs."""
         return self._kept.child
 
-    def configure(self, port: int | None, names: tuple[str, ...] = ()) -> None:
-        """Say where to listen, None for nowhere, and by which other names this host is reached."""
-        if (port, names) != (self.port, self._names):
-            self.port, self._names = port, names
+    def configure(self, place: int | Path | None, entrance: PageEntrance | None = None) -> None:
+        """Say where to listen, None for nowhere, and how requests come there."""
+        entrance = entrance or PageEntrance()
+        if (place, entrance) != (self.place, self._entrance):
+            self.place, self._entrance = place, entrance
             self._asked = False  # a process that runs has the old listener
             self._changes.wake()
             self._kept.wake()
@@ -89,21 +97,31 @@ class PageProcess(LoopOwned):
         Raises nothing: `problem` says what is wrong.
         """
         self.problem = ""
-        if self.listener is not None or self.port is None:
+        if self.listener is not None or self.place is None:
             return None
         try:
-            self.listener = socket.create_server(("127.0.0.1", self.port))
+            self.listener = _bound_to(self.place)
         except OSError as error:
-            self.problem = (
-                f"the page cannot listen on port {self.port}: {error.strerror}; end the program"
-                " that has it, or set channels.web.port in agents.json"
-            )
+            self.problem = _cannot_listen(self.place, error)
             log.warning("page_off", problem=self.problem)
             return RETRY
-        # Connections inherit it; without it every response waits 40 ms for an acknowledgment.
-        self.listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        self._bound = self.port
+        self._bound = self.place
         self.listener.setblocking(False)  # noqa: FBT003 - the standard library takes it by position
+        return None
+
+    def sent_connection(self, number: int) -> socket.socket | None:
+        """Return the connection that the process has sent under a number; others are closed."""
+        child = self._kept.child
+        with suppress(BlockingIOError):
+            while isinstance(child, DescriptorChild):
+                label, received, *_ = socket.recv_fds(child.descriptors, NUMBER, 1)
+                found = [socket.socket(fileno=fd) for fd in received]
+                if found and int.from_bytes(label) == number:
+                    return found[0]
+                for connection in found:
+                    connection.close()
+                if not label:  # the process has ended
+                    return None
         return None
 
     def tell(self, method: str, params: Params = None) -> None:
@@ -125,7 +143,7 @@ class PageProcess(LoopOwned):
                         with anyio.move_on_after(retry):
                             await changed.wait()
                         waiting.cancel_scope.cancel()
-                    if self._bound != self.port:
+                    if self._bound != self.place:
                         self._close()
             finally:
                 self._close()
@@ -143,6 +161,8 @@ class PageProcess(LoopOwned):
     def _close(self) -> None:
         if self.listener is not None:
             self.listener.close()
+            if isinstance(self._bound, Path):
+                self._bound.unlink(missing_ok=True)
             self.listener = self._bound = None
 
     # --- the duty of the child -------------------------------------------------------------------
@@ -155,7 +175,7 @@ class PageProcess(LoopOwned):
             **inherited(self._environ),
             "ORCHESTRATOR_HOME": str(settings.home),
             LOG_VARIABLE: settings.log_level,
-            NAMES_VARIABLE: ",".join(self._names),
+            ENTRANCE_VARIABLE: self._entrance.model_dump_json(),
         }
         program = Program("the page", ARGV, env, settings.home, FD_VARIABLE)
         async with running_with_descriptors(program, DescriptorChild, self._spawn) as child:
@@ -174,3 +194,31 @@ class PageProcess(LoopOwned):
         """Wait for the next browser."""
         self._asked = False
         log.log(kind.log_level, "page_ended", kind=kind, reason=reason)
+
+
+def _bound_to(place: int | Path) -> socket.socket:
+    """Return a listener on a port of 127.0.0.1, or on a socket that this user alone can open."""
+    if isinstance(place, int):
+        listener = socket.create_server(("127.0.0.1", place))
+        # Connections inherit it; without it every response waits 40 ms for an acknowledgment.
+        listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        return listener
+    place.unlink(missing_ok=True)  # of a daemon that was killed; only one runs in a home
+    listener = socket.socket(socket.AF_UNIX)
+    try:
+        listener.bind(str(place))
+        place.chmod(0o600)  # before anyone can connect
+        listener.listen()
+    except OSError:
+        listener.close()
+        raise
+    return listener
+
+
+def _cannot_listen(place: int | Path, error: OSError) -> str:
+    if isinstance(place, int):
+        return (
+            f"the page cannot listen on port {place}: {error.strerror}; end the program that has"
+            " it, or set channels.web.port in agents.json"
+        )
+    return f"the page cannot listen on {place}: {error.strerror or error}; correct its folder"

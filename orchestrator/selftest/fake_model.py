@@ -11,6 +11,9 @@ from orchestrator.selftest.ledger import Ledger
 from orchestrator.selftest.loopback import ForeignJson, LoopbackServer, response
 from orchestrator.selftest.scenario import Scenario, Script
 
+STREAM = (  # how a streamed answer begins
+    b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n"
+)
 USAGE = {"prompt_tokens": 11, "completion_tokens": 7, "total_tokens": 18}
 
 
@@ -50,19 +53,16 @@ class ScriptedModel(LoopbackServer):
     async def _stream(
         self, stream: SocketStream, script: Script, parts: Sequence[str], calls: list[ForeignJson]
     ) -> None:
-        await stream.send(
-            b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n"
-            b"Transfer-Encoding: chunked\r\n\r\n"
-        )
+        await stream.send(STREAM)
         for number, part in enumerate(parts):
             if number and script.style == "streamed":
                 await self.pause(script)
-            await stream.send(_chunk({"delta": {"content": part}}))
+            await stream.send(chunk({"delta": {"content": part}}))
         if calls:
             indexed = [{"index": index, **call} for index, call in enumerate(calls)]
-            await stream.send(_chunk({"delta": {"tool_calls": indexed}}))
-        await stream.send(_chunk({"delta": {}, "finish_reason": _finish(calls)}))
-        await stream.send(_frame("[DONE]") + b"0\r\n\r\n")
+            await stream.send(chunk({"delta": {"tool_calls": indexed}}))
+        await stream.send(chunk({"delta": {}, "finish_reason": _finish(calls)}))
+        await stream.send(frame("[DONE]") + b"0\r\n\r\n")
 
 
 def malformed(messages: Sequence[ForeignJson]) -> list[str]:
@@ -97,11 +97,11 @@ def _finish(calls: list[ForeignJson]) -> str:
     return "tool_calls" if calls else "stop"
 
 
-def _chunk(choice: ForeignJson) -> bytes:
+def chunk(choice: ForeignJson) -> bytes:
     chunk = {"id": "x", "model": "scripted", "choices": [{"index": 0, **choice}], "usage": USAGE}
-    return _frame(json.dumps(chunk))
+    return frame(json.dumps(chunk))
 
 
-def _frame(text: str) -> bytes:
+def frame(text: str) -> bytes:
     data = f"data: {text}\n\n".encode()
     return f"{len(data):x}\r\n".encode() + data + b"\r\n"

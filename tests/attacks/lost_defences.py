@@ -1,5 +1,6 @@
 """Each defence of the daemon, and how a build without it differs."""
 
+from attacks.lost_page_defences import LOST_PAGE_DEFENCES
 from attacks.weakened_build import Edit
 
 APPROVALS = "orchestrator/journal/turns/approvals.py"
@@ -41,6 +42,7 @@ NOTHING_CLOSED = (
 )
 
 LOST_DEFENCES: dict[str, tuple[Edit, ...]] = {
+    **LOST_PAGE_DEFENCES,
     "a call is the whole answer": (
         Edit(
             LEAKED,
@@ -208,6 +210,7 @@ LOST_DEFENCES: dict[str, tuple[Edit, ...]] = {
         ),
     ),
     "the jail of a worker": NOTHING_CLOSED,
+    "the jail of the page": NO_JAIL,
     "the jail of an MCP server": NOTHING_CLOSED,
     "the broker never waits for a worker": (
         Edit(

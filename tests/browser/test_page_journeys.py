@@ -45,6 +45,19 @@ async def test_first_evening_ends_with_an_answer(tmp_path: Path) -> None:
             await expect(page.locator("h1")).to_be_visible()
 
 
+async def test_below_a_path_the_page_is_as_live(tmp_path: Path) -> None:
+    """Scripts, forms and the stream stay below it: whatever leaves it would not be served."""
+    async with page_user(tmp_path, path="/agents") as user:
+        page = await user.logged_in()
+        await page.click("text=Open a chat")
+        await page.click("text=+ new chat")
+        await say(page, "What time is it?")
+        await expect(page.locator(".talk .answer")).to_contain_text("It is")
+        await expect(page.locator("#text")).to_have_value("")
+        await page.click("text=Log out")
+        await expect(page.locator("h1")).to_have_text("Log in")
+
+
 async def test_without_scripts_reading_and_writing_work(tmp_path: Path) -> None:
     """By the code in a field, and forms."""
     async with page_user(tmp_path) as user:

@@ -69,17 +69,20 @@ class PageUser:
 
 @asynccontextmanager
 async def page_user(
-    home: Path, config: JsonObject = DEMO, env: Mapping[str, str] | None = None
+    home: Path,
+    config: JsonObject = DEMO,
+    env: Mapping[str, str] | None = None,
+    path: str = "",
 ) -> AsyncIterator[PageUser]:
-    """A daemon, its page, and a browser."""
+    """A daemon, its page, which may begin at a path, and a browser."""
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = int(free.getsockname()[1])
     expect.set_options(timeout=LIMIT * 1000)
     arguments = ["--no-sandbox"] if os.geteuid() == 0 else []
-    given: JsonObject = {**config, "channels": {"web": {"port": port}}}
+    given: JsonObject = {**config, "channels": {"web": {"port": port, "path": path}}}
     async with running_daemon(home, given, env=env) as daemon, async_playwright() as playwright:
         browser = await playwright.chromium.launch(executable_path=CHROMIUM, args=arguments)
-        user = PageUser(daemon, browser, f"http://orchestrator.localhost:{port}/")
+        user = PageUser(daemon, browser, f"http://orchestrator.localhost:{port}{path}/")
         yield user
         await browser.close()
         assert user.faults == []

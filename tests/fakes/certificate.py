@@ -1,4 +1,4 @@
-"""A certificate for ``localhost`` without an authority, made when a test needs it."""
+"""A certificate without an authority, made when a test needs it."""
 
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -9,16 +9,16 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
 
-def certificate(folder: Path) -> Path:
-    """A file with a certificate and its key, valid for a day."""
+def certificate(folder: Path, host: str = "localhost") -> Path:
+    """A file with a certificate of a host and its key, valid for a day."""
     key = ec.generate_private_key(ec.SECP256R1())
-    name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "localhost")])
+    name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, host)])
     now = datetime.now(UTC)
     signed = (
         x509.CertificateBuilder(name, name, key.public_key(), x509.random_serial_number())
         .not_valid_before(now - timedelta(hours=1))
         .not_valid_after(now + timedelta(days=1))
-        .add_extension(x509.SubjectAlternativeName([x509.DNSName("localhost")]), critical=False)
+        .add_extension(x509.SubjectAlternativeName([x509.DNSName(host)]), critical=False)
         .sign(key, hashes.SHA256())
     )
     path = folder / "certificate.pem"

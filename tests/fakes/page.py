@@ -11,6 +11,7 @@ from fakes.control_server import STATUS
 from httpx import ASGITransport, AsyncClient, Response
 from pydantic import BaseModel, JsonValue
 
+from orchestrator.agentsfile.agents_file import PageSettings
 from orchestrator.control import protocol
 from orchestrator.control.page_protocol import WEB_SEND, WebSend
 from orchestrator.control.page_requests import PageDesk
@@ -24,6 +25,7 @@ from orchestrator.page.login import COOKIE
 from orchestrator.page.page_app import PageApp, csrf_value
 from orchestrator.page.page_guard import PageGuard
 from orchestrator.page.page_reads import PageReads
+from orchestrator.page_wire import PageEntrance
 from orchestrator.processes.page_process import PageProcess
 from orchestrator.settings import Settings
 from thinker.protocol.peer import NO_METHOD, Params, RequestHandler, RpcError
@@ -72,6 +74,7 @@ class PageBench:
     now: int = NOW
     switched: list[bool] = field(default_factory=list)
     answers: dict[str, RequestHandler] = field(default_factory=dict)
+    web: PageSettings = field(default_factory=PageSettings)
 
     def acting(self, by: str) -> Mapping[str, RequestHandler]:
         """Note all that is done; what is asked has a fixed answer."""
@@ -99,7 +102,14 @@ class PageBench:
 
     def browser(self, cookies: dict[str, str] | None = None) -> AsyncClient:
         """A browser that knows no one."""
-        transport = ASGITransport(PageGuard(self.app.build(), ["page.example"]))
+        identity = self.web.identity
+        entrance = PageEntrance(
+            names=("page.example",),
+            path=self.web.path,
+            proxied=True,
+            identity_header="" if identity is None else identity.header,
+        )
+        transport = ASGITransport(PageGuard(self.app.build(), entrance))
         return AsyncClient(transport=transport, base_url=ORIGIN, cookies=cookies)
 
 
@@ -145,6 +155,7 @@ async def page_bench(folder: Path) -> AsyncIterator[PageBench]:
         random=lambda size: next(numbers).to_bytes(size, "big"),
         switch=switched.append,
         looks=SharedLooks(lambda: bench.now / 1000),
+        settings=lambda: bench.web,
     )
     reads = PageReads(folder / "journal.db")
     caller = DirectCaller(desk.page_methods)

@@ -4,6 +4,7 @@ Tokens and codes are known by their digests alone.
 """
 
 import hashlib
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 import apsw
@@ -15,11 +16,16 @@ IDLE = 12 * 3_600_000  # milliseconds without a request
 LONGEST = 30 * 86_400_000  # milliseconds
 INVITED = 86_400_000  # milliseconds that an invitation waits
 SEEN_EVERY = 60_000  # milliseconds between two notes that a session was used
+IDENTITY = "identity"  # a proxy told who it is
+MOST_OF_ONE = 8  # logins by identity of one person; browsers that keep no cookie make many
 
 
 @dataclass(frozen=True)
 class WebSession:
-    """A login; times in milliseconds. ``agents`` is a JSON array, None stands for all agents."""
+    """A login; times in milliseconds. ``agents`` is a JSON array, None stands for all agents.
+
+    ``made_by`` is ``code`` or `IDENTITY`.
+    """
 
     digest: str
     user: str
@@ -29,6 +35,7 @@ class WebSession:
     last_at: int
     ends_at: int
     label: str | None = None
+    made_by: str = "code"
 
     @property
     def agent_ids(self) -> tuple[str, ...] | None:
@@ -37,11 +44,12 @@ class WebSession:
 
 @dataclass(frozen=True)
 class WebGuest:
-    """Whom a code lets in, and as what."""
+    """Whom a code or a proxy lets in, and as what."""
 
     user: str
     role: str
     agents: tuple[str, ...] | None = field(default=None)
+    made_by: str = "code"
 
 
 SESSIONS = Rows(WebSession, "web_session")
@@ -54,14 +62,18 @@ def digest(secret: str) -> str:
 def begin(db: apsw.Connection, token: str, guest: WebGuest, label: str, now: int) -> WebSession:
     """Log someone in with a new token; ``label`` is what the browser calls itself."""
     agents = _array(guest.agents)
-    made = WebSession(
-        digest(token), guest.user, guest.role, agents, now, now, now + LONGEST, label[:200]
-    )
+    known = digest(token), guest.user, guest.role, agents
+    made = WebSession(*known, now, now, now + LONGEST, label[:200], guest.made_by)
     db.execute(
-        "INSERT INTO web_session(digest, user, role, agents, made_at, last_at, ends_at, label)"
-        " VALUES(?,?,?,?,?,?,?,?)",
+        "INSERT INTO web_session(digest, user, role, agents, made_at, last_at, ends_at, label,"
+        " made_by) VALUES(?,?,?,?,?,?,?,?,?)",
         tuple(vars(made).values()),
     )
+    if guest.made_by == IDENTITY:
+        kept = "SELECT digest FROM web_session WHERE made_by = ?1 AND user = ?2"
+        newest = f"{kept} ORDER BY last_at DESC, rowid DESC LIMIT {MOST_OF_ONE}"
+        old = f"made_by = ?1 AND user = ?2 AND digest NOT IN ({newest})"
+        db.execute(f"DELETE FROM web_session WHERE {old}", (IDENTITY, guest.user))
     return made
 
 
@@ -96,12 +108,24 @@ def end(db: apsw.Connection, who: str) -> int:
     return ended + len(db.execute(invites, (who,)).fetchall())
 
 
+def unlisted(db: apsw.Connection, roles: Mapping[str, str]) -> list[WebSession]:
+    """Return the logins by identity of people who do not have their role any more."""
+    told = SESSIONS.select(db, "made_by = ?", IDENTITY)
+    return [session for session in told if roles.get(session.user) != session.role]
+
+
 def invite(db: apsw.Connection, code: str, guest: WebGuest, now: int) -> None:
     """Let someone in once, with a code."""
     db.execute(
         "INSERT INTO web_invite(digest, user, role, agents, ends_at) VALUES(?,?,?,?,?)",
         (digest(code), guest.user, guest.role, _array(guest.agents), now + INVITED),
     )
+
+
+def invited(db: apsw.Connection, code: str, now: int) -> bool:
+    """Return whether an invitation with this code waits."""
+    waits = "SELECT 1 FROM web_invite WHERE digest = ? AND used_at IS NULL AND ends_at > ?"
+    return db.execute(waits, (digest(code), now)).fetchall() != []
 
 
 def redeem(db: apsw.Connection, code: str, now: int) -> WebGuest | None:

@@ -27,7 +27,7 @@ def page(visit: Visit, title: str, place: str, body: h.Node, badge: int = 0) -> 
     places = [entry for entry in PLACES if entry[2] is None or visit.may(entry[2])]
     return _document(
         f"({badge}) {title}" if badge else title,
-        h.body[
+        h.body(data_root="/")[
             h.a(href="#main", class_="skip")["Skip to the content"],
             h.p(id="offline", role="status", hidden=True),
             h.nav(aria_label="Screens")[
@@ -50,7 +50,8 @@ def page(visit: Visit, title: str, place: str, body: h.Node, badge: int = 0) -> 
 
 def bare(title: str, *content: h.Node) -> h.Element:
     """Return a page without navigation: the login, and what went wrong."""
-    return _document(title, h.body(class_="bare")[h.main(id="main")[h.h1[title], content]])
+    main = h.main(id="main")[h.h1[title], content]
+    return _document(title, h.body(class_="bare", data_root="/")[main])
 
 
 def _find(visit: Visit) -> h.Element:

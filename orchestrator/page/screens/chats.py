@@ -23,9 +23,8 @@ from orchestrator.journal.inspect.chat_history import (
 from orchestrator.page.html import figures, markdown
 from orchestrator.page.html.forms import act, hidden, link
 from orchestrator.page.html.outside_text import plain, short, visible
-from orchestrator.page.visit import Screen, Shown, Visit
+from orchestrator.page.visit import OWN, Screen, Shown, Visit
 
-OWN = "web/local/"  # how the keys of the page's own chats begin
 DELIVERY = {
     "queued": "stored, not sent yet",
     "sending": "being sent",
@@ -48,7 +47,7 @@ async def _list(visit: Visit) -> Shown:
 
 async def _chat(visit: Visit) -> Shown:
     key = visit.path["key"]
-    if not (key.startswith(OWN + visit.visitor.user + "/") or visit.may(Right.READ)):
+    if not visit.visitor.sees(key):
         return h.p(class_="empty")["This chat is of someone else."]
     before = _number(visit.query.get("before"))
     history = await visit.journal(chat_history.page, key, before)
@@ -120,7 +119,7 @@ def _one(visit: Visit, chat: _Chat) -> h.Node:
     older = chat.history.before
     name = chat.key.split("/", 2)
     return [
-        h.h2[f"{name[0]} ", plain(name[-1].rstrip("/"))],
+        h.h2[f"{visible(name[0])} ", plain(name[-1].rstrip("/"))],
         h.p[h.a(href=f"{link('chats')}/{chat.key}?before={older}")["▴ older"]] if older else None,
         h.ol(class_="talk")[(_talk(visit, talk) for talk in chat.history.turns)]
         if chat.history.turns

@@ -91,7 +91,7 @@ def turns(recent: Sequence[RecentTurn]) -> h.Node:
                 figures.state(turn.state),
                 f" {turn.stop_reason}" if turn.stop_reason not in (None, "done") else None,
             ],
-            ", ".join(turn.tools),
+            visible(", ".join(turn.tools)),
             "" if turn.ms is None else figures.span(turn.ms),
             h.a(href=link("turns", turn.turn_id))["look"],
         )

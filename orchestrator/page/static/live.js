@@ -5,6 +5,7 @@
   const policy = window.trustedTypes?.createPolicy("orchestrator", { createHTML: (text) => text });
   const trusted = (text) => (policy ? policy.createHTML(text) : text);
   const banner = () => document.getElementById("offline");
+  const base = document.body.dataset.root; // ends with "/"; behind a proxy it may be a path
   const idle = 250; // milliseconds between two updates
   let stream = null;
   let etag = null;
@@ -84,7 +85,8 @@
   function open() {
     if (stream || document.hidden || !document.querySelector("nav")) return;
     clearInterval(asking);
-    stream = new EventSource(`/events?at=${encodeURIComponent(location.pathname)}`);
+    const at = location.pathname.slice(base.length - 1);
+    stream = new EventSource(`${base}events?at=${encodeURIComponent(at)}`);
     stream.addEventListener("changed", update);
     stream.addEventListener("text", (event) => {
       const { turn, html } = JSON.parse(event.data);

@@ -80,3 +80,37 @@ def test_probe_takes_the_first_agents_place(tmp_path: Path, count: int) -> None:
     assert {"home", "agents.json", "journal", "control socket"} <= aimed.paths.keys()
     assert ("another agent's folder" in aimed.paths) == (count == 2)
     assert (tmp_path / "agents" / "a0" in aimed.own) == (count > 0)
+
+
+@pytest.mark.parametrize(
+    ("web", "verdict", "words"),
+    [
+        ({}, "ok", "for this machine alone, by 127.0.0.1:8485"),
+        ({"socket": True}, "ok", "by its socket"),
+        ({"names": ["agents.example.org"]}, "warning", "all who reach the proxy"),
+        ({"behindProxy": True}, "warning", "any program on this machine"),
+    ],
+)
+def test_page_says_who_can_reach_it(
+    tmp_path: Path, web: dict[str, object], verdict: str, words: str
+) -> None:
+    """Each opening is a warning."""
+    agent = {"agentId": "work", "llmProvider": "demo"}
+    file = AgentsFile.model_validate({"agents": [agent], "channels": {"web": web}})
+    seen = {one.subject: one for one in findings(Settings(home=tmp_path), file, {}, None)}
+    assert seen["web page"].verdict == verdict
+    assert words in seen["web page"].text
+
+
+def test_taken_port_of_the_page_is_a_problem_once_it_is_on(tmp_path: Path) -> None:
+    """Before `orchestrator dashboard` the daemon does not listen there."""
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        agent = {"agentId": "work", "llmProvider": "demo"}
+        file = AgentsFile.model_validate({"agents": [agent], "channels": {"web": {"port": port}}})
+        settings = Settings(home=tmp_path)
+        told = [one.text for one in findings(settings, file, {}, None)]
+        assert not any(text.startswith(f"port {port}: ") for text in told)
+        settings.paths.page_on.touch()
+        told = [one.text for one in findings(settings, file, {}, None)]
+        assert any(text.startswith(f"port {port}: ") for text in told)

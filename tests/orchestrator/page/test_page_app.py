@@ -2,8 +2,10 @@
 
 from pathlib import Path
 
+import anyio
 import pytest
 from fakes.page import NOW, ORIGIN, page_bench
+from fakes.time_limit import time_limit
 
 from orchestrator.control import protocol
 from orchestrator.control.page_access import NEEDED, ROLES, may
@@ -17,7 +19,7 @@ from orchestrator.page.screens import SCREENS
 
 FORMS = {
     WEB_SEND: {"chat": "ann/x", "text": "hello"},
-    protocol.APPROVAL_DECIDE: {"code": "x", "granted": "true"},
+    protocol.APPROVAL_DECIDE: {"code": "x", "granted": "true", "argsHash": "h"},
     protocol.PAIR_APPROVE: {"code": "x"},
     protocol.PAIR_REVOKE: {"channel": "telegram", "chatId": "1"},
     protocol.TOOL_APPROVE: {"name": "a/b"},
@@ -42,7 +44,7 @@ async def test_stranger_gets_the_login_page_and_nothing_else(tmp_path: Path) -> 
 async def test_code_of_the_link_lets_in_once(tmp_path: Path) -> None:
     """The second use and an old code are refused; the cookie is for this page alone."""
     async with page_bench(tmp_path) as bench:
-        bench.desk.process.port = 8485
+        bench.desk.process.place = 8485
         bench.desk.process.listen = lambda: None  # type: ignore[method-assign]  # no real port
         link = await bench.desk.operator_methods["dashboard/open"](None)
         code = link.url.partition("#")[2]  # type: ignore[union-attr]  # it is an address
@@ -132,6 +134,42 @@ async def test_same_form_twice_is_done_once(tmp_path: Path) -> None:
         assert bench.acts == [("web:ann", protocol.TASK_RUN, {"id": 3})]
 
 
+async def test_same_form_twice_at_once_is_done_once(tmp_path: Path) -> None:
+    """As by a double click in a browser without scripts; both get the answer."""
+    async with page_bench(tmp_path) as bench:
+        person, begun, go = await bench.login(), anyio.Event(), anyio.Event()
+
+        async def slow(params: object) -> protocol.Ack:
+            del params
+            begun.set()
+            await go.wait()
+            return protocol.Ack()
+
+        bench.answers[protocol.TASK_RUN] = slow
+        found: list[int] = []
+
+        async def send() -> None:
+            found.append((await person.act(protocol.TASK_RUN, {"id": "3"})).status_code)
+
+        with time_limit():
+            async with anyio.create_task_group() as tasks:
+                tasks.start_soon(send)
+                await begun.wait()
+                tasks.start_soon(send)
+                await anyio.wait_all_tasks_blocked()
+                go.set()
+        assert (found, len(bench.acts)) == ([303, 303], 1)
+
+
+async def test_form_without_its_id_does_nothing(tmp_path: Path) -> None:
+    """It would leave no trace."""
+    async with page_bench(tmp_path) as bench:
+        person = await bench.login()
+        answer = await person.act(protocol.TASK_RUN, {"id": "3", "once": ""})
+        assert (answer.status_code, bench.acts) == (409, [])
+        assert "reload the page" in answer.text
+
+
 async def test_form_leads_back_to_this_page_alone(tmp_path: Path) -> None:
     """Whatever address it names."""
     async with page_bench(tmp_path) as bench:
@@ -147,6 +185,8 @@ async def test_wrong_field_is_named(tmp_path: Path) -> None:
         person = await bench.login()
         answer = await person.act(protocol.TASK_RUN, {"id": "x"})
         assert answer.status_code == 409
+        blind = await person.act(protocol.APPROVAL_DECIDE, {"code": "x", "granted": "true"})
+        assert "no right value for argsHash" in blind.text
         assert "no right value for id" in answer.text
         assert (await person.act("forget", {"agent": "a"})).status_code == 409
         assert bench.acts == []
@@ -226,7 +266,7 @@ async def test_fifth_stream_of_a_session_ends_its_oldest(tmp_path: Path) -> None
         assert (await anext(streams[0])).startswith(b"event: full")
         assert (await anext(streams[1])).startswith(b"event: changed")
         for stream in streams:
-            await stream.aclose()  # type: ignore[attr-defined]  # a generator
+            await stream.aclose()
         assert bench.app.feed.open == 0
 
 
@@ -240,7 +280,7 @@ async def test_more_streams_than_sixty_four_are_refused(tmp_path: Path) -> None:
         refused = await person.get("/events")
         assert (refused.status_code, refused.headers["retry-after"]) == (503, "10")
         for stream in streams:
-            await stream.aclose()  # type: ignore[attr-defined]  # a generator
+            await stream.aclose()
         assert bench.app.feed.open == 0
 
 

@@ -3,8 +3,9 @@
 import hashlib
 import json
 import re
+from urllib.parse import urljoin
 
-from orchestrator.page.static_files import STATIC, static_url
+from orchestrator.page.static_files import MANIFEST, STATIC, _contents, static_url
 
 MOST = 60_000  # bytes of all of it
 OWN_SCRIPTS = 20_000
@@ -37,3 +38,12 @@ def test_address_says_what_is_in_a_file() -> None:
     """A changed file has another one."""
     digest = hashlib.sha256((STATIC / "page.css").read_bytes()).hexdigest()
     assert static_url("page.css") == f"/static/{digest[:12]}/page.css"
+
+
+def test_manifest_leads_to_the_page_and_its_icon_below_any_path() -> None:
+    """Addresses in it are seen from where it lies."""
+    for prefix in ("", "/agents"):
+        manifest, place = json.loads(_contents()[MANIFEST]), prefix + static_url(MANIFEST)
+        assert urljoin(place, manifest["start_url"]) == f"{prefix}/"
+        (icon,) = manifest["icons"]
+        assert urljoin(place, icon["src"]) == prefix + static_url("icon.svg")

@@ -1,10 +1,14 @@
 """Where the page listens."""
 
 import socket
+import stat
+import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 
 import anyio
 import anyio.lowlevel
+import pytest
 from fakes.time_limit import time_limit
 
 from orchestrator.processes.page_process import PageProcess
@@ -15,6 +19,13 @@ def free_port() -> int:
     """A port that no one listens on."""
     with socket.create_server(("127.0.0.1", 0)) as listener:
         return int(listener.getsockname()[1])
+
+
+@pytest.fixture
+def home() -> Iterator[Path]:
+    """A home whose name leaves room for that of a socket."""
+    with tempfile.TemporaryDirectory(prefix="page-") as name:
+        yield Path(name)
 
 
 async def test_port_that_was_just_opened_stays_open(tmp_path: Path) -> None:
@@ -43,3 +54,31 @@ def test_port_of_another_program_is_a_problem_that_says_what_to_do(tmp_path: Pat
         process.configure(int(taken.getsockname()[1]))
         assert process.listen() is not None
         assert "channels.web.port" in process.problem
+
+
+async def test_socket_is_for_this_user_alone_and_goes_with_the_page(home: Path) -> None:
+    """One that a killed daemon has left is in no one's way."""
+    process, path = PageProcess(Settings(home=home), {}, lambda: 0.0), home / "page.sock"
+    with socket.socket(socket.AF_UNIX) as left:
+        left.bind(str(path))
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(process.run)
+        await anyio.wait_all_tasks_blocked()
+        process.configure(path)
+        process.listen()
+        assert stat.S_IMODE(path.stat().st_mode) == 0o600
+        with socket.socket(socket.AF_UNIX) as client:
+            client.connect(str(path))
+        process.configure(None)
+        with time_limit():
+            while path.exists():
+                await anyio.lowlevel.checkpoint()
+        tasks.cancel_scope.cancel()
+
+
+def test_socket_without_its_folder_is_a_problem(home: Path) -> None:
+    """And is tried again."""
+    process = PageProcess(Settings(home=home), {}, lambda: 0.0)
+    process.configure(home / "none" / "page.sock")
+    assert process.listen() is not None
+    assert "cannot listen on" in process.problem

@@ -124,7 +124,7 @@ def test_forgotten_agent_leaves_nothing_and_takes_nothing_else_along(db: apsw.Co
 def test_logins_for_a_forgotten_agent_go_and_those_for_others_stay(db: apsw.Connection) -> None:
     """A chat has none, and a login for every agent names none."""
     for digest, agents in (("a", '["home","work"]'), ("b", '["home"]'), ("c", None)):
-        session = "INSERT INTO web_session VALUES(?,'ann','chat',?,1,1,9,'phone')"
+        session = "INSERT INTO web_session VALUES(?,'ann','chat',?,1,1,9,'phone','code')"
         db.execute(session, (digest, agents))
         db.execute("INSERT INTO web_invite VALUES(?,'ann','chat',?,9,NULL)", (digest, agents))
     with job(db):

@@ -148,7 +148,7 @@ def test_pictures_go_by_their_age(db: apsw.Connection) -> None:
 def test_logins_and_invites_go_when_they_have_ended(db: apsw.Connection) -> None:
     """Whoever had one logs in again."""
     for digest, ends in (("a", 5), ("b", 9)):
-        session = "INSERT INTO web_session VALUES(?,'ann','chat',NULL,1,1,?,NULL)"
+        session = "INSERT INTO web_session VALUES(?,'ann','chat',NULL,1,1,?,NULL,'code')"
         db.execute(session, (digest, ends))
         db.execute("INSERT INTO web_invite VALUES(?,'ann','chat',NULL,?,NULL)", (digest, ends))
     assert retention.logins(db, 9) == 2

@@ -1,0 +1,44 @@
+"""``python -P -m orchestrator.attacks.page_probe JOURNAL TARGET``: try all from the page's jail.
+
+It enters the jail and opens the journal as the page's process does, in the daemon's home, and
+prints what `inside.tried` reached.
+"""
+
+import fcntl
+import json
+import os
+import stat
+import sys
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+
+from orchestrator.attacks.inside import MARK, tried
+from orchestrator.page.page_reads import PageReads
+from orchestrator.processes.page_jail import confine
+
+OPEN_FILE = "an open file: write"
+STANDARD = 3  # descriptors; the log is among them
+
+
+def _open_for_writing() -> Iterator[int]:
+    """Yield descriptors of files that this process could write to."""
+    for fd in range(STANDARD, os.sysconf("SC_OPEN_MAX")):
+        with suppress(OSError):
+            way = fcntl.fcntl(fd, fcntl.F_GETFL) & os.O_ACCMODE
+            if way != os.O_RDONLY and stat.S_ISREG(os.fstat(fd).st_mode):
+                yield fd
+
+
+def main() -> None:
+    journal, target = Path(sys.argv[1]), sys.argv[2]
+    confine(journal)
+    reads = PageReads(journal)
+    found = json.loads(tried(target).removeprefix(MARK))
+    found += [OPEN_FILE] if any(_open_for_writing()) else []
+    reads.close()
+    sys.stdout.write(f"{MARK}{json.dumps(found)}\n")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,146 @@
+"""Each defence of the page, and how a build without it differs.
+
+Some have several parts, each of which an attack of its own tries.
+"""
+
+from attacks.weakened_build import Edit
+
+APP = "orchestrator/page/page_app.py"
+BODIES = "orchestrator/page/body_reads.py"
+FORWARDED = "orchestrator/page/forwarded.py"
+HIDDEN = "orchestrator/page/html/outside_text.py"
+LIVE = "orchestrator/page/live.py"
+LOGIN = "orchestrator/page/login.py"
+MARKDOWN = "orchestrator/page/html/markdown.py"
+PAGE_DESK = "orchestrator/control/page_requests.py"
+PAGE_GUARD = "orchestrator/page/page_guard.py"
+SESSIONS = "orchestrator/journal/access/web_sessions.py"
+
+LOST_PAGE_DEFENCES: dict[str, tuple[Edit, ...]] = {
+    "requests of the page come from the page": (
+        Edit(PAGE_GUARD, "problem = self._wrong_host(headers, came)", "problem = None"),
+        Edit(
+            PAGE_GUARD,
+            'if any(site != "same-origin" for site in sites) or not self._same_origin(headers):',
+            "if not headers:",
+        ),
+        Edit(PAGE_GUARD, 'if "transfer-encoding" in headers and', 'if "" in headers and'),
+        Edit(PAGE_GUARD, "headers.setdefault(name, value)", "del value"),
+        Edit(
+            APP,
+            'return form.get("csrf") == csrf_value(request.state.token)',
+            "return bool(csrf_value(request.state.token))",
+        ),
+        Edit(APP, "if self._session(request.state.token) is None:", "if self is None:"),
+        Edit(APP, 'own = back.startswith("/") and', 'own = back != "/" or'),
+        Edit(APP, "return back if own and back.isprintable()", "return back if own"),
+        Edit(
+            APP,
+            'if request.headers.get("sec-fetch-site", "same-origin") != "same-origin":',
+            "if not request.headers:",
+        ),
+        Edit(LOGIN, "if key == name]", "if key.endswith(COOKIE)]"),
+        Edit(LOGIN, "if len(found) == 1 and TOKEN", "if found and TOKEN"),
+    ),
+    "the supervisor decides what a session does": (
+        Edit(
+            "orchestrator/control/page_access.py",
+            "return NEEDED.get(method) in ROLES.get(role, frozenset())",
+            "return role in ROLES and method in NEEDED",
+        ),
+        Edit(
+            "orchestrator/page/visit.py",
+            "return own or Right.READ in self.rights",
+            "return own or bool(key)",
+        ),
+        Edit(
+            "orchestrator/control/web_channel.py",
+            'return session.role == "operator" or',
+            "return bool(session) or",
+        ),
+        Edit(
+            PAGE_DESK,
+            "if agents is not None and sent.agent not in agents:",
+            "if agents is not None and not sent.chat:",
+        ),
+        Edit(PAGE_DESK, "while key in self._running:", "while key in ():"),
+        Edit(PAGE_DESK, "if key in self._answers:", "if key in ():"),
+        Edit(
+            "orchestrator/journal/turns/approvals.py",
+            '" AND args_hash = ifnull(?, args_hash)"',
+            '" AND ifnull(?, 1) IS NOT NULL"',
+        ),
+        Edit(
+            "orchestrator/page/acts.py",
+            "protocol.APPROVAL_DECIDE: ShownDecision",
+            "protocol.APPROVAL_DECIDE: protocol.ApprovalDecision",
+        ),
+    ),
+    "codes of the page let in once": (
+        Edit(
+            PAGE_DESK,
+            "self._codes.pop(web_sessions.digest(",
+            "self._codes.get(web_sessions.digest(",
+        ),
+        Edit(
+            PAGE_DESK,
+            "if own is None and not self.store.read(web_sessions.invited,",
+            "if own is None and not self.store.read(lambda *_: True,",
+        ),
+        Edit(
+            SESSIONS,
+            "SET used_at = ? WHERE digest = ? AND used_at IS NULL AND ends_at > ?",
+            "SET used_at = ? WHERE digest = ? AND (used_at IS NULL OR ends_at > ? OR 1)",
+        ),
+        Edit(
+            SESSIONS,
+            '"digest = ? AND ends_at > ? AND last_at > ?"',
+            '"digest = ? AND ends_at <> ? AND last_at > ?"',
+        ),
+        Edit(LOGIN, "if len(self._times) == WRONG and", "if not WRONG and"),
+    ),
+    "wrong codes are counted apart from right ones": (
+        Edit(
+            LOGIN,
+            "        code = PageCode(code=",
+            "        if len(self._times) == WRONG:\n            return self._wrong()\n"
+            "        code = PageCode(code=",
+        ),
+    ),
+    "the word of a proxy counts from it alone": (
+        Edit(
+            FORWARDED, "if https and entrance.identity_header and", "if entrance.identity_header or"
+        ),
+        Edit(
+            FORWARDED,
+            'return found[0].strip() if len(found) == 1 else ""',
+            'return found[0].strip() if found else ""',
+        ),
+        Edit(
+            "orchestrator/control/page_identity.py",
+            "else identity.person(named)",
+            "else identity.person(named) or next(iter(identity.users), None)",
+        ),
+    ),
+    "no one's forms and streams keep others waiting": (
+        Edit(BODIES, "if len(reading) > AT_ONCE:", "if not reading:"),
+        Edit(BODIES, "MAX_BODY = 1024 * 1024", "MAX_BODY = 9 * 1024 * 1024"),
+        Edit(
+            PAGE_GUARD,
+            'LIMITED = frozenset({"/events", "/in"})',
+            'LIMITED = frozenset({"/events"})',
+        ),
+        Edit(LIVE, "if own not in streams[-OF_SESSION:]:", "if own not in streams:"),
+        Edit(LIVE, "min(len(own), OF_SESSION)", "len(own)"),
+    ),
+    "texts of others are inert on the page": (
+        Edit(
+            HIDDEN,
+            "    if text.isascii() and text.isprintable():\n        return text\n",
+            "    from markupsafe import Markup\n\n    return Markup(text)\n",
+        ),
+        Edit(MARKDOWN, '{"html": False}', '{"html": True}'),
+        Edit(MARKDOWN, 'parser.add_render_rule("image", _picture)', "parser.reset_rules"),
+        Edit(MARKDOWN, 'in {*SCHEMES, ""}', "is not None"),
+    ),
+}
