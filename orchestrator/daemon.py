@@ -7,7 +7,6 @@ in the outbox, journal, lock.
 
 import os
 import socket
-import sys
 from collections.abc import Mapping, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import replace
@@ -28,7 +27,7 @@ from orchestrator.control.control_server import ControlServer
 from orchestrator.control.operations import DaemonOperations
 from orchestrator.control.page_service import PageService
 from orchestrator.control.web_channel import WebChannel
-from orchestrator.errors import ConfigError, ExitCode, only_cause
+from orchestrator.errors import ExitCode, only_cause
 from orchestrator.http_api.agent_ports import AgentPorts
 from orchestrator.http_api.api_channel import ApiChannel
 from orchestrator.http_api.api_service import ApiService
@@ -56,6 +55,7 @@ from orchestrator.system.homelock import locked
 from orchestrator.system.lifetime import Lifetime
 from orchestrator.system.log_relay import relayed
 from orchestrator.system.sdnotify import Notifier
+from orchestrator.telemetry.telemetry_service import Telemetry
 from orchestrator.toolcalls.approvals import ApprovalQueue
 from orchestrator.toolcalls.executor import ToolExecutor
 from orchestrator.tools.builtin.catalog import TOOLS
@@ -85,8 +85,6 @@ def run(settings: Settings, environ: Mapping[str, str]) -> int:
         JournalError: the journal cannot be opened, or the disk is full.
         StorageFailedError: the disk failed; nothing was acknowledged since.
     """
-    if sys.platform != "linux":
-        raise ConfigError("orchestrator runs on Linux (kernel 5.4 or newer) only")
     os.umask(0o077)
     reaper.adopt_orphans()
     settings.paths.prepare()
@@ -254,7 +252,8 @@ class Daemon:
 
     def _make_operations(self) -> ControlServer:
         """Make what the operator and programs reach."""
-        self._operations = DaemonOperations(
+        machine = self._machine
+        operations = self._operations = DaemonOperations(
             store=self._store,
             settings=self._settings,
             configuration=self._configuration,
@@ -265,17 +264,18 @@ class Daemon:
             scheduler=self._scheduler,
             guard=self._guard,
             flood=self._delivery.flood,
-            downtime=self._downtime,
+            notes=lambda: (*self._downtime.hints, *self._telemetry.hints()),
             notifier=self._notifier,
             others=lambda: {"zygote": self._machine.zygote, "page": self._page.process.child},
             session_grew=self._maintenance.wake,
             clock=self._clock,
         )
-        self._api = ApiService(self._operations, self._api_channel, self._machine.off_loop)
+        self._telemetry = Telemetry(operations, self._environ, machine.in_thread, machine.chance)
+        served = self._api_channel, self._telemetry.pages
+        self._api = ApiService(operations, *served, machine.off_loop)
+        watcher = ChatWatcher(operations, self._console, self._delivery.activity)
         control = ControlServer(
-            self._operations,
-            ChatWatcher(self._operations, self._console, self._delivery.activity),
-            *(self._intake, self._approvals, TurnRehearsal(self._services)),
+            *(operations, watcher, self._intake, self._approvals, TurnRehearsal(self._services)),
             wake=self._journal_changed,
             api_changed=self._api.wake,
         )
@@ -311,7 +311,7 @@ class Daemon:
             *(self._servers, self._notifier, self._downtime, self._api, self._page),
             *(self._dispatcher, self._guard, self._scheduler, self._maintenance),
             *(self._embeddings, RetentionJob(self._store, self._agents, self._clock)),
-            JournalCheck(self._store, in_thread=self._machine.in_thread),
+            *(JournalCheck(self._store, in_thread=self._machine.in_thread), self._telemetry),
         ):
             tasks.start_soon(part.run)
         tasks.start_soon(self._configuration.watch, self._reload, self._scheduler.skills_changed)

@@ -19,7 +19,6 @@ from orchestrator.journal.db.store import Store
 from orchestrator.journal.inspect import recent
 from orchestrator.journal.memory import playbooks
 from orchestrator.journal.turns import handoffs, pauses, turns
-from orchestrator.maintenance.downtime import DowntimeMonitor
 from orchestrator.outbound.flood_control import FloodControl
 from orchestrator.processes.child_process import ChildProcess
 from orchestrator.processes.restarts import WorkerState
@@ -50,7 +49,8 @@ class DaemonOperations:
     """What the operator asks of the daemon as a whole.
 
     ``session_grew`` wakes the maintenance, whose settings may have changed. ``clock`` returns
-    milliseconds since the epoch, ``others`` the process that forks workers, and the page.
+    milliseconds since the epoch, ``others`` the process that forks workers, and the page. ``notes``
+    returns what other parts want to be known.
     """
 
     store: Store
@@ -63,9 +63,9 @@ class DaemonOperations:
     scheduler: Scheduler
     guard: SpendingGuard
     flood: FloodControl
-    downtime: DowntimeMonitor
     notifier: Notifier
     others: Callable[[], Mapping[str, ChildProcess | None]]
+    notes: Callable[[], Iterable[str]]
     session_grew: Callable[[], None]
     clock: Callable[[], int]
     _reloading: anyio.Lock = field(default_factory=anyio.Lock, init=False)
@@ -101,6 +101,7 @@ class DaemonOperations:
             open_turns=open_turns,
             inbox=counts,
             recent_turns=newest,
+            notes=health.notes,
             hints=(
                 *(f"not ready: {reason}" for reason in health.reasons),
                 *health.notes,
@@ -114,7 +115,6 @@ class DaemonOperations:
                     for h in handed
                 ),
                 *(MISSING.format(agent=a, playbook=p, tool=t) for a, p, t in missing),
-                *self.downtime.hints,
             ),
         )
 
@@ -133,7 +133,7 @@ class DaemonOperations:
         )
 
     async def _health(self) -> HealthReport:
-        return await status.health(
+        found = await status.health(
             self.store,
             self.adapters.values(),
             self.clock() / 1000,
@@ -141,6 +141,7 @@ class DaemonOperations:
             scheduler=self.scheduler.problem(),
             holds=self.flood.holds(anyio.current_time()),
         )
+        return found.model_copy(update={"notes": (*found.notes, *self.notes())})
 
     async def reload(self) -> ReloadReport:
         """Read agents.json again and apply it; a file with errors changes nothing."""
