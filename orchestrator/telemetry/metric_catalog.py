@@ -29,7 +29,9 @@ TURN_SECONDS = _seconds(
 )
 CALL_SECONDS = _seconds("model_call_duration", "Model calls of turns, with their retries.", MODEL)
 FIRST_SECONDS = _seconds(
-    "model_first_token", "From the start of a model call to the first event of its answer.", MODEL
+    "model_time_to_first_token",
+    "From the start of a model call to the first event of its answer.",
+    MODEL,
 )
 RETRIES = _counter("model_retries", "Attempts that failed before their call was answered.", MODEL)
 CALLS = _counter("model_calls", "Model calls, those of background work too.", (*PURPOSE, "outcome"))

@@ -118,7 +118,7 @@ TURNS = f"""SELECT agent_id, reason, {_durations("ms")} FROM (
 STEPS = f"""SELECT kind, agent_id, name, outcome, count(*), sum(retries), {_durations("ms")},
     {_durations("first")} FROM (
   SELECT s.kind, turn.agent_id, s.name,
-    iif(t.state = 'failed' AND s.t_intent IS NULL, 'not run', t.state) AS outcome,
+    iif(t.state = 'failed' AND s.t_intent IS NULL, 'not_run', t.state) AS outcome,
     max((s.timing ->> 'ended') - (s.timing ->> 'began'), 0) AS ms,
     max((s.timing ->> 'first') - (s.timing ->> 'began'), 0) AS first,
     max(ifnull(json_array_length(s.timing, '$.attempts'), 0) - 1, 0) AS retries

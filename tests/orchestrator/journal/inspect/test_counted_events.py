@@ -76,9 +76,9 @@ def test_steps_are_told_apart_by_how_they_ended(tmp_path: Path) -> None:
             (MODEL, "done"): 1,
             ("demo/demo", "done"): 2,
             ("pay", "done"): 1,
-            ("read", "not run"): 1,
-            ("note", "not run"): 1,
-            ("nonsense", "not run"): 1,
+            ("read", "not_run"): 1,
+            ("note", "not_run"): 1,
+            ("nonsense", "not_run"): 1,
         }
         model = found[MODEL, "done"]
         assert (model.kind, model.agent_id, model.retries) == ("model", "work", 1)
@@ -107,3 +107,18 @@ def test_call_counts_once_when_it_is_settled(tmp_path: Path) -> None:
         settled = counted_events.calls(db, Stretch(2, 2), (1,), 0)
         assert settled.tallies == [CallTally("work", "m", "turn", "answered", 1, 9, 0, 0, None)]
         assert settled.unsettled == ()
+
+
+def test_only_the_stretch_is_read(tmp_path: Path) -> None:
+    """However long the journal is; each row of it is followed by its key."""
+    with booted(tmp_path) as db:
+        for query in (counted_events.MESSAGES, counted_events.TURNS, counted_events.STEPS):
+            plan = [str(row[3]) for row in db.execute(f"EXPLAIN QUERY PLAN {query}", (1, 2))]
+            first, *others = [part for part in plan if part.startswith(("SCAN", "SEARCH"))]
+            assert first == "SEARCH t USING INTEGER PRIMARY KEY (rowid>? AND rowid<?)"
+            assert [part for part in others if part.startswith("SCAN")] == []
+        values = (1, 2, "[]", 3)
+        plan = [
+            str(row[3]) for row in db.execute(f"EXPLAIN QUERY PLAN {counted_events.USED}", values)
+        ]
+        assert [part for part in plan if part.startswith("SCAN model_call")] == []

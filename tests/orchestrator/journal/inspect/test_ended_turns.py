@@ -127,3 +127,12 @@ def test_erased_turn_is_passed_over(tmp_path: Path) -> None:
         db.execute("DELETE FROM turn")
         lived(db, 2)
         assert names(ends(db)) == [f"{turn_id(2)} part 0 delivered", f"{turn_id(2)} closed"]
+
+
+def test_only_what_is_new_is_read(tmp_path: Path) -> None:
+    """However long the journal is."""
+    with booted(tmp_path) as db:
+        query = f"SELECT id FROM transition WHERE {ended_turns.ENDS_BEHIND}"  # noqa: S608 - as there
+        plan = [str(row[3]) for row in db.execute(f"EXPLAIN QUERY PLAN {query}", (1, 2, 3))]
+        assert plan[0] == "SEARCH transition USING INTEGER PRIMARY KEY (rowid>? AND rowid<?)"
+        assert [part for part in plan if part.startswith("SCAN")] == []
