@@ -106,11 +106,11 @@ def _histogram(durations: Durations) -> Histogram:
 
 
 def _gauges(lengths: QueueLengths) -> list[Readings]:
+    inbox = ("new", lengths.new), ("claimed", lengths.claimed), ("dead", lengths.dead)
+    turns = ("running", lengths.running), ("waiting", lengths.waiting)
     return [
-        Readings(catalog.INBOX, {("new",): lengths.new, ("claimed",): lengths.claimed}),
+        Readings(catalog.INBOX, {(state,): number for state, number in inbox}),
         Readings(catalog.OUTBOX, {(): lengths.outgoing}),
         Readings(catalog.APPROVALS, {(): lengths.approvals}),
-        Readings(
-            catalog.OPEN_TURNS, {("running",): lengths.running, ("waiting",): lengths.waiting}
-        ),
+        Readings(catalog.OPEN_TURNS, {(state,): number for state, number in turns}),
     ]

@@ -47,7 +47,9 @@ TOOLS = _counter(
 RESTARTS = _counter("worker_restarts", "Unclean ends of an agent's worker.", ("agent",))
 SPANS = _counter("exported_spans", "Spans for the collector, by what became of them.", ("outcome",))
 
-INBOX = _gauge("inbox_messages", "Messages that have not ended.", ("state",))
+INBOX = _gauge(
+    "inbox_messages", "Messages that wait, are answered now, or were given up.", ("state",)
+)
 OUTBOX = _gauge("outbox_messages", "Messages that are not delivered yet.")
 APPROVALS = _gauge("approvals_waiting", "Tool calls that wait for a person.")
 OPEN_TURNS = _gauge("open_turns", "Turns that have not ended.", ("state",))

@@ -4,6 +4,7 @@ from typing import NamedTuple
 
 import apsw
 
+from orchestrator.journal.turns.deadletters import DEAD
 from orchestrator.journal.turns.outbox import OPEN
 from orchestrator.journal.turns.turns import OPEN as OPEN_TURN
 
@@ -12,6 +13,7 @@ LENGTHS = f"""SELECT
   (SELECT count(*) FROM inbox WHERE state = 'new'),
   (SELECT count(*) FROM turn CROSS JOIN inbox ON inbox.turn_id = turn.id
     WHERE turn.{OPEN_TURN} AND inbox.state = 'claimed'),
+  (SELECT count(*) FROM inbox WHERE state IN('dead','cancelled') AND {DEAD}),
   (SELECT count(*) FROM outbox WHERE {OPEN}),
   (SELECT count(*) FROM approval
     WHERE state IN('pending','granted') AND state = 'pending' AND expires > ?),
@@ -20,10 +22,11 @@ LENGTHS = f"""SELECT
 
 
 class QueueLengths(NamedTuple):
-    """Messages in and out, questions to people, and open turns."""
+    """Messages in and out, questions to people, and open turns; ``dead`` letters wait too."""
 
     new: int
     claimed: int
+    dead: int
     outgoing: int
     approvals: int
     running: int

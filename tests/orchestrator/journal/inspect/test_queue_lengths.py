@@ -18,12 +18,15 @@ def test_what_waits_is_counted_where_it_waits(tmp_path: Path) -> None:
         called(db, answered)
         replied(db, answered)
         receive(db, update(4), update(5))
+        with job(db):
+            turns.dead_letter(db, began(db, 6), "died thrice", None, 10)
+            db.execute("UPDATE turn SET recipe = 'subagent' WHERE state = 'dead'")  # has no notice
         (asked,) = planned(db, parked.id, "pay")
         with job(db):
             approvals.ask(db, call(db, parked.id, asked.seq), "because", "c0de", 10)
             turns.park(db, parked, "approval")
         assert queue_lengths.find(db, 20) == QueueLengths(
-            new=2, claimed=2, outgoing=1, approvals=1, running=1, waiting=1
+            new=2, claimed=2, dead=1, outgoing=1, approvals=1, running=1, waiting=1
         )
         assert queue_lengths.find(db, 20 + approvals.LIFETIME).approvals == 0
 
