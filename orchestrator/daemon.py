@@ -53,6 +53,7 @@ from orchestrator.spending.metered_calls import MeteredCalls
 from orchestrator.spending.spending_guard import SpendingGuard
 from orchestrator.system.lifetime import Lifetime
 from orchestrator.system.sdnotify import Notifier
+from orchestrator.telemetry.telemetry_service import Telemetry
 from orchestrator.toolcalls.approvals import ApprovalQueue
 from orchestrator.toolcalls.executor import ToolExecutor
 from orchestrator.tools.builtin.catalog import TOOLS
@@ -219,7 +220,8 @@ class Daemon:
 
     def _make_operations(self) -> ControlServer:
         """Make what the operator and programs reach."""
-        self._operations = DaemonOperations(
+        machine = self._machine
+        operations = self._operations = DaemonOperations(
             store=self._store,
             settings=self._settings,
             configuration=self._configuration,
@@ -230,19 +232,19 @@ class Daemon:
             scheduler=self._scheduler,
             guard=self._guard,
             flood=self._delivery.flood,
-            downtime=self._downtime,
+            notes=lambda: (*self._downtime.hints, *self._telemetry.hints()),
             notifier=self._notifier,
             others=lambda: {"zygote": self._machine.zygote, "page": self._page.process.child},
             session_grew=self._maintenance.wake,
             clock=self._clock,
         )
-        self._api = ApiService(self._operations, self._api_channel, self._machine.off_loop)
-        means = self._operations, self._environ, self._machine.in_thread
-        examination = partial(examine, *means)
+        self._telemetry = Telemetry(operations, self._environ, machine.in_thread, machine.chance)
+        served = self._api_channel, self._telemetry.pages
+        self._api = ApiService(operations, *served, machine.off_loop)
+        watcher = ChatWatcher(operations, self._console, self._delivery.activity)
+        examination = partial(examine, operations, self._environ, machine.in_thread)
         control = ControlServer(
-            self._operations,
-            ChatWatcher(self._operations, self._console, self._delivery.activity),
-            *(self._intake, self._approvals, TurnRehearsal(self._services)),
+            *(operations, watcher, self._intake, self._approvals, TurnRehearsal(self._services)),
             wake=self._journal_changed,
             api_changed=self._api.wake,
             extra=lambda: {EXAMINE: examination},
@@ -279,7 +281,7 @@ class Daemon:
             *(self._servers, self._notifier, self._downtime, self._api, self._page),
             *(self._dispatcher, self._guard, self._scheduler, self._maintenance),
             *(self._embeddings, RetentionJob(self._store, self._agents, self._clock)),
-            JournalCheck(self._store, in_thread=self._machine.in_thread),
+            *(JournalCheck(self._store, in_thread=self._machine.in_thread), self._telemetry),
         ):
             tasks.start_soon(part.run)
         tasks.start_soon(self._configuration.watch, self._reload, self._scheduler.skills_changed)

@@ -1,14 +1,13 @@
 """Run the daemon in this process: with its lock, log and journal, to its exit code."""
 
 import os
-import sys
 from collections.abc import Mapping
 
 import anyio
 import structlog
 
 from orchestrator.daemon import Daemon
-from orchestrator.errors import ConfigError, ExitCode, only_cause
+from orchestrator.errors import ExitCode, only_cause
 from orchestrator.journal.db.store import Store
 from orchestrator.machine import Machine
 from orchestrator.processes import reaper
@@ -29,8 +28,6 @@ def run(settings: Settings, environ: Mapping[str, str]) -> int:
         JournalError: the journal cannot be opened, or the disk is full.
         StorageFailedError: the disk failed; nothing was acknowledged since.
     """
-    if sys.platform != "linux":
-        raise ConfigError("orchestrator runs on Linux (kernel 5.4 or newer) only")
     os.umask(0o077)
     reaper.adopt_orphans()
     settings.paths.prepare()

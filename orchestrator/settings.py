@@ -101,7 +101,7 @@ class Settings(BaseSettings):
         try:
             return cls.model_validate(values)
         except ValidationError as error:
-            raise ConfigError("\n".join(_sentences(error))) from None
+            raise ConfigError("\n".join(sentences(error))) from None
 
     def with_token(self, environ: Mapping[str, str]) -> Mapping[str, str]:
         """Return the environment with the bot's token, which systemd may pass in a file."""
@@ -157,7 +157,8 @@ class DefaultPrompt(NamedTuple):
     source: Literal["environment", "home", "bundled"]
 
 
-def _sentences(error: ValidationError) -> list[str]:
+def sentences(error: ValidationError) -> list[str]:
+    """Return what is wrong with each variable, without values that may be secrets."""
     lines = []
     for detail in error.errors(include_url=False):
         name = str(detail["loc"][0])

@@ -1,11 +1,13 @@
 """``orchestrator run``."""
 
+import sys
 from typing import Annotated
 
 import typer
 
 from orchestrator.cli._options import Config, Home, LogLevel, command_group, load_settings
 from orchestrator.cli._other_user import require_owner
+from orchestrator.errors import ConfigError
 from thinker.http.optional_imports import without
 
 with without("rich", "click"):  # optional extras of others: a tenth of the daemon's start-up
@@ -27,8 +29,11 @@ def run(
     ] = None,
 ) -> None:
     """Run the daemon in the foreground until SIGTERM or Ctrl-C."""
+    if sys.platform != "linux":
+        raise ConfigError("orchestrator runs on Linux (kernel 5.4 or newer) only")
     harden()
     settings = load_settings(home, config, log_level)
     require_owner(settings.home)
     keys = (provider.key_var for provider in PROVIDERS.values() if provider.key_var)
-    raise typer.Exit(hosting.run(settings, take_secrets((*keys, "TELEGRAM_BOT_TOKEN"))))
+    secrets = (*keys, "TELEGRAM_BOT_TOKEN", "OTEL_EXPORTER_OTLP_HEADERS")
+    raise typer.Exit(hosting.run(settings, take_secrets(secrets)))

@@ -21,7 +21,6 @@ from orchestrator.journal.inspect import recent
 from orchestrator.journal.memory import playbooks
 from orchestrator.journal.turns import handoffs, pauses, turns
 from orchestrator.journal.turns.usage import Amount
-from orchestrator.maintenance.downtime import DowntimeMonitor
 from orchestrator.outbound.flood_control import FloodControl
 from orchestrator.processes.child_process import ChildProcess
 from orchestrator.processes.restarts import WorkerState
@@ -53,7 +52,8 @@ class DaemonOperations:
     """What the operator asks of the daemon as a whole.
 
     ``session_grew`` wakes the maintenance, whose settings may have changed. ``clock`` returns
-    milliseconds since the epoch, ``others`` the process that forks workers, and the page.
+    milliseconds since the epoch, ``others`` the process that forks workers, and the page. ``notes``
+    returns what other parts want to be known.
     """
 
     store: Store
@@ -66,9 +66,9 @@ class DaemonOperations:
     scheduler: Scheduler
     guard: SpendingGuard
     flood: FloodControl
-    downtime: DowntimeMonitor
     notifier: Notifier
     others: Callable[[], Mapping[str, ChildProcess | None]]
+    notes: Callable[[], Iterable[str]]
     session_grew: Callable[[], None]
     clock: Callable[[], int]
     _reloading: anyio.Lock = field(default_factory=anyio.Lock, init=False)
@@ -106,6 +106,7 @@ class DaemonOperations:
             open_turns=open_turns,
             inbox=counts,
             recent_turns=newest,
+            notes=health.notes,
             hints=(
                 *(f"not ready: {reason}" for reason in health.reasons),
                 *health.notes,
@@ -119,7 +120,6 @@ class DaemonOperations:
                     for h in handed
                 ),
                 *(MISSING.format(agent=a, playbook=p, tool=t) for a, p, t in missing),
-                *self.downtime.hints,
             ),
         )
 
@@ -142,7 +142,7 @@ class DaemonOperations:
         )
 
     async def _health(self, proof_age: float) -> HealthReport:
-        return await status.health(
+        found = await status.health(
             self.store,
             self.adapters.values(),
             self.clock() / 1000,
@@ -151,6 +151,7 @@ class DaemonOperations:
             holds=self.flood.holds(anyio.current_time()),
             proof_age=proof_age,
         )
+        return found.model_copy(update={"notes": (*found.notes, *self.notes())})
 
     async def reload(self) -> ReloadReport:
         """Read agents.json again and apply it; a file with errors changes nothing."""

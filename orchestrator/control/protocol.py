@@ -174,6 +174,7 @@ class StatusReport(CamelModel):
     journal_bytes: int = 0  # of all its files, with the write-ahead log
     inbox: Mapping[str, int]
     recent_turns: tuple[RecentTurn, ...] = ()
+    notes: tuple[str, ...] = ()  # of the hints, those that `HealthReport` has too
     hints: tuple[str, ...] = ()  # what is degraded, and what to do
 
 

@@ -49,6 +49,8 @@ def findings(
     if status is not None:
         for trouble in troubles(status.agents, status.tool_servers):
             yield _finding("daemon", trouble, "warning")
+        for note in status.notes:
+            yield _finding("daemon", note, "warning")
     yield _keys(environ)
     yield from _channels(file, environ, status)
     if status is None and file is not None:

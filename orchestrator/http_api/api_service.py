@@ -9,6 +9,7 @@ import structlog
 from orchestrator.control.operations import DaemonOperations
 from orchestrator.files import OffLoop, off_loop
 from orchestrator.http_api.api_channel import ApiChannel
+from orchestrator.http_api.extra_pages import ExtraPages
 from orchestrator.http_api.local_port import listen
 from orchestrator.http_api.token import TokenFile
 from orchestrator.wakeup import Wakeup
@@ -23,11 +24,16 @@ class ApiService(Wakeup):
     """The server of the endpoints. Wake it when the token may have changed."""
 
     def __init__(
-        self, daemon: DaemonOperations, channel: ApiChannel, off_loop: OffLoop = off_loop
+        self,
+        daemon: DaemonOperations,
+        channel: ApiChannel,
+        pages: ExtraPages,
+        off_loop: OffLoop = off_loop,
     ) -> None:
         super().__init__()
         self._daemon = daemon
         self._channel = channel
+        self._pages = pages
         self._off_loop = off_loop
         self._token = TokenFile(daemon.settings.paths.api_token)
         self._stopped = anyio.Event()
@@ -93,7 +99,7 @@ class ApiService(Wakeup):
         from orchestrator.http_api.http_server import served  # noqa: PLC0415 - the same
 
         channel, port = self._channel, listener.getsockname()[1]
-        app = Endpoints(self._daemon, channel).app(self._token)
+        app = Endpoints(self._daemon, channel, self._pages).app(self._token)
         async with served(listener, app):
             log.info("api_listening", address=channel.status.detail, port=port)
             while not self._closed:

@@ -18,9 +18,11 @@ from starlette.routing import Route
 from starlette.types import ASGIApp
 
 from orchestrator.control.operations import DaemonOperations
+from orchestrator.errors import JournalError
 from orchestrator.http_api.api_channel import ApiChannel
 from orchestrator.http_api.app import build_app, read_body
 from orchestrator.http_api.error_response import ApiProblem, invalid
+from orchestrator.http_api.extra_pages import ExtraPages
 from orchestrator.http_api.guard import Guard, refusal
 from orchestrator.http_api.parsed_request import ParsedRequest, parse_chat, parse_responses
 from orchestrator.http_api.pending_response import FormatterFactory, PendingResponse
@@ -38,10 +40,11 @@ Parser = Callable[[JsonObject], ParsedRequest]
 
 @dataclass(frozen=True)
 class Endpoints:
-    """The handlers of one daemon."""
+    """The handlers of one daemon; ``pages`` are served beside them."""
 
     daemon: DaemonOperations
     channel: ApiChannel
+    pages: ExtraPages
 
     def app(self, token: TokenFile) -> ASGIApp:
         """Return the application of all routes, for clients that hold the token."""
@@ -54,6 +57,7 @@ class Endpoints:
             Route("/v1/models/{name}", self.model),
             Route("/v1/chat/completions", chat, methods=["POST"]),
             Route("/v1/responses", responses, methods=["POST"]),
+            *(Route(path, partial(self._page, path)) for path in self.pages),
         ]
         return Guard(build_app(routes, refusal), token)
 
@@ -71,6 +75,13 @@ class Endpoints:
 
     async def model(self, request: Request) -> Response:
         return JSONResponse(_model(self._agent(str(request.path_params["name"]))))
+
+    async def _page(self, path: str, _: Request) -> Response:
+        try:
+            media_type, body = await self.pages[path]()
+        except JournalError as error:
+            raise ApiProblem(HTTPStatus.SERVICE_UNAVAILABLE, str(error)) from error
+        return Response(body, media_type=media_type)
 
     async def _respond(
         self, parse: Parser, formatter: FormatterFactory, request: Request

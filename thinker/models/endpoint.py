@@ -14,6 +14,7 @@ import anyio
 import orjson
 
 from thinker.http.exchange import HttpAnswer, HttpError, Network
+from thinker.http.retry_after import retry_after
 from thinker.models import failures
 from thinker.models.base import ModelRequest, ModelResponse, RehearsedRequest
 from thinker.models.call_meter import CallMeter
@@ -184,7 +185,7 @@ class ModelEndpoint:
             body = b""
         text = body.decode("utf-8", "replace")
         complaint = failures.stated_error(body) or failures.Complaint(text)
-        wait = failures.retry_after(response.headers, self.clock())
+        wait = retry_after(response.headers, self.clock())
         return failures.failure(self.account, response.status, complaint, wait)
 
     def _take(self, collector: Collector, data: bytes) -> bool:

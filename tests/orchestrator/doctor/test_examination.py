@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from orchestrator.agentsfile import AgentsFile
+from orchestrator.control.protocol import StatusReport
 from orchestrator.doctor.examination import findings, targets
 from orchestrator.doctor.findings import Finding
 from orchestrator.settings import Settings
@@ -60,6 +61,25 @@ def test_taken_port_of_the_endpoints_is_a_problem_once_a_token_opens_them(tmp_pa
         assert f"port {port}: " in seen["channel api"].text
         assert "channels.api.port in agents.json" in seen["channel api"].text
     assert "channel api" not in {one.subject for one in findings(settings, file, {}, None)}
+
+
+def test_what_a_running_daemon_wants_to_be_known_is_a_warning(tmp_path: Path) -> None:
+    """Such as a collector that takes nothing."""
+    note = "the collector at c:4318 has not taken traces for 6 minutes"
+    report = StatusReport(
+        ready=True,
+        version="1",
+        home=str(tmp_path),
+        config_file="agents.json",
+        agents=(),
+        channels=(),
+        config_errors=(),
+        open_turns=0,
+        inbox={},
+        notes=(note,),
+    )
+    every = findings(Settings(home=tmp_path), None, {}, report)
+    assert ("daemon", "warning", note) in [(one.subject, one.verdict, one.text) for one in every]
 
 
 def test_nothing_is_written(tmp_path: Path) -> None:

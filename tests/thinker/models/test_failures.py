@@ -9,7 +9,6 @@ from thinker.models.failures import (
     ToolsRefusedError,
     failure,
     headline,
-    retry_after,
     stated_error,
 )
 from thinker.protocol.providers import PROVIDERS
@@ -22,7 +21,6 @@ from thinker.worker_errors import (
 )
 
 OPENAI = Account(PROVIDERS["openai"], "m", "sk-secret")
-NOW = 1_700_000_000.0
 
 
 @pytest.mark.parametrize("status", [408, 409, 425, 429, 500, 502, 503, 504, 529])
@@ -119,28 +117,6 @@ def test_an_error_inside_a_stream_has_the_status_it_would_have_had(
 def test_no_error_is_seen_where_none_is_stated(data: bytes) -> None:
     """Only a filled top-level field counts."""
     assert stated_error(data) is None
-
-
-@pytest.mark.parametrize(
-    ("headers", "seconds"),
-    [
-        ({"retry-after": "3"}, 3.0),
-        ({"retry-after": "0.5"}, 0.5),
-        ({"retry-after-ms": "250", "retry-after": "9"}, 0.25),
-        ({"retry-after": "Tue, 14 Nov 2023 22:13:30 GMT"}, 10.0),
-        ({"retry-after": "Tue, 14 Nov 2023 22:13:30 -0000"}, 10.0),
-        ({"retry-after": "Tue, 14 Nov 2000 22:13:30 GMT"}, 0.0),
-        ({"retry-after": "-5"}, 0.0),
-        ({"retry-after": "soon"}, None),
-        ({"retry-after": "nan"}, None),
-        ({}, None),
-    ],
-)
-def test_retry_after_is_read_in_all_its_forms(
-    headers: dict[str, str], seconds: float | None
-) -> None:
-    """Seconds, milliseconds and HTTP dates; anything else is ignored."""
-    assert retry_after(headers, NOW) == seconds
 
 
 @pytest.mark.parametrize(

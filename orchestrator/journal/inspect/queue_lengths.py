@@ -1,0 +1,39 @@
+"""How much waits, and what is in hand."""
+
+from typing import NamedTuple
+
+import apsw
+
+from orchestrator.journal.turns.deadletters import DEAD
+from orchestrator.journal.turns.outbox import OPEN
+from orchestrator.journal.turns.turns import OPEN as OPEN_TURN
+
+# Each part has a partial index, but the claimed messages, which only open turns have.
+LENGTHS = f"""SELECT
+  (SELECT count(*) FROM inbox WHERE state = 'new'),
+  (SELECT count(*) FROM turn CROSS JOIN inbox ON inbox.turn_id = turn.id
+    WHERE turn.{OPEN_TURN} AND inbox.state = 'claimed'),
+  (SELECT count(*) FROM inbox WHERE state IN('dead','cancelled') AND {DEAD}),
+  (SELECT count(*) FROM outbox WHERE {OPEN}),
+  (SELECT count(*) FROM approval
+    WHERE state IN('pending','granted') AND state = 'pending' AND expires > ?),
+  (SELECT count(*) FROM turn WHERE {OPEN_TURN} AND state = 'running'),
+  (SELECT count(*) FROM turn WHERE {OPEN_TURN} AND state = 'waiting')"""
+
+
+class QueueLengths(NamedTuple):
+    """Messages in and out, questions to people, and open turns; ``dead`` letters wait too."""
+
+    new: int
+    claimed: int
+    dead: int
+    outgoing: int
+    approvals: int
+    running: int
+    waiting: int
+
+
+def find(db: apsw.Connection, now: int) -> QueueLengths:
+    """Return what there is now; ``now`` in milliseconds."""
+    ((*lengths,),) = db.execute(LENGTHS, (now,))
+    return QueueLengths(*map(int, lengths))

@@ -1,0 +1,78 @@
+"""Turns that went all the way, with what was measured of them."""
+
+import apsw
+from fakes.journal import call, job, next_turn, receive, update
+
+from orchestrator.journal.turns import approvals, outbox, steps, turns, usage
+from orchestrator.journal.turns.outbox import Part
+from orchestrator.journal.turns.turns import Turn
+from thinker.protocol.call_timing import CallAttempt, CallTiming
+from thinker.protocol.messages import AssistantMessage, ToolCall, ToolResult, Usage
+from thinker.protocol.methods import PlannedCall, StepCommit
+
+SECRET = "zebra"  # in every text, argument and name of a chat of such a turn
+MODEL = "groq/qwen/qwen3-32b"
+USED = Usage(prompt=900, cached=400, completion=20)
+BUSY = CallAttempt(model=MODEL, began=1000, ended=1400, status=429, error=f"busy with {SECRET}")
+SERVED = CallAttempt(model=MODEL, began=1500, ended=3000, status=200)
+TIMING = CallTiming(began=1000, ended=3000, first=1700, attempts=(BUSY, SERVED), sent=10, got=10)
+
+
+def turn_id(number: int) -> str:
+    """The id of such a turn, which has the form of those that the daemon makes."""
+    return f"{number:032x}"
+
+
+def began(db: apsw.Connection, number: int) -> Turn:
+    """A turn that waits for its model."""
+    receive(db, update(number, f"hello {SECRET}", f"{SECRET}{number}"), now=500)
+    turn = next_turn(db, turn_id(number), f"{SECRET}{number}", now=800)
+    assert turn is not None
+    return turn
+
+
+def called(db: apsw.Connection, turn: Turn, *, approved: bool = False) -> None:
+    """A model's response that called a tool, which ran."""
+    made = ToolCall(id="c", name="pay")
+    commit = StepCommit(
+        turn_id=turn.id,
+        response=AssistantMessage(content=SECRET, tool_calls=(made,)),
+        calls=(PlannedCall(id="c", name="pay", arguments={"for": SECRET}),),
+        model=MODEL,
+        timing=TIMING,
+        usage=USED,
+    )
+    with job(db):
+        planned = steps.plan(db, commit, {}, 1, 3000)
+        usage.settle(db, "work", turn.id, MODEL, USED, 0.25, 3000, planned.seq)
+        (seq,) = planned.call_seqs
+        if approved:
+            approvals.ask(db, call(db, turn.id, seq), SECRET, f"code {turn.id}", 3000)
+            approvals.decide(db, f"code {turn.id}", "operator", 4000, granted=True)
+            approvals.use(db, call(db, turn.id, seq), 4000)
+        steps.intend(db, turn.id, seq, 1, 4000)
+        result = ToolResult(call_id="c", name="pay", content=SECRET)
+        steps.finish(db, call(db, turn.id, seq), result, 5000)
+
+
+def replied(db: apsw.Connection, turn: Turn, reason: str = "done") -> None:
+    """The answer, which is to be delivered yet."""
+    with job(db):
+        turns.reply(db, turn, [Part(SECRET)], "direct", (reason, None), 6000)
+
+
+def delivered(db: apsw.Connection) -> None:
+    """Deliver all that waits."""
+    with job(db):
+        for row in outbox.due(db, "telegram"):
+            outbox.sending(db, row.id, "sending", 6000)
+            outbox.delivered(db, row.id, "1", 7000)
+
+
+def lived(db: apsw.Connection, number: int) -> Turn:
+    """A turn from its message to the delivery of its answer."""
+    turn = began(db, number)
+    called(db, turn)
+    replied(db, turn)
+    delivered(db)
+    return turn

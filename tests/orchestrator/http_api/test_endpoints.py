@@ -1,0 +1,42 @@
+"""Pages of other parts, on the port of the endpoints."""
+
+from pathlib import Path
+from typing import cast
+
+import httpx
+
+from orchestrator.control.operations import DaemonOperations
+from orchestrator.errors import JournalError
+from orchestrator.http_api.api_channel import ApiChannel
+from orchestrator.http_api.endpoints import Endpoints
+from orchestrator.http_api.token import TokenFile
+
+NOTHING = cast("DaemonOperations", None)  # no page asks the daemon
+
+
+async def fine() -> tuple[str, bytes]:
+    """A page."""
+    return "text/plain; version=1", b"fine"
+
+
+async def broken() -> tuple[str, bytes]:
+    """A page of a journal that cannot be read."""
+    raise JournalError("the journal cannot be read")
+
+
+async def test_page_of_another_part_is_for_those_with_the_token(tmp_path: Path) -> None:
+    """It is read alone; one that has nothing to show says why."""
+    token = TokenFile(tmp_path / "api-token")
+    right = {"authorization": f"Bearer {token.make()}"}
+    pages = {"/fine": fine, "/broken": broken}
+    app = Endpoints(NOTHING, cast("ApiChannel", None), pages).app(token)
+    transport = httpx.ASGITransport(app=app)
+    async with httpx.AsyncClient(transport=transport, base_url="http://127.0.0.1") as client:
+        assert (await client.get("/fine")).status_code == 401
+        found = await client.get("/fine", headers=right)
+        assert (found.status_code, found.text) == (200, "fine")
+        assert found.headers["content-type"] == "text/plain; version=1; charset=utf-8"
+        assert (await client.post("/fine", headers=right)).status_code == 405
+        failed = await client.get("/broken", headers=right)
+        assert failed.status_code == 503
+        assert failed.json()["error"]["message"] == "the journal cannot be read"

@@ -1,0 +1,35 @@
+"""How long a server asks to wait."""
+
+from collections.abc import Mapping
+from datetime import UTC
+from email.utils import parsedate_to_datetime
+from math import isfinite
+
+
+def retry_after(headers: Mapping[str, str], now: float) -> float | None:
+    """Return the seconds to wait, by ``retry-after-ms`` or ``retry-after`` (number or date).
+
+    ``now`` is seconds since the epoch. None if the header is missing or unreadable.
+    """
+    milliseconds = _number(headers.get("retry-after-ms", ""))
+    if milliseconds is not None:
+        return milliseconds / 1000
+    value = headers.get("retry-after", "")
+    seconds = _number(value)
+    if seconds is not None:
+        return seconds
+    try:
+        when = parsedate_to_datetime(value)
+    except (ValueError, OverflowError):
+        return None
+    if when.tzinfo is None:
+        when = when.replace(tzinfo=UTC)
+    return max(0.0, when.timestamp() - now)
+
+
+def _number(text: str) -> float | None:
+    try:
+        number = float(text)
+    except ValueError:
+        return None
+    return max(0.0, number) if isfinite(number) else None
