@@ -27,7 +27,6 @@ from orchestrator.control.operations import DaemonOperations
 from orchestrator.control.page_service import PageService
 from orchestrator.control.protocol import EXAMINE
 from orchestrator.control.web_channel import WebChannel
-from orchestrator.doctor.daemon_checkup import examine
 from orchestrator.http_api.agent_ports import AgentPorts
 from orchestrator.http_api.api_channel import ApiChannel
 from orchestrator.http_api.api_service import ApiService
@@ -242,7 +241,7 @@ class Daemon:
         served = self._api_channel, self._telemetry.pages
         self._api = ApiService(operations, *served, machine.off_loop)
         watcher = ChatWatcher(operations, self._console, self._delivery.activity)
-        examination = partial(examine, operations, self._environ, machine.in_thread)
+        examination = partial(machine.examine, operations, self._environ)
         control = ControlServer(
             *(operations, watcher, self._intake, self._approvals, TurnRehearsal(self._services)),
             wake=self._journal_changed,

@@ -12,9 +12,11 @@ from typing import TYPE_CHECKING
 import anyio
 import watchfiles
 from anyio import to_thread
+from pydantic import JsonValue
 
 from orchestrator import files
 from orchestrator.control import control_server
+from orchestrator.control.operations import DaemonOperations
 from orchestrator.files import OffLoop
 from orchestrator.processes import child_process, local_models, reaper
 from orchestrator.processes.child_process import ChildProcess, Spawn
@@ -22,6 +24,7 @@ from orchestrator.processes.launch import Endpoint
 from orchestrator.processes.zygotes import Zygotes
 from orchestrator.settings import Settings
 from orchestrator.watching import FileWatch
+from thinker.protocol.peer import Params
 
 if TYPE_CHECKING:
     from thinker.http.exchange import Network
@@ -86,6 +89,15 @@ class Machine:
     def listen(self) -> socket.socket:
         """Bind the control socket; see `control_server.listen`."""
         return control_server.listen(self._settings)
+
+    async def examine(
+        self, daemon: DaemonOperations, environ: Mapping[str, str], _: JsonValue = None
+    ) -> Params:
+        """Look at everything that `orchestrator doctor` does, but for trying the jails."""
+        # Most daemons are never asked, and do without it.
+        from orchestrator.doctor.daemon_checkup import checkup  # noqa: PLC0415 - see above
+
+        return await checkup(daemon, environ, self.in_thread)
 
     async def run(self) -> None:
         """Keep a zygote ready, and reap orphans, until canceled."""

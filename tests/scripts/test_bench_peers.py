@@ -59,7 +59,9 @@ def test_peers_are_measured_or_reported_with_the_reason_and_none_is_left(tmp_pat
             assert list(figure["values"]) == ["nanobot"]
             continue
         values, ratio = figure["values"], figure["ratio"]["orchestrator"]
-        assert ratio["nanobot"] == pytest.approx(values["orchestrator"] / values["nanobot"], 1e-3)
+        assert "nanobot" in values, (figure, about)
+        # Each of the three figures is rounded to four digits.
+        assert ratio["nanobot"] == pytest.approx(values["orchestrator"] / values["nanobot"], 2e-3)
         assert list(ratio) == ["nanobot"]
         assert not values.keys() & {"hermes", "openclaw"}
     assert ended(int(child.read_text("ascii")))
