@@ -34,7 +34,7 @@ from orchestrator.page.login import Login, is_other, keep, token_of
 from orchestrator.page.page_reads import PageReads
 from orchestrator.page.screens import SCREENS
 from orchestrator.page.static_files import serve_file
-from orchestrator.page.visit import Screen, Visit, Visitor
+from orchestrator.page.visit import Screen, Titled, Visit, Visitor
 from thinker.protocol.peer import PeerClosedError, RpcError
 
 RUN = secrets.token_hex(4)  # numbers of changes count for one process
@@ -143,7 +143,7 @@ class PageApp:
         async def shown(request: Request, session: WebSession) -> Response:
             visit = self.visit(request, session)
             if screen.right is not None and not visit.may(screen.right):
-                return self._not_allowed(visit)
+                return self._not_allowed(visit, screen)
             stamp = f"{RUN} {self.feed.stamp} {session.digest} {request.url}"
             etag = f'W/"{hashlib.sha256(stamp.encode()).hexdigest()[:24]}"'
             if request.headers.get("if-none-match") == etag:
@@ -151,14 +151,24 @@ class PageApp:
             found = await screen.body(visit)
             if isinstance(found, Response):
                 return found
-            badge = 0
-            if visit.may(Right.DECIDE):
-                badge = self.journal.at_once(waiting.count, visit.now)
-            return HTMLResponse(
-                str(page(visit, screen.title, screen.place, found, badge)), headers={"etag": etag}
-            )
+            titled = found if isinstance(found, Titled) else Titled(screen.title, found)
+            return self._page(visit, screen, titled, headers={"etag": etag})
 
         return shown
+
+    def _page(
+        self,
+        visit: Visit,
+        screen: Screen,
+        titled: Titled,
+        status: int = HTTPStatus.OK,
+        headers: Mapping[str, str] | None = None,
+    ) -> HTMLResponse:
+        badge = 0
+        if visit.may(Right.DECIDE):
+            badge = self.journal.at_once(waiting.count, visit.now)
+        text = str(page(visit, titled.title, screen.place, titled.content, badge))
+        return HTMLResponse(text, status, headers=headers)
 
     def visit(self, request: Request, session: WebSession, once: str = "") -> Visit:
         query = request.url.query
@@ -178,14 +188,14 @@ class PageApp:
             growing=self.feed.text,
         )
 
-    def _not_allowed(self, visit: Visit) -> Response:
+    def _not_allowed(self, visit: Visit, screen: Screen) -> Response:
+        first = next((s.path for s in SCREENS if s.right and visit.may(s.right)), "/manual")
+        if screen.path == "/":  # where a login leads
+            return RedirectResponse(first, HTTPStatus.SEE_OTHER)
         role = visit.visitor.role
         text = f"Your role is {role}, which does not see this. Ask the operator for another one."
-        first = next((s.path for s in SCREENS if s.right and visit.may(s.right)), "/manual")
-        return HTMLResponse(
-            str(bare("Not for this role", h.p[text], h.a(href=first)["Go on"])),
-            HTTPStatus.FORBIDDEN,
-        )
+        content = [h.p[text], h.p[h.a(href=first)["Go on"]]]
+        return self._page(visit, screen, Titled("Not for this role", content), HTTPStatus.FORBIDDEN)
 
     # --- what is done ----------------------------------------------------------------------------
 

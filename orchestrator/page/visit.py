@@ -2,7 +2,7 @@
 
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
-from typing import Protocol, TypeVar
+from typing import NamedTuple, Protocol, TypeVar
 from zoneinfo import ZoneInfo
 
 import htpy
@@ -14,7 +14,17 @@ from orchestrator.control.page_access import ROLES, Right
 OWN = "web/local/"  # how the keys of the page's own chats begin
 T = TypeVar("T")
 M = TypeVar("M", bound=BaseModel)
-Shown = htpy.Node | Response  # the content of a screen, or another answer: a redirect, a file
+
+
+class Titled(NamedTuple):
+    """The content of a screen with a title of its own: what it shows."""
+
+    title: str
+    content: htpy.Node
+
+
+# The content of a screen, or another answer: a redirect, a file.
+Shown = htpy.Node | Titled | Response
 
 
 @dataclass(frozen=True)

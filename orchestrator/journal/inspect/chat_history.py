@@ -2,12 +2,14 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from heapq import merge
 from typing import NamedTuple
 
 import apsw
 import orjson
 
 from orchestrator.journal.db.rows import Rows
+from orchestrator.journal.turns.inbox import TASK
 
 PAGE = 50  # entries
 LOOKED_AT = 5000  # newest messages in which the newest chats are found
@@ -16,16 +18,12 @@ SHOWN = 65_536  # characters of a text
 
 
 class ChatSummary(NamedTuple):
-    """A chat with its newest message; ``at`` in milliseconds."""
+    """A chat with its newest message; ``at`` in milliseconds, ``sender`` the last who wrote."""
 
     key: str
-    channel: str
-    chat_id: str
-    agent_id: str | None
     sender: str
     text: str
     at: int
-    state: str
 
 
 @dataclass(frozen=True)
@@ -40,7 +38,6 @@ class SaidLine:
     state: str
     error: str | None
     turn_id: str | None
-    message_id: str
 
 
 @dataclass(frozen=True)
@@ -68,6 +65,27 @@ class SentLine:
 
 
 @dataclass(frozen=True)
+class AsideLine:
+    """A message to the chat that answers none of it."""
+
+    id: int
+    turn_id: str | None
+    text: str
+    markdown: bool
+    state: str
+    error: str | None
+    at: int
+    queue: str | None
+    agent_id: str | None
+
+    def talk(self) -> "TurnTalk":
+        return TurnTalk(self.turn_id, self.queue, self.agent_id)
+
+    def sent(self) -> SentLine:
+        return SentLine(self.text, self.markdown, self.state, self.error, self.at)
+
+
+@dataclass(frozen=True)
 class OpenQuestion:
     """A call that waits for a person."""
 
@@ -82,13 +100,18 @@ class OpenQuestion:
     agent_id: str
     turn_id: str
     chat_key: str
+    sender: str
 
 
 @dataclass
 class TurnTalk:
-    """What a turn was asked, did and said. Without a turn it is one message and its notices."""
+    """What a turn was asked, did and said. Without a turn it is one message.
+
+    ``queue`` is where a turn belongs that only sent something here: another chat, or a task.
+    """
 
     turn_id: str | None
+    queue: str | None = None
     agent_id: str | None = None
     state: str = ""
     stop_reason: str | None = None
@@ -101,58 +124,121 @@ class TurnTalk:
     questions: list[OpenQuestion] = field(default_factory=list)
 
 
+class ChatPlace(NamedTuple):
+    """A place in a chat, between rows of the inbox and rows of the outbox."""
+
+    inbox: int = 2**63 - 1
+    outbox: int = 2**63 - 1
+
+    def __str__(self) -> str:
+        return f"{self.inbox}.{self.outbox}"
+
+
 class HistoryPage(NamedTuple):
     """A part of a chat, oldest first; ``before`` is where older ones are, None at the beginning."""
 
     turns: list[TurnTalk]
-    before: int | None
+    before: ChatPlace | None
 
 
 SAID = Rows(
     SaidLine,
     "inbox",
-    f"id, kind, sender_name, substr(text, 1, {SHOWN}), received_at, state, error, turn_id,"
-    " message_id",
+    f"id, kind, sender_name, substr(text, 1, {SHOWN}), received_at, state, error, turn_id",
+)
+
+
+ASIDE = "(turn_id IS NULL OR aside = 1)"
+TOLD = f"{ASIDE} AND chat_key = ? AND final = 1 AND approval_id IS NULL"
+OF_CHAT = "channel = ? AND bot_id = ? AND chat_id = ? AND chat_key = ?"
+ASIDES = Rows(
+    AsideLine,
+    "outbox",
+    f"id, turn_id, substr(body, 1, {SHOWN}), markdown, state, error, created_at,"
+    " (SELECT chat_key FROM turn WHERE turn.id = turn_id),"
+    " (SELECT agent_id FROM turn WHERE turn.id = turn_id)",
 )
 
 
 def chats(
     db: apsw.Connection, before: int | None = None, user: str | None = None
 ) -> list[ChatSummary]:
-    """Return the newest chats among the newest messages; of ``user`` only chats of the page."""
-    where = "id < ?"
-    values: list[object] = [before or 2**63 - 1]
+    """Return the newest chats whose last message is older than ``before``, in milliseconds.
+
+    They are looked for among the newest messages; of ``user`` only chats of the page.
+    """
+    own = "1"
+    values: list[object] = []
     if user is not None:
-        where += " AND channel = 'web' AND bot_id = 'local' AND chat_id >= ? AND chat_id < ?"
-        values += [f"{user}/", f"{user}0"]  # 0 follows the slash
-    rows = db.execute(
-        "SELECT chat_key, channel, chat_id, agent_id, sender_name, substr(text, 1, 200),"
-        " received_at, state FROM inbox WHERE id IN"
-        f" (SELECT max(id) FROM (SELECT id, chat_key FROM inbox WHERE {where}"
-        "   AND kind IN('message','task') ORDER BY id DESC LIMIT ?) GROUP BY chat_key)"
-        " ORDER BY id DESC LIMIT ?",
-        (*values, LOOKED_AT, PAGE),
+        own = "chat_key >= ? AND chat_key < ?"
+        values = [f"web/local/{user}/", f"web/local/{user}0"]  # 0 follows the slash
+    came = db.execute(
+        "SELECT chat_key, sender_name, substr(text, 1, 200), received_at FROM inbox WHERE id IN"
+        " (SELECT max(id) FROM (SELECT id, chat_key, kind FROM inbox ORDER BY id DESC LIMIT ?)"
+        f" WHERE kind = 'message' AND {own} GROUP BY chat_key)",
+        (LOOKED_AT, *values),
     )
-    return [ChatSummary(*row) for row in rows]
+    newest = {str(key): ChatSummary(key, *rest) for key, *rest in came}
+    sent = db.execute(
+        f"SELECT chat_key, substr(body, 1, 200), created_at, max(id) FROM outbox WHERE {ASIDE}"
+        " AND final = 1 AND approval_id IS NULL AND NOT chat_key GLOB ?"
+        f" AND {own} GROUP BY chat_key",
+        (f"console/local/{TASK}-*", *values),  # there outcomes are kept that go to no chat
+    )
+    for key, text, at, _ in sent:
+        known = newest.get(key)
+        if known is None or known.at < at:
+            newest[key] = ChatSummary(key, known.sender if known else "", text, at)
+    past = [item for item in newest.values() if before is None or item.at < before]
+    return sorted(past, key=lambda item: item.at, reverse=True)[:PAGE]
 
 
-def page(db: apsw.Connection, key: str, before: int | None = None) -> HistoryPage:
+def page(db: apsw.Connection, key: str, before: ChatPlace | None = None) -> HistoryPage:
     """Return the newest part of a chat that is older than ``before``."""
-    channel, bot_id, rest = (*key.split("/", 2), "", "")[:3]
-    chat_id = rest.rpartition("/")[0]
-    where = (
-        "channel = ? AND bot_id = ? AND chat_id = ? AND chat_key = ? AND id < ?"
-        " ORDER BY id DESC LIMIT ?"
+    end = before or ChatPlace()
+    where = f"{OF_CHAT} AND id < ? ORDER BY id DESC LIMIT ?"
+    lines = SAID.select(db, where, *_address(key), key, end.inbox, PAGE + 1)
+    asides = ASIDES.select(
+        db, f"{TOLD} AND id < ? ORDER BY id DESC LIMIT ?", key, end.outbox, PAGE + 1
     )
-    end = before or 2**63 - 1
-    lines = SAID.select(db, where, channel, bot_id, chat_id, key, end, PAGE + 1)
-    older = lines[PAGE - 1].id if len(lines) > PAGE else None
+    kinds: list[list[SaidLine | AsideLine]] = [[*reversed(lines)], [*reversed(asides)]]
+    both = list(merge(*kinds, key=lambda line: line.at))
+    shown = both[-PAGE:]
     talks: dict[object, TurnTalk] = {}
-    for line in reversed(lines[:PAGE]):
-        talk = talks.setdefault(line.turn_id or line.id, TurnTalk(line.turn_id))
-        talk.asked.append(line)
+    for line in shown:
+        if isinstance(line, SaidLine):
+            talk = talks.setdefault(line.turn_id or line.id, TurnTalk(line.turn_id))
+            talk.asked.append(line)
+        else:
+            talk = talks.setdefault(f"aside {line.turn_id or line.id}", line.talk())
+            talk.said.append(line.sent())
     _fill(db, key, list(talks.values()))
-    return HistoryPage(list(talks.values()), older)
+    older = ChatPlace(
+        min((line.id for line in shown if isinstance(line, SaidLine)), default=end.inbox),
+        min((line.id for line in shown if isinstance(line, AsideLine)), default=end.outbox),
+    )
+    return HistoryPage(list(talks.values()), older if len(both) > PAGE else None)
+
+
+def around(db: apsw.Connection, key: str, turn_id: str) -> ChatPlace | None:
+    """Return where a page ends on which a turn of a chat is; None if it is not known there."""
+    asked = "SELECT max(id) FROM inbox WHERE turn_id = ? AND chat_key = ?"
+    row = db.execute(asked, (turn_id, key)).get
+    if row is None:
+        return None
+    where = (
+        f"SELECT id, received_at FROM inbox WHERE {OF_CHAT} AND id > ? ORDER BY id LIMIT 1 OFFSET ?"
+    )
+    later = db.execute(where, (*_address(key), key, row, PAGE // 4)).fetchone()
+    if later is None:
+        return ChatPlace()
+    told = f"SELECT min(id) FROM outbox WHERE {TOLD} AND created_at >= ?"
+    return ChatPlace(int(later[0]), db.execute(told, (key, later[1])).get or ChatPlace().outbox)
+
+
+def _address(key: str) -> tuple[str, str, str]:
+    channel, bot_id, rest = (*key.split("/", 2), "", "")[:3]
+    return channel, bot_id, rest.rpartition("/")[0]
 
 
 def question(db: apsw.Connection, code: str, now: int) -> OpenQuestion | None:
@@ -165,7 +251,9 @@ def questions(db: apsw.Connection, where: str, value: object, now: int) -> list[
     """Return the open questions that match, the one that expires first at the front."""
     rows = db.execute(
         "SELECT code, approval.seq, step.name, step.args, approval.args_hash, reason, expires,"
-        " step.class, turn.agent_id, approval.turn_id, turn.chat_key FROM approval"
+        " step.class, turn.agent_id, approval.turn_id, turn.chat_key,"
+        " ifnull((SELECT sender_name FROM inbox WHERE inbox.turn_id = turn.id ORDER BY id), '')"
+        " FROM approval"
         " JOIN step ON step.turn_id = approval.turn_id AND step.seq = approval.seq"
         " JOIN turn ON turn.id = approval.turn_id"
         f" WHERE approval.state = 'pending' AND expires > ? AND {where} ORDER BY expires, code",
@@ -176,7 +264,7 @@ def questions(db: apsw.Connection, where: str, value: object, now: int) -> list[
 
 def _fill(db: apsw.Connection, key: str, talks: Sequence[TurnTalk]) -> None:
     """Add what turns did and said, with three queries for all of them."""
-    own = {talk.turn_id: talk for talk in talks if talk.turn_id is not None}
+    own = {talk.turn_id: talk for talk in talks if talk.turn_id is not None and not talk.queue}
     ids = (orjson.dumps(list(own)).decode(),)
     among = "IN (SELECT value FROM json_each(?))"
     for turn_id, *row in db.execute(
@@ -205,14 +293,3 @@ def _fill(db: apsw.Connection, key: str, talks: Sequence[TurnTalk]) -> None:
     for talk in talks:
         if talk.state == "waiting":
             talk.questions = questions(db, "approval.turn_id = ?", talk.turn_id, 0)
-        if talk.turn_id is None:
-            talk.said = _notices(db, key, talk.asked[0].message_id)
-
-
-def _notices(db: apsw.Connection, key: str, message_id: str) -> list[SentLine]:
-    rows = db.execute(
-        "SELECT substr(body, 1, ?), markdown, state, error, created_at FROM outbox"
-        " WHERE chat_key = ? AND reply_to = ? AND turn_id IS NULL AND final = 1 ORDER BY id",
-        (SHOWN, key, message_id),
-    )
-    return [SentLine(*row) for row in rows]

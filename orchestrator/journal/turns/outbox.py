@@ -142,12 +142,13 @@ def add_extra(
     for part in parts:
         db.execute(
             "INSERT INTO outbox(turn_id, part, channel, bot_id, chat_id, thread_id, chat_key, mode,"
-            " body, markdown, rendered, reply_to, again, approval_id, final, state, created_at,"
-            " ended_at)"
+            " body, markdown, rendered, reply_to, again, approval_id, final, aside, state,"
+            " created_at, ended_at)"
             " VALUES(:turn_id,"
             " (SELECT coalesce(max(part) + 1, 0) FROM outbox WHERE turn_id = :turn_id),"
             " :channel, :bot_id, :chat_id, :thread_id, :chat_key, iif(:stored, 'direct', :mode),"
             " :text, :markdown, :rendered, :reply_to, :again, :approval_id, :final,"
+            " ifnull((SELECT chat_key <> :chat_key FROM turn WHERE id = :turn_id), 0),"
             " iif(:stored, 'delivered', 'queued'), :now, iif(:stored, :now, NULL))",
             {**vars(address), **vars(part), **values, "stored": mode == STORED, "now": now},
         )

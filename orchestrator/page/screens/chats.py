@@ -10,9 +10,11 @@ from starlette.responses import RedirectResponse
 from orchestrator.control import protocol
 from orchestrator.control.page_access import Right
 from orchestrator.control.page_protocol import WEB_SEND
+from orchestrator.control.protocol import StatusReport
 from orchestrator.journal.inspect import chat_history
 from orchestrator.journal.inspect.chat_history import (
     CallLine,
+    ChatPlace,
     ChatSummary,
     HistoryPage,
     OpenQuestion,
@@ -23,8 +25,17 @@ from orchestrator.journal.inspect.chat_history import (
 from orchestrator.page.html import figures, markdown
 from orchestrator.page.html.forms import act, hidden, link
 from orchestrator.page.html.outside_text import plain, short, visible
-from orchestrator.page.visit import OWN, Screen, Shown, Visit
+from orchestrator.page.visit import OWN, Screen, Shown, Titled, Visit
+from thinker.protocol.names import chat_name
 
+# What the class of a tool means for a person who decides.
+CLASSES = {
+    "pure": "only reads",
+    "local_tx": "changes what the daemon keeps",
+    "keyed": "may be repeated",
+    "verifiable": "can be checked afterwards",
+    "non_idempotent": "cannot be repeated safely",
+}
 DELIVERY = {
     "queued": "stored, not sent yet",
     "sending": "being sent",
@@ -34,10 +45,12 @@ DELIVERY = {
 
 
 class _Chat(NamedTuple):
-    """One chat, as it is shown."""
+    """One chat, as it is shown: the newest part of it, or one before. ``agents`` to choose from."""
 
     key: str
     history: HistoryPage
+    newest: bool = True
+    agents: Sequence[str] = ()
 
 
 async def _list(visit: Visit) -> Shown:
@@ -49,18 +62,41 @@ async def _chat(visit: Visit) -> Shown:
     key = visit.path["key"]
     if not visit.visitor.sees(key):
         return h.p(class_="empty")["This chat is of someone else."]
-    before = _number(visit.query.get("before"))
+    before = _place(visit.query.get("before"))
+    if before is None and (turn := visit.query.get("turn")):
+        before = await visit.journal(chat_history.around, key, turn)
+    newest = before in (None, ChatPlace())
     history = await visit.journal(chat_history.page, key, before)
-    return draw(visit, await _chats(visit), _Chat(key, history))
+    agents = await _agents(visit) if not history.turns and key.startswith(OWN) else ()
+    chat = _Chat(key, history, newest, agents)
+    return Titled(_title(key), draw(visit, await _chats(visit), chat))
 
 
 async def _new(visit: Visit) -> Shown:
     return RedirectResponse(f"/chats/{OWN}{visit.visitor.user}/{token_hex(4)}/", 303)
 
 
+async def _agents(visit: Visit) -> Sequence[str]:
+    """Return the agents to which the session may write."""
+    if visit.visitor.agents is not None:
+        return visit.visitor.agents
+    if visit.daemon is None or not visit.may(Right.LOOK):
+        return ()
+    report = await visit.daemon.ask(protocol.STATUS, None, StatusReport)
+    return [agent.agent_id for agent in report.agents if not agent.parent]
+
+
 async def _chats(visit: Visit) -> list[ChatSummary]:
     user = None if visit.may(Right.READ) else visit.visitor.user
     return await visit.journal(chat_history.chats, _number(visit.query.get("chats")), user)
+
+
+def _title(key: str) -> str:
+    """Name a chat; the page's own ones by their user alone."""
+    if not key.startswith(OWN):
+        return visible(chat_name(key))
+    user, _, name = key.removeprefix(OWN).rstrip("/").partition("/")
+    return visible(f"{user}, chat {name}")
 
 
 def draw(visit: Visit, chats: Sequence[ChatSummary], chat: _Chat | None) -> h.Node:
@@ -71,6 +107,9 @@ def draw(visit: Visit, chats: Sequence[ChatSummary], chat: _Chat | None) -> h.No
             h.ul(class_="chatlist")[(_summary(item, chat, visit.now) for item in chats)]
             if chats
             else h.p(class_="empty")["No chat yet. Say something: the demo agent needs no key."],
+            h.p[h.a(href=link("chats", chats=chats[-1].at))["older ▾"]]
+            if len(chats) == chat_history.PAGE
+            else None,
         ],
         h.div[
             h.p(class_="empty")["Choose a chat, or begin a new one."]
@@ -87,10 +126,16 @@ def question(visit: Visit, found: OpenQuestion) -> h.Element:
     return h.div(class_="card urgent", data_ask=True, role="group", aria_label="Approval")[
         h.p[
             h.b[visible(found.agent_id), " wants to run ", visible(found.tool)],
-            f" · {found.side_effect.replace('_', ' ')} · {figures.left(found.expires, visit.now)}",
+            f" for {short(found.sender, 40)}" if found.sender else None,
+            f" in {_title(found.chat_key)}",
+            h.br,
+            h.small[
+                f"It {CLASSES.get(found.side_effect, found.side_effect)} · ",
+                f"{figures.left(found.expires, visit.now)} · code {found.code}",
+            ],
         ],
         h.pre[arguments(found.arguments)],
-        h.p(class_="soft")["because ", plain(found.reason), f" · code {found.code}"],
+        h.p(class_="soft")["because ", plain(found.reason)],
         [
             act(visit, decide, {**fields, "granted": "true"}, "Allow once", key="a"),
             act(
@@ -116,26 +161,25 @@ def arguments(text: str) -> str:
 
 
 def _one(visit: Visit, chat: _Chat) -> h.Node:
-    older = chat.history.before
-    name = chat.key.split("/", 2)
+    older, here = chat.history.before, f"/chats/{chat.key}"
     return [
-        h.h2[f"{visible(name[0])} ", plain(name[-1].rstrip("/"))],
-        h.p[h.a(href=f"{link('chats')}/{chat.key}?before={older}")["▴ older"]] if older else None,
+        h.p[h.a(href=f"{here}?before={older}")["▴ older"]] if older else None,
         h.ol(class_="talk")[(_talk(visit, talk) for talk in chat.history.turns)]
         if chat.history.turns
         else h.p(class_="empty")["Say something; no key is needed for the demo agent."],
+        None if chat.newest else h.p[h.a(href=here)["newest ▾"]],
         _composer(visit, chat) if chat.key.startswith(OWN) and visit.daemon else None,
-        h.span(data_bottom=True),
+        h.span(data_bottom=True) if chat.newest else None,
     ]
 
 
 def _summary(item: ChatSummary, chat: _Chat | None, now: int) -> h.Element:
     here = "page" if chat and chat.key == item.key else None
-    title = item.sender or item.chat_id
+    title = item.sender or _title(item.key)
     return h.li[
         h.a(href=f"/chats/{item.key}", aria_current=here, data_row=True)[
             h.b[short(title, 24)],
-            h.small[f" {item.channel} · {figures.ago(item.at, now)}"],
+            h.small[f" {item.key.partition('/')[0]} · {figures.ago(item.at, now)}"],
             h.br,
             h.small[short(item.text, 60)],
         ]
@@ -143,12 +187,13 @@ def _summary(item: ChatSummary, chat: _Chat | None, now: int) -> h.Element:
 
 
 def _talk(visit: Visit, talk: TurnTalk) -> Iterator[h.Node]:
-    yield h.li(id=f"said-{talk.asked[0].id}")[(_said(visit, line) for line in talk.asked)]
+    if talk.asked:
+        yield h.li(id=f"said-{talk.asked[0].id}")[(_said(visit, line) for line in talk.asked)]
     if talk.turn_id is None and not talk.said:
         return
     runs = talk.state in ("running", "waiting")
-    yield h.li(id=f"turn-{talk.turn_id or talk.asked[0].id}")[
-        _head(visit, talk) if talk.turn_id else None,
+    yield h.li(id=f"turn-{talk.turn_id}" if talk.turn_id else None)[
+        _head(visit, talk),
         h.ul(class_="calls")[(_call(call) for call in talk.calls)] if talk.calls else None,
         (question(visit, found) for found in talk.questions),
         (_sent(line) for line in talk.said),
@@ -174,6 +219,15 @@ def _said(visit: Visit, line: SaidLine) -> h.Node:
 
 
 def _head(visit: Visit, talk: TurnTalk) -> h.Node:
+    if talk.turn_id is None:
+        return h.p(class_="soft")["Orchestrator ", figures.moment(talk.said[0].at, visit.zone)]
+    why = (
+        h.a(href=link("turns", talk.turn_id))["why this answer"] if visit.may(Right.LOOK) else None
+    )
+    if talk.queue is not None:
+        way = "by schedule" if talk.queue.startswith("task/") else "from another chat"
+        at = figures.moment(talk.said[0].at, visit.zone)
+        return h.p(class_="soft")[h.b[visible(talk.agent_id or "")], f" {way} ", at, " · ", why]
     took = None
     if talk.began is not None:
         took = figures.span((talk.ended or visit.now) - talk.began)
@@ -185,9 +239,7 @@ def _head(visit: Visit, talk: TurnTalk) -> h.Node:
         " ",
         figures.state(talk.state, word),
         f" {took} · " if took else " ",
-        h.a(href=link("turns", talk.turn_id or ""))["why this answer"]
-        if visit.may(Right.LOOK)
-        else None,
+        why,
     ]
 
 
@@ -221,7 +273,6 @@ def _composer(visit: Visit, chat: _Chat) -> h.Element:
     name = chat.key.removeprefix(OWN).rstrip("/")
     runs = any(talk.state in ("running", "waiting") for talk in chat.history.turns)
     last = next((talk.agent_id for talk in reversed(chat.history.turns) if talk.agent_id), "")
-    agents = visit.visitor.agents
     return h.div(class_="composer")[
         h.form(method="post", action=f"/act/{WEB_SEND}", class_="act send", id="composer")[
             hidden(visit, {"chat": name}),
@@ -234,8 +285,9 @@ def _composer(visit: Visit, chat: _Chat) -> h.Element:
                     aria_label="Message",
                     placeholder="message…",
                     rows="2",
+                    autofocus=not chat.history.turns,
                 ),
-                _chooser(agents, last),
+                _chooser(chat.agents or visit.visitor.agents or (), last),
                 h.button(class_="first")["Send"],
             ],
         ],
@@ -244,22 +296,16 @@ def _composer(visit: Visit, chat: _Chat) -> h.Element:
     ]
 
 
-def _chooser(agents: Sequence[str] | None, last: str | None) -> h.Node:
-    if agents:
-        names = h.datalist(id="agents")[(h.option(value=name) for name in agents)]
-        first = last or agents[0]
-    else:
-        names, first = None, last or ""
+def _chooser(agents: Sequence[str], last: str | None) -> h.Node:
+    """Draw the choice of an agent; a chat that is begun names its own."""
     return h.label[
         h.span["agent"],
-        h.input(
-            name="agent",
-            value=first,
-            placeholder="as bound",
-            size="10",
-            list="agents" if names else None,
-        ),
-        names,
+        h.select(name="agent")[
+            None if last else h.option(value="")["as bound"],
+            (h.option(value=name, selected=name == last)[visible(name)] for name in agents),
+        ]
+        if agents
+        else h.input(name="agent", value=last or "", placeholder="as bound", size="10"),
     ]
 
 
@@ -269,6 +315,12 @@ def _order(visit: Visit, chat: str, agent: str | None, text: str, label: str) ->
 
 def _number(text: str | None) -> int | None:
     return int(text) if text and text.isascii() and text.isdigit() and len(text) < 19 else None  # noqa: PLR2004 - digits of 2**63
+
+
+def _place(text: str | None) -> ChatPlace | None:
+    inbox, _, outbox = (text or "").partition(".")
+    row, sent = _number(inbox), _number(outbox)
+    return None if row is None or sent is None else ChatPlace(row, sent)
 
 
 SCREENS = (

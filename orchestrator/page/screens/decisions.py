@@ -104,7 +104,11 @@ def draw(visit: Visit, found: WaitingList) -> h.Node:
 def _question(visit: Visit, found: OpenQuestion) -> h.Node:
     return h.div(id=f"q-{found.code}", data_row=True, tabindex="-1")[
         question(visit, found),
-        h.p(class_="soft")[h.a(href=link("inbox", found.code))["only this"]],
+        h.p(class_="soft")[
+            h.a(href=link("inbox", found.code))["link to this question"],
+            " · ",
+            h.a(href=link("turns", found.turn_id))["what the agent did so far"],
+        ],
     ]
 
 

@@ -5,10 +5,17 @@ from pathlib import Path
 from fakes.journal import booted, open_turn, planned, receive, update
 
 from orchestrator.journal.inspect import chat_history
-from orchestrator.journal.inspect.chat_history import PAGE
-from orchestrator.journal.turns import approvals
+from orchestrator.journal.inspect.chat_history import PAGE, TurnTalk
+from orchestrator.journal.turns import approvals, outbox
+from orchestrator.journal.turns.outbox import Address, Part
 
 KEY = "telegram/1/7/"
+ADDRESS = Address("telegram", "1", "7")
+
+
+def texts(talk: TurnTalk) -> list[str]:
+    """What was asked and said."""
+    return [line.text for line in talk.asked] + [line.text for line in talk.said]
 
 
 def test_newest_chats_come_first_with_their_last_message(tmp_path: Path) -> None:
@@ -53,3 +60,58 @@ def test_turn_is_shown_with_its_calls_and_the_question_that_waits(tmp_path: Path
         assert asked.args_hash == db.execute("SELECT args_hash FROM approval").get
         assert chat_history.question(db, "c0de", asked.expires) is None
         db.execute("UPDATE turn SET state = 'running', wait = NULL")
+
+
+def test_what_comes_unasked_stands_where_it_came(tmp_path: Path) -> None:
+    """The daemon's notices, and what a turn of another chat or a task sends."""
+    with booted(tmp_path) as db:
+        outbox.add_notice(db, Address("telegram", "1", "8"), "paused", 2)
+        turn = open_turn(db)
+        outbox.add_extra(db, turn.id, Address("telegram", "1", "8"), [Part("aside")], "direct", 3)
+        receive(db, update(3, "last", "8"), now=4)
+        talks = chat_history.page(db, "telegram/1/8/").turns
+        assert [texts(talk) for talk in talks] == [["paused"], ["aside"], ["last"]]
+        assert (talks[1].agent_id, talks[1].queue) == (turn.agent_id, turn.chat_key)
+
+
+def test_pages_hold_messages_and_what_came_unasked_once(tmp_path: Path) -> None:
+    """Also where many came at the same instant."""
+    with booted(tmp_path) as db:
+        for number in range(1, PAGE + 11):
+            receive(db, update(number, f"{number}"), now=number // 20)
+            outbox.add_notice(db, ADDRESS, f"notice {number}", number // 20)
+        found: list[str] = []
+        before, pages = None, 0
+        while pages == 0 or before is not None:
+            page = chat_history.page(db, KEY, before)
+            found = [text for talk in page.turns for text in texts(talk)] + found
+            before, pages = page.before, pages + 1
+        assert len(found) == len(set(found)) == 2 * (PAGE + 10)
+        assert pages == 3
+
+
+def test_list_has_chats_and_no_queues_of_tasks(tmp_path: Path) -> None:
+    """A chat that only gets messages is one; where a task keeps its outcome is none."""
+    with booted(tmp_path) as db:
+        receive(db, update(1, "hello"), now=1)
+        outbox.add_notice(db, Address("telegram", "1", "9"), "only told", 2)
+        outbox.add_notice(db, Address("console", "local", "task-3"), "kept", 3)
+        found = chat_history.chats(db)
+        assert [(item.key, item.text) for item in found] == [
+            ("telegram/1/9/", "only told"),
+            (KEY, "hello"),
+        ]
+        assert [item.key for item in chat_history.chats(db, before=2)] == [KEY]
+
+
+def test_page_with_a_turn_ends_some_messages_after_it(tmp_path: Path) -> None:
+    """A turn of another chat has no place."""
+    with booted(tmp_path) as db:
+        turn = open_turn(db)
+        receive(db, *(update(number, str(number)) for number in range(10, 2 * PAGE + 20)))
+        place = chat_history.around(db, KEY, turn.id)
+        assert place is not None
+        first, *rest = chat_history.page(db, KEY, place).turns
+        assert first.turn_id == turn.id
+        assert 0 < len(rest) < PAGE
+        assert chat_history.around(db, "telegram/1/8/", turn.id) is None
