@@ -3,6 +3,7 @@
 from typing import NamedTuple
 
 import apsw
+import orjson
 
 from orchestrator.journal.access.tool_pins import LATER
 from orchestrator.journal.turns import call_verdicts
@@ -18,6 +19,9 @@ _COUNT = f"""SELECT
 + (SELECT count(*) FROM task WHERE state = 'disabled' AND failures > 0)
 + (SELECT count(*) FROM step INDEXED BY step_unknown
     WHERE {call_verdicts.OPEN.replace("?", f"?1 - {call_verdicts.LATELY}")})"""
+
+MACHINES = ("admission", "budget", "dispatcher", "pins", "policy", "router")  # who are no people
+LOOKED_AT = 1000  # newest entries of the audit log
 
 
 class AuditEntry(NamedTuple):
@@ -44,6 +48,10 @@ def unconfirmed(db: apsw.Connection, limit: int) -> list[tuple[str, str]]:
 
 
 def decided(db: apsw.Connection, limit: int) -> list[AuditEntry]:
-    """Return the newest entries of the audit log."""
-    rows = db.execute("SELECT at, actor, act, object FROM audit ORDER BY id DESC LIMIT ?", (limit,))
+    """Return the newest decisions of people from the audit log, of its newest entries."""
+    rows = db.execute(
+        "SELECT at, actor, act, object FROM (SELECT * FROM audit ORDER BY id DESC LIMIT ?)"
+        " WHERE actor NOT IN (SELECT value FROM json_each(?)) AND act NOT GLOB 'web[:/]*' LIMIT ?",
+        (LOOKED_AT, orjson.dumps(MACHINES).decode(), limit),
+    )
     return [AuditEntry(int(at), str(actor), str(act), str(of)) for at, actor, act, of in rows]

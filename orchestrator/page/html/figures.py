@@ -62,6 +62,18 @@ def span(ms: float, *, rough: bool = False) -> str:
     return f"{ms / SECOND:.0f} s"
 
 
+def elapsed(began: int, ended: int | None, now: int) -> h.Node:
+    """Say how long something took; while it goes on, a script counts on."""
+    if ended is not None:
+        return span(max(0, ended - began))
+    return h.span(data_elapsed=str(now - began))[span(max(0, now - began), rough=True)]
+
+
+def many(number: int, word: str) -> str:
+    """Say how many there are: ``1 part``, ``2 parts``."""
+    return f"{count(number)} {word}" if number == 1 else f"{count(number)} {word}s"
+
+
 def count(number: int) -> str:
     """Say a number with thin spaces between thousands."""
     return f"{number:,}".replace(",", "\u2009")

@@ -28,6 +28,22 @@ from orchestrator.page.screens.chats import question
 from orchestrator.page.visit import Screen, Shown, Visit
 
 MOST = 50  # of each kind
+# What a form of the page did; other entries of the audit log have words.
+ACTS = {
+    protocol.APPROVAL_DECIDE: "answered a question",
+    protocol.PAIR_APPROVE: "let a chat in",
+    protocol.PAIR_REVOKE: "shut a chat out",
+    protocol.TOOL_APPROVE: "approved a tool",
+    protocol.CALL_SETTLE: "said whether a call happened",
+    protocol.DLQ_RETRY: "tried a message again",
+    protocol.DLQ_DROP: "dropped a message",
+    protocol.AGENT_PAUSE: "paused an agent",
+    protocol.AGENT_RESUME: "resumed an agent",
+    protocol.RELOAD: "read the configuration again",
+    protocol.TASK_RUN: "ran a task",
+    protocol.TASK_ENABLE: "switched a task on",
+    protocol.TASK_DISABLE: "switched a task off",
+}
 
 
 class WaitingList(NamedTuple):
@@ -196,7 +212,12 @@ def _history(visit: Visit, decided: Sequence[AuditEntry]) -> h.Node:
             "Decisions",
             ("When", "Who", "What", "Of what"),
             (
-                (figures.moment(at, visit.zone), visible(actor), visible(act_), short(subject, 60))
+                (
+                    figures.moment(at, visit.zone),
+                    visible(actor.removeprefix("web:")),
+                    ACTS.get(act_, visible(act_)),
+                    short(subject, 60),
+                )
                 for at, actor, act_, subject in decided
             ),
             "Nothing was decided yet.",

@@ -24,5 +24,4 @@
     } else if (event.key === "Escape") box().blur();
   });
   restore();
-  if (box()) scrollTo(0, document.documentElement.scrollHeight);
 })();

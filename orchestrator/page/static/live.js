@@ -27,25 +27,43 @@
         if (typed(old)) return false;
         return !(old.dataset.growing && !fresh.hasChildNodes());
       },
+      beforeNodeRemoved: (old) => old.dataset?.kept === undefined,
     },
   };
   document.addEventListener("toggle", (event) => {
     if (event.target.tagName === "DETAILS") event.target.dataset.touched = "1";
   }, true);
 
+  // --- where it is looked at: the end of a chat stays in sight while it grows -------------------
+  const end = () => document.documentElement.scrollHeight;
+  const atEnd = () => document.querySelector("[data-bottom]") && innerHeight + scrollY >= end() - 40;
+  function settle(look) { // rows get their heights when they come into sight
+    let frames = 12;
+    const step = () => { look(); if (--frames) requestAnimationFrame(step); };
+    step();
+  }
+  const toEnd = () => settle(() => scrollTo(0, end()));
+
+  let drawn = performance.now();
+  setInterval(() => {
+    for (const place of document.querySelectorAll("[data-elapsed]")) {
+      const seconds = Math.floor((Number(place.dataset.elapsed) + performance.now() - drawn) / 1000);
+      place.textContent = seconds < 60 ? `${seconds} s` : `${Math.floor(seconds / 60)} min ${seconds % 60} s`;
+    }
+  }, 1000);
+
   function show(text) {
     const fresh = new DOMParser().parseFromString(trusted(text), "text/html");
-    const below = document.querySelector("[data-bottom]");
-    const atEnd = below && innerHeight + scrollY >= document.documentElement.scrollHeight - 40;
+    const follows = atEnd();
     document.title = fresh.title;
     Idiomorph.morph(document.body, fresh.body, options);
     for (const input of document.querySelectorAll("form.act input[name=once]")) {
       const next = fresh.querySelector(`form[action="${CSS.escape(input.form.getAttribute("action"))}"] input[name=once]`);
       if (next) input.value = next.value;
     }
+    drawn = performance.now();
     prepare();
-    if (atEnd) scrollTo(0, document.documentElement.scrollHeight);
-    document.dispatchEvent(new Event("shown"));
+    if (follows) toEnd();
   }
 
   async function update() {
@@ -92,9 +110,10 @@
       const { turn, html } = JSON.parse(event.data);
       const place = document.querySelector(`[data-growing="${CSS.escape(turn)}"]`);
       if (!place) { update(); return; }
-      const fresh = document.createElement("div");
+      const fresh = document.createElement("div"), follows = atEnd();
       fresh.innerHTML = trusted(html);
       Idiomorph.morph(place, fresh, { morphStyle: "innerHTML" });
+      if (follows) scrollTo(0, end());
     });
     stream.addEventListener("full", () => { // of many windows the newest have streams
       stream.close();
@@ -119,12 +138,14 @@
   addEventListener("focus", open);
 
   // --- forms: sent once, without leaving the place ------------------------------------------------
+  let pressed = -1000; // the second click of a double click must not press what came to the place
   document.addEventListener("submit", async (event) => {
     const form = event.target;
     if (!form.matches("form.act")) return;
     event.preventDefault();
-    const button = form.querySelector("button");
-    if (button.disabled) return;
+    const button = form.querySelector("button:not([type])"), writes = form.matches(".send");
+    if (button.disabled || (!writes && performance.now() - pressed < 1000)) return;
+    if (!writes) pressed = performance.now();
     button.disabled = true;
     try {
       const answer = await fetch(form.action, { method: "POST", body: new URLSearchParams(new FormData(form)) });
@@ -134,12 +155,28 @@
         form.dispatchEvent(new Event("sent", { bubbles: true }));
         if (answer.url === location.href) show(text);
         else update();
-      } else { show(text); etag = null; }
+        if (writes) toEnd();
+      } else refused(text);
     } catch {
       offline();
     }
     button.disabled = false;
   });
+
+  function refused(text) { // what was typed stays where it is
+    const found = new DOMParser().parseFromString(trusted(text), "text/html").querySelector("main p");
+    const told = document.createElement("p");
+    told.className = "toast";
+    told.dataset.kept = "";
+    told.setAttribute("role", "alert");
+    told.textContent = found?.textContent ?? "This was not done.";
+    const close = document.createElement("button");
+    close.textContent = "Close";
+    close.onclick = () => told.remove();
+    told.append(" ", close);
+    document.querySelector(".toast")?.remove();
+    document.querySelector("main").append(told);
+  }
 
   // --- theme, keys, login ------------------------------------------------------------------------
   const root = document.documentElement;
@@ -189,7 +226,11 @@
       const name = () => { off.textContent = localStorage.getItem("keys") === "off" ? "Switch letters on" : "Switch letters off"; };
       off.onclick = () => { localStorage.setItem("keys", localStorage.getItem("keys") === "off" ? "on" : "off"); name(); };
       name();
-      dialog.append(list, off);
+      const close = document.createElement("button");
+      close.textContent = "Close";
+      close.onclick = () => dialog.close();
+      dialog.append(list, close, " ", off);
+      dialog.dataset.kept = "";
       dialog.setAttribute("aria-label", "Keys");
       document.body.append(dialog);
     }
@@ -204,4 +245,7 @@
   }
   prepare();
   open();
+  const named = document.getElementById(decodeURIComponent(location.hash.slice(1)));
+  if (named) settle(() => named.scrollIntoView());
+  else if (document.querySelector("[data-bottom]")) toEnd();
 })();
