@@ -1,23 +1,69 @@
 """The prompts of a turn beside those of another one: what was sent, what changed, what it cost."""
 
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from types import MappingProxyType
 from typing import NamedTuple
 
 import apsw
 
+from orchestrator.journal.db.rows import Rows
 from orchestrator.journal.inspect import trace
 from orchestrator.journal.inspect.trace import RecordedPrompt, Trace
 from orchestrator.journal.inspect.turn_course import ModelCost
+from orchestrator.journal.turns import prompt_records
+from thinker.protocol.messages import ToolSpec
 
 TURNS = 12  # of the chat that are compared
+MESSAGES = 200  # of the history that are listed, the newest
+EXCERPT = 200  # characters of a message
+NO_TOOLS: Mapping[str, ToolSpec] = MappingProxyType({})
+
+
+@dataclass(frozen=True)
+class SentMessage:
+    """A message of the history; ``characters`` as it is stored, with its calls."""
+
+    id: int
+    role: str
+    text: str
+    characters: int
+
+
+class SentHistory(NamedTuple):
+    """The history that a prompt was sent with: its size, and its newest messages, oldest first."""
+
+    messages: Sequence[SentMessage] = ()
+    total: int = 0
+    characters: int = 0
+
+
+NO_HISTORY = SentHistory()
 
 
 class SentBeside(NamedTuple):
-    """A prompt, the one it is compared with, and what the calls of its turn used."""
+    """A prompt, the one it is compared with, and what the calls of its turn used.
+
+    ``unknown`` is what was asked to be compared with, if no turn has that name. Tools are those
+    whose definitions are kept, by name.
+    """
 
     prompt: RecordedPrompt
     other: RecordedPrompt | None
     used: ModelCost | None
     turns: list[RecordedPrompt]  # the newest of the chat, oldest first
+    unknown: str = ""
+    tools: Mapping[str, ToolSpec] = NO_TOOLS
+    other_tools: Mapping[str, ToolSpec] = NO_TOOLS
+    history: SentHistory = NO_HISTORY
+
+
+SENT = Rows(
+    SentMessage,
+    "message",
+    "id, iif(json_valid(body), body ->> 'role', ''),"
+    f" substr(iif(json_valid(body), body ->> 'content', body), 1, {EXCERPT}), length(body)",
+)
 
 
 def find(db: apsw.Connection, turn_id: str, other: str | None = None) -> SentBeside | None:
@@ -39,9 +85,40 @@ def find(db: apsw.Connection, turn_id: str, other: str | None = None) -> SentBes
     ]
     prompts = [found for turn in reversed(around) if (found := _first(db, turn)) is not None]
     before = next((one for one in reversed(prompts) if one.turn_id != turn_id), None)
-    named = [] if other is None else trace.turns_named(db, other)
-    beside = before if other is None else _first(db, named[0]) if named else None
-    return SentBeside(own, beside, _used(db, turn_id), prompts)
+    named = None if other is None else _named(db, other)
+    return SentBeside(
+        own,
+        beside := named or before,
+        _used(db, turn_id),
+        prompts,
+        unknown=other if other is not None and named is None else "",
+        tools=_tools(db, own),
+        other_tools=NO_TOOLS if beside is None else _tools(db, beside),
+        history=_history(db, own),
+    )
+
+
+def _named(db: apsw.Connection, name: str) -> RecordedPrompt | None:
+    return next(filter(None, (_first(db, turn) for turn in trace.turns_named(db, name))), None)
+
+
+def _tools(db: apsw.Connection, sent: RecordedPrompt) -> Mapping[str, ToolSpec]:
+    """Return the definitions of the tools that were offered, where they are kept."""
+    kept = prompt_records.ingredients(db, sent.turn_id, sent.at).tools or ()
+    return {tool.name: tool for tool in kept if tool.name in sent.prompt.tools}
+
+
+def _history(db: apsw.Connection, sent: RecordedPrompt) -> SentHistory:
+    if sent.history is None:
+        return NO_HISTORY
+    window = (
+        "session_id = (SELECT session_id FROM turn WHERE id = ?) AND message.id BETWEEN ? AND ?"
+    )
+    values = (sent.turn_id, *sent.history)
+    newest = SENT.select(db, f"{window} ORDER BY message.id DESC LIMIT ?", *values, MESSAGES)
+    sums = f"SELECT count(*), ifnull(sum(length(body)), 0) FROM message WHERE {window}"
+    ((total, characters),) = db.execute(sums, values)
+    return SentHistory(newest[::-1], int(total), int(characters))
 
 
 def _first(db: apsw.Connection, turn_id: str) -> RecordedPrompt | None:

@@ -5,21 +5,37 @@ from difflib import ndiff
 from typing import NamedTuple
 
 import htpy as h
+import orjson
 
 from orchestrator.control.page_access import Right
 from orchestrator.journal.inspect import prompt_course
-from orchestrator.journal.inspect.prompt_course import SentBeside
+from orchestrator.journal.inspect.prompt_course import (
+    NO_HISTORY,
+    NO_TOOLS,
+    SentBeside,
+    SentHistory,
+)
 from orchestrator.journal.inspect.trace import RecordedPrompt
 from orchestrator.page.html import figures, svg
 from orchestrator.page.html.forms import filters, link
 from orchestrator.page.html.outside_text import plain, visible
 from orchestrator.page.html.tables import panel, table
 from orchestrator.page.visit import Screen, Shown, Visit
+from thinker.protocol.messages import ToolSpec
 from thinker.protocol.names import turn_name
+from thinker.protocol.token_counts import estimated
 
 SHOWN = 65_536  # characters of a layer
 COMPARED = 2000  # lines of two texts that are compared line by line
-SIGNS = {"same": "= same", "changed": "~ changed", "new": "+ new", "gone": "✕ gone"}
+SIGNS = {
+    "same": "= same",
+    "grew": "› grew",  # at its end, which breaks no cache
+    "changed": "~ changed",
+    "new": "+ new",
+    "gone": "✕ gone",
+}
+NEWEST = "newest message"
+HISTORY = "history"
 
 
 class PromptPart(NamedTuple):
@@ -28,9 +44,23 @@ class PromptPart(NamedTuple):
     name: str
     place: str
     text: str
+    characters: int
     tokens: int
     change: str
     before: str
+
+
+class _Text(NamedTuple):
+    """The text of a part; where it only sums up what was sent, ``size`` are the characters."""
+
+    place: str
+    text: str
+    size: int | None = None
+    tokens: int | None = None
+
+    @property
+    def characters(self) -> int:
+        return len(self.text) if self.size is None else self.size
 
 
 async def _body(visit: Visit) -> Shown:
@@ -46,7 +76,7 @@ async def _body(visit: Visit) -> Shown:
 
 def draw(visit: Visit, found: SentBeside) -> h.Node:
     """Draw the screen."""
-    parts = list(compared(found.prompt, found.other))
+    parts = list(sent_beside(found))
     total = sum(part.tokens for part in parts) or 1
     other = found.other
     return [
@@ -59,6 +89,12 @@ def draw(visit: Visit, found: SentBeside) -> h.Node:
             h.code[f"orchestrator trace {turn_name(found.prompt.turn_id)} --prompt"],
         ],
         filters(visit, [("with", "compare with the turn")]),
+        h.p(class_="problem")[
+            f"No turn with a prompt has the id “{visible(found.unknown)}”. This is beside the turn"
+            " before; write the end of another turn's id."
+        ]
+        if found.unknown
+        else None,
         panel(
             "Parts",
             table(
@@ -68,7 +104,7 @@ def draw(visit: Visit, found: SentBeside) -> h.Node:
                     (
                         h.a(href=f"#part-{number}")[visible(part.name)],
                         part.place,
-                        figures.count(len(part.text)),
+                        figures.count(part.characters),
                         figures.count(part.tokens),
                         svg.share(part.tokens / total, f"{100 * part.tokens // total} %"),
                         SIGNS[part.change],
@@ -83,25 +119,46 @@ def draw(visit: Visit, found: SentBeside) -> h.Node:
     ]
 
 
+def sent_beside(found: SentBeside) -> Iterator[PromptPart]:
+    """Yield the parts of a prompt with the definitions of its tools and its whole history."""
+    theirs = {} if found.other is None else _texts(found.other, found.other_tools)
+    mine = _texts(found.prompt, found.tools, found.history)
+    return _compared(mine, theirs, alone=found.other is None)
+
+
 def compared(own: RecordedPrompt, other: RecordedPrompt | None) -> Iterator[PromptPart]:
     """Yield the parts of a prompt in the order in which providers read them."""
-    mine, theirs = _texts(own), {} if other is None else _texts(other)
+    return _compared(_texts(own), {} if other is None else _texts(other), alone=other is None)
+
+
+def _compared(
+    mine: Mapping[str, _Text], theirs: Mapping[str, _Text], *, alone: bool
+) -> Iterator[PromptPart]:
     for name in {**mine, **theirs}:
-        place, text, tokens = mine.get(name, ("", "", 0))
-        before = theirs[name][1] if name in theirs else ""
-        change = "same" if text == before else "changed"
-        if other is None:
-            change = "same"
-        elif name not in theirs:
-            change = "new"
-        elif name not in mine:
-            change = "gone"
-        yield PromptPart(name, place, text, tokens, change, before)
+        own, before = mine.get(name), theirs.get(name)
+        yield PromptPart(
+            name,
+            own.place if own else "",
+            own.text if own else "",
+            own.characters if own else 0,
+            0 if own is None else estimated(own.characters) if own.tokens is None else own.tokens,
+            "same" if alone else _change(name, own, before),
+            before.text if before else "",
+        )
+
+
+def _change(name: str, own: _Text | None, before: _Text | None) -> str:
+    if own is None or before is None:
+        return "gone" if own is None else "new"
+    if own.text == before.text:
+        return "same"
+    begins = own.text.partition("\n")[0], before.text.partition("\n")[0]
+    return "grew" if name == HISTORY and begins[0] == begins[1] else "changed"
 
 
 def blame(found: SentBeside, parts: list[PromptPart]) -> str:
     """Say which part the provider's cache broke at, and what was sent anew for it."""
-    used, stable = found.used, [part for part in parts if part.place != "newest message"]
+    used, stable = found.used, [part for part in parts if part.place != NEWEST]
     cached = ""
     if used is not None and used.prompt:
         share = 100 * used.cached // used.prompt
@@ -109,7 +166,7 @@ def blame(found: SentBeside, parts: list[PromptPart]) -> str:
             f" The provider's cache had {figures.count(used.cached)} of"
             f" {figures.count(used.prompt)} tokens ({share} %)."
         )
-    broke = next((part for part in stable if part.change != "same"), None)
+    broke = next((part for part in stable if part.change not in ("same", "grew")), None)
     if found.other is None:
         return f"The first prompt of this chat.{cached}"
     if broke is None:
@@ -122,20 +179,50 @@ def blame(found: SentBeside, parts: list[PromptPart]) -> str:
     return text + cached
 
 
-def _texts(record: RecordedPrompt) -> Mapping[str, tuple[str, str, int]]:
-    """Return where each part goes, its text, and about how many tokens it has."""
+def _texts(
+    record: RecordedPrompt,
+    tools: Mapping[str, ToolSpec] = NO_TOOLS,
+    history: SentHistory = NO_HISTORY,
+) -> Mapping[str, _Text]:
+    """Return the parts by name, in the order in which providers read them."""
     prompt = record.prompt
-    tools = "\n".join(f"{name}: {prompt.reasons.get(name, '')}" for name in prompt.tools)
-    found = {"tools": ("tools", tools, 0)}
+    offered = "\n".join(_tool(name, prompt.reasons.get(name, ""), tools) for name in prompt.tools)
+    sizes = [len(_definition(tool)) for tool in tools.values()]
+    found = {"tools": _Text("tools", offered, sum(sizes) if sizes else None)}
+    late: dict[str, _Text] = {}
     for layer in prompt.layers:
         place = "system"
         if prompt.beside(layer):
-            place = "an earlier message" if layer.standing else "newest message"
-        found[layer.name] = (place, layer.text, layer.tokens)
+            place = "an earlier message" if layer.standing else NEWEST
+        kept = late if place == NEWEST else found
+        kept[layer.name] = _Text(place, layer.text, tokens=layer.tokens)
     if record.history is not None:
-        first, last = record.history
-        found["history"] = ("messages", f"messages {first} to {last} of the journal", 0)
-    return found
+        found[HISTORY] = _past(record.history, history)
+    return found | late
+
+
+def _tool(name: str, reason: str, tools: Mapping[str, ToolSpec]) -> str:
+    said = f"{name}: {reason}"
+    return f"{said}\n  {_definition(tools[name])}" if name in tools else said
+
+
+def _definition(tool: ToolSpec) -> str:
+    """Return what a model is told about a tool, about as it is sent."""
+    about = {"name": tool.name, "description": tool.description, "parameters": tool.parameters}
+    return orjson.dumps(about).decode()
+
+
+def _past(window: tuple[int, int], history: SentHistory) -> _Text:
+    """Return the history as lines, after one that says where it begins."""
+    lines = [f"from message {window[0]} of the journal"]
+    if history.total > len(history.messages):
+        lines.append(f"… {history.total - len(history.messages)} older ones")
+    lines += [
+        f"{one.id} {one.role}, about {estimated(one.characters)} tokens: {one.text}"
+        for one in history.messages
+    ]
+    lines.append(f"to message {window[1]}")
+    return _Text("messages", "\n".join(lines), history.characters)
 
 
 def _across(found: SentBeside) -> h.Node:

@@ -2,11 +2,11 @@
 
 from fakes.screens import html, visit
 
-from orchestrator.journal.inspect.prompt_course import SentBeside
+from orchestrator.journal.inspect.prompt_course import SentBeside, SentHistory, SentMessage
 from orchestrator.journal.inspect.trace import RecordedPrompt
 from orchestrator.journal.inspect.turn_course import ModelCost
 from orchestrator.page.screens import prompt_layers
-from thinker.protocol.messages import LayerRecord
+from thinker.protocol.messages import LayerRecord, ToolSpec
 from thinker.protocol.prompt_record import PromptRecord
 
 
@@ -49,3 +49,42 @@ def test_lines_that_changed_are_marked_and_nothing_of_them_runs() -> None:
     assert "<script>" not in page
     assert "Across turns" in page
     assert "read: always" in page
+
+
+def test_definitions_of_tools_and_the_history_are_parts_with_sizes() -> None:
+    """They are what a prompt mostly consists of."""
+    tool = ToolSpec(name="read", description="Read a file", parameters={"type": "object"})
+    history = SentHistory([SentMessage(7, "user", "hello", 40)], 3, 120)
+    prompt = NEW.model_copy(update={"history": (5, 7)})
+    found = SentBeside(prompt, None, None, [], tools={"read": tool}, history=history)
+    tools, past = (
+        next(part for part in prompt_layers.sent_beside(found) if part.name == name)
+        for name in ("tools", "history")
+    )
+    assert (tools.characters, tools.tokens) == (74, 19)
+    assert "Read a file" in tools.text
+    assert (past.characters, past.tokens) == (120, 30)
+    assert past.text.splitlines() == [
+        "from message 5 of the journal",
+        "… 2 older ones",
+        "7 user, about 10 tokens: hello",
+        "to message 7",
+    ]
+
+
+def test_history_that_grows_breaks_no_cache() -> None:
+    """One that begins later does."""
+    old = OLD.model_copy(update={"history": (1, 4)})
+    for first, change in ((1, "grew"), (3, "changed")):
+        new = OLD.model_copy(update={"turn_id": "t3", "history": (first, 6)})
+        parts = list(prompt_layers.compared(new, old))
+        assert {part.name: part.change for part in parts}["history"] == change
+        said = prompt_layers.blame(SentBeside(new, old, None, []), parts)
+        assert ("Nothing before the newest message changed" in said) is (change == "grew")
+
+
+def test_name_that_no_turn_has_is_answered_with_a_sentence() -> None:
+    """It is beside the turn before."""
+    page = html(prompt_layers.draw(visit(), SentBeside(NEW, OLD, None, [], unknown="<b>")))
+    assert "No turn with a prompt has the id “&lt;b&gt;”" in page
+    assert "beside turn" in page
