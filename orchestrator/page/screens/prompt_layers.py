@@ -29,7 +29,7 @@ SHOWN = 65_536  # characters of a layer
 COMPARED = 2000  # lines of two texts that are compared line by line
 SIGNS = {
     "same": "= same",
-    "grew": "› grew",  # at its end, which breaks no cache
+    "grew": "↓ grew",  # at its end, which breaks no cache
     "changed": "~ changed",
     "new": "+ new",
     "gone": "✕ gone",
