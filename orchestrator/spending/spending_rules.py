@@ -136,6 +136,8 @@ class SpendingRules:
             agent_id = usage.charged(db, unnamed.work) or unnamed.agent_id
             if unnamed.reserved_since is not None:
                 usage.replace_lost(db, unnamed.work, unnamed.reserved_since)
+            else:
+                usage.replace_stopped(db, unnamed.work)
             usd = self._cost(agent_id, model, call.usage)
             usage.book(db, agent_id, unnamed.work or None, model, call.usage, usd, self.clock())
 

@@ -6,7 +6,7 @@ earlier process left behind, perhaps) and then admits the chat's messages in ord
 
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from functools import partial
 
 import anyio
@@ -25,6 +25,7 @@ from orchestrator.journal.turns.turns import Turn
 from orchestrator.turns.opener import TurnOpener, Unsettled
 from orchestrator.turns.turn_host import TurnServices
 from orchestrator.turns.turn_runner import RECIPES, OpenTurn, TurnRunner
+from orchestrator.turns.turn_slot import TurnSlot
 from orchestrator.wakeup import Wakeup
 from thinker.protocol.logs import bound
 
@@ -226,8 +227,14 @@ class Dispatcher(Wakeup):
             await self._close_preview(turn.id, *(seen[:1] if shown.strip() else ()))
 
     async def _close_preview(self, turn_id: str, ending: ReplyPart = STOPPED) -> None:
+        mode, now = self._delivery.formats.mode, self._inputs.clock()
+
+        def close(db: apsw.Connection) -> None:
+            if not turns.close_preview(db, turn_id, ending) and ending is not STOPPED:
+                turns.keep_unfinished(db, turn_id, ending, mode, now)
+
         try:
-            await self._store.transact(turns.close_preview, turn_id, ending)
+            await self._store.transact(close)
         except JournalError as error:  # the next start does it
             report_failure(error)
         self._delivery.wake()
@@ -235,19 +242,14 @@ class Dispatcher(Wakeup):
     async def _run_within_limit(self, runner: TurnRunner, turn: Turn) -> None:
         """Run a turn, once its agent's maxConcurrentTurns lets it begin."""
         if not RECIPES[turn.recipe].limited:
-            await runner.run()
+            await runner.run(nullcontext)
             return
         definition = self._inputs.agents().agent(turn.agent_id)
         limit = self._limits[turn.agent_id]
         limit.total_tokens = 1 if definition is None else definition.limits.max_concurrent_turns
-        try:
-            limit.acquire_nowait()
-        except anyio.WouldBlock:
-            await limit.acquire()
-        try:
-            await runner.run()
-        finally:
-            limit.release()
+        slot = TurnSlot(limit)
+        async with slot.taken():
+            await runner.run(slot.given_back)
 
     async def _next(self, chat: str, done: Turn | None) -> OpenTurn | None:
         """Return the turn to run after ``done``; None when the chat has nothing more to do now."""

@@ -5,8 +5,8 @@ the turn needs and tries again, in whatever worker there is then, with the steps
 the journal.
 """
 
-from collections.abc import Mapping
-from contextlib import nullcontext
+from collections.abc import Callable, Mapping
+from contextlib import AbstractAsyncContextManager, nullcontext
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -22,7 +22,7 @@ from orchestrator.journal.turns.turns import Turn
 from orchestrator.loop_owned import LoopOwned
 from orchestrator.outbound.preview import Preview
 from orchestrator.processes.worker import Worker
-from orchestrator.toolcalls.executor import ToolPending
+from orchestrator.toolcalls.executor import HandoffDone, ToolPending
 from orchestrator.turns.api_turn import RequestRecipe
 from orchestrator.turns.outcomes import (
     AgentPaused,
@@ -47,6 +47,7 @@ RECIPES: Mapping[str, type[Recipe]] = {
     "request": RequestRecipe,
     "subagent": SubagentRecipe,
 }
+Aside = Callable[[], AbstractAsyncContextManager[None]]
 log = structlog.get_logger()
 
 
@@ -67,14 +68,19 @@ class TurnRunner(LoopOwned):
         self._preloaded = opened.preloaded  # for the first attempt
         self._host: TurnHost | None = None  # of the last attempt
         self._quarantined = False  # at an earlier attempt
+        self._aside: Aside = nullcontext
 
     @property
     def shown(self) -> str:
         preview = None if self._host is None else self._host.preview
         return "" if preview is None else preview.text
 
-    async def run(self) -> None:
-        """Bring the turn to its end, whatever happens to workers; or leave it open at a stop."""
+    async def run(self, aside: Aside = nullcontext) -> None:
+        """Bring the turn to its end, whatever happens to workers; or leave it open at a stop.
+
+        ``aside`` is entered while the turn waits without a worker.
+        """
+        self._aside = aside
         try:
             while not await self._tried():
                 pass
@@ -111,8 +117,10 @@ class TurnRunner(LoopOwned):
             case Suspended(reason):
                 # A chat whose turn waits for a subagent sees that it is worked on.
                 host = self._host if isinstance(reason, ToolPending) else None
-                with self._recipe.preview(host.inputs.address) if host else nullcontext():
-                    await self._services.suspension.wait(self._recipe.turn, reason)
+                brief = isinstance(reason, Drained | HandoffDone)
+                async with nullcontext() if brief else self._aside():
+                    with self._recipe.preview(host.inputs.address) if host else nullcontext():
+                        await self._services.suspension.wait(self._recipe.turn, reason)
                 return self._services.suspension.stopping
             case Lost(problem):
                 return await self._services.completion.count_death(self._recipe, problem)
@@ -176,6 +184,8 @@ class TurnRunner(LoopOwned):
             outcome = await self._judged(await self._recipe.run_on(worker, run, host))
         except errors.WorkerLostError as error:
             drained = worker.stop_requested and not worker.hung
+            if not drained:
+                await self._services.store.transact(turns.note_lost_worker, run.turn_id, str(error))
             # A worker that waits for a tool does nothing with the message that could kill it.
             innocent = drained or self._inputs.tools.running(run.turn_id)
             outcome = Suspended(Drained()) if innocent else Lost(str(error))

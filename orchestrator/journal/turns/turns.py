@@ -22,6 +22,7 @@ from thinker.protocol.messages import Message, Origin, UserMessage
 from thinker.protocol.methods import RecordedStep
 
 STOPPED = "(stopped)"  # ends the visible text of a cancelled turn
+LOST_WORKER = "worker lost: "  # begins the note of a lost worker in a turn's history
 OPEN = "state IN('running','waiting')"  # the condition of the index of open turns
 
 
@@ -213,6 +214,15 @@ def process_died(db: apsw.Connection, turn_id: str) -> int:
     return int(db.execute("SELECT max(claims) FROM inbox WHERE turn_id = ?", (turn_id,)).get or 0)
 
 
+def note_lost_worker(db: apsw.Connection, turn_id: str, problem: str) -> None:
+    """Note in a turn's history that its worker was lost, whether that counts as a death or not."""
+    db.execute(
+        "INSERT INTO transition(at, kind, number, turn_id, state, note)"
+        " SELECT round(unixepoch('subsec') * 1000), 'turn', 0, id, state, ? FROM turn WHERE id = ?",
+        (f"{LOST_WORKER}{problem}", turn_id),
+    )
+
+
 def reply(
     db: apsw.Connection,
     turn: Turn,
@@ -318,8 +328,8 @@ def _change(
         raise FencedError(f"turn {turn.id} is no longer run here")
 
 
-def close_preview(db: apsw.Connection, turn_id: str, ending: ReplyPart) -> None:
-    """End the preview of a cancelled turn, if there is one, with a last text.
+def close_preview(db: apsw.Connection, turn_id: str, ending: ReplyPart) -> bool:
+    """End the preview of a cancelled turn with a last text; return whether there was one.
 
     One that was not sent yet is abandoned.
     """
@@ -329,6 +339,24 @@ def close_preview(db: apsw.Connection, turn_id: str, ending: ReplyPart) -> None:
         f" state = iif(state = 'queued', 'abandoned', state) WHERE {outbox.PREVIEW}",
         (ending.text, ending.rendered, turn_id),
     )
+    return bool(db.changes())
+
+
+def keep_unfinished(
+    db: apsw.Connection,
+    turn_id: str,
+    ending: ReplyPart,
+    mode: Callable[[outbox.Address], str],
+    now: int,
+) -> None:
+    """Store what a cancelled turn had written, where its chat is read in the journal."""
+    sql = "SELECT 1 FROM turn WHERE id = ? AND recipe = 'interactive' AND state = 'cancelled'"
+    if db.execute(sql, (turn_id,)).get is None:
+        return
+    address = origin(db, turn_id).address()
+    if mode(address) == outbox.STORED:
+        part = outbox.Part(ending.text, rendered=ending.rendered)
+        outbox.add_extra(db, turn_id, address, [part], outbox.STORED, now)
 
 
 def _close_previews(db: apsw.Connection) -> None:

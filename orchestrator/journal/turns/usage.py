@@ -98,6 +98,16 @@ def replace_lost(db: apsw.Connection, turn_id: str, since: int) -> None:
     )
 
 
+def replace_stopped(db: apsw.Connection, turn_id: str) -> None:
+    """Delete the lost reservation of a cancelled turn whose call is known after all."""
+    db.execute(
+        "DELETE FROM model_call WHERE id = (SELECT max(id) FROM model_call"
+        " WHERE turn_id = ?1 AND state = 'lost')"
+        " AND EXISTS(SELECT 1 FROM turn WHERE id = ?1 AND state = 'cancelled')",
+        (turn_id,),
+    )
+
+
 def lose(db: apsw.Connection, turn_id: str) -> None:
     """Mark a turn's open reservation as lost: its call counts as reserved."""
     db.execute(

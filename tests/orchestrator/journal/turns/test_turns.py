@@ -21,9 +21,10 @@ from fakes.journal import (
 )
 from fakes.time_limit import time_limit
 
+from orchestrator.channel_api import ReplyPart
 from orchestrator.journal.db.store import FencedError, Store
 from orchestrator.journal.inspect import recent
-from orchestrator.journal.turns import inbox, outbox, sessions, steps, turns
+from orchestrator.journal.turns import cancellations, inbox, outbox, sessions, steps, turns
 from orchestrator.journal.turns.inbox import Arrival
 from orchestrator.journal.turns.outbox import Part
 from orchestrator.journal.turns.turns import Turn, TurnAdmission
@@ -268,3 +269,16 @@ def test_extended_turn_has_its_whole_time_again(db: apsw.Connection) -> None:
     turn = open_turn(db)
     turns.extend(db, turn, 1000)
     assert turns.load(db, "t1").deadline == 901_000
+
+
+def test_half_an_answer_is_kept_where_a_chat_is_read_in_the_journal(db: apsw.Connection) -> None:
+    """Of a turn that was stopped, and of no other; elsewhere its preview shows it."""
+    turn = open_turn(db)
+    half = ReplyPart("Let me\n\n(stopped)")
+    turns.keep_unfinished(db, turn.id, half, lambda _: outbox.STORED, 2)
+    cancellations.cancel(db, turn.chat_key, "stopped", 2)
+    turns.keep_unfinished(db, turn.id, half, lambda _: "edit", 2)
+    assert db.execute("SELECT count(*) FROM outbox").get == 0
+    turns.keep_unfinished(db, turn.id, half, lambda _: outbox.STORED, 2)
+    kept = db.execute("SELECT body, state, turn_id FROM outbox").fetchall()
+    assert kept == [("Let me\n\n(stopped)", "delivered", turn.id)]
