@@ -145,7 +145,7 @@ async def test_death_of_a_worker_is_seen_without_a_reload(tmp_path: Path) -> Non
         os.kill(found, signal.SIGKILL)
         await expect(page.locator("svg")).to_contain_text("the worker died")
         gate.set()
-        await expect(page.locator(".facts").first).to_contain_text("done")
+        await expect(page.locator(".facts").first).to_contain_text("answered")
 
 
 async def test_call_is_approved_where_it_was_asked_and_runs_once(tmp_path: Path) -> None:
@@ -173,7 +173,7 @@ async def test_answer_is_stopped_by_a_button(tmp_path: Path) -> None:
         await say(page, "first")
         await model.asked("first")
         await page.click("text=Stop")
-        await expect(page.locator(".talk")).to_contain_text("cancelled")
+        await expect(page.locator(".talk")).to_contain_text("stopped")
 
 
 async def test_page_of_a_daemon_that_comes_back_is_live_again(tmp_path: Path) -> None:

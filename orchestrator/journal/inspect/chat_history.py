@@ -276,8 +276,10 @@ def _fill(db: apsw.Connection, key: str, talks: Sequence[TurnTalk]) -> None:
         (talk.agent_id, talk.state, talk.stop_reason) = row[:3]
         (talk.problem, talk.began, talk.ended) = row[3:]
     for turn_id, *row in db.execute(
-        "SELECT turn_id, seq, name, substr(ifnull(args, ''), 1, ?), state,"
-        f" substr(ifnull(result, ''), 1, ?), t_intent, t_end FROM step WHERE turn_id {among}"
+        "SELECT turn_id, seq, name, substr(ifnull(args, ''), 1, ?),"
+        " iif((turn_id, seq) IN (SELECT turn_id, seq FROM approval WHERE state = 'denied'),"
+        f" 'denied', state), substr(ifnull(result, ''), 1, ?), t_intent, t_end FROM step"
+        f" WHERE turn_id {among}"
         " AND kind = 'tool' ORDER BY turn_id, seq",
         (SHOWN, SHOWN, *ids),
     ):

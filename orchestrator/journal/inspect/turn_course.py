@@ -8,12 +8,15 @@ import apsw
 
 from orchestrator.journal.db.rows import Rows
 from orchestrator.journal.inspect.turn_search import FoundTurn, described
-from orchestrator.journal.turns import approvals, call_verdicts
+from orchestrator.journal.turns import approvals, call_verdicts, turns
 from orchestrator.journal.turns.approvals import Approval
 from orchestrator.journal.turns.call_verdicts import CallVerdict
 from thinker.protocol.call_timing import CallTiming
 
 SHOWN = 65_536  # characters of a text
+LOST = turns.LOST_WORKER
+LONG_WAKE = 1000  # milliseconds; no worker takes so long to be ready
+SAME_DEATH = 5000  # milliseconds between the loss of a worker and its count as a death
 
 
 class CourseBar(NamedTuple):
@@ -124,11 +127,15 @@ def find(db: apsw.Connection, turn_id: str, now: int) -> TurnCourse | None:
     ready, message = stored.ready_at, stored.message
     steps = STEPS.select(db, "turn_id = ? ORDER BY seq", turn_id)
     asked = {item.seq: item for item in approvals.of_turn(db, turn_id)}
-    waits = dict(_waits(db, turn_id))
+    waits, marks = dict(_waits(db, turn_id)), list(_marks(db, turn_id, message))
+    since, until = turn.began if ready is None else ready, turn.ended or now
+    work = [*_steps(steps, waits, until, since)]
+    work += _cut_off(work, marks, since)
+    work += _last(turn, stored.error, max((bar.ended for bar in work), default=since), until, work)
     bars = [
         CourseBar("line", "queue", came, turn.began, "waited for its turn"),
-        *([CourseBar("wake", "wake", turn.began, ready, "the worker took it")] if ready else []),
-        *_steps(steps, waits, now, turn.began if ready is None else ready),
+        *([_woken(turn.began, ready)] if ready else []),
+        *sorted(work, key=lambda bar: bar.began),
         *_sent(db, turn_id, now),
     ]
     return TurnCourse(
@@ -137,7 +144,7 @@ def find(db: apsw.Connection, turn_id: str, now: int) -> TurnCourse | None:
         problem=stored.error,
         came=came,
         bars=[bar for bar in bars if bar.kind != "queue" or bar.ended > bar.began],
-        marks=list(_marks(db, turn_id, message)),
+        marks=marks,
         steps=steps,
         costs=_costs(db, turn_id),
         approvals=asked,
@@ -170,19 +177,16 @@ def _steps(
     for step in steps:
         timing = step.measured
         if step.kind == "model" and timing is not None:
-            about = (
-                "" if timing.first is None else f"first word after {timing.first - timing.began} ms"
-            )
-            yield CourseBar(step.name, "model", timing.began, timing.ended, about)
+            yield from _attempts(step.name, timing)
         elif step.kind == "model":
             end = step.ended or step.planned
             yield CourseBar(step.name, "model", last, end, "not measured", measured=False)
         else:
             if step.seq in waits:
                 asked, decided, who = waits[step.seq]
-                yield CourseBar(
-                    step.name, "person", asked, decided or now, who, open=decided is None
-                )
+                going = decided is None and step.ended is None
+                end = decided or step.ended or now
+                yield CourseBar(step.name, "person", asked, end, who, open=going)
             if step.began is not None:
                 yield CourseBar(
                     step.name,
@@ -194,6 +198,58 @@ def _steps(
                     open=step.ended is None,
                 )
         last = step.ended or step.planned
+
+
+def _attempts(name: str, timing: CallTiming) -> Iterator[CourseBar]:
+    """Yield a model call: attempts that failed, the pauses after them, and the one answered."""
+    began = timing.began
+    for attempt in timing.attempts:
+        if not attempt.error:
+            continue
+        if attempt.began > began:
+            yield CourseBar("pause", "retry", began, attempt.began, "before the next attempt")
+        yield CourseBar(
+            attempt.model, "model", attempt.began, attempt.ended, attempt.error, failed=True
+        )
+        began = attempt.ended
+    answered = next((one.began for one in timing.attempts[::-1] if not one.error), began)
+    if began > timing.began and answered > began:
+        yield CourseBar("pause", "retry", began, answered, "before the next attempt")
+        began = answered
+    first = timing.first
+    about = "" if first is None else f"first word after {first - began} ms"
+    yield CourseBar(name, "model", began, timing.ended, about)
+
+
+def _woken(began: int, ready: int) -> CourseBar:
+    about = "the worker took it"
+    if ready - began > LONG_WAKE:
+        about = "for a worker, or a place among maxConcurrentTurns"
+    return CourseBar("wake", "wake", began, ready, about)
+
+
+def _cut_off(work: list[CourseBar], marks: list[CourseMark], since: int) -> Iterator[CourseBar]:
+    """Yield what a worker was at when it was lost, where no call of it is known."""
+    for mark in marks:
+        if not any(bar.began < mark.at <= bar.ended for bar in work):
+            last = max((bar.ended for bar in work if bar.ended < mark.at), default=since)
+            yield CourseBar("model", "model", last, mark.at, "cut off", failed=True)
+        since = mark.at
+
+
+def _last(
+    turn: FoundTurn, problem: str | None, last: int, until: int, work: list[CourseBar]
+) -> Iterator[CourseBar]:
+    """Yield what a turn is at, or was at when it came to nothing."""
+    if any(bar.open for bar in work) or until <= last:
+        return
+    if turn.state == "running":
+        yield CourseBar("model", "model", last, until, open=True)
+    elif turn.state == "waiting":
+        yield CourseBar("waits", "person", last, until, open=True)
+    elif turn.state != "replied" and turn.stop_reason not in (None, "done"):
+        about = problem or turn.stop_reason or ""
+        yield CourseBar("model", "model", last, until, about, failed=True)
 
 
 def _waits(db: apsw.Connection, turn_id: str) -> Iterator[tuple[int, tuple[int, int | None, str]]]:
@@ -226,13 +282,22 @@ def _sent(db: apsw.Connection, turn_id: str, now: int) -> Iterator[CourseBar]:
 def _marks(db: apsw.Connection, turn_id: str, message: int | None) -> Iterator[CourseMark]:
     rows = db.execute(
         "SELECT at, note FROM transition WHERE (turn_id = ?1 OR kind = 'inbox' AND number = ?2)"
-        " AND (note LIKE 'process death%' OR note LIKE 'adopted%') ORDER BY id",
+        f" AND (note LIKE 'process death%' OR note LIKE 'adopted%' OR note LIKE '{LOST}%')"
+        " ORDER BY id",
         (turn_id, message),
     )
+    lost = None
     for at, note in rows:
         if note.startswith("adopted"):
             yield CourseMark(at, f"the daemon started anew and went on ({note})")
-        else:
+        elif note.startswith(LOST):
+            lost = at
+            yield CourseMark(
+                at,
+                f"the worker died ({note.removeprefix(LOST)}); a new one went on from the last"
+                " step",
+            )
+        elif lost is None or at - lost > SAME_DEATH:
             number = note.rpartition(" ")[2]
             yield CourseMark(
                 at, f"the worker died (death {number}); a new one went on from the last step"

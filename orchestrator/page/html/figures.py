@@ -9,6 +9,20 @@ import htpy as h
 MANY = 10_000  # tokens that are told in thousands
 KILO = 1000  # bytes
 SECOND, MINUTE, HOUR, DAY = 1000, 60_000, 3_600_000, 86_400_000  # milliseconds
+# Why a turn ended, in words.
+ENDS = {
+    "cancelled": "stopped",
+    "max_steps": "too many steps",
+    "max_tokens": "too many tokens",
+    "deadline": "took too long",
+    "length": "cut at the output limit",
+    "refused": "refused by the model",
+    "empty": "the model said nothing",
+    "model_error": "the model failed",
+    "output": "no answer in the right form",
+    "tool_choice": "the model did not call the tool",
+    "account": "no credit or a wrong key",
+}
 # A sign and a class for each state; the word itself is always shown.
 _SIGNS = {
     **dict.fromkeys(
@@ -16,7 +30,9 @@ _SIGNS = {
     ),
     **dict.fromkeys(("stopped", "idle", "off", "skipped", "cancelled"), ("○", "quiet")),
     **dict.fromkeys(("waiting", "paused", "queued", "new", "claimed", "starting"), ("◐", "wait")),
-    **dict.fromkeys(("backoff", "degraded", "unknown", "missed", "sending"), ("▲", "warn")),
+    **dict.fromkeys(
+        ("denied", "backoff", "degraded", "unknown", "missed", "sending"), ("▲", "warn")
+    ),
     **dict.fromkeys(("failed", "fatal", "dead", "quarantined", "failed_permanent"), ("✕", "bad")),
 }
 
@@ -25,6 +41,13 @@ def state(word: str, text: str = "") -> h.Element:
     """Show a state as a sign and a word; ``text`` replaces the word."""
     sign, kind = _SIGNS.get(word, ("·", "quiet"))
     return h.span(class_=f"state {kind}")[h.span(aria_hidden="true")[sign], f" {text or word}"]
+
+
+def outcome(word: str, end: str | None) -> h.Node:
+    """Show the state of a turn; one that ended without an answer is a failure with its reason."""
+    if end in (None, "done", "handed_back"):
+        return state(word, {"closed": "answered", "replied": "answered"}.get(word, ""))
+    return state("cancelled" if end == "cancelled" else "failed", ENDS.get(str(end), str(end)))
 
 
 def moment(ms: int, zone: ZoneInfo, *, day: bool = True) -> h.Element:

@@ -49,6 +49,8 @@ def _parser() -> MarkdownIt:
     parser.add_render_rule("image", _picture)
     parser.add_render_rule("link_open", _link_open)
     parser.add_render_rule("link_close", _link_close)
+    parser.add_render_rule("td_open", _cell)
+    parser.add_render_rule("th_open", _cell)
     return parser
 
 
@@ -73,6 +75,14 @@ def _picture(
     address = visible(str(tokens[index].attrs.get("src", "")))
     about = visible(tokens[index].content)
     return f"<span>[picture{escape(f' {about}' if about else '')}: {escape(address)}]</span>"
+
+
+def _cell(
+    _: RendererHTML, tokens: Sequence[Token], index: int, __: OptionsDict, ___: EnvType
+) -> str:
+    """Align a cell by a class: browsers refuse the style that is the default."""
+    side = str(tokens[index].attrs.get("style", "")).rpartition(":")[2]
+    return f'<{tokens[index].tag} class="{side}">' if side else f"<{tokens[index].tag}>"
 
 
 def _link_open(

@@ -228,13 +228,10 @@ def _head(visit: Visit, talk: TurnTalk) -> h.Node:
         way = "by schedule" if talk.queue.startswith("task/") else "from another chat"
         at = figures.moment(talk.said[0].at, visit.zone)
         return h.p(class_="soft")[h.b[visible(talk.agent_id or "")], f" {way} ", at, " · ", why]
-    word = {"closed": "answered", "replied": "answered"}.get(talk.state, talk.state)
-    if talk.stop_reason not in (None, "done"):
-        word = str(talk.stop_reason)
     return h.p(class_="soft")[
         h.b[visible(talk.agent_id or "")],
         " ",
-        figures.state(talk.state, word),
+        figures.outcome(talk.state, talk.stop_reason),
         " ",
         None if talk.began is None else figures.elapsed(talk.began, talk.ended, visit.now),
         " · ",

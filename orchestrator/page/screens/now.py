@@ -87,10 +87,7 @@ def turns(recent: Sequence[RecentTurn]) -> h.Node:
         (
             turn.agent_id,
             short(turn.chat, 40),
-            [
-                figures.state(turn.state),
-                f" {turn.stop_reason}" if turn.stop_reason not in (None, "done") else None,
-            ],
+            figures.outcome(turn.state, turn.stop_reason),
             visible(", ".join(turn.tools)),
             "" if turn.ms is None else figures.span(turn.ms),
             h.a(href=link("turns", turn.turn_id))["look"],

@@ -64,7 +64,7 @@ def draw(visit: Visit, found: TurnPage, *, filtered: bool) -> h.Node:
             "No turn fits." if filtered else "No message yet.",
         ),
         h.p(class_="soft")[
-            f"{len(found.turns)} turns",
+            figures.many(len(found.turns), "turn"),
             f" of the {figures.count(found.looked_at)} newest that were looked at"
             if filtered
             else None,
@@ -82,13 +82,12 @@ def draw(visit: Visit, found: TurnPage, *, filtered: bool) -> h.Node:
 def _row(visit: Visit, turn: FoundTurn) -> tuple[h.Node, ...]:
     address = link("turns", turn.id)
     asked = short(turn.asked, 80) if visit.may(Right.READ) else f"{len(turn.asked)} characters"
-    end = turn.stop_reason if turn.stop_reason not in (None, "done") else None
     return (
         h.a(href=address, data_row=True)[figures.moment(turn.began, visit.zone)],
         visible(turn.agent_id),
         short(chat_name(turn.chat_key), 30),
         asked,
-        [figures.state(turn.state), f" {end}" if end else None],
+        figures.outcome(turn.state, turn.stop_reason),
         str(turn.steps),
         ", ".join(map(visible, dict.fromkeys(turn.tools))),
         "" if turn.ended is None else figures.span(turn.ended - turn.began),

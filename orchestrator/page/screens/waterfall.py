@@ -28,7 +28,9 @@ KINDS = {
     "model": "the model",
     "person": "waiting for a person",
     "send": "sending",
+    "retry": "waiting to ask again",
 }
+LETTER = 6.2  # about the width of a letter of the picture
 
 
 class TimeScale(NamedTuple):
@@ -81,7 +83,7 @@ def draw(visit: Visit, found: TurnCourse) -> h.Node:
         h.p(class_="lead")[summary(found)],
         facts(
             {
-                "state": [figures.state(turn.state), f" {turn.stop_reason or ''}"],
+                "state": figures.outcome(turn.state, turn.stop_reason),
                 "agent": visible(turn.agent_id),
                 "chat": _chat(visit, found),
                 "message": None if found.message is None else str(found.message),
@@ -129,7 +131,7 @@ def _picture(found: TurnCourse) -> h.Node:
         return h.p(class_="empty")["Nothing happened yet."]
     scale = scaled(bars, found.came)
     height = ROW * (len(bars) + 1) + 14 * len(found.marks) + 8
-    words = f"{len(bars)} parts over {figures.span(bars[-1].ended - found.came)}"
+    words = f"{figures.many(len(bars), 'part')} over {figures.span(bars[-1].ended - found.came)}"
     return [
         h.div(class_="scroll waterfall", tabindex="0", role="region", aria_label="Waterfall")[
             h.svg(viewBox=f"0 0 {WIDTH} {height}", role="img", aria_label=words)[
@@ -189,7 +191,6 @@ def _line(bar: CourseBar, index: int, scale: TimeScale, came: int) -> h.Node:
     took = figures.span(bar.ended - bar.began) if bar.measured else "not measured"
     words = f"{took}{' so far' if bar.open else ''} {short(bar.about, 60)}".strip()
     x, end = float(_x(scale, left)), float(_x(scale, right))
-    late = end > WIDTH - 220
     return [
         h.text(x="0", y=str(y + 16))[short(bar.name, 24)],
         h.rect(
@@ -200,12 +201,21 @@ def _line(bar: CourseBar, index: int, scale: TimeScale, came: int) -> h.Node:
             height="14",
             rx="2",
         )[h.title[f"{visible(bar.name)}: {words}, after {figures.span(bar.began - came)}"]],
-        h.text(
-            x=f"{x - 4 if late else end + 4:.1f}",
-            y=str(y + 16),
-            text_anchor="end" if late else "start",
-        )[words],
+        _label(words, x, end, y + 16),
     ]
+
+
+def _label(words: str, x: float, end: float, y: int) -> h.Element:
+    """Return the words of a bar: behind it, or where there is room, inside or before it."""
+    width = LETTER * len(words)
+    if end + width < WIDTH:
+        return h.text(x=f"{end + 4:.1f}", y=str(y))[words]
+    if width < end - x - 8:
+        return h.text(x=f"{x + 4:.1f}", y=str(y), class_="inside")[words]
+    if x - width > NAMES:
+        return h.text(x=f"{x - 4:.1f}", y=str(y), text_anchor="end")[words]
+    fits = max(12, int((WIDTH - NAMES) / LETTER))
+    return h.text(x=f"{WIDTH - 4}", y=str(y), text_anchor="end", class_="over")[words[:fits]]
 
 
 def _x(scale: TimeScale, place: float) -> str:
@@ -273,7 +283,7 @@ def _card(visit: Visit, found: TurnCourse, step: CourseStep) -> h.Element:
             f"{step.seq} · {'asked the model' if step.kind == 'model' else 'called'} ",
             h.b[visible(step.name)],
             " ",
-            figures.state(step.state),
+            figures.state("denied" if _denied(found, step) else step.state),
             f" {took or ''}",
         ],
         facts(dict(_facts(found, step))),
@@ -284,6 +294,11 @@ def _card(visit: Visit, found: TurnCourse, step: CourseStep) -> h.Element:
         if reads
         else h.p(class_="soft")["Texts are for operators."],
     ]
+
+
+def _denied(found: TurnCourse, step: CourseStep) -> bool:
+    asked = found.approvals.get(step.seq)
+    return asked is not None and asked.state == "denied"
 
 
 def _facts(found: TurnCourse, step: CourseStep) -> Iterator[tuple[str, h.Node]]:

@@ -1,5 +1,6 @@
 """Amounts in words."""
 
+import re
 from zoneinfo import ZoneInfo
 
 import pytest
@@ -47,6 +48,32 @@ def test_moment_has_its_zone_and_utc() -> None:
     shown = str(figures.moment(0, ZoneInfo("Europe/Warsaw")))
     assert "1970-01-01 01:00:00" in shown
     assert 'title="1970-01-01 00:00:00 UTC"' in shown
+
+
+@pytest.mark.parametrize(
+    ("state", "end", "shown"),
+    [
+        ("closed", "done", "● answered"),
+        ("running", None, "● running"),
+        ("cancelled", "cancelled", "○ stopped"),
+        ("closed", "model_error", "✕ the model failed"),
+        ("failed", "of another version", "✕ of another version"),
+    ],
+)
+def test_turn_without_an_answer_says_why(state: str, end: str | None, shown: str) -> None:
+    """In words and red, whatever its state in the journal."""
+    text = str(figures.outcome(state, end))
+    assert re.sub("<[^>]*>", "", text) == shown
+    assert ("bad" in text) is shown.startswith("✕")
+
+
+def test_number_and_its_noun_agree() -> None:
+    """One has no plural."""
+    assert [figures.many(number, "part") for number in (0, 1, 2)] == [
+        "0 parts",
+        "1 part",
+        "2 parts",
+    ]
 
 
 def test_state_is_a_sign_and_a_word() -> None:

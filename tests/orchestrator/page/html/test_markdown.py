@@ -79,3 +79,11 @@ def test_growing_text_shows_all_of_it() -> None:
     whole = "# Title\n\nfirst\n\n```python\nx = 1\n\ny = 2"
     assert "y = 2" in growing(whole)
     assert growing(whole).count("<pre>") == 1
+
+
+def test_cells_are_aligned_by_a_class() -> None:
+    """A style in the text is refused by the page's policy."""
+    text = str(rendered("|a|b|\n|-:|-|\n|1|2|\n"))
+    assert "style" not in text
+    assert '<td class="right">1</td>' in text
+    assert "<td>2</td>" in text
