@@ -21,7 +21,7 @@ NO_TOOLS: Mapping[str, ToolSpec] = MappingProxyType({})
 
 
 @dataclass(frozen=True)
-class SentMessage:
+class HistoryMessage:
     """A message of the history; ``characters`` as it is stored, with its calls."""
 
     id: int
@@ -33,7 +33,7 @@ class SentMessage:
 class SentHistory(NamedTuple):
     """The history that a prompt was sent with: its size, and its newest messages, oldest first."""
 
-    messages: Sequence[SentMessage] = ()
+    messages: Sequence[HistoryMessage] = ()
     total: int = 0
     characters: int = 0
 
@@ -59,7 +59,7 @@ class SentBeside(NamedTuple):
 
 
 SENT = Rows(
-    SentMessage,
+    HistoryMessage,
     "message",
     "id, iif(json_valid(body), body ->> 'role', ''),"
     f" substr(iif(json_valid(body), body ->> 'content', body), 1, {EXCERPT}), length(body)",

@@ -214,8 +214,7 @@ def _label(words: str, x: float, end: float, y: int) -> h.Element:
         return h.text(x=f"{x + 4:.1f}", y=str(y), class_="inside")[words]
     if x - width > NAMES:
         return h.text(x=f"{x - 4:.1f}", y=str(y), text_anchor="end")[words]
-    fits = max(12, int((WIDTH - NAMES) / LETTER))
-    return h.text(x=f"{WIDTH - 4}", y=str(y), text_anchor="end", class_="over")[words[:fits]]
+    return h.text(x=f"{WIDTH - 4}", y=str(y), text_anchor="end", class_="over")[words]
 
 
 def _x(scale: TimeScale, place: float) -> str:
@@ -273,7 +272,8 @@ def _chat(visit: Visit, found: TurnCourse) -> h.Node:
 
 def _card(visit: Visit, found: TurnCourse, step: CourseStep) -> h.Element:
     reads = visit.may(Right.READ)
-    took = None
+    took, asked = None, found.approvals.get(step.seq)
+    word = "denied" if asked and asked.state == "denied" else step.state
     if step.measured is not None:
         took = figures.span(step.measured.ended - step.measured.began)
     elif step.began is not None and step.ended is not None:
@@ -283,7 +283,7 @@ def _card(visit: Visit, found: TurnCourse, step: CourseStep) -> h.Element:
             f"{step.seq} · {'asked the model' if step.kind == 'model' else 'called'} ",
             h.b[visible(step.name)],
             " ",
-            figures.state("denied" if _denied(found, step) else step.state),
+            figures.state(word),
             f" {took or ''}",
         ],
         facts(dict(_facts(found, step))),
@@ -294,11 +294,6 @@ def _card(visit: Visit, found: TurnCourse, step: CourseStep) -> h.Element:
         if reads
         else h.p(class_="soft")["Texts are for operators."],
     ]
-
-
-def _denied(found: TurnCourse, step: CourseStep) -> bool:
-    asked = found.approvals.get(step.seq)
-    return asked is not None and asked.state == "denied"
 
 
 def _facts(found: TurnCourse, step: CourseStep) -> Iterator[tuple[str, h.Node]]:

@@ -16,7 +16,7 @@ from orchestrator.agentsfile import AgentsFile
 from orchestrator.broker.broker_wire import CallEnded
 from orchestrator.journal.db import audit
 from orchestrator.journal.db.store import Store
-from orchestrator.journal.turns import cancellations, inbox, pauses, steps, turns, usage
+from orchestrator.journal.turns import inbox, pauses, steps, turns, usage
 from orchestrator.journal.turns.outbox import Part
 from orchestrator.journal.turns.pauses import Pause
 from orchestrator.journal.turns.turns import Turn
@@ -285,19 +285,6 @@ async def test_call_of_a_dead_process_counts_as_the_broker_saw_it(bench: Bench, 
     states = dict(bench.db.execute("SELECT state, sum(prompt) FROM model_call GROUP BY state"))
     assert states["settled"] == 1_300
     assert set(states) == {"settled", "reserved"}
-
-
-async def test_call_of_a_stopped_turn_counts_once(bench: Bench) -> None:
-    """As the broker saw it end, not as it was reserved."""
-    turn = open_turn(bench.db)
-    bench.answers(turn, 1_000, "read")
-    with job(bench.db):
-        cancellations.cancel(bench.db, turn.chat_key, "stopped", 1)
-    assert usage.spent(bench.db, "work", 0).tokens == 2_000
-    call = CallEnded(channel=1, call_id="1", model="groq/m", usage=Usage(prompt=300))
-    bench.gate.book("work", turn.id, call, died=False)
-    await bench.gate.book_unnamed()
-    assert usage.spent(bench.db, "work", 0).tokens == 1_300
 
 
 async def test_call_of_no_known_turn_is_charged_to_its_agent(bench: Bench) -> None:

@@ -2,7 +2,7 @@
 
 from fakes.screens import html, visit
 
-from orchestrator.journal.inspect.prompt_course import SentBeside, SentHistory, SentMessage
+from orchestrator.journal.inspect.prompt_course import HistoryMessage, SentBeside, SentHistory
 from orchestrator.journal.inspect.trace import RecordedPrompt
 from orchestrator.journal.inspect.turn_course import ModelCost
 from orchestrator.page.screens import prompt_layers
@@ -54,7 +54,7 @@ def test_lines_that_changed_are_marked_and_nothing_of_them_runs() -> None:
 def test_definitions_of_tools_and_the_history_are_parts_with_sizes() -> None:
     """They are what a prompt mostly consists of."""
     tool = ToolSpec(name="read", description="Read a file", parameters={"type": "object"})
-    history = SentHistory([SentMessage(7, "user", "hello", 40)], 3, 120)
+    history = SentHistory([HistoryMessage(7, "user", "hello", 40)], 3, 120)
     prompt = NEW.model_copy(update={"history": (5, 7)})
     found = SentBeside(prompt, None, None, [], tools={"read": tool}, history=history)
     tools, past = (

@@ -1,0 +1,20 @@
+"""What model calls cost, reserved and settled."""
+
+from pathlib import Path
+
+from fakes.journal import booted, open_turn
+
+from orchestrator.journal.turns import cancellations, usage
+from orchestrator.journal.turns.usage import Amount
+
+
+def test_reservation_of_a_stopped_turn_gives_way_to_the_call(tmp_path: Path) -> None:
+    """Until the call is known it counts as it was reserved; that of an open turn stays."""
+    with booted(tmp_path) as db:
+        turn = open_turn(db)
+        usage.reserve(db, "work", turn.id, "m", Amount(1_000), 1)
+        usage.replace_stopped(db, turn.id)
+        cancellations.cancel(db, turn.chat_key, "stopped", 2)
+        assert usage.spent(db, "work", 0).tokens == 1_000
+        usage.replace_stopped(db, turn.id)
+        assert usage.spent(db, "work", 0).tokens == 0
