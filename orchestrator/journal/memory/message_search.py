@@ -23,13 +23,15 @@ class MessageHit:
     text: str
     chat_key: str
     origin: Origin = "user"
+    turn_id: str | None = None
 
 
 HITS = Rows(
     MessageHit,
     "said JOIN session ON session.id = session_id",
     "said.id, at, role, text, chat_key, ifnull("
-    "(SELECT body ->> 'origin' FROM message WHERE message.id = said.id), 'user')",
+    "(SELECT body ->> 'origin' FROM message WHERE message.id = said.id), 'user'),"
+    " (SELECT turn_id FROM message WHERE message.id = said.id)",
 )
 # As the trigger `message_said` does.
 UNINDEXED = (

@@ -6,6 +6,7 @@ from starlette.responses import RedirectResponse
 from orchestrator.control.page_access import Right
 from orchestrator.journal.inspect import lookup
 from orchestrator.journal.inspect.lookup import Findings
+from orchestrator.journal.memory.message_search import MessageHit
 from orchestrator.page.html import figures
 from orchestrator.page.html.forms import link
 from orchestrator.page.html.outside_text import short, visible
@@ -64,7 +65,7 @@ def draw(visit: Visit, found: Findings, wanted: str) -> h.Node:
             "What was said",
             [
                 _row(
-                    f"/chats/{hit.chat_key}",
+                    _place(hit),
                     short(hit.text, 160),
                     f"{chat_name(hit.chat_key)}, {figures.ago(hit.at, visit.now)}",
                 )
@@ -74,6 +75,12 @@ def draw(visit: Visit, found: Findings, wanted: str) -> h.Node:
     )
     shown = [panel(title, h.ul(class_="calls")[rows]) for title, rows in sections if rows]
     return shown or h.p(class_="empty")[f"Nothing fits “{visible(wanted)}”."]
+
+
+def _place(hit: MessageHit) -> str:
+    """Return the address of what was said: its turn in the chat."""
+    turn = hit.turn_id
+    return f"/chats/{hit.chat_key}" + (f"?turn={turn}#turn-{turn}" if turn else "")
 
 
 def _row(address: str, text: str, about: str) -> h.Element:

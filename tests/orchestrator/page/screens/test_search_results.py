@@ -25,7 +25,11 @@ async def test_what_was_said_is_for_those_who_may_read(tmp_path: Path) -> None:
     async with page_bench(tmp_path) as bench:
         await _asked(bench)
         operator, viewer = await bench.login(), await bench.login("viewer")
-        assert "the zeppelin" in (await operator.get("/find?q=zeppelin")).text
+        found = (await operator.get("/find?q=zeppelin")).text
+        assert "the zeppelin" in found
+        place = "/chats/telegram/1/7/?turn=turn-1"
+        assert f'href="{place}#turn-turn-1"' in found
+        assert 'id="turn-turn-1"' in (await operator.get(place)).text
         assert "the zeppelin" not in (await viewer.get("/find?q=zeppelin")).text
         chats = (await viewer.get("/find?q=telegram")).text
         assert "/turns?chat=telegram%2F1%2F7%2F" in chats
