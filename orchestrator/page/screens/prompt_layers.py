@@ -148,8 +148,10 @@ def _compared(
 
 
 def _change(name: str, own: _Text | None, before: _Text | None) -> str:
-    if own is None or before is None:
-        return "gone" if own is None else "new"
+    if own is None:
+        return "gone"
+    if before is None:  # the first history follows what a cache has
+        return "grew" if name == HISTORY else "new"
     if own.text == before.text:
         return "same"
     begins = own.text.partition("\n")[0], before.text.partition("\n")[0]

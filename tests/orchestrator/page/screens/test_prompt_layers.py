@@ -73,9 +73,9 @@ def test_definitions_of_tools_and_the_history_are_parts_with_sizes() -> None:
 
 
 def test_history_that_grows_breaks_no_cache() -> None:
-    """One that begins later does."""
-    old = OLD.model_copy(update={"history": (1, 4)})
-    for first, change in ((1, "grew"), (3, "changed")):
+    """Nor does the first one; one that begins later does."""
+    for before, first, change in (((1, 4), 1, "grew"), (None, 1, "grew"), ((1, 4), 3, "changed")):
+        old = OLD.model_copy(update={"history": before})
         new = OLD.model_copy(update={"turn_id": "t3", "history": (first, 6)})
         parts = list(prompt_layers.compared(new, old))
         assert {part.name: part.change for part in parts}["history"] == change
