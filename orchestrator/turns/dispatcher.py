@@ -6,7 +6,7 @@ earlier process left behind, perhaps) and then admits the chat's messages in ord
 
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterator, Sequence
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager
 from functools import partial
 
 import anyio
@@ -242,7 +242,7 @@ class Dispatcher(Wakeup):
     async def _run_within_limit(self, runner: TurnRunner, turn: Turn) -> None:
         """Run a turn, once its agent's maxConcurrentTurns lets it begin."""
         if not RECIPES[turn.recipe].limited:
-            await runner.run(nullcontext)
+            await runner.run()
             return
         definition = self._inputs.agents().agent(turn.agent_id)
         limit = self._limits[turn.agent_id]

@@ -184,10 +184,10 @@ class TurnRunner(LoopOwned):
             outcome = await self._judged(await self._recipe.run_on(worker, run, host))
         except errors.WorkerLostError as error:
             drained = worker.stop_requested and not worker.hung
-            if not drained:
-                await self._services.store.transact(turns.note_lost_worker, run.turn_id, str(error))
             # A worker that waits for a tool does nothing with the message that could kill it.
             innocent = drained or self._inputs.tools.running(run.turn_id)
+            if not drained:
+                await self._services.store.transact(turns.note_lost_worker, run.turn_id, str(error))
             outcome = Suspended(Drained()) if innocent else Lost(str(error))
         except errors.WorkerError:
             if host.outcome is None:

@@ -30,8 +30,10 @@ class TurnSlot:
     async def given_back(self) -> AsyncIterator[None]:
         """Let another turn have the place, and wait for one again afterwards."""
         self._give_back()
-        yield
-        await self._take()
+        try:
+            yield
+        finally:
+            await self._take()
 
     async def _take(self) -> None:
         try:

@@ -8,7 +8,9 @@ from typing import NamedTuple
 import apsw
 import orjson
 
+from orchestrator.journal.db.distinct import distinct
 from orchestrator.journal.db.rows import Rows
+from orchestrator.journal.turns import approvals
 from orchestrator.journal.turns.inbox import TASK
 
 PAGE = 50  # entries
@@ -146,8 +148,6 @@ SAID = Rows(
     "inbox",
     f"id, kind, sender_name, substr(text, 1, {SHOWN}), received_at, state, error, turn_id",
 )
-
-
 ASIDE = "(turn_id IS NULL OR aside = 1)"
 TOLD = f"{ASIDE} AND chat_key = ? AND final = 1 AND approval_id IS NULL"
 OF_CHAT = "channel = ? AND bot_id = ? AND chat_id = ? AND chat_key = ?"
@@ -180,12 +180,13 @@ def chats(
     )
     newest = {str(key): ChatSummary(key, *rest) for key, *rest in came}
     sent = db.execute(
-        f"SELECT chat_key, substr(body, 1, 200), created_at, max(id) FROM outbox WHERE {ASIDE}"
-        " AND final = 1 AND approval_id IS NULL AND NOT chat_key GLOB ?"
-        f" AND {own} GROUP BY chat_key",
+        "SELECT chat_key, substr(body, 1, 200), created_at FROM outbox WHERE id IN"
+        f" (SELECT (SELECT max(id) FROM outbox WHERE {TOLD.replace('?', 'told.value')})"
+        f" FROM ({distinct('outbox', 'chat_key', ASIDE)}) AS told)"
+        f" AND NOT chat_key GLOB ? AND {own}",
         (f"console/local/{TASK}-*", *values),  # there outcomes are kept that go to no chat
     )
-    for key, text, at, _ in sent:
+    for key, text, at in sent:
         known = newest.get(key)
         if known is None or known.at < at:
             newest[key] = ChatSummary(key, known.sender if known else "", text, at)
@@ -276,10 +277,8 @@ def _fill(db: apsw.Connection, key: str, talks: Sequence[TurnTalk]) -> None:
         (talk.agent_id, talk.state, talk.stop_reason) = row[:3]
         (talk.problem, talk.began, talk.ended) = row[3:]
     for turn_id, *row in db.execute(
-        "SELECT turn_id, seq, name, substr(ifnull(args, ''), 1, ?),"
-        " iif((turn_id, seq) IN (SELECT turn_id, seq FROM approval WHERE state = 'denied'),"
-        f" 'denied', state), substr(ifnull(result, ''), 1, ?), t_intent, t_end FROM step"
-        f" WHERE turn_id {among}"
+        f"SELECT turn_id, seq, name, substr(ifnull(args, ''), 1, ?), {approvals.CALL_STATE},"
+        f" substr(ifnull(result, ''), 1, ?), t_intent, t_end FROM step WHERE turn_id {among}"
         " AND kind = 'tool' ORDER BY turn_id, seq",
         (SHOWN, SHOWN, *ids),
     ):

@@ -111,8 +111,8 @@ STORED = Rows(
 STEPS = Rows(
     CourseStep,
     "step",
-    f"seq, kind, name, class, state, substr(args, 1, {SHOWN}), substr(result, 1, {SHOWN}),"
-    " idem_key, request_id, t_plan, t_intent, t_end, timing",
+    f"seq, kind, name, class, {approvals.CALL_STATE}, substr(args, 1, {SHOWN}),"
+    f" substr(result, 1, {SHOWN}), idem_key, request_id, t_plan, t_intent, t_end, timing",
 )
 
 

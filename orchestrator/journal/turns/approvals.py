@@ -44,6 +44,11 @@ class Approval:
         return self.state == "pending" and self.expires > now
 
 
+# The state of a call in `step`, where one that a person refused has not failed.
+CALL_STATE = (
+    "iif(EXISTS(SELECT 1 FROM approval WHERE approval.turn_id = step.turn_id"
+    " AND approval.seq = step.seq AND approval.state = 'denied'), 'denied', step.state)"
+)
 APPROVALS = Rows(
     Approval,
     "approval JOIN step ON step.turn_id = approval.turn_id AND step.seq = approval.seq"

@@ -272,8 +272,7 @@ def _chat(visit: Visit, found: TurnCourse) -> h.Node:
 
 def _card(visit: Visit, found: TurnCourse, step: CourseStep) -> h.Element:
     reads = visit.may(Right.READ)
-    took, asked = None, found.approvals.get(step.seq)
-    word = "denied" if asked and asked.state == "denied" else step.state
+    took = None
     if step.measured is not None:
         took = figures.span(step.measured.ended - step.measured.began)
     elif step.began is not None and step.ended is not None:
@@ -283,7 +282,7 @@ def _card(visit: Visit, found: TurnCourse, step: CourseStep) -> h.Element:
             f"{step.seq} · {'asked the model' if step.kind == 'model' else 'called'} ",
             h.b[visible(step.name)],
             " ",
-            figures.state(word),
+            figures.state(step.state),
             f" {took or ''}",
         ],
         facts(dict(_facts(found, step))),

@@ -91,7 +91,7 @@ def test_pages_hold_messages_and_what_came_unasked_once(tmp_path: Path) -> None:
 
 
 def test_list_has_chats_and_no_queues_of_tasks(tmp_path: Path) -> None:
-    """A chat that only gets messages is one; where a task keeps its outcome is none."""
+    """A chat that only gets messages is listed; where a task keeps its outcome is not."""
     with booted(tmp_path) as db:
         receive(db, update(1, "hello"), now=1)
         outbox.add_notice(db, Address("telegram", "1", "9"), "only told", 2)
