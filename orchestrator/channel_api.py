@@ -10,21 +10,28 @@ from enum import StrEnum
 from typing import NamedTuple, Protocol
 
 from orchestrator.errors import OrchestratorError
-from thinker.protocol.messages import Origin
+from thinker.protocol.messages import Origin, WhileBusy
 
 MAX_HOLD = 3600.0  # seconds after which a platform that asked to wait longer is tried again
 PRESS = "press"  # the `InboundMessage.kind` of a button that was pressed
 NOT_ADDRESSED = "not addressed"  # the `InboundMessage.skip` of what people say to each other
 
 
-class Attachment(NamedTuple):
-    """A picture that came with a message; its channel downloads it by ``handle``.
+MAX_FILE = 20 * 1024 * 1024  # bytes of a file that is received or sent; what a bot may download
+UPLOAD_RATE = 100_000  # bytes a second; a slower upload is given up
 
-    ``about`` is for models that cannot see pictures: ``photo, 1280x960``.
+
+class Attachment(NamedTuple):
+    """A file that came with a message; its channel downloads it by ``handle``.
+
+    ``about`` says what it is where its content cannot be shown: ``photo, 1280x960``. One without a
+    ``name`` can only be a picture. A channel that has the bytes already gives them as ``data``.
     """
 
     handle: str
     about: str
+    name: str = ""
+    data: bytes | None = None
 
 
 @dataclass(frozen=True)
@@ -37,7 +44,8 @@ class InboundMessage:
     the chat in that case. ``target`` chooses an agent without the bindings (the console does).
     Messages with the same ``album`` were sent as one. ``origin`` is who wrote the text.
     The text of a `PRESS` is the button's data and the number of its message. ``operator`` says
-    whether the sender is one; None leaves that to admission.
+    whether the sender is one; None leaves that to admission. ``while_busy`` says what it does to an
+    answer that is being written, None leaves that to the agent.
     """
 
     channel: str
@@ -59,6 +67,7 @@ class InboundMessage:
     album: str | None = None
     origin: Origin = "user"
     operator: bool | None = None
+    while_busy: WhileBusy | None = None
 
 
 class ReplyPart(NamedTuple):
@@ -82,12 +91,25 @@ class Choice(NamedTuple):
     data: str
 
 
+class OutboundFile(NamedTuple):
+    """A file to send."""
+
+    name: str
+    media_type: str
+    data: bytes
+
+    @property
+    def seconds(self) -> float:
+        """How much longer than other messages it may take."""
+        return len(self.data) / UPLOAD_RATE
+
+
 @dataclass(frozen=True)
 class OutboundPart:
     """One message to send; ``text`` is Markdown when ``markdown`` is true.
 
     ``rendered``, if there is one, is sent instead of the text; see `ReplyPart`. An edit without
-    ``choices`` removes those of the message.
+    ``choices`` removes those of the message. The text of a ``file`` is its caption.
     """
 
     chat_id: str
@@ -97,6 +119,7 @@ class OutboundPart:
     reply_to: str | None = None
     rendered: str | None = None
     choices: tuple[Choice, ...] = ()
+    file: OutboundFile | None = None
 
 
 class SendOutcome(StrEnum):
@@ -170,6 +193,10 @@ class Adapter(Protocol):
     @property
     def edits(self) -> bool:
         """Whether sent messages can be changed, so that a reply can be streamed and repaired."""
+
+    @property
+    def takes_files(self) -> bool:
+        """Whether its chats can show files; `send` is given none otherwise."""
 
     @property
     def from_journal(self) -> bool:

@@ -41,7 +41,7 @@ from orchestrator.maintenance.embedding_index import EmbeddingIndex
 from orchestrator.maintenance.journal_check import JournalCheck
 from orchestrator.maintenance.maintenance_worker import MaintenanceWorker
 from orchestrator.maintenance.retention import RetentionJob
-from orchestrator.outbound.attachments import Pictures
+from orchestrator.outbound.attachments import AttachmentFetcher
 from orchestrator.outbound.delivery import Delivery
 from orchestrator.processes import restarts
 from orchestrator.processes.jail_requirement import require_at_start
@@ -181,7 +181,7 @@ class Daemon:
             *(store, self._agents, self._settings, self._environ),
             *(self._arrived, clock, monotonic, self._machine.off_loop),
         )
-        pictures = Pictures(store, self._adapters, clock)
+        pictures = AttachmentFetcher(store, self._adapters, clock)
         inputs = InputLoader(
             store, self._agents, prompts, tools, guard, pictures, embeddings, clock
         )

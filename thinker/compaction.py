@@ -77,6 +77,8 @@ def _parts(message: Message) -> Iterator[str]:
         yield text
     if isinstance(message, UserMessage) and message.images:
         yield f"User sent {len(message.images)} image(s)"
+    if isinstance(message, UserMessage):
+        yield from (f"User sent the {document.about}" for document in message.documents)
     if isinstance(message, AssistantMessage):
         for call in message.tool_calls:
             arguments = orjson.dumps(call.arguments).decode()

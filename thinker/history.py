@@ -107,7 +107,7 @@ def repair(messages: Sequence[Message]) -> tuple[Message, ...]:
                 exchange, call = places.pop(0)
                 exchange.results[call.id] = _paired(call, message)
         elif isinstance(message, UserMessage):
-            if message.content.strip() or message.images:
+            if message.text.strip() or message.images:
                 exchanges.append(_Exchange(message))
         elif message.content.strip() or message.tool_calls:
             calls = tuple(_with_unique_id(call, taken) for call in message.tool_calls)
@@ -202,6 +202,7 @@ def _note(result: ToolResult) -> str:
 def newest_words(new: Sequence[UserMessage], past: Sequence[Message]) -> str:
     """Return the text by which playbooks and tools are chosen: what the user said last."""
     if new:
-        return "\n".join(message.content for message in new)
+        files = (document.about for message in new for document in message.documents)
+        return "\n".join((*(message.content for message in new), *files))
     earlier = (message for message in reversed(past) if isinstance(message, UserMessage))
     return next(earlier, UserMessage(content="")).content

@@ -24,6 +24,7 @@ from orchestrator.agentsfile.field_types import (
     provider_keys,
 )
 from orchestrator.agentsfile.hand_settings import WebSwitch, WorkspaceSwitch
+from thinker.protocol.messages import WhileBusy
 from thinker.protocol.providers import CUSTOM, PROVIDERS
 
 ProviderName: TypeAlias = Literal[
@@ -185,7 +186,7 @@ class AgentDefinition(ConfigModel):
     """Whether hooks may open network connections; without it the agent's process has no network."""
     env: Variables = Field(default_factory=dict)
     """Extra environment variables of the agent's process; `${NAME}` is filled in."""
-    while_busy: Literal["queue", "steer", "interrupt"] = "queue"
+    while_busy: WhileBusy = "queue"
     """A message during an answer: waits ("queue"), joins the turn ("steer"), or ends it."""
     prompt_layout: Literal["system", "cached"] = "system"
     """Changing layers: in the system prompt ("system") or the newest message ("cached")."""

@@ -39,6 +39,7 @@ class JournalChannel:
     name: str
     bot_id = "local"
     edits = False
+    takes_files = False
     from_journal = True
 
     def __init__(self, store: Store) -> None:

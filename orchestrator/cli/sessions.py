@@ -164,7 +164,8 @@ def _said(message: Message) -> str:
         return _cut(message.content)
     if not isinstance(message, AssistantMessage):
         pictures = f"\n[{count(len(message.images), 'picture')}]" if message.images else ""
-        return message.content + pictures
+        files = [f"[{document.about}]" for document in message.documents]
+        return "\n".join(filter(None, (message.content + pictures, *files)))
     calls = (f"-> {call.name} {_cut(_json(call.arguments))}" for call in message.tool_calls)
     return "\n".join(filter(None, (message.content, *calls)))
 

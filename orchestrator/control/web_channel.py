@@ -11,6 +11,7 @@ class WebChannel(JournalChannel):
     """The `Adapter` of the page. A chat's name begins with its user's."""
 
     name = "web"
+    takes_files = True
 
     def address(self, chat: str) -> Address:
         return Address(self.name, self.bot_id, chat)

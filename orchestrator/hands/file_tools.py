@@ -9,12 +9,20 @@ from contextlib import suppress
 from dataclasses import dataclass
 
 from orchestrator.hands import roots
-from orchestrator.hands.hand_tool import Arguments, HandFailure, HandTool, Picture, integer
+from orchestrator.hands.hand_tool import (
+    Arguments,
+    HandFailure,
+    HandTool,
+    NamedFile,
+    Picture,
+    integer,
+)
 from orchestrator.hands.roots import RootedPath, Roots
 from thinker.formats.images import MAX_PICTURE, media_type
 
 MIB = 1024 * 1024
 MAX_FILE = 16 * MIB  # bytes that are read to show lines of them
+MAX_TAKEN = 7_800_000  # bytes, as the tool host passes on
 MAX_WRITTEN = 2 * MIB  # bytes of one new text
 MAX_LINES = 2000  # of one answer
 MAX_TEXT = 60_000  # characters of one answer
@@ -66,6 +74,15 @@ class FileTools:
                 ("path", "old_text", "new_text"),
             ),
             HandTool(
+                "take_file",
+                "Get a handle of a file of the workspace, with which send_file sends it to the"
+                " chat as it is.",
+                {"path": PATH},
+                self.take,
+                ("path",),
+                read_only=True,
+            ),
+            HandTool(
                 "list_dir",
                 "List a folder of the workspace, with sizes.",
                 {"path": f"{PATH} The workspace itself if omitted."},
@@ -108,6 +125,16 @@ class FileTools:
         line = text.count("\n", 0, text.index(old)) + 1
         _replace(place, text.replace(old, new).encode("utf-8", "replace"))
         return f"Changed {place.shown} at line {line}."
+
+    def take(self, arguments: Arguments) -> NamedFile:
+        place = self.roots.place(arguments.text("path"))
+        data = _bytes(place)
+        if len(data) > MAX_TAKEN:
+            raise HandFailure(
+                f"{place.shown} has {len(data)} bytes; at most {MAX_TAKEN} can be sent, so make it"
+                " smaller or send parts of it"
+            )
+        return NamedFile(place.parts[-1], base64.b64encode(data).decode())
 
     def list_dir(self, arguments: Arguments) -> str:
         place = self.roots.place(arguments.text("path", "."))

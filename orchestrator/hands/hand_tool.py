@@ -21,6 +21,14 @@ class Picture:
 
 
 @dataclass(frozen=True)
+class NamedFile:
+    """A file as a tool's result, in base64."""
+
+    name: str
+    data: str
+
+
+@dataclass(frozen=True)
 class Arguments:
     """The arguments of a call, and the event that is set when the call was canceled."""
 
@@ -63,7 +71,7 @@ class HandTool:
     name: str
     description: str
     parameters: Mapping[str, str | Json]
-    run: Callable[[Arguments], str | Picture]
+    run: Callable[[Arguments], str | Picture | NamedFile]
     required: tuple[str, ...] = ()
     read_only: bool = False
     idempotent: bool = False

@@ -10,10 +10,11 @@ import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, BinaryIO
+from urllib.parse import quote
 
-from orchestrator.hands.hand_tool import Arguments, HandFailure, HandTool, Json, Picture
+from orchestrator.hands.hand_tool import Arguments, HandFailure, HandTool, Json, NamedFile, Picture
 
-MAX_MESSAGE = 4 * 1024 * 1024  # bytes, as the tool host allows
+MAX_MESSAGE = 4 * 1024 * 1024  # bytes of a request
 MAX_CALLS = 16  # at once
 LAST_WAIT = 5.0  # seconds for calls to end after standard input
 NO_METHOD, BAD_PARAMETERS = -32601, -32602  # JSON-RPC 2.0
@@ -123,7 +124,11 @@ class StdioLoop:
             self.sink.flush()
 
 
-def _result(answer: str | Picture) -> Json:
+def _result(answer: str | Picture | NamedFile) -> Json:
+    if isinstance(answer, NamedFile):
+        uri = f"workspace:///{quote(answer.name)}"
+        resource = {"uri": uri, "mimeType": "application/octet-stream", "blob": answer.data}
+        return {"result": {"content": [{"type": "resource", "resource": resource}]}}
     if isinstance(answer, Picture):
         block = {"type": "image", "data": answer.data, "mimeType": answer.media_type}
         return {"result": {"content": [block]}}

@@ -1,4 +1,4 @@
-"""Fetch the pictures that came with admitted messages, before a model sees the messages."""
+"""Fetch the files that came with admitted messages, before a model sees the messages."""
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
@@ -6,23 +6,22 @@ from dataclasses import dataclass
 import anyio
 import structlog
 
-from orchestrator.channel_api import Adapter, SendError, SendOutcome
+from orchestrator.channel_api import MAX_FILE, Adapter, SendError, SendOutcome
 from orchestrator.journal.db.store import Store
 from orchestrator.journal.turns import attachments
 from orchestrator.journal.turns.attachments import Wanted
-from thinker.formats.images import MAX_PICTURE
 
 TRIES = 3
 PAUSE = 1.0  # seconds before the second try, twice that before the third
-TIMEOUT = 30.0  # seconds for one picture; its message waits meanwhile
+TIMEOUT = 60.0  # seconds for one file; its message waits meanwhile
 log = structlog.get_logger()
 
 
 @dataclass(frozen=True)
-class Pictures:
-    """Fetches pictures through the channels' adapters.
+class AttachmentFetcher:
+    """Fetches files through the channels' adapters.
 
-    A picture that cannot be fetched is recorded as missing, and the model learns of it.
+    A file that cannot be fetched is recorded as missing, and the model learns of it.
     ``clock`` returns milliseconds since the epoch.
     """
 
@@ -30,21 +29,21 @@ class Pictures:
     adapters: Mapping[str, Adapter]
     clock: Callable[[], int]
 
-    async def fetch(self, pictures: Iterable[Wanted]) -> None:
-        for picture in pictures:
-            data = await self._data(picture)
-            await self.store.transact(attachments.fetched, picture, data, self.clock())
+    async def fetch(self, files: Iterable[Wanted]) -> None:
+        for file in files:
+            data = await self._data(file)
+            await self.store.transact(attachments.fetched, file, data, self.clock())
 
-    async def _data(self, picture: Wanted) -> bytes | None:
-        adapter = self.adapters.get(picture.channel)
+    async def _data(self, file: Wanted) -> bytes | None:
+        adapter = self.adapters.get(file.channel)
         if adapter is None:
             return None
         with anyio.move_on_after(TIMEOUT):
             for attempt in range(1, TRIES + 1):
                 try:
-                    return await adapter.download(picture.handle, MAX_PICTURE)
+                    return await adapter.download(file.handle, MAX_FILE)
                 except SendError as error:
-                    log.warning("picture_not_fetched", attempt=attempt, problem=str(error))
+                    log.warning("file_not_fetched", attempt=attempt, problem=str(error))
                     if error.outcome is SendOutcome.PERMANENT or attempt == TRIES:
                         return None
                     await anyio.sleep(error.retry_after or PAUSE * attempt)

@@ -24,7 +24,7 @@ from orchestrator.errors import JournalError
 from orchestrator.failpoints import failpoint
 from orchestrator.journal.db.store import Store, retry_later
 from orchestrator.journal.db.writer import StorageFailedError
-from orchestrator.journal.turns import outbox, questions
+from orchestrator.journal.turns import outbox, questions, stored_files
 from orchestrator.journal.turns.outbox import LATE_EDIT, UNFINISHED, Address, OutboxRow
 from orchestrator.outbound.flood_control import FloodControl
 from orchestrator.outbound.preview import Preview
@@ -33,6 +33,7 @@ from orchestrator.wakeup import Wakeup
 PLACEHOLDER = "…"  # what a chat sees for a moment before a reply whose first sending failed
 MAX_PLACES = 100  # messages among which a lost one is looked for
 REPEATED = LATE.format(text="").rstrip()  # stands before a reply that may be a repetition
+REMOVED = "the file was removed because of its age"
 HELD = "the platform wanted nothing sent"
 MAX_RETRY_DELAY = 60.0  # seconds
 MAX_FAULTS = 3  # attempts to send a message in which an adapter may break
@@ -184,9 +185,14 @@ class ChatQueue(Wakeup):
         if row.approval_id is not None:
             buttons = self._store.read(questions.choices, row, self._clock())
             part = replace(part, choices=buttons)
+        if row.media_id is not None and not self._adapter.from_journal:
+            file = self._store.read(stored_files.outbound, row.media_id, row.file_name or "file")
+            if file is None:
+                raise SendError(REMOVED, SendOutcome.PERMANENT)
+            part = replace(part, file=file)
         if not self._adapter.from_journal and not await self._begun(row, "sending"):
             return
-        with _bounded("send"):
+        with _bounded("send", part.file.seconds if part.file else 0):
             message_id = await self._adapter.send(part)
         await self._record(questions.delivered, row, message_id, self._clock())
         self._platform.doubt(row.chat_id, doubtful=False)
@@ -326,11 +332,14 @@ class ChatQueue(Wakeup):
 
 
 @contextmanager
-def _bounded(name: str) -> Iterator[None]:
-    """Limit a platform call between two failpoints; one that times out may still have worked."""
+def _bounded(name: str, more: float = 0) -> Iterator[None]:
+    """Limit a platform call between two failpoints; one that times out may still have worked.
+
+    ``more`` is the time, in seconds, that its file takes.
+    """
     failpoint(f"{name}:before")
     try:
-        with anyio.fail_after(CALL_TIMEOUT):
+        with anyio.fail_after(CALL_TIMEOUT + more):
             yield
         failpoint(f"{name}:after")
     except TimeoutError:

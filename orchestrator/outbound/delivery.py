@@ -60,6 +60,10 @@ class ReplyFormats:
             return outbox.STORED
         return "edit" if adapter is not None and adapter.edits and address.private else "direct"
 
+    def takes_files(self, channel: str) -> bool:
+        adapter = self.adapters.get(channel)
+        return adapter is not None and adapter.takes_files
+
     def split(self, channel: str, text: str, mark: str = "") -> tuple[ReplyPart, ...]:
         adapter = self.adapters.get(channel)
         return adapter.split(text, mark) if adapter is not None else (ReplyPart(text + mark),)

@@ -4,6 +4,7 @@ import html
 import re
 from collections import defaultdict
 from collections.abc import Awaitable, Callable
+from functools import partial
 
 import anyio
 
@@ -11,6 +12,8 @@ from orchestrator.selftest.loopback import ForeignJson
 from orchestrator.wakeup import Wakeup
 
 LIMIT = 4096  # UTF-16 code units, after entity parsing
+MAX_CAPTION = 1024  # UTF-16 code units, after entity parsing
+MAX_PHOTO = 10_000_000  # bytes
 MAX_PRESS_ANSWER = 200  # characters
 MAX_DATA = 64  # bytes of a button's data
 MAX_DESCRIPTION = 256  # characters of a command's description
@@ -82,6 +85,7 @@ class BotWorld:
         self._visible: dict[int, dict[int, str]] = defaultdict(dict)
         self.changes = Wakeup()
         self.files: dict[str, bytes] = {}  # by file_id
+        self.sent_files: list[tuple[int, str, str, bytes]] = []  # chat, kind, name, content
         self._buttons: dict[tuple[int, int], list[tuple[str, str]]] = {}  # by chat and message
         self._waiting_presses: set[str] = set()
         self.press_answers: list[tuple[str, str]] = []  # id of the press, text
@@ -95,6 +99,8 @@ class BotWorld:
             "setMyCommands": self._set_my_commands,
             "getUpdates": self._get_updates,
             "sendMessage": self._send_message,
+            "sendPhoto": partial(self._send_file, "photo"),
+            "sendDocument": partial(self._send_file, "document"),
             "editMessageText": self._edit_message_text,
             "deleteMessage": self._delete_message,
             "sendChatAction": self._send_chat_action,
@@ -234,6 +240,25 @@ class BotWorld:
         message_id, self._next_message_id = self._next_message_id, self._next_message_id + 1
         self._buttons[int(params["chat_id"]), message_id] = buttons
         return self._show(int(params["chat_id"]), message_id, text)
+
+    async def _send_file(self, kind: str, params: ForeignJson) -> object:
+        """Show a file as its name and its caption."""
+        name, content = params.get(kind) or ("", b"")
+        if not content:
+            raise RefusedError(400, f"Bad Request: there is no {kind} in the request")
+        if kind == "photo" and not content.startswith((b"\x89PNG", b"\xff\xd8\xff", b"RIFF")):
+            raise RefusedError(400, "Bad Request: IMAGE_PROCESS_FAILED")
+        if kind == "photo" and len(content) > MAX_PHOTO:
+            raise RefusedError(400, "Bad Request: file is too big")
+        caption = str(params.get("caption", ""))
+        if params.get("parse_mode") == "HTML":
+            caption = parse_html(caption)
+        if len(caption.encode("utf-16-le")) // 2 > MAX_CAPTION:
+            raise RefusedError(400, "Bad Request: message caption is too long")
+        message_id, self._next_message_id = self._next_message_id, self._next_message_id + 1
+        chat_id = int(params["chat_id"])
+        self.sent_files.append((chat_id, kind, name, content))
+        return self._show(chat_id, message_id, f"[{kind} {name}] {caption}".strip())
 
     async def _edit_message_text(self, params: ForeignJson) -> object:
         chat, message_id = self._visible[int(params["chat_id"])], int(params["message_id"])

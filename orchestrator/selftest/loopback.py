@@ -3,6 +3,8 @@
 import json
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager, suppress
+from email import message_from_bytes
+from email.policy import HTTP
 from typing import Any, Self, TypeAlias
 
 import anyio
@@ -55,7 +57,31 @@ async def request(received: BufferedByteReceiveStream) -> tuple[str, ForeignJson
     pairs = (field.partition(":") for field in fields)
     headers = {name.lower(): value.strip() for name, _, value in pairs}
     body = await received.receive_exactly(int(headers.get("content-length", 0)))
+    kind = headers.get("content-type", "")
+    if kind.startswith("multipart/form-data"):
+        return line.split()[1], form(kind, body)
     return line.split()[1], json.loads(body) if body else {}
+
+
+def form(kind: str, body: bytes) -> ForeignJson:
+    """Return the fields of a form (RFC 7578): values read as JSON or text, a file as a pair.
+
+    The pair has the file's name and its bytes.
+    """
+    found: ForeignJson = {}
+    head = f"Content-Type: {kind}\r\n\r\n".encode()
+    for part in message_from_bytes(head + body, policy=HTTP).iter_parts():
+        name = str(part.get_param("name", header="content-disposition"))
+        value = bytes(part.get_payload(decode=True) or b"")
+        filename = part.get_param("filename", header="content-disposition")
+        if filename is not None:
+            found[name] = (str(filename).replace("%22", '"'), value)
+            continue
+        try:
+            found[name] = json.loads(value)
+        except ValueError:
+            found[name] = value.decode()
+    return found
 
 
 def response(status: int, body: bytes) -> bytes:

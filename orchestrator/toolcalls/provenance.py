@@ -39,7 +39,8 @@ KINDS: dict[Origin, str] = {
 
 def objection(db: apsw.Connection, call: Call, tool: HostTool | McpTool) -> str | None:
     """Return why an operator must approve a call, or None if it may run."""
-    out, stays = carries(call.name, tool), standing(call.name, call.arguments)
+    stays = standing(call.name, call.arguments)
+    out = carries(call.name, tool) and not _answers(call)
     if not (out or stays):
         return None
     read = taint.load(db, call.turn_id)
@@ -54,6 +55,11 @@ def objection(db: apsw.Connection, call: Call, tool: HostTool | McpTool) -> str 
 def carries(name: str, tool: HostTool | McpTool) -> bool:
     """Return whether a call of a tool could carry data out of the conversation."""
     return tool.carries if isinstance(tool, McpTool) else name.startswith("send_")
+
+
+def _answers(call: Call) -> bool:
+    """Return whether a call sends a file to where the turn's reply goes too."""
+    return call.name == "send_file" and not call.arguments.get("chat_id")
 
 
 def standing(name: str, arguments: JsonObject) -> bool:

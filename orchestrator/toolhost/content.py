@@ -1,42 +1,72 @@
-"""Convert the results of MCP servers into text and images for the model."""
+"""Convert the results of MCP servers into text, images and files."""
 
 from base64 import b64decode
-from collections.abc import Container, Iterable
+from urllib.parse import unquote
 
 import mcp_types as types
 import orjson
 
 from orchestrator.toolhost.wire import ToolAnswer
 from thinker.formats.images import MAX_PICTURE, media_type
-from thinker.protocol.messages import Image
+from thinker.protocol.messages import FileContent, Image
 
-MAX_PICTURES = 7_800_000  # bytes of all images; they must fit a frame of 16 MiB
+MAX_MEDIA = 7_800_000  # bytes of all images and files; they must fit a frame of 16 MiB
+MAX_NAME = 200  # characters of a file's name
 MAX_RESULT = 1024 * 1024  # bytes of text
 
 
 def tool_answer(result: types.CallToolResult) -> ToolAnswer:
-    """Return a result's text and images, with notes in place of other content.
+    """Return a result's text, images and files, with notes in place of what is too large.
 
     Structured content is used only when there is no text.
     """
-    images = tuple(_images(result.content))
-    shown = {image.data for image in images}
-    text = "\n".join(_parts(result.content, shown))
+    images, files, lines = [], [], []
+    room = MAX_MEDIA
+    for block in result.content:
+        found = _media(block)
+        size = 0 if found is None else _size(found.data)
+        if found is None or size > room:
+            lines.append(_note(block))
+            continue
+        room -= size
+        if isinstance(found, Image):
+            images.append(found)
+        else:
+            files.append(found)
+    text = "\n".join(lines)
     if not text and result.structured_content is not None:
         text = orjson.dumps(result.structured_content, default=str).decode()
-    return ToolAnswer(content=_truncate(text), is_error=result.is_error, images=images)
+    return ToolAnswer(
+        content=_truncate(text), is_error=result.is_error, images=tuple(images), files=tuple(files)
+    )
 
 
-def _images(blocks: Iterable[types.ContentBlock]) -> Iterable[Image]:
-    """Yield images of a known format, as long as they fit the limits together."""
-    room = MAX_PICTURES
-    for block in blocks:
-        if isinstance(block, types.ImageContent):
-            size = _size(block.data)
-            kind = media_type(_first_bytes(block.data))
-            if kind is not None and size <= min(room, MAX_PICTURE):
-                room -= size
-                yield Image(media_type=kind, data=block.data, about=f"{kind}, {size} bytes")
+def _media(block: types.ContentBlock) -> Image | FileContent | None:
+    """Return the picture or the file that a block holds, if it holds one."""
+    if isinstance(block, types.ImageContent):
+        size, kind = _size(block.data), media_type(_first_bytes(block.data))
+        fits = kind is not None and size <= MAX_PICTURE
+        return (
+            Image(media_type=kind, data=block.data, about=f"{kind}, {size} bytes") if fits else None
+        )
+    if isinstance(block, types.AudioContent):
+        ending = block.mime_type.rpartition("/")[2].removeprefix("x-")
+        return _file(f"audio.{ending}", block.mime_type, block.data)
+    resource = block.resource if isinstance(block, types.EmbeddedResource) else None
+    if isinstance(resource, types.BlobResourceContents):
+        name = unquote(str(resource.uri).rstrip("/").rpartition("/")[2])
+        return _file(name, resource.mime_type or "", resource.blob)
+    return None
+
+
+def _file(name: str, kind: str, data: str) -> FileContent | None:
+    """Return a file, if its data is base64."""
+    try:
+        b64decode(data, validate=True)
+    except ValueError:
+        return None
+    shown = "".join(char for char in name[:MAX_NAME] if char.isprintable())
+    return FileContent(name=shown or "file", media_type=kind, data=data)
 
 
 def _first_bytes(data: str) -> bytes:
@@ -47,19 +77,17 @@ def _first_bytes(data: str) -> bytes:
         return b""
 
 
-def _parts(blocks: Iterable[types.ContentBlock], shown: Container[str]) -> Iterable[str]:
-    for block in blocks:
-        if isinstance(block, types.TextContent):
-            yield block.text
-        elif isinstance(block, types.ImageContent | types.AudioContent):
-            if block.type == "audio" or block.data not in shown:
-                yield f"[{block.type}: {block.mime_type}, {_size(block.data)} bytes]"
-        elif not isinstance(block, types.EmbeddedResource):
-            yield f"[resource: {block.uri}]"
-        elif isinstance(block.resource, types.TextResourceContents):
-            yield block.resource.text
-        else:
-            yield f"[resource: {block.resource.uri}, {_size(block.resource.blob)} bytes]"
+def _note(block: types.ContentBlock) -> str:
+    """Return the text of a block, or what a model is told in its place."""
+    if isinstance(block, types.TextContent):
+        return block.text
+    if isinstance(block, types.ImageContent | types.AudioContent):
+        return f"[{block.type}: {block.mime_type}, {_size(block.data)} bytes]"
+    if not isinstance(block, types.EmbeddedResource):
+        return f"[resource: {block.uri}]"
+    if isinstance(block.resource, types.TextResourceContents):
+        return block.resource.text
+    return f"[resource: {block.resource.uri}, {_size(block.resource.blob)} bytes]"
 
 
 def _size(data: str) -> int:

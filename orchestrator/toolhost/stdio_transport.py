@@ -29,7 +29,7 @@ from orchestrator.toolhost.server_jails import ServerJails, environment, hosts
 from orchestrator.toolhost.wire import ServerSpec
 from thinker.protocol.sandbox import SandboxReport
 
-MAX_MESSAGE = 4 * 1024 * 1024  # bytes
+MAX_MESSAGE = 11 * 1024 * 1024  # bytes; the files of an answer are 7.8 MB at most
 MAX_STRAY_LINES = 1000  # of other output before the server counts as broken
 MAX_LOG = 64 * 1024  # bytes of stderr in one log record
 LOG_PAUSE = 0.01  # seconds between two log records

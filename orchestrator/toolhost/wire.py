@@ -8,7 +8,7 @@ from typing import Literal, TypeAlias
 
 from pydantic import Field
 
-from thinker.protocol.messages import Frozen, Image, JsonObject
+from thinker.protocol.messages import FileContent, Frozen, Image, JsonObject
 from thinker.protocol.sandbox import SandboxReport
 
 SERVERS_SET = "servers/set"  # ServersSet → RequestAccepted
@@ -116,8 +116,9 @@ class CallCancel(Frozen):
 
 
 class ToolAnswer(Frozen):
-    """A tool's answer: text for the model, and images."""
+    """A tool's answer: text for the model, images, and other files."""
 
     content: str
     is_error: bool = False
     images: tuple[Image, ...] = ()
+    files: tuple[FileContent, ...] = ()

@@ -30,7 +30,7 @@ def of_context(context: Context, known: PromptMemory) -> Taint:
     ``context`` is as `with_others` returns it.
     """
     rows, recipe = context.messages, context.turn.recipe
-    parts = [taint.of_origin(row.origin) for row in rows]
+    parts = [*(taint.of_origin(row.origin) for row in rows), taint.of_documents(context.said)]
     if any(row.kind == inbox.RESULT for row in rows):
         parts.append(Taint(private={"subagent": True}))
     if recipe != TASK_LAYERS:
@@ -94,7 +94,11 @@ def plain(message: Read) -> Read:
     """Return a message as an agent reads it that does not tell whose words it reads."""
     if isinstance(message, AssistantMessage):
         return message
-    return message.model_copy(update={"fence": "", "origin": "user"})
+    trusted: dict[str, object] = {"fence": "", "origin": "user"}
+    if not isinstance(message, ToolResult):
+        whole = (document.model_copy(update={"fence": ""}) for document in message.documents)
+        trusted["documents"] = tuple(whole)
+    return message.model_copy(update=trusted)
 
 
 def _plain_step(step: RecordedStep) -> RecordedStep:

@@ -125,7 +125,7 @@ class TurnOpening:
             return False
         agent_id = routing.agent_for(db, self.agents, row)
         definition = None if agent_id is None else self.agents.agent(agent_id)
-        return definition is not None and definition.while_busy == "interrupt"
+        return definition is not None and (row.while_busy or definition.while_busy) == "interrupt"
 
     def interrupt(self, db: apsw.Connection, chat: str) -> str | None:
         """Cancel the chat's turn for the message that waits; return the turn's id."""

@@ -13,7 +13,7 @@ from orchestrator.agentsfile import AgentsFile
 from orchestrator.errors import JournalError
 from orchestrator.files import OffLoop, off_loop
 from orchestrator.journal.db.store import FencedError, Store
-from orchestrator.journal.turns import albums, attachments, internal_messages, steps
+from orchestrator.journal.turns import albums, attachments, inbox, internal_messages, steps
 from orchestrator.journal.turns.inbox import InboxRow
 from orchestrator.journal.turns.pauses import Pause
 from orchestrator.journal.turns.prompt_records import NO_SOURCES, PromptSources
@@ -126,6 +126,7 @@ class TurnHost(LoopOwned):
             skills=definition.skills,
             split=services.delivery.formats.split,
             mode=services.delivery.formats.mode,
+            takes_files=services.delivery.formats.takes_files,
             memory=memory,
             may_write=partial(memory_access.may_write, services.inputs.agents(), memory),
             store=services.store,
@@ -226,9 +227,12 @@ class TurnHost(LoopOwned):
         return {} if self.run is None else side_effects(self.run.tools)
 
     async def entered(self) -> tuple[UserMessage, ...]:
-        """Return the chat's new messages, if the agent wants to be steered by them."""
+        """Return the chat's new messages, if they or the agent want the turn to be steered."""
         store, turn, inputs = self.services.store, self.turn, self.services.inputs
         try:
+            row = store.read(inbox.oldest_new, turn.chat_key)
+            if row is None or not _joins(row, inputs.agents(), turn.agent_id):
+                return ()
             wanted = await store.transact(attachments.wanted, turn.id, turn.chat_key)
             await inputs.pictures.fetch(wanted)
             found = await store.transact(_enter, turn, inputs.agents(), inputs.clock())
@@ -262,10 +266,18 @@ def _enter(
     db: apsw.Connection, turn: Turn, agents: AgentsFile, now: int
 ) -> tuple[UserMessage, ...]:
     def takes(row: InboxRow) -> bool:
+        if not _joins(row, agents, turn.agent_id):
+            return False
         waits = albums.unsettled(db, row.chat_key, row.album, now, 0)
         return not waits and agent_for(db, agents, row) == turn.agent_id
 
     return internal_messages.enter(db, turn, takes)
+
+
+def _joins(row: InboxRow, agents: AgentsFile, agent_id: str) -> bool:
+    """Return whether a message is to join the turn that is open; its own choice comes first."""
+    definition = agents.agent(agent_id)
+    return definition is not None and (row.while_busy or definition.while_busy) == "steer"
 
 
 def _reply(db: apsw.Connection, step: _Step, last: TurnResult) -> _Planned:

@@ -33,7 +33,7 @@ from orchestrator.journal.turns.pauses import Pause
 from orchestrator.journal.turns.taint import UNREAD, Taint
 from orchestrator.journal.turns.turns import Context, Turn
 from orchestrator.maintenance.embedding_index import EmbeddingIndex, EmbedToolsRequest
-from orchestrator.outbound.attachments import Pictures
+from orchestrator.outbound.attachments import AttachmentFetcher
 from orchestrator.processes.worker import Worker
 from orchestrator.prompts.library import PromptLibrary
 from orchestrator.prompts.prompt_tools import with_fixed_options
@@ -120,7 +120,7 @@ class InputLoader:
     prompts: PromptLibrary
     tools: ToolExecutor
     guard: SpendingGuard
-    pictures: Pictures
+    pictures: AttachmentFetcher
     embeddings: EmbeddingIndex
     clock: Callable[[], int]
 
@@ -233,7 +233,7 @@ def turn_run(
         offered=inputs.offered,
         vector=inputs.vector,
         stream=first.private,
-        steer=definition.while_busy == "steer" and context.turn.recipe == "interactive",
+        steer=context.turn.recipe == "interactive",
         started_at=context.turn.started_at / 1000,
         deadline=context.turn.deadline / 1000,
     )
@@ -249,8 +249,7 @@ def reserve_and_gather(
 ) -> Gathered:
     """Reserve what the first model call may cost, and read what the worker needs.
 
-    Returns the pause in which the turn must wait, or the pictures to fetch first, if there are
-    any.
+    Returns the pause in which the turn must wait, or the files to fetch first, if there are any.
     """
     first = facts.first
     held = None if first is not None else facts.rules.holds(db, turn)

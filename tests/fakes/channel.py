@@ -17,7 +17,7 @@ from orchestrator.channel_api import (
 class FakeChannel:
     """The `Adapter` of a platform that keeps what is sent to it."""
 
-    name, bot_id, edits, from_journal = "telegram", "1", True, False
+    name, bot_id, edits, takes_files, from_journal = "telegram", "1", True, True, False
 
     def __init__(self) -> None:
         self.status = ChannelStatus("telegram", "ok", last_ok=1000.0)

@@ -26,6 +26,7 @@ def tool_context(store: Store, skills: Path) -> ToolContext:
         skills=("*",),
         split=lambda _, text: (ReplyPart(text),),
         mode=lambda _: "direct",
+        takes_files=lambda channel: channel in ("telegram", "web"),
         memory=WORK,
         may_write=lambda *_: True,
         store=store,

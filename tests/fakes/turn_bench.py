@@ -21,7 +21,7 @@ from orchestrator.files import OffLoop, off_loop
 from orchestrator.journal.db.store import Store, open_database
 from orchestrator.journal.turns import turns
 from orchestrator.maintenance.embedding_index import EmbeddingIndex
-from orchestrator.outbound.attachments import Pictures
+from orchestrator.outbound.attachments import AttachmentFetcher
 from orchestrator.outbound.delivery import Delivery
 from orchestrator.processes.supervisor import Supervisor
 from orchestrator.processes.worker import Worker, WorkerHost
@@ -117,7 +117,7 @@ class ScriptedSupervisor(Supervisor):
 class MemoryChannel:
     """A Telegram whose messages arrive here."""
 
-    name, bot_id, edits, from_journal = "telegram", "1", False, False
+    name, bot_id, edits, takes_files, from_journal = "telegram", "1", False, True, False
 
     def __init__(self) -> None:
         self.status = ChannelStatus(name="telegram")
@@ -289,7 +289,7 @@ def _wired(
         store, servers, prompts, tasks, approvals, clock, changed, delivery.activity
     )
     embeddings = EmbeddingIndex(MeteredCalls(store, supervisor, guard), lambda: 0.0)
-    pictures = Pictures(store, {"telegram": channel}, clock)
+    pictures = AttachmentFetcher(store, {"telegram": channel}, clock)
     inputs = InputLoader(store, agents, prompts, tools, guard, pictures, embeddings, clock)
     completion = TurnCompletion(store, delivery, lambda _: None, clock)
     ended: list[str] = []

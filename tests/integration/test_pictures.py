@@ -118,7 +118,7 @@ async def test_picture_of_a_tool_is_shown_after_its_result(tmp_path: Path) -> No
             await bot.reply_in(1)
         sent = model.requests_about("what was it?")[0].body["messages"]
     results = [i for i, message in enumerate(sent) if message["role"] == "tool"]
-    assert inside(sent[results[0]]["content"]) == "here:"
+    assert inside(sent[results[0]]["content"]).startswith("here:\n[file-")
     shown = sent[results[0] + 1]
     assert shown["role"] == "user"
     assert shown["content"][1] == {"type": "image_url", "image_url": {"url": url(TOOL_PNG)}}

@@ -19,6 +19,8 @@ OBJECT: TypeAdapter[JsonObject] = TypeAdapter(JsonObject, config=LATE)
 # the user forwards; a tool; a page of the web.
 Origin: TypeAlias = Literal["operator", "user", "other_user", "tool", "web"]
 ORIGINS: tuple[Origin, ...] = ("operator", "user", "other_user", "tool", "web")  # best first
+# What a message does to an answer that is being written: it waits, joins its turn, or ends it.
+WhileBusy: TypeAlias = Literal["queue", "steer", "interrupt"]
 UNTRUSTED: frozenset[Origin] = frozenset(("other_user", "tool", "web"))
 MAX_DEPTH = 64  # levels of JSON from outside; pydantic reads at most 200
 RESULT_LIMIT = 30_000  # characters of a tool result shown to the model; the journal keeps it whole
@@ -91,6 +93,32 @@ class Image(Frozen):
     about: str = ""
 
 
+class Document(Frozen):
+    """A file that came with a message: ``[file-3fa9c0: notes.txt, text/plain, 120 bytes]``.
+
+    ``content`` is how its text begins, empty for one without text. With a ``fence`` the model reads
+    it as data.
+    """
+
+    about: str
+    content: str = ""
+    fence: str = ""
+
+    @property
+    def text(self) -> str:
+        """The text sent to the model."""
+        content = fenced(self.content, self.fence, "a file") if self.fence else self.content
+        return f"[{self.about}]\n{content}" if self.content else f"[{self.about}]"
+
+
+class FileContent(Frozen):
+    """A file as a tool's result: base64 ``data`` and its name."""
+
+    name: str
+    media_type: str
+    data: str
+
+
 class ToolCall(Frozen):
     """A model's request to run a tool.
 
@@ -144,13 +172,16 @@ class UserMessage(Frozen):
     origin: Origin = "user"
     sender: str = ""
     fence: str = ""
+    documents: tuple[Document, ...] = ()
 
     @property
     def text(self) -> str:
-        """The text sent to the model: the context in a ``<context>`` block, then the content."""
+        """The text sent to the model: the context in a ``<context>`` block, content, documents."""
         content = self.content
         if self.fence:
             content = fenced(content, self.fence, FROM.get(self.origin, self.origin))
+        files = (document.text for document in self.documents)
+        content = "\n\n".join(part for part in (content, *files) if part)
         if not self.context:
             return content
         layers = "\n\n".join(layer.text for layer in self.context)
@@ -160,7 +191,13 @@ class UserMessage(Frozen):
     @property
     def untrusted(self) -> bool:
         """Whether the model reads text that neither the operator nor the chat's user wrote."""
-        return self.origin in UNTRUSTED or any(layer.quoted for layer in self.context)
+        quoted = any(layer.quoted for layer in self.context) or self.quotes
+        return self.origin in UNTRUSTED or quoted
+
+    @property
+    def quotes(self) -> bool:
+        """Whether it holds the text of a document, which anyone may have written."""
+        return any(document.content and document.fence for document in self.documents)
 
 
 class AssistantMessage(Frozen):
@@ -187,7 +224,8 @@ class ToolResult(Frozen):
     """The outcome of one tool call, paired with it by ``call_id``.
 
     With a ``fence`` the model reads the content as data. ``private``: it holds what the tool was
-    asked to read for the user, not only that something was done.
+    asked to read for the user, not only that something was done. ``files`` are stored elsewhere,
+    and named in the content then.
     """
 
     role: Literal["tool"] = "tool"
@@ -199,6 +237,7 @@ class ToolResult(Frozen):
     origin: Origin = "operator"
     private: bool = False
     fence: str = ""
+    files: tuple[FileContent, ...] = Field(default=(), exclude=True)
 
     @property
     def text(self) -> str:

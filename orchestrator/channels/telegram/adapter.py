@@ -16,6 +16,7 @@ from pydantic import JsonValue
 from orchestrator.channel_api import (
     ChannelStatus,
     Intake,
+    OutboundFile,
     OutboundPart,
     ReplyPart,
     SendError,
@@ -40,6 +41,8 @@ log = structlog.get_logger()
 
 ANSWER_SECONDS = 5.0  # for answering presses, which takes no longer than a poll may wait
 MAX_ANSWER = 200  # characters of the answer to a press (Bot API, answerCallbackQuery)
+MAX_PHOTO = 10_000_000  # bytes (Bot API, sendPhoto)
+PHOTOS = ("image/jpeg", "image/png", "image/webp")
 MAX_BACKOFF = 60.0  # seconds
 CONFLICT_BACKOFF = 10.0  # seconds; Telegram holds the poll of a stopped daemon for about 30
 CONFLICT_PATIENCE = 180.0  # seconds; a longer conflict is not caused by a restart
@@ -54,6 +57,7 @@ class Telegram:
 
     name = updates.CHANNEL
     edits = True
+    takes_files = True
     from_journal = False
 
     def __init__(
@@ -288,21 +292,34 @@ class Telegram:
         self, method: str, part: OutboundPart, params: JsonObject, expected: type[Result]
     ) -> Result:
         """Send or edit a message, without formatting if Telegram refuses the formatting."""
-        body: JsonObject = {
-            "chat_id": self._chat(part.chat_id),
-            "link_preview_options": {"is_disabled": True},
-            **params,
-        }
+        body: JsonObject = {"chat_id": self._chat(part.chat_id), **params}
+        words = "caption"
+        if part.file is None:
+            words, body["link_preview_options"] = "text", {"is_disabled": True}
         rendered = part.rendered or (formatting.to_html(part.text) if part.markdown else "")
         if rendered.strip():
             try:
-                formatted: JsonObject = {**body, "text": rendered, "parse_mode": "HTML"}
-                return await self._api.call(method, formatted, expected)
+                formatted: JsonObject = {**body, words: rendered, "parse_mode": "HTML"}
+                return await self._call(method, formatted, part.file, expected)
             except BotApiError as error:
                 if not error.bad_format:
                     raise
-        plain: JsonObject = {**body, "text": formatting.plain(part.text)}
-        return await self._api.call(method, plain, expected)
+        plain: JsonObject = {**body, words: formatting.plain(part.text)}
+        return await self._call(method, plain, part.file, expected)
+
+    async def _call(
+        self, method: str, body: JsonObject, file: OutboundFile | None, expected: type[Result]
+    ) -> Result:
+        """Call a method, or send a file: a picture that Telegram takes for one as a photo."""
+        if file is None:
+            return await self._api.call(method, body, expected)
+        if file.media_type in PHOTOS and len(file.data) <= MAX_PHOTO:
+            try:
+                return await self._api.upload("sendPhoto", body, "photo", file, expected)
+            except BotApiError as error:
+                if not error.bad_photo:
+                    raise
+        return await self._api.upload("sendDocument", body, "document", file, expected)
 
 
 def _number(name: str) -> int | str:

@@ -3,6 +3,7 @@
 Every URL contains the token, so no URL may appear in an error, a log or a repr.
 """
 
+import hashlib
 import json
 import re
 from functools import cache
@@ -13,7 +14,7 @@ import anyio
 import orjson
 from pydantic import JsonValue, TypeAdapter, ValidationError
 
-from orchestrator.channel_api import SendOutcome
+from orchestrator.channel_api import OutboundFile, SendOutcome
 from orchestrator.channels.telegram.bot_errors import Answered, BotApiError, Parameters, outcome_of
 from orchestrator.errors import ConfigError
 from thinker.http.exchange import SUCCESS, BodyTooLargeError, ConnectError, HttpError, Network
@@ -25,6 +26,7 @@ API_URL = "https://api.telegram.org"
 POLL_WAIT = 30  # seconds that the server holds a poll open
 POLL_TIMEOUT = 50.0  # seconds after which a poll is considered hung
 SEND_TIMEOUT = 40.0  # seconds for the whole of any other call
+JSON = "application/json"
 MAX_ANSWER = 32 * 1024 * 1024  # bytes; a poll returns up to 100 updates
 
 Result = TypeVar("Result")
@@ -140,14 +142,26 @@ class BotApi:
         Raises:
             BotApiError: with what is known about the message.
         """
-        result = await self._post(method, params, within or self._send_timeout)
-        try:
-            adapter: TypeAdapter[Result] = _adapter(expected)  # type: ignore[arg-type] # hashable
-            return adapter.validate_python(result)
-        except ValidationError:
-            raise BotApiError(
-                f"telegram {method}: the answer does not follow the Bot API", SendOutcome.UNKNOWN
-            ) from None
+        sent = orjson.dumps(params)
+        result = await self._post(method, sent, JSON, within or self._send_timeout)
+        return _validated(method, result, expected)
+
+    async def upload(
+        self,
+        method: str,
+        params: JsonObject,
+        field: str,
+        file: OutboundFile,
+        expected: type[Result],
+    ) -> Result:
+        """Call a method that sends a file in a field of its form.
+
+        Raises:
+            BotApiError: with what is known about the message.
+        """
+        kind, body = _form(params, field, file)
+        result = await self._post(method, body, kind, self._send_timeout + file.seconds)
+        return _validated(method, result, expected)
 
     async def download(self, file_id: str, limit: int) -> bytes:
         """Download a file of at most ``limit`` bytes that was sent to the bot.
@@ -177,11 +191,11 @@ class BotApi:
             raise BotApiError(f"telegram file: HTTP status {code}", outcome, code)
         return data
 
-    async def _post(self, method: str, params: JsonObject, deadline: float) -> object:
-        url, body = f"{self._methods}/{method}", orjson.dumps(params)
+    async def _post(self, method: str, body: bytes, kind: str, deadline: float) -> object:
+        url, headers = f"{self._methods}/{method}", {"content-type": kind}
         try:
             with anyio.fail_after(deadline):
-                response = await self._network.send("POST", url, body=body)
+                response = await self._network.send("POST", url, headers, body)
                 content = await response.read(MAX_ANSWER)
         except ConnectError as error:  # not chained: a cause may name the URL
             raise BotApiError(
@@ -210,6 +224,35 @@ class BotApi:
             code,
             found.parameters,
         )
+
+
+def _validated(method: str, result: object, expected: type[Result]) -> Result:
+    try:
+        adapter: TypeAdapter[Result] = _adapter(expected)  # type: ignore[arg-type] # hashable
+        return adapter.validate_python(result)
+    except ValidationError:
+        raise BotApiError(
+            f"telegram {method}: the answer does not follow the Bot API", SendOutcome.UNKNOWN
+        ) from None
+
+
+def _form(params: JsonObject, field: str, file: OutboundFile) -> tuple[str, bytes]:
+    """Return a form with a file (RFC 7578): its media type, and its body."""
+    mark = hashlib.sha256(file.data).hexdigest()[:48]  # which the file itself cannot contain
+    name = " ".join(file.name.replace('"', "%22").split())
+    parts = [
+        f'--{mark}\r\nContent-Disposition: form-data; name="{key}"\r\n\r\n'.encode()
+        + (value.encode() if isinstance(value, str) else orjson.dumps(value))
+        + b"\r\n"
+        for key, value in params.items()
+    ]
+    head = (
+        f'--{mark}\r\nContent-Disposition: form-data; name="{field}"; filename="{name}"\r\n'
+        f"Content-Type: {file.media_type}\r\n\r\n"
+    )
+    return f"multipart/form-data; boundary={mark}", b"".join(
+        (*parts, head.encode("utf-8", "replace"), file.data, f"\r\n--{mark}--\r\n".encode())
+    )
 
 
 @cache  # it is made in a quarter of a millisecond

@@ -11,6 +11,7 @@ _UNSUPPORTED = (400, _NOT_FOUND, 405, 501)  # answers to an unknown method
 _NOT_SENT = (401, _NOT_FOUND, _CONFLICT, 429)  # never caused by the message
 _GONE = ("message to edit not found", "message can't be edited", "message_id_invalid")
 _UNCHANGED = ("message is not modified", "message_not_modified")
+_BAD_PHOTO = ("photo_invalid_dimensions", "photo_ext_invalid", "image_process_failed")
 _BAD_FORMAT = ("can't parse entities", "message is too long")
 
 
@@ -64,6 +65,11 @@ class BotApiError(SendError):
     def bad_format(self) -> bool:
         """Whether the text might be accepted without formatting."""
         return any(words in str(self).lower() for words in _BAD_FORMAT)
+
+    @property
+    def bad_photo(self) -> bool:
+        """Whether a picture might be accepted as a document."""
+        return any(words in str(self).lower() for words in _BAD_PHOTO)
 
 
 def outcome_of(method: str, code: int, description: str | None) -> SendOutcome:

@@ -1,6 +1,6 @@
-"""Read the media of a Telegram message: pictures to fetch, and a description of the rest. Pure.
+"""Read the media of a Telegram message: files to fetch, and a description of the rest. Pure.
 
-Media that no model can receive become a line of text, so that the agent knows of them.
+Media that no agent can use become a line of text, so that the agent knows of them.
 """
 
 from collections.abc import Callable, Iterator
@@ -8,9 +8,9 @@ from contextlib import suppress
 
 from pydantic import Field, JsonValue, ValidationError
 
-from orchestrator.channel_api import Attachment
+from orchestrator.channel_api import MAX_FILE, Attachment
 from orchestrator.channels.telegram.bot_errors import Answered
-from thinker.formats.images import MAX_PICTURE, MEDIA_TYPES
+from thinker.formats.images import MAX_PICTURE
 from thinker.protocol.messages import JsonObject
 
 PLAIN = ("contact", "dice", "location", "poll", "venue")  # fully described by their text
@@ -45,16 +45,18 @@ class _Sizes(Answered):
 
 
 def contents(message: JsonObject) -> tuple[str, tuple[Attachment, ...]]:
-    """Return a line that describes the media, or else the pictures to fetch."""
-    pictures = tuple(_pictures(message))
+    """Return a line that describes the media, or else the files to fetch."""
+    files = tuple(_files(message))
     kind = next((kind for kind in KINDS if kind in message), None)
-    if pictures or kind is None:
-        return "", pictures
+    if files or kind is None:
+        return "", files
     hidden = "" if kind in PLAIN else "; what is in it is not known"
+    if kind == "document" and _part(message[kind]).file_size > MAX_FILE:
+        hidden = f"; it is larger than {MAX_FILE // 1024**2} MB, which bots cannot download"
     return f"[{_description(kind, message[kind])}{hidden}]", ()
 
 
-def _pictures(message: JsonObject) -> Iterator[Attachment]:
+def _files(message: JsonObject) -> Iterator[Attachment]:
     sizes: tuple[_Part, ...] = ()
     if "photo" in message:
         with suppress(ValidationError):
@@ -66,9 +68,10 @@ def _pictures(message: JsonObject) -> Iterator[Attachment]:
     if "document" not in message:
         return
     document = _part(message["document"])
-    fits = document.file_id and document.file_size <= MAX_PICTURE
-    if fits and document.mime_type in MEDIA_TYPES and "animation" not in message:
-        yield Attachment(document.file_id, _named(document, document.mime_type))
+    fits = document.file_id and document.file_size <= MAX_FILE
+    if fits and "animation" not in message:
+        name = document.file_name[:MAX_DESCRIPTION] or "file"
+        yield Attachment(document.file_id, _named(document, document.mime_type), name)
 
 
 def _description(kind: str, value: JsonValue) -> str:

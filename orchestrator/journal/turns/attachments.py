@@ -1,11 +1,10 @@
-"""Pictures in the journal: the attachments of messages, and the bytes of all pictures.
+"""What came with messages: pictures and documents.
 
-Elsewhere in the journal a picture is an `Image` with a ``ref`` to its bytes. `filled` adds the
-bytes for the few messages whose pictures a model sees.
+Elsewhere in the journal a picture is an `Image` with a ``ref`` to its bytes, see `stored_files`.
+`filled` adds the bytes for the few messages whose pictures a model sees.
 """
 
-import hashlib
-from base64 import b64decode, b64encode
+from base64 import b64encode
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
@@ -14,11 +13,13 @@ import apsw
 
 from orchestrator.channel_api import Attachment
 from orchestrator.journal.db.rows import Rows
-from thinker.formats.images import media_type
+from orchestrator.journal.turns import stored_files
+from thinker.formats.images import MEDIA_TYPES
 from thinker.protocol.fencing import mark_of
 from thinker.protocol.messages import (
     UNTRUSTED,
     AssistantMessage,
+    Document,
     Image,
     Message,
     Origin,
@@ -28,31 +29,47 @@ from thinker.protocol.messages import (
 
 MOST = 8 * 1024 * 1024  # bytes of pictures in one request to a worker, whose frames have 16 MiB
 LOST = "{about}, could not be fetched"
+EXCERPT = 20_000  # characters of a document that its reader sees at once
+CUT = "[{left} characters more; read_attachment shows them]"
 Pictured = TypeVar("Pictured", UserMessage, ToolResult, Message)
 
 
 @dataclass(frozen=True)
 class Wanted:
-    """A picture of a stored message that has not been downloaded from its channel."""
+    """A file of a stored message that has not been downloaded from its channel."""
 
     inbox_id: int
     part: int
     channel: str
     handle: str
+    about: str
+    name: str
 
 
-WANTED = Rows(Wanted, "attachment JOIN inbox ON inbox.id = inbox_id")
+WANTED = Rows(
+    Wanted,
+    "attachment JOIN inbox ON inbox.id = inbox_id",
+    "inbox_id, part, channel, handle, about, name",
+)
 
 
-def attach(db: apsw.Connection, inbox_id: int, attachments: Sequence[Attachment]) -> None:
-    db.executemany(
-        "INSERT INTO attachment(inbox_id, part, handle, about, state) VALUES(?,?,?,?,'wanted')",
-        [(inbox_id, part, item.handle, item.about) for part, item in enumerate(attachments)],
-    )
+def attach(
+    db: apsw.Connection, inbox_id: int, channel: str, attachments: Sequence[Attachment], now: int
+) -> None:
+    """Store what came with a message; what its channel has no bytes of is to be downloaded."""
+    for part, item in enumerate(attachments):
+        db.execute(
+            "INSERT INTO attachment(inbox_id, part, handle, about, name, state)"
+            " VALUES(?,?,?,?,?,'wanted')",
+            (inbox_id, part, item.handle, item.about, item.name),
+        )
+        if item.data is not None:
+            here = Wanted(inbox_id, part, channel, item.handle, item.about, item.name)
+            fetched(db, here, item.data, now)
 
 
 def wanted(db: apsw.Connection, turn_id: str, chat_key: str = "") -> list[Wanted]:
-    """Return the pictures to download: of a turn's messages and of a chat's new messages."""
+    """Return the files to download: of a turn's messages and of a chat's new messages."""
     where = (
         "attachment.state = 'wanted' AND (turn_id = ? OR inbox.state = 'new' AND chat_key = ?)"
         " ORDER BY inbox_id, part"
@@ -61,17 +78,31 @@ def wanted(db: apsw.Connection, turn_id: str, chat_key: str = "") -> list[Wanted
 
 
 def fetched(db: apsw.Connection, item: Wanted, data: bytes | None, now: int) -> None:
-    """Store a downloaded picture.
+    """Store a file that was downloaded.
 
-    Give up if ``data`` is None or not in an image format that providers accept.
+    Give it up if ``data`` is None, or if it has no name and is in no format of pictures that
+    providers accept.
     """
-    kind = None if data is None else media_type(data)
-    ref = None if data is None or kind is None else _keep(db, data, kind, now)
+    about, kind, ref, body = item.about, "", None, None
+    if data is not None:
+        kind = stored_files.kind_of(item.name, data[: stored_files.START], len(data))
+    if data is not None and (item.name or kind in MEDIA_TYPES):
+        ref = stored_files.keep(db, data, kind, now)
+        if kind not in MEDIA_TYPES:
+            about = stored_files.described(ref, item.name or "a file", kind, len(data))
+            body = _excerpt(stored_files.text_of(data))
     db.execute(
         "UPDATE attachment SET state = iif(?1 IS NULL, 'given up', 'kept'), media_id = ?1,"
-        " media_type = ? WHERE inbox_id = ? AND part = ?",
-        (ref, kind or "", item.inbox_id, item.part),
+        " media_type = iif(?1 IS NULL, '', ?), about = ?, body = ? WHERE inbox_id = ? AND part = ?",
+        (ref, kind, about, body, item.inbox_id, item.part),
     )
+
+
+def _excerpt(text: str | None) -> str | None:
+    """Return how a document begins, and how much more there is."""
+    if text is None or len(text) <= EXCERPT:
+        return text
+    return f"{text[:EXCERPT]}\n{CUT.format(left=len(text) - EXCERPT)}"
 
 
 @dataclass(frozen=True)
@@ -95,29 +126,29 @@ def user_message(
 ) -> UserMessage:
     """Return a stored message as a model reads it, its pictures without their bytes.
 
-    ``inbox_id`` may be None for one without pictures.
+    ``inbox_id`` may be None for one to which nothing is attached.
     """
-    sql = "SELECT media_type, media_id, about FROM attachment WHERE inbox_id = ? ORDER BY part"
+    sql = (
+        "SELECT media_type, media_id, about, body FROM attachment WHERE inbox_id = ? ORDER BY part"
+    )
     rows = [] if inbox_id is None else list(db.execute(sql, (inbox_id,)))
-    images = tuple(
-        Image(media_type=kind, ref=ref or "", about=about if ref else LOST.format(about=about))
-        for kind, ref, about in rows
-    )
-    origin, sender = author.origin, author.sender
+    images: list[Image] = []
+    documents: list[Document] = []
+    for kind, ref, about, body in rows:
+        if ref is None or kind in MEDIA_TYPES:
+            told = about if ref else LOST.format(about=about)
+            images.append(Image(media_type=kind, ref=ref or "", about=told))
+        else:
+            mark = mark_of(author.turn_id)
+            documents.append(Document(about=about, content=body or "", fence=mark))
     return UserMessage(
-        content=text, images=images, origin=origin, sender=sender, fence=author.fence
+        content=text,
+        images=tuple(images),
+        origin=author.origin,
+        sender=author.sender,
+        fence=author.fence,
+        documents=tuple(documents),
     )
-
-
-def stored(db: apsw.Connection, result: ToolResult, now: int) -> ToolResult:
-    """Store the pictures of a tool's result, and return the result with references to them."""
-    if not result.images:
-        return result
-    images = []
-    for image in result.images:
-        ref = _keep(db, b64decode(image.data), image.media_type, now) if image.data else image.ref
-        images.append(image.model_copy(update={"data": "", "ref": ref}))
-    return result.model_copy(update={"images": tuple(images)})
 
 
 def visible(db: apsw.Connection, messages: Sequence[Message], recent: int) -> dict[str, str]:
@@ -150,12 +181,3 @@ def shown(message: Pictured, data: Mapping[str, str]) -> Pictured:
 def filled(db: apsw.Connection, messages: Sequence[Pictured]) -> tuple[Pictured, ...]:
     data = visible(db, messages, len(messages))
     return tuple(shown(message, data) for message in messages)
-
-
-def _keep(db: apsw.Connection, data: bytes, kind: str, now: int) -> str:
-    ref = hashlib.sha256(data).hexdigest()
-    db.execute(
-        "INSERT INTO media VALUES(?,?,?,?) ON CONFLICT DO UPDATE SET at = excluded.at",
-        (ref, kind, data, now),
-    )
-    return ref

@@ -16,7 +16,7 @@ from orchestrator.journal.db import audit
 from orchestrator.journal.db.distinct import distinct
 from orchestrator.journal.db.rows import Rows
 from orchestrator.journal.turns import albums, attachments, held_messages, outbox
-from thinker.protocol.messages import Origin, UserMessage
+from thinker.protocol.messages import Origin, UserMessage, WhileBusy
 
 # Kinds of messages, besides that of a person.
 COMMAND = "command"  # a chat command, which the daemon answers
@@ -86,6 +86,7 @@ class InboxRow:
     album: str | None
     origin: Origin
     after_step: int | None
+    while_busy: WhileBusy | None
     pictured: bool  # whether it has attachments
 
     @property
@@ -204,10 +205,10 @@ def store(db: apsw.Connection, arrival: Arrival, now: int, queue: str | None = N
     db.execute(
         "INSERT INTO inbox(channel, bot_id, update_id, chat_id, thread_id, chat_key, message_id,"
         " edit_date, kind, sender_id, sender_name, private, target, text, state, received_at,"
-        " ended_at, error, album, origin)"
+        " ended_at, error, album, origin, while_busy)"
         " VALUES(:channel, :bot_id, :update_id, :chat_id, :thread_id, :chat_key,"
         " :message_id, :edit_date, :kind, :sender_id, :sender_name, :private, :target, :text,"
-        " :state, :now, iif(:state = 'new', NULL, :now), :refusal, :album, :origin)"
+        " :state, :now, iif(:state = 'new', NULL, :now), :refusal, :album, :origin, :while_busy)"
         " ON CONFLICT DO NOTHING",
         values,
     )
@@ -217,7 +218,7 @@ def store(db: apsw.Connection, arrival: Arrival, now: int, queue: str | None = N
     held = held_messages.hold(db, row, message) if arrival.held else 0
     # An album may still be addressed, a held message still be admitted.
     if refusal is None or held or (message.album and refusal == NOT_ADDRESSED):
-        attachments.attach(db, row, message.attachments)
+        attachments.attach(db, row, message.channel, message.attachments, now)
     if message.album and values["state"] == "new":
         albums.join(db, row, address.chat_key, message.album)
     notice = chat_texts.HELD_FULL if held == held_messages.MOST else arrival.notice

@@ -87,8 +87,10 @@ def enter(
         origin = _origin(db, turn, row)
         _claim(db, turn, step, row.id, origin)
         author = replace(row.author, turn_id=turn.id, origin=origin)
-        entered.append(attachments.user_message(db, row.id, row.text, author))
-        taint.add(db, turn.id, taint.of_origin(origin))
+        message = attachments.user_message(db, row.id, row.text, author)
+        entered.append(message)
+        read = taint.of_origin(origin), taint.of_documents([message])
+        taint.add(db, turn.id, taint.joined(read))
     return attachments.filled(db, entered)
 
 

@@ -25,6 +25,7 @@ LATE_EDIT = 4000  # milliseconds until an edit is repeated; an earlier one has l
 STORED = "stored"  # a mode: clients read the reply in the journal, so storing it delivers it
 OPEN = "state NOT IN('delivered','unknown','abandoned','failed_permanent')"
 WAITING = f"{OPEN} AND (final = 1 OR ph_id IS NULL)"  # all but previews that have their place
+TOLD = "iif(file_name IS NULL, body, trim(file_name || ' ' || body))"  # what text can tell
 PREVIEW = f"turn_id = ? AND final = 0 AND {OPEN}"
 CLOSE = (  # T9, when all rows of a turn have ended
     "UPDATE turn SET state = 'closed' WHERE state = 'replied'"
@@ -76,6 +77,8 @@ class OutboxRow:
     not_before: int
     rendered: str | None
     approval_id: int | None
+    media_id: str | None
+    file_name: str | None
 
     @property
     def shown(self) -> bool:
@@ -101,7 +104,8 @@ OUTBOX = Rows(OutboxRow, "outbox")
 class Part:
     """A message that is not stored yet; ``rendered`` as in `ReplyPart`.
 
-    ``approval_id`` is that of the approval that it asks for.
+    ``approval_id`` is that of the approval that it asks for. With a file, ``media_id`` and
+    ``file_name``, the text is its caption.
     """
 
     text: str
@@ -110,6 +114,8 @@ class Part:
     again: int = 0
     rendered: str | None = None
     approval_id: int | None = None
+    media_id: str | None = None
+    file_name: str | None = None
 
 
 def add(
@@ -142,12 +148,14 @@ def add_extra(
     for part in parts:
         db.execute(
             "INSERT INTO outbox(turn_id, part, channel, bot_id, chat_id, thread_id, chat_key, mode,"
-            " body, markdown, rendered, reply_to, again, approval_id, final, aside, state,"
-            " created_at, ended_at)"
+            " body, markdown, rendered, reply_to, again, approval_id, media_id, file_name, final,"
+            " aside, state, created_at, ended_at)"
             " VALUES(:turn_id,"
             " (SELECT coalesce(max(part) + 1, 0) FROM outbox WHERE turn_id = :turn_id),"
-            " :channel, :bot_id, :chat_id, :thread_id, :chat_key, iif(:stored, 'direct', :mode),"
-            " :text, :markdown, :rendered, :reply_to, :again, :approval_id, :final,"
+            " :channel, :bot_id, :chat_id, :thread_id, :chat_key,"
+            " iif(:stored OR :media_id IS NOT NULL, 'direct', :mode),"
+            " :text, :markdown, :rendered, :reply_to, :again, :approval_id, :media_id, :file_name,"
+            " :final,"
             " ifnull((SELECT chat_key <> :chat_key FROM turn WHERE id = :turn_id), 0),"
             " iif(:stored, 'delivered', 'queued'), :now, iif(:stored, :now, NULL))",
             {**vars(address), **vars(part), **values, "stored": mode == STORED, "now": now},
@@ -244,7 +252,7 @@ def due(db: apsw.Connection, channel: str) -> list[OutboxRow]:
 
 def pop_unconfirmed(db: apsw.Connection, chat_key: str, now: int) -> list[str]:
     """Abandon the messages of a chat whose delivery is unknown, and return their texts."""
-    sql = "SELECT id, body FROM outbox WHERE chat_key = ? AND state = 'unknown' ORDER BY id"
+    sql = f"SELECT id, {TOLD} FROM outbox WHERE chat_key = ? AND state = 'unknown' ORDER BY id"
     unconfirmed = list(db.execute(sql, (chat_key,)))
     for row_id, _ in unconfirmed:
         end(db, row_id, "abandoned", "mentioned in the chat's next reply", now)
@@ -252,8 +260,8 @@ def pop_unconfirmed(db: apsw.Connection, chat_key: str, now: int) -> list[str]:
 
 
 def texts_of_turn(db: apsw.Connection, turn_id: str) -> tuple[str, ...]:
-    """Return the texts of a turn's messages in order, delivered or not."""
-    sql = "SELECT body FROM outbox WHERE turn_id = ? AND final = 1 ORDER BY part"
+    """Return the texts of a turn's messages in order, delivered or not; a file by its name."""
+    sql = f"SELECT {TOLD} FROM outbox WHERE turn_id = ? AND final = 1 ORDER BY part"
     return tuple(str(body) for (body,) in db.execute(sql, (turn_id,)))
 
 

@@ -14,7 +14,7 @@ from pydantic import Json
 
 from orchestrator.journal.db.rows import Rows
 from orchestrator.journal.db.store import FencedError
-from orchestrator.journal.turns import attachments, prompt_records, taint
+from orchestrator.journal.turns import attachments, prompt_records, stored_files, taint
 from orchestrator.journal.turns.prompt_records import NO_SOURCES, PromptSources, SentPrompt
 from thinker.protocol.fencing import mark_of
 from thinker.protocol.messages import AssistantMessage, JsonObject, SideEffect, ToolCall, ToolResult
@@ -172,13 +172,14 @@ def finish(
     if result.untrusted:
         result = result.model_copy(update={"fence": mark_of(call.turn_id)})
     taint.add(db, call.turn_id, taint.of_result(result))
+    kept = stored_files.stored(db, call.turn_id, call.seq, result, now)
     db.execute(
         "UPDATE step SET state = ?, result = ?, t_end = ?"
         " WHERE turn_id = ? AND seq = ? AND state IN('planned','intent')"
         " AND (SELECT epoch FROM turn WHERE id = turn_id) = ?",
         (
             state or ("failed" if result.is_error else "done"),
-            attachments.stored(db, result, now).model_dump_json(),
+            kept.model_dump_json(),
             now,
             call.turn_id,
             call.seq,
@@ -187,7 +188,7 @@ def finish(
     )
     if db.changes() != 1:
         raise FencedError(f"call {call.idem_key} has ended already, or its turn is not run here")
-    return result
+    return result.model_copy(update={"content": kept.content, "files": ()})
 
 
 def finish_local(

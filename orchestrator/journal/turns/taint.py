@@ -24,6 +24,7 @@ CONVERSATION = "the conversation"  # the source of what earlier turns have read
 EARLIER = "an earlier turn"  # the source of what a turn had read together with text of others
 INHERITED = (CONVERSATION, EARLIER)
 MESSAGE = "the message"
+DOCUMENT = "the document"
 
 
 @dataclass(frozen=True)
@@ -93,6 +94,12 @@ def joined(parts: Iterable[Taint]) -> Taint:
 def of_origin(origin: Origin) -> Taint:
     """Return what a message of this origin brings into a turn."""
     return Taint(untrusted={MESSAGE: origin} if origin in UNTRUSTED else {})
+
+
+def of_documents(said: Iterable[Message]) -> Taint:
+    """Return what the documents of a turn's messages bring into it: anyone may have written one."""
+    quoted = any(isinstance(message, UserMessage) and message.quotes for message in said)
+    return Taint(untrusted={DOCUMENT: "other_user"} if quoted else {})
 
 
 def of_history(history: Sequence[Message]) -> Taint:

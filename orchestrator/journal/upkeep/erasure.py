@@ -88,6 +88,7 @@ TABLES = (
     ("task_run", "task_id IN gone_task OR inbox_id IN gone_inbox"),
     ("task", "id IN gone_task"),
     ("attachment", "inbox_id IN gone_inbox"),
+    ("tool_file", "turn_id IN gone_turn"),
     ("request", "inbox_id IN gone_inbox"),
     ("held", "inbox_id IN gone_inbox"),
     ("handoff", "chat_key IN gone_key OR turn_id IN gone_turn OR :agent IN(agent_id, routed_id)"),
@@ -201,10 +202,13 @@ def _clear(db: apsw.Connection) -> None:
 
 
 def _pictures(db: apsw.Connection, negated: str = "") -> set[str]:
-    """Return the pictures of the rows to remove, or (``NOT``) of all other rows."""
+    """Return the files and pictures of the rows to remove, or (``NOT``) of all other rows."""
     kept = db.execute(
         "SELECT media_id FROM attachment WHERE media_id IS NOT NULL"
         f" AND inbox_id {negated} IN gone_inbox"
+        f" UNION ALL SELECT media_id FROM tool_file WHERE turn_id {negated} IN gone_turn"
+        " UNION ALL SELECT media_id FROM outbox WHERE media_id IS NOT NULL"
+        f" AND id {negated} IN gone_outbox"
     )
     bodies = db.execute(
         f"SELECT result FROM step WHERE turn_id {negated} IN gone_turn AND instr(result, '\"ref\"')"

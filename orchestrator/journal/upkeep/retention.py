@@ -48,6 +48,7 @@ OF_A_TURN = (
     "DELETE FROM transition WHERE turn_id = ?",
     "DELETE FROM inbox WHERE turn_id = ?",
     "DELETE FROM outbox WHERE turn_id = ?",
+    "DELETE FROM tool_file WHERE turn_id = ?",
     "DELETE FROM step WHERE turn_id = ?",
     "DELETE FROM turn_prompt WHERE turn_id = ?",
     "DELETE FROM turn WHERE id = ?",

@@ -44,13 +44,14 @@ class ToolContext:
     """The turn that a call belongs to; ``now`` in milliseconds.
 
     ``split`` cuts a text into parts that a channel accepts; ``mode`` returns how messages to an
-    address are delivered; ``memory`` is what the turn may read and change of the agent's memory;
-    ``may_write`` returns whether a chat (channel and id) may be sent messages; ``store`` is for
-    tools that read; ``meaning`` embeds a text, or returns None without an embeddings model;
-    ``denied_tools`` may not be used in this turn; ``environments`` are the variables that are set
-    outside the prompt; ``off_loop`` reads files; ``workspace``: the agent can run commands;
-    ``fast_tasks``: tasks may be due more than once a minute; ``origin`` is who may have written
-    what the turn writes; ``offered`` are the tools that the agent has, None where that is unknown.
+    address are delivered; ``takes_files`` returns whether a channel shows files; ``memory`` is what
+    the turn may read and change of the agent's memory; ``may_write`` returns whether a chat
+    (channel and id) may be sent messages; ``store`` is for tools that read; ``meaning`` embeds a
+    text, or returns None without an embeddings model; ``denied_tools`` may not be used in this
+    turn; ``environments`` are the variables that are set outside the prompt; ``off_loop`` reads
+    files; ``workspace``: the agent can run commands; ``fast_tasks``: tasks may be due more than
+    once a minute; ``origin`` is who may have written what the turn writes; ``offered`` are the
+    tools that the agent has, None where that is unknown.
     """
 
     agent_id: str
@@ -62,6 +63,7 @@ class ToolContext:
     skills: tuple[str, ...]
     split: Callable[[str, str], tuple[ReplyPart, ...]]
     mode: Callable[[Address], str]
+    takes_files: Callable[[str], bool]
     memory: MemoryScope
     may_write: Callable[[apsw.Connection, str, str], bool]
     store: Store

@@ -32,7 +32,7 @@ def send_telegram(db: apsw.Connection, context: ToolContext, arguments: JsonObje
 
 
 def _queue(db: apsw.Connection, context: ToolContext, arguments: JsonObject, channel: str) -> str:
-    address = _address(db, context, channel, text(arguments, "chat_id"))
+    address = address_of(db, context, channel, text(arguments, "chat_id"))
     texts = context.split(channel, text(arguments, "message"))
     parts = [Part(part.text, rendered=part.rendered) for part in texts]
     if not parts:
@@ -46,7 +46,7 @@ def _queue(db: apsw.Connection, context: ToolContext, arguments: JsonObject, cha
     return f"Queued for delivery to chat {address.chat_id}."
 
 
-def _address(db: apsw.Connection, context: ToolContext, channel: str, chat_id: str) -> Address:
+def address_of(db: apsw.Connection, context: ToolContext, channel: str, chat_id: str) -> Address:
     """Return the current chat's address, or that of another chat that the turn may write to."""
     current = context.address
     if channel == current.channel and chat_id in ("", current.chat_id):

@@ -314,7 +314,7 @@ def test_hints_tell_what_may_be_repeated(client: HandClient) -> None:
     hints = {tool["name"]: tool["annotations"] for tool in client.ask("tools/list")["tools"]}
     pure = {name for name, hint in hints.items() if hint["readOnlyHint"]}
     again = {name for name, hint in hints.items() if hint["idempotentHint"]}
-    assert pure == {"read_file", "list_dir", "search_files"}
+    assert pure == {"read_file", "take_file", "list_dir", "search_files"}
     assert again - pure == {"write_file"}
     assert hints.keys() - again == {"edit_file", "run_command"}
 

@@ -10,7 +10,7 @@ from fakes.journal import opened, receive, update
 from orchestrator.channel_api import Attachment, SendOutcome
 from orchestrator.journal.db.store import Store
 from orchestrator.journal.turns import attachments
-from orchestrator.outbound.attachments import TRIES, Pictures
+from orchestrator.outbound.attachments import TRIES, AttachmentFetcher
 
 PNG = b"\x89PNG\r\n\x1a\n1"
 FETCHED, MISSING = "a photo", "a photo, could not be fetched"
@@ -37,7 +37,7 @@ async def test_picture_is_tried_a_few_times(
     channel.pictures["handle"] = PNG
     channel.outcomes.extend(outcomes)
     store = Store(tmp_path / "journal.db")
-    await Pictures(store, {"telegram": channel}, lambda: 1).fetch(wanted)
+    await AttachmentFetcher(store, {"telegram": channel}, lambda: 1).fetch(wanted)
     (image,) = store.read(attachments.user_message, row, "look").images
     store.close()
     assert (channel.calls, image.about) == (["download"] * calls, about)
@@ -49,6 +49,6 @@ async def test_picture_of_a_channel_that_is_gone_is_missing(tmp_path: Path) -> N
         receive(db, replace(update(1, "look"), attachments=(Attachment("handle", "a photo"),)))
         wanted = attachments.wanted(db, "", "telegram/1/7/")
     store = Store(tmp_path / "journal.db")
-    await Pictures(store, {}, lambda: 1).fetch(wanted)
+    await AttachmentFetcher(store, {}, lambda: 1).fetch(wanted)
     assert store.read(attachments.wanted, "", "telegram/1/7/") == []
     store.close()

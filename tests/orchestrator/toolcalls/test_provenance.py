@@ -50,6 +50,8 @@ def test_turn_that_has_read_both_may_not_carry_data_out_and_is_told_why(
     reason = "this turn has read private data (facts) and text from the web (fetch)"
     assert objection(db, call, mail()) == reason
     assert told(db, "send_message", message="x") == reason
+    assert told(db, "send_file", file="x", chat_id="8") == reason
+    assert told(db, "send_file", file="x") is None  # it goes where the reply goes
     assert objection(db, call, mail(carries=False)) is None
     assert told(db, "store_fact", fact="x") is None
 

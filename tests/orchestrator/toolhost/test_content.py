@@ -15,7 +15,7 @@ from mcp_types import (
     TextResourceContents,
 )
 
-from orchestrator.toolhost.content import MAX_RESULT, tool_answer
+from orchestrator.toolhost.content import MAX_MEDIA, MAX_RESULT, tool_answer
 from thinker.protocol.messages import Image
 
 DATA = b64encode(b"12345").decode()
@@ -30,8 +30,8 @@ DATA = b64encode(b"12345").decode()
             "[image: image/png, 5 bytes]",
         ),
         (
-            AudioContent(type="audio", data=DATA, mime_type="audio/ogg"),
-            "[audio: audio/ogg, 5 bytes]",
+            AudioContent(type="audio", data="no base64", mime_type="audio/ogg"),
+            "[audio: audio/ogg, 6 bytes]",
         ),
         (ResourceLink(type="resource_link", name="n", uri="file:///a"), "[resource: file:///a]"),
         (
@@ -42,9 +42,9 @@ DATA = b64encode(b"12345").decode()
         ),
         (
             EmbeddedResource(
-                type="resource", resource=BlobResourceContents(uri="file:///a", blob=DATA)
+                type="resource", resource=BlobResourceContents(uri="file:///a", blob="no base64")
             ),
-            "[resource: file:///a, 5 bytes]",
+            "[resource: file:///a, 6 bytes]",
         ),
     ],
 )
@@ -64,6 +64,25 @@ def test_picture_of_a_known_format_goes_along() -> None:
     made = tool_answer(CallToolResult(content=blocks))
     assert made.content == "here:\n[image: image/png, 6 bytes]"
     assert made.images == (Image(media_type="image/png", data=png, about="image/png, 8 bytes"),)
+
+
+def test_files_go_along_with_their_names_as_far_as_they_fit() -> None:
+    """A sound has none; what is too large for the wire becomes a note."""
+    large = b64encode(bytes(MAX_MEDIA - 5)).decode()
+    uris = ("file:///made/sum%20of%0Ait.pdf", "file:///large.bin", "file:///")
+    blobs = [
+        EmbeddedResource(type="resource", resource=BlobResourceContents(uri=uri, blob=data))
+        for uri, data in zip(uris, (DATA, large, DATA), strict=True)
+    ]
+    sound = AudioContent(type="audio", data=DATA, mime_type="audio/wav")
+    made = tool_answer(CallToolResult(content=[*blobs[:2], sound, blobs[2]]))
+    assert [(file.name, file.data) for file in made.files] == [
+        ("sum ofit.pdf", DATA),
+        ("large.bin", large),
+    ]
+    assert made.content == "[audio: audio/wav, 5 bytes]\n[resource: file:///, 5 bytes]"
+    (heard,) = tool_answer(CallToolResult(content=[sound])).files
+    assert heard.name == "audio.wav"
 
 
 def test_texts_are_joined_and_win_over_structured_content() -> None:

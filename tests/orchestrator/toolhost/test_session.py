@@ -205,8 +205,8 @@ async def test_stdio_server_is_listed_followed_and_called(tmp_path: Path) -> Non
         await checks_of_both(fake, tmp_path)
         assert (await fake.call("echo", {"text": "back"})).content == "back"
         assert await refused(fake.call("flood", {})) == LOST
-        state = await fake.until(lambda state: "4 MiB" in state.error)
-        assert state.error == "sent a message of more than 4 MiB"
+        state = await fake.until(lambda state: "11 MiB" in state.error)
+        assert state.error == "sent a message of more than 11 MiB"
         assert (await fake.call("echo", {"text": "again"})).content == "again"
     assert str(SERVER) not in commands()
 

@@ -11,6 +11,7 @@ from fakes.turn_bench import START, echo, turn_bench
 from structlog.testing import capture_logs
 
 from orchestrator import chat_texts
+from orchestrator.agentsfile.agents_file import AgentsFile
 from orchestrator.journal.inspect import invariants
 from orchestrator.journal.turns import cancellations, inbox
 from orchestrator.processes.worker import WorkerHost
@@ -105,6 +106,26 @@ async def test_a_newer_message_ends_the_turn_of_an_agent_that_interrupts(tmp_pat
         await bench.channel.until_sent("echo: two")
         assert bench.states()[0] == "cancelled"
         assert "echo: one" not in [text for _, text in bench.channel.sent]
+
+
+async def test_a_message_says_itself_whether_it_ends_the_turn(tmp_path: Path) -> None:
+    """Its choice comes before the agent's, in both directions."""
+    async with turn_bench(tmp_path, {"agentId": "work", "whileBusy": "interrupt"}) as bench:
+        keeper = Gatekeeper()
+        bench.scripted(keeper.run)
+        bench.hears("one")
+        await keeper.until(1)
+        bench.hears("two", while_busy="queue")
+        keeper.open("one")
+        await bench.channel.until_sent("echo: one")
+        assert await keeper.until(2) == ["one", "two"]
+        calm = bench.files[0].agents[0].model_copy(update={"while_busy": "queue"})
+        bench.files[0] = AgentsFile.model_validate({**dict(bench.files[0]), "agents": (calm,)})
+        bench.hears("three", while_busy="interrupt")
+        assert await keeper.until(3) == ["one", "two", "three"]
+        keeper.open("three")
+        await bench.channel.until_sent("echo: three")
+        assert bench.states()[:2] == ["closed", "cancelled"]
 
 
 async def test_a_turn_that_was_cancelled_in_the_journal_is_left(tmp_path: Path) -> None:

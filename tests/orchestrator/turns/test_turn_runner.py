@@ -358,12 +358,12 @@ async def test_inputs_that_t2_loaded_are_not_used_for_a_changed_agent(tmp_path: 
             bench.numbers += 1
             bench.hears("hello")
             await bench.store.transact(_apply, open_all)
-            changed = bench.files[0].agents[0].model_copy(update={"while_busy": "steer"})
+            changed = bench.files[0].agents[0].model_copy(update={"denied_tools": ("*",)})
             bench.files[0] = AgentsFile.model_validate(
                 {**dict(bench.files[0]), "agents": (changed,)}
             )
         assert await bench.channel.until(1) == ["echo: hello"]
-        assert [run.steer for run in worker.runs] == [True]
+        assert [run.tools for run in worker.runs] == [()]
 
 
 async def test_an_album_enters_a_running_turn_when_it_is_complete(tmp_path: Path) -> None:
@@ -384,3 +384,23 @@ async def test_an_album_enters_a_running_turn_when_it_is_complete(tmp_path: Path
         bench.hears("hello")
         assert await bench.channel.until(1) == ["echo: hello"]
     assert entered == [[], ["one\ntwo", "three"]]
+
+
+async def test_a_message_says_itself_whether_it_joins_the_turn(tmp_path: Path) -> None:
+    """Its choice comes before the agent's; what follows one that waits waits with it."""
+    entered: list[list[str]] = []
+    async with turn_bench(tmp_path, {"agentId": "work"}) as bench:
+
+        async def steered(run: TurnRun, host: WorkerHost) -> TurnResult:
+            if entered:
+                return await echo(run, host)
+            await host.commit(response(run, "let me see"))
+            for text, choice in (("a", "steer"), ("b", None), ("c", "steer")):
+                bench.hears(text, while_busy=choice)
+                entered.append([message.content for message in await host.entered()])
+            return await echo(run, host)
+
+        bench.scripted(steered)
+        bench.hears("hello")
+        assert await bench.channel.until(3) == ["echo: hello", "echo: b", "echo: c"]
+    assert entered == [["a"], [], []]

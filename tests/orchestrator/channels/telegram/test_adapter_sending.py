@@ -4,13 +4,14 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
 import pytest
-from fakes.bot_api import BLOCKED, LOST_ANSWER, FakeBotApi, Fault
+from fakes.bot_api import BLOCKED, LOST_ANSWER, FakeBotApi, Fault, too_many
 
-from orchestrator.channel_api import Choice, OutboundPart, SendError, SendOutcome
+from orchestrator.channel_api import Choice, OutboundFile, OutboundPart, SendError, SendOutcome
 from orchestrator.channels.telegram.adapter import Telegram
 from orchestrator.channels.telegram.bot_api import BotApi
 
 TOKEN = "123456:ABC-DEF"
+PNG = b"\x89PNG\r\n\x1a\n-a picture"
 UNPARSED = Fault(400, "Bad Request: can't parse entities: Unsupported start tag")
 
 
@@ -136,3 +137,44 @@ async def test_a_cut_part_is_sent_as_its_plain_text_if_its_markup_is_refused() -
         sent = [call.params["text"] for call in server.calls("sendMessage")]
     assert sent == [first.rendered, first.text, second.rendered]
     assert set(" ".join(server.texts(7)).split()) == {"bold", "end"}
+
+
+@pytest.mark.parametrize(
+    ("file", "kind"),
+    [
+        (OutboundFile("a.png", "image/png", PNG), "photo"),
+        (OutboundFile('sum "of" Ä\r\n.csv', "text/csv", b"1,2\r\n--\r\n\0"), "document"),
+        (OutboundFile("large.png", "image/png", PNG + bytes(10_000_000)), "document"),
+        (OutboundFile("broken.png", "image/png", b"no picture"), "document"),
+        (OutboundFile("a.gif", "image/gif", b"GIF89a"), "document"),
+    ],
+)
+async def test_a_file_arrives_as_it_is(file: OutboundFile, kind: str) -> None:
+    """A picture that Telegram takes for one is shown as one; with its formatted caption."""
+    async with connected() as (server, telegram):
+        part = OutboundPart("-7", "**the** sums", thread_id="4", reply_to="3", file=file)
+        number = await telegram.send(part)
+        name = " ".join(file.name.split())
+        assert server.texts(-7) == [f"[{kind} {name}] the sums"]
+        assert server.sent_files == [(-7, kind, name, file.data)]
+        assert number.isdecimal()
+        (call,) = server.calls("sendPhoto" if kind == "photo" else "sendDocument")
+    assert call.params["message_thread_id"] == 4
+    assert call.params["reply_parameters"]["message_id"] == 3
+    assert "link_preview_options" not in call.params
+
+
+async def test_a_file_fails_as_a_message_does() -> None:
+    """The same is known after the same failures; bad formatting alone is sent again."""
+    part = OutboundPart("7", "`a`", file=OutboundFile("a.csv", "text/csv", b"1"))
+    faults = (BLOCKED, SendOutcome.PERMANENT), (too_many(3), SendOutcome.NOT_SENT)
+    async with connected() as (server, telegram):
+        for fault, outcome in (*faults, (LOST_ANSWER, SendOutcome.UNKNOWN)):
+            server.break_next("sendDocument", fault)
+            with pytest.raises(SendError) as caught:
+                await telegram.send(part)
+            assert caught.value.outcome is outcome
+        server.break_next("sendDocument", UNPARSED)
+        await telegram.send(part)
+        lost, plain = server.texts(7)
+    assert (lost, plain) == ("[document a.csv] a", "[document a.csv] `a`")

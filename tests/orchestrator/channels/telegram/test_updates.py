@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from orchestrator.channel_api import Attachment, InboundMessage
+from orchestrator.channel_api import MAX_FILE, Attachment, InboundMessage
 from orchestrator.channels.telegram.updates import MAX_TEXT, Bot, inbound, update_number
 
 BOT = Bot("42", "Test_Bot")
@@ -74,7 +74,25 @@ def test_a_picture_is_attached_in_its_largest_size_and_the_caption_is_the_text()
     document = {"file_id": "d", "mime_type": "image/png", "file_name": "plan.png"}
     alone = read(message(document=document))
     assert (alone.text, alone.skip) == ("", None)
-    assert alone.attachments == (Attachment("d", "plan.png, image/png"),)
+    assert alone.attachments == (Attachment("d", "plan.png, image/png", "plan.png"),)
+
+
+def test_a_document_is_attached_unless_it_is_too_large_for_bots() -> None:
+    """The agent learns why it does not see one; one without a name is a file all the same."""
+    document = {"file_id": "d", "mime_type": "application/pdf", "file_name": "a.pdf"}
+    seen = read(message(document={**document, "file_size": MAX_FILE}, caption="read"))
+    assert (seen.text, seen.attachments) == (
+        "read",
+        (Attachment("d", "a.pdf, application/pdf", "a.pdf"),),
+    )
+    large = read(message(document={**document, "file_size": MAX_FILE + 1}, caption="read"))
+    assert large.attachments == ()
+    assert large.text == (
+        "read\n[document: a.pdf, application/pdf; it is larger than 20 MB, which bots cannot"
+        " download]"
+    )
+    nameless = read(message(document={"file_id": "d"}))
+    assert nameless.attachments == (Attachment("d", "", "file"),)
 
 
 def test_parts_of_an_album_are_told_by_its_id() -> None:

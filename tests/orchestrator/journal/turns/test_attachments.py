@@ -10,7 +10,7 @@ import pytest
 from fakes.journal import call, job, next_turn, open_turn, opened, planned, receive, update
 
 from orchestrator.channel_api import Attachment
-from orchestrator.journal.turns import attachments, sessions, steps, turns
+from orchestrator.journal.turns import attachments, sessions, steps, stored_files, turns
 from orchestrator.journal.turns.outbox import Part
 from thinker.protocol.messages import Image, ToolResult, UserMessage
 
@@ -34,9 +34,7 @@ def look(db: apsw.Connection, *handles: str) -> int:
 
 def kept(db: apsw.Connection, data: bytes, now: int = 1) -> Image:
     """A picture of a tool, as the journal has it."""
-    image = Image(media_type="image/png", data=b64encode(data).decode())
-    result = ToolResult(call_id="c", name="t", content="", images=(image,))
-    return attachments.stored(db, result, now).images[0]
+    return Image(media_type="image/png", ref=stored_files.keep(db, data, "image/png", now))
 
 
 def test_picture_is_wanted_until_it_was_fetched(db: apsw.Connection) -> None:
@@ -95,7 +93,8 @@ def test_pictures_of_a_tool_stand_beside_its_result(db: apsw.Connection) -> None
     result = ToolResult(call_id=made.call_id, name="read", content="here", images=(image,))
     with job(db):
         steps.intend(db, turn.id, made.seq, 1, 2)
-        assert steps.finish(db, made, result, 3) == result
+        told = steps.finish(db, made, result, 3)
+        assert told == result.model_copy(update={"content": told.content})
         turns.reply(db, turn, [Part("done")], "direct", ("done", None), 4)
     bodies = db.execute("SELECT result FROM step UNION ALL SELECT body FROM message").fetchall()
     assert DATA not in str(bodies)
@@ -104,4 +103,6 @@ def test_pictures_of_a_tool_stand_beside_its_result(db: apsw.Connection) -> None
     assert [(i.data, i.about) for i in again.images] == [(DATA, "a plan")]
     window = sessions.window(db, turn.session_id, 9)
     results = [message for message in window if isinstance(message, ToolResult)]
+    handle = stored_files.handle(again.images[0].ref)
+    assert told.content.startswith(f"here\n[{handle}: picture, image/png, ")
     assert [i.ref for i in results[0].images] == [again.images[0].ref]

@@ -1,6 +1,5 @@
 """What retention removes, and what it must leave."""
 
-from base64 import b64encode
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -13,12 +12,12 @@ from fakes.time_limit import time_limit
 from orchestrator.journal.db.store import Store
 from orchestrator.journal.inspect import invariants
 from orchestrator.journal.turns import (
-    attachments,
     inbox,
     outbox,
     prompt_records,
     sessions,
     steps,
+    stored_files,
     turns,
 )
 from orchestrator.journal.turns.inbox import Arrival
@@ -27,7 +26,6 @@ from orchestrator.journal.turns.prompt_records import PromptSources, SentPrompt
 from orchestrator.journal.turns.turns import Turn
 from orchestrator.journal.upkeep import retention
 from orchestrator.maintenance.retention import RetentionJob
-from thinker.protocol.messages import Image, ToolResult
 from thinker.protocol.prompt_record import PromptRecord
 
 DAY = 86_400_000
@@ -139,8 +137,7 @@ def test_only_what_a_summary_or_an_end_covers_is_forgotten(db: apsw.Connection) 
 def test_pictures_go_by_their_age(db: apsw.Connection) -> None:
     """Those that came again are young."""
     for data, now in ((b"a", 1), (b"b", 1), (b"a", 9)):
-        image = Image(media_type="image/png", data=b64encode(data).decode())
-        attachments.stored(db, ToolResult(call_id="c", name="t", content="", images=(image,)), now)
+        stored_files.keep(db, data, "image/png", now)
     assert retention.pictures(db, 5) == 1
     assert [data for (data,) in db.execute("SELECT data FROM media")] == [b"a"]
 

@@ -149,7 +149,7 @@ def test_offered_tools_are_what_the_lists_of_the_agent_leave() -> None:
 
     assert names() == set(TOOLS) - {"notify_parent"}  # which subagents alone are given
     assert names(allowed_tools=("*_message", "get_time")) == {"send_message", "get_time"}
-    assert names(allowed_tools=("send_*",), denied_tools=("*telegram",)) == {"send_message"}
+    assert names(allowed_tools=("send_*",), denied_tools=("*telegram", "*file")) == {"send_message"}
 
 
 def test_every_tool_says_what_running_it_twice_would_do() -> None:

@@ -36,6 +36,8 @@ ARGUMENTS: Mapping[str, JsonObject] = {  # of calls that need some
     "send_message": {"message": "Hi."},
     "send_telegram": {"message": "Hi."},
     "spawn_subagent": {"task": "Count."},
+    "read_attachment": {"file": "file-123456789012"},
+    "send_file": {"file": "file-123456789012"},
 }
 AT_ONCE = (
     ("get_time", "What time is it in Tokyo?"),
@@ -64,6 +66,9 @@ AT_ONCE = (
     ("send_message", "Send me the first half now, the rest later."),
     ("send_telegram", "Send it to my Telegram as well."),
     ("spawn_subagent", "Let a subagent compare the three offers."),
+    ("list_files", "Which pictures did I give you?"),
+    ("read_attachment", "What does the attached contract say at its end?"),
+    ("send_file", "Send me the chart as a picture."),
 )
 FOUND = (
     ("list_facts", "Zeig mir alles, was du über mich weißt."),
@@ -80,6 +85,9 @@ FOUND = (
     ("cancel_task", "Больше не напоминай мне о враче."),  # noqa: RUF001 - as people write
     ("send_message", "先发给我一半。"),
     ("send_telegram", "Schreib mir das auch aufs Handy."),
+    ("list_files", "Was habe ich dir alles geschickt?"),
+    ("read_attachment", "合同最后写了什么？"),  # noqa: RUF001 - as people write
+    ("send_file", "Пришли мне график."),
     ("spawn_subagent", "Сравни три предложения, а мы пока продолжим."),  # noqa: RUF001 - as people write
 )
 

@@ -1,0 +1,176 @@
+"""The bytes of pictures and documents, each stored once, and how agents and people find them.
+
+A file is known by the SHA-256 of its bytes; agents write how that begins: ``file-3fa9c0d1e2b4``.
+"""
+
+import hashlib
+import mimetypes
+from base64 import b64decode
+from typing import NamedTuple
+
+import apsw
+
+from orchestrator.channel_api import OutboundFile
+from orchestrator.journal.memory.memory_scope import MemoryScope
+from thinker.formats.images import MAX_PICTURE, MEDIA_TYPES, media_type
+from thinker.protocol.messages import Image, Origin, ToolResult
+
+PREFIX = "file-"
+DIGITS = 12  # of a handle
+LOOKED_AT = 2000  # newest files among which those of a chat are looked for
+START = 16  # bytes by which a picture is known
+UNNAMED = "application/octet-stream"
+TYPES = mimetypes.MimeTypes()  # without the machine's own list
+for kind, ending in (
+    ("text/markdown", ".md"),
+    ("application/vnd.openxmlformats-officedocument.wordprocessingml.document", ".docx"),
+    ("application/vnd.openxmlformats-officedocument.spreadsheetml.sheet", ".xlsx"),
+    ("application/vnd.openxmlformats-officedocument.presentationml.presentation", ".pptx"),
+    ("application/vnd.oasis.opendocument.text", ".odt"),
+):
+    TYPES.add_type(kind, ending)
+
+
+class FoundFile(NamedTuple):
+    """A file of a chat; ``at`` in milliseconds. Without ``size`` its bytes are gone."""
+
+    media_id: str
+    name: str
+    media_type: str
+    size: int | None
+    origin: Origin
+    at: int
+
+    @property
+    def file_name(self) -> str:
+        """The name under which it is sent: one with an ending."""
+        ending = TYPES.guess_extension(self.media_type) or ""
+        return self.name if "." in self.name else f"{self.name}{ending}"
+
+    def __str__(self) -> str:
+        if self.size is None:
+            return f"{self.name}, {self.media_type}, removed because of its age"
+        return described(self.media_id, self.name, self.media_type, self.size)
+
+
+# The files that a turn may use, newest first, and with them who may have written each.
+USABLE = f"""SELECT media_id, name, at, origin FROM (
+SELECT media_id, name, received_at AS at, 'other_user' AS origin, turn.agent_id, scope
+  FROM (SELECT * FROM attachment WHERE {{media}} ORDER BY inbox_id DESC LIMIT {LOOKED_AT}) AS came
+  JOIN inbox ON inbox.id = inbox_id JOIN turn ON turn.id = turn_id
+UNION ALL SELECT media_id, name, started_at, 'tool', agent_id, scope
+  FROM (SELECT * FROM tool_file WHERE {{media}} ORDER BY turn_id DESC LIMIT {LOOKED_AT}) AS made
+  JOIN turn ON turn.id = turn_id)
+WHERE ({{visible}} OR scope = ?) ORDER BY at DESC, media_id"""
+
+
+def kind_of(name: str, start: bytes, size: int) -> str:
+    """Return the media type of a file: of a picture that models take by its bytes, else by name."""
+    picture = media_type(start) if size <= MAX_PICTURE else None
+    named = TYPES.guess_type(name)[0]
+    return picture or (named if named and named not in MEDIA_TYPES else UNNAMED)
+
+
+def text_of(data: bytes) -> str | None:
+    """Return the text of a file that is one; None for others."""
+    wide = data.startswith((b"\xff\xfe", b"\xfe\xff"))
+    if b"\0" in data and not wide:
+        return None
+    try:
+        return data.decode("utf-16" if wide else "utf-8-sig").replace("\r\n", "\n")
+    except UnicodeDecodeError:
+        return None
+
+
+def handle(media_id: str) -> str:
+    return f"{PREFIX}{media_id[:DIGITS]}"
+
+
+def described(media_id: str, name: str, kind: str, size: int) -> str:
+    return f"{handle(media_id)}: {name}, {kind}, {size:,} bytes"
+
+
+def keep(db: apsw.Connection, data: bytes, kind: str, now: int) -> str:
+    """Store a file, if it is not stored, and return its id."""
+    media_id = hashlib.sha256(data).hexdigest()
+    db.execute(
+        "INSERT INTO media VALUES(?,?,?,?) ON CONFLICT DO UPDATE SET at = excluded.at",
+        (media_id, kind, data, now),
+    )
+    return media_id
+
+
+def stored(db: apsw.Connection, turn_id: str, seq: int, result: ToolResult, now: int) -> ToolResult:
+    """Store the files and pictures of a call's result.
+
+    Returns the result with references to its pictures, and the handles of all in its content.
+    """
+    if not result.images and not result.files:
+        return result
+    images: list[Image] = []
+    lines: list[str] = []
+
+    def kept(encoded: str, name: str, kind: str | None = None) -> str:
+        data = b64decode(encoded)
+        kind = kind or kind_of(name, data[:START], len(data))
+        ref = keep(db, data, kind, now)
+        sql = "INSERT INTO tool_file VALUES(?,?,?,?,?) ON CONFLICT DO NOTHING"
+        db.execute(sql, (turn_id, seq, len(lines), ref, name))
+        lines.append(f"[{described(ref, name, kind, len(data))}]")
+        return ref
+
+    for image in result.images:
+        ref = kept(image.data, "picture", image.media_type) if image.data else image.ref
+        images.append(image.model_copy(update={"data": "", "ref": ref}))
+    for file in result.files:
+        kept(file.data, file.name)
+    content = "\n".join(filter(None, (result.content, *lines)))
+    return result.model_copy(update={"content": content, "images": tuple(images), "files": ()})
+
+
+def listed(db: apsw.Connection, memory: MemoryScope, most: int) -> list[FoundFile]:
+    """Return the newest files that a turn with this memory may use, each once."""
+    found: dict[str, FoundFile] = {}
+    for media_id, name, at, origin in _usable(db, memory, "media_id IS NOT NULL"):
+        if media_id not in found:
+            found[media_id] = _found(db, str(media_id), str(name), int(at), origin)
+        if len(found) == most:
+            break
+    return list(found.values())
+
+
+def find(db: apsw.Connection, memory: MemoryScope, named: str) -> FoundFile | None:
+    """Return the file with this handle, if a turn with this memory may use it."""
+    digits = named.strip().strip("[]").partition(":")[0].removeprefix(PREFIX).lower()
+    if len(digits) < DIGITS or not set(digits) <= set("0123456789abcdef"):
+        return None
+    between = "media_id >= ? AND media_id < ?"
+    row = _usable(db, memory, between, digits, f"{digits}g").fetchone()
+    return None if row is None else _found(db, str(row[0]), str(row[1]), int(row[2]), row[3])
+
+
+def _usable(db: apsw.Connection, memory: MemoryScope, media: str, *values: str) -> apsw.Cursor:
+    visible = memory.rows()
+    sql = USABLE.format(media=media, visible=visible.sql)
+    return db.execute(sql, (*values, *values, *visible.values, memory.chat))
+
+
+def content(db: apsw.Connection, media_id: str) -> bytes | None:
+    """Return the bytes of a file; None if retention removed them."""
+    found: bytes | None = db.execute("SELECT data FROM media WHERE id = ?", (media_id,)).get
+    return found
+
+
+def outbound(db: apsw.Connection, media_id: str, name: str) -> OutboundFile | None:
+    """Return a file to send; None if retention removed it."""
+    data = content(db, media_id)
+    if data is None:
+        return None
+    return OutboundFile(name, kind_of(name, data[:START], len(data)), data)
+
+
+def _found(db: apsw.Connection, media_id: str, name: str, at: int, origin: Origin) -> FoundFile:
+    sql = f"SELECT substr(data, 1, {START}), length(data) FROM media WHERE id = ?"
+    row = db.execute(sql, (media_id,)).fetchone()
+    kind = kind_of(name, b"", 0) if row is None else kind_of(name, *row)
+    return FoundFile(media_id, name or "picture", kind, row and row[1], origin, at)

@@ -1,0 +1,108 @@
+"""Tools for the files of a chat: list them, read the text of one, send one."""
+
+from collections.abc import Iterable
+from datetime import UTC, datetime
+
+import apsw
+
+from orchestrator.journal.turns import outbox, stored_files
+from orchestrator.journal.turns.outbox import Part
+from orchestrator.journal.turns.stored_files import FoundFile
+from orchestrator.tools.builtin import send_message
+from orchestrator.tools.builtin.host_tool import (
+    ToolContext,
+    ToolFailure,
+    journal_tool,
+    number,
+    quoted,
+    text,
+)
+from thinker.protocol.messages import JsonObject, SideEffect
+
+MOST = 30  # files of a list
+PIECE = 20_000  # characters of a text that are shown at once
+MAX_CAPTION = 1000  # characters; Telegram's limit is 1024
+FILE = "Its handle: file- and twelve digits."
+WORDS = "file, files, document, documents, attachment, attachments, attached, pdf, upload"
+
+
+@journal_tool(
+    "List the newest files of this chat: what people attached, and what tools made.",
+    {},
+    side_effect=SideEffect.PURE,
+    keywords=f"{WORDS}, send, picture, pictures, photo, image, chart",
+    private=True,
+)
+def list_files(db: apsw.Connection, context: ToolContext, arguments: JsonObject) -> str:
+    del arguments
+    found = stored_files.listed(db, context.memory, MOST)
+    lines = (f"{datetime.fromtimestamp(f.at / 1000, UTC):%Y-%m-%d %H:%M} {f}" for f in found)
+    return _of("\n".join(lines) or "This chat has no files.", found)
+
+
+@journal_tool(
+    f"Read the text of a file of this chat, {PIECE} characters at a time.",
+    {
+        "file": FILE,
+        "offset": {"type": "integer", "description": "Where to go on; 0 if omitted."},
+    },
+    ["file"],
+    side_effect=SideEffect.PURE,
+    keywords=WORDS,
+    private=True,
+)
+def read_attachment(db: apsw.Connection, context: ToolContext, arguments: JsonObject) -> str:
+    found = _known(db, context, arguments)
+    data = stored_files.content(db, found.media_id)
+    if data is None:
+        raise ToolFailure(f"{found}; ask for it again")
+    whole = stored_files.text_of(data)
+    if whole is None:
+        raise ToolFailure(f"{found.name} is {found.media_type}, which has no plain text to read")
+    offset = int(number(arguments, "offset", 0, 0, len(whole)))
+    piece = whole[offset : offset + PIECE]
+    left = len(whole) - offset - len(piece)
+    more = f"\n[{left} characters more; go on with offset {offset + len(piece)}]" if left else ""
+    return _of((piece or "[no text]") + more, [found])
+
+
+@journal_tool(
+    "Send a file of this chat, such as one that a tool made, at once and before the reply.",
+    {
+        "file": FILE,
+        "caption": "A line below it.",
+        "chat_id": "Default: the current chat.",
+    },
+    ["file"],
+    keywords=f"{WORDS}, send, picture, pictures, photo, image, chart",
+)
+def send_file(db: apsw.Connection, context: ToolContext, arguments: JsonObject) -> str:
+    found, channel = _known(db, context, arguments), context.address.channel
+    address = send_message.address_of(db, context, channel, text(arguments, "chat_id"))
+    caption = text(arguments, "caption")
+    if found.size is None:
+        raise ToolFailure(f"{found}; make it again")
+    if not context.takes_files(channel):
+        raise ToolFailure(f"a {channel} chat shows no files; put what is in it into the reply")
+    if len(caption) > MAX_CAPTION:
+        raise ToolFailure(f"the caption has {len(caption)} characters; at most {MAX_CAPTION}")
+    if outbox.extras(db, context.turn_id) >= send_message.MOST:
+        raise ToolFailure(
+            f"nothing was sent: a turn may send {send_message.MOST} messages; ask whether to go on"
+        )
+    rendered = context.split(channel, caption)[0].rendered if caption else None
+    part = Part(caption, rendered=rendered, media_id=found.media_id, file_name=found.file_name)
+    outbox.add_extra(db, context.turn_id, address, [part], context.mode(address), context.now)
+    return f"Queued {found.name} for delivery to chat {address.chat_id}."
+
+
+def _known(db: apsw.Connection, context: ToolContext, arguments: JsonObject) -> FoundFile:
+    named = text(arguments, "file")
+    found = stored_files.find(db, context.memory, named)
+    if found is None:
+        raise ToolFailure(f"this chat has no file {named!r}; list_files shows what it has")
+    return found
+
+
+def _of(shown: str, files: Iterable[FoundFile]) -> str:
+    return quoted(shown, (file.origin for file in files))
