@@ -2,10 +2,11 @@
 
 from typing import TypeAlias
 
-from pydantic import Field, JsonValue
+from pydantic import Base64Bytes, Field, JsonValue, model_validator
 
 from orchestrator.agentsfile.agents_file import PageRole
 from orchestrator.control.camel_model import CamelModel
+from thinker.protocol.messages import WhileBusy
 
 ENTER = "page/enter"  # PageCode → PageEntry
 IDENTIFY = "page/identify"  # ProxiedPerson → PageEntry
@@ -22,6 +23,9 @@ DASHBOARD_CLOSE = "dashboard/close"  # → Ack
 DASHBOARD_SESSIONS = "dashboard/sessions"  # → PageSessions
 DASHBOARD_REVOKE = "dashboard/revoke"  # SessionName → Ack
 DASHBOARD_INVITE = "dashboard/invite"  # PageGuest → PageAddress
+
+MAX_FILES = 10  # of a message
+MAX_FILE_BYTES = 8 * 1024 * 1024  # of all of them, which have to fit a frame in base64
 
 Role: TypeAlias = PageRole
 
@@ -76,10 +80,18 @@ class ChatView(CamelModel):
     text: str
 
 
+class WebFile(CamelModel):
+    """A file of a message; on the wire its ``data`` is in base64."""
+
+    name: str = Field(min_length=1, max_length=200)
+    data: Base64Bytes
+
+
 class WebSend(CamelModel):
     """A message to a chat of the page: ``user/name``.
 
-    ``once`` is its id; a repeated one counts once.
+    ``once`` is its id; a repeated one counts once. ``while_busy`` says what it does to an answer
+    that is being written, None leaves that to the agent.
     """
 
     chat: str = Field(
@@ -88,6 +100,16 @@ class WebSend(CamelModel):
     once: str = Field(pattern=r"^[A-Za-z0-9-]{8,64}$")
     text: str = Field(max_length=1_000_000)
     agent: str | None = None
+    files: tuple[WebFile, ...] = Field((), max_length=MAX_FILES)
+    while_busy: WhileBusy | None = None
+
+    @model_validator(mode="before")
+    @classmethod
+    def _no_choice(cls, values: object) -> object:
+        """Take the empty value of a form for no choice."""
+        if isinstance(values, dict) and values.get("whileBusy") == "":
+            return {key: value for key, value in values.items() if key != "whileBusy"}
+        return values
 
 
 class PageAddress(CamelModel):

@@ -250,6 +250,8 @@ class PageDesk(LoopOwned):
 
     async def _say(self, session: WebSession, params: JsonValue) -> protocol.Ack:
         sent = WebSend.model_validate(params)
+        if not sent.text.strip() and not sent.files:
+            raise RpcError(FAILED, "there is nothing to send; write something, or choose a file")
         if not owns(session, sent.chat):
             raise RpcError(FAILED, f"{session.user} writes to chats of {session.user} alone")
         agents = session.agent_ids
@@ -270,7 +272,10 @@ class PageDesk(LoopOwned):
         return session
 
     async def _audit(self, session: WebSession, asked: PageAct) -> None:
-        subject = orjson.dumps(asked.params).decode()[:MAX_SUBJECT]
+        params = asked.params
+        if isinstance(params, dict) and "files" in params:
+            params = {key: value for key, value in params.items() if key != "files"}
+        subject = orjson.dumps(params).decode()[:MAX_SUBJECT]
         actor = f"web:{session.user}"
         try:
             await self.store.transact(audit.record, actor, asked.method, subject, self.clock())

@@ -1,8 +1,8 @@
 """The channel of the page's own chats. Messages and replies take the way of all others."""
 
-from orchestrator.channel_api import InboundMessage, Intake
+from orchestrator.channel_api import Attachment, InboundMessage, Intake
 from orchestrator.channels.stored_replies import JournalChannel
-from orchestrator.control.page_protocol import WebSend
+from orchestrator.control.page_protocol import WebFile, WebSend
 from orchestrator.journal.access.web_sessions import WebSession
 from orchestrator.journal.turns.outbox import Address
 
@@ -32,11 +32,18 @@ class WebChannel(JournalChannel):
             sender_name=session.user,
             text=text,
             target=sent.agent or None,
-            skip=None if text else "no text",
+            skip=None if text or sent.files else "no text",
+            attachments=tuple(map(_attachment, sent.files)),
             operator=session.role == "operator",
+            while_busy=sent.while_busy,
         )
         await intake.accept([message])
         self.replied(sent.chat)
+
+
+def _attachment(file: WebFile) -> Attachment:
+    name = "".join(char for char in file.name if char.isprintable()) or "file"
+    return Attachment(handle="", about=name, name=name, data=file.data)
 
 
 def owns(session: WebSession, chat: str) -> bool:

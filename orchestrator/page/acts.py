@@ -1,6 +1,7 @@
 """What the forms of the page can ask for: each method with the fields that it takes."""
 
-from collections.abc import Mapping
+from base64 import b64encode
+from collections.abc import Iterable, Mapping
 
 from pydantic import BaseModel, ValidationError
 
@@ -36,8 +37,12 @@ class BadFormError(OrchestratorError):
     """A form without what its method needs, or for no method."""
 
 
-def params(method: str, form: Mapping[str, str]) -> BaseModel | None:
+def params(
+    method: str, form: Mapping[str, str], files: Iterable[tuple[str, bytes]] = ()
+) -> BaseModel | None:
     """Return the parameters of a method from a form; other fields of it are left out.
+
+    ``files`` are those of the form, each with its name.
 
     Raises:
         BadFormError: there is no such form, or a field is missing or wrong.
@@ -46,7 +51,8 @@ def params(method: str, form: Mapping[str, str]) -> BaseModel | None:
         raise BadFormError(f"this page has no form for {method!r}; reload it")
     model = FIELDS[method]
     try:
-        return None if model is None else model.model_validate(dict(form))
+        sent = [{"name": name, "data": b64encode(data)} for name, data in files]
+        return None if model is None else model.model_validate({**form, "files": sent})
     except ValidationError as error:
         fields = ", ".join(str(detail["loc"][0]) for detail in error.errors() if detail["loc"])
         raise BadFormError(f"the form has no right value for {fields}; reload the page") from error

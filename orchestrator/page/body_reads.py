@@ -1,19 +1,50 @@
 """Read the bodies of forms, so that no one's slow ones keep those of others waiting."""
 
 from collections import defaultdict
+from collections.abc import AsyncGenerator, Mapping
 from http import HTTPStatus
+from typing import NamedTuple
 from urllib.parse import parse_qsl
 
 import anyio
+from starlette.datastructures import Headers
+from starlette.formparsers import MultiPartException, MultiPartParser
 from starlette.requests import Request
 
+from orchestrator.control.page_protocol import MAX_FILE_BYTES
 from orchestrator.http_api.app import read_body
 from orchestrator.http_api.error_response import ApiProblem
 
 MAX_BODY = 1024 * 1024  # bytes of a form
-BODY_TIMEOUT = 30.0  # seconds for it to arrive
+MAX_FILES_BODY = MAX_FILE_BYTES + MAX_BODY
 AT_ONCE = 8  # bodies of one session that arrive; of those without a session together
 MAX_FIELDS = 100
+MAX_NAME = 200  # characters of a file's name, of which the end counts
+
+
+class BodyLimits(NamedTuple):
+    """What a body may have: bytes, seconds to arrive, and others of its sender at once."""
+
+    size: int
+    seconds: float
+    at_once: int
+
+
+FORM = BodyLimits(MAX_BODY, 30.0, AT_ONCE)
+FORM_WITH_FILES = BodyLimits(MAX_FILES_BODY, 180.0, 2)
+
+
+class Form(NamedTuple):
+    """A form that was sent: its fields, and the files in it by name."""
+
+    fields: Mapping[str, str]
+    files: tuple[tuple[str, bytes], ...] = ()
+
+
+class InMemory(MultiPartParser):
+    """A parser that writes nothing to disk: the body is in memory already."""
+
+    spool_max_size = MAX_FILES_BODY
 
 
 class BodyReads:
@@ -22,19 +53,29 @@ class BodyReads:
     def __init__(self) -> None:
         self._reading: defaultdict[str, list[anyio.CancelScope]] = defaultdict(list)
 
-    async def form(self, request: Request, sender: str = "") -> dict[str, str]:
-        """Return the fields of a form; ``sender`` is the session that sends it, if there is one.
+    async def form(self, request: Request, sender: str = "") -> Form:
+        """Return a form; ``sender`` is the session that sends it, if there is one.
+
+        One with files is read of a session alone.
 
         Raises:
-            ApiProblem: it is too large or too slow, or the sender has begun too many others.
+            ApiProblem: it is malformed, too large or too slow, or the sender has begun too many
+                others.
         """
+        kind = request.headers.get("content-type", "")
+        if not (sender and kind.startswith("multipart/form-data")):
+            return Form(_fields(await self._body(request, sender, FORM)))
+        body = await self._body(request, f"{sender} files", FORM_WITH_FILES)
+        return await _with_files(request.headers, body)
+
+    async def _body(self, request: Request, sender: str, limits: BodyLimits) -> bytes:
         own, reading, body = anyio.CancelScope(), self._reading[sender], b""
         reading.append(own)
-        if len(reading) > AT_ONCE:
+        if len(reading) > limits.at_once:
             reading.pop(0).cancel()
         try:
             with own:
-                body = await read_body(request, MAX_BODY, BODY_TIMEOUT)
+                body = await read_body(request, limits.size, limits.seconds)
         finally:
             if own in reading:
                 reading.remove(own)
@@ -43,9 +84,34 @@ class BodyReads:
         if own.cancelled_caught:
             message = "too many forms are sent at a time; send this one again"
             raise ApiProblem(HTTPStatus.SERVICE_UNAVAILABLE, message, retry=1)
-        text = body.decode(errors="replace")
-        try:
-            return dict(parse_qsl(text, keep_blank_values=True, max_num_fields=MAX_FIELDS))
-        except ValueError:
-            message = f"a form has at most {MAX_FIELDS} fields"
-            raise ApiProblem(HTTPStatus.BAD_REQUEST, message) from None
+        return body
+
+
+def _fields(body: bytes) -> dict[str, str]:
+    text = body.decode(errors="replace")
+    try:
+        return dict(parse_qsl(text, keep_blank_values=True, max_num_fields=MAX_FIELDS))
+    except ValueError:
+        message = f"a form has at most {MAX_FIELDS} fields"
+        raise ApiProblem(HTTPStatus.BAD_REQUEST, message) from None
+
+
+async def _with_files(headers: Headers, body: bytes) -> Form:
+    async def stream() -> AsyncGenerator[bytes]:
+        yield body
+
+    parser = InMemory(
+        headers, stream(), max_files=MAX_FIELDS, max_fields=MAX_FIELDS, max_part_size=len(body)
+    )
+    try:
+        found = (await parser.parse()).multi_items()
+    except (MultiPartException, ValueError, KeyError) as error:
+        message = "the form cannot be read; send it again"
+        raise ApiProblem(HTTPStatus.BAD_REQUEST, message) from error
+    fields, files = dict[str, str](), list[tuple[str, bytes]]()
+    for name, value in found:
+        if isinstance(value, str):
+            fields[name] = value
+        elif value.filename:  # a field without a choice has an empty one
+            files.append((value.filename[-MAX_NAME:], await value.read()))
+    return Form(fields, tuple(files))

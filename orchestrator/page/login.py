@@ -3,7 +3,7 @@
 import re
 import time
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from http import HTTPStatus
@@ -54,7 +54,7 @@ class Login:
         """Return the login page, which tells nothing about the daemon."""
         return HTMLResponse(str(_login(problem)), status)
 
-    async def enter(self, request: Request, form: dict[str, str]) -> Response:
+    async def enter(self, request: Request, form: Mapping[str, str]) -> Response:
         """Take a code, and give the browser the token of a new session.
 
         A right code is never counted, so that no one's guesses lock its holder out.

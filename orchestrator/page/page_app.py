@@ -128,12 +128,13 @@ class PageApp:
         self.used()
         if request.method == "POST":
             with _told():
-                return await self._login.enter(request, await self._bodies.form(request))
+                form = await self._bodies.form(request)
+                return await self._login.enter(request, form.fields)
         return self._login.screen(status=HTTPStatus.OK)
 
     async def _out(self, request: Request, session: WebSession) -> Response:
         form = await self._bodies.form(request, session.digest)
-        if not _is_own(form, request):
+        if not _is_own(form.fields, request):
             return _stale()
         return await self._login.leave(request, session.digest)
 
@@ -201,12 +202,13 @@ class PageApp:
 
     async def _act(self, request: Request, session: WebSession) -> Response:
         form = await self._bodies.form(request, session.digest)
-        if not _is_own(form, request):
+        fields = form.fields
+        if not _is_own(fields, request):
             return _stale()
         method = request.path_params["method"]
-        link = SessionLink(self.daemon, session.digest, form.get("once", ""))
-        await link.order(method, acts.params(method, form))
-        return RedirectResponse(_own_path(form.get("back", "/")), HTTPStatus.SEE_OTHER)
+        link = SessionLink(self.daemon, session.digest, fields.get("once", ""))
+        await link.order(method, acts.params(method, fields, form.files))
+        return RedirectResponse(_own_path(fields.get("back", "/")), HTTPStatus.SEE_OTHER)
 
     async def _events(self, request: Request, session: WebSession) -> Response:
         if request.headers.get("sec-fetch-site", "same-origin") != "same-origin":

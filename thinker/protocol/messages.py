@@ -93,7 +93,7 @@ class Image(Frozen):
     about: str = ""
 
 
-class Document(Frozen):
+class AttachedFile(Frozen):
     """A file that came with a message: ``[file-3fa9c0: notes.txt, text/plain, 120 bytes]``.
 
     ``content`` is how its text begins, empty for one without text. With a ``fence`` the model reads
@@ -172,7 +172,7 @@ class UserMessage(Frozen):
     origin: Origin = "user"
     sender: str = ""
     fence: str = ""
-    documents: tuple[Document, ...] = ()
+    documents: tuple[AttachedFile, ...] = ()
 
     @property
     def text(self) -> str:

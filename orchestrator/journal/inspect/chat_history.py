@@ -10,6 +10,8 @@ import orjson
 
 from orchestrator.journal.db.distinct import distinct
 from orchestrator.journal.db.rows import Rows
+from orchestrator.journal.inspect import chat_files
+from orchestrator.journal.inspect.chat_files import FileLine
 from orchestrator.journal.turns import approvals
 from orchestrator.journal.turns.inbox import TASK
 
@@ -40,6 +42,7 @@ class SaidLine:
     state: str
     error: str | None
     turn_id: str | None
+    files: list[FileLine] = field(default_factory=list)
 
 
 @dataclass(frozen=True)
@@ -53,6 +56,7 @@ class CallLine:
     result: str
     began: int | None
     ended: int | None
+    files: list[FileLine] = field(default_factory=list)
 
 
 @dataclass(frozen=True)
@@ -64,6 +68,7 @@ class SentLine:
     state: str
     error: str | None
     at: int
+    files: list[FileLine] = field(default_factory=list)
 
 
 @dataclass(frozen=True)
@@ -79,12 +84,15 @@ class AsideLine:
     at: int
     queue: str | None
     agent_id: str | None
+    media_id: str | None
+    file_name: str | None
 
     def talk(self) -> "TurnTalk":
         return TurnTalk(self.turn_id, self.queue, self.agent_id)
 
-    def sent(self) -> SentLine:
-        return SentLine(self.text, self.markdown, self.state, self.error, self.at)
+    def sent(self, db: apsw.Connection) -> SentLine:
+        files = chat_files.of_sent(db, self.media_id, self.file_name)
+        return SentLine(self.text, self.markdown, self.state, self.error, self.at, files)
 
 
 @dataclass(frozen=True)
@@ -156,7 +164,7 @@ ASIDES = Rows(
     "outbox",
     f"id, turn_id, substr(body, 1, {SHOWN}), markdown, state, error, created_at,"
     " (SELECT chat_key FROM turn WHERE turn.id = turn_id),"
-    " (SELECT agent_id FROM turn WHERE turn.id = turn_id)",
+    " (SELECT agent_id FROM turn WHERE turn.id = turn_id), media_id, file_name",
 )
 
 
@@ -202,6 +210,9 @@ def page(db: apsw.Connection, key: str, before: ChatPlace | None = None) -> Hist
     asides = ASIDES.select(
         db, f"{TOLD} AND id < ? ORDER BY id DESC LIMIT ?", key, end.outbox, PAGE + 1
     )
+    files = chat_files.of_messages(db, [line.id for line in lines])
+    for said in lines:
+        said.files.extend(files.get(said.id, ()))
     kinds: list[list[SaidLine | AsideLine]] = [[*reversed(lines)], [*reversed(asides)]]
     both = list(merge(*kinds, key=lambda line: line.at))
     shown = both[-PAGE:]
@@ -212,7 +223,7 @@ def page(db: apsw.Connection, key: str, before: ChatPlace | None = None) -> Hist
             talk.asked.append(line)
         else:
             talk = talks.setdefault(f"aside {line.turn_id or line.id}", line.talk())
-            talk.said.append(line.sent())
+            talk.said.append(line.sent(db))
     _fill(db, key, list(talks.values()))
     older = ChatPlace(
         min((line.id for line in shown if isinstance(line, SaidLine)), default=end.inbox),
@@ -264,7 +275,7 @@ def questions(db: apsw.Connection, where: str, value: object, now: int) -> list[
 
 
 def _fill(db: apsw.Connection, key: str, talks: Sequence[TurnTalk]) -> None:
-    """Add what turns did and said, with three queries for all of them."""
+    """Add what turns did and said, with four queries for all of them."""
     own = {talk.turn_id: talk for talk in talks if talk.turn_id is not None and not talk.queue}
     ids = (orjson.dumps(list(own)).decode(),)
     among = "IN (SELECT value FROM json_each(?))"
@@ -276,6 +287,7 @@ def _fill(db: apsw.Connection, key: str, talks: Sequence[TurnTalk]) -> None:
         talk = own[turn_id]
         (talk.agent_id, talk.state, talk.stop_reason) = row[:3]
         (talk.problem, talk.began, talk.ended) = row[3:]
+    made = chat_files.of_calls(db, list(own))
     for turn_id, *row in db.execute(
         f"SELECT turn_id, seq, name, substr(ifnull(args, ''), 1, ?), {approvals.CALL_STATE},"
         f" substr(ifnull(result, ''), 1, ?), t_intent, t_end FROM step WHERE turn_id {among}"
@@ -283,14 +295,19 @@ def _fill(db: apsw.Connection, key: str, talks: Sequence[TurnTalk]) -> None:
         (SHOWN, SHOWN, *ids),
     ):
         if len(own[turn_id].calls) < MOST_CALLS:
-            own[turn_id].calls.append(CallLine(*row))
-    for turn_id, *row in db.execute(
-        "SELECT turn_id, substr(body, 1, ?), markdown, state, error, created_at FROM outbox"
+            call = CallLine(*row)
+            call.files.extend(made.get((turn_id, call.seq), ()))
+            own[turn_id].calls.append(call)
+    for turn_id, media_id, name, *row in db.execute(
+        "SELECT turn_id, media_id, file_name, substr(body, 1, ?), markdown, state, error,"
+        " created_at FROM outbox"
         f" WHERE turn_id {among} AND chat_key = ? AND final = 1 AND approval_id IS NULL"
         " ORDER BY id",
         (SHOWN, *ids, key),
     ):
-        own[turn_id].said.append(SentLine(*row))
+        sent = SentLine(*row)
+        sent.files.extend(chat_files.of_sent(db, media_id, name))
+        own[turn_id].said.append(sent)
     for talk in talks:
         if talk.state == "waiting":
             talk.questions = questions(db, "approval.turn_id = ?", talk.turn_id, 0)

@@ -57,7 +57,7 @@ LINES = Rows(
     ChatLine,
     "outbox LEFT JOIN turn ON turn.id = outbox.turn_id"
     " LEFT JOIN approval ON approval.id = outbox.approval_id",
-    "outbox.id, outbox.turn_id, outbox.body, outbox.markdown, outbox.reply_to, outbox.mode,"
+    f"outbox.id, outbox.turn_id, {outbox.TOLD}, outbox.markdown, outbox.reply_to, outbox.mode,"
     " outbox.created_at, turn.agent_id, turn.recipe, turn.chat_key, turn.ended_at,"
     " approval.code,"
     " approval.state, approval.expires",

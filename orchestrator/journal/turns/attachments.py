@@ -19,7 +19,7 @@ from thinker.protocol.fencing import mark_of
 from thinker.protocol.messages import (
     UNTRUSTED,
     AssistantMessage,
-    Document,
+    AttachedFile,
     Image,
     Message,
     Origin,
@@ -85,7 +85,7 @@ def fetched(db: apsw.Connection, item: Wanted, data: bytes | None, now: int) -> 
     """
     about, kind, ref, body = item.about, "", None, None
     if data is not None:
-        kind = stored_files.kind_of(item.name, data[: stored_files.START], len(data))
+        kind = stored_files.kind_of(item.name, data)
     if data is not None and (item.name or kind in MEDIA_TYPES):
         ref = stored_files.keep(db, data, kind, now)
         if kind not in MEDIA_TYPES:
@@ -133,14 +133,14 @@ def user_message(
     )
     rows = [] if inbox_id is None else list(db.execute(sql, (inbox_id,)))
     images: list[Image] = []
-    documents: list[Document] = []
+    documents: list[AttachedFile] = []
     for kind, ref, about, body in rows:
         if ref is None or kind in MEDIA_TYPES:
             told = about if ref else LOST.format(about=about)
             images.append(Image(media_type=kind, ref=ref or "", about=told))
         else:
             mark = mark_of(author.turn_id)
-            documents.append(Document(about=about, content=body or "", fence=mark))
+            documents.append(AttachedFile(about=about, content=body or "", fence=mark))
     return UserMessage(
         content=text,
         images=tuple(images),

@@ -18,7 +18,6 @@ from thinker.protocol.messages import Image, Origin, ToolResult
 PREFIX = "file-"
 DIGITS = 12  # of a handle
 LOOKED_AT = 2000  # newest files among which those of a chat are looked for
-START = 16  # bytes by which a picture is known
 UNNAMED = "application/octet-stream"
 TYPES = mimetypes.MimeTypes()  # without the machine's own list
 for kind, ending in (
@@ -64,11 +63,16 @@ UNION ALL SELECT media_id, name, started_at, 'tool', agent_id, scope
 WHERE ({{visible}} OR scope = ?) ORDER BY at DESC, media_id"""
 
 
-def kind_of(name: str, start: bytes, size: int) -> str:
+def kind_of(name: str, data: bytes) -> str:
     """Return the media type of a file: of a picture that models take by its bytes, else by name."""
-    picture = media_type(start) if size <= MAX_PICTURE else None
-    named = TYPES.guess_type(name)[0]
-    return picture or (named if named and named not in MEDIA_TYPES else UNNAMED)
+    picture = media_type(data[:16]) if len(data) <= MAX_PICTURE else None
+    return picture or _named(name)
+
+
+def _named(name: str) -> str:
+    """Return the media type of a file that is no picture."""
+    found = TYPES.guess_type(name)[0]
+    return found if found and found not in MEDIA_TYPES else UNNAMED
 
 
 def text_of(data: bytes) -> str | None:
@@ -112,7 +116,7 @@ def stored(db: apsw.Connection, turn_id: str, seq: int, result: ToolResult, now:
 
     def kept(encoded: str, name: str, kind: str | None = None) -> str:
         data = b64decode(encoded)
-        kind = kind or kind_of(name, data[:START], len(data))
+        kind = kind or kind_of(name, data)
         ref = keep(db, data, kind, now)
         sql = "INSERT INTO tool_file VALUES(?,?,?,?,?) ON CONFLICT DO NOTHING"
         db.execute(sql, (turn_id, seq, len(lines), ref, name))
@@ -166,11 +170,11 @@ def outbound(db: apsw.Connection, media_id: str, name: str) -> OutboundFile | No
     data = content(db, media_id)
     if data is None:
         return None
-    return OutboundFile(name, kind_of(name, data[:START], len(data)), data)
+    return OutboundFile(name, kind_of(name, data), data)
 
 
 def _found(db: apsw.Connection, media_id: str, name: str, at: int, origin: Origin) -> FoundFile:
-    sql = f"SELECT substr(data, 1, {START}), length(data) FROM media WHERE id = ?"
-    row = db.execute(sql, (media_id,)).fetchone()
-    kind = kind_of(name, b"", 0) if row is None else kind_of(name, *row)
-    return FoundFile(media_id, name or "picture", kind, row and row[1], origin, at)
+    sql = "SELECT media_type, length(data) FROM media WHERE id = ?"
+    kind, size = db.execute(sql, (media_id,)).fetchone() or ("", None)
+    kind = kind if kind in MEDIA_TYPES else _named(name)  # its bytes may have come by other names
+    return FoundFile(media_id, name or "picture", kind, size, origin, at)

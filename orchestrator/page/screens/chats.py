@@ -9,7 +9,7 @@ from starlette.responses import RedirectResponse
 
 from orchestrator.control import protocol
 from orchestrator.control.page_access import Right
-from orchestrator.control.page_protocol import WEB_SEND
+from orchestrator.control.page_protocol import MAX_FILE_BYTES, WEB_SEND
 from orchestrator.control.protocol import StatusReport
 from orchestrator.journal.inspect import chat_history
 from orchestrator.journal.inspect.chat_history import (
@@ -25,6 +25,7 @@ from orchestrator.journal.inspect.chat_history import (
 from orchestrator.page.html import figures, markdown
 from orchestrator.page.html.forms import act, hidden, link
 from orchestrator.page.html.outside_text import plain, short, visible
+from orchestrator.page.screens.media_files import files
 from orchestrator.page.visit import OWN, Screen, Shown, Titled, Visit
 from thinker.protocol.names import chat_name
 
@@ -213,7 +214,8 @@ def _said(visit: Visit, line: SaidLine) -> h.Node:
     title = "by schedule" if line.kind == "task" else visible(line.sender) or "you"
     return [
         h.small[title, " ", figures.moment(line.at, visit.zone), f" {waits}"],
-        h.div(class_="said")[plain(line.text)],
+        h.div(class_="said")[plain(line.text)] if line.text or not line.files else None,
+        files(line.files),
         h.p(class_="problem")[plain(line.error)] if line.error and line.turn_id is None else None,
     ]
 
@@ -253,13 +255,15 @@ def _call(call: CallLine) -> h.Element:
             ],
             h.pre[arguments(call.arguments)],
             h.pre[plain(call.result)] if call.result else None,
-        ]
+        ],
+        files(call.files),
     ]
 
 
 def _sent(line: SentLine) -> h.Node:
     state = DELIVERY.get(line.state)
     return h.div(class_="answer")[
+        files(line.files),
         markdown.rendered(line.text) if line.markdown else h.p[plain(line.text)],
         h.small[f"{state} {plain(line.error or '')}"] if state else None,
     ]
@@ -270,25 +274,59 @@ def _composer(visit: Visit, chat: _Chat) -> h.Element:
     runs = any(talk.state in ("running", "waiting") for talk in chat.history.turns)
     last = next((talk.agent_id for talk in reversed(chat.history.turns) if talk.agent_id), "")
     return h.div(class_="composer")[
-        h.form(method="post", action=f"/act/{WEB_SEND}", class_="act send", id="composer")[
+        h.form(
+            method="post",
+            action=f"/act/{WEB_SEND}",
+            class_="act send",
+            id="composer",
+            enctype="multipart/form-data",
+        )[
             hidden(visit, {"chat": name}),
             h.div(class_="row")[
                 h.textarea(
                     name="text",
                     id="text",
-                    required=True,
                     maxlength="1000000",
                     aria_label="Message",
                     placeholder="message…",
                     rows="2",
                     autofocus=not chat.history.turns,
                 ),
+                _picker(),
                 _chooser(chat.agents or visit.visitor.agents or (), last),
+                _while_busy() if runs else None,
                 h.button(class_="first")["Send"],
             ],
         ],
         _order(visit, name, last, "/stop", "Stop") if runs else None,
         _order(visit, name, last, "/new", "New conversation") if chat.history.turns else None,
+    ]
+
+
+def _picker() -> h.Element:
+    return h.label[
+        h.span["files"],
+        h.input(
+            type="file",
+            name="files",
+            id="files",
+            multiple=True,
+            title=f"A message has room for {figures.size(MAX_FILE_BYTES)} of files.",
+            data_most=MAX_FILE_BYTES,
+        ),
+    ]
+
+
+def _while_busy() -> h.Element:
+    """Draw the choice of what a message does to the answer that is being written."""
+    return h.label[
+        h.span["while it answers"],
+        h.select(name="whileBusy")[
+            h.option(value="")["as the agent is set"],
+            h.option(value="queue")["wait until it has answered"],
+            h.option(value="steer")["take it into account now"],
+            h.option(value="interrupt")["drop that answer"],
+        ],
     ]
 
 

@@ -148,7 +148,8 @@
     if (!writes) pressed = performance.now();
     button.disabled = true;
     try {
-      const answer = await fetch(form.action, { method: "POST", body: new URLSearchParams(new FormData(form)) });
+      const data = new FormData(form), whole = form.enctype === "multipart/form-data";
+      const answer = await fetch(form.action, { method: "POST", body: whole ? data : new URLSearchParams(data) });
       const text = await answer.text();
       if (answer.ok) {
         etag = answer.url === location.href ? answer.headers.get("ETag") : null;

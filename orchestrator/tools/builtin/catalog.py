@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from orchestrator.agentsfile import AgentDefinition
 from orchestrator.tools.builtin import (
     agent_tools,
-    chat_files,
+    attachment_tools,
     clock,
     memory_tools,
     profile_tools,
@@ -42,9 +42,9 @@ TOOLS: Mapping[str, HostTool] = {
         task_tools.cancel_task,
         send_message.send_message,
         send_message.send_telegram,
-        chat_files.list_files,
-        chat_files.read_attachment,
-        chat_files.send_file,
+        attachment_tools.list_files,
+        attachment_tools.read_attachment,
+        attachment_tools.send_file,
         spawn_subagent.SPAWN_SUBAGENT,
         agent_tools.NOTIFY,
         tool_finder.find_tools,

@@ -9,7 +9,7 @@ from starlette.requests import Request
 from starlette.types import Message
 
 from orchestrator.http_api.error_response import ApiProblem
-from orchestrator.page.body_reads import AT_ONCE, MAX_BODY, BodyReads
+from orchestrator.page.body_reads import AT_ONCE, MAX_BODY, BodyReads, Form
 
 
 def request(receive: Callable[[], Awaitable[Message]]) -> Request:
@@ -29,7 +29,7 @@ def whole(body: bytes) -> Request:
 async def test_fields_of_a_form_are_read() -> None:
     """Empty ones too; of a repeated one the last counts."""
     found = await BodyReads().form(whole(b"a=1&b=&c=%C3%A9+x&a=2"))
-    assert found == {"a": "2", "b": "", "c": "é x"}
+    assert found == Form({"a": "2", "b": "", "c": "é x"})
 
 
 @pytest.mark.parametrize(
@@ -64,7 +64,7 @@ async def test_of_too_many_slow_forms_the_oldest_is_given_up() -> None:
                 tasks.start_soon(slow, number, "one")
             await anyio.wait_all_tasks_blocked()
             assert given_up == []
-            assert await reads.form(whole(b"a=1"), "one") == {"a": "1"}
+            assert await reads.form(whole(b"a=1"), "one") == Form({"a": "1"})
             await anyio.wait_all_tasks_blocked()
             assert given_up == [0]
             tasks.cancel_scope.cancel()

@@ -12,7 +12,7 @@ from fakes.tool_call import run
 from orchestrator.channel_api import Attachment
 from orchestrator.journal.turns import outbox, steps, stored_files
 from orchestrator.journal.turns.outbox import Address
-from orchestrator.tools.builtin import chat_files, send_message
+from orchestrator.tools.builtin import attachment_tools, send_message
 from orchestrator.tools.builtin.host_tool import ToolContext, ToolFailure
 from thinker.protocol.messages import FileContent, ToolResult
 
@@ -45,28 +45,28 @@ def test_files_of_the_chat_are_listed_with_what_they_are(
     db: apsw.Connection, context: ToolContext
 ) -> None:
     """What people attached and what tools made, and those of no other chat or agent."""
-    assert run(chat_files.list_files, db, context) == "This chat has no files."
+    assert run(attachment_tools.list_files, db, context) == "This chat has no files."
     with job(db):
         notes, table = attached(db, "notes.txt", b"tea"), made(db, "sums.csv", b"1,2")
-    listed = run(chat_files.list_files, db, context)
+    listed = run(attachment_tools.list_files, db, context)
     assert f"{notes}: notes.txt, text/plain, 3 bytes" in listed
     assert f"{table}: sums.csv, text/csv, 3 bytes" in listed
     other = replace(context, memory=HOME._replace(chat="telegram:8"))
-    assert run(chat_files.list_files, db, other) == "This chat has no files."
+    assert run(attachment_tools.list_files, db, other) == "This chat has no files."
     with pytest.raises(ToolFailure, match="this chat has no file"):
-        run(chat_files.read_attachment, db, other, file=notes)
+        run(attachment_tools.read_attachment, db, other, file=notes)
 
 
 def test_text_is_read_piece_by_piece(db: apsw.Connection, context: ToolContext) -> None:
     """Each piece says where to go on; the last one does not."""
     with job(db):
         handle = attached(db, "long.txt", LONG.encode())
-    first = run(chat_files.read_attachment, db, context, file=f"[{handle}: long.txt, ...]")
+    first = run(attachment_tools.read_attachment, db, context, file=f"[{handle}: long.txt, ...]")
     assert first.endswith("[30000 characters more; go on with offset 20000]")
-    last = run(chat_files.read_attachment, db, context, file=handle, offset=40_000)
+    last = run(attachment_tools.read_attachment, db, context, file=handle, offset=40_000)
     assert last == LONG[40_000:]
     with pytest.raises(ToolFailure, match="offset must be a number from 0 to 50000"):
-        run(chat_files.read_attachment, db, context, file=handle, offset=50_001)
+        run(attachment_tools.read_attachment, db, context, file=handle, offset=50_001)
 
 
 def test_what_cannot_be_read_is_said_to_be(db: apsw.Connection, context: ToolContext) -> None:
@@ -75,12 +75,12 @@ def test_what_cannot_be_read_is_said_to_be(db: apsw.Connection, context: ToolCon
         handle, old = attached(db, "a.pdf", b"%PDF\0"), attached(db, "old.txt", b"x")
         db.execute("DELETE FROM media WHERE data = x'78'")
     with pytest.raises(ToolFailure, match=r"a\.pdf is application/pdf, which has no plain text"):
-        run(chat_files.read_attachment, db, context, file=handle)
+        run(attachment_tools.read_attachment, db, context, file=handle)
     with pytest.raises(ToolFailure, match=r"old\.txt, .* removed because of its age"):
-        run(chat_files.read_attachment, db, context, file=old)
+        run(attachment_tools.read_attachment, db, context, file=old)
     for named in ("", "notes.txt", "file-", "file-123", "file-%%%%%%%%%%%%", "file-" + "0" * 12):
         with pytest.raises(ToolFailure, match="list_files shows what it has"):
-            run(chat_files.send_file, db, context, file=named)
+            run(attachment_tools.send_file, db, context, file=named)
 
 
 def test_file_is_queued_with_its_caption(db: apsw.Connection, context: ToolContext) -> None:
@@ -88,15 +88,15 @@ def test_file_is_queued_with_its_caption(db: apsw.Connection, context: ToolConte
     with job(db):
         handle = made(db, "sums.csv", b"1,2")
     edits = replace(context, mode=lambda _: "edit")
-    answer = run(chat_files.send_file, db, edits, file=handle, caption="the sums")
+    answer = run(attachment_tools.send_file, db, edits, file=handle, caption="the sums")
     assert answer == "Queued sums.csv for delivery to chat 7."
     (row,) = outbox.due(db, "telegram")
     assert (row.mode, row.body, row.file_name) == ("direct", "the sums", "sums.csv")
     assert outbox.texts_of_turn(db, "t1") == ("sums.csv the sums",)
     for _ in range(send_message.MOST - 1):
-        run(chat_files.send_file, db, context, file=handle)
+        run(attachment_tools.send_file, db, context, file=handle)
     with pytest.raises(ToolFailure, match="nothing was sent"):
-        run(chat_files.send_file, db, context, file=handle)
+        run(attachment_tools.send_file, db, context, file=handle)
 
 
 def test_file_that_cannot_be_sent_is_refused_with_what_to_do(
@@ -110,9 +110,9 @@ def test_file_that_cannot_be_sent_is_refused_with_what_to_do(
     console = replace(context, address=Address("console", "local", "7"))
     confined = replace(context, may_write=lambda *_: False)
     with pytest.raises(ToolFailure, match="a console chat shows no files"):
-        run(chat_files.send_file, db, console, file=handle)
+        run(attachment_tools.send_file, db, console, file=handle)
     with pytest.raises(ToolFailure, match="the caption has 1001 characters; at most 1000"):
-        run(chat_files.send_file, db, context, file=handle, caption="x" * 1001)
+        run(attachment_tools.send_file, db, context, file=handle, caption="x" * 1001)
     with pytest.raises(ToolFailure, match="this agent knows no telegram chat '8'"):
-        run(chat_files.send_file, db, confined, file=handle, chat_id="8")
+        run(attachment_tools.send_file, db, confined, file=handle, chat_id="8")
     assert outbox.due(db, "telegram") == []

@@ -1,0 +1,56 @@
+"""Files of chats: as they stand in one, and each as itself."""
+
+from collections.abc import Iterable
+from urllib.parse import quote
+
+import htpy as h
+from starlette.responses import Response
+
+from orchestrator.control.page_access import Right
+from orchestrator.journal.inspect import chat_files
+from orchestrator.journal.inspect.chat_files import FileLine
+from orchestrator.page.html import figures
+from orchestrator.page.html.forms import link
+from orchestrator.page.html.outside_text import short, visible
+from orchestrator.page.visit import Screen, Shown, Visit
+from thinker.formats.images import media_type
+
+ALONE = "default-src 'none'; sandbox"  # what a file may do that a browser opens
+
+
+async def _file(visit: Visit) -> Shown:
+    """Return a file of a chat that the session sees; only pictures are shown, others are saved."""
+    found = await visit.journal(chat_files.shown, visit.path["id"], visit.visitor.sees)
+    if found is None:
+        text = "There is no such file in your chats; it may have been removed because of its age.\n"
+        return Response(text, 404, media_type="text/plain")
+    picture = media_type(found.data[:16])
+    way = "inline" if picture else "attachment"
+    name = quote(" ".join(found.name.split()), safe="")
+    headers = {
+        "content-disposition": f"{way}; filename*=UTF-8''{name}",
+        "content-security-policy": ALONE,
+        "cache-control": "private, no-cache",
+    }
+    kind = picture or "application/octet-stream"
+    return Response(found.data, headers=headers, media_type=kind)
+
+
+def files(found: Iterable[FileLine]) -> h.Node:
+    """Draw files: pictures as themselves, others as links."""
+    drawn = [_drawn(file) for file in found]
+    return h.ul(class_="files")[(h.li[node] for node in drawn)] if drawn else None
+
+
+def _drawn(file: FileLine) -> h.Node:
+    name = short(file.name, 60)
+    if file.media_id is None or file.size is None:
+        gone = "could not be fetched" if file.media_id is None else "removed because of its age"
+        return h.small[f"{visible(file.about or file.name)}, {gone}"]
+    place = link("media", file.media_id)
+    if file.picture:
+        return h.a(href=place)[h.img(src=place, alt=name, loading="lazy")]
+    return h.a(href=place)[name, " ", h.small[figures.size(file.size)]]
+
+
+SCREENS = (Screen("/media/{id}", "File", Right.CHAT, _file, "Chats"),)

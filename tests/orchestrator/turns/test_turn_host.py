@@ -1,0 +1,48 @@
+"""Messages that join a running turn between two of its steps."""
+
+from pathlib import Path
+
+from fakes.turn_bench import echo, response, turn_bench
+
+from orchestrator.processes.worker import WorkerHost
+from thinker.protocol.methods import TurnResult, TurnRun
+
+
+async def test_an_album_enters_a_running_turn_when_it_is_complete(tmp_path: Path) -> None:
+    """As one message; until then it waits, and so does what comes after it."""
+    entered: list[list[str]] = []
+    async with turn_bench(tmp_path, {"agentId": "work", "whileBusy": "steer"}) as bench:
+
+        async def steered(run: TurnRun, host: WorkerHost) -> TurnResult:
+            await host.commit(response(run, "let me see"))
+            bench.hears("one", "two", album="g")
+            bench.hears("three")
+            for _ in range(2):
+                entered.append([message.content for message in await host.entered()])
+                bench.now[0] += 1000
+            return await echo(run, host)
+
+        bench.scripted(steered)
+        bench.hears("hello")
+        assert await bench.channel.until(1) == ["echo: hello"]
+    assert entered == [[], ["one\ntwo", "three"]]
+
+
+async def test_a_message_says_itself_whether_it_joins_the_turn(tmp_path: Path) -> None:
+    """Its choice comes before the agent's; what follows one that waits waits with it."""
+    entered: list[list[str]] = []
+    async with turn_bench(tmp_path, {"agentId": "work"}) as bench:
+
+        async def steered(run: TurnRun, host: WorkerHost) -> TurnResult:
+            if entered:
+                return await echo(run, host)
+            await host.commit(response(run, "let me see"))
+            for text, choice in (("a", "steer"), ("b", None), ("c", "steer")):
+                bench.hears(text, while_busy=choice)
+                entered.append([message.content for message in await host.entered()])
+            return await echo(run, host)
+
+        bench.scripted(steered)
+        bench.hears("hello")
+        assert await bench.channel.until(3) == ["echo: hello", "echo: b", "echo: c"]
+    assert entered == [["a"], [], []]
