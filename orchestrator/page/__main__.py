@@ -15,7 +15,7 @@ import anyio
 from thinker.http.optional_imports import without
 
 # Optional extras of structlog, uvicorn and starlette, which this process does not use.
-with without("rich", "greenlet", "dotenv", "python_multipart", "watchfiles"):
+with without("rich", "greenlet", "dotenv", "watchfiles"):
     from orchestrator.control.page_protocol import CHANGED, VIEW, WATCH, ChatKeys, ChatView
     from orchestrator.home_paths import Paths
     from orchestrator.http_api.http_server import served

@@ -18,6 +18,7 @@ from orchestrator.journal.turns.inbox import TASK
 PAGE = 50  # entries
 LOOKED_AT = 5000  # newest messages in which the newest chats are found
 MOST_CALLS = 100  # of one turn
+LAST = 10**18 - 1  # no row has a higher number; its digits fit an address of the page
 SHOWN = 65_536  # characters of a text
 
 
@@ -137,8 +138,8 @@ class TurnTalk:
 class ChatPlace(NamedTuple):
     """A place in a chat, between rows of the inbox and rows of the outbox."""
 
-    inbox: int = 2**63 - 1
-    outbox: int = 2**63 - 1
+    inbox: int = LAST
+    outbox: int = LAST
 
     def __str__(self) -> str:
         return f"{self.inbox}.{self.outbox}"
