@@ -104,14 +104,15 @@ async def _with_files(headers: Headers, body: bytes) -> Form:
         headers, stream(), max_files=MAX_FIELDS, max_fields=MAX_FIELDS, max_part_size=len(body)
     )
     try:
-        found = (await parser.parse()).multi_items()
+        found = await parser.parse()
     except (MultiPartException, ValueError, KeyError) as error:
         message = "the form cannot be read; send it again"
         raise ApiProblem(HTTPStatus.BAD_REQUEST, message) from error
     fields, files = dict[str, str](), list[tuple[str, bytes]]()
-    for name, value in found:
+    for name, value in found.multi_items():
         if isinstance(value, str):
             fields[name] = value
         elif value.filename:  # a field without a choice has an empty one
             files.append((value.filename[-MAX_NAME:], await value.read()))
+    await found.close()
     return Form(fields, tuple(files))

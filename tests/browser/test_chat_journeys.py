@@ -157,7 +157,7 @@ async def test_chat_of_many_messages_shows_its_end_and_leads_back(tmp_path: Path
         await expect(page.locator(".talk .said").first).to_have_text(f"message {MESSAGES - 100}")
         await page.click("text=newest ▾")
         await say(page, "one more")
-        await expect(page.locator(".talk .answer").last).to_contain_text("Demo model")
+        await expect(page.locator(".talk .answer").last).to_contain_text("one more")
 
 
 def _answered(db: apsw.Connection, number: int) -> None:

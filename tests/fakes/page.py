@@ -1,6 +1,6 @@
 """The page without a socket: its real application over a real journal and desk."""
 
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -129,6 +129,18 @@ class Person:
         every = {"csrf": csrf_value(self.token), "once": "form-0001", **fields}
         return await self.browser.post(
             f"/act/{method}", data=every, headers={"origin": ORIGIN, **headers}
+        )
+
+    async def send(
+        self, method: str, fields: Mapping[str, str], files: Sequence[tuple[str, bytes]]
+    ) -> Response:
+        """Send a form with files."""
+        every = {**fields, "csrf": csrf_value(self.token)}
+        return await self.browser.post(
+            f"/act/{method}",
+            data=every,
+            files=[("files", file) for file in files],
+            headers={"origin": ORIGIN},
         )
 
 

@@ -9,27 +9,72 @@ from starlette.requests import Request
 from starlette.types import Message
 
 from orchestrator.http_api.error_response import ApiProblem
-from orchestrator.page.body_reads import AT_ONCE, MAX_BODY, BodyReads, Form
+from orchestrator.page.body_reads import AT_ONCE, MAX_BODY, MAX_FILES_BODY, BodyReads, Form
+
+WITH_FILES = "multipart/form-data; boundary=b"
 
 
-def request(receive: Callable[[], Awaitable[Message]]) -> Request:
+def request(receive: Callable[[], Awaitable[Message]], kind: str = "") -> Request:
     """A request with this body."""
-    return Request({"type": "http", "method": "POST", "headers": []}, receive)
+    headers = [(b"content-type", kind.encode())]
+    return Request({"type": "http", "method": "POST", "headers": headers}, receive)
 
 
-def whole(body: bytes) -> Request:
+def whole(body: bytes, kind: str = "") -> Request:
     """A request whose body has arrived."""
 
     async def receive() -> Message:
         return {"type": "http.request", "body": body}
 
-    return request(receive)
+    return request(receive, kind)
+
+
+def part(name: str, value: bytes, more: str = "") -> bytes:
+    """A part of a form with files."""
+    head = f'--b\r\nContent-Disposition: form-data; name="{name}"{more}\r\n\r\n'
+    return head.encode() + value + b"\r\n"
 
 
 async def test_fields_of_a_form_are_read() -> None:
     """Empty ones too; of a repeated one the last counts."""
     found = await BodyReads().form(whole(b"a=1&b=&c=%C3%A9+x&a=2"))
     assert found == Form({"a": "2", "b": "", "c": "é x"})
+
+
+async def test_form_with_files_is_read_of_a_session() -> None:
+    """With any bytes; a field without a choice is none, and a stranger's form has no fields."""
+    data = bytes(range(256)) * 8000 + b"\r\n--c--\r\n"
+    body = part("a", "é".encode()) + part("files", data, '; filename="a \\"b.bin"')
+    body += part("files", b"", '; filename=""') + b"--b--\r\n"
+    found = await BodyReads().form(whole(body, WITH_FILES), "one")
+    assert (dict(found.fields), found.files) == ({"a": "é"}, (('a "b.bin', data),))
+    assert "a" not in (await BodyReads().form(whole(body[:500], WITH_FILES))).fields
+
+
+@pytest.mark.parametrize(
+    ("body", "kind", "status"),
+    [
+        (b"x" * (MAX_FILES_BODY + 1), WITH_FILES, 413),
+        (b"no boundary at all", WITH_FILES, 400),
+        (part("a", b"x"), "multipart/form-data", 400),
+        (part("a", b"x") * 101 + b"--b--\r\n", WITH_FILES, 400),
+        (part("f", b"x", '; filename="f"') * 101 + b"--b--\r\n", WITH_FILES, 400),
+        (b"--b\r\nContent-Disposition: form-data\r\n\r\nx\r\n--b--\r\n", WITH_FILES, 400),
+        (b"--b\r\n" + b"x" * 100_000, WITH_FILES, 400),
+        (part("a", b"x", "; filename*=utf-8''%ff") + b"--b--\r\n", WITH_FILES, None),
+        (b"--b\r\nContent-Type: \xff\xfe; charset=x\r\n\r\n--b--\r\n", WITH_FILES, 400),
+    ],
+)
+async def test_malformed_form_with_files_is_refused(
+    body: bytes, kind: str, status: int | None
+) -> None:
+    """Whatever is wrong with it."""
+    if status is None:
+        await BodyReads().form(whole(body, kind), "one")
+        return
+    with pytest.raises(ApiProblem) as refused:
+        await BodyReads().form(whole(body, kind), "one")
+    assert refused.value.status == status
 
 
 @pytest.mark.parametrize(
