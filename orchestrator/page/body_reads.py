@@ -56,7 +56,7 @@ class BodyReads:
     async def form(self, request: Request, sender: str = "") -> Form:
         """Return a form; ``sender`` is the session that sends it, if there is one.
 
-        One with files is read of a session alone.
+        One with files is read of a session alone; another form in its encoding has no fields.
 
         Raises:
             ApiProblem: it is malformed, too large or too slow, or the sender has begun too many
@@ -108,11 +108,13 @@ async def _with_files(headers: Headers, body: bytes) -> Form:
     except (MultiPartException, ValueError, KeyError) as error:
         message = "the form cannot be read; send it again"
         raise ApiProblem(HTTPStatus.BAD_REQUEST, message) from error
-    fields, files = dict[str, str](), list[tuple[str, bytes]]()
+    fields, files, chosen = dict[str, str](), list[tuple[str, bytes]](), False
     for name, value in found.multi_items():
         if isinstance(value, str):
             fields[name] = value
-        elif value.filename:  # a field without a choice has an empty one
+            continue
+        chosen = True
+        if value.filename:  # a field without a choice has an empty one
             files.append((value.filename[-MAX_NAME:], await value.read()))
     await found.close()
-    return Form(fields, tuple(files))
+    return Form(fields, tuple(files)) if chosen else Form({})

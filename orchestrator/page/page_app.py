@@ -33,6 +33,7 @@ from orchestrator.page.live import LiveFeed
 from orchestrator.page.login import Login, is_other, keep, token_of
 from orchestrator.page.page_reads import PageReads
 from orchestrator.page.screens import SCREENS
+from orchestrator.page.screens.media_files import serve_media
 from orchestrator.page.static_files import serve_file
 from orchestrator.page.visit import Screen, Titled, Visit, Visitor
 from thinker.protocol.peer import PeerClosedError, RpcError
@@ -70,6 +71,7 @@ class PageApp:
             Route("/out", self._guarded(self._out), methods=["POST"]),
             Route("/act/{method:path}", self._guarded(self._act), methods=["POST"]),
             Route("/events", self._guarded(self._events)),
+            Route("/media/{id}", self._guarded(self._media)),
             *(
                 Route(screen.path, self._guarded(self._shown(screen), enters=True))
                 for screen in screens
@@ -156,6 +158,9 @@ class PageApp:
             return self._page(visit, screen, titled, headers={"etag": etag})
 
         return shown
+
+    async def _media(self, request: Request, session: WebSession) -> Response:
+        return await serve_media(self.visit(request, session))
 
     def _page(
         self,

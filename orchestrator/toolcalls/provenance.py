@@ -39,8 +39,8 @@ KINDS: dict[Origin, str] = {
 
 def objection(db: apsw.Connection, call: Call, tool: HostTool | McpTool) -> str | None:
     """Return why an operator must approve a call, or None if it may run."""
-    stays = standing(call.name, call.arguments)
-    out = carries(call.name, tool) and not _answers(call)
+    out, stays = carries(call.name, tool), standing(call.name, call.arguments)
+    out = out and not _answers(call)
     if not (out or stays):
         return None
     read = taint.load(db, call.turn_id)

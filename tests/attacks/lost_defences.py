@@ -146,8 +146,8 @@ LOST_DEFENCES: dict[str, tuple[Edit, ...]] = {
     "previews are off": (
         Edit(
             "orchestrator/channels/telegram/adapter.py",
-            '"link_preview_options": {"is_disabled": True}',
-            '"link_preview_options": {"is_disabled": False}',
+            '"text", {"is_disabled": True}',
+            '"text", {"is_disabled": False}',
         ),
     ),
     "arguments are shown escaped": (

@@ -123,7 +123,7 @@ LOST_PAGE_DEFENCES: dict[str, tuple[Edit, ...]] = {
         ),
     ),
     "no one's forms and streams keep others waiting": (
-        Edit(BODIES, "if len(reading) > AT_ONCE:", "if not reading:"),
+        Edit(BODIES, "if len(reading) > limits.at_once:", "if not reading:"),
         Edit(BODIES, "MAX_BODY = 1024 * 1024", "MAX_BODY = 9 * 1024 * 1024"),
         Edit(
             PAGE_GUARD,

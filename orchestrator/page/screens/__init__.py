@@ -7,7 +7,6 @@ from orchestrator.page.screens import (
     log_lines,
     machine_state,
     manual_pages,
-    media_files,
     now,
     prompt_layers,
     search_results,
@@ -20,7 +19,6 @@ from orchestrator.page.screens import (
 SCREENS = (
     *now.SCREENS,
     *chats.SCREENS,
-    *media_files.SCREENS,
     *turn_table.SCREENS,
     *waterfall.SCREENS,
     *prompt_layers.SCREENS,

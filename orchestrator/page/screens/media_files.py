@@ -6,19 +6,18 @@ from urllib.parse import quote
 import htpy as h
 from starlette.responses import Response
 
-from orchestrator.control.page_access import Right
 from orchestrator.journal.inspect import chat_files
 from orchestrator.journal.inspect.chat_files import FileLine
 from orchestrator.page.html import figures
 from orchestrator.page.html.forms import link
 from orchestrator.page.html.outside_text import short, visible
-from orchestrator.page.visit import Screen, Shown, Visit
+from orchestrator.page.visit import Visit
 from thinker.formats.images import media_type
 
 ALONE = "default-src 'none'; sandbox"  # what a file may do that a browser opens
 
 
-async def _file(visit: Visit) -> Shown:
+async def serve_media(visit: Visit) -> Response:
     """Return a file of a chat that the session sees; only pictures are shown, others are saved."""
     found = await visit.journal(chat_files.shown, visit.path["id"], visit.visitor.sees)
     if found is None:
@@ -51,6 +50,3 @@ def _drawn(file: FileLine) -> h.Node:
     if file.picture:
         return h.a(href=place)[h.img(src=place, alt=name, loading="lazy")]
     return h.a(href=place)[name, " ", h.small[figures.size(file.size)]]
-
-
-SCREENS = (Screen("/media/{id}", "File", Right.CHAT, _file, "Chats"),)

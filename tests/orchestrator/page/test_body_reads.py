@@ -48,6 +48,8 @@ async def test_form_with_files_is_read_of_a_session() -> None:
     body += part("files", b"", '; filename=""') + b"--b--\r\n"
     found = await BodyReads().form(whole(body, WITH_FILES), "one")
     assert (dict(found.fields), found.files) == ({"a": "é"}, (('a "b.bin', data),))
+    without = part("a", b"x") + b"--b--\r\n"
+    assert await BodyReads().form(whole(without, WITH_FILES), "one") == Form({})
     assert "a" not in (await BodyReads().form(whole(body[:500], WITH_FILES))).fields
 
 
