@@ -42,8 +42,7 @@ class WebChannel(JournalChannel):
 
 
 def _attachment(file: WebFile) -> Attachment:
-    name = "".join(char for char in file.name if char.isprintable()) or "file"
-    return Attachment(handle="", about=name, name=name, data=file.data)
+    return Attachment(handle="", about=file.name, name=file.name, data=file.data)
 
 
 def owns(session: WebSession, chat: str) -> bool:

@@ -11,7 +11,6 @@ from thinker.formats.images import MAX_PICTURE, media_type
 from thinker.protocol.messages import FileContent, Image
 
 MAX_MEDIA = 7_800_000  # bytes of all images and files; they must fit a frame of 16 MiB
-MAX_NAME = 200  # characters of a file's name
 MAX_RESULT = 1024 * 1024  # bytes of text
 
 
@@ -65,8 +64,7 @@ def _file(name: str, kind: str, data: str) -> FileContent | None:
         b64decode(data, validate=True)
     except ValueError:
         return None
-    shown = "".join(char for char in name[:MAX_NAME] if char.isprintable())
-    return FileContent(name=shown or "file", media_type=kind, data=data)
+    return FileContent(name=name, media_type=kind, data=data)
 
 
 def _first_bytes(data: str) -> bytes:

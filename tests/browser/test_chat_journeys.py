@@ -1,6 +1,7 @@
 """What people do in the page's chats beyond a first message, in a real browser."""
 
 import re
+import time
 from pathlib import Path
 
 import apsw
@@ -140,11 +141,11 @@ async def test_message_joins_or_ends_the_answer_that_is_written(tmp_path: Path) 
 
 async def test_chat_of_many_messages_shows_its_end_and_leads_back(tmp_path: Path) -> None:
     """Fifty messages at a time, however long it is."""
-    db = open_database(tmp_path / "journal.db")
+    db, now = open_database(tmp_path / "journal.db"), time.time_ns() // 1_000_000
     with job(db):
-        turns.boot(db, 1)
+        turns.boot(db, now)
         for number in range(MESSAGES):
-            _answered(db, number)
+            _answered(db, number, now - MESSAGES + number)
     db.close()
     async with page_user(tmp_path) as user:
         page = await user.logged_in()
@@ -160,7 +161,7 @@ async def test_chat_of_many_messages_shows_its_end_and_leads_back(tmp_path: Path
         await expect(page.locator(".talk .answer").last).to_contain_text("one more")
 
 
-def _answered(db: apsw.Connection, number: int) -> None:
+def _answered(db: apsw.Connection, number: int, now: int) -> None:
     """Store a message of the page that was answered."""
     message = InboundMessage(
         channel="web",
@@ -171,11 +172,11 @@ def _answered(db: apsw.Connection, number: int) -> None:
         sender_name="operator",
         text=f"message {number}",
     )
-    inbox.ingest(db, [Arrival(message)], None, number)
+    inbox.ingest(db, [Arrival(message)], None, now)
     row = inbox.oldest_new(db, "web/local/operator/long/")
     assert row is not None
-    turn = turns.admit(db, row, TurnAdmission(f"{number:032x}", "home", 1, 15, "1"), number)
+    turn = turns.admit(db, row, TurnAdmission(f"{number:032x}", "home", 1, 15, "1"), now)
     assert turn is not None
     answer = AssistantMessage(content=f"answer {number}")
-    steps.plan(db, StepCommit(turn_id=turn.id, response=answer), {}, 1, number)
-    turns.reply(db, turn, [Part(answer.content)], outbox.STORED, ("done", None), number)
+    steps.plan(db, StepCommit(turn_id=turn.id, response=answer), {}, 1, now)
+    turns.reply(db, turn, [Part(answer.content)], outbox.STORED, ("done", None), now)

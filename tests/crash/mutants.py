@@ -118,9 +118,9 @@ MUTANTS = (
         "an outbox row is closed before the receipt",
         "lost",
         "outbound/chat_queue.py",
-        '        with _bounded("send"):\n',
+        '        with _bounded("send", ',
         "        await self._store.transact(outbox.delivered, row.id, None, self._clock())\n"
-        '        with _bounded("send"):\n',
+        '        with _bounded("send", ',
         tuple(f"supervisor@send:before#{number}" for number in range(1, 4)),
     ),
     Mutant(

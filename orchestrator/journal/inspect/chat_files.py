@@ -14,9 +14,10 @@ from thinker.formats.images import MEDIA_TYPES
 
 AMONG = "IN (SELECT value FROM json_each(?))"
 LINE = (
-    "media_id, name, about, (SELECT length(data) FROM media WHERE id = media_id),"
+    "media_id, (SELECT length(data) FROM media WHERE id = media_id),"
     " (SELECT media_type FROM media WHERE id = media_id)"
 )
+STATES = {"wanted": "not fetched yet", "given up": "could not be fetched"}
 # Where a file occurs: the key of the chat, and its name there.
 PLACES = (
     f"SELECT {CHAT}, name FROM attachment JOIN inbox ON inbox.id = inbox_id WHERE media_id = ?1"
@@ -27,21 +28,23 @@ PLACES = (
 
 
 class FileLine(NamedTuple):
-    """A file as a chat shows it. Without ``size`` its bytes are gone, or did not come."""
+    """A file as a chat shows it; with a ``problem`` there is nothing but its name to show."""
 
-    media_id: str | None
     name: str
-    about: str
-    size: int | None
+    media_id: str
+    size: int
     picture: bool
+    problem: str = ""
 
 
 def of_messages(db: apsw.Connection, ids: Sequence[int]) -> Mapping[int, list[FileLine]]:
     """Return what came with messages, by their ids in the inbox."""
     found: defaultdict[int, list[FileLine]] = defaultdict(list)
-    sql = f"SELECT inbox_id, {LINE} FROM attachment WHERE inbox_id {AMONG} ORDER BY inbox_id, part"
-    for row_id, *row in db.execute(sql, (orjson.dumps(ids).decode(),)):
-        found[int(row_id)].append(_line(*row))
+    about = "inbox_id, ifnull(nullif(name, ''), about), state"
+    sql = f"SELECT {about}, {LINE} FROM attachment WHERE inbox_id {AMONG} ORDER BY inbox_id, part"
+    rows = db.execute(sql, (orjson.dumps(ids).decode(),))
+    for row_id, name, state, media_id, size, kind in rows:
+        found[int(row_id)].append(_line(name, media_id, size, kind, STATES.get(state, "")))
     return found
 
 
@@ -50,8 +53,7 @@ def of_calls(
 ) -> Mapping[tuple[str, int], list[FileLine]]:
     """Return what tool calls made, by the turn and the number of the call."""
     found: defaultdict[tuple[str, int], list[FileLine]] = defaultdict(list)
-    made = "(SELECT *, '' AS about FROM tool_file)"
-    sql = f"SELECT turn_id, seq, {LINE} FROM {made} WHERE turn_id {AMONG} ORDER BY 1, 2, part"
+    sql = f"SELECT turn_id, seq, name, {LINE} FROM tool_file WHERE turn_id {AMONG} ORDER BY 1, 2"
     for turn_id, seq, *row in db.execute(sql, (orjson.dumps(turn_ids).decode(),)):
         found[str(turn_id), int(seq)].append(_line(*row))
     return found
@@ -63,7 +65,7 @@ def of_sent(db: apsw.Connection, media_id: str | None, name: str | None) -> list
         return []
     sql = "SELECT length(data), media_type FROM media WHERE id = ?"
     size, kind = db.execute(sql, (media_id,)).fetchone() or (None, None)
-    return [_line(media_id, name or "file", "", size, kind)]
+    return [_line(name or "file", media_id, size, kind)]
 
 
 def shown(db: apsw.Connection, media_id: str, sees: Callable[[str], bool]) -> OutboundFile | None:
@@ -74,6 +76,8 @@ def shown(db: apsw.Connection, media_id: str, sees: Callable[[str], bool]) -> Ou
 
 
 def _line(
-    media_id: str | None, name: str, about: str, size: int | None, kind: str | None
+    name: str, media_id: str | None, size: int | None, kind: str | None, problem: str = ""
 ) -> FileLine:
-    return FileLine(media_id, name or "picture", about, size, kind in MEDIA_TYPES)
+    if size is None:
+        problem = problem or "removed because of its age"
+    return FileLine(name, media_id or "", size or 0, kind in MEDIA_TYPES, problem)

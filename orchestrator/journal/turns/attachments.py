@@ -58,13 +58,15 @@ def attach(
 ) -> None:
     """Store what came with a message; what its channel has no bytes of is to be downloaded."""
     for part, item in enumerate(attachments):
+        about = stored_files.clean(item.about)
+        name = (stored_files.clean(item.name) or "file") if item.name else ""
         db.execute(
             "INSERT INTO attachment(inbox_id, part, handle, about, name, state)"
             " VALUES(?,?,?,?,?,'wanted')",
-            (inbox_id, part, item.handle, item.about, item.name),
+            (inbox_id, part, item.handle, about, name),
         )
         if item.data is not None:
-            here = Wanted(inbox_id, part, channel, item.handle, item.about, item.name)
+            here = Wanted(inbox_id, part, channel, item.handle, about, name)
             fetched(db, here, item.data, now)
 
 
@@ -89,7 +91,7 @@ def fetched(db: apsw.Connection, item: Wanted, data: bytes | None, now: int) -> 
     if data is not None and (item.name or kind in MEDIA_TYPES):
         ref = stored_files.keep(db, data, kind, now)
         if kind not in MEDIA_TYPES:
-            about = stored_files.described(ref, item.name or "a file", kind, len(data))
+            about = stored_files.described(ref, item.name, kind, len(data))
             body = _excerpt(stored_files.text_of(data))
     db.execute(
         "UPDATE attachment SET state = iif(?1 IS NULL, 'given up', 'kept'), media_id = ?1,"
@@ -129,18 +131,19 @@ def user_message(
     ``inbox_id`` may be None for one to which nothing is attached.
     """
     sql = (
-        "SELECT media_type, media_id, about, body FROM attachment WHERE inbox_id = ? ORDER BY part"
+        "SELECT media_type, media_id, name, about, body FROM attachment WHERE inbox_id = ?"
+        " ORDER BY part"
     )
     rows = [] if inbox_id is None else list(db.execute(sql, (inbox_id,)))
     images: list[Image] = []
     documents: list[AttachedFile] = []
-    for kind, ref, about, body in rows:
-        if ref is None or kind in MEDIA_TYPES:
-            told = about if ref else LOST.format(about=about)
+    for kind, ref, name, about, body in rows:
+        told = about if ref else LOST.format(about=about)
+        if kind in MEDIA_TYPES or not (ref or name):
             images.append(Image(media_type=kind, ref=ref or "", about=told))
         else:
             mark = mark_of(author.turn_id)
-            documents.append(AttachedFile(about=about, content=body or "", fence=mark))
+            documents.append(AttachedFile(about=told, content=body or "", fence=mark))
     return UserMessage(
         content=text,
         images=tuple(images),

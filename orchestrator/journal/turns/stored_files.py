@@ -17,6 +17,7 @@ from thinker.protocol.messages import Image, Origin, ToolResult
 
 PREFIX = "file-"
 DIGITS = 12  # of a handle
+MAX_NAME = 250  # characters
 LOOKED_AT = 2000  # newest files among which those of a chat are looked for
 UNNAMED = "application/octet-stream"
 TYPES = mimetypes.MimeTypes()  # without the machine's own list
@@ -86,6 +87,12 @@ def text_of(data: bytes) -> str | None:
         return None
 
 
+def clean(name: str) -> str:
+    """Return what a stranger calls a file, as it can stand in a line of text."""
+    shown = "".join(char if char.isprintable() and char not in "[]" else " " for char in name)
+    return " ".join(shown.split())[:MAX_NAME]
+
+
 def handle(media_id: str) -> str:
     return f"{PREFIX}{media_id[:DIGITS]}"
 
@@ -127,7 +134,7 @@ def stored(db: apsw.Connection, turn_id: str, seq: int, result: ToolResult, now:
         ref = kept(image.data, "picture", image.media_type) if image.data else image.ref
         images.append(image.model_copy(update={"data": "", "ref": ref}))
     for file in result.files:
-        kept(file.data, file.name)
+        kept(file.data, clean(file.name) or "file")
     content = "\n".join(filter(None, (result.content, *lines)))
     return result.model_copy(update={"content": content, "images": tuple(images), "files": ()})
 

@@ -10,7 +10,7 @@ from orchestrator.journal.inspect import chat_files
 from orchestrator.journal.inspect.chat_files import FileLine
 from orchestrator.page.html import figures
 from orchestrator.page.html.forms import link
-from orchestrator.page.html.outside_text import short, visible
+from orchestrator.page.html.outside_text import short
 from orchestrator.page.visit import Visit
 from thinker.formats.images import media_type
 
@@ -43,9 +43,8 @@ def files(found: Iterable[FileLine]) -> h.Node:
 
 def _drawn(file: FileLine) -> h.Node:
     name = short(file.name, 60)
-    if file.media_id is None or file.size is None:
-        gone = "could not be fetched" if file.media_id is None else "removed because of its age"
-        return h.small[f"{visible(file.about or file.name)}, {gone}"]
+    if file.problem:
+        return h.small[name, f", {file.problem}"]
     place = link("media", file.media_id)
     if file.picture:
         return h.a(href=place)[h.img(src=place, alt=name, loading="lazy")]

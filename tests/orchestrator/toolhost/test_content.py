@@ -77,7 +77,7 @@ def test_files_go_along_with_their_names_as_far_as_they_fit() -> None:
     sound = AudioContent(type="audio", data=DATA, mime_type="audio/wav")
     made = tool_answer(CallToolResult(content=[*blobs[:2], sound, blobs[2]]))
     assert [(file.name, file.data) for file in made.files] == [
-        ("sum ofit.pdf", DATA),
+        ("sum of\nit.pdf", DATA),
         ("large.bin", large),
     ]
     assert made.content == "[audio: audio/wav, 5 bytes]\n[resource: file:///, 5 bytes]"
