@@ -1,7 +1,10 @@
 """How the supervisor starts the page's process; what they say then is in `control`."""
 
+from typing import Literal, TypeAlias
+
 from pydantic import BaseModel, ConfigDict
 
+PageRole: TypeAlias = Literal["viewer", "chat", "approver", "operator"]
 FD_VARIABLE = "ORCHESTRATOR_PAGE_FD"
 LOG_VARIABLE = "ORCHESTRATOR_LOG_LEVEL"
 ENTRANCE_VARIABLE = "ORCHESTRATOR_PAGE_ENTRANCE"  # with the JSON of a `PageEntrance`

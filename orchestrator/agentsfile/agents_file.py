@@ -25,11 +25,11 @@ from orchestrator.agentsfile.field_types import (
     Variables,
 )
 from orchestrator.agentsfile.server_sandbox import ServerSandbox
+from orchestrator.page_wire import PageRole
 
 MAX_CALL = 900  # seconds; the longest a tool call may take
 Access: TypeAlias = Literal["pairing", "allowlist", "open"]
 SandboxMode: TypeAlias = Literal["auto", "required", "off"]
-PageRole: TypeAlias = Literal["viewer", "chat", "approver", "operator"]
 
 
 class Binding(ConfigModel):

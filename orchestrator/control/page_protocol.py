@@ -4,8 +4,8 @@ from typing import TypeAlias
 
 from pydantic import Base64Bytes, Field, JsonValue, model_validator
 
-from orchestrator.agentsfile.agents_file import PageRole
 from orchestrator.control.camel_model import CamelModel
+from orchestrator.page_wire import PageRole
 from thinker.protocol.messages import WhileBusy
 
 ENTER = "page/enter"  # PageCode → PageEntry

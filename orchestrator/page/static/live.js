@@ -6,7 +6,7 @@
   const trusted = (text) => (policy ? policy.createHTML(text) : text);
   const banner = () => document.getElementById("offline");
   const base = document.body.dataset.root; // ends with "/"; behind a proxy it may be a path
-  const idle = 250; // milliseconds between two updates
+  const idle = 100; // milliseconds between two updates; more where one takes long
   let stream = null;
   let etag = null;
   let asked = false;
@@ -68,6 +68,7 @@
 
   async function update() {
     if (busy) { asked = true; return; }
+    const began = performance.now();
     busy = true;
     asked = false;
     try {
@@ -82,7 +83,8 @@
     } catch {
       offline();
     }
-    setTimeout(() => { busy = false; if (asked) update(); }, idle);
+    const rest = Math.max(idle, 2 * (performance.now() - began));
+    setTimeout(() => { busy = false; if (asked) update(); }, rest);
   }
 
   function offline() {
