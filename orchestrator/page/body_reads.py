@@ -11,7 +11,7 @@ from starlette.datastructures import Headers
 from starlette.formparsers import MultiPartException, MultiPartParser
 from starlette.requests import Request
 
-from orchestrator.control.page_protocol import MAX_FILE_BYTES
+from orchestrator.control.page_protocol import MAX_FILE_BYTES, MAX_FILES
 from orchestrator.http_api.app import read_body
 from orchestrator.http_api.error_response import ApiProblem
 
@@ -20,6 +20,10 @@ MAX_FILES_BODY = MAX_FILE_BYTES + MAX_BODY
 AT_ONCE = 8  # bodies of one session that arrive; of those without a session together
 MAX_FIELDS = 100
 MAX_NAME = 200  # characters of a file's name, of which the end counts
+TOO_LARGE = (
+    f"the files have more than {MAX_FILE_BYTES // 1024**2} MiB; send them in several messages"
+)
+TOO_MANY = f"a message has at most {MAX_FILES} files; send them in several messages"
 
 
 class BodyLimits(NamedTuple):
@@ -65,7 +69,12 @@ class BodyReads:
         kind = request.headers.get("content-type", "")
         if not (sender and kind.startswith("multipart/form-data")):
             return Form(_fields(await self._body(request, sender, FORM)))
-        body = await self._body(request, f"{sender} files", FORM_WITH_FILES)
+        try:
+            body = await self._body(request, f"{sender} files", FORM_WITH_FILES)
+        except ApiProblem as problem:
+            if problem.status == HTTPStatus.REQUEST_ENTITY_TOO_LARGE:
+                raise ApiProblem(problem.status, TOO_LARGE) from problem
+            raise
         return await _with_files(request.headers, body)
 
     async def _body(self, request: Request, sender: str, limits: BodyLimits) -> bytes:
@@ -117,4 +126,6 @@ async def _with_files(headers: Headers, body: bytes) -> Form:
         if value.filename:  # a field without a choice has an empty one
             files.append((value.filename[-MAX_NAME:], await value.read()))
     await found.close()
+    if len(files) > MAX_FILES:
+        raise ApiProblem(HTTPStatus.BAD_REQUEST, TOO_MANY)
     return Form(fields, tuple(files)) if chosen else Form({})
