@@ -64,7 +64,8 @@ class ChannelAccepted(Frozen):
 class CallEnded(Frozen):
     """What a call used, named by its worker; ``estimated`` if its provider did not count.
 
-    ``model`` is empty if the answer names none.
+    ``model`` is empty if the answer names none. It took so many ``seconds``, and was ``cut``
+    if its answer is not whole.
     """
 
     channel: int
@@ -72,3 +73,5 @@ class CallEnded(Frozen):
     model: str = ""
     usage: Usage
     estimated: bool = False
+    seconds: float = 0.0
+    cut: bool = False

@@ -7,6 +7,7 @@ how requests and answers look.
 
 import asyncio
 import sys
+import time
 from collections.abc import Callable, Coroutine, Mapping
 from contextlib import closing, suppress
 from dataclasses import dataclass, field
@@ -211,6 +212,8 @@ class WorkerConnection(asyncio.Protocol):
                 "model": name,
                 "usage": dict(usage),
                 "estimated": guessed,
+                "seconds": time.monotonic() - call.began,
+                "cut": cut,
             }
         )
 
@@ -233,6 +236,7 @@ class _Call:
     size: int
     length: int
     body: bytes = b""
+    began: float = field(default_factory=time.monotonic)
 
 
 def _begin(answer: Coroutine[object, object, None]) -> asyncio.Task[None]:

@@ -6,16 +6,19 @@ it has ended: a repeated or cut call, or one that the worker keeps to itself.
 """
 
 import asyncio
+import time
+from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import Protocol, TypeVar, cast
+from typing import NamedTuple, Protocol, TypeVar, cast
 
 from orchestrator.broker.broker_wire import CallEnded
 from thinker.protocol.background import Embedded, MeteredResult
 from thinker.protocol.methods import StepCommit
 from thinker.protocol.peer import PeerClosedError
 
+MOST_LEFT = 16  # canceled works whose calls may still be reported
 LATE = 1.0  # seconds to wait for the broker's report of a call that a worker names
 TOO_LITTLE = 2  # times as much as a worker says may be estimated before the estimate counts
 Counted = TypeVar("Counted", bound=StepCommit | MeteredResult)
@@ -35,26 +38,43 @@ class _Ended:
     works: set[str]
 
 
+class _Left(NamedTuple):
+    """A canceled work, and the time in which it could make calls."""
+
+    name: str
+    began: float
+    ended: float
+
+
 @dataclass(eq=False)
 class CallLedger:
-    """The calls of one worker; ``book`` takes those not named, each work calls ``began``."""
+    """The calls of one worker; ``book`` takes those not named, each work calls ``began``.
+
+    ``clock`` returns seconds.
+    """
 
     book: BookOfCalls
     began: Callable[[], None] = lambda: None
+    clock: Callable[[], float] = time.monotonic
     works: list[str] = field(default_factory=list)  # turns and jobs that run
     _died: list[str] = field(default_factory=list)  # works that the worker's death ended
+    _left: deque[_Left] = field(default_factory=lambda: deque(maxlen=MOST_LEFT))
     _ended: list[_Ended] = field(default_factory=list)
     _awaited: dict[str, asyncio.Future[None]] = field(default_factory=dict)
 
     @contextmanager
     def work(self, name: str) -> Iterator[None]:
         """Let calls that end inside the block belong to this work, if they are not another's."""
+        began = self.clock()
         self.works.append(name)
         self.began()
         try:
             yield
         except PeerClosedError:
             self._died.append(name)
+            raise
+        except asyncio.CancelledError:  # its worker is told to leave it, which cuts a call off
+            self._left.append(_Left(name, began, self.clock()))
             raise
         finally:
             self.works.remove(name)
@@ -64,6 +84,9 @@ class CallLedger:
 
     def report(self, call: CallEnded) -> None:
         """Take what the broker says about a call that has ended."""
+        if call.cut and (left := self._canceled(self.clock() - call.seconds)) is not None:
+            self.book(left, call, died=False)
+            return
         self._ended.append(_Ended(call, set(self.works)))
         waiting = self._awaited.get(call.call_id)
         if waiting is not None and not waiting.done():
@@ -100,6 +123,15 @@ class CallLedger:
         named = [ended.call for ended in self._ended if ended.call.call_id == call_id]
         self._ended = [ended for ended in self._ended if ended.call.call_id != call_id]
         return named
+
+    def _canceled(self, began: float) -> str | None:
+        """Return the canceled work that made the call which began then; None if none can have."""
+        found = (left for left in reversed(self._left) if left.began <= began <= left.ended)
+        left = next(found, None)
+        if left is None:
+            return None
+        self._left.remove(left)
+        return left.name
 
     def _has(self, call_id: str) -> bool:
         return any(ended.call.call_id == call_id for ended in self._ended)

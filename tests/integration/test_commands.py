@@ -12,6 +12,7 @@ from fakes.time_limit import time_limit
 from orchestrator.control import protocol
 from orchestrator.control.protocol import Ack, AgentName, ChatSend
 from orchestrator.inbound.commands import MENU
+from orchestrator.journal.db.store import reading
 from thinker.protocol.messages import JsonObject
 from thinker.protocol.peer import RpcError
 
@@ -82,8 +83,17 @@ async def test_stopped_preview_of_a_long_answer_says_so(tmp_path: Path) -> None:
         assert {call.status for call in bot.calls("editMessageText")} == {200}
 
 
+def charged(home: Path) -> list[tuple[object, ...]]:
+    """The calls that turns are charged for: the state of the turn, and that of the charge."""
+    with reading(home / "journal.db") as db:
+        return db.execute(
+            "SELECT turn.state, model_call.state FROM model_call JOIN turn ON turn.id = turn_id"
+            " ORDER BY turn.id, model_call.id"
+        ).fetchall()
+
+
 async def test_interrupted_turn_makes_room_for_the_newer_message(tmp_path: Path) -> None:
-    """With ``whileBusy`` interrupt no message waits for an answer that is not wanted any more."""
+    """No message waits for an answer that is not wanted any more; each pays for its own call."""
     async with FakeBotApi(TOKEN) as bot, HeldModel() as model:
         config = two_agents(model, whileBusy="interrupt")
         async with running_daemon(tmp_path, config, bot) as daemon:
@@ -93,9 +103,11 @@ async def test_interrupted_turn_makes_room_for_the_newer_message(tmp_path: Path)
             bot.user_says(123, "second")
             assert await bot.reply_in(123) == "work-model: second"
             report = await daemon.until(lambda report: report.open_turns == 0)
+            await daemon.until(lambda _: "lost" not in charged(tmp_path)[0])
             gate.set()
         assert (report.inbox["cancelled"], report.inbox["done"]) == (1, 1)
         assert bot.texts(123) == ["work-model: second"]
+        assert charged(tmp_path) == [("cancelled", "settled"), ("closed", "settled")]
 
 
 async def test_steered_turn_takes_up_what_was_said_meanwhile(tmp_path: Path) -> None:

@@ -1,5 +1,6 @@
 """Whose figures count: the broker's."""
 
+import asyncio
 from contextlib import suppress
 
 import anyio
@@ -20,7 +21,8 @@ class Booked:
 
     def __init__(self) -> None:
         self.calls: list[tuple[str, str, bool]] = []
-        self.ledger = CallLedger(self._book)
+        self.now = 0.0
+        self.ledger = CallLedger(self._book, clock=lambda: self.now)
 
     def _book(self, work: str, call: CallEnded, *, died: bool) -> None:
         self.calls.append((work, call.call_id, died))
@@ -135,3 +137,27 @@ async def test_vectors_keep_the_name_of_their_model() -> None:
         answer = Embedded(model="openai/e", usage=Usage(), call_ids=("1",))
         counted = await booked.ledger.counted(answer)
     assert (counted.model, counted.usage) == ("openai/e", TRUE)
+
+
+async def test_call_that_is_cut_off_with_its_work_belongs_to_it() -> None:
+    """However late it is reported; what others call meanwhile stays theirs."""
+    booked = Booked()
+    with booked.ledger.work("other"):
+        booked.now = 1.0
+        with suppress(asyncio.CancelledError), booked.ledger.work("dropped"):
+            booked.now = 5.0
+            raise asyncio.CancelledError
+        booked.now = 6.0
+        with booked.ledger.work("next"):
+            booked.now = 7.0
+            booked.ledger.report(ended("whole", seconds=4.0))
+            booked.ledger.report(ended("of the next", seconds=0.5, cut=True))
+            booked.ledger.report(ended("of the dropped", seconds=4.0, cut=True))
+            assert booked.calls == [("dropped", "of the dropped", False)]
+            booked.ledger.report(ended("again", seconds=4.0, cut=True))
+    assert [call for _, call, _ in booked.calls] == [
+        "of the dropped",
+        "whole",
+        "of the next",
+        "again",
+    ]
