@@ -92,6 +92,10 @@ async def test_files_go_in_and_come_back(tmp_path: Path) -> None:
             await expect(page.locator(".answer em")).to_have_text("art")
             await page.reload()
             await expect(page.locator(".talk .files")).to_have_count(4)
+            chat, shown = page.url, await picture.get_attribute("src")
+            await page.goto(user.address + str(shown)[1:])  # without a word in the console
+            await expect(page.locator("img")).to_be_visible()
+            await page.goto(chat)
     asked = next(r for r in model.requests if "look at these" in str(r.body["messages"]))
     shown = str(asked.body["messages"][-1]["content"])
     assert "no<tes>.txt, text/plain, 11 bytes" in shown

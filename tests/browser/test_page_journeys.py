@@ -172,7 +172,7 @@ async def test_answer_is_stopped_by_a_button(tmp_path: Path) -> None:
         model.hold("first")
         await say(page, "first")
         await model.asked("first")
-        await page.click("text=Stop")
+        await page.click("button:text-is('Stop')")
         await expect(page.locator(".talk")).to_contain_text("stopped")
 
 

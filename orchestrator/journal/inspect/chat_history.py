@@ -43,6 +43,7 @@ class SaidLine:
     state: str
     error: str | None
     turn_id: str | None
+    while_busy: str | None
     files: list[FileLine] = field(default_factory=list)
 
 
@@ -155,7 +156,8 @@ class HistoryPage(NamedTuple):
 SAID = Rows(
     SaidLine,
     "inbox",
-    f"id, kind, sender_name, substr(text, 1, {SHOWN}), received_at, state, error, turn_id",
+    f"id, kind, sender_name, substr(text, 1, {SHOWN}), received_at, state, error, turn_id,"
+    " while_busy",
 )
 ASIDE = "(turn_id IS NULL OR aside = 1)"
 TOLD = f"{ASIDE} AND chat_key = ? AND final = 1 AND approval_id IS NULL"

@@ -12,6 +12,8 @@ from orchestrator.journal.db.rows import Rows
 
 PAGE = 50  # turns
 LOOKED_AT = 20_000  # newest turns that a filter looks through
+# When a turn was asked for: its sender has waited since then.
+ASKED = "ifnull((SELECT min(received_at) FROM inbox WHERE turn_id = turn.id), started_at)"
 # What each filter compares with its value.
 FILTERS = {
     "agent": "agent_id = :value",
@@ -19,7 +21,7 @@ FILTERS = {
     "state": "(state = :value OR stop_reason = :value)",
     "tool": "EXISTS(SELECT 1 FROM step WHERE turn_id = turn.id AND name = :value)",
     "model": "EXISTS(SELECT 1 FROM model_call WHERE turn_id = turn.id AND model = :value)",
-    "longer": "ended_at - started_at > 1000 * CAST(:value AS REAL)",
+    "longer": f"ended_at - {ASKED} > 1000 * CAST(:value AS REAL)",
     "dearer": "(SELECT total(usd) FROM model_call WHERE turn_id = turn.id) > CAST(:value AS REAL)",
     "text": (
         "EXISTS(SELECT 1 FROM inbox WHERE turn_id = turn.id AND instr(lower(text), lower(:value)))"
@@ -54,7 +56,7 @@ class FoundTurn:
 TURNS = Rows(
     FoundTurn,
     "turn",
-    "id, agent_id, chat_key, recipe, state, stop_reason, started_at, ended_at, repaired,"
+    f"id, agent_id, chat_key, recipe, state, stop_reason, {ASKED}, ended_at, repaired,"
     " ifnull((SELECT substr(text, 1, 300) FROM inbox WHERE turn_id = turn.id ORDER BY id LIMIT 1),"
     "   ''),"
     " (SELECT json_group_array(name) FROM (SELECT name FROM step WHERE turn_id = turn.id"

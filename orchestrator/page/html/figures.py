@@ -23,13 +23,16 @@ ENDS = {
     "tool_choice": "the model did not call the tool",
     "account": "no credit or a wrong key",
 }
+STEP_WORDS = {"planned": "is next", "intent": "runs"}  # states of calls, in words
 # A sign and a class for each state; the word itself is always shown.
 _SIGNS = {
     **dict.fromkeys(
-        ("running", "ok", "done", "closed", "replied", "delivered", "ran"), ("●", "good")
+        ("running", "intent", "ok", "done", "closed", "replied", "delivered", "ran"), ("●", "good")
     ),
     **dict.fromkeys(("stopped", "idle", "off", "skipped", "cancelled"), ("○", "quiet")),
-    **dict.fromkeys(("waiting", "paused", "queued", "new", "claimed", "starting"), ("◐", "wait")),
+    **dict.fromkeys(
+        ("waiting", "paused", "queued", "new", "claimed", "starting", "planned"), ("◐", "wait")
+    ),
     **dict.fromkeys(
         ("denied", "backoff", "degraded", "unknown", "missed", "sending"), ("▲", "warn")
     ),

@@ -9,8 +9,6 @@ from starlette.responses import RedirectResponse
 
 from orchestrator.control import protocol
 from orchestrator.control.page_access import Right
-from orchestrator.control.page_protocol import MAX_FILE_BYTES, WEB_SEND
-from orchestrator.control.protocol import StatusReport
 from orchestrator.journal.inspect import chat_history
 from orchestrator.journal.inspect.chat_history import (
     CallLine,
@@ -23,8 +21,9 @@ from orchestrator.journal.inspect.chat_history import (
     TurnTalk,
 )
 from orchestrator.page.html import figures, markdown
-from orchestrator.page.html.forms import act, hidden, link
+from orchestrator.page.html.forms import act, link
 from orchestrator.page.html.outside_text import plain, short, visible
+from orchestrator.page.screens.composer import composer, writable_agents
 from orchestrator.page.screens.media_files import files
 from orchestrator.page.visit import OWN, Screen, Shown, Titled, Visit
 from thinker.protocol.names import chat_name
@@ -36,6 +35,12 @@ CLASSES = {
     "keyed": "may be repeated",
     "verifiable": "can be checked afterwards",
     "non_idempotent": "cannot be repeated safely",
+}
+# What a message that waits does to the answer that is being written.
+WAITS: dict[str | None, str] = {
+    None: "waits in line",
+    "steer": "joins at the next step, or follows",
+    "interrupt": "ends the answer before it",
 }
 DELIVERY = {
     "queued": "stored, not sent yet",
@@ -68,23 +73,13 @@ async def _chat(visit: Visit) -> Shown:
         before = await visit.journal(chat_history.around, key, turn)
     newest = before in (None, ChatPlace())
     history = await visit.journal(chat_history.page, key, before)
-    agents = await _agents(visit) if not history.turns and key.startswith(OWN) else ()
+    agents = await writable_agents(visit) if newest and key.startswith(OWN) else ()
     chat = _Chat(key, history, newest, agents)
     return Titled(_title(key), draw(visit, await _chats(visit), chat))
 
 
 async def _new(visit: Visit) -> Shown:
     return RedirectResponse(f"/chats/{OWN}{visit.visitor.user}/{token_hex(4)}/", 303)
-
-
-async def _agents(visit: Visit) -> Sequence[str]:
-    """Return the agents to which the session may write."""
-    if visit.visitor.agents is not None:
-        return visit.visitor.agents
-    if visit.daemon is None or not visit.may(Right.LOOK):
-        return ()
-    report = await visit.daemon.ask(protocol.STATUS, None, StatusReport)
-    return [agent.agent_id for agent in report.agents if not agent.parent]
 
 
 async def _chats(visit: Visit) -> list[ChatSummary]:
@@ -167,9 +162,11 @@ def _one(visit: Visit, chat: _Chat) -> h.Node:
         h.p[h.a(href=f"{here}?before={older}")["▴ older"]] if older else None,
         h.ol(class_="talk")[(_talk(visit, talk) for talk in chat.history.turns)]
         if chat.history.turns
-        else h.p(class_="empty")["Say something; no key is needed for the demo agent."],
+        else h.p(class_="empty")["Say something."],
         None if chat.newest else h.p[h.a(href=here)["newest ▾"]],
-        _composer(visit, chat) if chat.key.startswith(OWN) and visit.daemon else None,
+        composer(visit, chat.key, chat.history.turns, chat.agents)
+        if chat.key.startswith(OWN) and visit.daemon
+        else None,
         h.span(data_bottom=True) if chat.newest else None,
     ]
 
@@ -179,10 +176,12 @@ def _summary(item: ChatSummary, chat: _Chat | None, now: int) -> h.Element:
     title = item.sender or _title(item.key)
     return h.li[
         h.a(href=f"/chats/{item.key}", aria_current=here, data_row=True)[
-            h.b[short(title, 24)],
-            h.small[f" {item.key.partition('/')[0]} · {figures.ago(item.at, now)}"],
+            h.b[short(item.text, 40) or "a file"],
             h.br,
-            h.small[short(item.text, 60)],
+            h.small[
+                short(title, 24),
+                f" · {item.key.partition('/')[0]} · {figures.ago(item.at, now)}",
+            ],
         ]
     ]
 
@@ -210,10 +209,15 @@ def _talk(visit: Visit, talk: TurnTalk) -> Iterator[h.Node]:
 
 
 def _said(visit: Visit, line: SaidLine) -> h.Node:
-    waits = {"new": "waits in line", "claimed": "", "done": ""}.get(line.state, line.state)
+    waits = {"new": WAITS.get(line.while_busy, WAITS[None]), "claimed": "", "done": ""}
     title = "by schedule" if line.kind == "task" else visible(line.sender) or "you"
     return [
-        h.small[title, " ", figures.moment(line.at, visit.zone), f" {waits}"],
+        h.small[
+            title,
+            " ",
+            figures.moment(line.at, visit.zone),
+            f" {waits.get(line.state, line.state)}",
+        ],
         h.div(class_="said")[plain(line.text)] if line.text or not line.files else None,
         files(line.files),
         h.p(class_="problem")[plain(line.error)] if line.error and line.turn_id is None else None,
@@ -235,10 +239,15 @@ def _head(visit: Visit, talk: TurnTalk) -> h.Node:
         " ",
         figures.outcome(talk.state, talk.stop_reason),
         " ",
-        None if talk.began is None else figures.elapsed(talk.began, talk.ended, visit.now),
+        None if talk.began is None else figures.elapsed(_since(talk), talk.ended, visit.now),
         " · ",
         why,
     ]
+
+
+def _since(talk: TurnTalk) -> int:
+    """Return when an answer was asked for: its sender has waited since then."""
+    return min(talk.began or 0, *(line.at for line in talk.asked), talk.began or 0)
 
 
 def _call(call: CallLine) -> h.Element:
@@ -250,7 +259,7 @@ def _call(call: CallLine) -> h.Element:
                 " ",
                 h.small[short(call.arguments, 60)],
                 " ",
-                figures.state(call.state),
+                figures.state(call.state, figures.STEP_WORDS.get(call.state, "")),
                 f" {took}",
             ],
             h.pre[arguments(call.arguments)],
@@ -267,84 +276,6 @@ def _sent(line: SentLine) -> h.Node:
         markdown.rendered(line.text) if line.markdown else h.p[plain(line.text)],
         h.small[f"{state} {plain(line.error or '')}"] if state else None,
     ]
-
-
-def _composer(visit: Visit, chat: _Chat) -> h.Element:
-    name = chat.key.removeprefix(OWN).rstrip("/")
-    runs = any(talk.state in ("running", "waiting") for talk in chat.history.turns)
-    last = next((talk.agent_id for talk in reversed(chat.history.turns) if talk.agent_id), "")
-    return h.div(class_="composer")[
-        h.form(
-            method="post",
-            action=f"/act/{WEB_SEND}",
-            class_="act send",
-            id="composer",
-            enctype="multipart/form-data",
-        )[
-            hidden(visit, {"chat": name}),
-            h.div(class_="row")[
-                h.textarea(
-                    name="text",
-                    id="text",
-                    maxlength="1000000",
-                    aria_label="Message",
-                    placeholder="message…",
-                    rows="2",
-                    autofocus=not chat.history.turns,
-                ),
-                _picker(),
-                _chooser(chat.agents or visit.visitor.agents or (), last),
-                _while_busy() if runs else None,
-                h.button(class_="first")["Send"],
-            ],
-        ],
-        _order(visit, name, last, "/stop", "Stop") if runs else None,
-        _order(visit, name, last, "/new", "New conversation") if chat.history.turns else None,
-    ]
-
-
-def _picker() -> h.Element:
-    return h.label[
-        h.span["files"],
-        h.input(
-            type="file",
-            name="files",
-            id="files",
-            multiple=True,
-            title=f"A message has room for {figures.size(MAX_FILE_BYTES)} of files.",
-            data_most=MAX_FILE_BYTES,
-        ),
-    ]
-
-
-def _while_busy() -> h.Element:
-    """Draw the choice of what a message does to the answer that is being written."""
-    return h.label[
-        h.span["while it answers"],
-        h.select(name="whileBusy")[
-            h.option(value="")["as the agent is set"],
-            h.option(value="queue")["wait until it has answered"],
-            h.option(value="steer")["take it into account now"],
-            h.option(value="interrupt")["drop that answer"],
-        ],
-    ]
-
-
-def _chooser(agents: Sequence[str], last: str | None) -> h.Node:
-    """Draw the choice of an agent; a chat that is begun names its own."""
-    return h.label[
-        h.span["agent"],
-        h.select(name="agent")[
-            None if last else h.option(value="")["as bound"],
-            (h.option(value=name, selected=name == last)[visible(name)] for name in agents),
-        ]
-        if agents
-        else h.input(name="agent", value=last or "", placeholder="as bound", size="10"),
-    ]
-
-
-def _order(visit: Visit, chat: str, agent: str | None, text: str, label: str) -> h.Node:
-    return act(visit, WEB_SEND, {"chat": chat, "text": text, "agent": agent or ""}, label)
 
 
 def _number(text: str | None) -> int | None:

@@ -24,6 +24,7 @@ from orchestrator.page.html.tables import panel, table
 from orchestrator.page.screens.now import budget
 from orchestrator.page.visit import Screen, Shown, Visit
 
+WEEK = 7  # days that tell a pace
 DAYS, MOST = 30, 93  # shown unless the address says something else, and at most
 KEYS: Mapping[str, Callable[[SlotSpent], str]] = {
     "agent": lambda slot: slot.agent_id,
@@ -156,12 +157,16 @@ def draw(visit: Visit, slots: Sequence[SlotSpent], since: date, until: date) -> 
     for slot in slots:
         total = total.plus(slot)
     return [
-        h.p(class_="lead")[_sentence(total, since, until, visit)],
+        h.p(class_="lead")[
+            _sentence(total, since, until, visit), _pace(total, slots, until, visit)
+        ],
         _choices(by, measure, since, until),
         panel(
             f"By day, in {'dollars' if measure == 'usd' else 'tokens'}",
             _legend(names),
-            svg.columns(days, names, f"Stacked by {by}, a column for each day"),
+            h.div(class_="scroll plot", tabindex="0", role="region", aria_label="By day, drawn")[
+                svg.columns(days, names, f"Stacked by {by}, a column for each day")
+            ],
             h.details[
                 h.summary["The same as a table"],
                 table(
@@ -192,11 +197,19 @@ def _sentence(total: ExpenseSum, since: date, until: date, visit: Visit) -> str:
     days = (until - since).days + 1
     unknown = f", and {total.unpriced} calls without a known price" if total.unpriced else ""
     lost = f" {total.lost} calls were cut off and count as reserved." if total.lost else ""
-    month = total.usd / days * 30
     return (
         f"{figures.usd(total.usd)} and {figures.tokens(total.tokens)} tokens in {days} days"
-        f" ({visit.zone.key}){unknown}. At this pace a month costs {figures.usd(month)}.{lost}"
+        f" ({visit.zone.key}){unknown}.{lost}"
     )
+
+
+def _pace(total: ExpenseSum, slots: Sequence[SlotSpent], until: date, visit: Visit) -> str:
+    """Say what a month would cost, once there is a week to tell it by."""
+    began = min((slot.at for slot in slots), default=visit.now)
+    days = (until - datetime.fromtimestamp(began / 1000, visit.zone).date()).days + 1
+    if days < WEEK:
+        return ""
+    return f" At this pace a month costs {figures.usd(total.usd / days * DAYS)}."
 
 
 def _choices(by: str, measure: str, since: date, until: date) -> h.Element:

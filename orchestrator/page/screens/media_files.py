@@ -15,6 +15,7 @@ from orchestrator.page.visit import Visit
 from thinker.formats.images import media_type
 
 ALONE = "default-src 'none'; sandbox"  # what a file may do that a browser opens
+PICTURE = f"{ALONE}; style-src 'unsafe-inline'"  # browsers centre a picture with a style
 
 
 async def serve_media(visit: Visit) -> Response:
@@ -28,7 +29,7 @@ async def serve_media(visit: Visit) -> Response:
     name = quote(" ".join(found.name.split()), safe="")
     headers = {
         "content-disposition": f"{way}; filename*=UTF-8''{name}",
-        "content-security-policy": ALONE,
+        "content-security-policy": PICTURE if picture else ALONE,
         "cache-control": "private, no-cache",
     }
     kind = picture or "application/octet-stream"
@@ -47,5 +48,6 @@ def _drawn(file: FileLine) -> h.Node:
         return h.small[name, f", {file.problem}"]
     place = link("media", file.media_id)
     if file.picture:
-        return h.a(href=place)[h.img(src=place, alt=name, loading="lazy")]
+        picture = h.img(src=place, alt="", loading="lazy")
+        return h.a(href=place, target="_blank", rel="noopener")[picture, h.small[name]]
     return h.a(href=place)[name, " ", h.small[figures.size(file.size)]]

@@ -167,7 +167,10 @@ def _agents(visit: Visit, report: StatusReport, lately: Lately) -> h.Node:
 
 def _agent(visit: Visit, agent: AgentReport, lately: Lately) -> Sequence[h.Node]:
     used = lately.spent.get(agent.agent_id, SpentLately(0, 0.0, 0))
+    doing = [turn for turn in lately.doing if turn.agent_id == agent.agent_id]
     state = "paused" if agent.paused else "idle" if agent.state == "stopped" else agent.state
+    if state == "running" and all(turn.state != "running" for turn in doing):
+        state = "waiting" if doing else "idle"
     reason = agent.paused or agent.reason
     order = (
         protocol.AGENT_RESUME
@@ -185,7 +188,7 @@ def _agent(visit: Visit, agent: AgentReport, lately: Lately) -> Sequence[h.Node]
             if agent.restarts
             else None,
         ],
-        [_doing(visit, turn) for turn in lately.doing if turn.agent_id == agent.agent_id],
+        [_doing(visit, turn) for turn in doing],
         figures.tokens(used.tokens),
         [figures.usd(used.usd), " + unknown" if used.unpriced else None],
         [budget(use) for use in agent.budgets],

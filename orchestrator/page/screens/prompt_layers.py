@@ -28,6 +28,7 @@ from thinker.protocol.token_counts import estimated
 SHOWN = 65_536  # characters of a layer
 COMPARED = 2000  # lines of two texts that are compared line by line
 SIGNS = {
+    "first": "+ first",
     "same": "= same",
     "grew": "↓ grew",  # at its end, which breaks no cache
     "changed": "~ changed",
@@ -142,7 +143,7 @@ def _compared(
             own.text if own else "",
             own.characters if own else 0,
             0 if own is None else estimated(own.characters) if own.tokens is None else own.tokens,
-            "same" if alone else _change(name, own, before),
+            "first" if alone else _change(name, own, before),
             before.text if before else "",
         )
 
@@ -168,7 +169,7 @@ def blame(found: SentBeside, parts: list[PromptPart]) -> str:
             f" The provider's cache had {figures.count(used.cached)} of"
             f" {figures.count(used.prompt)} tokens ({share} %)."
         )
-    broke = next((part for part in stable if part.change not in ("same", "grew")), None)
+    broke = next((part for part in stable if part.change not in ("first", "same", "grew")), None)
     if found.other is None:
         return f"The first prompt of this chat.{cached}"
     if broke is None:

@@ -108,7 +108,7 @@ def marks(turn: FoundTurn) -> Iterator[str]:
     if turn.deaths:
         yield "↻ went on after a death"
     if turn.approvals:
-        yield "⏸ asked a person"
+        yield "◐ asked a person"
     if turn.unconfirmed:
         yield "? unconfirmed call"
     if turn.repaired:

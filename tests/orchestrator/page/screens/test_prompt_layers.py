@@ -38,7 +38,7 @@ def test_parts_are_new_gone_changed_or_the_same() -> None:
     found = {part.name: part.change for part in prompt_layers.compared(NEW, OLD)}
     assert found == {"tools": "same", "base": "changed", "memory": "new", "skills": "gone"}
     alone = {part.change for part in prompt_layers.compared(NEW, None)}
-    assert alone == {"same"}
+    assert alone == {"first"}
 
 
 def test_lines_that_changed_are_marked_and_nothing_of_them_runs() -> None:
