@@ -1,4 +1,4 @@
-"""OpenAI-compatible endpoints.
+"""Endpoints for the clients of OpenAI and Anthropic.
 
 Each call is stored as a request in the journal; its outcome becomes the response.
 """
@@ -12,6 +12,7 @@ from uuid import uuid4
 
 import orjson
 from anyio import to_thread
+from pydantic import JsonValue
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
@@ -19,12 +20,18 @@ from starlette.types import ASGIApp
 
 from orchestrator.control.operations import DaemonOperations
 from orchestrator.errors import JournalError
+from orchestrator.http_api.anthropic_formatter import MessagesFormatter
 from orchestrator.http_api.api_channel import ApiChannel
 from orchestrator.http_api.app import build_app, read_body
 from orchestrator.http_api.error_response import ApiProblem, invalid
 from orchestrator.http_api.extra_pages import ExtraPages
 from orchestrator.http_api.guard import Guard, refusal
-from orchestrator.http_api.parsed_request import ParsedRequest, parse_chat, parse_responses
+from orchestrator.http_api.parsed_request import (
+    ParsedRequest,
+    parse_chat,
+    parse_messages,
+    parse_responses,
+)
 from orchestrator.http_api.pending_response import FormatterFactory, PendingResponse
 from orchestrator.http_api.response_formatters import ChatFormatter, ResponsesFormatter
 from orchestrator.http_api.token import TokenFile
@@ -34,6 +41,7 @@ from thinker.protocol.messages import MAX_DEPTH, JsonObject, too_deep
 MAX_BODY = 8 * 1024 * 1024  # bytes; a frame to a worker has 16 MiB
 SHORT_BODY = 4 * 1024  # bytes; a schema of that size is checked in 30 ms
 BODY_TIMEOUT = 30.0  # seconds for a body to arrive
+EPOCH = "1970-01-01T00:00:00Z"  # when an agent was made is not known
 MAX_KEY = 255  # characters of an Idempotency-Key
 Parser = Callable[[JsonObject], ParsedRequest]
 
@@ -50,6 +58,7 @@ class Endpoints:
         """Return the application of all routes, for clients that hold the token."""
         chat = partial(self._respond, parse_chat, ChatFormatter)
         responses = partial(self._respond, parse_responses, ResponsesFormatter)
+        messages = partial(self._respond, parse_messages, MessagesFormatter)
         routes = [
             Route("/healthz", self.healthz),
             Route("/readyz", self.readyz),
@@ -57,6 +66,7 @@ class Endpoints:
             Route("/v1/models/{name}", self.model),
             Route("/v1/chat/completions", chat, methods=["POST"]),
             Route("/v1/responses", responses, methods=["POST"]),
+            Route("/v1/messages", messages, methods=["POST"]),
             *(Route(path, partial(self._page, path)) for path in self.pages),
         ]
         return Guard(build_app(routes, refusal), token)
@@ -71,7 +81,9 @@ class Endpoints:
 
     async def models(self, _: Request) -> Response:
         names = sorted(self.daemon.configuration.file.usable())
-        return JSONResponse({"object": "list", "data": [_model(name) for name in names]})
+        ends: JsonObject = {"first_id": names[0], "last_id": names[-1]} if names else {}
+        data: list[JsonValue] = [_model(name) for name in names]
+        return JSONResponse({"object": "list", "data": data, "has_more": False, **ends})
 
     async def model(self, request: Request) -> Response:
         return JSONResponse(_model(self._agent(str(request.path_params["name"]))))
@@ -138,4 +150,7 @@ def _idempotency_key(request: Request) -> str | None:
 
 
 def _model(name: str) -> JsonObject:
-    return {"id": name, "object": "model", "created": 0, "owned_by": "orchestrator"}
+    """Return an agent as a model, with the fields of OpenAI's and of Anthropic's clients."""
+    openai: JsonObject = {"object": "model", "created": 0, "owned_by": "orchestrator"}
+    anthropic: JsonObject = {"type": "model", "display_name": name, "created_at": EPOCH}
+    return {"id": name, **openai, **anthropic}

@@ -95,6 +95,8 @@ class Guard:
         if problem is not None or scope["path"] in PUBLIC:
             return problem
         scheme, _, token = headers.get("authorization", "").partition(" ")
+        if not scheme:  # Anthropic's clients send it by itself
+            scheme, token = "bearer", headers.get("x-api-key", "")
         if scheme.lower() == "bearer" and await self._accepted(token.strip()):
             return None
         too_many = self._wrong.too_many()

@@ -1,4 +1,4 @@
-"""Parse the bodies of both endpoints into one form."""
+"""Parse the bodies of the three endpoints into one form."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -9,6 +9,12 @@ from jsonschema import Draft202012Validator
 from jsonschema.exceptions import SchemaError
 from pydantic import BaseModel, ConfigDict, Field, JsonValue, StrictBool, ValidationError
 
+from orchestrator.http_api.anthropic_items import (
+    function_choice,
+    function_tools,
+    message_items,
+    system_text,
+)
 from orchestrator.http_api.chat_items import chat_items
 from orchestrator.http_api.error_response import ApiProblem, invalid
 from orchestrator.http_api.responses_request import ResponsesRequest, normalize
@@ -25,13 +31,14 @@ from thinker.protocol.messages import (
 from thinker.protocol.methods import RequestOptions
 
 MAX_TOOLS = 128  # OpenAI's limit
+ELSEWHERE = ("container", "mcp_servers")  # fields for what runs at Anthropic
 TOOL_NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")  # what every provider takes
 ITEM = re.compile(r"input\[(\d+)\]")
 Name = Annotated[str, Field(min_length=1, max_length=128, pattern=r"^[\w.:@/-]+$")]
 
 
 class RequestFields(BaseModel):
-    """The fields of both endpoints; unknown ones are ignored."""
+    """The fields of all endpoints; unknown ones are ignored."""
 
     model_config = ConfigDict(extra="ignore", frozen=True)
 
@@ -82,11 +89,20 @@ class ResponsesFields(RequestFields):
     background: Literal[False] | None = None
 
 
+class MessagesFields(RequestFields):
+    """The body of ``POST /v1/messages``, in Anthropic's format."""
+
+    messages: list[JsonObject] = Field(min_length=1)
+    max_tokens: int = Field(ge=1)
+    system: JsonValue = None
+    output_config: JsonObject | None = None
+
+
 @dataclass(frozen=True)
 class ParsedRequest:
     """The fields of a request as the client sent them, and its translation for the agent."""
 
-    fields: ChatFields | ResponsesFields
+    fields: ChatFields | ResponsesFields | MessagesFields
     body: Body
     previous_id: str | None = None
     conversation: str | None = None
@@ -104,18 +120,39 @@ def parse_chat(body: JsonObject) -> ParsedRequest:
     fields = _validated(ChatFields, body)
     items, origins = chat_items(fields.messages)
     tools: JsonObject = {key: body[key] for key in ("tools", "tool_choice") if key in body}
-    try:
-        request = normalize({**tools, "input": items})
-    except ApiProblem as problem:
-        # The client knows messages, not the items made of them.
-        param = ITEM.sub(lambda item: f"messages[{origins[int(item[1])]}]", problem.param or "")
-        raise invalid(param, str(problem)) from None
+    request = _of_messages({**tools, "input": items}, origins)
     response_format = fields.response_format or {}
     inner = response_format.get("json_schema")
     schema = inner.get("schema") if isinstance(inner, dict) else None
     schema = _output_schema("response_format", response_format.get("type"), schema)
     limit = fields.max_completion_tokens or fields.max_tokens
     return ParsedRequest(fields, _body(request, fields, schema, limit, store=False))
+
+
+def parse_messages(body: JsonObject) -> ParsedRequest:
+    """Parse a request in Anthropic's format, which brings its whole history.
+
+    Raises:
+        ApiProblem: the body does not follow the format, or asks for what no agent can do.
+    """
+    for name in ELSEWHERE:
+        if body.get(name):
+            raise invalid(name, f"{name} is not supported; the agent has its own tools")
+    user = _dict(body.get("metadata")).get("user_id")
+    fields = _validated(MessagesFields, {**body, "user": user})
+    items, origins = message_items(fields.messages)
+    asked: JsonObject = {"input": items, "instructions": system_text(fields.system)}
+    if fields.tools is not None:
+        asked["tools"] = function_tools(fields.tools)
+    choice = fields.tool_choice
+    if choice is not None:
+        asked["tool_choice"] = function_choice(choice)
+    request = _of_messages(asked, origins)
+    output = _dict((fields.output_config or {}).get("format"))
+    schema = _output_schema("output_config.format", output.get("type"), output.get("schema"))
+    one = _dict(choice).get("disable_parallel_tool_use") is True
+    limited = fields.model_copy(update={"parallel_tool_calls": not one})
+    return ParsedRequest(fields, _body(request, limited, schema, fields.max_tokens, store=False))
 
 
 def parse_responses(body: JsonObject) -> ParsedRequest:
@@ -139,6 +176,19 @@ def parse_responses(body: JsonObject) -> ParsedRequest:
         previous and previous.removeprefix("resp_"),
         conversation.id if isinstance(conversation, RequestConversation) else conversation,
     )
+
+
+def _of_messages(asked: JsonObject, origins: Sequence[int]) -> ResponsesRequest:
+    """Translate a request whose client knows messages, not the items made of them."""
+    try:
+        return normalize(asked)
+    except ApiProblem as problem:
+        param = ITEM.sub(lambda item: f"messages[{origins[int(item[1])]}]", problem.param or "")
+        raise invalid(param, str(problem)) from None
+
+
+def _dict(value: JsonValue) -> JsonObject:
+    return value if isinstance(value, dict) else {}
 
 
 def _validated(model: type[FieldsT], body: JsonObject) -> FieldsT:

@@ -5,7 +5,7 @@
 `fail` the end of a stream whose answer cannot be given.
 """
 
-from typing import TypeAlias
+from typing import Protocol
 
 import orjson
 
@@ -160,7 +160,23 @@ class ResponsesFormatter:
         return tuple(events)
 
 
-ResponseFormatter: TypeAlias = ChatFormatter | ResponsesFormatter
+class ResponseFormatter(Protocol):
+    """What formats the outcome of one request."""
+
+    def begin(self) -> bytes:
+        """Return the first events of a stream."""
+
+    def grow(self, text: str) -> bytes:
+        """Return the events for what is new in the whole answer so far."""
+
+    def end(self, outcome: Outcome) -> bytes:
+        """Return the rest of a stream."""
+
+    def fail(self, problem: ApiProblem) -> bytes:
+        """Return the end of a stream whose answer cannot be given."""
+
+    def document(self, outcome: Outcome) -> JsonObject:
+        """Return the whole response."""
 
 
 def _encoded(events: Events) -> bytes:

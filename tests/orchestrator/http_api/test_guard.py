@@ -88,6 +88,18 @@ async def test_names_and_schemes_are_compared_whole(
     assert answer.status_code == status
 
 
+async def test_token_may_come_as_anthropics_clients_send_it(token: TokenFile) -> None:
+    """By itself; a wrong Authorization is wrong whatever stands beside it."""
+    right = token.make()
+    async with client(Guard(PlainTextResponse("in"), token)) as program:
+        for headers, status in (
+            ({"x-api-key": right}, 200),
+            ({"x-api-key": "orc_wrong"}, 401),
+            ({"x-api-key": right, "authorization": "Bearer orc_wrong"}, 401),
+        ):
+            assert (await program.get("/v1/models", headers=headers)).status_code == status
+
+
 async def test_refused_request_ends_its_connection(token: TokenFile) -> None:
     """Its body is not waited for."""
     async with client(Guard(PlainTextResponse("in"), token)) as program:

@@ -8,7 +8,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from orchestrator.http_api.error_response import ApiProblem
-from orchestrator.http_api.parsed_request import ParsedRequest, parse_chat, parse_responses
+from orchestrator.http_api.parsed_request import (
+    ParsedRequest,
+    parse_chat,
+    parse_messages,
+    parse_responses,
+)
 from thinker.protocol.messages import AssistantMessage, Image, ToolResult, UserMessage
 
 HELLO: Any = [{"role": "user", "content": "hello"}]
@@ -18,12 +23,15 @@ FIELDS = st.sampled_from(
         *("tool_call_id", "tool_choice", "function", "name", "arguments", "parameters", "id"),
         *("response_format", "json_schema", "schema", "format", "conversation", "stream", "n"),
         *("previous_response_id", "instructions", "call_id", "output", "image_url", "user"),
+        *("system", "source", "data", "media_type", "input_schema", "tool_use_id", "output_config"),
+        *("metadata", "user_id", "max_tokens", "is_error", "title"),
     ]
 )
 WORDS = st.sampled_from(
     [
         *("user", "assistant", "tool", "system", "function", "text", "message", "json_schema"),
         *("function_call", "function_call_output", "work", "auto", "required", "input_text", "\0"),
+        *("tool_use", "tool_result", "image", "document", "base64", "url", "any", "thinking"),
     ]
 )
 JSON: Any = st.recursive(
@@ -46,8 +54,9 @@ def attempt(read: Callable[[Any], ParsedRequest], body: Any) -> ParsedRequest | 
 @given(st.dictionaries(FIELDS, JSON), st.lists(st.dictionaries(FIELDS, JSON), max_size=4))
 def test_any_body_is_read_or_refused(body: dict[str, Any], items: list[Any]) -> None:
     """Nothing but our own error comes out, and it is one of the client's."""
-    for read in (parse_chat, parse_responses):
-        for given_body in (body, {**body, "model": "work", "messages": items, "input": items}):
+    for read in (parse_chat, parse_responses, parse_messages):
+        whole = {**body, "model": "work", "messages": items, "input": items, "max_tokens": 9}
+        for given_body in (body, whole):
             outcome = attempt(read, given_body)
             if isinstance(outcome, ApiProblem):
                 assert outcome.status == 400
