@@ -20,6 +20,7 @@ from starlette.types import ASGIApp
 
 from orchestrator.control.operations import DaemonOperations
 from orchestrator.errors import JournalError
+from orchestrator.http_api import stored_responses
 from orchestrator.http_api.anthropic_formatter import MessagesFormatter
 from orchestrator.http_api.api_channel import ApiChannel
 from orchestrator.http_api.app import build_app, read_body
@@ -32,10 +33,11 @@ from orchestrator.http_api.parsed_request import (
     parse_messages,
     parse_responses,
 )
-from orchestrator.http_api.pending_response import FormatterFactory, PendingResponse
+from orchestrator.http_api.pending_response import RETRY, FormatterFactory, PendingResponse
 from orchestrator.http_api.response_formatters import ChatFormatter, ResponsesFormatter
 from orchestrator.http_api.token import TokenFile
-from orchestrator.journal.turns.api_requests import NewRequest
+from orchestrator.journal.turns import api_requests
+from orchestrator.journal.turns.api_requests import NewRequest, StoredRequest
 from thinker.protocol.messages import MAX_DEPTH, JsonObject, too_deep
 
 MAX_BODY = 8 * 1024 * 1024  # bytes; a frame to a worker has 16 MiB
@@ -66,6 +68,8 @@ class Endpoints:
             Route("/v1/models/{name}", self.model),
             Route("/v1/chat/completions", chat, methods=["POST"]),
             Route("/v1/responses", responses, methods=["POST"]),
+            Route("/v1/responses/{name}", self.stored, methods=["GET", "DELETE"]),
+            Route("/v1/responses/{name}/input_items", self.inputs),
             Route("/v1/messages", messages, methods=["POST"]),
             *(Route(path, partial(self._page, path)) for path in self.pages),
         ]
@@ -87,6 +91,28 @@ class Endpoints:
 
     async def model(self, request: Request) -> Response:
         return JSONResponse(_model(self._agent(str(request.path_params["name"]))))
+
+    async def stored(self, request: Request) -> Response:
+        """Return a response again, or let no request read or continue it any more."""
+        name = str(request.path_params["name"])
+        found = await self._found(name)
+        if request.method != "DELETE":
+            return JSONResponse(stored_responses.document(found))
+        try:
+            await self.daemon.store.transact(api_requests.disown, found.id)
+        except JournalError as error:
+            raise ApiProblem(HTTPStatus.SERVICE_UNAVAILABLE, str(error), retry=RETRY) from error
+        return JSONResponse({"id": name, "object": "response", "deleted": True})
+
+    async def inputs(self, request: Request) -> Response:
+        found = await self._found(str(request.path_params["name"]))
+        return JSONResponse(stored_responses.input_items(found, dict(request.query_params)))
+
+    async def _found(self, name: str) -> StoredRequest:
+        try:
+            return self.daemon.store.read(stored_responses.find, name)
+        except JournalError as error:
+            raise ApiProblem(HTTPStatus.SERVICE_UNAVAILABLE, str(error), retry=RETRY) from error
 
     async def _page(self, path: str, _: Request) -> Response:
         try:

@@ -225,6 +225,7 @@ def _body(
         ),
         stream=bool(fields.stream),
         store=store,
+        metadata=(fields.metadata or {}) if store else {},
     )
 
 

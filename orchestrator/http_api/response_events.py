@@ -86,7 +86,7 @@ class ResponseStream:
         """Return the first events, unless they were sent."""
         if self._sent:
             return ()
-        fields: JsonObject = {"response": self._response("in_progress")}
+        fields: JsonObject = {"response": self.response("in_progress")}
         return (self._event("created", fields), self._event("in_progress", fields))
 
     def text(self, delta: str) -> Events:
@@ -149,7 +149,7 @@ class ResponseStream:
             return ()
         first = self.begin()
         error: JsonObject = {"code": code, "message": message}
-        failed: JsonObject = {"response": {**self._response("failed"), "error": error}}
+        failed: JsonObject = {"response": {**self.response("failed"), "error": error}}
         self._ended = True
         return (*first, self._event("failed", failed), ServerEvent("done", DONE))
 
@@ -163,10 +163,9 @@ class ResponseStream:
         status = str(response["status"])
         return (*events, self._event(status, {"response": response}), ServerEvent("done", DONE))
 
-    def response(self) -> JsonObject:
-        return self._response("incomplete" if self.reason in INCOMPLETE else "completed")
-
-    def _response(self, status: str) -> JsonObject:
+    def response(self, status: str = "") -> JsonObject:
+        """Return the response so far; without a ``status`` it is whole, or was cut."""
+        status = status or ("incomplete" if self.reason in INCOMPLETE else "completed")
         head = self._head
         why = INCOMPLETE.get(self.reason) if status == "incomplete" else None
         metadata = head.echoed.get("metadata")

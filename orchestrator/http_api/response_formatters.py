@@ -152,6 +152,15 @@ class ResponsesFormatter:
         self._stream.close_text()
         return self._stream.response()
 
+    def pending(self) -> JsonObject:
+        """Return a response that is not given yet."""
+        return self._stream.response("in_progress")
+
+    def failed(self, outcome: Outcome) -> JsonObject:
+        """Return a response that could not be given, with the reason."""
+        error: JsonObject = {"code": outcome.stop_reason.value, "message": outcome.text}
+        return {**self._stream.response("failed"), "error": error}
+
     def _finish(self, outcome: Outcome) -> Events:
         events = [event for call in outcome.calls for event in self._stream.call(call)]
         self._stream.reason = FINISH_REASONS.get(outcome.stop_reason, "stop")

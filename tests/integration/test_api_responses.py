@@ -137,3 +137,38 @@ async def test_model_that_fails_is_told_and_not_asked_again(tmp_path: Path) -> N
         with pytest.raises(openai.APIError):
             await api.streamed("hello")
         assert (await api.daemon.status()).inbox["done"] == 3
+
+
+async def test_response_is_read_again_until_it_is_deleted(tmp_path: Path) -> None:
+    """As it was given, with what it was asked with; also after a restart of the client."""
+
+    def script(body: dict[str, Any]) -> Reply | None:
+        if "fail" in str(body["messages"][1:]):
+            return Reply("no such model", status=404, kind="invalid_request_error")
+        return None
+
+    async with ScriptedModel(script) as model, endpoints(tmp_path, model) as api:
+        responses = api.client.responses
+        made = await responses.create(
+            model="work",
+            input="hello",
+            instructions="Be brief.",
+            tools=[RESPONSE_TOOL],
+            temperature=0.5,
+            metadata={"k": "v"},
+        )
+        again = await responses.retrieve(made.id)
+        shown = {"id", "output", "status", "usage", "model", "temperature", "metadata"}
+        assert again.model_dump(include=shown) == made.model_dump(include=shown)
+        assert (again.instructions, again.tools[0].type) == ("Be brief.", "function")
+        items: Any = [item async for item in responses.input_items.list(made.id)]
+        assert [item.content[0].text for item in items] == ["hello"]
+        with pytest.raises(openai.InternalServerError):
+            await responses.create(model="work", input="fail")
+        unkept = await responses.create(model="work", input="hi", store=False)
+        await responses.delete(made.id)
+        for gone in (made.id, unkept.id, "resp_x", "x"):
+            with pytest.raises(openai.NotFoundError, match="there is no stored response"):
+                await responses.retrieve(gone)
+        with pytest.raises(openai.BadRequestError):
+            await responses.create(model="work", input="more", previous_response_id=made.id)

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import apsw
 import orjson
-from pydantic import Json
+from pydantic import Field, Json
 
 from orchestrator.channel_api import InboundMessage
 from orchestrator.errors import OrchestratorError
@@ -19,7 +19,15 @@ from orchestrator.journal.turns import inbox, sessions, steps
 from orchestrator.journal.turns.inbox import Arrival
 from orchestrator.journal.turns.turns import Turn
 from thinker.protocol import messages as wire
-from thinker.protocol.messages import Frozen, Message, ToolResult, ToolSpec, Usage, UserMessage
+from thinker.protocol.messages import (
+    Frozen,
+    JsonObject,
+    Message,
+    ToolResult,
+    ToolSpec,
+    Usage,
+    UserMessage,
+)
 from thinker.protocol.methods import RequestOptions, StopReason, TurnResult
 
 CHANNEL = "api"
@@ -32,7 +40,10 @@ JOINED = "request JOIN inbox ON inbox.id = inbox_id"
 
 
 class Body(Frozen):
-    """A request in the types of the worker; ``store``: whether other requests may continue it."""
+    """A request in the types of the worker; ``store``: whether other requests may continue it.
+
+    ``metadata`` is the client's own.
+    """
 
     messages: tuple[Message, ...]
     tools: tuple[ToolSpec, ...] = ()
@@ -40,6 +51,7 @@ class Body(Frozen):
     asked: RequestOptions = RequestOptions()
     stream: bool = False
     store: bool = False
+    metadata: JsonObject = Field(default_factory=dict)
 
 
 class HandedCall(Frozen):
@@ -98,6 +110,20 @@ class Request:
 
 
 @dataclass(frozen=True)
+class StoredRequest:
+    """A request that its client reads again; ``received_at`` in milliseconds."""
+
+    id: str
+    previous_id: str | None
+    conversation: str | None
+    body: Json[Body]
+    outcome: Json[Outcome] | None
+    agent_id: str
+    user: str
+    received_at: int
+
+
+@dataclass(frozen=True)
 class Progress:
     """The state and error of a request's message, the ``wait`` of its turn, and its outcome."""
 
@@ -109,6 +135,11 @@ class Progress:
 
 REQUESTS = Rows(
     Request, JOINED, f"request.id, previous_id, body, outcome, target, turn_id, chat_key, {USER}"
+)
+STORED = Rows(
+    StoredRequest,
+    JOINED,
+    f"request.id, previous_id, conversation, body, outcome, target, {USER}, received_at",
 )
 PROGRESS = Rows(
     Progress,
@@ -194,6 +225,16 @@ def of_turn(db: apsw.Connection, turn_id: str) -> Request | None:
 
 def of_id(db: apsw.Connection, request_id: str) -> Request | None:
     return REQUESTS.first(db, "request.id = ?", request_id)
+
+
+def stored(db: apsw.Connection, request_id: str) -> StoredRequest | None:
+    return STORED.first(db, "request.id = ?", request_id)
+
+
+def disown(db: apsw.Connection, request_id: str) -> None:
+    """Let no request read or continue this one any more; retention removes it with its turn."""
+    sql = "UPDATE request SET body = json_set(body, '$.store', json('false')) WHERE id = ?"
+    db.execute(sql, (request_id,))
 
 
 def hand_back(
