@@ -23,10 +23,12 @@ from orchestrator.agentsfile.field_types import (
     PlatformId,
     Text,
     Variables,
+    WebOrigin,
 )
 from orchestrator.agentsfile.server_sandbox import ServerSandbox
 from orchestrator.page_wire import PageRole
 
+LOOPBACK = "127.0.0.1"
 MAX_CALL = 900  # seconds; the longest a tool call may take
 Access: TypeAlias = Literal["pairing", "allowlist", "open"]
 SandboxMode: TypeAlias = Literal["auto", "required", "off"]
@@ -87,10 +89,16 @@ class LocalChannel(ConfigModel):
 
 
 class ApiSettings(LocalChannel):
-    """The OpenAI-compatible endpoints on 127.0.0.1; `orchestrator api token` opens them."""
+    """The endpoints for clients of OpenAI and Anthropic; `orchestrator api token` opens them."""
 
     port: int = Field(8484, ge=0, le=65535)
     """Port they listen on; 0 takes a free one. ORCHESTRATOR_API_PORT overrides it."""
+    host: HostName = LOOPBACK
+    """Address they listen on: this machine alone, or "0.0.0.0" for containers and the network."""
+    names: tuple[HostName, ...] = ()
+    """Other names and addresses by which clients reach them, such as "host.docker.internal"."""
+    origins: tuple[WebOrigin, ...] = ()
+    """Web pages of other sites whose scripts may ask, such as "https://chat.example"."""
 
 
 class PageIdentity(ConfigModel):

@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from orchestrator.agentsfile.agents_file import Channels, McpServer, openings
+from orchestrator.agentsfile.api_checks import check_api
 from orchestrator.agentsfile.channel_checks import (
     check_channels,
     check_keys,
@@ -35,6 +36,7 @@ def check(draft: Draft, environ: Mapping[str, str] | None = None, home: Path | N
     _reachable(draft)
     check_channels(draft, environ, home)
     check_page(draft)
+    check_api(draft)
     _servers(draft)
     check_hands(draft, environ, home)
     if home is not None:

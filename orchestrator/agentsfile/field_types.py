@@ -103,10 +103,12 @@ ENTRY_NAME = r"^[A-Za-z0-9][A-Za-z0-9_.-]{0,63}$"
 CHANNEL_NAME = r"^[^*\s]+$"
 MODEL_NAME = r"^[^/\s]+/\S+$"
 HOST_NAME = r"^[A-Za-z0-9]([A-Za-z0-9.-]*[A-Za-z0-9])?$"
+WEB_ORIGIN = r"^https?://[A-Za-z0-9]([A-Za-z0-9.-]*[A-Za-z0-9])?(:[0-9]{1,5})?$"
 PATH_PREFIX = r"^(/[A-Za-z0-9_~-][A-Za-z0-9._~-]*)*$"
 HEADER_NAME = r"^[A-Za-z][A-Za-z0-9-]{0,63}$"
 PERSON = r"^[A-Za-z0-9][A-Za-z0-9._@+-]{0,63}$"
 PATTERN_WORDS = {
+    WEB_ORIGIN: 'must be the origin of a web page alone, such as "https://chat.example"',
     AGENT_ID: (
         'must be 1 to 64 lower-case letters, digits, "-" and "_", and begin with a letter or digit'
     ),
@@ -137,6 +139,7 @@ EntryName = Annotated[str, StringConstraints(pattern=ENTRY_NAME)]
 ModelName = Annotated[str, StringConstraints(pattern=MODEL_NAME)]
 ChannelName = Annotated[str, StringConstraints(pattern=CHANNEL_NAME)]
 HostName = Annotated[str, StringConstraints(pattern=HOST_NAME)]
+WebOrigin = Annotated[str, StringConstraints(pattern=WEB_ORIGIN)]
 PathPrefix = Annotated[str, StringConstraints(pattern=PATH_PREFIX, max_length=200)]
 HeaderName = Annotated[str, StringConstraints(pattern=HEADER_NAME), AfterValidator(_of_a_proxy)]
 Person = Annotated[str, StringConstraints(pattern=PERSON)]

@@ -14,6 +14,7 @@ import apsw
 
 from orchestrator import __version__
 from orchestrator.agentsfile import AgentsFile
+from orchestrator.agentsfile.api_checks import api_openings
 from orchestrator.agentsfile.page_checks import page_openings
 from orchestrator.control.protocol import StatusReport
 from orchestrator.control.status import troubles
@@ -137,7 +138,10 @@ def _channels(
 
 
 def _page(file: AgentsFile | None) -> Iterator[Finding]:
-    """Say who can reach the page, if it is switched on."""
+    """Say who can reach the page, if it is switched on, and who else the endpoints."""
+    if file is not None and file.channels.api.enabled:
+        for field, effect in api_openings(file.channels.api):
+            yield _finding("channel api", f"channels.api.{field}: {effect}", "warning")
     web = None if file is None else file.channels.web
     if web is None or not web.enabled:
         return
@@ -166,7 +170,7 @@ def _api_port(file: AgentsFile, settings: Settings) -> Iterator[Finding]:
     port = file.channels.api.port if given is None else given
     if port and file.channels.api.enabled and settings.paths.api_token.exists():
         try:
-            socket.create_server(("127.0.0.1", port)).close()
+            socket.create_server((file.channels.api.host, port)).close()
         except OSError as error:
             advice = "end the program that has it, or set channels.api.port in agents.json"
             yield _finding("channel api", f"port {port}: {error.strerror}; {advice}", "problem")

@@ -2,10 +2,12 @@
 
 import errno
 import socket
+from typing import NamedTuple
 
 import anyio
 import structlog
 
+from orchestrator.agentsfile.agents_file import LOOPBACK
 from orchestrator.control.operations import DaemonOperations
 from orchestrator.files import OffLoop, off_loop
 from orchestrator.http_api.api_channel import ApiChannel
@@ -16,8 +18,19 @@ from orchestrator.wakeup import Wakeup
 from thinker.formats.regular_file import FileError
 
 OFF = "off; 'orchestrator api token' opens it"
+ANY = "0.0.0.0"  # noqa: S104 - only compared
 RETRY = 15.0  # seconds until a port that cannot be opened is tried again
 log = structlog.get_logger()
+
+
+class ApiTarget(NamedTuple):
+    """Where the endpoints are served, and for whom: by the digest of the token, names, sites."""
+
+    digest: str
+    host: str
+    port: int
+    names: tuple[str, ...]
+    origins: tuple[str, ...]
 
 
 class ApiService(Wakeup):
@@ -37,7 +50,7 @@ class ApiService(Wakeup):
         self._off_loop = off_loop
         self._token = TokenFile(daemon.settings.paths.api_token)
         self._stopped = anyio.Event()
-        self._opened: tuple[socket.socket, tuple[str, int]] | None = None  # and is not served yet
+        self._opened: tuple[socket.socket, ApiTarget] | None = None  # and is not served yet
 
     async def open(self) -> float | None:
         """Bind the port if the endpoints are on: connections then wait until they are served.
@@ -47,7 +60,7 @@ class ApiService(Wakeup):
         target = await self._target()
         if target is None:
             return None
-        listener = self._listen(target[1])
+        listener = self._listen(target)
         self._opened = None if listener is None else (listener, target)
         return RETRY
 
@@ -77,9 +90,10 @@ class ApiService(Wakeup):
             await self._daemon.configuration.changed()
             self.wake()
 
-    def _listen(self, port: int) -> socket.socket | None:
+    def _listen(self, target: ApiTarget) -> socket.socket | None:
+        port = target.port
         try:
-            listener = listen(port)
+            listener = listen(port, target.host)
         except OSError as error:
             reason = "is taken" if error.errno == errno.EADDRINUSE else f"fails ({error.strerror})"
             problem = (
@@ -90,16 +104,20 @@ class ApiService(Wakeup):
                 log.error("api_port_failed", problem=problem)
             self._report("degraded", problem)
             return None
-        self._report("ok", f"http://127.0.0.1:{listener.getsockname()[1]}/v1")
+        host = LOOPBACK if target.host == ANY else target.host
+        self._report("ok", f"http://{host}:{listener.getsockname()[1]}/v1")
         return listener
 
-    async def _serve(self, listener: socket.socket, target: tuple[str, int]) -> None:
+    async def _serve(self, listener: socket.socket, target: ApiTarget) -> None:
         # Most daemons have no token, and do without a web server.
         from orchestrator.http_api.endpoints import Endpoints  # noqa: PLC0415 - see above
+        from orchestrator.http_api.guard import Doors  # noqa: PLC0415 - the same
         from orchestrator.http_api.http_server import served  # noqa: PLC0415 - the same
 
         channel, port = self._channel, listener.getsockname()[1]
-        app = Endpoints(self._daemon, channel, self._pages).app(self._token)
+        app = Endpoints(self._daemon, channel, self._pages).app(
+            self._token, Doors(target.names, target.origins)
+        )
         async with served(listener, app):
             log.info("api_listening", address=channel.status.detail, port=port)
             while not self._closed:
@@ -111,8 +129,8 @@ class ApiService(Wakeup):
         channel.interrupt(closing=self._closed)
         log.info("api_closed", port=port)
 
-    async def _target(self) -> tuple[str, int] | None:
-        """Return the token's digest and the port; when there is nothing to serve, report it."""
+    async def _target(self) -> ApiTarget | None:
+        """Return what is to be served; when there is nothing to serve, report it."""
         port = self._daemon.settings.api_port
         try:
             digest = await self._off_loop(self._token.digest)
@@ -123,7 +141,8 @@ class ApiService(Wakeup):
         if digest is None or not api.enabled:
             self._report("ok", OFF)
             return None
-        return digest, api.port if port is None else port
+        port = api.port if port is None else port
+        return ApiTarget(digest, api.host, port, api.names, api.origins)
 
     def _report(self, state: str, detail: str) -> None:
         self._channel.status.state, self._channel.status.detail = state, detail

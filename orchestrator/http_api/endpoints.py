@@ -13,6 +13,7 @@ from uuid import uuid4
 import orjson
 from anyio import to_thread
 from pydantic import JsonValue
+from starlette.middleware.cors import CORSMiddleware
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
@@ -26,7 +27,7 @@ from orchestrator.http_api.api_channel import ApiChannel
 from orchestrator.http_api.app import build_app, read_body
 from orchestrator.http_api.error_response import ApiProblem, invalid
 from orchestrator.http_api.extra_pages import ExtraPages
-from orchestrator.http_api.guard import Guard, refusal
+from orchestrator.http_api.guard import CLOSED, Doors, Guard, refusal
 from orchestrator.http_api.parsed_request import (
     ParsedRequest,
     parse_chat,
@@ -44,6 +45,7 @@ MAX_BODY = 8 * 1024 * 1024  # bytes; a frame to a worker has 16 MiB
 SHORT_BODY = 4 * 1024  # bytes; a schema of that size is checked in 30 ms
 BODY_TIMEOUT = 30.0  # seconds for a body to arrive
 EPOCH = "1970-01-01T00:00:00Z"  # when an agent was made is not known
+METHODS = ("GET", "POST", "DELETE")
 MAX_KEY = 255  # characters of an Idempotency-Key
 Parser = Callable[[JsonObject], ParsedRequest]
 
@@ -56,7 +58,7 @@ class Endpoints:
     channel: ApiChannel
     pages: ExtraPages
 
-    def app(self, token: TokenFile) -> ASGIApp:
+    def app(self, token: TokenFile, doors: Doors = CLOSED) -> ASGIApp:
         """Return the application of all routes, for clients that hold the token."""
         chat = partial(self._respond, parse_chat, ChatFormatter)
         responses = partial(self._respond, parse_responses, ResponsesFormatter)
@@ -73,7 +75,16 @@ class Endpoints:
             Route("/v1/messages", messages, methods=["POST"]),
             *(Route(path, partial(self._page, path)) for path in self.pages),
         ]
-        return Guard(build_app(routes, refusal), token)
+        guarded = Guard(build_app(routes, refusal), token, doors=doors)
+        if not doors.origins:
+            return guarded
+        return CORSMiddleware(
+            guarded,
+            allow_origins=doors.origins,
+            allow_methods=METHODS,
+            allow_headers=["*"],
+            expose_headers=["x-request-id"],
+        )
 
     async def healthz(self, _: Request) -> Response:
         return JSONResponse({"status": "ok"})

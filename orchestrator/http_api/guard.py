@@ -12,6 +12,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from functools import partial
 from http import HTTPStatus
+from typing import NamedTuple
 
 from starlette.datastructures import Headers
 from starlette.responses import JSONResponse
@@ -23,6 +24,7 @@ from orchestrator.http_api.token import TokenFile
 
 HOST = r"(?:localhost|127\.0\.0\.1|\[::1\])(?::[0-9]{1,5})?"
 LOCAL_HOST = re.compile(HOST, re.IGNORECASE)
+NAMED_HOST = re.compile(r"([A-Za-z0-9.-]+)(?::[0-9]{1,5})?")
 LOCAL_SITE = re.compile(rf"https?://{HOST}", re.IGNORECASE)
 PUBLIC = frozenset({"/healthz", "/readyz"})  # reveal nothing that needs the token
 FAILURES, WINDOW = 30, 60.0  # wrong tokens within so many seconds, after which others must wait
@@ -68,6 +70,16 @@ class RequestSlots:
 BUSY = ApiProblem(HTTPStatus.SERVICE_UNAVAILABLE, "too many requests at a time", retry=1)
 
 
+class Doors(NamedTuple):
+    """By which other names clients reach the endpoints, and which other sites may ask."""
+
+    names: tuple[str, ...] = ()
+    origins: tuple[str, ...] = ()
+
+
+CLOSED = Doors()
+
+
 @dataclass
 class Guard:
     """ASGI middleware that refuses requests without the token or from other sites."""
@@ -75,6 +87,7 @@ class Guard:
     app: ASGIApp
     token: TokenFile
     clock: Callable[[], float] = time.monotonic
+    doors: Doors = CLOSED
 
     def __post_init__(self) -> None:
         self._wrong = WrongTokens(self.clock)
@@ -91,7 +104,7 @@ class Guard:
 
     async def _problem(self, scope: Scope) -> ApiProblem | None:
         headers = Headers(scope=scope)
-        problem = _refused_head(headers)
+        problem = _refused_head(headers, self.doors)
         if problem is not None or scope["path"] in PUBLIC:
             return problem
         scheme, _, token = headers.get("authorization", "").partition(" ")
@@ -116,13 +129,22 @@ class Guard:
         return False
 
 
-def _refused_head(headers: Headers) -> ApiProblem | None:
+def _refused_head(headers: Headers, doors: Doors) -> ApiProblem | None:
     """Return what is wrong with a request, whatever its token."""
     # A page whose name was rebound to this address sends that name as Host, and no Origin.
-    if not is_local(headers):
-        return ApiProblem(HTTPStatus.FORBIDDEN, "the Host header must be localhost or 127.0.0.1")
-    if not all(map(LOCAL_SITE.fullmatch, headers.getlist("origin"))):
-        return ApiProblem(HTTPStatus.FORBIDDEN, "pages of other sites have no access")
+    if not is_local(headers) and not _named(headers.get("host", ""), doors):
+        return ApiProblem(
+            HTTPStatus.FORBIDDEN,
+            "the Host header must be localhost, 127.0.0.1 or one of channels.api.names",
+        )
+    if not all(
+        origin in doors.origins or LOCAL_SITE.fullmatch(origin)
+        for origin in headers.getlist("origin")
+    ):
+        return ApiProblem(
+            HTTPStatus.FORBIDDEN,
+            "pages of sites that are not in channels.api.origins have no access",
+        )
     if "transfer-encoding" in headers and "content-length" in headers:
         return ApiProblem(HTTPStatus.BAD_REQUEST, "a request has one length")
     return None
@@ -132,6 +154,12 @@ def refusal(problem: ApiProblem, *, close: bool = False) -> JSONResponse:
     """Return the response of a problem; ``close`` ends the connection without reading the body."""
     headers = {**problem.headers(), **({"connection": "close"} if close else {})}
     return JSONResponse(problem.document(), problem.status, headers)
+
+
+def _named(host: str, doors: Doors) -> bool:
+    """Return whether a Host header, with or without a port, is one of the names."""
+    found = NAMED_HOST.fullmatch(host)
+    return found is not None and found[1].lower() in {name.lower() for name in doors.names}
 
 
 def is_local(headers: Headers) -> bool:

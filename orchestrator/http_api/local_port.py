@@ -3,13 +3,13 @@
 import socket
 
 
-def listen(port: int) -> socket.socket:
-    """Bind a port of 127.0.0.1; 0 takes a free one.
+def listen(port: int, host: str = "127.0.0.1") -> socket.socket:
+    """Bind a port; 0 takes a free one.
 
     Raises:
-        OSError: the port is taken.
+        OSError: the port is taken, or the host is no address of this machine.
     """
-    listener = socket.create_server(("127.0.0.1", port))
+    listener = socket.create_server((host, port))
     # Connections inherit it; without it every response waits 40 ms for an acknowledgment.
     listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     return listener

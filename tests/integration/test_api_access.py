@@ -137,3 +137,34 @@ async def test_revoked_token_closes_the_endpoints_and_a_new_one_opens_them(tmp_p
         there = await address(api.daemon, 2)
         with pytest.raises(openai.AuthenticationError):
             await api.client.with_options(base_url=there).models.list()
+
+
+async def test_clients_of_other_hosts_and_sites_are_let_in_by_name(tmp_path: Path) -> None:
+    """By an address of the machine; a script learns what it may ask before it asks."""
+    token = TokenFile(tmp_path / "api-token").make()
+    site = "https://chat.example"
+    async with HeldModel() as model:
+        doors: JsonObject = {"host": "127.0.0.2", "names": ["127.0.0.2"], "origins": [site]}
+        config: JsonObject = {"agents": [agent("work", model)], "channels": {"api": doors}}
+        env = {"ORCHESTRATOR_API_PORT": "0"}
+        async with (
+            running_daemon(tmp_path, config, env=env) as daemon,
+            httpx.AsyncClient(base_url=await address(daemon)) as script,
+        ):
+            asks = {
+                "origin": site,
+                "access-control-request-method": "POST",
+                "access-control-request-headers": "authorization, x-stainless-os",
+            }
+            allowed = await script.options("/chat/completions", headers=asks)
+            assert allowed.status_code == HTTPStatus.OK
+            assert allowed.headers["access-control-allow-origin"] == site
+            assert "x-stainless-os" in allowed.headers["access-control-allow-headers"]
+            right = {"authorization": f"Bearer {token}", "origin": site}
+            found = await script.get("/models", headers=right)
+            assert (found.status_code, found.headers["access-control-allow-origin"]) == (200, site)
+            wrong = await script.get("/models", headers={"origin": site})
+            assert (wrong.status_code, wrong.headers["access-control-allow-origin"]) == (401, site)
+            other = {**asks, "origin": "https://evil.example"}
+            refused = await script.options("/chat/completions", headers=other)
+            assert "access-control-allow-origin" not in refused.headers

@@ -10,7 +10,7 @@ from fakes.time_limit import time_limit
 from starlette.responses import PlainTextResponse
 from starlette.types import Receive, Scope, Send
 
-from orchestrator.http_api.guard import FAILURES, WINDOW, Guard
+from orchestrator.http_api.guard import FAILURES, WINDOW, Doors, Guard
 from orchestrator.http_api.token import TokenFile
 
 
@@ -84,6 +84,32 @@ async def test_names_and_schemes_are_compared_whole(
     """A rebound name arrives as Host; a page of another site arrives with its Origin."""
     right = {"authorization": f"Bearer {token.make()}"}
     async with client(Guard(PlainTextResponse("in"), token)) as program:
+        answer = await program.get("/v1/models", headers=right | headers)
+    assert answer.status_code == status
+
+
+@pytest.mark.parametrize(
+    ("headers", "status"),
+    [
+        ({"host": "host.docker.internal:8484"}, 200),
+        ({"host": "HOST.docker.internal"}, 200),
+        ({"host": "192.168.1.5:8484"}, 200),
+        ({"host": "host.docker.internal.evil.example"}, 403),
+        ({"host": "host.docker.internal:80@evil.example"}, 403),
+        ({"host": "evil.example"}, 403),
+        ({"host": "192.168.1.5", "origin": "https://chat.example"}, 200),
+        ({"origin": "https://chat.example.evil"}, 403),
+        ({"origin": "http://chat.example"}, 403),
+        ({"origin": "http://192.168.1.5"}, 403),
+    ],
+)
+async def test_named_hosts_and_sites_are_let_in_beside_this_machine(
+    token: TokenFile, headers: dict[str, str], status: int
+) -> None:
+    """Whole names and whole origins; a name is not a site."""
+    doors = Doors(("host.docker.internal", "192.168.1.5"), ("https://chat.example",))
+    right = {"authorization": f"Bearer {token.make()}"}
+    async with client(Guard(PlainTextResponse("in"), token, doors=doors)) as program:
         answer = await program.get("/v1/models", headers=right | headers)
     assert answer.status_code == status
 
