@@ -1,4 +1,4 @@
-"""The error of a failed request, in the shape of OpenAI's and Anthropic's clients."""
+"""The error of a failed request, in OpenAI's shape, which Anthropic's clients read too."""
 
 from http import HTTPStatus
 
@@ -37,8 +37,9 @@ class ApiProblem(OrchestratorError):  # noqa: N818 - what RFC 9457 calls it; a r
     def document(self) -> JsonObject:
         client_error = self.status < HTTPStatus.INTERNAL_SERVER_ERROR
         kind = TYPES.get(self.status, "invalid_request_error" if client_error else "server_error")
-        error: JsonObject = {"message": str(self), "type": kind}
-        return {"type": "error", "error": {**error, "param": self.param, "code": self.code}}
+        return {
+            "error": {"message": str(self), "type": kind, "param": self.param, "code": self.code}
+        }
 
     def headers(self) -> dict[str, str]:
         """Return the headers that say whether and when to retry."""

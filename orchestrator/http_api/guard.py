@@ -132,11 +132,10 @@ class Guard:
 def _refused_head(headers: Headers, doors: Doors) -> ApiProblem | None:
     """Return what is wrong with a request, whatever its token."""
     # A page whose name was rebound to this address sends that name as Host, and no Origin.
-    if not is_local(headers) and not _named(headers.get("host", ""), doors):
-        return ApiProblem(
-            HTTPStatus.FORBIDDEN,
-            "the Host header must be localhost, 127.0.0.1 or one of channels.api.names",
-        )
+    if not is_local(headers):
+        problem = _unnamed(headers.get("host", ""), doors)
+        if problem is not None:
+            return problem
     if not all(
         origin in doors.origins or LOCAL_SITE.fullmatch(origin)
         for origin in headers.getlist("origin")
@@ -156,10 +155,13 @@ def refusal(problem: ApiProblem, *, close: bool = False) -> JSONResponse:
     return JSONResponse(problem.document(), problem.status, headers)
 
 
-def _named(host: str, doors: Doors) -> bool:
-    """Return whether a Host header, with or without a port, is one of the names."""
+def _unnamed(host: str, doors: Doors) -> ApiProblem | None:
+    """Refuse a Host header that, with or without a port, is none of the names."""
     found = NAMED_HOST.fullmatch(host)
-    return found is not None and found[1].lower() in {name.lower() for name in doors.names}
+    if found is not None and found[1].lower() in {name.lower() for name in doors.names}:
+        return None
+    message = "the Host header must be localhost, 127.0.0.1 or one of channels.api.names"
+    return ApiProblem(HTTPStatus.FORBIDDEN, message)
 
 
 def is_local(headers: Headers) -> bool:
