@@ -15,8 +15,6 @@ from thinker.protocol.messages import Origin, WhileBusy
 MAX_HOLD = 3600.0  # seconds after which a platform that asked to wait longer is tried again
 PRESS = "press"  # the `InboundMessage.kind` of a button that was pressed
 NOT_ADDRESSED = "not addressed"  # the `InboundMessage.skip` of what people say to each other
-
-
 MAX_FILE = 20 * 1024 * 1024  # bytes of a file that is received or sent; what a bot may download
 UPLOAD_RATE = 100_000  # bytes a second; a slower upload is given up
 

@@ -107,7 +107,7 @@ def repair(messages: Sequence[Message]) -> tuple[Message, ...]:
                 exchange, call = places.pop(0)
                 exchange.results[call.id] = _paired(call, message)
         elif isinstance(message, UserMessage):
-            if message.text.strip() or message.images:
+            if message.content.strip() or message.images or message.documents:
                 exchanges.append(_Exchange(message))
         elif message.content.strip() or message.tool_calls:
             calls = tuple(_with_unique_id(call, taken) for call in message.tool_calls)

@@ -19,8 +19,7 @@ BY_SCRIPTS = "scripts of {sites} can ask, if someone gives them the token"
 def check_api(draft: Draft) -> None:
     """Warn of each opening of the endpoints, and of one without effect."""
     api = draft.channels.api
-    for field, effect in api_openings(api) if api.enabled else ():
-        draft.warn(("channels", "api", field), f"channel 'api' has \"{field}\": {effect}")
+    draft.warn_of("api", api_openings(api) if api.enabled else ())
 
 
 def api_openings(api: ApiSettings) -> Iterator[tuple[str, str]]:

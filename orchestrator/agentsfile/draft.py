@@ -1,5 +1,6 @@
 """An agents.json while it is being loaded: the valid parts so far and every problem."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from orchestrator.agentsfile import agents_file
@@ -39,6 +40,11 @@ class Draft:
     def warn(self, path: JsonPath, message: str, agent_id: str | None = None) -> None:
         """Record something that works differently from what its author may expect."""
         self._add("warning", path, message, agent_id)
+
+    def warn_of(self, channel: str, effects: Iterable[tuple[str, str]]) -> None:
+        """Record what others can do by settings of a channel, each with its effect."""
+        for name, effect in effects:
+            self.warn(("channels", channel, name), f"channel '{channel}' has \"{name}\": {effect}")
 
     def line(self, *path: str | int) -> int:
         return self.document.line(path)

@@ -18,8 +18,7 @@ BY_ANY_PROGRAM = (
 def check_page(draft: Draft) -> None:
     """Warn of each opening of the page, and of settings without effect."""
     web = draft.channels.web
-    for field, effect in page_openings(web) if web.enabled else ():
-        draft.warn(("channels", "web", field), f"channel 'web' has \"{field}\": {effect}")
+    draft.warn_of("web", page_openings(web) if web.enabled else ())
     if web.socket and "port" in web.model_fields_set:
         draft.warn(
             ("channels", "web", "port"),

@@ -1,8 +1,8 @@
 """What the page's process and `orchestrator dashboard` ask the supervisor."""
 
-from typing import TypeAlias
+from typing import Literal, TypeAlias
 
-from pydantic import Base64Bytes, Field, JsonValue, model_validator
+from pydantic import Base64Bytes, Field, JsonValue
 
 from orchestrator.control.camel_model import CamelModel
 from orchestrator.page_wire import PageRole
@@ -25,6 +25,7 @@ DASHBOARD_REVOKE = "dashboard/revoke"  # SessionName → Ack
 DASHBOARD_INVITE = "dashboard/invite"  # PageGuest → PageAddress
 
 MAX_FILES = 10  # of a message
+MAX_FILE_NAME = 200  # characters
 MAX_FILE_BYTES = 8 * 1024 * 1024  # of all of them, which have to fit a frame in base64
 
 Role: TypeAlias = PageRole
@@ -83,7 +84,7 @@ class ChatView(CamelModel):
 class WebFile(CamelModel):
     """A file of a message; on the wire its ``data`` is in base64."""
 
-    name: str = Field(min_length=1, max_length=200)
+    name: str = Field(min_length=1, max_length=MAX_FILE_NAME)
     data: Base64Bytes
 
 
@@ -91,7 +92,7 @@ class WebSend(CamelModel):
     """A message to a chat of the page: ``user/name``.
 
     ``once`` is its id; a repeated one counts once. ``while_busy`` says what it does to an answer
-    that is being written, None leaves that to the agent.
+    that is being written; empty leaves that to the agent.
     """
 
     chat: str = Field(
@@ -101,15 +102,7 @@ class WebSend(CamelModel):
     text: str = Field(max_length=1_000_000)
     agent: str | None = None
     files: tuple[WebFile, ...] = Field((), max_length=MAX_FILES)
-    while_busy: WhileBusy | None = None
-
-    @model_validator(mode="before")
-    @classmethod
-    def _no_choice(cls, values: object) -> object:
-        """Take the empty value of a form for no choice."""
-        if isinstance(values, dict) and values.get("whileBusy") == "":
-            return {key: value for key, value in values.items() if key != "whileBusy"}
-        return values
+    while_busy: WhileBusy | Literal[""] = ""
 
 
 class PageAddress(CamelModel):

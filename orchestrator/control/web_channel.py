@@ -32,10 +32,9 @@ class WebChannel(JournalChannel):
             sender_name=session.user,
             text=text,
             target=sent.agent or None,
-            skip=None if text or sent.files else "no text",
             attachments=tuple(map(_attachment, sent.files)),
             operator=session.role == "operator",
-            while_busy=sent.while_busy,
+            while_busy=sent.while_busy or None,
         )
         await intake.accept([message])
         self.replied(sent.chat)

@@ -18,11 +18,10 @@ from orchestrator.hands.hand_tool import (
     integer,
 )
 from orchestrator.hands.roots import RootedPath, Roots
-from thinker.formats.images import MAX_PICTURE, media_type
+from thinker.formats.images import MAX_MEDIA, MAX_PICTURE, media_type
 
 MIB = 1024 * 1024
 MAX_FILE = 16 * MIB  # bytes that are read to show lines of them
-MAX_TAKEN = 7_800_000  # bytes, as the tool host passes on
 MAX_WRITTEN = 2 * MIB  # bytes of one new text
 MAX_LINES = 2000  # of one answer
 MAX_TEXT = 60_000  # characters of one answer
@@ -129,9 +128,9 @@ class FileTools:
     def take(self, arguments: Arguments) -> NamedFile:
         place = self.roots.place(arguments.text("path"))
         data = _bytes(place)
-        if len(data) > MAX_TAKEN:
+        if len(data) > MAX_MEDIA:
             raise HandFailure(
-                f"{place.shown} has {len(data)} bytes; at most {MAX_TAKEN} can be sent, so make it"
+                f"{place.shown} has {len(data)} bytes; at most {MAX_MEDIA} can be sent, so make it"
                 " smaller or send parts of it"
             )
         return NamedFile(place.parts[-1], base64.b64encode(data).decode())

@@ -26,15 +26,8 @@ from thinker.protocol.messages import Origin
 KIB = 1024
 SPARE_SECONDS = 30  # of a call beyond the time limit of its command or page
 WORKSPACE_TOOLS = (
-    *(
-        "read_file",
-        "write_file",
-        "edit_file",
-        "take_file",
-        "list_dir",
-        "search_files",
-        "run_command",
-    ),
+    *("read_file", "write_file", "edit_file", "take_file"),
+    *("list_dir", "search_files", "run_command"),
 )
 WEB_TOOLS = ("fetch", "search")
 log = structlog.get_logger()

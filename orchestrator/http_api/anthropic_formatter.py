@@ -1,7 +1,5 @@
 """Format an outcome as a message of Anthropic's Messages API, whole or as a stream."""
 
-from typing import TypeAlias
-
 import orjson
 
 from orchestrator.http_api.error_response import ApiProblem
@@ -17,7 +15,6 @@ STOP_REASONS = {
     StopReason.MAX_TOKENS: "max_tokens",
     StopReason.REFUSED: "refusal",
 }
-Block: TypeAlias = JsonObject
 
 
 class MessagesFormatter:
@@ -36,14 +33,7 @@ class MessagesFormatter:
         self._open = False
 
     def begin(self) -> bytes:
-        message: JsonObject = {
-            **self._head,
-            "content": [],
-            "stop_reason": None,
-            "stop_sequence": None,
-            "usage": _usage(Usage()),
-        }
-        return _event("message_start", message=message)
+        return _event("message_start", message=self._message([], None, Usage()))
 
     def grow(self, text: str) -> bytes:
         more, another = self._delta.advance(text)
@@ -68,19 +58,16 @@ class MessagesFormatter:
 
     def document(self, outcome: Outcome) -> JsonObject:
         """Return the whole message."""
-        content: list[Block] = [{"type": "text", "text": outcome.text}] if outcome.text else []
-        content += [
-            {**_call(call), "input": orjson.loads(call.arguments)} for call in outcome.calls
-        ]
-        return {
-            **self._head,
-            "content": [*content],
-            "stop_reason": _reason(outcome),
-            "stop_sequence": None,
-            "usage": _usage(outcome.usage),
-        }
+        text: JsonObject = {"type": "text", "text": outcome.text}
+        calls = ({**_call(call), "input": orjson.loads(call.arguments)} for call in outcome.calls)
+        content = [*([text] if outcome.text else []), *calls]
+        return self._message(content, _reason(outcome), outcome.usage)
 
-    def _start(self, block: Block) -> bytes:
+    def _message(self, content: list[JsonObject], reason: str | None, usage: Usage) -> JsonObject:
+        stop: JsonObject = {"stop_reason": reason, "stop_sequence": None}
+        return {**self._head, "content": [*content], **stop, "usage": _usage(usage)}
+
+    def _start(self, block: JsonObject) -> bytes:
         self._index, self._open = self._index + 1, True
         return _event("content_block_start", index=self._index, content_block=block)
 
@@ -94,12 +81,12 @@ class MessagesFormatter:
         return _event("content_block_stop", index=self._index)
 
 
-def _event(kind: str, **fields: JsonObject | int | object) -> bytes:
+def _event(kind: str, **fields: object) -> bytes:
     data = orjson.dumps({"type": kind, **fields})
     return b"event: %b\ndata: %b\n\n" % (kind.encode(), data)
 
 
-def _call(call: HandedCall) -> Block:
+def _call(call: HandedCall) -> JsonObject:
     return {"type": "tool_use", "id": call.id, "name": call.name}
 
 

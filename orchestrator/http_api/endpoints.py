@@ -38,7 +38,8 @@ from orchestrator.http_api.pending_response import RETRY, FormatterFactory, Pend
 from orchestrator.http_api.response_formatters import ChatFormatter, ResponsesFormatter
 from orchestrator.http_api.token import TokenFile
 from orchestrator.journal.turns import api_requests
-from orchestrator.journal.turns.api_requests import NewRequest, StoredRequest
+from orchestrator.journal.turns.api_requests import NewRequest
+from orchestrator.journal.turns.api_requests import Request as StoredRequest
 from thinker.protocol.messages import MAX_DEPTH, JsonObject, too_deep
 
 MAX_BODY = 8 * 1024 * 1024  # bytes; a frame to a worker has 16 MiB

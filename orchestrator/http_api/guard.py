@@ -156,7 +156,7 @@ def refusal(problem: ApiProblem, *, close: bool = False) -> JSONResponse:
 
 
 def _unnamed(host: str, doors: Doors) -> ApiProblem | None:
-    """Refuse a Host header that, with or without a port, is none of the names."""
+    """Refuse a Host header that, with or without a port, names no host that is let in."""
     found = NAMED_HOST.fullmatch(host)
     if found is not None and found[1].lower() in {name.lower() for name in doors.names}:
         return None

@@ -2,8 +2,10 @@
 
 import socket
 
+from orchestrator.agentsfile.agents_file import LOOPBACK
 
-def listen(port: int, host: str = "127.0.0.1") -> socket.socket:
+
+def listen(port: int, host: str = LOOPBACK) -> socket.socket:
     """Bind a port; 0 takes a free one.
 
     Raises:

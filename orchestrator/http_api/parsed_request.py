@@ -141,18 +141,18 @@ def parse_messages(body: JsonObject) -> ParsedRequest:
     user = _dict(body.get("metadata")).get("user_id")
     fields = _validated(MessagesFields, {**body, "user": user})
     items, origins = message_items(fields.messages)
-    asked: JsonObject = {"input": items, "instructions": system_text(fields.system)}
-    if fields.tools is not None:
-        asked["tools"] = function_tools(fields.tools)
-    choice = fields.tool_choice
-    if choice is not None:
-        asked["tool_choice"] = function_choice(choice)
+    asked: JsonObject = {
+        "input": items,
+        "instructions": system_text(fields.system),
+        "tools": function_tools(fields.tools),
+        "tool_choice": function_choice(fields.tool_choice),
+    }
     request = _of_messages(asked, origins)
     output = _dict((fields.output_config or {}).get("format"))
     schema = _output_schema("output_config.format", output.get("type"), output.get("schema"))
-    one = _dict(choice).get("disable_parallel_tool_use") is True
-    limited = fields.model_copy(update={"parallel_tool_calls": not one})
-    return ParsedRequest(fields, _body(request, limited, schema, fields.max_tokens, store=False))
+    one = _dict(fields.tool_choice).get("disable_parallel_tool_use") is True
+    fields = fields.model_copy(update={"parallel_tool_calls": not one})
+    return ParsedRequest(fields, _body(request, fields, schema, fields.max_tokens, store=False))
 
 
 def parse_responses(body: JsonObject) -> ParsedRequest:

@@ -17,7 +17,7 @@ from orchestrator.http_api.api_channel import ApiChannel, Listener
 from orchestrator.http_api.error_response import ApiProblem
 from orchestrator.http_api.guard import refusal
 from orchestrator.http_api.parsed_request import ParsedRequest
-from orchestrator.http_api.response_formatters import ResponseFormatter
+from orchestrator.http_api.response_formatters import ResponseFormatter, problem_of
 from orchestrator.journal.turns import api_requests, pauses
 from orchestrator.journal.turns.api_requests import (
     KeyReusedError,
@@ -25,7 +25,6 @@ from orchestrator.journal.turns.api_requests import (
     Outcome,
     UnknownPreviousError,
 )
-from thinker.protocol.methods import StopReason
 
 KEEP_ALIVE = 15  # looks without news after which a stream sends a comment
 RETRY = 5  # seconds after which a client should repeat a request that was not taken
@@ -128,11 +127,9 @@ class PendingResponse:
     async def _follow(self, request_id: str, listener: Listener) -> AsyncIterator[str | Outcome]:
         """Follow the request, and raise an `ApiProblem` for an outcome that is not an answer."""
         async for news in self.channel.follow(request_id, self.new.agent_id, listener):
-            if isinstance(news, Outcome) and news.error is not None:
-                late = news.stop_reason is StopReason.DEADLINE
-                status = HTTPStatus.GATEWAY_TIMEOUT if late else HTTPStatus.BAD_GATEWAY
-                message = news.text if news.error == news.text else f"{news.text} ({news.error})"
-                raise ApiProblem(status, message, code=news.stop_reason.value)
+            problem = problem_of(news) if isinstance(news, Outcome) else None
+            if problem is not None:
+                raise problem
             yield news
 
 

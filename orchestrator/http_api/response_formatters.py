@@ -5,6 +5,7 @@
 `fail` the end of a stream whose answer cannot be given.
 """
 
+from http import HTTPStatus
 from typing import Protocol
 
 import orjson
@@ -156,9 +157,9 @@ class ResponsesFormatter:
         """Return a response that is not given yet."""
         return self._stream.response("in_progress")
 
-    def failed(self, outcome: Outcome) -> JsonObject:
+    def failed(self, problem: ApiProblem) -> JsonObject:
         """Return a response that could not be given, with the reason."""
-        error: JsonObject = {"code": outcome.stop_reason.value, "message": outcome.text}
+        error: JsonObject = {"code": problem.code, "message": str(problem)}
         return {**self._stream.response("failed"), "error": error}
 
     def _finish(self, outcome: Outcome) -> Events:
@@ -186,6 +187,17 @@ class ResponseFormatter(Protocol):
 
     def document(self, outcome: Outcome) -> JsonObject:
         """Return the whole response."""
+
+
+def problem_of(outcome: Outcome) -> ApiProblem | None:
+    """Return why there is no answer; None if there is one."""
+    if outcome.error is None:
+        return None
+    late = outcome.stop_reason is StopReason.DEADLINE
+    status = HTTPStatus.GATEWAY_TIMEOUT if late else HTTPStatus.BAD_GATEWAY
+    text, error = outcome.text, outcome.error
+    message = text if error == text else f"{text} ({error})"
+    return ApiProblem(status, message, code=outcome.stop_reason.value)
 
 
 def _encoded(events: Events) -> bytes:

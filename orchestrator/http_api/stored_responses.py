@@ -8,9 +8,9 @@ import orjson
 
 from orchestrator.http_api.error_response import ApiProblem, invalid
 from orchestrator.http_api.parsed_request import ParsedRequest, ResponsesFields
-from orchestrator.http_api.response_formatters import ResponsesFormatter
+from orchestrator.http_api.response_formatters import ResponsesFormatter, problem_of
 from orchestrator.journal.turns import api_requests
-from orchestrator.journal.turns.api_requests import StoredRequest
+from orchestrator.journal.turns.api_requests import Request
 from thinker.protocol.messages import (
     AssistantMessage,
     JsonObject,
@@ -26,13 +26,13 @@ MOST = 100  # items of one list
 ORDERS = ("asc", "desc")
 
 
-def find(db: apsw.Connection, name: str) -> StoredRequest:
+def find(db: apsw.Connection, name: str) -> Request:
     """Return the request of a response by the response's id.
 
     Raises:
-        ApiProblem: there is none, it was sent with ``store: false``, or it was deleted.
+        ApiProblem: it is unknown, was sent with ``store: false``, or was deleted.
     """
-    found = api_requests.stored(db, name.removeprefix(PREFIX))
+    found = api_requests.of_id(db, name.removeprefix(PREFIX))
     if found is None or not found.body.store:
         raise ApiProblem(
             HTTPStatus.NOT_FOUND,
@@ -42,7 +42,7 @@ def find(db: apsw.Connection, name: str) -> StoredRequest:
     return found
 
 
-def document(found: StoredRequest) -> JsonObject:
+def document(found: Request) -> JsonObject:
     """Return a response as it was given, or how far it is."""
     body = found.body
     fields = ResponsesFields(
@@ -61,12 +61,11 @@ def document(found: StoredRequest) -> JsonObject:
     formatter = ResponsesFormatter(found.id, found.received_at // 1000, parsed)
     if found.outcome is None:
         return formatter.pending()
-    if found.outcome.error is not None:
-        return formatter.failed(found.outcome)
-    return formatter.document(found.outcome)
+    problem = problem_of(found.outcome)
+    return formatter.document(found.outcome) if problem is None else formatter.failed(problem)
 
 
-def input_items(found: StoredRequest, query: dict[str, str]) -> JsonObject:
+def input_items(found: Request, query: dict[str, str]) -> JsonObject:
     """Return a part of what a response was asked with; ``query`` has limit, after and order.
 
     Raises:

@@ -186,7 +186,8 @@ class ChatQueue(Wakeup):
             buttons = self._store.read(questions.choices, row, self._clock())
             part = replace(part, choices=buttons)
         if row.media_id is not None and not self._adapter.from_journal:
-            file = self._store.read(stored_files.outbound, row.media_id, row.file_name or "file")
+            name = row.file_name or "file"
+            file = await self._store.transact(stored_files.outbound, row.media_id, name)
             if file is None:
                 raise SendError(REMOVED, SendOutcome.PERMANENT)
             part = replace(part, file=file)

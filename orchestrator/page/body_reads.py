@@ -11,7 +11,7 @@ from starlette.datastructures import Headers
 from starlette.formparsers import MultiPartException, MultiPartParser
 from starlette.requests import Request
 
-from orchestrator.control.page_protocol import MAX_FILE_BYTES, MAX_FILES
+from orchestrator.control.page_protocol import MAX_FILE_BYTES, MAX_FILE_NAME, MAX_FILES
 from orchestrator.http_api.app import read_body
 from orchestrator.http_api.error_response import ApiProblem
 
@@ -19,7 +19,6 @@ MAX_BODY = 1024 * 1024  # bytes of a form
 MAX_FILES_BODY = MAX_FILE_BYTES + MAX_BODY
 AT_ONCE = 8  # bodies of one session that arrive; of those without a session together
 MAX_FIELDS = 100
-MAX_NAME = 200  # characters of a file's name, of which the end counts
 TOO_LARGE = (
     f"the files have more than {MAX_FILE_BYTES // 1024**2} MiB; send them in several messages"
 )
@@ -124,7 +123,7 @@ async def _with_files(headers: Headers, body: bytes) -> Form:
             continue
         chosen = True
         if value.filename:  # a field without a choice has an empty one
-            files.append((value.filename[-MAX_NAME:], await value.read()))
+            files.append((value.filename[-MAX_FILE_NAME:], await value.read()))
     await found.close()
     if len(files) > MAX_FILES:
         raise ApiProblem(HTTPStatus.BAD_REQUEST, TOO_MANY)

@@ -7,10 +7,9 @@ import mcp_types as types
 import orjson
 
 from orchestrator.toolhost.wire import ToolAnswer
-from thinker.formats.images import MAX_PICTURE, media_type
+from thinker.formats.images import MAX_MEDIA, MAX_PICTURE, media_type
 from thinker.protocol.messages import FileContent, Image
 
-MAX_MEDIA = 7_800_000  # bytes of all images and files; they must fit a frame of 16 MiB
 MAX_RESULT = 1024 * 1024  # bytes of text
 
 

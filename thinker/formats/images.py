@@ -1,6 +1,9 @@
-"""Image formats and the size limit that every model provider accepts."""
+"""Image formats and the size limit that every model provider accepts; what one answer may bring."""
 
 MAX_PICTURE = 3_900_000  # bytes; in base64 this is below 5 MiB, the lowest limit of a provider
+MAX_MEDIA = (
+    7_800_000  # bytes of all images and files of a tool's answer; they fit a frame of 16 MiB
+)
 MEDIA_TYPES = ("image/png", "image/jpeg", "image/gif", "image/webp")
 STARTS = {
     b"\x89PNG\r\n\x1a\n": "image/png",

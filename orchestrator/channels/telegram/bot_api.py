@@ -3,9 +3,9 @@
 Every URL contains the token, so no URL may appear in an error, a log or a repr.
 """
 
-import hashlib
 import json
 import re
+import secrets
 from functools import cache
 from typing import Any, Self, TypeVar
 from urllib.parse import quote
@@ -238,7 +238,7 @@ def _validated(method: str, result: object, expected: type[Result]) -> Result:
 
 def _form(params: JsonObject, field: str, file: OutboundFile) -> tuple[str, bytes]:
     """Return a form with a file (RFC 7578): its media type, and its body."""
-    mark = hashlib.sha256(file.data).hexdigest()[:48]  # which the file itself cannot contain
+    mark = secrets.token_hex(24)  # which no file contains
     name = " ".join(file.name.replace('"', "%22").split())
     parts = [
         f'--{mark}\r\nContent-Disposition: form-data; name="{key}"\r\n\r\n'.encode()

@@ -97,21 +97,7 @@ class NewRequest(NamedTuple):
 
 @dataclass(frozen=True)
 class Request:
-    """A stored request."""
-
-    id: str
-    previous_id: str | None
-    body: Json[Body]
-    outcome: Json[Outcome] | None
-    agent_id: str
-    turn_id: str | None
-    chat_key: str
-    user: str
-
-
-@dataclass(frozen=True)
-class StoredRequest:
-    """A request that its client reads again; ``received_at`` in milliseconds."""
+    """A stored request; ``received_at`` in milliseconds."""
 
     id: str
     previous_id: str | None
@@ -119,6 +105,8 @@ class StoredRequest:
     body: Json[Body]
     outcome: Json[Outcome] | None
     agent_id: str
+    turn_id: str | None
+    chat_key: str
     user: str
     received_at: int
 
@@ -134,12 +122,10 @@ class Progress:
 
 
 REQUESTS = Rows(
-    Request, JOINED, f"request.id, previous_id, body, outcome, target, turn_id, chat_key, {USER}"
-)
-STORED = Rows(
-    StoredRequest,
+    Request,
     JOINED,
-    f"request.id, previous_id, conversation, body, outcome, target, {USER}, received_at",
+    "request.id, previous_id, conversation, body, outcome, target, turn_id, chat_key,"
+    f" {USER}, received_at",
 )
 PROGRESS = Rows(
     Progress,
@@ -225,10 +211,6 @@ def of_turn(db: apsw.Connection, turn_id: str) -> Request | None:
 
 def of_id(db: apsw.Connection, request_id: str) -> Request | None:
     return REQUESTS.first(db, "request.id = ?", request_id)
-
-
-def stored(db: apsw.Connection, request_id: str) -> StoredRequest | None:
-    return STORED.first(db, "request.id = ?", request_id)
 
 
 def disown(db: apsw.Connection, request_id: str) -> None:

@@ -23,7 +23,6 @@ ENDS = {
     "tool_choice": "the model did not call the tool",
     "account": "no credit or a wrong key",
 }
-STEP_WORDS = {"planned": "is next", "intent": "runs"}  # states of calls, in words
 # A sign and a class for each state; the word itself is always shown.
 _SIGNS = {
     **dict.fromkeys(
@@ -44,6 +43,11 @@ def state(word: str, text: str = "") -> h.Element:
     """Show a state as a sign and a word; ``text`` replaces the word."""
     sign, kind = _SIGNS.get(word, ("·", "quiet"))
     return h.span(class_=f"state {kind}")[h.span(aria_hidden="true")[sign], f" {text or word}"]
+
+
+def call_state(word: str) -> h.Element:
+    """Show the state of a call."""
+    return state(word, {"planned": "is next", "intent": "runs"}.get(word, ""))
 
 
 def outcome(word: str, end: str | None) -> h.Node:

@@ -73,7 +73,7 @@ async def _chat(visit: Visit) -> Shown:
         before = await visit.journal(chat_history.around, key, turn)
     newest = before in (None, ChatPlace())
     history = await visit.journal(chat_history.page, key, before)
-    agents = await writable_agents(visit) if newest and key.startswith(OWN) else ()
+    agents = await writable_agents(visit) if key.startswith(OWN) else ()
     chat = _Chat(key, history, newest, agents)
     return Titled(_title(key), draw(visit, await _chats(visit), chat))
 
@@ -247,7 +247,7 @@ def _head(visit: Visit, talk: TurnTalk) -> h.Node:
 
 def _since(talk: TurnTalk) -> int:
     """Return when an answer was asked for: its sender has waited since then."""
-    return min(talk.began or 0, *(line.at for line in talk.asked), talk.began or 0)
+    return min(line.at for line in talk.asked) if talk.asked else talk.began or 0
 
 
 def _call(call: CallLine) -> h.Element:
@@ -259,7 +259,7 @@ def _call(call: CallLine) -> h.Element:
                 " ",
                 h.small[short(call.arguments, 60)],
                 " ",
-                figures.state(call.state, figures.STEP_WORDS.get(call.state, "")),
+                figures.call_state(call.state),
                 f" {took}",
             ],
             h.pre[arguments(call.arguments)],

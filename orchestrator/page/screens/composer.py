@@ -1,7 +1,9 @@
 """Where to write into a chat: text, files, the agent, and what becomes of a running answer."""
 
 from collections.abc import Sequence
+from contextlib import suppress
 
+import anyio
 import htpy as h
 
 from orchestrator.control import protocol
@@ -13,16 +15,24 @@ from orchestrator.page.html import figures
 from orchestrator.page.html.forms import act, hidden
 from orchestrator.page.html.outside_text import visible
 from orchestrator.page.visit import OWN, Visit
+from thinker.protocol.peer import PeerClosedError, RpcError
+
+PATIENCE = 0.25  # seconds that a chat waits for the list of agents
 
 
 async def writable_agents(visit: Visit) -> Sequence[str]:
-    """Return the agents to which the session may write."""
+    """Return the agents to which the session may write; nothing where they are not known at once.
+
+    A chat can be read while the daemon does not answer.
+    """
     if visit.visitor.agents is not None:
         return visit.visitor.agents
     if visit.daemon is None or not visit.may(Right.LOOK):
         return ()
-    report = await visit.daemon.ask(protocol.STATUS, None, StatusReport)
-    return [agent.agent_id for agent in report.agents if not agent.parent]
+    with anyio.move_on_after(PATIENCE), suppress(RpcError, PeerClosedError):
+        report = await visit.daemon.ask(protocol.STATUS, None, StatusReport)
+        return [agent.agent_id for agent in report.agents if not agent.parent]
+    return ()
 
 
 def composer(visit: Visit, key: str, turns: Sequence[TurnTalk], agents: Sequence[str]) -> h.Element:
@@ -50,7 +60,7 @@ def composer(visit: Visit, key: str, turns: Sequence[TurnTalk], agents: Sequence
                     autofocus=not turns,
                 ),
                 _picker(),
-                _chooser(agents or visit.visitor.agents or (), last),
+                _chooser(agents, last),
                 _while_busy() if runs else None,
                 h.button(class_="first")["Send"],
             ],

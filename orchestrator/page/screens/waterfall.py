@@ -282,7 +282,7 @@ def _card(visit: Visit, found: TurnCourse, step: CourseStep) -> h.Element:
             f"{step.seq} · {'asked the model' if step.kind == 'model' else 'called'} ",
             h.b[visible(step.name)],
             " ",
-            figures.state(step.state, figures.STEP_WORDS.get(step.state, "")),
+            figures.call_state(step.state),
             f" {took or ''}",
         ],
         facts(dict(_facts(found, step))),

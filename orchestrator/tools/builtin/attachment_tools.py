@@ -86,10 +86,7 @@ def send_file(db: apsw.Connection, context: ToolContext, arguments: JsonObject) 
         raise ToolFailure(f"a {channel} chat shows no files; put what is in it into the reply")
     if len(caption) > MAX_CAPTION:
         raise ToolFailure(f"the caption has {len(caption)} characters; at most {MAX_CAPTION}")
-    if outbox.extras(db, context.turn_id) >= send_message.MOST:
-        raise ToolFailure(
-            f"nothing was sent: a turn may send {send_message.MOST} messages; ask whether to go on"
-        )
+    send_message.require_room(db, context, 1)
     rendered = context.split(channel, caption)[0].rendered if caption else None
     part = Part(caption, rendered=rendered, media_id=found.media_id, file_name=found.file_name)
     outbox.add_extra(db, context.turn_id, address, [part], context.mode(address), context.now)

@@ -37,13 +37,18 @@ def _queue(db: apsw.Connection, context: ToolContext, arguments: JsonObject, cha
     parts = [Part(part.text, rendered=part.rendered) for part in texts]
     if not parts:
         raise ToolFailure("message is empty; write the text to send")
-    if outbox.extras(db, context.turn_id) + len(parts) > MOST:
+    require_room(db, context, len(parts))
+    outbox.add_extra(db, context.turn_id, address, parts, context.mode(address), context.now)
+    return f"Queued for delivery to chat {address.chat_id}."
+
+
+def require_room(db: apsw.Connection, context: ToolContext, parts: int) -> None:
+    """Raise `ToolFailure` unless the turn may send so many more messages."""
+    if outbox.extras(db, context.turn_id) + parts > MOST:
         raise ToolFailure(
             f"nothing was sent: a turn may send {MOST} messages, and a long text counts as several;"
             " put the rest into the reply"
         )
-    outbox.add_extra(db, context.turn_id, address, parts, context.mode(address), context.now)
-    return f"Queued for delivery to chat {address.chat_id}."
 
 
 def address_of(db: apsw.Connection, context: ToolContext, channel: str, chat_id: str) -> Address:

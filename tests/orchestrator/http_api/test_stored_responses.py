@@ -6,7 +6,7 @@ import pytest
 
 from orchestrator.http_api.error_response import ApiProblem
 from orchestrator.http_api.stored_responses import document, input_items
-from orchestrator.journal.turns.api_requests import Body, Outcome, StoredRequest
+from orchestrator.journal.turns.api_requests import Body, Outcome, Request
 from thinker.protocol.messages import (
     AssistantMessage,
     Image,
@@ -24,14 +24,14 @@ ASKED = (
 )
 
 
-def stored(outcome: Outcome | None = None, **fields: Any) -> StoredRequest:
+def stored(outcome: Outcome | None = None, **fields: Any) -> Request:
     """A request that was asked with `ASKED`."""
     body = Body(messages=ASKED, store=True, **fields)
-    return StoredRequest("1", None, "office", body, outcome, "work", "ann", 5_000)
+    return Request("1", None, "office", body, outcome, "work", "t", "api/x", "ann", 5_000)
 
 
 def test_response_says_how_far_it_is() -> None:
-    """Nothing yet, an answer, or why there is none."""
+    """Nothing yet, an answer, or why there is no answer."""
     waits: Any = document(stored())
     assert (waits["status"], waits["output"], waits["created_at"]) == ("in_progress", [], 5)
     assert (waits["conversation"], waits["user"]) == ({"id": "office"}, "ann")

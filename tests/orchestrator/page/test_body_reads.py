@@ -42,7 +42,7 @@ async def test_fields_of_a_form_are_read() -> None:
 
 
 async def test_form_with_files_is_read_of_a_session() -> None:
-    """With any bytes; a field without a choice is none, and a stranger's form has no fields."""
+    """With any bytes; an empty field brings no file, and a stranger's form has no fields."""
     data = bytes(range(256)) * 8000 + b"\r\n--c--\r\n"
     body = part("a", "é".encode()) + part("files", data, '; filename="a \\"b.bin"')
     body += part("files", b"", '; filename=""') + b"--b--\r\n"

@@ -15,7 +15,8 @@ from mcp_types import (
     TextResourceContents,
 )
 
-from orchestrator.toolhost.content import MAX_MEDIA, MAX_RESULT, tool_answer
+from orchestrator.toolhost.content import MAX_RESULT, tool_answer
+from thinker.formats.images import MAX_MEDIA
 from thinker.protocol.messages import Image
 
 DATA = b64encode(b"12345").decode()
