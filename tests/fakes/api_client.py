@@ -41,6 +41,16 @@ class ScriptedModel(CallingModel):
         return self._script(body) or super().echo(body)
 
 
+def ask_for_weather(body: dict[str, Any]) -> Reply:
+    """Call the agent's own tool, then the client's; then say what the client's found."""
+    roles = [message["role"] for message in body["messages"][1:]]
+    if roles == ["user"]:
+        return Reply("Let me see.", tool_calls=(("get_time", {}),))
+    if roles == ["user", "assistant", "tool"]:
+        return Reply("It rains?", tool_calls=(("get_weather", {"city": "Oslo"}),))
+    return Reply(f"{roles[-1]}: {body['messages'][-1]['content']}")
+
+
 @dataclass
 class Endpoints:
     """A daemon and a client of its endpoints."""

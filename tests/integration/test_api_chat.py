@@ -5,7 +5,7 @@ from typing import Any
 
 import openai
 import pytest
-from fakes.api_client import CHAT_TOOL, ScriptedModel, endpoints
+from fakes.api_client import CHAT_TOOL, ScriptedModel, ask_for_weather, endpoints
 from fakes.held_model import HeldModel, system
 from fakes.model_api import Reply
 
@@ -85,16 +85,7 @@ async def test_calls_are_handed_back_and_their_results_go_on(
     tmp_path: Path, *, stream: bool
 ) -> None:
     """The agent's own tool runs inside; what it found is known when the results come."""
-
-    def script(body: dict[str, Any]) -> Reply | None:
-        roles = [message["role"] for message in body["messages"][1:]]
-        if roles == ["user"]:
-            return Reply(tool_calls=(("get_time", {}),))
-        if roles == ["user", "assistant", "tool"]:
-            return Reply(tool_calls=(("get_weather", {"city": "Oslo"}),))
-        return Reply(f"{roles[-1]}: {body['messages'][-1]['content']}")
-
-    async with ScriptedModel(script) as model, endpoints(tmp_path, model) as api:
+    async with ScriptedModel(ask_for_weather) as model, endpoints(tmp_path, model) as api:
         said = api.say("weather?")
         if stream:
             async with api.client.chat.completions.stream(

@@ -9,7 +9,7 @@ from typing import Any
 import anthropic
 import pytest
 from anthropic import AsyncAnthropic
-from fakes.api_client import WEATHER, Endpoints, ScriptedModel, endpoints
+from fakes.api_client import WEATHER, Endpoints, ScriptedModel, ask_for_weather, endpoints
 from fakes.held_model import HeldModel, system
 from fakes.model_api import Reply
 
@@ -85,17 +85,8 @@ async def test_calls_are_handed_back_and_their_results_go_on(
     tmp_path: Path, *, stream: bool
 ) -> None:
     """The agent's own tool runs inside; the client puts the message together from the stream."""
-
-    def script(body: dict[str, Any]) -> Reply | None:
-        roles = [message["role"] for message in body["messages"][1:]]
-        if roles == ["user"]:
-            return Reply("Let me see.", tool_calls=(("get_time", {}),))
-        if roles == ["user", "assistant", "tool"]:
-            return Reply("It rains?", tool_calls=(("get_weather", {"city": "Oslo"}),))
-        return Reply(f"{roles[-1]}: {body['messages'][-1]['content']}")
-
     async with (
-        ScriptedModel(script) as model,
+        ScriptedModel(ask_for_weather) as model,
         endpoints(tmp_path, model) as api,
         client_of(api) as client,
     ):
