@@ -11,6 +11,7 @@ from hypothesis import HealthCheck, settings
 
 from orchestrator import loop_owned
 
+pytest.register_assert_rewrite("fakes")
 loop_owned.switch_on()
 os.environ["ORCHESTRATOR_DEBUG"] = "1"  # daemons of tests inherit it
 

@@ -6,10 +6,12 @@ import signal
 from importlib.resources import files
 from pathlib import Path
 
+import anyio
 import pytest
 from fakes.browser import CHROMIUM, page_user
 from fakes.held_model import HeldModel, agent
-from playwright.async_api import Page, expect
+from fakes.time_limit import time_limit
+from playwright.async_api import Page, Route, expect
 
 from orchestrator.control.protocol import StatusReport
 from thinker.protocol.messages import JsonObject
@@ -55,6 +57,31 @@ async def test_below_a_path_the_page_is_as_live(tmp_path: Path) -> None:
         await expect(page.locator(".talk .answer")).to_contain_text("It is")
         await expect(page.locator("#text")).to_have_value("")
         await page.click("text=Log out")
+        await expect(page.locator("h1")).to_have_text("Log in")
+
+
+async def test_page_that_is_left_asks_nothing_more(tmp_path: Path) -> None:
+    """Logging out ends the session at once, and the next page may take a while to come."""
+    async with page_user(tmp_path) as user:
+        page, other = await user.logged_in(), await user.logged_in()
+        asked: list[str] = []
+        left, changed = anyio.Event(), anyio.Event()
+
+        async def slowly(route: Route) -> None:
+            page.on("request", lambda request: asked.append(request.url))
+            left.set()
+            await changed.wait()
+            await route.continue_()
+
+        await page.route("**/out", slowly)
+        await page.dispatch_event("text=Log out", "click")
+        with time_limit():
+            await left.wait()
+        await other.goto(user.address + "chats/new")
+        await say(other, "What time is it?")
+        await expect(other.locator(".talk .answer")).to_contain_text("It is")
+        assert asked == []
+        changed.set()
         await expect(page.locator("h1")).to_have_text("Log in")
 
 

@@ -13,6 +13,7 @@
   let busy = false;
   let lost = null;
   let asking = 0;
+  let leaving = new AbortController(); // once the next page is asked for, this one asks nothing
 
   const typed = (node) => node.matches?.("input:not([type=hidden]), textarea, select") &&
     (node === document.activeElement || node.value !== node.defaultValue);
@@ -68,12 +69,14 @@
 
   async function update() {
     if (busy) { asked = true; return; }
+    const { signal } = leaving;
+    if (signal.aborted) return;
     const began = performance.now();
     busy = true;
     asked = false;
     try {
       const headers = etag ? { "If-None-Match": etag } : {};
-      const answer = await fetch(location.href, { headers, cache: "no-store" });
+      const answer = await fetch(location.href, { headers, cache: "no-store", signal });
       if (answer.status === 401) location.reload();
       else if (answer.ok) {
         etag = answer.headers.get("ETag");
@@ -81,7 +84,7 @@
       }
       online();
     } catch {
-      offline();
+      if (!signal.aborted) offline();
     }
     const rest = Math.max(idle, 2 * (performance.now() - began));
     setTimeout(() => { busy = false; if (asked) update(); }, rest);
@@ -103,7 +106,7 @@
   }
 
   function open() {
-    if (stream || document.hidden || !document.querySelector("nav")) return;
+    if (stream || document.hidden || leaving.signal.aborted || !document.querySelector("nav")) return;
     clearInterval(asking);
     const at = location.pathname.slice(base.length - 1);
     stream = new EventSource(`${base}events?at=${encodeURIComponent(at)}`);
@@ -135,15 +138,16 @@
   document.addEventListener("visibilitychange", () => {
     if (document.hidden) { stream?.close(); stream = null; } else open();
   });
-  addEventListener("pagehide", () => { stream?.close(); stream = null; });
-  addEventListener("pageshow", open);
+  function leave() { leaving.abort(); stream?.close(); stream = null; clearInterval(asking); }
+  addEventListener("pagehide", leave);
+  addEventListener("pageshow", () => { leaving = new AbortController(); open(); });
   addEventListener("focus", open);
 
   // --- forms: sent once, without leaving the place ------------------------------------------------
   let pressed = -1000; // the second click of a double click must not press what came to the place
   document.addEventListener("submit", async (event) => {
     const form = event.target;
-    if (!form.matches("form.act")) return;
+    if (!form.matches("form.act")) { leave(); return; } // logging out ends what it would ask with
     event.preventDefault();
     const button = form.querySelector("button:not([type])"), writes = form.matches(".send");
     if (button.disabled || (!writes && performance.now() - pressed < 1000)) return;
