@@ -17,9 +17,10 @@ from typer.exceptions import TyperException
 from orchestrator.agentsfile.json_schema import schema
 from orchestrator.agentsfile.loading import parse
 from orchestrator.cli import COMMANDS
+from orchestrator.inbound.skill_tasks import skill_fields
 from orchestrator.journal.inspect import invariants as journal_invariants
 from orchestrator.schedules.normalize import normalize
-from orchestrator.schedules.specs import from_fields, skill_fields
+from orchestrator.schedules.specs import from_fields
 from orchestrator.selftest import invariants
 from thinker.formats import plain_yaml, skill_file
 from thinker.formats.prompts import definition_files

@@ -12,15 +12,17 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 
 import orjson
+from pydantic import JsonValue
 
 from orchestrator.agentsfile import AgentDefinition, AgentsFile, Problem
 from orchestrator.agentsfile.problems import Severity, path_text, suggestion
 from orchestrator.schedules.normalize import normalize
-from orchestrator.schedules.specs import Notify, TaskSpec, from_fields, skill_fields
+from orchestrator.schedules.specs import Notify, TaskSpec, from_fields
 from orchestrator.schedules.times import ScheduleError
 from orchestrator.settings import Settings
 from thinker.formats.regular_file import FileError, Folder
 from thinker.formats.skill_file import FILE_NAME, SkillFile, SkillProblem, line_of, scan
+from thinker.protocol.messages import JsonObject
 
 TRIGGER = ("metadata", "trigger_config")
 
@@ -169,3 +171,16 @@ def _notify(definition: AgentDefinition) -> Notify | None:
     if controls is None or controls.notify_chat_id is None:
         return None
     return Notify(channel=controls.notify_channel or "telegram", chat_id=controls.notify_chat_id)
+
+
+def skill_fields(skill: SkillFile) -> JsonObject:
+    """Return the task fields of a SKILL.md, before `normalize`."""
+    tools: list[JsonValue] = list(skill.required_tools)
+    return {
+        "name": skill.name,
+        "instructions": skill.instructions or skill.description,
+        "trigger_config": skill.trigger_config,
+        "max_steps": skill.max_steps,
+        "execution_plan": list(skill.execution_plan),
+        **({"required_tools": tools} if tools else {}),
+    }

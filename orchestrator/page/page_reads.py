@@ -12,6 +12,7 @@ from orchestrator.errors import JournalError, OrchestratorError
 T = TypeVar("T")
 LONGEST = 0.25  # seconds of one query
 STEPS = 2000  # of SQLite's virtual machine between two looks at the clock: well below 1 ms
+CACHE = 256  # KiB of the journal in memory; the system keeps the rest of the file at hand
 WAIT = 200  # milliseconds for a lock, which readers of a write-ahead log hardly meet
 
 
@@ -38,6 +39,8 @@ class PageReads:
                 if isinstance(journal, apsw.Connection)
                 else apsw.Connection(str(journal), flags=apsw.SQLITE_OPEN_READONLY)
             )
+            self._db.pragma("cache_size", -CACHE)
+            self._db.pragma("temp_store", 2)  # in memory: the jail lets no file be made
             self._db.set_busy_timeout(WAIT)
             self._db.set_progress_handler(self._late, STEPS)
             self.version()

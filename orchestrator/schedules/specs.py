@@ -11,7 +11,6 @@ from orchestrator.schedules.misfires import Misfire, Policy
 from orchestrator.schedules.normalize import TRIGGERS
 from orchestrator.schedules.times import MINUTE, Once, ScheduleError, Trigger, first, is_fast, parse
 from orchestrator.timezones import nearest_zone
-from thinker.formats.skill_file import SkillFile
 from thinker.formats.word_lists import words
 from thinker.protocol.messages import Frozen, JsonObject
 
@@ -130,19 +129,6 @@ def postponed(spec: TaskSpec, earliest: int) -> TaskSpec:
         return spec
     at = datetime.fromtimestamp(earliest / 1000, UTC).isoformat(timespec="milliseconds")
     return spec.model_copy(update={"trigger": {"at": at}})
-
-
-def skill_fields(skill: SkillFile) -> JsonObject:
-    """Return the task fields of a SKILL.md, before `normalize`."""
-    tools: list[JsonValue] = list(skill.required_tools)
-    return {
-        "name": skill.name,
-        "instructions": skill.instructions or skill.description,
-        "trigger_config": skill.trigger_config,
-        "max_steps": skill.max_steps,
-        "execution_plan": list(skill.execution_plan),
-        **({"required_tools": tools} if tools else {}),
-    }
 
 
 def _steps(plan: JsonValue) -> Sequence[ToolStep]:

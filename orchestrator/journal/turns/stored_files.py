@@ -6,6 +6,7 @@ A file is known by the SHA-256 of its bytes; agents write how that begins: ``fil
 import hashlib
 import mimetypes
 from base64 import b64decode
+from functools import cache
 from typing import NamedTuple
 
 import apsw
@@ -20,15 +21,13 @@ DIGITS = 12  # of a handle
 MAX_NAME = 250  # characters
 LOOKED_AT = 2000  # newest files among which those of a chat are looked for
 UNNAMED = "application/octet-stream"
-TYPES = mimetypes.MimeTypes()  # without the machine's own list
-for kind, ending in (
+OFFICE = (
     ("text/markdown", ".md"),
     ("application/vnd.openxmlformats-officedocument.wordprocessingml.document", ".docx"),
     ("application/vnd.openxmlformats-officedocument.spreadsheetml.sheet", ".xlsx"),
     ("application/vnd.openxmlformats-officedocument.presentationml.presentation", ".pptx"),
     ("application/vnd.oasis.opendocument.text", ".odt"),
-):
-    TYPES.add_type(kind, ending)
+)
 
 
 class FoundFile(NamedTuple):
@@ -44,7 +43,7 @@ class FoundFile(NamedTuple):
     @property
     def file_name(self) -> str:
         """The name under which it is sent: one with an ending."""
-        ending = TYPES.guess_extension(self.media_type) or ""
+        ending = _types().guess_extension(self.media_type) or ""
         return self.name if "." in self.name else f"{self.name}{ending}"
 
     def __str__(self) -> str:
@@ -70,9 +69,18 @@ def kind_of(name: str, data: bytes) -> str:
     return picture or _named(name)
 
 
+@cache  # made when the first file comes: most processes see none
+def _types() -> mimetypes.MimeTypes:
+    """Return Python's own list of types, without the machine's, and a few more."""
+    types = mimetypes.MimeTypes()
+    for kind, ending in OFFICE:
+        types.add_type(kind, ending)
+    return types
+
+
 def _named(name: str) -> str:
     """Return the media type of a file that is no picture."""
-    found = TYPES.guess_type(name)[0]
+    found = _types().guess_type(name)[0]
     return found if found and found not in MEDIA_TYPES else UNNAMED
 
 

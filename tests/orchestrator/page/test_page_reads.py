@@ -1,5 +1,6 @@
 """Queries of the page."""
 
+import resource
 from pathlib import Path
 
 import apsw
@@ -30,6 +31,22 @@ async def test_page_cannot_write(tmp_path: Path) -> None:
         with pytest.raises(JournalError, match="cannot be read"):
             await reads(lambda db: db.execute("DELETE FROM inbox"))
         reads.close()
+
+
+async def test_long_sort_needs_no_file(tmp_path: Path) -> None:
+    """The jail lets none be made, nor grow."""
+    sorts = """WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 5000)
+        SELECT hex(randomblob(500)) FROM n ORDER BY 1"""
+    allowed = resource.getrlimit(resource.RLIMIT_FSIZE)
+    with booted(tmp_path):
+        reads = PageReads(tmp_path / "journal.db", lambda: 0.0)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (0, allowed[1]))
+        try:
+            found = await reads(lambda db: db.execute(sorts).fetchall())
+        finally:
+            resource.setrlimit(resource.RLIMIT_FSIZE, allowed)
+        reads.close()
+    assert len(found) == 5000
 
 
 async def test_version_changes_with_each_commit_of_others(tmp_path: Path) -> None:

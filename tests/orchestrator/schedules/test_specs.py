@@ -2,8 +2,9 @@
 
 import pytest
 
+from orchestrator.inbound.skill_tasks import skill_fields
 from orchestrator.schedules.normalize import normalize
-from orchestrator.schedules.specs import Notify, TaskSpec, ToolStep, from_fields, skill_fields
+from orchestrator.schedules.specs import Notify, TaskSpec, ToolStep, from_fields
 from orchestrator.schedules.times import Cron, Interval, Once, ScheduleError
 from thinker.formats.skill_file import parse
 from thinker.protocol.messages import JsonObject
