@@ -71,7 +71,8 @@ def kind_of(name: str, data: bytes) -> str:
 
 @cache  # made when the first file comes: most processes see none
 def _types() -> mimetypes.MimeTypes:
-    """Return Python's own list of types, without the machine's, and a few more."""
+    """Return Python's own list of types and a few more."""
+    mimetypes.init([])  # without the machine's lists, which the page's jail does not let it read
     types = mimetypes.MimeTypes()
     for kind, ending in OFFICE:
         types.add_type(kind, ending)
