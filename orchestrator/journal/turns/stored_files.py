@@ -6,7 +6,7 @@ A file is known by the SHA-256 of its bytes; agents write how that begins: ``fil
 import hashlib
 import mimetypes
 from base64 import b64decode
-from functools import cache
+from pathlib import PurePath
 from typing import NamedTuple
 
 import apsw
@@ -21,13 +21,15 @@ DIGITS = 12  # of a handle
 MAX_NAME = 250  # characters
 LOOKED_AT = 2000  # newest files among which those of a chat are looked for
 UNNAMED = "application/octet-stream"
-OFFICE = (
-    ("text/markdown", ".md"),
-    ("application/vnd.openxmlformats-officedocument.wordprocessingml.document", ".docx"),
-    ("application/vnd.openxmlformats-officedocument.spreadsheetml.sheet", ".xlsx"),
-    ("application/vnd.openxmlformats-officedocument.presentationml.presentation", ".pptx"),
-    ("application/vnd.oasis.opendocument.text", ".odt"),
-)
+OFFICE = "application/vnd.openxmlformats-officedocument"
+KINDS = {  # by ending; Python's own, which no list of the machine has been added to yet
+    **mimetypes.types_map,
+    ".md": "text/markdown",
+    ".docx": f"{OFFICE}.wordprocessingml.document",
+    ".xlsx": f"{OFFICE}.spreadsheetml.sheet",
+    ".pptx": f"{OFFICE}.presentationml.presentation",
+    ".odt": "application/vnd.oasis.opendocument.text",
+}
 
 
 class FoundFile(NamedTuple):
@@ -43,7 +45,7 @@ class FoundFile(NamedTuple):
     @property
     def file_name(self) -> str:
         """The name under which it is sent: one with an ending."""
-        ending = _types().guess_extension(self.media_type) or ""
+        ending = next((ending for ending, kind in KINDS.items() if kind == self.media_type), "")
         return self.name if "." in self.name else f"{self.name}{ending}"
 
     def __str__(self) -> str:
@@ -69,20 +71,10 @@ def kind_of(name: str, data: bytes) -> str:
     return picture or _named(name)
 
 
-@cache  # made when the first file comes: most processes see none
-def _types() -> mimetypes.MimeTypes:
-    """Return Python's own list of types and a few more."""
-    mimetypes.init([])  # without the machine's lists, which the page's jail does not let it read
-    types = mimetypes.MimeTypes()
-    for kind, ending in OFFICE:
-        types.add_type(kind, ending)
-    return types
-
-
 def _named(name: str) -> str:
     """Return the media type of a file that is no picture."""
-    found = _types().guess_type(name)[0]
-    return found if found and found not in MEDIA_TYPES else UNNAMED
+    found = KINDS.get(PurePath(name).suffix.lower(), UNNAMED)
+    return UNNAMED if found in MEDIA_TYPES else found
 
 
 def text_of(data: bytes) -> str | None:
