@@ -144,6 +144,7 @@ MUTANTS = (
         " ELSE 'delivered' END\"\n"
         "        f\" WHERE mode = 'edit' AND state IN('ph_sending','ph_sent','sending')\"\n",
         ("supervisor@placeholder_sent:after#1", "supervisor@edit:before#1"),
+        hangs=True,
     ),
     Mutant(
         "not modified is a failure",
@@ -202,6 +203,7 @@ MUTANTS = (
         'f" WHERE {OPEN}",\n        (epoch, now),',
         "\" WHERE state IN('waiting')\",\n        (epoch, now),",
         ("supervisor@plan:after#1",),
+        hangs=True,
     ),
     Mutant(
         "deaths are not counted",
