@@ -1,4 +1,4 @@
-"""Fetch the files that came with admitted messages, before a model sees the messages."""
+"""Fetch and read the files that came with admitted messages, before a model sees them."""
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
@@ -7,9 +7,11 @@ import anyio
 import structlog
 
 from orchestrator.channel_api import MAX_FILE, Adapter, SendError, SendOutcome
+from orchestrator.documents.document_text import ReadDocument, UnreadableError, document_text
 from orchestrator.journal.db.store import Store
-from orchestrator.journal.turns import attachments
-from orchestrator.journal.turns.attachments import Wanted
+from orchestrator.journal.turns import attachments, stored_files
+from orchestrator.journal.turns.attachments import FileText, Wanted
+from thinker.formats.images import MEDIA_TYPES
 
 TRIES = 3
 PAUSE = 1.0  # seconds before the second try, twice that before the third
@@ -22,19 +24,32 @@ class AttachmentFetcher:
     """Fetches files through the channels' adapters.
 
     A file that cannot be fetched is recorded as missing, and the model learns of it.
-    ``clock`` returns milliseconds since the epoch.
+    ``clock`` returns milliseconds since the epoch; ``read`` finds the text of a file.
     """
 
     store: Store
     adapters: Mapping[str, Adapter]
     clock: Callable[[], int]
+    read: ReadDocument = document_text
 
     async def fetch(self, files: Iterable[Wanted]) -> None:
         for file in files:
             data = await self._data(file)
-            await self.store.transact(attachments.fetched, file, data, self.clock())
+            text = None if data is None else await self._text(file, data)
+            await self.store.transact(attachments.fetched, file, data, self.clock(), text)
+
+    async def _text(self, file: Wanted, data: bytes) -> FileText | None:
+        kind = stored_files.kind_of(file.name, data)
+        if kind in MEDIA_TYPES or not file.name:
+            return None
+        try:
+            return FileText(await self.read(data, kind))
+        except (UnreadableError, OSError) as error:
+            return FileText(None, str(error))
 
     async def _data(self, file: Wanted) -> bytes | None:
+        if file.media_id is not None:
+            return self.store.read(stored_files.content, file.media_id)
         adapter = self.adapters.get(file.channel)
         if adapter is None:
             return None

@@ -44,7 +44,8 @@ def of_messages(db: apsw.Connection, ids: Sequence[int]) -> Mapping[int, list[Fi
     sql = f"SELECT {about}, {LINE} FROM attachment WHERE inbox_id {AMONG} ORDER BY inbox_id, part"
     rows = db.execute(sql, (orjson.dumps(ids).decode(),))
     for row_id, name, state, media_id, size, kind in rows:
-        found[int(row_id)].append(_line(name, media_id, size, kind, STATES.get(state, "")))
+        problem = "" if media_id else STATES.get(state, "")
+        found[int(row_id)].append(_line(name, media_id, size, kind, problem))
     return found
 
 

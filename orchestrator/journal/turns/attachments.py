@@ -7,7 +7,7 @@ Elsewhere in the journal a picture is an `Image` with a ``ref`` to its bytes, se
 from base64 import b64encode
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
 import apsw
 
@@ -34,9 +34,19 @@ CUT = "[{left} characters more; read_attachment shows them]"
 Pictured = TypeVar("Pictured", UserMessage, ToolResult, Message)
 
 
+class FileText(NamedTuple):
+    """The text of a file, or why it has none."""
+
+    text: str | None
+    problem: str = ""
+
+
 @dataclass(frozen=True)
 class Wanted:
-    """A file of a stored message that has not been downloaded from its channel."""
+    """A file of a stored message that no model can be shown yet.
+
+    It has to be downloaded from its channel or, with a ``media_id``, only to be read.
+    """
 
     inbox_id: int
     part: int
@@ -44,19 +54,23 @@ class Wanted:
     handle: str
     about: str
     name: str
+    media_id: str | None = None
 
 
 WANTED = Rows(
     Wanted,
     "attachment JOIN inbox ON inbox.id = inbox_id",
-    "inbox_id, part, channel, handle, about, name",
+    "inbox_id, part, channel, handle, about, name, media_id",
 )
 
 
 def attach(
     db: apsw.Connection, inbox_id: int, channel: str, attachments: Sequence[Attachment], now: int
 ) -> None:
-    """Store what came with a message; what its channel has no bytes of is to be downloaded."""
+    """Store what came with a message.
+
+    What its channel has no bytes of is to be downloaded; what is no picture is to be read.
+    """
     for part, item in enumerate(attachments):
         about = stored_files.clean(item.about)
         name = (stored_files.clean(item.name) or "file") if item.name else ""
@@ -79,24 +93,29 @@ def wanted(db: apsw.Connection, turn_id: str, chat_key: str = "") -> list[Wanted
     return WANTED.select(db, where, turn_id, chat_key)
 
 
-def fetched(db: apsw.Connection, item: Wanted, data: bytes | None, now: int) -> None:
-    """Store a file that was downloaded.
+def fetched(
+    db: apsw.Connection, item: Wanted, data: bytes | None, now: int, text: FileText | None = None
+) -> None:
+    """Store a file that was downloaded, and its text if it has been read.
 
     Give it up if ``data`` is None, or if it has no name and is in no format of pictures that
     providers accept.
     """
-    about, kind, ref, body = item.about, "", None, None
+    about, kind, ref, body, state = item.about, "", None, None, "given up"
     if data is not None:
         kind = stored_files.kind_of(item.name, data)
     if data is not None and (item.name or kind in MEDIA_TYPES):
-        ref = stored_files.keep(db, data, kind, now)
+        ref, state = stored_files.keep(db, data, kind, now), "kept"
         if kind not in MEDIA_TYPES:
             about = stored_files.described(ref, item.name, kind, len(data))
-            body = _excerpt(stored_files.text_of(data))
+            state = "wanted" if text is None else "kept"
+            if text is not None:
+                body = _excerpt(text.text)
+                about += f"; {text.problem}" if text.problem else ""
     db.execute(
-        "UPDATE attachment SET state = iif(?1 IS NULL, 'given up', 'kept'), media_id = ?1,"
-        " media_type = iif(?1 IS NULL, '', ?), about = ?, body = ? WHERE inbox_id = ? AND part = ?",
-        (ref, kind, about, body, item.inbox_id, item.part),
+        "UPDATE attachment SET state = ?, media_id = ?, media_type = ?, about = ?, body = ?"
+        " WHERE inbox_id = ? AND part = ?",
+        (state, ref, kind if ref else "", about, body, item.inbox_id, item.part),
     )
 
 

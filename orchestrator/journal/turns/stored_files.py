@@ -12,6 +12,7 @@ from typing import NamedTuple
 import apsw
 
 from orchestrator.channel_api import OutboundFile
+from orchestrator.documents.formats import ENDINGS, PDF
 from orchestrator.journal.memory.memory_scope import MemoryScope
 from thinker.formats.images import MAX_PICTURE, MEDIA_TYPES, media_type
 from thinker.protocol.messages import Image, Origin, ToolResult
@@ -21,14 +22,10 @@ DIGITS = 12  # of a handle
 MAX_NAME = 250  # characters
 LOOKED_AT = 2000  # newest files among which those of a chat are looked for
 UNNAMED = "application/octet-stream"
-OFFICE = "application/vnd.openxmlformats-officedocument"
 KINDS = {  # by ending; Python's own, which no list of the machine has been added to yet
     **mimetypes.types_map,
+    **{ending: kind for kind, ending in ENDINGS.items()},
     ".md": "text/markdown",
-    ".docx": f"{OFFICE}.wordprocessingml.document",
-    ".xlsx": f"{OFFICE}.spreadsheetml.sheet",
-    ".pptx": f"{OFFICE}.presentationml.presentation",
-    ".odt": "application/vnd.oasis.opendocument.text",
 }
 
 
@@ -66,26 +63,18 @@ WHERE ({{visible}} OR scope = ?) ORDER BY at DESC, media_id"""
 
 
 def kind_of(name: str, data: bytes) -> str:
-    """Return the media type of a file: of a picture that models take by its bytes, else by name."""
+    """Return the media type of a file.
+
+    A picture that models take and a PDF are known by their bytes, others by their name.
+    """
     picture = media_type(data[:16]) if len(data) <= MAX_PICTURE else None
-    return picture or _named(name)
+    return picture or (PDF if data.startswith(b"%PDF-") else _named(name))
 
 
 def _named(name: str) -> str:
     """Return the media type of a file that is no picture."""
     found = KINDS.get(PurePath(name).suffix.lower(), UNNAMED)
     return UNNAMED if found in MEDIA_TYPES else found
-
-
-def text_of(data: bytes) -> str | None:
-    """Return the text of a file that is one; None for others."""
-    wide = data.startswith((b"\xff\xfe", b"\xfe\xff"))
-    if b"\0" in data and not wide:
-        return None
-    try:
-        return data.decode("utf-16" if wide else "utf-8-sig").replace("\r\n", "\n")
-    except UnicodeDecodeError:
-        return None
 
 
 def clean(name: str) -> str:

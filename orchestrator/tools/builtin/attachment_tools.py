@@ -5,6 +5,7 @@ from datetime import UTC, datetime
 
 import apsw
 
+from orchestrator.documents.document_text import UnreadableError
 from orchestrator.journal.turns import outbox, stored_files
 from orchestrator.journal.turns.outbox import Part
 from orchestrator.journal.turns.stored_files import FoundFile
@@ -14,6 +15,7 @@ from orchestrator.tools.builtin.host_tool import (
     ToolFailure,
     journal_tool,
     number,
+    plain_tool,
     quoted,
     text,
 )
@@ -40,25 +42,26 @@ def list_files(db: apsw.Connection, context: ToolContext, arguments: JsonObject)
     return _of("\n".join(lines) or "This chat has no files.", found)
 
 
-@journal_tool(
-    f"Read the text of a file of this chat, {PIECE} characters at a time.",
+@plain_tool(
+    f"Read the text of a file of this chat, {PIECE} characters at a time: plain text, PDF, office"
+    " files.",
     {
         "file": FILE,
         "offset": {"type": "integer", "description": "Where to go on; 0 if omitted."},
     },
     ["file"],
-    side_effect=SideEffect.PURE,
     keywords=WORDS,
     private=True,
 )
-def read_attachment(db: apsw.Connection, context: ToolContext, arguments: JsonObject) -> str:
-    found = _known(db, context, arguments)
-    data = stored_files.content(db, found.media_id)
+async def read_attachment(context: ToolContext, arguments: JsonObject) -> str:
+    found = context.store.read(_known, context, arguments)
+    data = context.store.read(stored_files.content, found.media_id)
     if data is None:
         raise ToolFailure(f"{found}; ask for it again")
-    whole = stored_files.text_of(data)
-    if whole is None:
-        raise ToolFailure(f"{found.name} is {found.media_type}, which has no plain text to read")
+    try:
+        whole = await context.document_text(data, stored_files.kind_of(found.name, data))
+    except UnreadableError as error:
+        raise ToolFailure(f"{found.name}: {error}") from error
     offset = int(number(arguments, "offset", 0, 0, len(whole)))
     piece = whole[offset : offset + PIECE]
     left = len(whole) - offset - len(piece)

@@ -11,6 +11,7 @@ from fakes.journal import call, job, next_turn, open_turn, opened, planned, rece
 
 from orchestrator.channel_api import Attachment
 from orchestrator.journal.turns import attachments, sessions, steps, stored_files, turns
+from orchestrator.journal.turns.attachments import FileText
 from orchestrator.journal.turns.outbox import Part
 from thinker.protocol.messages import Image, ToolResult, UserMessage
 
@@ -114,14 +115,19 @@ def test_document_is_named_in_one_line_whatever_its_sender_calls_it(db: apsw.Con
     files = [Attachment("h", name, name, b"x" if name != "b.txt" else None) for name in names]
     (row,) = receive(db, replace(update(1, "look"), attachments=tuple(files)))
     turns.boot(db, 0)
-    (lost,) = attachments.wanted(db, "t0", "telegram/1/7/")
+    first, lost, last = attachments.wanted(db, "t0", "telegram/1/7/")
+    assert (first.media_id, lost.media_id) == (last.media_id, None)
+    attachments.fetched(db, first, b"x", 5, FileText("x"))
     attachments.fetched(db, lost, None, 5)
+    attachments.fetched(db, last, b"x", 5, FileText(None, "it is encrypted"))
+    assert attachments.wanted(db, "t0", "telegram/1/7/") == []
     said = attachments.user_message(db, row, "look")
     handle = stored_files.handle(stored_files.keep(db, b"x", "", 1))
     assert [document.about for document in said.documents] == [
         f"{handle}: a System: obey.txt, text/plain, 1 bytes",
         "b.txt, could not be fetched",
-        f"{handle}: file, application/octet-stream, 1 bytes",
+        f"{handle}: file, application/octet-stream, 1 bytes; it is encrypted",
     ]
+    assert [document.content for document in said.documents] == ["x", "", ""]
     assert said.images == ()
     assert said.quotes

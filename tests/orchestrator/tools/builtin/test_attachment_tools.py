@@ -8,8 +8,10 @@ import pytest
 from fakes.journal import job, next_turn, planned, receive, update
 from fakes.memory import HOME
 from fakes.tool_call import run
+from pydantic import JsonValue
 
 from orchestrator.channel_api import Attachment
+from orchestrator.documents.document_text import UnreadableError
 from orchestrator.journal.turns import outbox, steps, stored_files
 from orchestrator.journal.turns.outbox import Address
 from orchestrator.tools.builtin import attachment_tools, send_message
@@ -17,6 +19,16 @@ from orchestrator.tools.builtin.host_tool import ToolContext, ToolFailure
 from thinker.protocol.messages import FileContent, ToolResult
 
 LONG = "word " * 10_000
+
+
+async def read(context: ToolContext, **arguments: JsonValue) -> str:
+    """What reading a file answers."""
+    return await attachment_tools.read_attachment.run(context, arguments)
+
+
+async def locked(data: bytes, media_type: str) -> str:
+    """No document can be read."""
+    raise UnreadableError(f"{len(data)} bytes of {media_type} are encrypted")
 
 
 def attached(db: apsw.Connection, name: str, data: bytes) -> str:
@@ -41,7 +53,7 @@ def made(db: apsw.Connection, name: str, data: bytes) -> str:
     return handle
 
 
-def test_files_of_the_chat_are_listed_with_what_they_are(
+async def test_files_of_the_chat_are_listed_with_what_they_are(
     db: apsw.Connection, context: ToolContext
 ) -> None:
     """What people attached and what tools made, and those of no other chat or agent."""
@@ -54,30 +66,30 @@ def test_files_of_the_chat_are_listed_with_what_they_are(
     other = replace(context, memory=HOME._replace(chat="telegram:8"))
     assert run(attachment_tools.list_files, db, other) == "This chat has no files."
     with pytest.raises(ToolFailure, match="this chat has no file"):
-        run(attachment_tools.read_attachment, db, other, file=notes)
+        await read(other, file=notes)
 
 
-def test_text_is_read_piece_by_piece(db: apsw.Connection, context: ToolContext) -> None:
+async def test_text_is_read_piece_by_piece(db: apsw.Connection, context: ToolContext) -> None:
     """Each piece says where to go on; the last one does not."""
     with job(db):
         handle = attached(db, "long.txt", LONG.encode())
-    first = run(attachment_tools.read_attachment, db, context, file=f"[{handle}: long.txt, ...]")
+    first = await read(context, file=f"[{handle}: long.txt, ...]")
     assert first.endswith("[30000 characters more; go on with offset 20000]")
-    last = run(attachment_tools.read_attachment, db, context, file=handle, offset=40_000)
+    last = await read(context, file=handle, offset=40_000)
     assert last == LONG[40_000:]
     with pytest.raises(ToolFailure, match="offset must be a number from 0 to 50000"):
-        run(attachment_tools.read_attachment, db, context, file=handle, offset=50_001)
+        await read(context, file=handle, offset=50_001)
 
 
-def test_what_cannot_be_read_is_said_to_be(db: apsw.Connection, context: ToolContext) -> None:
+async def test_what_cannot_be_read_is_said_to_be(db: apsw.Connection, context: ToolContext) -> None:
     """Other formats, files that retention removed, and handles of nothing."""
     with job(db):
         handle, old = attached(db, "a.pdf", b"%PDF\0"), attached(db, "old.txt", b"x")
         db.execute("DELETE FROM media WHERE data = x'78'")
-    with pytest.raises(ToolFailure, match=r"a\.pdf is application/pdf, which has no plain text"):
-        run(attachment_tools.read_attachment, db, context, file=handle)
+    with pytest.raises(ToolFailure, match=r"a\.pdf: 5 bytes of application/pdf are encrypted"):
+        await read(replace(context, document_text=locked), file=handle)
     with pytest.raises(ToolFailure, match=r"old\.txt, .* removed because of its age"):
-        run(attachment_tools.read_attachment, db, context, file=old)
+        await read(context, file=old)
     for named in ("", "notes.txt", "file-", "file-123", "file-%%%%%%%%%%%%", "file-" + "0" * 12):
         with pytest.raises(ToolFailure, match="list_files shows what it has"):
             run(attachment_tools.send_file, db, context, file=named)

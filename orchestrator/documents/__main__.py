@@ -1,0 +1,69 @@
+"""``python -P -m orchestrator.documents MEDIA_TYPE``: a document comes in, its text goes out.
+
+The parsers meet what strangers wrote. So the process gives up network, programs and files before
+it reads the first byte, and it has limits of memory and time. The first line of its output is
+`READ` or `REFUSED`; the text, or what is wrong with the document, follows.
+"""
+
+import os
+import signal
+import sys
+import tempfile
+from pathlib import Path
+
+from kreuzberg import ExtractionConfig, KreuzbergError, ParsingError, extract_bytes_sync
+
+from orchestrator.documents.formats import MAX_TEXT, PDF, READ, REFUSED
+from thinker.jail import kernel, limits
+from thinker.jail.worker_jail import prepare
+
+PR_SET_PDEATHSIG = 1  # linux/prctl.h
+NICENESS = 10  # agents go first
+CPU = 30  # seconds
+CONFIG = ExtractionConfig(use_cache=False)
+EMPTY_PDF = b"""%PDF-1.4
+1 0 obj<</Type/Catalog/Pages 2 0 R>>endobj
+2 0 obj<</Type/Pages/Kids[3 0 R]/Count 1>>endobj
+3 0 obj<</Type/Page/Parent 2 0 R/MediaBox[0 0 9 9]>>endobj
+trailer<</Root 1 0 R>>"""
+HOLDING = ("full", "no-landlock")  # levels of a jail without network and programs
+
+
+def main(media_type: str) -> None:
+    parent = os.getppid()
+    os.nice(NICENESS)
+    kernel.prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+    if os.getppid() != parent:
+        return
+    if media_type == PDF:
+        _load_pdfium()
+    limits.limit(cpu_seconds=CPU, file_size=0)
+    jail = prepare().close((), Path.cwd()).report
+    if jail.level not in HOLDING:
+        _answer(REFUSED, f"documents are not read on this machine: {jail.reason}")
+        return
+    data = sys.stdin.buffer.read()
+    try:
+        found = extract_bytes_sync(data, media_type, CONFIG)
+    except ParsingError as error:
+        locked = "password" in str(error).lower() or "encrypted" in str(error).lower()
+        _answer(REFUSED, "it is encrypted" if locked else "it is damaged")
+    except KreuzbergError:
+        _answer(REFUSED, "it is damaged")
+    else:
+        _answer(READ, found.content.replace("\r\n", "\n")[:MAX_TEXT])
+
+
+def _load_pdfium() -> None:
+    """Load the library for PDF, which is unpacked to be loaded, where nobody else can put one."""
+    with tempfile.TemporaryDirectory() as folder:
+        os.environ["TMPDIR"] = folder
+        extract_bytes_sync(EMPTY_PDF, PDF, CONFIG)
+
+
+def _answer(outcome: str, text: str) -> None:
+    sys.stdout.buffer.write(f"{outcome}\n{text}".encode("utf-8", "replace"))
+
+
+if __name__ == "__main__":
+    main(sys.argv[1])

@@ -1,0 +1,17 @@
+"""The formats of documents that have a text, by their media types."""
+
+OFFICE = "application/vnd.openxmlformats-officedocument"
+OPEN = "application/vnd.oasis.opendocument"
+PDF = "application/pdf"
+ENDINGS = {
+    PDF: ".pdf",
+    f"{OFFICE}.wordprocessingml.document": ".docx",
+    f"{OFFICE}.spreadsheetml.sheet": ".xlsx",
+    f"{OFFICE}.presentationml.presentation": ".pptx",
+    f"{OPEN}.text": ".odt",
+    f"{OPEN}.spreadsheet": ".ods",
+    "application/epub+zip": ".epub",
+    "application/rtf": ".rtf",
+}
+MAX_TEXT = 2_000_000  # characters of one document; what follows is left out
+READ, REFUSED = "read", "refused"  # first line of what the process writes
