@@ -181,7 +181,7 @@ class Daemon:
             *(store, self._agents, self._settings, self._environ),
             *(self._arrived, clock, monotonic, self._machine.off_loop),
         )
-        pictures = AttachmentFetcher(store, self._adapters, clock)
+        pictures = AttachmentFetcher(store, self._adapters, clock, self._machine.document_text)
         inputs = InputLoader(
             store, self._agents, prompts, tools, guard, pictures, embeddings, clock
         )
@@ -239,7 +239,7 @@ class Daemon:
         )
         self._telemetry = Telemetry(operations, self._environ, machine.in_thread, machine.chance)
         served = self._api_channel, self._telemetry.pages
-        self._api = ApiService(operations, *served, machine.off_loop)
+        self._api = ApiService(operations, *served, machine.document_text, machine.off_loop)
         watcher = ChatWatcher(operations, self._console, self._delivery.activity)
         examination = partial(machine.examine, operations, self._environ)
         control = ControlServer(

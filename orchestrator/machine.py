@@ -17,6 +17,7 @@ from pydantic import JsonValue
 from orchestrator import files
 from orchestrator.control import control_server
 from orchestrator.control.operations import DaemonOperations
+from orchestrator.documents.document_text import DocumentReader, ReadDocument
 from orchestrator.files import OffLoop
 from orchestrator.processes import child_process, local_models, reaper
 from orchestrator.processes.child_process import ChildProcess, Spawn
@@ -43,6 +44,7 @@ class Machine:
     spawn_worker: Spawn = staticmethod(child_process.execute)
     off_loop: OffLoop = staticmethod(files.off_loop)
     in_thread: OffLoop = staticmethod(to_thread.run_sync)
+    document_text: ReadDocument
     watch: FileWatch = staticmethod(watchfiles.awatch)
     model_servers: Callable[[], Awaitable[tuple[Endpoint, ...]]] = staticmethod(
         local_models.local_servers
@@ -50,6 +52,7 @@ class Machine:
 
     def __init__(self, settings: Settings, environ: Mapping[str, str]) -> None:
         self._settings = settings
+        self.document_text = DocumentReader()
         self._zygotes = None if settings.spawn == "exec" else Zygotes(settings, environ)
         if self._zygotes is not None:
             self.spawn_worker = self._zygotes.spawn

@@ -55,7 +55,7 @@ def main(media_type: str) -> None:
 
 
 def _load_pdfium() -> None:
-    """Load the library for PDF, which is unpacked to be loaded, where nobody else can put one."""
+    """Load the library for PDF from a folder of this process alone, where it is unpacked first."""
     with tempfile.TemporaryDirectory() as folder:
         os.environ["TMPDIR"] = folder
         extract_bytes_sync(EMPTY_PDF, PDF, CONFIG)

@@ -16,6 +16,7 @@ from orchestrator.files import off_loop
 from thinker.protocol.env import inherited
 
 ARGV = (sys.executable, "-P", "-m", "orchestrator.documents")
+AT_ONCE = 2  # processes
 SECONDS = 60.0  # for one document; the process may use half of that of a processor
 MAX_OUTPUT = 4 * MAX_TEXT + 100  # bytes; a character has four at most
 FAILED = "it is damaged, or it would need too much memory or time"
@@ -26,28 +27,36 @@ class UnreadableError(Exception):
     """A file has no text that can be read; the message says why, as in "it is encrypted"."""
 
 
-async def document_text(data: bytes, media_type: str) -> str:
-    """Return the text of a file.
+class DocumentReader:
+    """Finds the text of files; a few documents are read at once, others wait."""
 
-    Raises:
-        UnreadableError: it has none, or it could not be read.
-    """
-    if media_type not in ENDINGS:
-        return await off_loop(_plain, data, media_type)
-    outcome, _, text = (await _asked(data, media_type)).partition("\n")
-    if outcome != READ:
-        raise UnreadableError(text if outcome == REFUSED else FAILED)
-    if not text.strip():
-        raise UnreadableError("it has no text; its pages may be pictures")
-    return text
+    def __init__(self) -> None:
+        self._turns = anyio.Semaphore(AT_ONCE)
+
+    async def __call__(self, data: bytes, media_type: str) -> str:
+        """Return the text of a file.
+
+        Raises:
+            UnreadableError: it has none, or it could not be read.
+        """
+        if media_type not in ENDINGS:
+            return await off_loop(plain_text, data)
+        async with self._turns:
+            outcome, _, text = (await _asked(data, media_type)).partition("\n")
+        if outcome != READ:
+            raise UnreadableError(text if outcome == REFUSED else FAILED)
+        if not text.strip():
+            raise UnreadableError("it has no text; its pages may be pictures")
+        return text
 
 
-def _plain(data: bytes, media_type: str) -> str:
+def plain_text(data: bytes) -> str:
+    """Return the text of a file that is one; raise `UnreadableError` for others."""
     wide = data.startswith((b"\xff\xfe", b"\xfe\xff"))
     with suppress(UnicodeDecodeError):
         if wide or b"\0" not in data:
             return data.decode("utf-16" if wide else "utf-8-sig").replace("\r\n", "\n")
-    raise UnreadableError(f"{media_type} has no text to read")
+    raise UnreadableError("it has no text to read")
 
 
 async def _asked(data: bytes, media_type: str) -> str:

@@ -118,7 +118,7 @@ def _part(block: JsonObject, kind: str, place: str) -> JsonObject:
             title = f"{block.get('title')}:\n" if isinstance(block.get("title"), str) else ""
             return {"type": "input_text", "text": f"{title}{source.get('data')}"}
         found = source.get("media_type") or source.get("type")
-        raise invalid(place, f"a document of {found} is not supported; send its text")
+        raise invalid(place, f"a document of {found} is not supported; send base64")
     raise invalid(place, f"blocks of type {kind!r} are not supported")
 
 

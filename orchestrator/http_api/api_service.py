@@ -9,6 +9,7 @@ import structlog
 
 from orchestrator.agentsfile.agents_file import LOOPBACK
 from orchestrator.control.operations import DaemonOperations
+from orchestrator.documents.document_text import ReadDocument
 from orchestrator.files import OffLoop, off_loop
 from orchestrator.http_api.api_channel import ApiChannel
 from orchestrator.http_api.extra_pages import ExtraPages
@@ -41,12 +42,14 @@ class ApiService(Wakeup):
         daemon: DaemonOperations,
         channel: ApiChannel,
         pages: ExtraPages,
+        document_text: ReadDocument,
         off_loop: OffLoop = off_loop,
     ) -> None:
         super().__init__()
         self._daemon = daemon
         self._channel = channel
         self._pages = pages
+        self._document_text = document_text
         self._off_loop = off_loop
         self._token = TokenFile(daemon.settings.paths.api_token)
         self._stopped = anyio.Event()
@@ -115,7 +118,7 @@ class ApiService(Wakeup):
         from orchestrator.http_api.http_server import served  # noqa: PLC0415 - the same
 
         channel, port = self._channel, listener.getsockname()[1]
-        app = Endpoints(self._daemon, channel, self._pages).app(
+        app = Endpoints(self._daemon, channel, self._pages, self._document_text).app(
             self._token, Doors(target.names, target.origins)
         )
         async with served(listener, app):

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from http import HTTPStatus
+from typing import TypeVar
 from uuid import uuid4
 
 import orjson
@@ -20,6 +21,7 @@ from starlette.routing import Route
 from starlette.types import ASGIApp
 
 from orchestrator.control.operations import DaemonOperations
+from orchestrator.documents.document_text import ReadDocument
 from orchestrator.errors import JournalError
 from orchestrator.http_api import stored_responses
 from orchestrator.http_api.anthropic_formatter import MessagesFormatter
@@ -27,6 +29,7 @@ from orchestrator.http_api.api_channel import ApiChannel
 from orchestrator.http_api.app import build_app, read_body
 from orchestrator.http_api.error_response import ApiProblem, invalid
 from orchestrator.http_api.extra_pages import ExtraPages
+from orchestrator.http_api.file_parts import FilePart, files_of, read_files
 from orchestrator.http_api.guard import CLOSED, Doors, Guard, refusal
 from orchestrator.http_api.parsed_request import (
     ParsedRequest,
@@ -48,16 +51,22 @@ BODY_TIMEOUT = 30.0  # seconds for a body to arrive
 EPOCH = "1970-01-01T00:00:00Z"  # when an agent was made is not known
 METHODS = ("GET", "POST", "DELETE")
 MAX_KEY = 255  # characters of an Idempotency-Key
+A = TypeVar("A")
+T = TypeVar("T")
 Parser = Callable[[JsonObject], ParsedRequest]
 
 
 @dataclass(frozen=True)
 class Endpoints:
-    """The handlers of one daemon; ``pages`` are served beside them."""
+    """The handlers of one daemon; ``pages`` are served beside them.
+
+    ``document_text`` finds the text of a file.
+    """
 
     daemon: DaemonOperations
     channel: ApiChannel
     pages: ExtraPages
+    document_text: ReadDocument
 
     def app(self, token: TokenFile, doors: Doors = CLOSED) -> ASGIApp:
         """Return the application of all routes, for clients that hold the token."""
@@ -138,11 +147,10 @@ class Endpoints:
     ) -> PendingResponse:
         raw = await read_body(request, MAX_BODY, BODY_TIMEOUT)
         # A long body takes longer to read than other chats may wait.
-        parsed = (
-            _parsed(parse, raw)
-            if len(raw) <= SHORT_BODY
-            else await to_thread.run_sync(_parsed, parse, raw)
-        )
+        off_loop = _here if len(raw) <= SHORT_BODY else to_thread.run_sync
+        body, files = await off_loop(_with_files, raw)
+        await read_files(files, self.document_text)
+        parsed = await off_loop(parse, body)
         agent_id = self._agent(parsed.fields.model)
         new = NewRequest(
             id=uuid4().hex,
@@ -163,8 +171,13 @@ class Endpoints:
         return name
 
 
-def _parsed(parse: Parser, raw: bytes) -> ParsedRequest:
-    return parse(_json_object(raw))
+async def _here(function: Callable[[A], T], argument: A) -> T:
+    return function(argument)
+
+
+def _with_files(raw: bytes) -> tuple[JsonObject, list[FilePart]]:
+    body = _json_object(raw)
+    return body, files_of(body)
 
 
 def _json_object(raw: bytes) -> JsonObject:

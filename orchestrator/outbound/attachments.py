@@ -7,7 +7,7 @@ import anyio
 import structlog
 
 from orchestrator.channel_api import MAX_FILE, Adapter, SendError, SendOutcome
-from orchestrator.documents.document_text import ReadDocument, UnreadableError, document_text
+from orchestrator.documents.document_text import ReadDocument, UnreadableError
 from orchestrator.journal.db.store import Store
 from orchestrator.journal.turns import attachments, stored_files
 from orchestrator.journal.turns.attachments import FileText, Wanted
@@ -24,13 +24,13 @@ class AttachmentFetcher:
     """Fetches files through the channels' adapters.
 
     A file that cannot be fetched is recorded as missing, and the model learns of it.
-    ``clock`` returns milliseconds since the epoch; ``read`` finds the text of a file.
+    ``clock`` returns milliseconds since the epoch; ``document_text`` finds the text of a file.
     """
 
     store: Store
     adapters: Mapping[str, Adapter]
     clock: Callable[[], int]
-    read: ReadDocument = document_text
+    document_text: ReadDocument
 
     async def fetch(self, files: Iterable[Wanted]) -> None:
         for file in files:
@@ -43,7 +43,7 @@ class AttachmentFetcher:
         if kind in MEDIA_TYPES or not file.name:
             return None
         try:
-            return FileText(await self.read(data, kind))
+            return FileText(await self.document_text(data, kind))
         except (UnreadableError, OSError) as error:
             return FileText(None, str(error))
 

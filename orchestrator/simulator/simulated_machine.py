@@ -10,6 +10,7 @@ from typing import Any, TypeVar, TypeVarTuple
 import anyio
 import apsw
 
+from orchestrator.documents.document_text import plain_text
 from orchestrator.journal.db.writer import GROUP, GroupCommit, Job, settle
 from orchestrator.machine import Machine
 from orchestrator.processes.child_process import Program, Spawned
@@ -85,6 +86,11 @@ class SimulatedMachine(Machine):
         self.tool_hosts: list[MemoryProcess] = []
         self.brokers: list[MemoryProcess] = []
         self._signals, self._received = anyio.create_memory_object_stream[signal.Signals](1)
+
+    async def document_text(self, data: bytes, media_type: str) -> str:
+        """Find the text of a file that is one; it starts no process."""
+        del media_type
+        return plain_text(data)
 
     def clock(self) -> int:
         return self._world.clock()

@@ -131,6 +131,7 @@ class TurnHost(LoopOwned):
             may_write=partial(memory_access.may_write, services.inputs.agents(), memory),
             store=services.store,
             meaning=partial(services.inputs.embeddings.embed, definition, turn.agent_id),
+            document_text=services.inputs.pictures.document_text,
             denied_tools=definition.denied_tools,
             environments=self.environments,
             off_loop=services.off_loop,

@@ -28,9 +28,9 @@ def pdf(*pages: str, trailer: str = "") -> bytes:
     ]
     for number, text in enumerate(pages):
         shown = f"BT /F1 12 Tf 9 9 Td ({text}) Tj ET"
-        font = "/Resources<</Font<</F1 3 0 R>>>>"
+        font = "/Resources<</Font<</F1 3 0 R>>>>/MediaBox[0 0 9999 30]"
         objects += [
-            f"<</Type/Page/Parent 2 0 R/MediaBox[0 0 400 99]/Contents {5 + 2 * number} 0 R{font}>>",
+            f"<</Type/Page/Parent 2 0 R/Contents {5 + 2 * number} 0 R{font}>>",
             f"<</Length {len(shown)}>>stream\n{shown}\nendstream",
         ]
     written = b"%PDF-1.4\n"

@@ -7,6 +7,7 @@ from fakes.memory import WORK
 from pydantic import JsonValue
 
 from orchestrator.channel_api import ReplyPart
+from orchestrator.documents.document_text import plain_text
 from orchestrator.journal.db.store import Store
 from orchestrator.journal.turns.outbox import Address
 from orchestrator.tools.builtin.host_tool import JournalTool, ToolContext
@@ -31,7 +32,14 @@ def tool_context(store: Store, skills: Path) -> ToolContext:
         may_write=lambda *_: True,
         store=store,
         meaning=_unknown,
+        document_text=plain,
     )
+
+
+async def plain(data: bytes, media_type: str) -> str:
+    """Find the text of a file that is one."""
+    del media_type
+    return plain_text(data)
 
 
 async def _unknown(text: str) -> None:

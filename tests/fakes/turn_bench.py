@@ -14,6 +14,7 @@ from fakes.agents_file import parsed
 from fakes.journal import job, receive, update
 from fakes.pins import silent_pins
 from fakes.time_limit import time_limit
+from fakes.tool_call import plain
 
 from orchestrator.agentsfile import AgentsFile
 from orchestrator.channel_api import ChannelStatus, InboundMessage, Intake, OutboundPart, ReplyPart
@@ -289,7 +290,7 @@ def _wired(
         store, servers, prompts, tasks, approvals, clock, changed, delivery.activity
     )
     embeddings = EmbeddingIndex(MeteredCalls(store, supervisor, guard), lambda: 0.0)
-    pictures = AttachmentFetcher(store, {"telegram": channel}, clock)
+    pictures = AttachmentFetcher(store, {"telegram": channel}, clock, plain)
     inputs = InputLoader(store, agents, prompts, tools, guard, pictures, embeddings, clock)
     completion = TurnCompletion(store, delivery, lambda _: None, clock)
     ended: list[str] = []

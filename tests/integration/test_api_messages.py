@@ -118,7 +118,7 @@ async def test_failures_have_the_types_that_the_client_knows(tmp_path: Path) -> 
     """By status, with a sentence; nothing that is not supported is left out in silence."""
     pdf = _source("base64", "application/pdf", PNG)
     refused: dict[str, Any] = {
-        "a document of application/pdf is not supported": {
+        "file.pdf: it has no text to read": {
             "messages": [{"role": "user", "content": [{"type": "document", "source": pdf}]}]
         },
         "blocks of type 'search_result' are not supported": {

@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from fakes import document_files
 from fakes.bot_api import LOST_ANSWER, FakeBotApi, Fault
 from fakes.calling_model import CallingModel, one_agent
 from fakes.daemon import TOKEN, running_daemon
@@ -44,9 +45,30 @@ async def test_document_is_read_as_data_and_stays_readable(tmp_path: Path) -> No
     assert prices.startswith("read prices\n\n[file-")
     assert "prices.txt, text/plain, 45 bytes]" in prices
     assert inside(prices.partition("]\n")[2]) == TEXT.replace("\r", "")
-    assert scan.endswith("scan.txt, text/plain, 2 bytes]")
+    assert scan.endswith("scan.txt, text/plain, 2 bytes; it has no text to read]")
     assert "[10000 characters more; read_attachment shows them]" in long
     assert all(name in listed for name in ("prices.txt", "long.txt", "scan.txt"))
+
+
+async def test_long_pdf_is_asked_about(tmp_path: Path) -> None:
+    """The model sees its first pages, and reads on; one that is locked is said to be."""
+    pages = [f"Page {number} {'tea ' * 150} costs {number * 7} euros" for number in range(1, 41)]
+    async with FakeBotApi(TOKEN) as bot, CallingModel() as model:
+        bot.files |= {"book": document_files.pdf(*pages), "safe": document_files.locked_pdf()}
+        async with running_daemon(tmp_path, one_agent(model, {}), bot):
+            for name in ("book", "safe"):
+                file = document(name, file_name=f"{name}.pdf", mime_type="application/pdf")
+                bot.user_says(1, None, document=file, caption=f"what is in {name}?")
+                await bot.reply_in(1)
+            handle = re.findall(r"(file-\w{12}): book.pdf", str(model.requests[-1].body))[0]
+            bot.user_says(1, f'!read_attachment {{"file": "{handle}", "offset": 20000}}')
+            while "costs 280 euros" not in await bot.reply_in(1):
+                pass  # the model says what it was told, in several messages
+        book, safe = (r.body["messages"][-1]["content"] for r in model.requests[:2])
+    assert "book.pdf, application/pdf" in book
+    assert "costs 7 euros" in inside(book.partition("]\n")[2])
+    assert "characters more; read_attachment shows them]" in book
+    assert safe.endswith("bytes; it is encrypted]")
 
 
 async def test_file_of_the_workspace_is_sent_to_the_chat(tmp_path: Path) -> None:

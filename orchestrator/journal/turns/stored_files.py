@@ -42,8 +42,7 @@ class FoundFile(NamedTuple):
     @property
     def file_name(self) -> str:
         """The name under which it is sent: one with an ending."""
-        ending = next((ending for ending, kind in KINDS.items() if kind == self.media_type), "")
-        return self.name if "." in self.name else f"{self.name}{ending}"
+        return self.name if "." in self.name else f"{self.name}{ending_of(self.media_type)}"
 
     def __str__(self) -> str:
         if self.size is None:
@@ -69,6 +68,11 @@ def kind_of(name: str, data: bytes) -> str:
     """
     picture = media_type(data[:16]) if len(data) <= MAX_PICTURE else None
     return picture or (PDF if data.startswith(b"%PDF-") else _named(name))
+
+
+def ending_of(media_type: str) -> str:
+    """Return how names of such files end; empty if that is not known."""
+    return next((ending for ending, kind in KINDS.items() if kind == media_type), "")
 
 
 def _named(name: str) -> str:

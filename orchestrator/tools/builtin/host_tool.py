@@ -14,7 +14,7 @@ import apsw
 from pydantic import JsonValue
 
 from orchestrator.channel_api import ReplyPart
-from orchestrator.documents.document_text import ReadDocument, document_text
+from orchestrator.documents.document_text import ReadDocument
 from orchestrator.files import OffLoop, off_loop
 from orchestrator.journal.db.store import Store
 from orchestrator.journal.memory.fact_vectors import Embedding
@@ -48,9 +48,9 @@ class ToolContext:
     address are delivered; ``takes_files`` returns whether a channel shows files; ``memory`` is what
     the turn may read and change of the agent's memory; ``may_write`` returns whether a chat
     (channel and id) may be sent messages; ``store`` is for tools that read; ``meaning`` embeds a
-    text, or returns None without an embeddings model; ``denied_tools`` may not be used in this
-    turn; ``environments`` are the variables that are set outside the prompt; ``off_loop`` reads
-    files, ``document_text`` finds the text of one; ``workspace``: the agent can run commands;
+    text, or returns None without an embeddings model; ``document_text`` finds the text of a file;
+    ``denied_tools`` may not be used in this turn; ``environments`` are the variables that are set
+    outside the prompt; ``off_loop`` reads files; ``workspace``: the agent can run commands;
     ``fast_tasks``: tasks may be due more than once a minute; ``origin`` is who may have written
     what the turn writes; ``offered`` are the tools that the agent has, None where that is unknown.
     """
@@ -69,10 +69,10 @@ class ToolContext:
     may_write: Callable[[apsw.Connection, str, str], bool]
     store: Store
     meaning: Callable[[str], Awaitable[Embedding | None]]
+    document_text: ReadDocument
     denied_tools: tuple[str, ...] = ()
     environments: Environments = field(default_factory=Environments)
     off_loop: OffLoop = off_loop
-    document_text: ReadDocument = document_text
     workspace: bool = False
     fast_tasks: bool = False
     origin: Origin = "user"

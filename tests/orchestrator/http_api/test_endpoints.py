@@ -4,6 +4,7 @@ from pathlib import Path
 from typing import cast
 
 import httpx
+from fakes.tool_call import plain
 
 from orchestrator.control.operations import DaemonOperations
 from orchestrator.errors import JournalError
@@ -29,7 +30,7 @@ async def test_page_of_another_part_is_for_those_with_the_token(tmp_path: Path) 
     token = TokenFile(tmp_path / "api-token")
     right = {"authorization": f"Bearer {token.make()}"}
     pages = {"/fine": fine, "/broken": broken}
-    app = Endpoints(NOTHING, cast("ApiChannel", None), pages).app(token)
+    app = Endpoints(NOTHING, cast("ApiChannel", None), pages, plain).app(token)
     transport = httpx.ASGITransport(app=app)
     async with httpx.AsyncClient(transport=transport, base_url="http://127.0.0.1") as client:
         assert (await client.get("/fine")).status_code == 401

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 from fakes.channel import FakeChannel
 from fakes.journal import opened, receive, update
+from fakes.tool_call import plain
 
 from orchestrator.channel_api import Attachment, SendOutcome
 from orchestrator.journal.db.store import Store
@@ -37,7 +38,7 @@ async def test_picture_is_tried_a_few_times(
     channel.pictures["handle"] = PNG
     channel.outcomes.extend(outcomes)
     store = Store(tmp_path / "journal.db")
-    await AttachmentFetcher(store, {"telegram": channel}, lambda: 1).fetch(wanted)
+    await AttachmentFetcher(store, {"telegram": channel}, lambda: 1, plain).fetch(wanted)
     (image,) = store.read(attachments.user_message, row, "look").images
     store.close()
     assert (channel.calls, image.about) == (["download"] * calls, about)
@@ -49,6 +50,6 @@ async def test_picture_of_a_channel_that_is_gone_is_missing(tmp_path: Path) -> N
         receive(db, replace(update(1, "look"), attachments=(Attachment("handle", "a photo"),)))
         wanted = attachments.wanted(db, "", "telegram/1/7/")
     store = Store(tmp_path / "journal.db")
-    await AttachmentFetcher(store, {}, lambda: 1).fetch(wanted)
+    await AttachmentFetcher(store, {}, lambda: 1, plain).fetch(wanted)
     assert store.read(attachments.wanted, "", "telegram/1/7/") == []
     store.close()
