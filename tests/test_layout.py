@@ -1,8 +1,10 @@
 """The gates: what a reader may rely on in every file of this repository."""
 
 import ast
+import re
 import subprocess
 import sys
+import tomllib
 from functools import cache
 from pathlib import Path
 
@@ -202,3 +204,19 @@ def test_gate_passes(gate: list[str]) -> None:
     )
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
+
+
+@pytest.mark.parametrize("lock", ["runtime.lock", "dev.lock"])
+def test_every_dependency_is_locked(lock: str) -> None:
+    """An install takes what the lock names; after a change of pyproject.toml run scripts/lock."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))
+    wanted = [*project["project"]["dependencies"], *project["dependency-groups"]["build"]]
+    if lock == "dev.lock":
+        wanted += project["dependency-groups"]["dev"]
+    locked = re.findall(r"^([\w.-]+)==", (ROOT / ".ci" / lock).read_text("utf-8"), re.MULTILINE)
+    assert {_normal(name) for name in wanted} <= {_normal(name) for name in locked}
+
+
+def _normal(requirement: str) -> str:
+    """A package's name as PEP 503 compares it, without version."""
+    return re.split(r"[^\w.-]", requirement)[0].lower().replace("_", "-").replace(".", "-")

@@ -36,7 +36,7 @@ def find(db: apsw.Connection, name: str) -> Request:
     if found is None or not found.body.store:
         raise ApiProblem(
             HTTPStatus.NOT_FOUND,
-            f'there is no stored response {name!r}; it may have been sent with "store": false',
+            f'there is no stored response {name!r}; it was deleted, or sent with "store": false',
             code="response_not_found",
         )
     return found
