@@ -16,7 +16,7 @@ import structlog
 
 from thinker.agent import Agent
 from thinker.jail.hardening import harden
-from thinker.jail.kernel import prctl
+from thinker.jail.kernel import die_with
 from thinker.jail.worker_jail import NO_JAIL, PreparedJail, WorkerJail, prepare
 from thinker.models.choose import choose, choose_embeddings, choose_small
 from thinker.protocol import logs
@@ -27,7 +27,6 @@ from thinker.server import WorkerServer
 from thinker.terminal import talk
 from thinker.worker_errors import EXIT_CONFIG, WorkerConfigError
 
-PR_SET_PDEATHSIG = 1  # linux/prctl.h
 EXIT_INTERRUPTED = 128 + signal.SIGINT  # as a shell reports Ctrl-C
 log = structlog.get_logger()
 
@@ -98,13 +97,6 @@ def build_agent(settings: ThinkerSettings, environ: Mapping[str, str]) -> Agent:
     model = choose(settings, environ)
     small = choose_small(settings, environ, model)
     return Agent(settings, model, small, choose_embeddings(settings, environ))
-
-
-def die_with(parent: int) -> None:
-    """Let the kernel kill this process when its parent dies; now, if it already did."""
-    prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
-    if os.getppid() != parent:
-        os.kill(os.getpid(), signal.SIGKILL)
 
 
 def _utf8(fd: int, mode: Literal["r", "w"]) -> TextIO:

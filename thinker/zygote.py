@@ -170,7 +170,7 @@ class Zygote:
         code = EXIT_OSERR
         try:
             os.setsid()
-            startup.die_with(self._pid)
+            kernel.die_with(self._pid)
             _keep_open(handover)
             self._set_title("thinker")
             code = startup.run(partial(self._work, handover, warm=warm))
@@ -251,7 +251,7 @@ def main() -> None:
     """Warm up, then fork workers until the supervisor ends the wire."""
     faulthandler.enable()  # inherited by the workers
     harden()
-    startup.die_with(os.getppid())
+    kernel.die_with(os.getppid())
     logs.configure("error")  # the rehearsal is not a real turn
     own = ThinkerSettings.read(os.environ).own_paths()
     for _ in range(ROUNDS):

@@ -4,7 +4,6 @@ import faulthandler
 import gc
 import os
 import resource
-import signal
 import socket
 from contextlib import suppress
 from pathlib import Path
@@ -23,8 +22,6 @@ with without("rich", "click"):  # optional extras of structlog and others
     from thinker.protocol.peer import connected
     from thinker.protocol.sandbox import SandboxReport
 
-PR_SET_PDEATHSIG = 1  # linux/prctl.h
-
 
 async def _serve(fd: int, sandbox: SandboxReport) -> None:
     host = BrokerHost(socket.socket(fileno=0), sandbox)
@@ -35,10 +32,7 @@ async def _serve(fd: int, sandbox: SandboxReport) -> None:
 def main() -> None:
     faulthandler.enable()  # SIGABRT from the supervisor prints where it hangs
     logs.configure(os.environ.get(broker_wire.LOG_VARIABLE, "info"))
-    parent = os.getppid()
-    kernel.prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
-    if os.getppid() != parent:
-        return
+    kernel.die_with(os.getppid())
     tls_context()  # before the first request waits for it, and before its files are out of reach
     with suppress(ValueError, OSError):
         _, most = resource.getrlimit(resource.RLIMIT_NOFILE)

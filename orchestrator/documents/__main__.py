@@ -6,7 +6,6 @@ it reads the first byte, and it has limits of memory and time. The first line of
 """
 
 import os
-import signal
 import sys
 import tempfile
 from pathlib import Path
@@ -17,7 +16,6 @@ from orchestrator.documents.formats import MAX_TEXT, PDF, READ, REFUSED
 from thinker.jail import kernel, limits
 from thinker.jail.worker_jail import prepare
 
-PR_SET_PDEATHSIG = 1  # linux/prctl.h
 NICENESS = 10  # agents go first
 CPU = 30  # seconds
 CONFIG = ExtractionConfig(use_cache=False)
@@ -30,11 +28,8 @@ HOLDING = ("full", "no-landlock")  # levels of a jail without network and progra
 
 
 def main(media_type: str) -> None:
-    parent = os.getppid()
+    kernel.die_with(os.getppid())
     os.nice(NICENESS)
-    kernel.prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
-    if os.getppid() != parent:
-        return
     if media_type == PDF:
         _load_pdfium()
     limits.limit(cpu_seconds=CPU, file_size=0)

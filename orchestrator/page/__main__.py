@@ -3,7 +3,6 @@
 import faulthandler
 import gc
 import os
-import signal
 import socket
 import time
 from dataclasses import dataclass, field
@@ -41,7 +40,6 @@ with without("rich", "greenlet", "dotenv", "watchfiles"):
     from thinker.protocol.peer import Peer, connected
     from thinker.protocol.sandbox import SandboxReport
 
-PR_SET_PDEATHSIG = 1  # linux/prctl.h
 NICENESS = 10  # agents go first, however many look at the page
 IDLE = 900.0  # seconds after the last request
 LOOK = 5.0  # seconds between two looks at that
@@ -94,11 +92,8 @@ def _clock() -> int:
 def main() -> None:
     faulthandler.enable()  # SIGABRT from the supervisor prints where it hangs
     logs.configure(os.environ.get(LOG_VARIABLE, "info"))
-    parent = os.getppid()
+    kernel.die_with(os.getppid())
     os.nice(NICENESS)
-    kernel.prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
-    if os.getppid() != parent:
-        return
     static_url("page.css")
     manual_pages.pages()
     gc.freeze()  # what is there now stays

@@ -2,8 +2,10 @@
 
 import ctypes
 import os
+import signal
 
 LIBC = ctypes.CDLL(None, use_errno=True)
+PR_SET_PDEATHSIG = 1  # linux/prctl.h
 X86_64, ARM64 = "x86_64", "aarch64"
 MACHINE = os.uname().machine
 SECCOMP, LANDLOCK_CREATE, LANDLOCK_ADD, LANDLOCK_RESTRICT = {
@@ -38,6 +40,13 @@ def prctl(option: int, *arguments: int) -> int:
     padded = (*arguments, *[0] * (4 - len(arguments)))
     result: int = LIBC.prctl(option, *padded)
     return _checked(result)
+
+
+def die_with(parent: int) -> None:
+    """Let the kernel kill this process when its parent dies; now, if it already did."""
+    prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+    if os.getppid() != parent:
+        os.kill(os.getpid(), signal.SIGKILL)
 
 
 def _checked(result: int) -> int:
