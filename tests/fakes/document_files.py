@@ -45,7 +45,7 @@ def pdf(*pages: str, trailer: str = "") -> bytes:
 
 
 def locked_pdf() -> bytes:
-    """A PDF that wants a password; there is none that it takes."""
+    """A PDF that wants a password, and accepts no password."""
     nothing = "0" * 64
     return pdf(
         "secret", trailer=f"/Encrypt<</Filter/Standard/V 1/R 2/P -4/O<{nothing}>/U<{nothing}>>>"
