@@ -21,16 +21,26 @@ from thinker.preparation import Preparation, Prepared
 from thinker.prompt.base_prompt import TurnPrompt
 from thinker.prompt.fingerprint import digest
 from thinker.prompt.render.output_schema import request_contract
-from thinker.protocol.background import Compact, Compacted, Embed, Embedded, Extract, Extracted
+from thinker.protocol.background import (
+    Compact,
+    Compacted,
+    Embed,
+    Embedded,
+    Extract,
+    Extracted,
+    Tried,
+    TryModel,
+)
 from thinker.protocol.env import ThinkerSettings
 from thinker.protocol.methods import ChatRef, TurnResult, TurnRun
+from thinker.protocol.model_endpoints import known_to
 from thinker.protocol.prompt_record import PromptPreview
-from thinker.protocol.providers import PROVIDERS
 from thinker.unsent_request import RehearsedModel, first_request
 from thinker.worker_errors import FatalModelError
 
 if TYPE_CHECKING:
     from thinker.models.embeddings import EmbeddingModel
+    from thinker.models.media_models import MediaModels
 
 CACHE_KEY = 32  # characters; OpenAI accepts up to 64
 log = structlog.get_logger()
@@ -45,12 +55,14 @@ class Agent:
         model: Model,
         small: Model | None = None,
         embeddings: "EmbeddingModel | None" = None,
+        media: "MediaModels | None" = None,
     ) -> None:
         """Use ``small`` for summaries and facts; default: ``model``."""
         self._settings = settings
         self._model = model
         self._small = small or model
         self._embeddings = embeddings
+        self.media = media
         self._hook_files = None if settings.hooks_dir is None else HookFiles(settings.hooks_dir)
 
     @cached_property
@@ -60,8 +72,9 @@ class Agent:
 
     async def aclose(self) -> None:
         await self._small.aclose()  # it is or wraps the agent's own model
-        if self._embeddings is not None:
-            await self._embeddings.aclose()
+        for models in (self._embeddings, self.media):
+            if models is not None:
+                await models.aclose()
 
     async def run_turn(self, turn: TurnRun, host: LoopHost) -> TurnResult:
         """Run a turn, or resume one that has recorded steps."""
@@ -101,7 +114,7 @@ class Agent:
             stream=turn.stream,
             steer=turn.steer,
             relax=self._settings.tool_calls != "text"
-            and PROVIDERS[self._settings.llm_provider].checks_arguments,
+            and known_to(self._settings)[self._settings.llm_provider].requests.checks_arguments,
             contract=request_contract(turn.asked) or prepared.applied.contract,
         )
 
@@ -123,11 +136,18 @@ class Agent:
         """Embed texts; with ``keep`` the vectors stay here, for the selection of tools."""
         if self._embeddings is None:
             raise FatalModelError("the agent has no embeddings; reload agents.json")
-        embedded = await self._embeddings.embed(request.texts)
+        embedded = await self._embeddings.embed(request)
         if not request.keep:
             return embedded
         self.preparation.tool_vectors.keep(request.texts, embedded.vectors)
         return embedded.model_copy(update={"vectors": ()})
+
+    async def attempt(self, request: TryModel) -> Tried:
+        """Make one small call that shows whether the model can do what is asked."""
+        # Only a command asks for it, in a worker of its own.
+        from thinker.tryout import attempt  # noqa: PLC0415 - see above
+
+        return await attempt(self._settings, self._embeddings, request.trial)
 
     async def preview(self, turn: TurnRun) -> PromptPreview:
         """Return what the turn's first model call would send.

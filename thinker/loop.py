@@ -29,7 +29,7 @@ from thinker.toolcalls.choice import ToolChoiceState, unmeetable
 from thinker.toolcalls.execution import execute
 from thinker.toolcalls.plan import bounded, plan, recovered
 from thinker.toolcalls.select import found
-from thinker.worker_errors import AccountError, ModelError
+from thinker.worker_errors import AccountError, ContextOverflowError, ModelError
 
 EMPTY_RETRIES = 1  # further calls after an empty answer
 
@@ -43,6 +43,8 @@ FALLBACK_TEXTS = {
     StopReason.REFUSED: "The model declined to answer this.",
     StopReason.MODEL_ERROR: "I couldn't get an answer from the model just now. "
     "Please try again in a moment.",
+    StopReason.OVERFLOW: "This is more than the model can read at once. Please send less of it, or "
+    "begin a new conversation.",
     StopReason.OUTPUT: "The model did not answer in the form that was asked for.",
     StopReason.TOOL_CHOICE: "The model did not use the tool that it had to use for this.",
 }
@@ -154,7 +156,10 @@ class Loop:
             log.warning("model_failed", model=self._model.name, error=str(error))
             if isinstance(error, AccountError):
                 return self._result(StopReason.ACCOUNT, headline(error), error=str(error))
-            return self._unanswered(StopReason.MODEL_ERROR, str(error))
+            long = isinstance(error, ContextOverflowError)
+            return self._unanswered(
+                StopReason.OVERFLOW if long else StopReason.MODEL_ERROR, str(error)
+            )
         if response is None:
             return self._unanswered(StopReason.DEADLINE)
         message = bounded(recovered(response.message, self._tools, self._transcript))

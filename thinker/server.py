@@ -13,7 +13,7 @@ from thinker.agent import Agent
 from thinker.jail.worker_jail import NO_JAIL, WorkerJail
 from thinker.models.failures import headline
 from thinker.protocol import background, methods
-from thinker.protocol.background import Compact, Embed, Extract, MeteredResult
+from thinker.protocol.background import Compact, Embed, Extract, MeteredResult, TryModel
 from thinker.protocol.liveness import answer_pings
 from thinker.protocol.logs import bound
 from thinker.protocol.messages import Frozen, ToolResult, UserMessage
@@ -86,8 +86,10 @@ class WorkerServer:
             methods.PROMPT_RENDER: _render,
             background.SESSION_COMPACT: _metered(Compact, agent.compact),
             background.FACTS_EXTRACT: _metered(Extract, agent.extract),
+            background.MODEL_TRY: _metered(TryModel, agent.attempt),
             # The provider's text may quote the input.
             background.TEXTS_EMBED: _metered(Embed, agent.embed, headline),
+            **_of_media(agent),
         }
         self.notifications = {methods.TURN_CANCEL: self._cancel, methods.DRAIN: self._drain}
         self.peer: Peer | None = None
@@ -154,6 +156,20 @@ def _metered(
             raise RpcError(FAILED, problem(error)) from error
 
     return handle
+
+
+def _of_media(agent: Agent) -> dict[str, RequestHandler]:
+    """Return the requests about sound and pictures, if the agent has a model of them."""
+    found = agent.media
+    if found is None:
+        return {}
+    from thinker.protocol import media_requests as asked  # noqa: PLC0415 - most agents have none
+
+    return {
+        asked.AUDIO_HEAR: _metered(asked.Hear, found.hear, headline),
+        asked.AUDIO_SPEAK: _metered(asked.Speak, found.speak, headline),
+        asked.PICTURE_DRAW: _metered(asked.Draw, found.draw, headline),
+    }
 
 
 async def _render(params: JsonValue) -> PromptRendered:

@@ -18,7 +18,7 @@ from thinker.agent import Agent
 from thinker.jail.hardening import harden
 from thinker.jail.kernel import die_with
 from thinker.jail.worker_jail import NO_JAIL, PreparedJail, WorkerJail, prepare
-from thinker.models.choose import choose, choose_embeddings, choose_small
+from thinker.models.choose import choose, choose_embeddings, choose_media, choose_small
 from thinker.protocol import logs
 from thinker.protocol.env import ThinkerSettings
 from thinker.protocol.peer import connected
@@ -96,7 +96,8 @@ async def serve(
 def build_agent(settings: ThinkerSettings, environ: Mapping[str, str]) -> Agent:
     model = choose(settings, environ)
     small = choose_small(settings, environ, model)
-    return Agent(settings, model, small, choose_embeddings(settings, environ))
+    embeddings, media = choose_embeddings(settings, environ), choose_media(settings, environ)
+    return Agent(settings, model, small, embeddings, media)
 
 
 def _utf8(fd: int, mode: Literal["r", "w"]) -> TextIO:

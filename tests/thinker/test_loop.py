@@ -32,7 +32,12 @@ from thinker.protocol.messages import (
 )
 from thinker.protocol.methods import StopReason, TurnResult
 from thinker.protocol.prompt_record import PromptRecord
-from thinker.worker_errors import AccountError, FatalModelError, RetryableModelError
+from thinker.worker_errors import (
+    AccountError,
+    ContextOverflowError,
+    FatalModelError,
+    RetryableModelError,
+)
 
 FOREVER = TurnLimits(max_steps=8, max_tokens=0, deadline=1000.0)
 SETTINGS = NO_SETTINGS.model_copy(update={"temperature": 0.4})
@@ -265,6 +270,14 @@ async def test_model_error_ends_the_turn_and_keeps_its_steps(error: Exception) -
     assert (result.stop_reason, result.error) == (StopReason.MODEL_ERROR, str(error))
     assert result.text == FALLBACK_TEXTS[StopReason.MODEL_ERROR]
     assert (result.steps, len(host.commits)) == (1, 1)
+
+
+async def test_request_that_is_too_long_says_that_less_helps() -> None:
+    """To try again would not."""
+    model = ScriptedModel(ContextOverflowError("more than gpt reads"))
+    result = await run(model, MemoryHost())
+    assert (result.stop_reason, result.error) == (StopReason.OVERFLOW, "more than gpt reads")
+    assert result.text == FALLBACK_TEXTS[StopReason.OVERFLOW]
 
 
 async def test_draining_stops_at_the_step_boundary() -> None:

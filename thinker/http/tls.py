@@ -9,14 +9,18 @@ import certifi
 
 @cache
 def tls_context() -> ssl.SSLContext:
-    """Return the context, loaded once.
+    """Return the context for HTTP, loaded once.
 
     Loading takes longer than everything else in a client; forked processes inherit it.
     """
-    file, folder = os.environ.get("SSL_CERT_FILE"), os.environ.get("SSL_CERT_DIR")
-    if file or not folder:
-        context = ssl.create_default_context(cafile=file or certifi.where())
-    else:
-        context = ssl.create_default_context(capath=folder)
+    context = trusted()
     context.set_alpn_protocols(["http/1.1"])
     return context
+
+
+def trusted() -> ssl.SSLContext:
+    """Load a context for any protocol."""
+    file, folder = os.environ.get("SSL_CERT_FILE"), os.environ.get("SSL_CERT_DIR")
+    if file or not folder:
+        return ssl.create_default_context(cafile=file or certifi.where())
+    return ssl.create_default_context(capath=folder)

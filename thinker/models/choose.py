@@ -2,7 +2,6 @@
 
 from collections import defaultdict
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from thinker.http.broker_link import broker_link
@@ -14,16 +13,20 @@ from thinker.models.demo import DemoModel
 from thinker.models.endpoint import LOCAL_TIMEOUTS, STANDARD_TIMEOUTS
 from thinker.models.openai_chat import OpenAIChat
 from thinker.models.retry import Fallback, Retrying
+from thinker.models.served_place import ServedPlace
 from thinker.models.structured import StructuredOutput
 from thinker.models.tooltext import with_tools
 from thinker.models.vision import VisionFilter, sees
 from thinker.protocol import model_endpoints
 from thinker.protocol.env import ThinkerSettings
-from thinker.protocol.providers import PROVIDERS, Provider
+from thinker.protocol.model_endpoints import ServedUse
+from thinker.protocol.providers import Provider, at_address
+from thinker.protocol.served_models import ServedModel
 from thinker.worker_errors import WorkerConfigError
 
 if TYPE_CHECKING:
     from thinker.models.embeddings import EmbeddingModel
+    from thinker.models.media_models import MediaModels
 
 
 def choose(
@@ -45,7 +48,8 @@ def choose(
     models = []
     for provider, name in references:
         plain = _model(settings, environ, provider, name, transport)
-        model = VisionFilter(plain, sees=sees(name, settings.vision))
+        shown = "images" in _provider(settings, provider).can or settings.vision == "on"
+        model = VisionFilter(plain, sees=shown and sees(name, settings.vision))
         models.append(Retrying(model if alone else CircuitBreakerModel(model, breakers[provider])))
     return Fallback(models)
 
@@ -71,20 +75,71 @@ def choose_embeddings(
     # Most agents have none; importing the module here keeps their processes small.
     from thinker.models.embeddings import EmbeddingModel  # noqa: PLC0415 - see above
 
-    agent = f"agents.json: agent {settings.agent_id!r}"
-    own_url = settings.embeddings_base_url
-    provider = model_endpoints.embeddings_provider(settings)
+    model = model_endpoints.served(settings)["embeddings"]
+    place = _place(settings, environ, "embeddings", model)
+    dimensions = settings.embeddings_dimensions
+    return EmbeddingModel(
+        place.provider,
+        settings.embeddings_model,
+        dimensions,
+        place.base_url,
+        place.key,
+        place.network,
+    )
+
+
+def choose_media(settings: ThinkerSettings, environ: Mapping[str, str]) -> "MediaModels | None":
+    """Build the models of sound and pictures; None if the agent has none.
+
+    One that cannot be asked keeps no agent from answering: each request for it says why.
+    """
+    hear, speak, draw = settings.hear, settings.speak, settings.draw
+    if not (hear or speak or draw):
+        return None
+    # As above.
+    from thinker.models.media_models import (  # noqa: PLC0415
+        DrawingEndpoint,
+        HearingEndpoint,
+        MediaModels,
+        SpeakingEndpoint,
+    )
+
+    def place(use: ServedUse, model: ServedModel) -> ServedPlace:
+        try:
+            return _place(settings, environ, use, model)
+        except WorkerConfigError as error:
+            problem = str(error).removeprefix("agents.json: ").replace(": ", ", ")
+            return ServedPlace(model_endpoints.PLAIN, "", "", problem=problem)
+
+    return MediaModels(
+        HearingEndpoint(hear, place("hear", hear)) if hear else None,
+        SpeakingEndpoint(speak, place("speak", speak)) if speak else None,
+        DrawingEndpoint(draw, place("draw", draw)) if draw else None,
+    )
+
+
+def _place(
+    settings: ThinkerSettings, environ: Mapping[str, str], use: ServedUse, model: ServedModel
+) -> ServedPlace:
+    """Return where a model beside the agent's own is asked."""
+    agent, provider = (
+        f"agents.json: agent {settings.agent_id!r}",
+        model_endpoints.serving(settings, use, model),
+    )
     if provider is None:
-        name = settings.embeddings_provider
+        able = ", ".join(model_endpoints.able(settings, use))
+        what = model_endpoints.ABILITIES[use]
         raise WorkerConfigError(
-            f"{agent} cannot have embeddings of {name!r}; use openai, openrouter, ollama, "
-            "lmstudio or a baseUrl"
+            f"{agent} cannot have {what} of {model.provider!r}; use a baseUrl or one of {able}"
         )
-    url = _address(agent, own_url) if own_url else provider.base_url
-    key = _key(settings, provider, environ, needed=not own_url)
-    model, dimensions = settings.embeddings_model, settings.embeddings_dimensions
-    transport = _broker(settings)
-    return EmbeddingModel(provider, model, dimensions, url, key, transport)
+    url = _address(agent, model.base_url) if model.base_url else provider.base_url
+    key = _key(settings, provider, environ, needed=not model.base_url)
+    return ServedPlace(provider, url, key, _broker(settings))
+
+
+def choose_alone(settings: ThinkerSettings, environ: Mapping[str, str]) -> Model:
+    """Build an agent's first model without retries and fallbacks; raise as `choose`."""
+    return _model(settings, environ, settings.llm_provider, settings.model)
 
 
 def _model(
@@ -95,28 +150,38 @@ def _model(
     transport: Network | None = None,
 ) -> Model:
     agent = f"agents.json: agent {settings.agent_id!r}"
-    provider = PROVIDERS.get(provider_name)
-    if provider is None:
-        known = ", ".join(sorted(PROVIDERS))
-        raise WorkerConfigError(
-            f"{agent} has the unknown llmProvider {provider_name!r}; use one of {known}"
-        )
+    provider = _provider(settings, provider_name)
     if not model:
         raise WorkerConfigError(f'{agent} has no model for {provider_name}; set "model"')
     if provider.wire == "demo":
         return DemoModel(model)
     own_url = settings.base_url if provider_name == settings.llm_provider else ""
     url = _address(agent, own_url) if own_url else provider.base_url
-    key = _key(settings, provider, environ, needed=not own_url)
+    if not url:
+        raise WorkerConfigError(f'{agent} uses {provider_name} without an address; set "baseUrl"')
+    key = _key(settings, provider, environ, needed=not own_url or not provider.base_url)
     transport = transport or _broker(settings)
     timeouts = LOCAL_TIMEOUTS if provider.local else STANDARD_TIMEOUTS
     adapter = AnthropicMessages if provider.wire == "anthropic" else OpenAIChat
-    if own_url:  # its server may refuse fields that only the provider's own knows
-        provider = replace(provider, cache_key=False)
+    if own_url:
+        provider = at_address(provider, own_url)
     found = adapter(provider, model, url, key, transport, timeouts)
-    beside_tools = provider.output_beside_tools and not own_url
-    structured = StructuredOutput(found, settings.structured_output, beside_tools=beside_tools)
-    return with_tools(structured, settings.tool_calls)
+    beside_tools = provider.requests.output_beside_tools
+    plain = settings.structured_output == "auto" and not {"schema", "json"} & {*provider.can}
+    output = "text" if plain else settings.structured_output
+    structured = StructuredOutput(found, output, beside_tools=beside_tools)
+    as_text = settings.tool_calls == "auto" and "tools" not in provider.can
+    return with_tools(structured, "text" if as_text else settings.tool_calls)
+
+
+def _provider(settings: ThinkerSettings, name: str) -> Provider:
+    known = model_endpoints.known_to(settings)
+    if name in known:
+        return known[name]
+    raise WorkerConfigError(
+        f"agents.json: agent {settings.agent_id!r} has the unknown llmProvider {name!r}; use one of"
+        f" {', '.join(sorted(known))}"
+    )
 
 
 def _broker(settings: ThinkerSettings) -> Network | None:

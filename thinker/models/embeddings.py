@@ -1,6 +1,5 @@
 """Embed texts through any server with OpenAI's ``/embeddings``."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from pydantic import BaseModel
@@ -11,9 +10,9 @@ from thinker.models.base import ModelRequest
 from thinker.models.collector import Collector
 from thinker.models.endpoint import ModelEndpoint, ModelTimeouts
 from thinker.models.failures import Account
-from thinker.protocol.background import LONGEST, Embedded
+from thinker.protocol.background import LONGEST, Embed, Embedded
 from thinker.protocol.messages import JsonObject, Usage
-from thinker.protocol.model_endpoints import embeddings_url, headers
+from thinker.protocol.model_endpoints import headers, url_for
 from thinker.protocol.providers import Provider
 from thinker.protocol.token_counts import OpenAICounts
 from thinker.protocol.vectors import packed
@@ -62,22 +61,24 @@ class EmbeddingModel:
         transport: Network | None = None,
     ) -> None:
         self._account = Account(provider, model, api_key)
-        url, sent = embeddings_url(base_url), headers(provider, api_key)
+        url, sent = url_for("embeddings", provider, base_url, model), headers(provider, api_key)
         self._endpoint = ModelEndpoint(self._account, url, sent, transport, TIMEOUTS)
         self._body: JsonObject = {"model": model}
         if dimensions:
             self._body["dimensions"] = dimensions
         self.name = f"{provider.name}/{model}"
 
-    async def embed(self, texts: Sequence[str]) -> Embedded:
+    async def embed(self, request: Embed) -> Embedded:
         """Return the vectors of the texts, in their order, and the usage.
 
         Raises:
             ModelError: the embeddings model did not answer; trying again later may help.
         """
-        inputs = [text[:LONGEST] for text in texts]
+        inputs = [text if request.whole else text[:LONGEST] for text in request.texts]
         answer = _Vectors(self._account.provider.name, self._account.model, count=len(inputs))
         body: JsonObject = {**self._body, "input": [*inputs]}
+        if request.dimensions is not None:
+            body["dimensions"] = request.dimensions
         response = await self._endpoint.ask(body, lambda: answer, ModelRequest("", ()))
         usage = budget.charged(response.usage, lambda: (sum(map(len, inputs)), 0))
         return Embedded(

@@ -19,6 +19,7 @@ from thinker.models import failures
 from thinker.models.base import ModelRequest, ModelResponse, RehearsedRequest
 from thinker.models.call_meter import CallMeter
 from thinker.models.collector import Collector
+from thinker.models.refused_fields import RefusedFields
 from thinker.models.streaming import EventReader
 from thinker.protocol import model_endpoints
 from thinker.protocol.messages import JsonObject, ToolSpec
@@ -50,7 +51,7 @@ LOCAL_TIMEOUTS = ModelTimeouts(first_token=300.0)  # a local server may have to 
 
 @dataclass
 class ModelEndpoint:
-    """One address with its headers; remembers whether the model rejects a temperature."""
+    """One address with its headers; remembers which fields the model rejects."""
 
     account: failures.Account
     url: str
@@ -58,7 +59,7 @@ class ModelEndpoint:
     transport: Network | None = None  # replaces the network
     timeouts: ModelTimeouts = STANDARD_TIMEOUTS
     clock: Callable[[], float] = time.time  # to convert a Retry-After date to seconds
-    _takes_temperature: bool = field(default=True, init=False)
+    _refused: RefusedFields = field(default_factory=RefusedFields, init=False)
 
     @cached_property
     def network(self) -> Network:
@@ -81,30 +82,27 @@ class ModelEndpoint:
         new_collector: Callable[[], Collector],
         request: ModelRequest,
     ) -> ModelResponse:
-        """Post the body of a request; retry without temperature if the model rejects it.
+        """Post the body of a request; retry without a field that the model rejects.
 
         Raises:
             ModelError: the failure, as classified by `thinker.models.failures`.
         """
-        if self._takes_temperature:
-            try:
-                return await self._post(body, new_collector(), request)
-            except failures.TemperatureRefusedError:
-                if "temperature" not in body:
-                    raise
-        plain = _without_temperature(body)
-        response = await self._post(plain, new_collector(), request)
-        self._takes_temperature = False
-        return response
+        return await self._refused.ask(
+            body, lambda sent: self._post(sent, new_collector(), request)
+        )
 
     def sent(self, body: Mapping[str, object]) -> bytes:
         """Return the bytes that `ask` would post first."""
-        return orjson.dumps(body if self._takes_temperature else _without_temperature(body))
+        return orjson.dumps(self._refused.taken(body))
 
     async def _post(
         self, body: Mapping[str, object], collector: Collector, request: ModelRequest
     ) -> ModelResponse:
-        data, account = orjson.dumps(body), self.account
+        return await self.post(orjson.dumps(body), collector, request)
+
+    async def post(self, data: bytes, collector: Collector, request: ModelRequest) -> ModelResponse:
+        """Post the bytes of a request, in the format that the headers say; raises as `ask`."""
+        account = self.account
         with request.meter.attempt(f"{account.provider.name}/{account.model}", len(data)):
             return await self._exchange(data, collector, request)
 
@@ -231,10 +229,6 @@ class ModelEndpoint:
             raise RetryableModelError(f"{provider.name} timed out")
 
 
-def _without_temperature(body: Mapping[str, object]) -> dict[str, object]:
-    return {key: value for key, value in body.items() if key != "temperature"}
-
-
 class ProviderModel(ABC):
     """A provider's model, called over HTTP; ``transport`` replaces the network."""
 
@@ -251,7 +245,7 @@ class ProviderModel(ABC):
     ) -> None:
         self.name = f"{provider.name}/{model}"
         self._account = failures.Account(provider, model, api_key)
-        url = model_endpoints.chat_url(provider, base_url)
+        url = model_endpoints.chat_url(provider, base_url, model)
         headers = model_endpoints.headers(provider, api_key)
         self._tools: Sequence[ToolSpec] = ()
         self._tools_json = orjson.Fragment(b"[]")

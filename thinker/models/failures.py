@@ -27,6 +27,16 @@ OVERFLOW = re.compile(
 )
 UNKNOWN_MODEL = re.compile(r"model_not_found|model_decommissioned", re.IGNORECASE)
 TEMPERATURE = re.compile(r"\btemperature\b", re.IGNORECASE)  # but not the tool get_temperature
+# Fields that some servers do not know, and the words in which they say so.
+LENGTHS = {"max_tokens": "max_completion_tokens", "max_completion_tokens": "max_tokens"}
+FIELDS = re.compile(
+    r"\b(max_tokens|max_completion_tokens|stream_options|prompt_cache_key|reasoning_effort)\b"
+)
+UNWANTED = re.compile(
+    r"unsupported|(not|n't) (currently )?support|unrecognized|unknown|unexpected|extra"
+    r"|not (permitted|allowed)",
+    re.IGNORECASE,
+)
 # In this order: Ollama, OpenRouter, vLLM, llama.cpp, OpenAI's older models.
 TOOLS = re.compile(
     r"(not|n't) support (tools?|functions?)\b|support tool use|tools? (is|are) not supported"
@@ -41,6 +51,7 @@ OUTPUT = re.compile(
     re.IGNORECASE,
 )
 REFUSING = frozenset({400, 404, 422, 500, 501})  # statuses of requests that were not understood
+UNREAD = frozenset({400, 422})
 NO_CREDIT = re.compile(r"insufficient_quota|billing_error|credit balance", re.IGNORECASE)
 
 # Errors inside a stream follow status 200; their kind gives the status they stand for.
@@ -58,8 +69,12 @@ STATUS_OF_KIND = {
 }
 
 
-class TemperatureRefusedError(FatalModelError):
-    """The model rejects a temperature; the same request without one may succeed."""
+class FieldRefusedError(FatalModelError):
+    """The model rejects a field; the same request without it may succeed."""
+
+    def __init__(self, text: str, field: str) -> None:
+        super().__init__(text)
+        self.field = field
 
 
 class ToolsRefusedError(FatalModelError):
@@ -123,6 +138,8 @@ def stated_error(data: bytes) -> Complaint | None:
         body = orjson.loads(data)
     except ValueError:
         return None
+    if isinstance(body, list) and body:  # Gemini's
+        body = body[0]
     error = body.get("error") if isinstance(body, dict) else None
     if not error:
         return None
@@ -147,8 +164,8 @@ def failure(
     if bad_request and "tool_use_failed" in words:  # Groq cannot parse the model's call
         problem = f"{name} could not read the model's tool call{quote}"
         return _over_tools(RetryableModelError(problem))
-    if bad_request and TEMPERATURE.search(words):
-        return TemperatureRefusedError(f"{name} takes no temperature for {account.model!r}{quote}")
+    if status in UNREAD and (field := _unwanted(words, bad_request=bad_request)):
+        return FieldRefusedError(f"{name} takes no {field} for {account.model!r}{quote}", field)
     if status in REFUSING and (refused := _refused(account, words, quote)) is not None:
         return refused
     status = _true_status(status, words)
@@ -158,6 +175,14 @@ def failure(
         kind = worker_errors.AccountError if status in NO_ACCOUNT else FatalModelError
         error = kind(f"{name} {_advice(account, status)}{quote}")
     return _over_tools(error) if status in TOOL_TROUBLE else error
+
+
+def _unwanted(words: str, *, bad_request: bool) -> str:
+    """Return the field that a complaint is about, if it is one that can be left out."""
+    if bad_request and TEMPERATURE.search(words):
+        return "temperature"
+    found = FIELDS.search(words) if UNWANTED.search(words) else None
+    return found[0] if found else ""
 
 
 def _refused(account: Account, words: str, quote: str) -> FatalModelError | None:

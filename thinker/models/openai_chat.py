@@ -1,19 +1,23 @@
-"""OpenAI's chat completions: groq, openai, openrouter, ollama, lmstudio and any ``baseUrl``."""
+"""OpenAI's chat completions, which nearly all providers and any ``baseUrl`` speak."""
 
 from collections.abc import Sequence
+from hashlib import sha256
 
 import orjson
+from pydantic import JsonValue
 
 from thinker.models.base import ModelRequest
 from thinker.models.endpoint import ProviderModel
 from thinker.models.failures import Account
 from thinker.models.openai_answer import OpenAIAnswer
-from thinker.models.outputschema import Closing
+from thinker.models.outputschema import NAMED, Closing
 from thinker.protocol import messages
 from thinker.protocol.messages import JsonObject
+from thinker.protocol.providers import Provider, RequestRules
 
 FROM_TOOLS = "(Pictures that the tools above returned.)"
 CLOSING = Closing(optional=False)
+COMBINED = frozenset({"anyOf", "oneOf", "allOf", "items", "prefixItems"})  # lists of schemas
 
 
 class OpenAIChat(ProviderModel):
@@ -31,36 +35,40 @@ def request_body(account: Account, request: ModelRequest) -> JsonObject:
     Fields that stay the same from call to call come first, so that a provider's prompt cache can
     match the longest prefix.
     """
+    rules = account.provider.requests
     body: JsonObject = {"model": account.model}
-    if request.cache_key and account.provider.cache_key:
+    if request.cache_key and rules.cache_key:
         body["prompt_cache_key"] = request.cache_key
     if request.tools:
-        body["tools"] = [_tool(tool) for tool in request.tools]
-    body["messages"] = [*_messages(request)]
+        body["tools"] = [_tool(tool, rules) for tool in request.tools]
+    body["messages"] = [*_messages(request, rules)]
     if request.tools:
-        forced: JsonObject = {"type": "function", "function": {"name": request.tool_choice.name}}
-        mode = request.tool_choice.mode
-        body["tool_choice"] = forced if mode == "function" else mode
-    body |= _reasoning(account.provider.name, request.reasoning)
+        body |= _tool_choice(request.tool_choice, rules)
+    body |= _reasoning(rules, request.reasoning)
     if request.output is not None:
-        body["response_format"] = _output(request.output)
+        body["response_format"] = _output(request.output, account.provider)
     if request.temperature is not None:
         body["temperature"] = request.temperature
     if request.max_output_tokens is not None:
-        # OpenAI's reasoning models reject the old name; most compatible servers only know that one.
-        new_name = account.provider.name == "openai"
-        body["max_completion_tokens" if new_name else "max_tokens"] = request.max_output_tokens
+        body[rules.length_field] = request.max_output_tokens
     if request.on_text is not None:
         body["stream"] = True
         body["stream_options"] = {"include_usage": True}
-    return body
+    return {name: value for name, value in body.items() if name not in rules.omits}
 
 
-def _reasoning(provider: str, reasoning: messages.Reasoning | None) -> JsonObject:
+def _tool_choice(choice: messages.ToolChoice, rules: RequestRules) -> JsonObject:
+    mode = rules.tool_choice.get(choice.mode, choice.mode)
+    if mode == "function":
+        return {"tool_choice": {"type": "function", "function": {"name": choice.name}}}
+    return {"tool_choice": mode} if mode else {}
+
+
+def _reasoning(rules: RequestRules, reasoning: messages.Reasoning | None) -> JsonObject:
     """Return OpenRouter's ``reasoning`` object; for others ``reasoning_effort``, if any."""
     if reasoning is None:
         return {}
-    if provider != "openrouter":
+    if rules.reasoning != "object":
         return {} if reasoning.effort is None else {"reasoning_effort": reasoning.effort}
     amount: JsonObject = {} if reasoning.effort is None else {"effort": reasoning.effort}
     if reasoning.max_tokens is not None:
@@ -68,15 +76,20 @@ def _reasoning(provider: str, reasoning: messages.Reasoning | None) -> JsonObjec
     return {"reasoning": {**amount, "exclude": not reasoning.recorded}} if amount else {}
 
 
-def _output(schema: JsonObject) -> JsonObject:
-    """Return a strict schema if every field is named and required; otherwise ``schema``."""
+def _output(schema: JsonObject, provider: Provider) -> JsonObject:
+    """Return a strict schema if every field is named and required; otherwise ``schema``.
+
+    A provider that takes no schema is asked for any JSON object: the prompt describes which.
+    """
+    if "schema" not in provider.can and "json" in provider.can:
+        return {"type": "json_object"}
     closed = CLOSING.closed(schema)
     strict = closed is not None
     answer: JsonObject = {"name": "answer", "schema": closed or schema, "strict": strict}
     return {"type": "json_schema", "json_schema": answer}
 
 
-def _messages(request: ModelRequest) -> list[JsonObject]:
+def _messages(request: ModelRequest, rules: RequestRules) -> list[JsonObject]:
     system: JsonObject = {"role": "system", "content": request.system}
     wire = [system] if request.system else []
     reasoning = request.reasoning is not None and request.reasoning.include
@@ -87,7 +100,7 @@ def _messages(request: ModelRequest) -> list[JsonObject]:
             found = []
         else:
             found += message.images
-        wire.append(_message(message, reasoning=reasoning))
+        wire.append(_message(message, rules, reasoning=reasoning))
     return wire + _pictures(found)
 
 
@@ -95,16 +108,17 @@ def _pictures(found: Sequence[messages.Image]) -> list[JsonObject]:
     return [_user(messages.UserMessage(content=FROM_TOOLS, images=tuple(found)))] if found else []
 
 
-def _message(message: messages.Message, *, reasoning: bool) -> JsonObject:
+def _message(message: messages.Message, rules: RequestRules, *, reasoning: bool) -> JsonObject:
     if isinstance(message, messages.UserMessage):
         return _user(message)
     if isinstance(message, messages.ToolResult):
-        return {"role": "tool", "tool_call_id": message.call_id, "content": message.text}
+        call_id = _call_id(message.call_id, rules)
+        return {"role": "tool", "tool_call_id": call_id, "content": message.text}
     wire: JsonObject = {"role": "assistant"}
     if message.content or not message.tool_calls:
         wire["content"] = message.content
     if message.tool_calls:
-        wire["tool_calls"] = [_call(call) for call in message.tool_calls]
+        wire["tool_calls"] = [_call(call, rules) for call in message.tool_calls]
     if reasoning and message.reasoning:
         wire["reasoning_content"] = message.reasoning
     return wire
@@ -122,16 +136,44 @@ def _image(image: messages.Image) -> JsonObject:
     return {"type": "image_url", "image_url": {"url": url}}
 
 
-def _call(call: messages.ToolCall) -> JsonObject:
+def _call(call: messages.ToolCall, rules: RequestRules) -> JsonObject:
     # A malformed call is sent as {}: many servers parse the arguments in the history.
     arguments = orjson.dumps(call.arguments).decode()
     function: JsonObject = {"name": call.name, "arguments": arguments}
-    return {"id": call.id, "type": "function", "function": function}
+    call_id = _call_id(call.id, rules)
+    return {"id": call_id, "type": "function", "function": function, **rules.call_extra}
 
 
-def _tool(tool: messages.ToolSpec) -> JsonObject:
+def _call_id(call_id: str, rules: RequestRules) -> str:
+    """Return the id as the provider takes it: equal ids stay equal, others stay different."""
+    length = rules.call_id_length
+    if not length or (len(call_id) == length and call_id.isascii() and call_id.isalnum()):
+        return call_id
+    return sha256(call_id.encode()).hexdigest()[:length]
+
+
+def _tool(tool: messages.ToolSpec, rules: RequestRules) -> JsonObject:
     function: JsonObject = {"name": tool.name, "description": tool.description}
-    function["parameters"] = tool.parameters
+    function["parameters"] = _without(tool.parameters, rules.schema_omits)
     if tool.strict:
         function["strict"] = True
     return {"type": "function", "function": function}
+
+
+def _without(schema: JsonObject, keywords: Sequence[str]) -> JsonObject:
+    """Return a schema without these keywords; a property may be named like one."""
+    if not keywords:
+        return schema
+    return {
+        key: _inner(key, value, keywords) for key, value in schema.items() if key not in keywords
+    }
+
+
+def _inner(key: str, value: JsonValue, keywords: Sequence[str]) -> JsonValue:
+    if isinstance(value, dict):
+        if key in NAMED:
+            return {name: _inner("", schema, keywords) for name, schema in value.items()}
+        return _without(value, keywords)
+    if isinstance(value, list) and key in COMBINED:
+        return [_inner("", schema, keywords) for schema in value]
+    return value

@@ -3,7 +3,9 @@
 import random
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import zip_longest
+from typing import TypeVar
 
 import anyio
 import orjson
@@ -16,6 +18,7 @@ from thinker.protocol.messages import AUTO, AssistantMessage, Message, ToolResul
 
 FIRST_DELAY = 1.0  # seconds, doubled with every attempt
 LONGEST_DELAY = 60.0  # seconds; give up if a provider requests more
+Answer = TypeVar("Answer")
 log = structlog.get_logger()
 
 
@@ -31,9 +34,9 @@ def delay(attempt: int, retry_after: float | None, rng: Callable[[], float]) -> 
     return backoff * (0.5 + rng() / 2)
 
 
-@dataclass(eq=False)
-class Retrying(ModelWrapper):
-    """A model whose retryable failures are retried.
+@dataclass(frozen=True, kw_only=True)
+class Retries:
+    """Makes calls whose retryable failures are retried.
 
     It gives up after ``attempts``, if the provider requests a wait longer than `LONGEST_DELAY`, or
     if the next attempt would begin more than ``patience`` seconds after the first.
@@ -45,13 +48,13 @@ class Retrying(ModelWrapper):
     clock: Callable[[], float] = anyio.current_time
     rng: Callable[[], float] = random.random
 
-    async def complete(self, request: ModelRequest) -> ModelResponse:
-        """Call the model until it answers or a retry is useless; raise the last failure."""
+    async def of(self, model: str, call: Callable[[], Awaitable[Answer]]) -> Answer:
+        """Call a model until it answers or a retry is useless; raise the last failure."""
         end = self.clock() + self.patience
         attempt = 1
         while True:
             try:
-                return await self.model.complete(request)
+                return await call()
             except worker_errors.RetryableModelError as error:
                 wait = delay(attempt, error.retry_after, self.rng)
                 too_long = (error.retry_after or 0.0) > LONGEST_DELAY
@@ -59,10 +62,24 @@ class Retrying(ModelWrapper):
                     raise
                 why = headline(error)
                 log.warning(
-                    "model_retry", model=self.name, attempt=attempt, wait=round(wait, 2), error=why
+                    "model_retry", model=model, attempt=attempt, wait=round(wait, 2), error=why
                 )
             await self.sleep(wait)
             attempt += 1
+
+
+STANDARD = Retries()
+
+
+@dataclass(eq=False)
+class Retrying(ModelWrapper):
+    """A model whose retryable failures are retried."""
+
+    retries: Retries = STANDARD
+
+    async def complete(self, request: ModelRequest) -> ModelResponse:
+        """Call the model until it answers or a retry is useless; raise the last failure."""
+        return await self.retries.of(self.name, partial(self.model.complete, request))
 
 
 @dataclass(eq=False)

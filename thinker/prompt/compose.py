@@ -31,6 +31,7 @@ RECIPES: Mapping[Recipe, tuple[Layer, ...]] = {
     ),
     "proactive": (layers.base, layers.date_time, layers.task, layers.task_memories),
     "subagent": (layers.base, layers.date_time),
+    "hook": (layers.base, layers.skills, layers.date_time, layers.event, layers.memories),
     "request": (
         layers.base,
         layers.playbooks,

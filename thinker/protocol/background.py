@@ -1,11 +1,11 @@
-"""Wire requests outside turns: compaction, fact extraction, embeddings.
+"""Wire requests outside turns: compaction, fact extraction, embeddings, trials of a model.
 
 The supervisor decides when to send one, includes everything needed, and stores the result. The
 worker makes one model call. ``problem`` says why the model's answer is unusable; ``usage`` counts
 either way, because the call was paid for.
 """
 
-from typing import Annotated, Literal, TypeAlias
+from typing import Annotated, Literal, TypeAlias, get_args
 
 from pydantic import Field
 
@@ -15,8 +15,11 @@ from thinker.protocol.vectors import Vector
 SESSION_COMPACT = "session/compact"
 FACTS_EXTRACT = "facts/extract"
 TEXTS_EMBED = "texts/embed"
+MODEL_TRY = "model/try"
 EMBEDDED = 64  # most texts in one request
 LONGEST = 2000  # characters embedded of one text; many models read only 512 tokens
+Trial: TypeAlias = Literal["chat", "tools", "images", "schema", "embeddings"]
+TRIALS: tuple[Trial, ...] = get_args(Trial)
 ASK_SECONDS = 120.0  # limit for the model call of one request
 
 Category: TypeAlias = Literal[  # of facts; the extraction prompt lists them
@@ -41,13 +44,17 @@ class Extract(Frozen):
 class MeteredResult(Frozen):
     """The model and usage of the calls made; ``problem`` is empty if the answer is usable.
 
-    ``call_ids`` name the calls as the broker knows them.
+    ``call_ids`` name the calls as the broker knows them. What is not counted in tokens alone:
+    ``seconds`` of sound that was heard, ``characters`` spoken, ``pictures`` drawn.
     """
 
     model: str
     usage: Usage
     call_ids: tuple[str, ...] = ()
     problem: str = ""
+    seconds: float = 0.0
+    characters: int = 0
+    pictures: int = 0
 
 
 class Compacted(MeteredResult):
@@ -71,13 +78,33 @@ class Extracted(MeteredResult):
 
 
 class Embed(Frozen):
-    """Texts to embed; with ``keep`` the worker keeps the vectors for its tools."""
+    """Texts to embed; with ``keep`` the worker keeps the vectors for its tools.
+
+    ``whole`` texts are not shortened. ``dimensions`` replaces the length of vectors in agents.json.
+    """
 
     texts: Annotated[tuple[str, ...], Field(min_length=1, max_length=EMBEDDED)]
     keep: bool = False
+    whole: bool = False
+    dimensions: int | None = None
 
 
 class Embedded(MeteredResult):
     """One vector per text, in order; empty if the worker keeps them."""
 
     vectors: tuple[Vector, ...] = ()
+
+
+class TryModel(Frozen):
+    """A request for one small call that shows whether the agent's model can do something."""
+
+    trial: Trial
+
+
+class Tried(MeteredResult):
+    """What a trial showed; the ``problem`` says why the model cannot, in the provider's words.
+
+    ``note`` is what else there is to know.
+    """
+
+    note: str = ""

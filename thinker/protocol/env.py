@@ -7,12 +7,14 @@ every process needs, and the supervisor adds the rest.
 import json
 import os
 from collections.abc import Mapping
+from dataclasses import asdict
 from pathlib import Path
 from typing import Literal, get_origin
 
 from pydantic import BaseModel, ConfigDict
 
-from thinker.protocol.providers import PROVIDERS
+from thinker.protocol.providers import PROVIDERS, Provider
+from thinker.protocol.served_models import DrawingModel, HearingModel, SpeakingModel
 
 BROKER_VARIABLE = "THINKER_BROKER_FD"
 INHERITED = ("PATH", "HOME", "LANG", "TZ")
@@ -31,6 +33,8 @@ class ThinkerSettings(BaseModel):
     """The model. Its variable is the provider's own, such as GROQ_MODEL."""
     base_url: str = ""
     """Address of the provider's API; empty: its default."""
+    providers: tuple[Provider, ...] = ()
+    """Providers of agents.json that the agent uses, as JSON."""
     fallback_models: tuple[str, ...] = ()
     """Models to try when the first fails: `model` or `provider/model`."""
     temperature: float = 0.4
@@ -90,6 +94,13 @@ class ThinkerSettings(BaseModel):
     """Address of the embeddings API; empty: the provider's default."""
     embeddings_dimensions: int = 0
     """Length of the vectors; 0: the model's own."""
+
+    hear: HearingModel | None = None
+    """The model that turns recordings into text, as JSON."""
+    speak: SpeakingModel | None = None
+    """The model that speaks, as JSON."""
+    draw: DrawingModel | None = None
+    """The model that draws pictures, as JSON."""
 
     small_model: str = ""
     """Model for summaries and facts: `model` or `provider/model`; empty: the agent's own."""
@@ -193,5 +204,8 @@ def _text(value: object) -> str:
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, tuple):
-        return json.dumps([str(item) for item in value])
+        plain = (asdict(item) if isinstance(item, Provider) else str(item) for item in value)
+        return json.dumps(list(plain))
+    if isinstance(value, BaseModel):
+        return value.model_dump_json()
     return str(value)

@@ -35,7 +35,7 @@ from thinker.protocol.vectors import Vector
 Finish: TypeAlias = Literal["done", "length", "refused"]  # why a model response ended
 
 # Which layers a prompt has.
-Recipe: TypeAlias = Literal["interactive", "proactive", "subagent", "request"]
+Recipe: TypeAlias = Literal["interactive", "proactive", "subagent", "request", "hook"]
 
 TURN_RUN = "turn/run"
 TURN_CANCEL = "turn/cancel"
@@ -65,6 +65,7 @@ class StopReason(StrEnum):
     HANDED_BACK = "handed_back"  # calls for the API client, which continues with their results
     EMPTY = "empty"  # the model answered nothing, twice
     MODEL_ERROR = "model_error"
+    OVERFLOW = "overflow"  # the request is longer than the model reads
     OUTPUT = "output"  # no answer matched the required output format
     TOOL_CHOICE = "tool_choice"  # the model did not make the required call
     ACCOUNT = "account"  # key refused or out of credit: the turn waits for a person

@@ -1,18 +1,44 @@
 """Where an agent's models are asked, and with which header: the same for supervisor and worker."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from functools import lru_cache
+from typing import Literal, NamedTuple, TypeAlias
+from urllib.parse import quote, urlsplit, urlunsplit
 
 from pydantic import HttpUrl, TypeAdapter
 
 from thinker.protocol.env import ThinkerSettings
-from thinker.protocol.providers import CUSTOM, PROVIDERS, Provider
+from thinker.protocol.providers import CUSTOM, PROVIDERS, Ability, Provider, split_reference
+from thinker.protocol.served_models import ServedModel
 
 URL = TypeAdapter(HttpUrl)
 KEY = re.compile(r"[!-~]*")  # what an HTTP header can carry, minus blanks
 ANTHROPIC_VERSION = "2023-06-01"  # 2026-10-21 rejects every temperature
-PLAIN = Provider(CUSTOM, "openai")  # a server that only has an address
+PLAIN = Provider(CUSTOM)  # a server that only has an address
+Use: TypeAlias = Literal["chat", "embeddings", "hear", "speak", "draw"]
+ServedUse: TypeAlias = Literal["embeddings", "hear", "speak", "draw"]
+PATHS: dict[Use, str] = {
+    "chat": "/chat/completions",
+    "embeddings": "/embeddings",
+    "hear": "/audio/transcriptions",
+    "speak": "/audio/speech",
+    "draw": "/images/generations",
+}
+ABILITIES: dict[ServedUse, Ability] = {
+    "embeddings": "embeddings",
+    "hear": "transcription",
+    "speak": "speech",
+    "draw": "drawing",
+}
+
+
+class UsedEndpoint(NamedTuple):
+    """An address that an agent may ask over HTTP, and what for."""
+
+    provider: Provider
+    url: str
+    use: Use
 
 
 @lru_cache(maxsize=64)
@@ -21,67 +47,128 @@ def checked_url(url: str) -> str:
     return str(URL.validate_python(url))
 
 
+def known_to(settings: ThinkerSettings) -> Mapping[str, Provider]:
+    """Return the providers that an agent can name: all, and those of its configuration."""
+    if not settings.providers:
+        return PROVIDERS
+    return {**PROVIDERS, **{provider.name: provider for provider in settings.providers}}
+
+
 def base_url(settings: ThinkerSettings, provider: Provider) -> str:
     """Return the base URL of an agent's models of a provider; raise as `checked_url`."""
     own = settings.base_url if provider.name == settings.llm_provider else ""
     return checked_url(own) if own else provider.base_url
 
 
-def chat_url(provider: Provider, base_url: str) -> str:
-    base = base_url.rstrip("/")
+def chat_url(provider: Provider, base_url: str, model: str) -> str:
     if provider.wire == "anthropic":
+        base = base_url.rstrip("/")
         return f"{base.removesuffix('/v1')}/v1/messages"
-    return f"{base}/chat/completions"
+    return url_for("chat", provider, base_url, model)
 
 
-def embeddings_url(base_url: str) -> str:
-    return f"{base_url.rstrip('/')}/embeddings"
+def url_for(use: Use, provider: Provider, base_url: str, model: str) -> str:
+    """Return the address for one use of OpenAI's API."""
+    return api_url(provider, base_url, PATHS[use], model)
+
+
+def list_url(provider: Provider, base_url: str) -> str:
+    """Return the address at which a provider lists its models."""
+    if provider.wire == "anthropic":
+        return f"{base_url.rstrip('/').removesuffix('/v1')}/v1/models?limit=1000"
+    if provider.deployments:
+        parts = urlsplit(base_url)
+        start = parts.path.partition("/openai")[0] + "/openai"
+        base_url = urlunsplit(parts._replace(path=start))
+    return api_url(provider, base_url, "/models", "")
+
+
+def api_url(provider: Provider, base_url: str, path: str, model: str) -> str:
+    """Return the address of one of a provider's functions.
+
+    Of a provider with deployments, a base without a path gets that of the model's. What the base
+    has in its query stays.
+    """
+    parts = urlsplit(base_url)
+    start, query = parts.path.rstrip("/"), parts.query
+    if provider.deployments and "/openai" not in start:
+        start += f"/openai/deployments/{quote(model, safe='')}"
+    versioned = "api-version" in query or start.endswith("/v1")
+    if provider.api_version and not versioned:
+        query = "&".join(filter(None, (query, f"api-version={provider.api_version}")))
+    return urlunsplit((parts.scheme, parts.netloc, start + path, query, ""))
 
 
 def headers(provider: Provider, key: str) -> dict[str, str]:
     """Return the headers that a provider wants; an empty key needs none."""
-    if provider.wire == "anthropic":
-        found = {"anthropic-version": ANTHROPIC_VERSION}
-        return {**found, "x-api-key": key} if key else found
-    return {"authorization": f"Bearer {key}"} if key else {}
+    found = {"anthropic-version": ANTHROPIC_VERSION} if provider.wire == "anthropic" else {}
+    if not key:
+        return found
+    if provider.key_header:
+        return {**found, provider.key_header: key}
+    return {**found, "authorization": f"Bearer {key}"}
 
 
 def reference(settings: ThinkerSettings, entry: str) -> tuple[str, str]:
-    """Split ``provider/model``; without a known provider, the agent's own and the whole text."""
-    provider, slash, model = entry.partition("/")
-    if slash and provider in PROVIDERS:
-        return provider, model
-    return settings.llm_provider, entry
+    """Split ``provider/model`` as `split_reference` does."""
+    return split_reference(entry, settings.llm_provider, known_to(settings))
 
 
-def embeddings_provider(settings: ThinkerSettings) -> Provider | None:
-    """Return the provider of an agent's embeddings; None if it has none that can be asked."""
-    if not settings.embeddings_model:
+def able(settings: ThinkerSettings, use: ServedUse) -> list[str]:
+    """Return the names of the providers that an agent can use for this."""
+    known = known_to(settings).values()
+    return sorted(p.name for p in known if ABILITIES[use] in p.can and p.wire == "openai")
+
+
+def serving(settings: ThinkerSettings, use: ServedUse, model: ServedModel) -> Provider | None:
+    """Return the provider of a model beside the agent's own; None if it cannot be asked."""
+    if not model.provider:
+        return PLAIN if model.base_url else None
+    provider = known_to(settings).get(model.provider)
+    if provider is None or provider.name not in able(settings, use):
         return None
-    name = settings.embeddings_provider
-    provider = PROVIDERS.get(name) if name else PLAIN
-    usable = provider is not None and provider.wire == "openai"
-    return provider if usable and (name or settings.embeddings_base_url) else None
+    return provider if provider.base_url or model.base_url else None
 
 
-def used(settings: ThinkerSettings) -> Iterator[tuple[Provider, str]]:
-    """Yield each provider that an agent may ask over HTTP, with the address of the request.
+def served(settings: ThinkerSettings) -> dict[ServedUse, ServedModel]:
+    """Return the models beside the agent's own that speak OpenAI's API, by what they are for."""
+    embeddings = ServedModel(
+        model=settings.embeddings_model,
+        provider=settings.embeddings_provider,
+        base_url=settings.embeddings_base_url,
+    )
+    every: dict[ServedUse, ServedModel | None] = {
+        "embeddings": embeddings if embeddings.model else None,
+        "hear": settings.hear,
+        "speak": settings.speak,
+        "draw": settings.draw,
+    }
+    return {use: model for use, model in every.items() if model is not None}
+
+
+def used(settings: ThinkerSettings) -> Iterator[UsedEndpoint]:
+    """Yield the addresses that an agent may ask over HTTP.
 
     What cannot be asked is left out: the worker says so when it starts.
     """
     entries = (*settings.fallback_models, *filter(None, (settings.small_model,)))
-    names = (settings.llm_provider, *(reference(settings, entry)[0] for entry in entries))
-    for name in dict.fromkeys(names):
-        provider = PROVIDERS.get(name)
+    models = ((settings.llm_provider, settings.model), *(reference(settings, e) for e in entries))
+    known, found = known_to(settings), dict[str, Provider]()
+    for name, model in models:
+        provider = known.get(name)
         if provider is not None and provider.wire != "demo":
             try:
-                yield provider, chat_url(provider, base_url(settings, provider))
+                base = base_url(settings, provider)
             except ValueError:
                 continue
-    embeds = embeddings_provider(settings)
-    if embeds is not None:
-        own = settings.embeddings_base_url
-        try:
-            yield embeds, embeddings_url(checked_url(own) if own else embeds.base_url)
-        except ValueError:
-            return
+            if base:
+                found.setdefault(chat_url(provider, base, model), provider)
+    yield from (UsedEndpoint(provider, url, "chat") for url, provider in found.items())
+    for use, beside in served(settings).items():
+        provider = serving(settings, use, beside)
+        if provider is not None:
+            try:
+                base = checked_url(beside.base_url) if beside.base_url else provider.base_url
+            except ValueError:
+                continue
+            yield UsedEndpoint(provider, url_for(use, provider, base, beside.model), use)

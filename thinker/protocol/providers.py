@@ -1,78 +1,135 @@
-"""The providers that an agent can name, and what each needs.
+"""The providers that an agent can name, and what each needs and can do.
 
-The supervisor uses it to choose a provider and pass on exactly one key; the worker uses it to reach
+`providers.json` has the facts, one entry a provider; agents.json may add providers of its own. The
+supervisor uses them to choose a provider and pass on exactly one key; the worker uses them to reach
 the provider.
 """
 
-from dataclasses import dataclass
-from typing import Literal
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any, Literal, TypeAlias, get_args
+
+FILE = Path(__file__).with_suffix(".json")
+
+Ability: TypeAlias = Literal[
+    "tools",
+    "images",
+    "schema",
+    "json",
+    "caching",
+    "embeddings",
+    "transcription",
+    "speech",
+    "drawing",
+]
+ABILITIES: tuple[Ability, ...] = get_args(Ability)
 
 
 @dataclass(frozen=True)
-class Provider:
-    """One provider: wire format, address and variables.
+class RequestRules:
+    """How requests to a provider differ from those to OpenAI.
 
-    ``model_var`` is the environment variable that holds the model. ``default_model`` applies only
-    to ``"llmProvider": "auto"``; if empty, the running server is asked for its models.
+    ``omits`` are fields that it refuses, ``length_field`` the one that limits an answer.
+    ``tool_choice`` renames modes; an empty name leaves the field out. Identifiers of tool calls are
+    sent with ``call_id_length`` letters and digits if that is set, each call with ``call_extra``,
+    and schemas of tools without the keywords in ``schema_omits``. ``reasoning`` is written as an
+    ``effort`` or as OpenRouter's ``object``.
     ``checks_arguments``: the server rejects ``"5"`` for a number, so it is sent relaxed schemas.
     ``cache_key``: it accepts a ``prompt_cache_key``. ``output_beside_tools``: its models still call
     tools when a schema of the answer is sent.
     """
 
-    name: str
-    wire: Literal["openai", "anthropic", "demo"]
-    base_url: str = ""
-    key_var: str | None = None
-    model_var: str = "THINKER_MODEL"
-    default_model: str = ""
-    local: bool = False
+    omits: tuple[str, ...] = ()
+    length_field: str = "max_tokens"
+    tool_choice: Mapping[str, str] = field(default_factory=dict)
+    call_id_length: int = 0
+    call_extra: Mapping[str, Any] = field(default_factory=dict)
+    schema_omits: tuple[str, ...] = ()
+    reasoning: Literal["effort", "object"] = "effort"
     checks_arguments: bool = False
     cache_key: bool = False
     output_beside_tools: bool = False
 
 
+@dataclass(frozen=True)
+class Provider:
+    """One provider: wire format, address, variables, and what its models can do.
+
+    ``model_var`` is the environment variable that holds the model. ``default_model`` applies only
+    to ``"llmProvider": "auto"``; if empty, a local server is asked for its models, and another
+    provider is not chosen. ``aliases`` are other names that people use. Without a ``key_header``
+    the key is a bearer's token. ``deployments``: the model is part of the address, as is
+    ``api_version``. ``vendors`` are names of other providers that its models' names may begin with.
+    ``priced_as`` is its name in the table of prices. ``can`` says what the best of its models can.
+    """
+
+    name: str
+    wire: Literal["openai", "anthropic", "demo"] = "openai"
+    base_url: str = ""
+    key_var: str | None = None
+    model_var: str = "THINKER_MODEL"
+    default_model: str = ""
+    local: bool = False
+    title: str = ""
+    aliases: tuple[str, ...] = ()
+    key_header: str = ""
+    api_version: str = ""
+    deployments: bool = False
+    vendors: tuple[str, ...] = ()
+    priced_as: str = ""
+    can: tuple[Ability, ...] = ("tools", "images", "schema", "embeddings")
+    requests: RequestRules = RequestRules()
+
+
 CUSTOM = "custom"  # provider name of a server that only has an address
 
+
+def _provider(name: str, facts: Mapping[str, Any]) -> Provider:
+    rules = _lists_as_tuples(facts.get("requests", {}))
+    return Provider(name, **{**_lists_as_tuples(facts), "requests": RequestRules(**rules)})
+
+
+def _lists_as_tuples(facts: Mapping[str, Any]) -> dict[str, Any]:
+    return {key: tuple(value) if isinstance(value, list) else value for key, value in facts.items()}
+
+
 PROVIDERS: dict[str, Provider] = {
-    provider.name: provider
-    for provider in (
-        Provider(
-            "anthropic",
-            "anthropic",
-            "https://api.anthropic.com",
-            "ANTHROPIC_API_KEY",
-            default_model="claude-sonnet-4-5",
-            output_beside_tools=True,
-        ),
-        Provider(
-            "openai",
-            "openai",
-            "https://api.openai.com/v1",
-            "OPENAI_API_KEY",
-            default_model="gpt-4.1-mini",
-            cache_key=True,
-            output_beside_tools=True,
-        ),
-        Provider(
-            "groq",
-            "openai",
-            "https://api.groq.com/openai/v1",
-            "GROQ_API_KEY",
-            "GROQ_MODEL",
-            default_model="qwen/qwen3-32b",
-            checks_arguments=True,
-        ),
-        Provider(
-            "openrouter",
-            "openai",
-            "https://openrouter.ai/api/v1",
-            "OPENROUTER_API_KEY",
-            default_model="openrouter/auto",
-        ),
-        Provider("ollama", "openai", "http://127.0.0.1:11434/v1", None, "OLLAMA_MODEL", local=True),
-        Provider(
-            "lmstudio", "openai", "http://127.0.0.1:1234/v1", None, "LMSTUDIO_MODEL", local=True
-        ),
-        Provider("demo", "demo", default_model="demo"),
-    )
+    name: _provider(name, facts) for name, facts in json.loads(FILE.read_bytes()).items()
 }
+
+
+def key_variables(known: Mapping[str, Provider] = PROVIDERS) -> frozenset[str]:
+    """Return the names of the variables that hold keys of providers."""
+    return frozenset(p.key_var for p in known.values() if p.key_var is not None)
+
+
+def split_reference(
+    entry: str, own: str, known: Mapping[str, Provider] = PROVIDERS
+) -> tuple[str, str]:
+    """Split ``provider/model``; without a known provider, ``own`` and the whole text.
+
+    The names of some providers' models begin with those of other providers: an agent that uses
+    OpenRouter asks it for ``deepseek/deepseek-chat``.
+    """
+    provider, slash, model = entry.partition("/")
+    mine = known.get(own)
+    if slash and provider in known and not (mine and provider in mine.vendors):
+        return provider, model
+    return own, entry
+
+
+def at_address(provider: Provider, url: str) -> Provider:
+    """Return a provider as it is at another address than its own.
+
+    A server that belongs to another known provider has that one's rules. Any other may refuse
+    fields that only the provider's own server knows.
+    """
+    if not provider.base_url or url.rstrip("/") == provider.base_url:
+        return provider
+    there = next((p for p in PROVIDERS.values() if p.base_url == url.rstrip("/")), None)
+    if there is not None and there.wire == provider.wire:
+        return replace(provider, can=there.can, requests=there.requests)
+    rules = replace(provider.requests, cache_key=False, output_beside_tools=False)
+    return replace(provider, requests=rules)

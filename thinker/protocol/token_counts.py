@@ -10,16 +10,23 @@ class _PromptDetails(BaseModel):
 
 
 class OpenAICounts(BaseModel):
-    """The ``usage`` of a chat completion or of embeddings."""
+    """The ``usage`` of a completion or of embeddings, or of a recording or pictures.
+
+    The latter count ``input_tokens`` and ``output_tokens``, or the ``seconds`` of the recording.
+    """
 
     prompt_tokens: int | None = None
     completion_tokens: int | None = None
     prompt_tokens_details: _PromptDetails | None = None
+    input_tokens: int | None = None
+    output_tokens: int | None = None
+    seconds: float | None = None
 
     def usage(self) -> Usage:
         details = self.prompt_tokens_details
         cached = details and details.cached_tokens
-        prompt, completion = self.prompt_tokens or 0, self.completion_tokens or 0
+        prompt = self.prompt_tokens or self.input_tokens or 0
+        completion = self.completion_tokens or self.output_tokens or 0
         return Usage(prompt=prompt, completion=completion, cached=cached or 0)
 
 

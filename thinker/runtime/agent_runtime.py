@@ -44,7 +44,7 @@ ROUTES = {
 NO_ANSWER = frozenset(
     (
         *(StopReason.MODEL_ERROR, StopReason.ACCOUNT, StopReason.EMPTY, StopReason.OUTPUT),
-        *(StopReason.DEADLINE, StopReason.TOOL_CHOICE),
+        *(StopReason.OVERFLOW, StopReason.DEADLINE, StopReason.TOOL_CHOICE),
     )
 )
 Memory = MutableMapping[tuple[str, str], tuple[Message, ...]]
@@ -210,7 +210,7 @@ class Runtime:
                 deadline=time.monotonic() + SECONDS,
             ),
             stream=self._streams,
-            relax=PROVIDERS[provider].checks_arguments,
+            relax=PROVIDERS[provider].requests.checks_arguments,
             contract=contract,
         )
 

@@ -7,7 +7,7 @@ from pydantic import BaseModel, ConfigDict, Field, InstanceOf
 
 from thinker.formats.prompts.plain import is_model
 from thinker.prompt.render.layered import LayeredPrompt, text_and_key
-from thinker.protocol.providers import PROVIDERS
+from thinker.protocol.providers import PROVIDERS, split_reference
 from thinker.runtime.defined_tools import (
     DefinedTool,
     RuntimePart,
@@ -41,8 +41,8 @@ class ModelSpec(RuntimePart):
         if self.provider is not None:
             provider, model = self.provider, self.id
         else:
-            provider, slash, model = self.id.partition("/")
-            if not slash or provider not in PROVIDERS:
+            provider, model = split_reference(self.id, "")
+            if not provider:
                 found = (name for start, name in KNOWN_MODELS.items() if self.id.startswith(start))
                 provider, model = next(found, ""), self.id
         if provider not in PROVIDERS:

@@ -5,7 +5,7 @@ import pytest
 from thinker.models.failures import (
     Account,
     Complaint,
-    TemperatureRefusedError,
+    FieldRefusedError,
     ToolsRefusedError,
     failure,
     headline,
@@ -60,7 +60,7 @@ def test_lasting_failures_say_what_to_do(status: int, advice: str) -> None:
         (413, "Request too large", "request_too_large", ContextOverflowError),
         (400, "Failed to call a function", "tool_use_failed", RetryableModelError),
         (400, "get_temperature failed", "tool_use_failed", RetryableModelError),
-        (400, "'temperature' is not supported", "", TemperatureRefusedError),
+        (400, "'temperature' is not supported", "", FieldRefusedError),
         (400, "tools.0.get_temperature: bad schema", "", FatalModelError),
         (429, "You exceeded your current quota", "insufficient_quota", AccountError),
         (400, "Your credit balance is too low", "invalid_request_error", AccountError),

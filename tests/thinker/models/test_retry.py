@@ -6,7 +6,7 @@ import pytest
 import structlog
 
 from thinker.models.base import ModelRequest, ModelResponse
-from thinker.models.retry import LONGEST_DELAY, Fallback, Retrying, delay
+from thinker.models.retry import LONGEST_DELAY, Fallback, Retries, Retrying, delay
 from thinker.protocol.messages import AssistantMessage, UserMessage
 from thinker.worker_errors import (
     AccountError,
@@ -57,7 +57,7 @@ class Time:
 
 def retrying(model: Scripted, time: Time) -> Retrying:
     """Return the model with retries on a fake clock, jitter at its mean."""
-    return Retrying(model, sleep=time.sleep, clock=lambda: time.now, rng=lambda: 0.5)
+    return Retrying(model, Retries(sleep=time.sleep, clock=lambda: time.now, rng=lambda: 0.5))
 
 
 @pytest.mark.parametrize("attempt", range(1, 12))
@@ -111,10 +111,9 @@ async def test_slow_failures_use_up_the_patience() -> None:
     """Long attempts leave no time for another."""
     time = Time()
     model = Scripted(*[RetryableModelError("x", 59.8)] * 9)
+    retries = Retries(patience=100.0, sleep=time.sleep, clock=lambda: time.now, rng=lambda: 0.0)
     with pytest.raises(RetryableModelError):
-        await Retrying(
-            model, patience=100.0, sleep=time.sleep, clock=lambda: time.now, rng=lambda: 0.0
-        ).complete(REQUEST)
+        await Retrying(model, retries).complete(REQUEST)
     assert model.asked == 2
 
 

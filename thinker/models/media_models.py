@@ -1,0 +1,274 @@
+"""Models of sound and pictures, at any server with OpenAI's API.
+
+``/audio/transcriptions`` takes a form with a file, ``/audio/speech`` answers with a file, and
+``/images/generations`` answers with pictures in base64; the broker fetches those that a server only
+links to.
+"""
+
+import secrets
+from base64 import b64decode
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import ClassVar, TypeVar
+
+import orjson
+from pydantic import BaseModel
+
+from thinker.formats import recordings
+from thinker.models.base import ModelRequest, ModelResponse
+from thinker.models.collector import Collector
+from thinker.models.endpoint import ModelEndpoint, ModelTimeouts
+from thinker.models.failures import Account, OutputRefusedError
+from thinker.models.retry import Retries
+from thinker.models.served_place import ServedPlace
+from thinker.protocol import media_requests, model_endpoints
+from thinker.protocol.media_requests import Draw, Drawn, Hear, Heard, Speak, Spoken
+from thinker.protocol.messages import JsonObject, Usage
+from thinker.protocol.served_models import DrawingModel, HearingModel, SpeakingModel
+from thinker.protocol.token_counts import OpenAICounts
+from thinker.worker_errors import FatalModelError
+
+# What the supervisor waits for one request, `ASK_SECONDS`, has room for both.
+TIMEOUTS = ModelTimeouts(connect=5.0, total=90.0)
+RETRIES = Retries(attempts=3, patience=20.0)
+Found = TypeVar("Found", bound=Collector)
+Endpoint = TypeVar("Endpoint", bound="MediaEndpoint")
+
+
+class _Text(BaseModel):
+    text: str
+    usage: OpenAICounts | None = None
+
+
+class _Picture(BaseModel):
+    b64_json: str | None = None
+
+
+class _Pictures(BaseModel):
+    data: list[_Picture]
+    usage: OpenAICounts | None = None
+
+
+@dataclass
+class _Hearing(Collector):
+    """Collects the text of one recording."""
+
+    said: str = ""
+    seconds: float = 0.0
+
+    def feed(self, data: bytes) -> bool:
+        answer = _Text.model_validate_json(data)
+        self.said, counts = answer.text.strip(), answer.usage or OpenAICounts()
+        self.seconds, self._usage = counts.seconds or 0.0, counts.usage()
+        self.finished = True
+        return True
+
+
+@dataclass
+class _Sound(Collector):
+    """Collects one speech."""
+
+    sound: bytes = b""
+    media_type: str = ""
+
+    def feed(self, data: bytes) -> bool:
+        found = recordings.sound_type(data[:16])
+        if found is None or len(data) > media_requests.MOST_SOUND:
+            raise ValueError("this is no sound, or more than a message takes")
+        self.sound, self.media_type, self.finished = data, found, True
+        return True
+
+
+@dataclass
+class _Drawing(Collector):
+    """Collects the pictures of one request."""
+
+    drawn: tuple[bytes, ...] = ()
+
+    def feed(self, data: bytes) -> bool:
+        answer = _Pictures.model_validate_json(data)
+        encoded = [item.b64_json for item in answer.data if item.b64_json]
+        self.drawn = tuple(b64decode(picture, validate=True) for picture in encoded)
+        if not encoded:  # trying again would be paid for again
+            raise FatalModelError(f"{self.provider} drew a picture that cannot be fetched")
+        if sum(map(len, self.drawn)) > media_requests.MOST_DRAWN:
+            raise FatalModelError(f"{self.provider} drew more than a message takes; ask for less")
+        self._usage = answer.usage.usage() if answer.usage else Usage()
+        self.finished = True
+        return True
+
+
+class MediaEndpoint:
+    """One model; a failure that is worth it is retried."""
+
+    use: ClassVar[model_endpoints.Use]
+
+    def __init__(
+        self, model: str, place: ServedPlace, kind: str = "", retries: Retries = RETRIES
+    ) -> None:
+        account = Account(place.provider, model, place.key)
+        sent = model_endpoints.headers(place.provider, place.key)
+        if kind:
+            sent["content-type"] = kind
+        url = model_endpoints.url_for(self.use, place.provider, place.base_url, model)
+        self.name = f"{place.provider.name}/{model}"
+        self._endpoint = ModelEndpoint(account, url, sent, place.network, TIMEOUTS)
+        self._retries = retries
+        self._problem = place.problem
+
+    async def aclose(self) -> None:
+        await self._endpoint.aclose()
+
+    async def _ask(
+        self, body: bytes, collector: Callable[[str, str], Found]
+    ) -> tuple[ModelResponse, Found]:
+        """Post a request, and return the answer; raise `ModelError` at last."""
+        if self._problem:
+            raise FatalModelError(self._problem)
+        account = self._endpoint.account
+
+        async def once() -> tuple[ModelResponse, Found]:
+            found = collector(account.provider.name, account.model)
+            return await self._endpoint.post(body, found, ModelRequest("", ())), found
+
+        return await self._retries.of(self.name, once)
+
+
+class HearingEndpoint(MediaEndpoint):
+    """Turns recordings into text."""
+
+    use = "hear"
+
+    def __init__(
+        self, settings: HearingModel, place: ServedPlace, retries: Retries = RETRIES
+    ) -> None:
+        self._mark = secrets.token_hex(24)  # which no recording contains
+        kind = f"multipart/form-data; boundary={self._mark}"
+        super().__init__(settings.model, place, kind, retries)
+        language = {"language": settings.language} if settings.language else {}
+        self._fields = {"model": settings.model, "response_format": "json", **language}
+
+    async def hear(self, request: Hear) -> Heard:
+        """Return what is said in a recording; raise `ModelError` if no answer came."""
+        response, found = await self._ask(self._form(request), _Hearing)
+        return Heard(
+            model=self.name,
+            usage=response.usage,
+            call_ids=response.call_ids,
+            text=found.said,
+            seconds=found.seconds or recordings.seconds_of(request.data),
+        )
+
+    def _form(self, request: Hear) -> bytes:
+        """Return a form with the recording (RFC 7578), whose name tells servers its format."""
+        head = "".join(
+            f'--{self._mark}\r\nContent-Disposition: form-data; name="{name}"\r\n\r\n{value}\r\n'
+            for name, value in self._fields.items()
+        )
+        name = f"recording{recordings.ending_of(request.media_type)}"
+        head += (
+            f'--{self._mark}\r\nContent-Disposition: form-data; name="file"; filename="{name}"\r\n'
+            f"Content-Type: {request.media_type}\r\n\r\n"
+        )
+        return b"".join((head.encode(), request.data, f"\r\n--{self._mark}--\r\n".encode()))
+
+
+class SpeakingEndpoint(MediaEndpoint):
+    """Speaks texts."""
+
+    use = "speak"
+
+    def __init__(
+        self, settings: SpeakingModel, place: ServedPlace, retries: Retries = RETRIES
+    ) -> None:
+        super().__init__(settings.model, place, retries=retries)
+        self._fields: JsonObject = {
+            "model": settings.model,
+            "voice": settings.voice,
+            "response_format": settings.format,
+        }
+
+    async def speak(self, request: Speak) -> Spoken:
+        """Return a text as sound; raise `ModelError` if no answer came."""
+        body = orjson.dumps({**self._fields, "input": request.text})
+        response, found = await self._ask(body, _Sound)
+        return Spoken(
+            model=self.name,
+            usage=response.usage,
+            call_ids=response.call_ids,
+            media_type=found.media_type,
+            data=found.sound,
+            characters=len(request.text),
+        )
+
+
+class DrawingEndpoint(MediaEndpoint):
+    """Draws pictures."""
+
+    use = "draw"
+
+    def __init__(
+        self, settings: DrawingModel, place: ServedPlace, retries: Retries = RETRIES
+    ) -> None:
+        super().__init__(settings.model, place, retries=retries)
+        self._settings = settings
+        # Some models answer in base64 alone, and refuse to be asked for it.
+        self._format: JsonObject = {"response_format": "b64_json"}
+
+    async def draw(self, request: Draw) -> Drawn:
+        """Return pictures; raise `ModelError` if no answer came."""
+        settings = self._settings
+        body: JsonObject = {
+            "model": settings.model,
+            "prompt": request.prompt,
+            "n": request.count,
+            "size": settings.size(request.shape),
+        }
+        if settings.quality:
+            body["quality"] = settings.quality
+        try:
+            response, found = await self._ask(orjson.dumps({**body, **self._format}), _Drawing)
+        except OutputRefusedError:
+            if not self._format:
+                raise
+            response, found = await self._ask(orjson.dumps(body), _Drawing)
+            self._format = {}
+        return Drawn(
+            model=self.name,
+            usage=response.usage,
+            call_ids=response.call_ids,
+            drawn=found.drawn,
+            pictures=len(found.drawn),
+        )
+
+
+@dataclass(frozen=True)
+class MediaModels:
+    """The models of sound and pictures that an agent has."""
+
+    hearing: HearingEndpoint | None = None
+    speaking: SpeakingEndpoint | None = None
+    drawing: DrawingEndpoint | None = None
+
+    async def hear(self, request: Hear) -> Heard:
+        """Hear a recording; raise `ModelError` if that cannot be done."""
+        return await _there(self.hearing).hear(request)
+
+    async def speak(self, request: Speak) -> Spoken:
+        """Speak a text; raise `ModelError` if that cannot be done."""
+        return await _there(self.speaking).speak(request)
+
+    async def draw(self, request: Draw) -> Drawn:
+        """Draw pictures; raise `ModelError` if that cannot be done."""
+        return await _there(self.drawing).draw(request)
+
+    async def aclose(self) -> None:
+        for model in (self.hearing, self.speaking, self.drawing):
+            if model is not None:
+                await model.aclose()
+
+
+def _there(model: Endpoint | None) -> Endpoint:
+    if model is None:
+        raise FatalModelError("the agent has no such model; reload agents.json")
+    return model

@@ -1,0 +1,51 @@
+"""Fields of a request that a server refuses although most take them: leave them out later on."""
+
+from collections.abc import Awaitable, Callable, Mapping
+from typing import TypeVar
+
+from thinker.models.failures import LENGTHS, FieldRefusedError
+
+T = TypeVar("T")
+MOST = 5  # fields that one call may find refused
+
+
+class RefusedFields:
+    """What one model has refused so far; a refused limit of the answer goes by its other name."""
+
+    def __init__(self) -> None:
+        self._known: frozenset[str] = frozenset()
+
+    def taken(self, body: Mapping[str, object]) -> Mapping[str, object]:
+        """Return the body as it is sent first."""
+        return _without(body, self._known)
+
+    async def ask(
+        self, body: Mapping[str, object], post: Callable[[Mapping[str, object]], Awaitable[T]]
+    ) -> T:
+        """Post the body, and again without each field that is refused; raise what ``post`` raises.
+
+        A field counts as refused once the model has answered without it.
+        """
+        refused = self._known
+        for _ in range(MOST):
+            sent = _without(body, refused)
+            try:
+                answer = await post(sent)
+            except FieldRefusedError as error:
+                if error.field not in sent:
+                    raise
+                refused |= {error.field}
+            else:
+                self._known |= refused
+                return answer
+        return await post(_without(body, refused))
+
+
+def _without(body: Mapping[str, object], refused: frozenset[str]) -> Mapping[str, object]:
+    if not refused:
+        return body
+    kept = {name: value for name, value in body.items() if name not in refused}
+    for name, other in LENGTHS.items():
+        if name in body and name in refused and other not in refused:
+            kept[other] = body[name]
+    return kept
