@@ -1,6 +1,6 @@
 """The journal: one SQLite file with one writer, and all queries of the daemon.
 
 `db` opens the file and runs transactions. In the other packages each module is one aggregate: its
-functions take an open transaction (`apsw.Connection`) and typed values, and `Store.transact` runs
+functions take an open transaction (`Database`) and typed values, and `Store.transact` runs
 them.
 """

@@ -2,10 +2,9 @@
 
 from dataclasses import dataclass
 
-import apsw
-
 from orchestrator import chat_texts
 from orchestrator.journal.db import audit
+from orchestrator.journal.db.database import Database
 from orchestrator.journal.db.rows import Rows
 from orchestrator.journal.turns import held_messages, outbox
 from orchestrator.journal.turns.outbox import Address
@@ -30,8 +29,10 @@ class Pairing:
 PAIRINGS = Rows(Pairing, "pairing")
 
 
-def ask(db: apsw.Connection, chat: Address, name: str, code: str, now: int) -> str | None:
-    """Give an unknown chat a code and return it.
+def ask(
+    db: Database, chat: Address, name: str, code: str, now: int, sender_id: str = ""
+) -> str | None:
+    """Give an unknown chat of a person a code and return it.
 
     None if the chat has a valid code, is approved or revoked, or `MAX_PENDING` codes are open.
     """
@@ -41,14 +42,14 @@ def ask(db: apsw.Connection, chat: Address, name: str, code: str, now: int) -> s
     if known is not None or int(pending) >= MAX_PENDING:
         return None
     db.execute(
-        "INSERT INTO pairing(channel, bot_id, chat_id, name, code, state, created_at, expires_at)"
-        " VALUES(?,?,?,?,?,'pending',?,?)",
-        (chat.channel, chat.bot_id, chat.chat_id, name, code, now, now + CODE_LIFETIME),
+        "INSERT INTO pairing(channel, bot_id, chat_id, name, code, state, created_at, expires_at,"
+        " sender_id) VALUES(?,?,?,?,?,'pending',?,?,?)",
+        (chat.channel, chat.bot_id, chat.chat_id, name, code, now, now + CODE_LIFETIME, sender_id),
     )
     return code
 
 
-def expire(db: apsw.Connection, now: int) -> int:
+def expire(db: Database, now: int) -> int:
     """Forget the codes that ran out, with what their chats wrote, and return their number."""
     expired = db.execute(
         "DELETE FROM pairing WHERE state = 'pending' AND expires_at < ? RETURNING channel, chat_id",
@@ -59,13 +60,19 @@ def expire(db: apsw.Connection, now: int) -> int:
     return len(expired)
 
 
-def waits(db: apsw.Connection, channel: str, chat_id: str) -> bool:
+def waits(db: Database, channel: str, chat_id: str) -> bool:
     """Return whether a chat has a code that an operator may still approve."""
     where = "channel = ? AND chat_id = ? AND state = 'pending'"
     return PAIRINGS.first(db, where, channel, chat_id) is not None
 
 
-def approve(db: apsw.Connection, code: str, now: int) -> Pairing | None:
+def channel_of(db: Database, code: str) -> str | None:
+    """Return the channel of the chat that waits with a code; small letters count as capitals."""
+    found = PAIRINGS.first(db, "code = ? AND state = 'pending'", code.upper())
+    return None if found is None else found.channel
+
+
+def approve(db: Database, code: str, now: int) -> Pairing | None:
     """Approve the chat with this code; None if the code is unknown or expired.
 
     Small letters count as capitals. The chat is told, and what it wrote meanwhile is answered.
@@ -86,7 +93,7 @@ def approve(db: apsw.Connection, code: str, now: int) -> Pairing | None:
     return PAIRINGS.first(db, "channel = ? AND chat_id = ?", chat.channel, chat.chat_id)
 
 
-def revoke(db: apsw.Connection, channel: str, chat_id: str, now: int) -> bool:
+def revoke(db: Database, channel: str, chat_id: str, now: int) -> bool:
     """Revoke the pairing of a chat, which stays known as revoked; False if it is unknown.
 
     What it wrote while it waited stays unanswered, and its text is removed.
@@ -103,16 +110,20 @@ def revoke(db: apsw.Connection, channel: str, chat_id: str, now: int) -> bool:
     return True
 
 
-def every(db: apsw.Connection) -> list[Pairing]:
+def every(db: Database) -> list[Pairing]:
     """Return all chats that ever asked, oldest first."""
     return PAIRINGS.select(db, "true ORDER BY created_at, chat_id")
 
 
-def is_approved(db: apsw.Connection, channel: str, chat_id: str) -> bool:
+def is_approved(db: Database, channel: str, chat_id: str) -> bool:
     where = "channel = ? AND chat_id = ? AND state = 'approved'"
     return PAIRINGS.first(db, where, channel, chat_id) is not None
 
 
-def approved(db: apsw.Connection) -> frozenset[tuple[str, str]]:
-    rows = db.execute("SELECT channel, chat_id FROM pairing WHERE state = 'approved'")
-    return frozenset((str(channel), str(chat_id)) for channel, chat_id in rows)
+def approved(db: Database) -> frozenset[tuple[str, str]]:
+    """Return the ids of the approved chats and of their people, each with its channel."""
+    rows = db.execute(
+        "SELECT channel, chat_id FROM pairing WHERE state = 'approved' UNION"
+        " SELECT channel, sender_id FROM pairing WHERE state = 'approved' AND sender_id <> ''"
+    )
+    return frozenset((str(channel), str(name)) for channel, name in rows)

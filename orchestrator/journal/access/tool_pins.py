@@ -7,10 +7,9 @@ tool is therefore withheld until an operator approves it.
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-import apsw
-
 from orchestrator.errors import UnknownNameError
 from orchestrator.journal.db import audit
+from orchestrator.journal.db.database import Database
 from orchestrator.journal.db.rows import Rows
 
 FIRST_SIGHT = "first sight"  # ``by`` of a tool that was pinned without an approval
@@ -42,7 +41,7 @@ PINS = Rows(Pin, "tool_pin", "server, tool, changed IS NOT NULL, by, at")
 
 
 def compare(
-    db: apsw.Connection, server: str, listed: Mapping[str, str], now: int
+    db: Database, server: str, listed: Mapping[str, str], now: int
 ) -> tuple[frozenset[str], list[str]]:
     """Compare the tools that a server lists with their pins; pin the tools that are new.
 
@@ -73,17 +72,17 @@ def compare(
     return frozenset(trusted), fresh
 
 
-def fresh(db: apsw.Connection, server: str) -> list[str]:
+def fresh(db: Database, server: str) -> list[str]:
     """Return the tools of a server that came later and that an operator has not approved."""
     rows = db.execute("SELECT tool FROM tool_pin WHERE server = ? AND by = ?", (server, LATER))
     return [str(tool) for (tool,) in rows]
 
 
-def every(db: apsw.Connection) -> list[Pin]:
+def every(db: Database) -> list[Pin]:
     return PINS.select(db, "true ORDER BY server, tool")
 
 
-def approve(db: apsw.Connection, name: str, by: str, now: int) -> list[str]:
+def approve(db: Database, name: str, by: str, now: int) -> list[str]:
     """Pin a changed tool (``server/tool``), or all of a server (``server``), as listed now.
 
     A tool that came later than its server is trusted like the others from then on. Returns the

@@ -7,9 +7,9 @@ import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-import apsw
 import orjson
 
+from orchestrator.journal.db.database import Database
 from orchestrator.journal.db.rows import Rows
 
 IDLE = 12 * 3_600_000  # milliseconds without a request
@@ -52,37 +52,41 @@ class WebGuest:
     made_by: str = "code"
 
 
-SESSIONS = Rows(WebSession, "web_session")
+SESSIONS = Rows(
+    WebSession,
+    "web_session",
+    'digest, "user", role, agents, made_at, last_at, ends_at, label, made_by',
+)
 
 
 def digest(secret: str) -> str:
     return hashlib.sha256(secret.encode()).hexdigest()
 
 
-def begin(db: apsw.Connection, token: str, guest: WebGuest, label: str, now: int) -> WebSession:
+def begin(db: Database, token: str, guest: WebGuest, label: str, now: int) -> WebSession:
     """Log someone in with a new token; ``label`` is what the browser calls itself."""
     agents = _array(guest.agents)
     known = digest(token), guest.user, guest.role, agents
     made = WebSession(*known, now, now, now + LONGEST, label[:200], guest.made_by)
     db.execute(
-        "INSERT INTO web_session(digest, user, role, agents, made_at, last_at, ends_at, label,"
+        'INSERT INTO web_session(digest, "user", role, agents, made_at, last_at, ends_at, label,'
         " made_by) VALUES(?,?,?,?,?,?,?,?,?)",
         tuple(vars(made).values()),
     )
     if guest.made_by == IDENTITY:
-        kept = "SELECT digest FROM web_session WHERE made_by = ?1 AND user = ?2"
+        kept = 'SELECT digest FROM web_session WHERE made_by = ?1 AND "user" = ?2'
         newest = f"{kept} ORDER BY last_at DESC, rowid DESC LIMIT {MOST_OF_ONE}"
-        old = f"made_by = ?1 AND user = ?2 AND digest NOT IN ({newest})"
+        old = f'made_by = ?1 AND "user" = ?2 AND digest NOT IN ({newest})'
         db.execute(f"DELETE FROM web_session WHERE {old}", (IDENTITY, guest.user))
     return made
 
 
-def find(db: apsw.Connection, digest: str, now: int) -> WebSession | None:
+def find(db: Database, digest: str, now: int) -> WebSession | None:
     """Return a session that is still good."""
     return SESSIONS.first(db, "digest = ? AND ends_at > ? AND last_at > ?", digest, now, now - IDLE)
 
 
-def seen(db: apsw.Connection, digest: str, now: int) -> None:
+def seen(db: Database, digest: str, now: int) -> None:
     """Note that a session was used, at most once in `SEEN_EVERY`."""
     db.execute(
         "UPDATE web_session SET last_at = ? WHERE digest = ? AND last_at <= ?",
@@ -90,49 +94,49 @@ def seen(db: apsw.Connection, digest: str, now: int) -> None:
     )
 
 
-def every(db: apsw.Connection, now: int) -> list[WebSession]:
+def every(db: Database, now: int) -> list[WebSession]:
     """Return the sessions that are still good, the newest first."""
     good = "ends_at > ? AND last_at > ? ORDER BY made_at DESC, digest"
     return SESSIONS.select(db, good, now, now - IDLE)
 
 
-def end(db: apsw.Connection, who: str) -> int:
+def end(db: Database, who: str) -> int:
     """End the sessions and invitations of a user, or a session by the beginning of its digest.
 
     Returns how many there were.
     """
-    found = "user = ?1 OR (length(?1) >= 8 AND substr(digest, 1, length(?1)) = ?1)"
+    found = '"user" = ?1 OR (length(?1) >= 8 AND substr(digest, 1, length(?1)) = ?1)'
     sessions = db.execute(f"DELETE FROM web_session WHERE {found} RETURNING digest", (who,))
     ended = len(sessions.fetchall())
-    invites = "DELETE FROM web_invite WHERE used_at IS NULL AND user = ? RETURNING digest"
+    invites = 'DELETE FROM web_invite WHERE used_at IS NULL AND "user" = ? RETURNING digest'
     return ended + len(db.execute(invites, (who,)).fetchall())
 
 
-def unlisted(db: apsw.Connection, roles: Mapping[str, str]) -> list[WebSession]:
+def unlisted(db: Database, roles: Mapping[str, str]) -> list[WebSession]:
     """Return the logins by identity of people who do not have their role any more."""
     told = SESSIONS.select(db, "made_by = ?", IDENTITY)
     return [session for session in told if roles.get(session.user) != session.role]
 
 
-def invite(db: apsw.Connection, code: str, guest: WebGuest, now: int) -> None:
+def invite(db: Database, code: str, guest: WebGuest, now: int) -> None:
     """Let someone in once, with a code."""
     db.execute(
-        "INSERT INTO web_invite(digest, user, role, agents, ends_at) VALUES(?,?,?,?,?)",
+        'INSERT INTO web_invite(digest, "user", role, agents, ends_at) VALUES(?,?,?,?,?)',
         (digest(code), guest.user, guest.role, _array(guest.agents), now + INVITED),
     )
 
 
-def invited(db: apsw.Connection, code: str, now: int) -> bool:
+def invited(db: Database, code: str, now: int) -> bool:
     """Return whether an invitation with this code waits."""
     waits = "SELECT 1 FROM web_invite WHERE digest = ? AND used_at IS NULL AND ends_at > ?"
     return db.execute(waits, (digest(code), now)).fetchall() != []
 
 
-def redeem(db: apsw.Connection, code: str, now: int) -> WebGuest | None:
+def redeem(db: Database, code: str, now: int) -> WebGuest | None:
     """Use up an invitation, and return whom it lets in; None if it is unknown, used or old."""
     found = db.execute(
         "UPDATE web_invite SET used_at = ? WHERE digest = ? AND used_at IS NULL AND ends_at > ?"
-        " RETURNING user, role, agents",
+        ' RETURNING "user", role, agents',
         (now, digest(code), now),
     ).fetchall()
     if not found:

@@ -3,13 +3,14 @@
 import hashlib
 from collections.abc import Collection
 
-import apsw
 import orjson
+
+from orchestrator.journal.db.database import Database
 
 FORGOTTEN = "(forgotten)"
 
 
-def record(db: apsw.Connection, actor: str, act: str, subject: str, now: int) -> None:
+def record(db: Database, actor: str, act: str, subject: str, now: int) -> None:
     """Append a decision; ``now`` in milliseconds."""
     previous: str = db.execute("SELECT hash FROM audit ORDER BY id DESC LIMIT 1").get or ""
     db.execute(
@@ -18,7 +19,7 @@ def record(db: apsw.Connection, actor: str, act: str, subject: str, now: int) ->
     )
 
 
-def verify(db: apsw.Connection) -> int | None:
+def verify(db: Database) -> int | None:
     """Return the id of the first entry whose hash is wrong, or None."""
     previous = ""
     for row, before, stored, *entry in db.execute(
@@ -30,7 +31,7 @@ def verify(db: apsw.Connection) -> int | None:
     return None
 
 
-def blank(db: apsw.Connection, names: Collection[str]) -> None:
+def blank(db: Database, names: Collection[str]) -> None:
     """Remove names from the entries by or about them, and compute the hash chain anew.
 
     The kind and the time of each decision are kept.

@@ -24,6 +24,11 @@ def mark_of(path: Path) -> Path:
     return path.with_name(f"{path.name}-new")
 
 
+def moved_mark(path: Path) -> Path:
+    """Return the file that says where a journal was moved to."""
+    return path.with_name(f"{path.name}-moved")
+
+
 def prepare(path: Path) -> bool:
     """Make the file if it is missing, readable by its owner alone; return whether it is new.
 
@@ -31,6 +36,11 @@ def prepare(path: Path) -> bool:
         JournalError: what is there is not the whole file of a journal; it is left as it is.
         OSError: the file cannot be made or read.
     """
+    if (mark := moved_mark(path)).exists():
+        raise JournalError(
+            f"{path}: the journal was moved to {mark.read_text('utf-8').strip()}; set"
+            " ORCHESTRATOR_STORE to it, or move it back: orchestrator migrate --back"
+        )
     if path.is_symlink() and not path.exists():
         raise cannot_open(path, "the link leads nowhere; is the disk mounted?")
     if not path.exists():

@@ -7,7 +7,7 @@ from pathlib import Path
 import apsw
 
 from orchestrator.errors import JournalError
-from orchestrator.journal.db.store import reading_as_it_is
+from orchestrator.journal.db.sqlite_storage import reading_as_it_is
 
 PAGES = 1000  # copied at a time
 

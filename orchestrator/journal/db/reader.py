@@ -1,4 +1,4 @@
-"""Read-only access to the journal on the caller's thread."""
+"""Read-only access to the journal."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -15,15 +15,18 @@ class JournalReader:
     """A read-only connection that runs queries on the caller's thread.
 
     A few queries take less time than a switch to the writer's thread. They wait for no writer and
-    see every commit that was reported to a caller.
+    see every commit that was reported to a caller. A call does not suspend its caller; but callers
+    must expect it, as they would of a journal across a network.
     """
 
     def __init__(self, path: Path) -> None:
         """Open a journal that a `Store` has open."""
         self._db = apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READONLY)
 
-    def __call__(self, work: Callable[..., T], *args: object) -> T:
+    async def __call__(self, work: Callable[..., T], *args: object) -> T:
         """Return ``work(db, *args)``, which sees one state of the journal and must be short.
+
+        Like a job of the writer, it gets plain data and changes nothing in this process.
 
         Raises:
             JournalError: the file is closed or cannot be read.

@@ -6,7 +6,7 @@ was removed. So a mark knows the time of its row as well.
 
 from typing import Literal, NamedTuple, TypeAlias
 
-import apsw
+from orchestrator.journal.db.database import Database
 
 Table: TypeAlias = Literal["transition", "model_call"]
 KEEPS = {"transition": "true", "model_call": "state = 'settled'"}  # rows that keep their time
@@ -20,14 +20,14 @@ class RowMark(NamedTuple):
     read_at: int = 0
 
 
-def newest(db: apsw.Connection, table: Table, now: int) -> RowMark:
+def newest(db: Database, table: Table, now: int) -> RowMark:
     """Return the mark of all that a table has now."""
     query = f"SELECT id, at FROM {table} WHERE {KEEPS[table]} ORDER BY id DESC LIMIT 1"
     row, at = db.execute(query).fetchone() or (0, 0)
     return RowMark(int(row), int(at), now)
 
 
-def found_again(db: apsw.Connection, table: Table, mark: RowMark) -> RowMark:
+def found_again(db: Database, table: Table, mark: RowMark) -> RowMark:
     """Return the mark, or that of an earlier row if an erasure took the row of this one.
 
     Rows that came since then may have ids of rows that were read, but later times.
@@ -43,10 +43,10 @@ def found_again(db: apsw.Connection, table: Table, mark: RowMark) -> RowMark:
     return RowMark(int(row), int(at), mark.read_at)
 
 
-def further(db: apsw.Connection, table: Table, after: int, most: int) -> tuple[int, int]:
+def further(db: Database, table: Table, after: int, most: int) -> tuple[int, int]:
     """Return id and time of the row that is at most so many rows after another; (0, 0): none is."""
     found = db.execute(
-        f"SELECT id, at FROM (SELECT id, at FROM {table} WHERE id > ? ORDER BY id LIMIT ?)"
+        f"SELECT id, at FROM (SELECT id, at FROM {table} WHERE id > ? ORDER BY id LIMIT ?) AS later"
         " ORDER BY id DESC LIMIT 1",
         (after, most),
     ).fetchone()
@@ -54,5 +54,5 @@ def further(db: apsw.Connection, table: Table, after: int, most: int) -> tuple[i
     return int(row), int(at)
 
 
-def last_id(db: apsw.Connection, table: Table) -> int:
+def last_id(db: Database, table: Table) -> int:
     return int(db.execute(f"SELECT max(id) FROM {table}").get or 0)

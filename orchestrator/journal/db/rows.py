@@ -3,9 +3,10 @@
 from functools import cached_property
 from typing import Generic, TypeVar
 
-import apsw
 from pydantic import TypeAdapter
 from pydantic_core import ArgsKwargs
+
+from orchestrator.journal.db.database import Database
 
 T = TypeVar("T")
 
@@ -24,10 +25,10 @@ class Rows(Generic[T]):
     def _types(self) -> TypeAdapter[T]:  # made at the first query, as it takes a millisecond
         return TypeAdapter(self._record)
 
-    def select(self, db: apsw.Connection, where: str, *values: object) -> list[T]:
+    def select(self, db: Database, where: str, *values: object) -> list[T]:
         """Return the rows that match; ``where`` may go on with ORDER BY and LIMIT."""
         rows = db.execute(self._query + where, values)
         return [self._types.validate_python(ArgsKwargs(row)) for row in rows]
 
-    def first(self, db: apsw.Connection, where: str, *values: object) -> T | None:
+    def first(self, db: Database, where: str, *values: object) -> T | None:
         return next(iter(self.select(db, where, *values)), None)

@@ -5,25 +5,44 @@ from contextlib import contextmanager
 
 import apsw
 
+from orchestrator.journal.db.database import AbortedError, Database
+
+# Errors that have rolled back the whole transaction.
+ABORTED = (apsw.FullError, apsw.IOError, apsw.CorruptError, AbortedError)
+
 
 @contextmanager
-def savepoint_or_rollback(db: apsw.Connection) -> Iterator[None]:
+def savepoint(db: Database) -> Iterator[None]:
+    """Roll back what the block has written if it fails, and raise its error."""
+    db.execute("SAVEPOINT part")
+    try:
+        yield
+    except ABORTED:
+        raise
+    except BaseException:
+        db.execute("ROLLBACK TO part")
+        db.execute("RELEASE part")
+        raise
+    db.execute("RELEASE part")
+
+
+@contextmanager
+def savepoint_or_rollback(db: Database) -> Iterator[None]:
     """Roll back what the block has written if it fails, and swallow its error.
 
-    Raises:
-        apsw.Error: the database failed, and with it possibly the whole transaction.
+    Errors that have rolled back the whole transaction are raised.
     """
     try:
-        with db:
+        with savepoint(db):
             yield
-    except apsw.Error:
+    except ABORTED:
         raise
     except Exception:  # noqa: BLE001, S110 - the caller does the work again on its own, and gets the error
         pass
 
 
 @contextmanager
-def undone(db: apsw.Connection) -> Iterator[None]:
+def undone(db: Database) -> Iterator[None]:
     """Roll back all that the block writes, in any case."""
     db.execute("SAVEPOINT undone")
     try:

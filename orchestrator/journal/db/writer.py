@@ -10,7 +10,7 @@ import threading
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
-from queue import SimpleQueue
+from queue import Empty, SimpleQueue
 from typing import Any, Generic, Protocol, TypeVar
 
 import apsw
@@ -18,6 +18,8 @@ import apsw
 from orchestrator.errors import ExitCode, JournalError, OrchestratorError
 from orchestrator.failpoints import failpoint
 from orchestrator.journal.db.crash_record import CrashRecord
+from orchestrator.journal.db.database import Database
+from orchestrator.journal.db.savepoints import ABORTED
 from orchestrator.loop_owned import off_the_loop
 
 GROUP = 64  # most jobs that share a commit; in measurements, 32 were enough
@@ -36,6 +38,10 @@ class StorageFailedError(OrchestratorError):
     """
 
     exit_code = ExitCode.IO
+
+
+class JournalTakenError(StorageFailedError):
+    """Another daemon has taken the journal; this one may stand by until that one ends."""
 
 
 @dataclass
@@ -59,9 +65,15 @@ class Job(Generic[T]):
     def name(self) -> str:  # for crash points and the crash record; a partial has none
         return self.work.__name__
 
-    def run(self, db: apsw.Connection) -> T:
+    def run(self, db: Database) -> T:
         with self.crashes.in_hand(self.name, self.chat), off_the_loop():
             return self.work(db, *self.args)
+
+
+class WrittenDatabase(Database, Protocol):
+    """A database that counts what was written."""
+
+    def total_changes(self) -> int: ...
 
 
 class JobWriter(Protocol):
@@ -75,7 +87,7 @@ class JobWriter(Protocol):
 
 
 class GroupCommit:
-    """Commits groups of jobs, until the disk fails."""
+    """Commits groups of jobs to a file, until the disk fails."""
 
     def __init__(self, db: apsw.Connection) -> None:
         self._db = db
@@ -87,12 +99,26 @@ class GroupCommit:
         for job in group:
             job.error = self._broken or job.error
 
+    def beat(self) -> None:
+        """Do nothing: a file needs no sign of life."""
+
+
+class Commits(Protocol):
+    """Commits groups of jobs."""
+
+    def commit(self, group: list[Job[Any]]) -> None:
+        """Run a group in one transaction and give each job its value or error."""
+
+    def beat(self) -> None:
+        """Do what an idle writer has to do."""
+
 
 class WriterThread:
-    """The writer thread of an open file."""
+    """The writer thread of an open journal; idle, it beats every ``beat`` seconds."""
 
-    def __init__(self, db: apsw.Connection) -> None:
-        self._commits = GroupCommit(db)
+    def __init__(self, commits: Commits, beat: float | None = None) -> None:
+        self._commits = commits
+        self._beat = beat
         self._queue: SimpleQueue[Job[Any] | None] = SimpleQueue()
         self._thread = threading.Thread(target=self._serve, name="journal", daemon=True)
         self._thread.start()
@@ -104,8 +130,14 @@ class WriterThread:
         self._queue.put(None)
         self._thread.join()
 
+    def _next(self) -> Job[Any] | None:
+        while True:
+            with suppress(Empty):
+                return self._queue.get(timeout=self._beat)
+            self._commits.beat()
+
     def _serve(self) -> None:
-        while (job := self._queue.get()) is not None:
+        while (job := self._next()) is not None:
             group = [job]
             while len(group) < GROUP and not self._queue.empty():
                 following = self._queue.get()
@@ -126,17 +158,11 @@ def _commit(db: apsw.Connection, group: list[Job[Any]]) -> StorageFailedError | 
     """
     try:
         db.execute("BEGIN IMMEDIATE")
-        if len(group) == 1:
-            _run(db, group[0], back="ROLLBACK")
-        else:
-            for job in group:
-                db.execute("SAVEPOINT job")
-                _run(db, job, back="ROLLBACK TO job")
-                db.execute("RELEASE job")
-        _pass(group, "before")
+        run_jobs(db, group)
+        pass_points(group, "before")
         if db.in_transaction:
             db.execute("COMMIT")
-        _pass(group, "after")
+        pass_points(group, "after")
     except (apsw.IOError, apsw.CorruptError) as error:
         return StorageFailedError(f"the journal cannot be used any more ({error}); check the disk")
     except apsw.Error as error:
@@ -161,20 +187,31 @@ def settle(group: list[Job[Any]]) -> None:
             job.future.set_result(job.value)
 
 
-def _run(db: apsw.Connection, job: Job[Any], back: str) -> None:
+def run_jobs(db: WrittenDatabase, group: list[Job[Any]]) -> None:
+    """Run jobs in an open transaction; one that fails leaves nothing, and the others all."""
+    if len(group) == 1:
+        _run(db, group[0], back="ROLLBACK")
+        return
+    for job in group:
+        db.execute("SAVEPOINT job")
+        _run(db, job, back="ROLLBACK TO job")
+        db.execute("RELEASE job")
+
+
+def _run(db: WrittenDatabase, job: Job[Any], back: str) -> None:
     """Run a job; the statement ``back`` undoes it if it fails."""
     changes = db.total_changes()
     try:
         job.value = job.run(db)
         job.wrote = db.total_changes() > changes
-    except (apsw.FullError, apsw.IOError, apsw.CorruptError):
-        raise  # SQLite has rolled back the whole transaction
+    except ABORTED:
+        raise  # the whole transaction was rolled back
     except Exception as error:  # noqa: BLE001 - the job's caller gets it
         job.error = error
         db.execute(back)
 
 
-def _pass(group: list[Job[Any]], side: str) -> None:
+def pass_points(group: list[Job[Any]], side: str) -> None:
     """Pass a crash point for each function that has written."""
     for job in group:
         if job.wrote:

@@ -2,8 +2,7 @@
 
 from typing import NamedTuple
 
-import apsw
-
+from orchestrator.journal.db.database import Database
 from orchestrator.journal.db.row_times import first_since
 from orchestrator.journal.inspect.spending_days import LATE
 from orchestrator.journal.turns import turns
@@ -17,7 +16,7 @@ class SpentLately(NamedTuple):
     unpriced: int
 
 
-def messages(db: apsw.Connection, since: int, until: int, parts: int) -> list[int]:
+def messages(db: Database, since: int, until: int, parts: int) -> list[int]:
     """Return how many messages came in each of ``parts`` equal spans between two instants."""
     found = [0] * parts
     length = (until - since) / parts
@@ -29,10 +28,11 @@ def messages(db: apsw.Connection, since: int, until: int, parts: int) -> list[in
     return found
 
 
-def spent(db: apsw.Connection, since: int) -> dict[str, SpentLately]:
+def spent(db: Database, since: int) -> dict[str, SpentLately]:
     """Return what each agent used since an instant."""
     rows = db.execute(
-        "SELECT agent_id, sum(prompt + completion), total(usd), sum(usd IS NULL) FROM model_call"
+        "SELECT agent_id, sum(prompt + completion), ifnull(sum(usd), 0.0),"
+        " count(*) FILTER (WHERE usd IS NULL) FROM model_call"
         " WHERE id >= ? AND at >= ? GROUP BY agent_id",
         (first_since(db, "model_call", "at", since - LATE), since),
     )
@@ -53,7 +53,7 @@ class TurnInHand(NamedTuple):
     since: int
 
 
-def doing(db: apsw.Connection) -> list[TurnInHand]:
+def doing(db: Database) -> list[TurnInHand]:
     """Return the turns that are not over, the newest at the front, at most 100."""
     rows = db.execute(
         "SELECT id, agent_id, chat_key, iif(state = 'waiting', ifnull(wait, 'waiting'), state),"

@@ -2,7 +2,7 @@
 
 from typing import NamedTuple
 
-import apsw
+from orchestrator.journal.db.database import Database
 
 LOOKED_AT = 2000  # newest turns
 
@@ -17,12 +17,13 @@ class CallFigures(NamedTuple):
     last: int
 
 
-def find(db: apsw.Connection, since: int) -> list[CallFigures]:
+def find(db: Database, since: int) -> list[CallFigures]:
     """Return the tools that were called since an instant, in the newest turns."""
     rows = db.execute(
-        "SELECT name, count(*), sum(state IN('failed','unknown')), avg(t_end - t_intent),"
-        " max(t_plan) FROM step WHERE kind = 'tool' AND t_plan >= ? AND turn_id IN"
-        " (SELECT id FROM turn ORDER BY id DESC LIMIT ?) GROUP BY name ORDER BY count(*) DESC",
+        "SELECT name, count(*), count(*) FILTER (WHERE state IN('failed','unknown')),"
+        " avg(t_end - t_intent), max(t_plan) FROM step WHERE kind = 'tool' AND t_plan >= ?"
+        " AND turn_id IN (SELECT id FROM turn ORDER BY id DESC LIMIT ?) GROUP BY name"
+        " ORDER BY count(*) DESC, name",
         (since, LOOKED_AT),
     )
     return [CallFigures(*row) for row in rows]

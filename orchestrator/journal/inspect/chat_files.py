@@ -4,15 +4,16 @@ from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
-import apsw
 import orjson
 
 from orchestrator.channel_api import OutboundFile
+from orchestrator.journal.db.database import Database
 from orchestrator.journal.turns import stored_files
 from orchestrator.journal.turns.inbox import CHAT
 from thinker.formats.images import MEDIA_TYPES
 
-AMONG = "IN (SELECT value FROM json_each(?))"
+NUMBERED = "IN (SELECT CAST(value AS BIGINT) FROM json_each(?))"
+NAMED = "IN (SELECT value FROM json_each(?))"
 LINE = (
     "media_id, (SELECT length(data) FROM media WHERE id = media_id),"
     " (SELECT media_type FROM media WHERE id = media_id)"
@@ -34,14 +35,17 @@ class FileLine(NamedTuple):
     media_id: str
     size: int
     picture: bool
+    sound: bool = False
     problem: str = ""
 
 
-def of_messages(db: apsw.Connection, ids: Sequence[int]) -> Mapping[int, list[FileLine]]:
+def of_messages(db: Database, ids: Sequence[int]) -> Mapping[int, list[FileLine]]:
     """Return what came with messages, by their ids in the inbox."""
     found: defaultdict[int, list[FileLine]] = defaultdict(list)
     about = "inbox_id, ifnull(nullif(name, ''), about), state"
-    sql = f"SELECT {about}, {LINE} FROM attachment WHERE inbox_id {AMONG} ORDER BY inbox_id, part"
+    sql = (
+        f"SELECT {about}, {LINE} FROM attachment WHERE inbox_id {NUMBERED} ORDER BY inbox_id, part"
+    )
     rows = db.execute(sql, (orjson.dumps(ids).decode(),))
     for row_id, name, state, media_id, size, kind in rows:
         problem = "" if media_id else STATES.get(state, "")
@@ -49,18 +53,16 @@ def of_messages(db: apsw.Connection, ids: Sequence[int]) -> Mapping[int, list[Fi
     return found
 
 
-def of_calls(
-    db: apsw.Connection, turn_ids: Sequence[str]
-) -> Mapping[tuple[str, int], list[FileLine]]:
+def of_calls(db: Database, turn_ids: Sequence[str]) -> Mapping[tuple[str, int], list[FileLine]]:
     """Return what tool calls made, by the turn and the number of the call."""
     found: defaultdict[tuple[str, int], list[FileLine]] = defaultdict(list)
-    sql = f"SELECT turn_id, seq, name, {LINE} FROM tool_file WHERE turn_id {AMONG} ORDER BY 1, 2"
+    sql = f"SELECT turn_id, seq, name, {LINE} FROM tool_file WHERE turn_id {NAMED} ORDER BY 1, 2"
     for turn_id, seq, *row in db.execute(sql, (orjson.dumps(turn_ids).decode(),)):
         found[str(turn_id), int(seq)].append(_line(*row))
     return found
 
 
-def of_sent(db: apsw.Connection, media_id: str | None, name: str | None) -> list[FileLine]:
+def of_sent(db: Database, media_id: str | None, name: str | None) -> list[FileLine]:
     """Return the file of a message that was sent, if it has one."""
     if media_id is None:
         return []
@@ -69,7 +71,7 @@ def of_sent(db: apsw.Connection, media_id: str | None, name: str | None) -> list
     return [_line(name or "file", media_id, size, kind)]
 
 
-def shown(db: apsw.Connection, media_id: str, sees: Callable[[str], bool]) -> OutboundFile | None:
+def shown(db: Database, media_id: str, sees: Callable[[str], bool]) -> OutboundFile | None:
     """Return a file, if it is in a chat that the caller sees."""
     places = db.execute(PLACES, (media_id,)).fetchall()
     name = next((str(name or "picture") for key, name in places if sees(str(key))), None)
@@ -81,4 +83,5 @@ def _line(
 ) -> FileLine:
     if size is None:
         problem = problem or "removed because of its age"
-    return FileLine(name, media_id or "", size or 0, kind in MEDIA_TYPES, problem)
+    sound = (kind or "").startswith("audio/")
+    return FileLine(name, media_id or "", size or 0, kind in MEDIA_TYPES, sound, problem)

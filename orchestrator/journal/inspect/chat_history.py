@@ -5,9 +5,9 @@ from dataclasses import dataclass, field
 from heapq import merge
 from typing import NamedTuple
 
-import apsw
 import orjson
 
+from orchestrator.journal.db.database import Database
 from orchestrator.journal.db.distinct import distinct
 from orchestrator.journal.db.rows import Rows
 from orchestrator.journal.inspect import chat_files
@@ -20,6 +20,7 @@ LOOKED_AT = 5000  # newest messages in which the newest chats are found
 MOST_CALLS = 100  # of one turn
 LAST = 10**18 - 1  # no row has a higher number; its digits fit an address of the page
 SHOWN = 65_536  # characters of a text
+NOWHERE = f"console/local/{TASK}-"  # begins the chats of outcomes that go to no chat
 
 
 class ChatSummary(NamedTuple):
@@ -44,6 +45,7 @@ class SaidLine:
     error: str | None
     turn_id: str | None
     while_busy: str | None
+    message_id: str
     files: list[FileLine] = field(default_factory=list)
 
 
@@ -92,7 +94,7 @@ class AsideLine:
     def talk(self) -> "TurnTalk":
         return TurnTalk(self.turn_id, self.queue, self.agent_id)
 
-    def sent(self, db: apsw.Connection) -> SentLine:
+    def sent(self, db: Database) -> SentLine:
         files = chat_files.of_sent(db, self.media_id, self.file_name)
         return SentLine(self.text, self.markdown, self.state, self.error, self.at, files)
 
@@ -157,7 +159,7 @@ SAID = Rows(
     SaidLine,
     "inbox",
     f"id, kind, sender_name, substr(text, 1, {SHOWN}), received_at, state, error, turn_id,"
-    " while_busy",
+    " while_busy, message_id",
 )
 ASIDE = "(turn_id IS NULL OR aside = 1)"
 TOLD = f"{ASIDE} AND chat_key = ? AND final = 1 AND approval_id IS NULL"
@@ -171,22 +173,21 @@ ASIDES = Rows(
 )
 
 
-def chats(
-    db: apsw.Connection, before: int | None = None, user: str | None = None
-) -> list[ChatSummary]:
+def chats(db: Database, before: int | None = None, owner: str | None = None) -> list[ChatSummary]:
     """Return the newest chats whose last message is older than ``before``, in milliseconds.
 
-    They are looked for among the newest messages; of ``user`` only chats of the page.
+    They are looked for among the newest messages; of an ``owner`` only chats whose keys begin with
+    it, as ``web/local/ada`` does.
     """
-    own = "1"
+    own = "true"
     values: list[object] = []
-    if user is not None:
+    if owner is not None:
         own = "chat_key >= ? AND chat_key < ?"
-        values = [f"web/local/{user}/", f"web/local/{user}0"]  # 0 follows the slash
+        values = [f"{owner}/", f"{owner}0"]  # 0 follows the slash
     came = db.execute(
         "SELECT chat_key, sender_name, substr(text, 1, 200), received_at FROM inbox WHERE id IN"
         " (SELECT max(id) FROM (SELECT id, chat_key, kind FROM inbox ORDER BY id DESC LIMIT ?)"
-        f" WHERE kind = 'message' AND {own} GROUP BY chat_key)",
+        f" AS newest WHERE kind = 'message' AND {own} GROUP BY chat_key) ORDER BY id",
         (LOOKED_AT, *values),
     )
     newest = {str(key): ChatSummary(key, *rest) for key, *rest in came}
@@ -194,8 +195,8 @@ def chats(
         "SELECT chat_key, substr(body, 1, 200), created_at FROM outbox WHERE id IN"
         f" (SELECT (SELECT max(id) FROM outbox WHERE {TOLD.replace('?', 'told.value')})"
         f" FROM ({distinct('outbox', 'chat_key', ASIDE)}) AS told)"
-        f" AND NOT chat_key GLOB ? AND {own}",
-        (f"console/local/{TASK}-*", *values),  # there outcomes are kept that go to no chat
+        f" AND substr(chat_key, 1, {len(NOWHERE)}) <> ? AND {own} ORDER BY id",
+        (NOWHERE, *values),
     )
     for key, text, at in sent:
         known = newest.get(key)
@@ -205,7 +206,7 @@ def chats(
     return sorted(past, key=lambda item: item.at, reverse=True)[:PAGE]
 
 
-def page(db: apsw.Connection, key: str, before: ChatPlace | None = None) -> HistoryPage:
+def page(db: Database, key: str, before: ChatPlace | None = None) -> HistoryPage:
     """Return the newest part of a chat that is older than ``before``."""
     end = before or ChatPlace()
     where = f"{OF_CHAT} AND id < ? ORDER BY id DESC LIMIT ?"
@@ -235,7 +236,7 @@ def page(db: apsw.Connection, key: str, before: ChatPlace | None = None) -> Hist
     return HistoryPage(list(talks.values()), older if len(both) > PAGE else None)
 
 
-def around(db: apsw.Connection, key: str, turn_id: str) -> ChatPlace | None:
+def around(db: Database, key: str, turn_id: str) -> ChatPlace | None:
     """Return where a page ends on which a turn of a chat is; None if it is not known there."""
     asked = "SELECT max(id) FROM inbox WHERE turn_id = ? AND chat_key = ?"
     row = db.execute(asked, (turn_id, key)).get
@@ -256,18 +257,19 @@ def _address(key: str) -> tuple[str, str, str]:
     return channel, bot_id, rest.rpartition("/")[0]
 
 
-def question(db: apsw.Connection, code: str, now: int) -> OpenQuestion | None:
+def question(db: Database, code: str, now: int) -> OpenQuestion | None:
     """Return a question that a person can still answer."""
     found = questions(db, "code = ?", code, now)
     return found[0] if found else None
 
 
-def questions(db: apsw.Connection, where: str, value: object, now: int) -> list[OpenQuestion]:
+def questions(db: Database, where: str, value: object, now: int) -> list[OpenQuestion]:
     """Return the open questions that match, the one that expires first at the front."""
     rows = db.execute(
         "SELECT code, approval.seq, step.name, step.args, approval.args_hash, reason, expires,"
         " step.class, turn.agent_id, approval.turn_id, turn.chat_key,"
-        " ifnull((SELECT sender_name FROM inbox WHERE inbox.turn_id = turn.id ORDER BY id), '')"
+        " ifnull((SELECT sender_name FROM inbox WHERE inbox.turn_id = turn.id ORDER BY id"
+        " LIMIT 1), '')"
         " FROM approval"
         " JOIN step ON step.turn_id = approval.turn_id AND step.seq = approval.seq"
         " JOIN turn ON turn.id = approval.turn_id"
@@ -277,7 +279,7 @@ def questions(db: apsw.Connection, where: str, value: object, now: int) -> list[
     return [OpenQuestion(*row) for row in rows]
 
 
-def _fill(db: apsw.Connection, key: str, talks: Sequence[TurnTalk]) -> None:
+def _fill(db: Database, key: str, talks: Sequence[TurnTalk]) -> None:
     """Add what turns did and said, with four queries for all of them."""
     own = {talk.turn_id: talk for talk in talks if talk.turn_id is not None and not talk.queue}
     ids = (orjson.dumps(list(own)).decode(),)
@@ -292,21 +294,21 @@ def _fill(db: apsw.Connection, key: str, talks: Sequence[TurnTalk]) -> None:
         (talk.problem, talk.began, talk.ended) = row[3:]
     made = chat_files.of_calls(db, list(own))
     for turn_id, *row in db.execute(
-        f"SELECT turn_id, seq, name, substr(ifnull(args, ''), 1, ?), {approvals.CALL_STATE},"
-        f" substr(ifnull(result, ''), 1, ?), t_intent, t_end FROM step WHERE turn_id {among}"
+        f"SELECT turn_id, seq, name, substr(ifnull(args, ''), 1, {SHOWN}), {approvals.CALL_STATE},"
+        f" substr(ifnull(result, ''), 1, {SHOWN}), t_intent, t_end FROM step WHERE turn_id {among}"
         " AND kind = 'tool' ORDER BY turn_id, seq",
-        (SHOWN, SHOWN, *ids),
+        ids,
     ):
         if len(own[turn_id].calls) < MOST_CALLS:
             call = CallLine(*row)
             call.files.extend(made.get((turn_id, call.seq), ()))
             own[turn_id].calls.append(call)
     for turn_id, media_id, name, *row in db.execute(
-        "SELECT turn_id, media_id, file_name, substr(body, 1, ?), markdown, state, error,"
+        f"SELECT turn_id, media_id, file_name, substr(body, 1, {SHOWN}), markdown, state, error,"
         " created_at FROM outbox"
         f" WHERE turn_id {among} AND chat_key = ? AND final = 1 AND approval_id IS NULL"
         " ORDER BY id",
-        (SHOWN, *ids, key),
+        (*ids, key),
     ):
         sent = SentLine(*row)
         sent.files.extend(chat_files.of_sent(db, media_id, name))

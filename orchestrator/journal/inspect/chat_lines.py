@@ -3,8 +3,7 @@
 from dataclasses import dataclass
 from typing import NamedTuple
 
-import apsw
-
+from orchestrator.journal.db.database import Database
 from orchestrator.journal.db.rows import Rows
 from orchestrator.journal.turns import inbox, outbox
 from orchestrator.journal.turns.outbox import Address
@@ -64,18 +63,18 @@ LINES = Rows(
 )
 
 
-def newest(db: apsw.Connection) -> int:
+def newest(db: Database) -> int:
     """Return the position behind all messages so far."""
     return int(db.execute("SELECT coalesce(max(id), 0) FROM outbox").get)
 
 
-def since(db: apsw.Connection, chat_key: str, position: int, limit: int) -> list[ChatLine]:
+def since(db: Database, chat_key: str, position: int, limit: int) -> list[ChatLine]:
     """Return the messages to a chat after a position, oldest first."""
     where = "outbox.id > ? AND outbox.chat_key = ? AND final = 1 ORDER BY outbox.id LIMIT ?"
     return LINES.select(db, where, position, chat_key, limit)
 
 
-def questions(db: apsw.Connection, chat_key: str, now: int) -> list[ChatLine]:
+def questions(db: Database, chat_key: str, now: int) -> list[ChatLine]:
     """Return the open questions that a chat was asked, oldest first."""
     where = (
         "approval_id IN(SELECT id FROM approval WHERE state = 'pending' AND expires > ?)"
@@ -84,18 +83,18 @@ def questions(db: apsw.Connection, chat_key: str, now: int) -> list[ChatLine]:
     return LINES.select(db, where, now, chat_key)
 
 
-def answers(db: apsw.Connection, turn_id: str) -> tuple[str, ...]:
+def answers(db: Database, turn_id: str) -> tuple[str, ...]:
     """Return the ids of the messages that a turn answers."""
     rows = db.execute("SELECT message_id FROM inbox WHERE turn_id = ? ORDER BY id", (turn_id,))
     return tuple(str(message_id) for (message_id,) in rows)
 
 
-def recent(db: apsw.Connection, agent_id: str, address: Address, limit: int) -> list[Exchange]:
+def recent(db: Database, agent_id: str, address: Address, limit: int) -> list[Exchange]:
     """Return the last messages of a chat that an agent has answered or works on, oldest first."""
     where = (
         "agent_id = ? AND channel = ? AND chat_id = ? AND thread_id = ? AND bot_id = ?"
-        " AND state IN('done','claimed') AND kind IN('message','task') AND turn_id IS NOT NULL"
-        " ORDER BY id DESC LIMIT ?"
+        " AND state IN('done','claimed') AND kind IN('message','task','hook')"
+        " AND turn_id IS NOT NULL ORDER BY id DESC LIMIT ?"
     )
     place = (address.channel, address.chat_id, address.thread_id, address.bot_id)
     rows = inbox.INBOX.select(db, where, agent_id, *place, limit)

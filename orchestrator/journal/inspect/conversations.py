@@ -3,10 +3,9 @@
 from dataclasses import dataclass
 from typing import NamedTuple
 
-import apsw
-
 from orchestrator.errors import UnknownNameError
 from orchestrator.journal.db import audit
+from orchestrator.journal.db.database import Database
 from orchestrator.journal.db.rows import Rows
 from orchestrator.journal.turns import handoffs, sessions, subagents
 from thinker.protocol.messages import MESSAGE, Message
@@ -49,17 +48,19 @@ CONVERSATIONS = Rows(
     "(SELECT id, agent_id, chat_key, started_at, ended_at, tokens, summary,"
     " (SELECT count(*) FROM message WHERE session_id = session.id) AS messages,"
     " ifnull((SELECT max(at) FROM message WHERE session_id = session.id), started_at) AS last_at"
-    " FROM session)",
+    " FROM session) AS stored",
 )
 
 
-def listed(db: apsw.Connection, agent_id: str | None, *, ended: bool) -> list[StoredSession]:
+def listed(db: Database, agent_id: str | None, *, ended: bool) -> list[StoredSession]:
     """Return the open conversations, or all, the one with the newest message first."""
-    where = "agent_id = ifnull(?, agent_id) AND (? OR ended_at IS NULL) ORDER BY last_at DESC, id"
+    where = (
+        "agent_id = ifnull(?, agent_id) AND (? = 1 OR ended_at IS NULL) ORDER BY last_at DESC, id"
+    )
     return CONVERSATIONS.select(db, where, agent_id, ended)
 
 
-def load(db: apsw.Connection, number: int) -> StoredSession:
+def load(db: Database, number: int) -> StoredSession:
     """Return a conversation.
 
     Raises:
@@ -73,7 +74,7 @@ def load(db: apsw.Connection, number: int) -> StoredSession:
     return found
 
 
-def lines(db: apsw.Connection, number: int, limit: int) -> list[Line]:
+def lines(db: Database, number: int, limit: int) -> list[Line]:
     """Return the newest messages of a conversation, the oldest of them first."""
     rows = db.execute(
         "SELECT at, turn_id, body FROM message WHERE session_id = ? ORDER BY id DESC LIMIT ?",
@@ -83,7 +84,7 @@ def lines(db: apsw.Connection, number: int, limit: int) -> list[Line]:
     return found[::-1]
 
 
-def end(db: apsw.Connection, number: int, now: int) -> None:
+def end(db: Database, number: int, now: int) -> None:
     """End a conversation as ``/new`` in its chat does: the next message starts a new one.
 
     Raises:

@@ -8,9 +8,9 @@ settled; see `calls`. No function reads more than its stretch.
 from collections.abc import Sequence
 from typing import NamedTuple
 
-import apsw
 import orjson
 
+from orchestrator.journal.db.database import Database
 from orchestrator.journal.turns.deadletters import DROPPED
 from orchestrator.journal.turns.inbox import COMMAND
 from orchestrator.journal.turns.steps import IMMEDIATE
@@ -95,12 +95,16 @@ class CountedCalls(NamedTuple):
 
 def _durations(column: str) -> str:
     within = ", ".join(f"count(*) FILTER(WHERE {column} <= {bound})" for bound in BOUNDS)
-    return f"{within}, count({column}), total({column})"
+    return f"{within}, count({column}), ifnull(sum({column}), 0)"
 
 
-def _ended(tables: str) -> str:
+def _ended(tables: str, joined: str) -> str:
     """Return the beginning of a query; CROSS JOIN keeps the stretch its outermost loop."""
-    return f"FROM transition AS t CROSS JOIN {tables} WHERE t.id > ?1 AND t.id <= ?2"
+    return f"FROM transition AS t CROSS JOIN {tables} WHERE t.id > ?1 AND t.id <= ?2 AND {joined}"
+
+
+def _timed(key: str) -> str:
+    return f"CAST(s.timing ->> '{key}' AS BIGINT)"
 
 
 MESSAGES = f"""SELECT inbox.channel, inbox.kind, CASE t.state
@@ -108,29 +112,32 @@ MESSAGES = f"""SELECT inbox.channel, inbox.kind, CASE t.state
       WHEN inbox.kind = '{COMMAND}' THEN 'command' ELSE 'joined' END
     WHEN 'cancelled' THEN iif(t.turn_id IS NULL, 'refused', 'cancelled')
     ELSE 'dead' END, count(*)
-  {_ended("inbox ON inbox.id = t.number")} AND t.kind = 'inbox'
-  AND t.state IN('done','cancelled','dead') AND t.note IS NOT '{DROPPED}' GROUP BY 1, 2, 3"""
+  {_ended("inbox", "inbox.id = t.number")} AND t.kind = 'inbox'
+  AND t.state IN('done','cancelled','dead') AND t.note IS DISTINCT FROM '{DROPPED}'
+  GROUP BY 1, 2, 3"""
 TURNS = f"""SELECT agent_id, reason, {_durations("ms")} FROM (
   SELECT turn.agent_id, ifnull(turn.stop_reason, t.state) AS reason,
     max(turn.ended_at - turn.started_at, 0) AS ms
-  {_ended("turn ON turn.id = t.turn_id")} AND t.kind = 'turn'
-  AND t.state IN('replied','cancelled','dead','failed')) GROUP BY 1, 2"""
+  {_ended("turn", "turn.id = t.turn_id")} AND t.kind = 'turn'
+  AND t.state IN('replied','cancelled','dead','failed')) AS ended GROUP BY 1, 2"""
 STEPS = f"""SELECT kind, agent_id, name, outcome, count(*), sum(retries), {_durations("ms")},
     {_durations("first")} FROM (
   SELECT s.kind, turn.agent_id, s.name,
     iif(t.state = 'failed' AND s.t_intent IS NULL, 'not_run', t.state) AS outcome,
-    max((s.timing ->> 'ended') - (s.timing ->> 'began'), 0) AS ms,
-    max((s.timing ->> 'first') - (s.timing ->> 'began'), 0) AS first,
+    max({_timed("ended")} - {_timed("began")}, 0) AS ms,
+    max({_timed("first")} - {_timed("began")}, 0) AS first,
     max(ifnull(json_array_length(s.timing, '$.attempts'), 0) - 1, 0) AS retries
   {
     _ended(
-        "step AS s ON s.turn_id = t.turn_id AND s.seq = t.number CROSS JOIN turn"
-        " ON turn.id = t.turn_id"
+        "step AS s CROSS JOIN turn",
+        "s.turn_id = t.turn_id AND s.seq = t.number AND turn.id = t.turn_id",
     )
 } AND t.kind = 'step'
-  AND t.state IN('done','failed','unknown') AND s.name <> '{IMMEDIATE}') GROUP BY 1, 2, 3, 4"""
+  AND t.state IN('done','failed','unknown') AND s.name <> '{IMMEDIATE}') AS ended
+  GROUP BY 1, 2, 3, 4"""
 CALLS = """WITH found AS (SELECT * FROM model_call WHERE id > ?1 AND id <= ?2 UNION ALL
-  SELECT * FROM model_call WHERE id <= ?1 AND id IN(SELECT value FROM json_each(?3)))"""
+  SELECT * FROM model_call WHERE id <= ?1 AND id IN(
+    SELECT CAST(value AS BIGINT) FROM json_each(?3)))"""
 USED = f"""{CALLS} SELECT agent_id, model, ifnull(purpose, 'turn'), 'answered', count(*),
     sum(prompt), sum(cached), sum(completion), sum(usd)
   FROM found WHERE state = 'settled' GROUP BY 1, 2, 3
@@ -140,16 +147,16 @@ UNSETTLED = f"{CALLS} SELECT id FROM found WHERE state <> 'settled' AND at >= ?4
 LAST = f"{CALLS} SELECT id, at FROM found WHERE state = 'settled' ORDER BY id DESC LIMIT 1"
 
 
-def messages(db: apsw.Connection, stretch: Stretch) -> list[MessageTally]:
+def messages(db: Database, stretch: Stretch) -> list[MessageTally]:
     return [MessageTally(*row) for row in db.execute(MESSAGES, stretch)]
 
 
-def turns(db: apsw.Connection, stretch: Stretch) -> list[TurnTally]:
+def turns(db: Database, stretch: Stretch) -> list[TurnTally]:
     rows = db.execute(TURNS, stretch)
     return [TurnTally(agent, why, _read(figures)) for agent, why, *figures in rows]
 
 
-def steps(db: apsw.Connection, stretch: Stretch) -> list[StepTally]:
+def steps(db: Database, stretch: Stretch) -> list[StepTally]:
     found = []
     for kind, agent, name, outcome, made, again, *figures in db.execute(STEPS, stretch):
         whole, first = _read(figures[:FIGURES]), _read(figures[FIGURES:])
@@ -158,7 +165,7 @@ def steps(db: apsw.Connection, stretch: Stretch) -> list[StepTally]:
 
 
 def calls(
-    db: apsw.Connection, stretch: Stretch, unsettled: Sequence[int], lost_before: int
+    db: Database, stretch: Stretch, unsettled: Sequence[int], lost_before: int
 ) -> CountedCalls:
     """Count the calls of a stretch of `model_call`.
 
@@ -175,4 +182,4 @@ def calls(
 
 def _read(figures: Sequence[float]) -> Durations:
     *within, times, total = figures
-    return Durations(tuple(map(int, within)), int(times), total)
+    return Durations(tuple(map(int, within)), int(times), float(total))

@@ -6,10 +6,10 @@ They are found by the row of `transition` that tells of their end, so that each 
 from dataclasses import dataclass
 from typing import NamedTuple
 
-import apsw
 from pydantic import Json
 
 from orchestrator.journal.db import row_marks
+from orchestrator.journal.db.database import Database
 from orchestrator.journal.db.row_marks import RowMark
 from orchestrator.journal.db.rows import Rows
 from thinker.protocol.call_timing import CallTiming
@@ -130,22 +130,23 @@ TURNS = Rows(
     " (SELECT channel FROM inbox WHERE turn_id = turn.id ORDER BY id LIMIT 1),"
     " (SELECT ifnull(max(claims), 0) FROM inbox WHERE turn_id = turn.id),"
     " (SELECT run.turn_id FROM inbox JOIN subagent_run AS run ON run.inbox_id = inbox.id"
-    "   WHERE inbox.turn_id = turn.id),"
+    "   WHERE inbox.turn_id = turn.id LIMIT 1),"
     " (SELECT run.seq FROM inbox JOIN subagent_run AS run ON run.inbox_id = inbox.id"
-    "   WHERE inbox.turn_id = turn.id)",
+    "   WHERE inbox.turn_id = turn.id LIMIT 1)",
 )
 STEPS = Rows(
     TracedStep,
     "step LEFT JOIN approval ON approval.turn_id = step.turn_id AND approval.seq = step.seq",
     "step.seq, kind, name, step.state, finish, t_plan, t_intent, t_end, timing,"
-    " usage ->> 'prompt', usage ->> 'cached', usage ->> 'completion', asked_at, decided_at,"
+    " CAST(usage ->> 'prompt' AS BIGINT), CAST(usage ->> 'cached' AS BIGINT),"
+    " CAST(usage ->> 'completion' AS BIGINT), asked_at, decided_at,"
     " approval.state",
 )
 MESSAGES = Rows(SentMessage, "outbox", "turn_id, part, channel, attempt, created_at")
 COSTS = "SELECT seq, usd FROM model_call WHERE turn_id = ? AND seq IS NOT NULL AND usd IS NOT NULL"
 
 
-def find(db: apsw.Connection, after: RowMark, most: int, now: int) -> EndedWork:
+def find(db: Database, after: RowMark, most: int, now: int) -> EndedWork:
     """Return the first ``most`` ends behind a mark, in the next `LOOKED_AT` rows at most.
 
     ``now`` is in milliseconds.
@@ -160,13 +161,13 @@ def find(db: apsw.Connection, after: RowMark, most: int, now: int) -> EndedWork:
     return EndedWork(mark, [end for end in found if end is not None])
 
 
-def _delivery(db: apsw.Connection, end: _End) -> DeliveryEnd | None:
+def _delivery(db: Database, end: _End) -> DeliveryEnd | None:
     """Return what was delivered; of a preview without a final text, nothing was."""
     sent = MESSAGES.first(db, "id = ? AND final = 1", end.number)
     return None if sent is None else DeliveryEnd(end.at, end.state, sent)
 
 
-def _turn(db: apsw.Connection, end: _End) -> TurnEnd | None:
+def _turn(db: Database, end: _End) -> TurnEnd | None:
     turn = TURNS.first(db, "id = ?", end.turn_id)
     if turn is None:
         return None

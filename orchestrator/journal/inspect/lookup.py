@@ -3,12 +3,12 @@
 from collections.abc import Iterator
 from typing import NamedTuple
 
-import apsw
-
+from orchestrator.journal.db.database import Database, is_postgresql
 from orchestrator.journal.db.distinct import distinct
 from orchestrator.journal.inspect import trace
 from orchestrator.journal.memory import fulltext
 from orchestrator.journal.memory.message_search import HITS, UNINDEXED, MessageHit
+from orchestrator.journal.postgresql import ranking
 from orchestrator.journal.turns.inbox import InboxRow
 from thinker.protocol.names import chat_name
 
@@ -40,7 +40,7 @@ class Findings(NamedTuple):
         return sum(len(kind) for kind in self)
 
 
-def find(db: apsw.Connection, text: str, *, texts: bool) -> Findings:
+def find(db: Database, text: str, *, texts: bool) -> Findings:
     """Return what a text fits; ``texts`` also looks for it in what was said."""
     low = text.lower()
     return Findings(
@@ -52,15 +52,15 @@ def find(db: apsw.Connection, text: str, *, texts: bool) -> Findings:
     )
 
 
-def _agents(db: apsw.Connection) -> Iterator[str]:
+def _agents(db: Database) -> Iterator[str]:
     return (str(name) for (name,) in db.execute(distinct("model_call", "agent_id", "true")))
 
 
-def _chats(db: apsw.Connection, text: str) -> Iterator[ChatHit]:
+def _chats(db: Database, text: str) -> Iterator[ChatHit]:
     rows = db.execute(
         "SELECT chat_key, sender_name FROM inbox WHERE id IN (SELECT max(id) FROM"
-        " (SELECT id, chat_key, kind FROM inbox ORDER BY id DESC LIMIT ?)"
-        " WHERE kind IN('message','task') GROUP BY chat_key) ORDER BY id DESC",
+        " (SELECT id, chat_key, kind FROM inbox ORDER BY id DESC LIMIT ?) AS newest"
+        " WHERE kind IN('message','task','hook') GROUP BY chat_key) ORDER BY id DESC",
         (LOOKED_AT,),
     )
     for key, sender in rows:
@@ -69,13 +69,15 @@ def _chats(db: apsw.Connection, text: str) -> Iterator[ChatHit]:
             yield ChatHit(str(key), name, str(sender))
 
 
-def _texts(db: apsw.Connection, text: str) -> list[MessageHit]:
+def _texts(db: Database, text: str) -> list[MessageHit]:
     """Return the messages with all words of a text, the newest at the front."""
     terms = fulltext.words(text)
     if not terms:
         return []
+    if is_postgresql(db):
+        return HITS.select(db, ranking.EVERY_WORD, ranking.SEPARATOR.join(terms), MOST)
     wanted = " AND ".join(f'"{term}"' for term in terms)
     indexed = "SELECT rowid FROM message_words WHERE message_words MATCH ?1"
-    rest = f"SELECT id FROM ({UNINDEXED}) WHERE instr(lower(text), ?2)"
+    rest = f"SELECT id FROM ({UNINDEXED}) WHERE instr(lower(text), ?2) > 0"
     where = f"said.id IN ({indexed} UNION ALL {rest}) ORDER BY said.id DESC LIMIT ?3"
     return HITS.select(db, where, wanted, text.lower(), MOST)

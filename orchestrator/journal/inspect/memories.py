@@ -4,12 +4,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import NamedTuple
 
-import apsw
 import orjson
 from pydantic import JsonValue
 
 from orchestrator.errors import UnknownNameError
 from orchestrator.journal.db import audit
+from orchestrator.journal.db.database import Database
 from orchestrator.journal.db.rows import Rows
 from orchestrator.journal.memory import facts, playbooks
 from orchestrator.journal.memory.memory_scope import MemoryScope
@@ -61,14 +61,14 @@ FACTS = Rows(Remembered, "fact")
 SKILLS = Rows(StoredSkill, "playbook")
 
 
-def listed(db: apsw.Connection, agent_id: str | None, scope: str | None) -> list[Remembered]:
+def listed(db: Database, agent_id: str | None, scope: str | None) -> list[Remembered]:
     """Return the facts of an agent and a chat, or of all, the newest first."""
     where = "agent_id = ifnull(?, agent_id) AND scope = ifnull(?, scope) ORDER BY id DESC"
     return FACTS.select(db, where, agent_id, scope)
 
 
 def search(
-    db: apsw.Connection, text: str, agent_id: str | None, scope: str | None, limit: int
+    db: Database, text: str, agent_id: str | None, scope: str | None, limit: int
 ) -> list[Remembered]:
     """Return the facts that match a text best, of each memory the best first."""
     memories = db.execute(
@@ -83,13 +83,15 @@ def search(
             db, MemoryScope(str(agent), str(chat), joined=False, shared=False), text, limit
         )
     ]
+    if not found:
+        return []
     by_id = {
         row.id: row for row in FACTS.select(db, f"id IN({', '.join('?' * len(found))})", *found)
     }
     return [by_id[number] for number in found]
 
 
-def profiles(db: apsw.Connection, agent_id: str | None, scope: str | None) -> list[ProfileField]:
+def profiles(db: Database, agent_id: str | None, scope: str | None) -> list[ProfileField]:
     """Return the fields of the profiles of an agent and a chat, or of all."""
     rows = db.execute(
         "SELECT agent_id, scope, body FROM profile WHERE agent_id = ifnull(?, agent_id)"
@@ -103,12 +105,12 @@ def profiles(db: apsw.Connection, agent_id: str | None, scope: str | None) -> li
     ]
 
 
-def stored_skills(db: apsw.Connection) -> list[StoredSkill]:
+def stored_skills(db: Database) -> list[StoredSkill]:
     """Return the enabled skills that agents and their users have stored."""
-    return SKILLS.select(db, "source <> ? AND enabled ORDER BY name, agent_id", playbooks.SEED)
+    return SKILLS.select(db, "source <> ? AND enabled = 1 ORDER BY name, agent_id", playbooks.SEED)
 
 
-def forget(db: apsw.Connection, number: int, now: int) -> None:
+def forget(db: Database, number: int, now: int) -> None:
     """Delete one fact.
 
     Raises:
@@ -132,9 +134,7 @@ def _leaves(value: JsonValue, path: str = "") -> Iterator[tuple[str, JsonValue]]
         yield path, value
 
 
-def _change(
-    db: apsw.Connection, agent_id: str, scope: str, path: str
-) -> tuple[str | None, int | None]:
+def _change(db: Database, agent_id: str, scope: str, path: str) -> tuple[str | None, int | None]:
     """Return what changed a field or what holds it last, and when."""
     found = db.execute(
         "SELECT source, at FROM profile_change WHERE agent_id = ?1 AND scope = ?2"

@@ -5,8 +5,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import NamedTuple
 
-import apsw
-
+from orchestrator.journal.db.database import Database
 from orchestrator.journal.db.rows import Rows
 from orchestrator.journal.inspect import trace
 from orchestrator.journal.inspect.trace import RecordedPrompt, Trace
@@ -61,12 +60,13 @@ class SentBeside(NamedTuple):
 SENT = Rows(
     HistoryMessage,
     "message",
-    "id, iif(json_valid(body), body ->> 'role', ''),"
-    f" substr(iif(json_valid(body), body ->> 'content', body), 1, {EXCERPT}), length(body)",
+    "id, CASE WHEN json_valid(body) THEN body ->> 'role' ELSE '' END,"
+    f" substr(CASE WHEN json_valid(body) THEN body ->> 'content' ELSE body END, 1, {EXCERPT}),"
+    " length(body)",
 )
 
 
-def find(db: apsw.Connection, turn_id: str, other: str | None = None) -> SentBeside | None:
+def find(db: Database, turn_id: str, other: str | None = None) -> SentBeside | None:
     """Return the first prompt of a turn beside that of ``other``, or of the turn before.
 
     None if the turn has none.
@@ -79,7 +79,7 @@ def find(db: apsw.Connection, turn_id: str, other: str | None = None) -> SentBes
         for (turn,) in db.execute(
             "SELECT id FROM turn WHERE session_id = (SELECT session_id FROM turn WHERE id = ?1)"
             " AND started_at <= (SELECT started_at FROM turn WHERE id = ?1)"
-            " ORDER BY started_at DESC LIMIT ?2",
+            " ORDER BY started_at DESC, rowid DESC LIMIT ?2",
             (turn_id, TURNS),
         )
     ]
@@ -98,17 +98,17 @@ def find(db: apsw.Connection, turn_id: str, other: str | None = None) -> SentBes
     )
 
 
-def _named(db: apsw.Connection, name: str) -> RecordedPrompt | None:
+def _named(db: Database, name: str) -> RecordedPrompt | None:
     return next(filter(None, (_first(db, turn) for turn in trace.turns_named(db, name))), None)
 
 
-def _tools(db: apsw.Connection, sent: RecordedPrompt) -> Mapping[str, ToolSpec]:
+def _tools(db: Database, sent: RecordedPrompt) -> Mapping[str, ToolSpec]:
     """Return the definitions of the tools that were offered, where they are kept."""
     kept = prompt_records.ingredients(db, sent.turn_id, sent.at).tools or ()
     return {tool.name: tool for tool in kept if tool.name in sent.prompt.tools}
 
 
-def _history(db: apsw.Connection, sent: RecordedPrompt) -> SentHistory:
+def _history(db: Database, sent: RecordedPrompt) -> SentHistory:
     if sent.history is None:
         return NO_HISTORY
     window = (
@@ -121,12 +121,12 @@ def _history(db: apsw.Connection, sent: RecordedPrompt) -> SentHistory:
     return SentHistory(newest[::-1], int(total), int(characters))
 
 
-def _first(db: apsw.Connection, turn_id: str) -> RecordedPrompt | None:
+def _first(db: Database, turn_id: str) -> RecordedPrompt | None:
     found = trace.prompts(db, Trace(messages=(), turns=(turn_id,), events=()))
     return found[0] if found else None
 
 
-def _used(db: apsw.Connection, turn_id: str) -> ModelCost | None:
+def _used(db: Database, turn_id: str) -> ModelCost | None:
     for row in db.execute(
         "SELECT model, prompt, completion, cached, usd FROM model_call WHERE turn_id = ?"
         " AND state = 'settled' ORDER BY id LIMIT 1",

@@ -2,8 +2,7 @@
 
 from typing import NamedTuple
 
-import apsw
-
+from orchestrator.journal.db.database import Database
 from orchestrator.journal.turns.deadletters import DEAD
 from orchestrator.journal.turns.outbox import OPEN
 from orchestrator.journal.turns.turns import OPEN as OPEN_TURN
@@ -11,8 +10,8 @@ from orchestrator.journal.turns.turns import OPEN as OPEN_TURN
 # Each part has a partial index, but the claimed messages, which only open turns have.
 LENGTHS = f"""SELECT
   (SELECT count(*) FROM inbox WHERE state = 'new'),
-  (SELECT count(*) FROM turn CROSS JOIN inbox ON inbox.turn_id = turn.id
-    WHERE turn.{OPEN_TURN} AND inbox.state = 'claimed'),
+  (SELECT count(*) FROM turn CROSS JOIN inbox
+    WHERE inbox.turn_id = turn.id AND turn.{OPEN_TURN} AND inbox.state = 'claimed'),
   (SELECT count(*) FROM inbox WHERE state IN('dead','cancelled') AND {DEAD}),
   (SELECT count(*) FROM outbox WHERE {OPEN}),
   (SELECT count(*) FROM approval
@@ -33,7 +32,7 @@ class QueueLengths(NamedTuple):
     waiting: int
 
 
-def find(db: apsw.Connection, now: int) -> QueueLengths:
+def find(db: Database, now: int) -> QueueLengths:
     """Return what there is now; ``now`` in milliseconds."""
     ((*lengths,),) = db.execute(LENGTHS, (now,))
     return QueueLengths(*map(int, lengths))

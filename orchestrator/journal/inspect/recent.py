@@ -2,8 +2,7 @@
 
 from typing import NamedTuple
 
-import apsw
-
+from orchestrator.journal.db.database import Database
 from orchestrator.journal.turns import steps
 from orchestrator.journal.turns.turns import OPEN
 
@@ -27,7 +26,7 @@ class TurnSummary(NamedTuple):
     error: str | None = None
 
 
-def counts(db: apsw.Connection) -> dict[str, int]:
+def counts(db: Database) -> dict[str, int]:
     """Count the messages in each state.
 
     The messages that are done are counted as the rest, as no index has them.
@@ -41,7 +40,7 @@ def counts(db: apsw.Connection) -> dict[str, int]:
     return states | {"done": every - sum(states.values())}
 
 
-def turns(db: apsw.Connection, limit: int) -> list[TurnSummary]:
+def turns(db: Database, limit: int) -> list[TurnSummary]:
     rows = db.execute(
         "SELECT id, agent_id, chat_key, state, stop_reason, ended_at - started_at, error FROM turn"
         " ORDER BY rowid DESC LIMIT ?",

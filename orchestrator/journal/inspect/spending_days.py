@@ -2,8 +2,7 @@
 
 from dataclasses import dataclass
 
-import apsw
-
+from orchestrator.journal.db.database import Database
 from orchestrator.journal.db.row_times import first_since
 from orchestrator.journal.db.rows import Rows
 
@@ -34,11 +33,12 @@ SLOTS = Rows(
     SlotSpent,
     "model_call",
     "min(at), agent_id, model, ifnull(purpose, 'turn'), count(*), sum(prompt),"
-    " sum(cached), sum(completion), total(usd), sum(usd IS NULL), sum(state = 'lost')",
+    " sum(cached), sum(completion), ifnull(sum(usd), 0.0),"
+    " count(*) FILTER (WHERE usd IS NULL), count(*) FILTER (WHERE state = 'lost')",
 )
 
 
-def find(db: apsw.Connection, since: int, until: int) -> list[SlotSpent]:
+def find(db: Database, since: int, until: int) -> list[SlotSpent]:
     """Return what was used between two instants, by agent, model and purpose."""
     first = first_since(db, "model_call", "at", since - LATE)
     after = first_since(db, "model_call", "at", until + LATE)

@@ -2,8 +2,7 @@
 
 from typing import NamedTuple
 
-import apsw
-
+from orchestrator.journal.db.database import Database
 from orchestrator.journal.schedule import task_runs, tasks
 from orchestrator.journal.schedule.task_runs import RUNS, TaskRun
 from orchestrator.journal.schedule.tasks import Task
@@ -27,7 +26,7 @@ class TaskPast(NamedTuple):
     runs: list[TaskRun]
 
 
-def find(db: apsw.Connection, since: int, until: int) -> TaskWeek:
+def find(db: Database, since: int, until: int) -> TaskWeek:
     """Return the tasks and what happened between two instants."""
     found = tasks.listed(db)
     newest = {task.id: task_runs.history(db, task.id, 1) for task in found}
@@ -44,7 +43,7 @@ def find(db: apsw.Connection, since: int, until: int) -> TaskWeek:
     return TaskWeek(found, last, sorted(runs, key=lambda run: run.scheduled_at)[:MOST])
 
 
-def past(db: apsw.Connection, task_id: int) -> TaskPast | None:
+def past(db: Database, task_id: int) -> TaskPast | None:
     """Return a task with its runs; None if it is unknown."""
     found = [task for task in tasks.listed(db) if task.id == task_id]
     return TaskPast(found[0], task_runs.history(db, task_id, HISTORY)) if found else None

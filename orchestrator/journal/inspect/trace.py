@@ -1,13 +1,14 @@
 """The trace of a message or a turn: every state that it went through."""
 
 from collections.abc import Iterable, Mapping, Sequence
+from datetime import UTC, datetime
 
-import apsw
 import orjson
 from pydantic import ConfigDict
 from pydantic.alias_generators import to_camel
 
 from orchestrator.errors import UnknownNameError
+from orchestrator.journal.db.database import Database
 from orchestrator.journal.turns import inbox, prompt_records, subagents, taint
 from orchestrator.journal.turns.inbox import InboxRow
 from thinker.protocol.call_timing import CallTiming
@@ -67,7 +68,7 @@ class RecordedPrompt(_Camel):
     history: tuple[int, int] | None = None
 
 
-def find(db: apsw.Connection, name: str) -> Trace:
+def find(db: Database, name: str) -> Trace:
     """Return the trace of an inbox id, a ``channel:message_id``, or a turn id or an end of it.
 
     Raises:
@@ -89,15 +90,20 @@ def find(db: apsw.Connection, name: str) -> Trace:
         rows = db.execute(TURNS_OF, (messages[0].id,))
         return _collect(db, [messages[0].id], [str(turn) for (turn,) in rows])
     if turns:
-        rows = db.execute(MESSAGES_OF, (turns[0],))
-        return _collect(db, [int(number) for (number,) in rows], turns)
+        return of_turn(db, turns[0])
     raise UnknownNameError(
         f"no message or turn matches {name!r}; write a message's number, CHANNEL:MESSAGE_ID or"
         " the end of a turn's id; orchestrator status shows the last ones"
     )
 
 
-def prompts(db: apsw.Connection, trace: Trace) -> list[RecordedPrompt]:
+def of_turn(db: Database, turn_id: str) -> Trace:
+    """Return the trace of a turn by its whole id."""
+    rows = db.execute(MESSAGES_OF, (turn_id,))
+    return _collect(db, [int(number) for (number,) in rows], [turn_id])
+
+
+def prompts(db: Database, trace: Trace) -> list[RecordedPrompt]:
     return [
         RecordedPrompt(
             turn_id=turn, at=at, prompt=prompt, history=prompt_records.window(db, turn, at)
@@ -107,7 +113,7 @@ def prompts(db: apsw.Connection, trace: Trace) -> list[RecordedPrompt]:
     ]
 
 
-def messages_named(db: apsw.Connection, name: str) -> list[InboxRow]:
+def messages_named(db: Database, name: str) -> list[InboxRow]:
     """Return the messages that a number or a ``channel:message_id`` names."""
     channel, colon, message_id = name.partition(":")
     by_number = name.isascii() and name.isdecimal() and len(name) < len(str(2**63))
@@ -118,33 +124,33 @@ def messages_named(db: apsw.Connection, name: str) -> list[InboxRow]:
     return inbox.INBOX.select(db, where, number, channel, message_id, CANDIDATES)
 
 
-def turns_named(db: apsw.Connection, name: str) -> list[str]:
+def turns_named(db: Database, name: str) -> list[str]:
     """Return the newest turns whose id ends or begins with a name."""
+    size = len(name)
     found = db.execute(
-        "SELECT id FROM turn WHERE substr(id, -?1) = ?2 OR substr(id, 1, ?1) = ?2"
-        " ORDER BY id = ?2 DESC, started_at DESC LIMIT ?3",
-        (len(name), name, CANDIDATES),
+        f"SELECT id FROM turn WHERE substr(id, length(id) - {size - 1}) = ?1"
+        f" OR substr(id, 1, {size}) = ?1"
+        " ORDER BY id = ?1 DESC, started_at DESC, rowid DESC LIMIT ?2",
+        (name, CANDIDATES),
     )
     return [str(turn) for (turn,) in found] if name else []
 
 
-def _candidates(db: apsw.Connection, turns: Sequence[str]) -> list[str]:
-    sql = (
-        "SELECT agent_id, chat_key, strftime('%Y-%m-%d %H:%M:%S', started_at / 1000, 'unixepoch')"
-        " FROM turn WHERE id = ?"
-    )
-    facts = [(turn, *map(str, db.execute(sql, (turn,)).fetchall()[0])) for turn in turns]
+def _candidates(db: Database, turns: Sequence[str]) -> list[str]:
+    sql = "SELECT agent_id, chat_key, started_at FROM turn WHERE id = ?"
+    facts = [(turn, *db.execute(sql, (turn,)).fetchall()[0]) for turn in turns]
     unclear = len({turn_name(turn) for turn in turns}) < len(turns)
     return [
-        f"{turn if unclear else turn_name(turn)}: a turn of {agent} in {chat_name(chat)}, {at} UTC"
+        f"{turn if unclear else turn_name(turn)}: a turn of {agent} in {chat_name(chat)},"
+        f" {datetime.fromtimestamp(at // 1000, UTC):%Y-%m-%d %H:%M:%S} UTC"
         for turn, agent, chat, at in facts
     ]
 
 
-def _collect(db: apsw.Connection, messages: list[int], turns: list[str]) -> Trace:
+def _collect(db: Database, messages: list[int], turns: list[str]) -> Trace:
     rows = db.execute(
         "SELECT at, kind, number, turn_id, state, note FROM transition"
-        " WHERE kind = 'inbox' AND number IN (SELECT value FROM json_each(?))"
+        " WHERE kind = 'inbox' AND number IN (SELECT CAST(value AS BIGINT) FROM json_each(?))"
         " OR kind <> 'inbox' AND turn_id IN (SELECT value FROM json_each(?)) ORDER BY id",
         (orjson.dumps(messages).decode(), orjson.dumps(turns).decode()),
     )
@@ -171,7 +177,7 @@ def _collect(db: apsw.Connection, messages: list[int], turns: list[str]) -> Trac
     return Trace(messages=tuple(messages), turns=tuple(turns), events=tuple(events))
 
 
-def _timing(db: apsw.Connection, number: int, turn_id: str | None) -> CallTiming | None:
+def _timing(db: Database, number: int, turn_id: str | None) -> CallTiming | None:
     sql = "SELECT timing FROM step WHERE turn_id = ? AND seq = ?"
     found = db.execute(sql, (turn_id, number)).get
     return None if found is None else CallTiming.model_validate_json(str(found))
@@ -190,7 +196,7 @@ def _measured(timing: CallTiming) -> Iterable[str]:
 
 
 def _details(
-    db: apsw.Connection, kind: str, number: int, turn_id: str | None, state: str
+    db: Database, kind: str, number: int, turn_id: str | None, state: str
 ) -> Iterable[str]:
     """Yield what to show of a row when it reaches a state."""
     if kind == "inbox":
@@ -202,7 +208,7 @@ def _details(
     return _turn(db, turn_id, state)
 
 
-def _inbox(db: apsw.Connection, number: int, turn_id: str | None, state: str) -> Iterable[str]:
+def _inbox(db: Database, number: int, turn_id: str | None, state: str) -> Iterable[str]:
     row = inbox.load(db, number)
     if row.origin != "user" and turn_id is None:
         yield f"origin {row.origin}"
@@ -213,7 +219,7 @@ def _inbox(db: apsw.Connection, number: int, turn_id: str | None, state: str) ->
         yield _excerpt(row.text)
 
 
-def _turn(db: apsw.Connection, turn_id: str | None, state: str) -> Iterable[str]:
+def _turn(db: Database, turn_id: str | None, state: str) -> Iterable[str]:
     ((agent_id, version, stop_reason, repaired, scope, waited),) = db.execute(
         "SELECT agent_id, code_ver, stop_reason, repaired, scope, ready_at - started_at FROM turn"
         " WHERE id = ?",
@@ -231,7 +237,7 @@ def _turn(db: apsw.Connection, turn_id: str | None, state: str) -> Iterable[str]
         yield "the answer was repaired: it was cut or not valid JSON" if repaired else ""
 
 
-def _step(db: apsw.Connection, number: int, turn_id: str | None, state: str) -> Iterable[str]:
+def _step(db: Database, number: int, turn_id: str | None, state: str) -> Iterable[str]:
     ((kind, name, side_effect, args, result, usage, request_id),) = db.execute(
         "SELECT kind, name, class, args, result, usage, request_id FROM step"
         " WHERE turn_id = ? AND seq = ?",
@@ -268,7 +274,7 @@ def _sources(origins: Mapping[str, Origin]) -> str:
     return ", ".join(f"{source} ({origin})" for source, origin in origins.items())
 
 
-def _outbox(db: apsw.Connection, number: int, state: str) -> Iterable[str]:
+def _outbox(db: Database, number: int, state: str) -> Iterable[str]:
     ((part, mode, channel, chat_id, thread_id, body, placeholder, message_id),) = db.execute(
         "SELECT part, mode, channel, chat_id, thread_id, body, ph_id, msg_id FROM outbox"
         " WHERE id = ?",

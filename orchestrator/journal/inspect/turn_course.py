@@ -4,8 +4,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import NamedTuple
 
-import apsw
-
+from orchestrator.journal.db.database import Database
 from orchestrator.journal.db.rows import Rows
 from orchestrator.journal.inspect.turn_search import FoundTurn, described
 from orchestrator.journal.turns import approvals, call_verdicts, turns
@@ -116,13 +115,13 @@ STEPS = Rows(
 )
 
 
-def find(db: apsw.Connection, turn_id: str, now: int) -> TurnCourse | None:
+def find(db: Database, turn_id: str, now: int) -> TurnCourse | None:
     """Return the course of a turn; None if there is no such turn any more."""
     found = described(db, [turn_id])
     if not found:
         return None
     turn = found[0]
-    (stored,) = STORED.select(db, "turn.id = ?", turn_id)
+    (stored,) = STORED.select(db, "turn.id = ? GROUP BY turn.id", turn_id)
     came = stored.received_at or turn.began
     ready, message = stored.ready_at, stored.message
     steps = STEPS.select(db, "turn_id = ? ORDER BY seq", turn_id)
@@ -154,17 +153,17 @@ def find(db: apsw.Connection, turn_id: str, now: int) -> TurnCourse | None:
     )
 
 
-def turn_of_message(db: apsw.Connection, message: int) -> str | None:
+def turn_of_message(db: Database, message: int) -> str | None:
     """Return the newest turn of a message, by its number in the inbox."""
     found = db.execute("SELECT turn_id FROM inbox WHERE id = ?", (message,)).get
     return None if found is None else str(found)
 
 
-def newest(db: apsw.Connection, beginning: str) -> str | None:
+def newest(db: Database, beginning: str) -> str | None:
     """Return the newest turn whose id begins or ends so."""
     found = db.execute(
         "SELECT id FROM turn WHERE id = ?1 OR substr(id, 1, length(?1)) = ?1"
-        " OR substr(id, -length(?1)) = ?1 ORDER BY id DESC LIMIT 1",
+        " OR substr(id, length(id) - length(?1) + 1) = ?1 ORDER BY id DESC LIMIT 1",
         (beginning,),
     ).get
     return None if found is None else str(found)
@@ -252,7 +251,7 @@ def _last(
         yield CourseBar("model", "model", last, until, about, failed=True)
 
 
-def _waits(db: apsw.Connection, turn_id: str) -> Iterator[tuple[int, tuple[int, int | None, str]]]:
+def _waits(db: Database, turn_id: str) -> Iterator[tuple[int, tuple[int, int | None, str]]]:
     rows = db.execute(
         "SELECT seq, asked_at, decided_at, by_user, state FROM approval WHERE turn_id = ?",
         (turn_id,),
@@ -261,7 +260,7 @@ def _waits(db: apsw.Connection, turn_id: str) -> Iterator[tuple[int, tuple[int, 
         yield seq, (asked, decided, f"waited for {by or 'a person'}: {state}")
 
 
-def _sent(db: apsw.Connection, turn_id: str, now: int) -> Iterator[CourseBar]:
+def _sent(db: Database, turn_id: str, now: int) -> Iterator[CourseBar]:
     rows = db.execute(
         "SELECT channel, state, error, created_at, ended_at FROM outbox WHERE turn_id = ?"
         " AND final = 1 ORDER BY id LIMIT 50",
@@ -279,10 +278,14 @@ def _sent(db: apsw.Connection, turn_id: str, now: int) -> Iterator[CourseBar]:
         )
 
 
-def _marks(db: apsw.Connection, turn_id: str, message: int | None) -> Iterator[CourseMark]:
+def _begins(words: str) -> str:
+    return f"substr(note, 1, {len(words)}) = '{words}'"
+
+
+def _marks(db: Database, turn_id: str, message: int | None) -> Iterator[CourseMark]:
     rows = db.execute(
         "SELECT at, note FROM transition WHERE (turn_id = ?1 OR kind = 'inbox' AND number = ?2)"
-        f" AND (note LIKE 'process death%' OR note LIKE 'adopted%' OR note LIKE '{LOST}%')"
+        f" AND ({' OR '.join(map(_begins, ('process death', 'adopted', LOST)))})"
         " ORDER BY id",
         (turn_id, message),
     )
@@ -304,7 +307,7 @@ def _marks(db: apsw.Connection, turn_id: str, message: int | None) -> Iterator[C
             )
 
 
-def _costs(db: apsw.Connection, turn_id: str) -> dict[int, ModelCost]:
+def _costs(db: Database, turn_id: str) -> dict[int, ModelCost]:
     rows = db.execute(
         "SELECT ifnull(seq, -id), model, prompt, completion, cached, usd FROM model_call"
         " WHERE turn_id = ?",
@@ -313,10 +316,10 @@ def _costs(db: apsw.Connection, turn_id: str) -> dict[int, ModelCost]:
     return {int(seq): ModelCost(*row) for seq, *row in rows}
 
 
-def _neighbour(db: apsw.Connection, session: int, began: int, side: str, order: str) -> str | None:
+def _neighbour(db: Database, session: int, began: int, side: str, order: str) -> str | None:
     found = db.execute(
         f"SELECT id FROM turn WHERE session_id = ? AND started_at {side} ?"
-        f" ORDER BY started_at {order} LIMIT 1",
+        f" ORDER BY started_at {order}, rowid {order} LIMIT 1",
         (session, began),
     ).get
     return None if found is None else str(found)

@@ -1,13 +1,13 @@
 """Find turns: the newest first, by what they were about and how they went."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
-import apsw
 import orjson
-from pydantic import Json
+from pydantic import BeforeValidator
 
+from orchestrator.journal.db.database import Database
 from orchestrator.journal.db.rows import Rows
 
 PAGE = 50  # turns
@@ -17,15 +17,39 @@ ASKED = "ifnull((SELECT min(received_at) FROM inbox WHERE turn_id = turn.id), st
 # What each filter compares with its value.
 FILTERS = {
     "agent": "agent_id = :value",
-    "chat": "instr(chat_key, :value)",
+    "chat": "instr(chat_key, :value) > 0",
     "state": "(state = :value OR stop_reason = :value)",
     "tool": "EXISTS(SELECT 1 FROM step WHERE turn_id = turn.id AND name = :value)",
     "model": "EXISTS(SELECT 1 FROM model_call WHERE turn_id = turn.id AND model = :value)",
-    "longer": f"ended_at - {ASKED} > 1000 * CAST(:value AS REAL)",
-    "dearer": "(SELECT total(usd) FROM model_call WHERE turn_id = turn.id) > CAST(:value AS REAL)",
+    "longer": f"ended_at - {ASKED} > 1000 * :value",
+    "dearer": "(SELECT ifnull(sum(usd), 0.0) FROM model_call WHERE turn_id = turn.id) > :value",
     "text": (
-        "EXISTS(SELECT 1 FROM inbox WHERE turn_id = turn.id AND instr(lower(text), lower(:value)))"
+        "EXISTS(SELECT 1 FROM inbox WHERE turn_id = turn.id AND instr(lower(text), :value) > 0)"
     ),
+}
+
+
+def _lines(text: str | None) -> list[str]:
+    return text.split("\n") if text else []
+
+
+def _number(text: str) -> float:
+    try:
+        return float(text)
+    except ValueError:
+        return 0.0
+
+
+def _lowered(text: str) -> str:
+    """Return a text as `lower` makes those of the journal: only ASCII has small letters there."""
+    return text.encode().lower().decode()
+
+
+# What a filter compares with instead of the text itself.
+READ: Mapping[str, Callable[[str], object]] = {
+    "longer": _number,
+    "dearer": _number,
+    "text": _lowered,
 }
 
 
@@ -43,7 +67,7 @@ class FoundTurn:
     ended: int | None
     repaired: bool
     asked: str
-    tools: Json[tuple[str, ...]]
+    tools: Annotated[tuple[str, ...], BeforeValidator(_lines)]
     steps: int
     deaths: int
     unconfirmed: int
@@ -59,15 +83,15 @@ TURNS = Rows(
     f"id, agent_id, chat_key, recipe, state, stop_reason, {ASKED}, ended_at, repaired,"
     " ifnull((SELECT substr(text, 1, 300) FROM inbox WHERE turn_id = turn.id ORDER BY id LIMIT 1),"
     "   ''),"
-    " (SELECT json_group_array(name) FROM (SELECT name FROM step WHERE turn_id = turn.id"
-    "   AND kind = 'tool' ORDER BY seq LIMIT 20)),"
+    " (SELECT string_agg(name, '\n') FROM (SELECT name FROM step WHERE turn_id = turn.id"
+    "   AND kind = 'tool' ORDER BY seq LIMIT 20) AS called),"
     " (SELECT count(*) FROM step WHERE turn_id = turn.id),"
     " (SELECT ifnull(max(claims), 0) FROM inbox WHERE turn_id = turn.id),"
     " (SELECT count(*) FROM step WHERE turn_id = turn.id AND state = 'unknown'),"
     " (SELECT count(*) FROM approval WHERE turn_id = turn.id),"
     " (SELECT ifnull(sum(prompt + completion), 0) FROM model_call WHERE turn_id = turn.id),"
     " (SELECT ifnull(sum(cached), 0) FROM model_call WHERE turn_id = turn.id),"
-    " (SELECT CASE WHEN sum(usd IS NULL) THEN NULL ELSE total(usd) END FROM model_call"
+    " (SELECT CASE WHEN count(*) = count(usd) THEN ifnull(sum(usd), 0.0) END FROM model_call"
     "   WHERE turn_id = turn.id)",
 )
 
@@ -83,9 +107,11 @@ class TurnPage(NamedTuple):
     looked_at: int
 
 
-def find(db: apsw.Connection, wanted: Mapping[str, str], before: str | None = None) -> TurnPage:
+def find(db: Database, wanted: Mapping[str, str], before: str | None = None) -> TurnPage:
     """Return the newest turns older than ``before`` that fit; filters are those of `FILTERS`."""
-    conditions = [(FILTERS[name], value) for name, value in wanted.items() if value]
+    conditions = [
+        (FILTERS[name], READ.get(name, str)(value)) for name, value in wanted.items() if value
+    ]
     found: list[str] = []
     looked_at, last = 0, before
     query = "SELECT id FROM turn WHERE id < ? ORDER BY id DESC LIMIT ?"
@@ -100,12 +126,12 @@ def find(db: apsw.Connection, wanted: Mapping[str, str], before: str | None = No
     return TurnPage(described(db, found), last if more else None, looked_at)
 
 
-def _fits(db: apsw.Connection, turn_id: str, condition: str, value: str) -> bool:
+def _fits(db: Database, turn_id: str, condition: str, value: object) -> bool:
     query = f"SELECT 1 FROM turn WHERE id = :id AND {condition}"
     return db.execute(query, {"id": turn_id, "value": value}).get is not None
 
 
-def described(db: apsw.Connection, ids: list[str]) -> list[FoundTurn]:
+def described(db: Database, ids: list[str]) -> list[FoundTurn]:
     """Return turns by their ids, the newest first."""
     among = "id IN (SELECT value FROM json_each(?)) ORDER BY id DESC"
     return TURNS.select(db, among, orjson.dumps(ids).decode())

@@ -2,10 +2,10 @@
 
 from typing import NamedTuple
 
-import apsw
 import orjson
 
 from orchestrator.journal.access.tool_pins import LATER
+from orchestrator.journal.db.database import Database
 from orchestrator.journal.turns import call_verdicts
 from orchestrator.journal.turns.deadletters import DEAD
 from thinker.protocol.names import chat_name
@@ -33,12 +33,12 @@ class AuditEntry(NamedTuple):
     subject: str
 
 
-def count(db: apsw.Connection, now: int) -> int:
+def count(db: Database, now: int) -> int:
     """Return the number of things that wait for a person."""
     return int(db.execute(_COUNT, (now,)).get)
 
 
-def unconfirmed(db: apsw.Connection, limit: int) -> list[tuple[str, str]]:
+def unconfirmed(db: Database, limit: int) -> list[tuple[str, str]]:
     """Return the chats and texts of messages of which it is not known whether they arrived."""
     rows = db.execute(
         "SELECT chat_key, substr(body, 1, 500) FROM outbox WHERE state = 'unknown' LIMIT ?",
@@ -47,11 +47,12 @@ def unconfirmed(db: apsw.Connection, limit: int) -> list[tuple[str, str]]:
     return [(chat_name(str(key)), str(text)) for key, text in rows]
 
 
-def decided(db: apsw.Connection, limit: int) -> list[AuditEntry]:
+def decided(db: Database, limit: int) -> list[AuditEntry]:
     """Return the newest decisions of people from the audit log, of its newest entries."""
     rows = db.execute(
         "SELECT at, actor, act, object FROM (SELECT * FROM audit ORDER BY id DESC LIMIT ?)"
-        " WHERE actor NOT IN (SELECT value FROM json_each(?)) AND act NOT GLOB 'web[:/]*' LIMIT ?",
+        " AS newest WHERE actor NOT IN (SELECT value FROM json_each(?))"
+        " AND substr(act, 1, 4) NOT IN('web:','web/') ORDER BY id DESC LIMIT ?",
         (LOOKED_AT, orjson.dumps(MACHINES).decode(), limit),
     )
     return [AuditEntry(int(at), str(actor), str(act), str(of)) for at, actor, act, of in rows]

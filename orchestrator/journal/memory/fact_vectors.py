@@ -5,8 +5,7 @@ from collections.abc import Iterable
 from heapq import nsmallest
 from typing import NamedTuple
 
-import apsw
-
+from orchestrator.journal.db.database import Database
 from orchestrator.journal.memory.memory_scope import MemoryScope
 from thinker.protocol.vectors import RELEVANT, WIDTH, cosines, signs
 
@@ -22,7 +21,7 @@ class Embedding(NamedTuple):
 
 
 def nearest(
-    db: apsw.Connection, scope: MemoryScope, meaning: Embedding, limit: int, until: int
+    db: Database, scope: MemoryScope, meaning: Embedding, limit: int, until: int
 ) -> dict[int, float]:
     """Return the relevant facts nearest to an embedding, and how near they are.
 
@@ -32,9 +31,9 @@ def nearest(
     # The first table is walked through: a chat's own facts are few, of all the newest are enough.
     joined = "fact_vector CROSS JOIN fact" if scope.all_chats else "fact CROSS JOIN fact_vector"
     rows = db.execute(
-        f"SELECT fact_id, signs FROM {joined} ON fact.id = fact_id"
-        f" WHERE {where} AND fact_vector.agent_id = ? AND model = ? AND dimensions = ?"
-        " ORDER BY fact_id DESC LIMIT ?",
+        f"SELECT fact_id, signs FROM {joined}"
+        f" WHERE fact.id = fact_id AND {where} AND fact_vector.agent_id = ? AND model = ?"
+        " AND dimensions = ? ORDER BY fact_id DESC LIMIT ?",
         (*values, scope.agent_id, meaning.model, len(meaning.vector) // WIDTH, NEWEST),
     )
     query = int.from_bytes(signs(meaning.vector))
@@ -58,7 +57,7 @@ def nearest(
     }
 
 
-def discard(db: apsw.Connection, agent_id: str, meaning: Embedding) -> None:
+def discard(db: Database, agent_id: str, meaning: Embedding) -> None:
     """Delete an agent's vectors that cannot be compared with those of its current model."""
     db.execute(
         "DELETE FROM fact_vector WHERE agent_id = ? AND (model <> ? OR dimensions <> ?)",
@@ -66,7 +65,7 @@ def discard(db: apsw.Connection, agent_id: str, meaning: Embedding) -> None:
     )
 
 
-def lacking(db: apsw.Connection, agent_id: str, limit: int) -> list[tuple[int, str]]:
+def lacking(db: Database, agent_id: str, limit: int) -> list[tuple[int, str]]:
     """Return facts (ids and texts) without a vector, newest first."""
     ((facts, vectors),) = db.execute(  # far faster than a search when no vector is missing
         "SELECT (SELECT count(*) FROM fact WHERE agent_id = ?1),"
@@ -84,13 +83,13 @@ def lacking(db: apsw.Connection, agent_id: str, limit: int) -> list[tuple[int, s
     return [(int(number), str(fact)) for number, fact in rows]
 
 
-def keep(
-    db: apsw.Connection, agent_id: str, model: str, found: Iterable[tuple[int, str, bytes]]
-) -> None:
+def keep(db: Database, agent_id: str, model: str, found: Iterable[tuple[int, str, bytes]]) -> None:
     """Store vectors of facts (id, text, vector), except of facts whose text has changed."""
     db.executemany(
-        "INSERT OR REPLACE INTO fact_vector(fact_id, agent_id, model, dimensions, signs, vector)"
-        " SELECT id, agent_id, ?, ?, ?, ? FROM fact WHERE agent_id = ? AND id = ? AND fact = ?",
+        "INSERT INTO fact_vector(fact_id, agent_id, model, dimensions, signs, vector)"
+        " SELECT id, agent_id, ?, ?, ?, ? FROM fact WHERE agent_id = ? AND id = ? AND fact = ?"
+        " ON CONFLICT(fact_id) DO UPDATE SET agent_id = excluded.agent_id, model = excluded.model,"
+        " dimensions = excluded.dimensions, signs = excluded.signs, vector = excluded.vector",
         (
             (model, len(vector) // WIDTH, signs(vector), vector, agent_id, number, fact)
             for number, fact, vector in found

@@ -4,14 +4,14 @@ from dataclasses import dataclass
 from functools import partial
 from typing import NamedTuple, get_args
 
-import apsw
-
 from orchestrator.errors import OrchestratorError
+from orchestrator.journal.db.database import Database, is_postgresql
 from orchestrator.journal.db.rows import Rows
 from orchestrator.journal.memory import fact_vectors, fulltext
 from orchestrator.journal.memory.fact_vectors import Embedding
 from orchestrator.journal.memory.memory_scope import MemoryScope
 from orchestrator.journal.memory.secret_filter import secret_in
+from orchestrator.journal.postgresql import ranking
 from thinker.protocol.background import Category
 from thinker.protocol.messages import UNTRUSTED, Origin
 
@@ -55,7 +55,7 @@ class StoredFact(NamedTuple):
 
 
 def store(
-    db: apsw.Connection,
+    db: Database,
     scope: MemoryScope,
     fact: str,
     category: str,
@@ -74,7 +74,7 @@ def store(
     if known is not None:
         better = None if origin in UNTRUSTED else origin
         db.execute(
-            "UPDATE fact SET updated_at = ?, origin = ifnull(?, origin) WHERE id = ?",
+            "UPDATE fact SET updated_at = ?, origin = coalesce(?, origin) WHERE id = ?",
             (now, better, known),
         )
         return StoredFact(known, new=False)
@@ -85,15 +85,15 @@ def store(
         if other.category == category
         and fulltext.overlap(about, fulltext.keywords(other.fact)) >= SIMILAR
     )
-    db.execute(
+    number = db.execute(
         "INSERT INTO fact(agent_id, scope, fact, category, source, confidence, created_at,"
-        " updated_at, origin) VALUES(?,?,?,?,?,?,?,?,?)",
+        " updated_at, origin) VALUES(?,?,?,?,?,?,?,?,?) RETURNING id",
         (scope.agent_id, scope.own, fact, category, source, confidence, now, now, origin),
-    )
-    return StoredFact(db.last_insert_rowid(), new=True, similar=similar)
+    ).get
+    return StoredFact(number, new=True, similar=similar)
 
 
-def update(db: apsw.Connection, scope: MemoryScope, fact: Fact, now: int) -> bool:
+def update(db: Database, scope: MemoryScope, fact: Fact, now: int) -> bool:
     """Replace a fact, found by its id; return False if the memory has none of that id.
 
     Raises:
@@ -120,19 +120,19 @@ def update(db: apsw.Connection, scope: MemoryScope, fact: Fact, now: int) -> boo
     return db.changes() == 1
 
 
-def delete(db: apsw.Connection, scope: MemoryScope, fact_id: int) -> bool:
+def delete(db: Database, scope: MemoryScope, fact_id: int) -> bool:
     where, values = scope.facts()
     db.execute(f"DELETE FROM fact WHERE {where} AND id = ?", (*values, fact_id))
     return db.changes() == 1
 
 
-def get(db: apsw.Connection, scope: MemoryScope, fact_id: int) -> Fact | None:
+def get(db: Database, scope: MemoryScope, fact_id: int) -> Fact | None:
     where, values = scope.facts()
     return FACTS.first(db, f"{where} AND id = ?", *values, fact_id)
 
 
 def newest(
-    db: apsw.Connection, scope: MemoryScope, category: str | None, before: int, limit: int
+    db: Database, scope: MemoryScope, category: str | None, before: int, limit: int
 ) -> list[Fact]:
     """Return the facts with ids below ``before``, newest first; ``category`` None means all."""
     where, values = scope.facts()
@@ -141,7 +141,7 @@ def newest(
 
 
 def find(
-    db: apsw.Connection,
+    db: Database,
     scope: MemoryScope,
     text: str,
     limit: int,
@@ -175,7 +175,7 @@ def _check(fact: str) -> None:
         raise RefusedFactError(f"this looks like {secret}; secrets are never remembered")
 
 
-def _id_of(db: apsw.Connection, scope: MemoryScope, fact: str) -> int | None:
+def _id_of(db: Database, scope: MemoryScope, fact: str) -> int | None:
     where, values = scope.facts()
     sql = f"SELECT id FROM fact WHERE {where} AND fact = ? ORDER BY scope DESC LIMIT 1"
     found = db.execute(sql, (*values, fact)).get
@@ -183,10 +183,18 @@ def _id_of(db: apsw.Connection, scope: MemoryScope, fact: str) -> int | None:
 
 
 def _match(
-    db: apsw.Connection, scope: MemoryScope, bounds: tuple[int, int], index: str, terms: list[str]
+    db: Database,
+    scope: MemoryScope,
+    bounds: tuple[int, int],
+    index: ranking.Index,
+    terms: list[str],
 ) -> fulltext.Scores:
     """Return the facts with one of the terms and their scores (BM25, negated: more is better)."""
     table, (where, values) = f"fact_{index}", scope.facts("fact")
+    if is_postgresql(db):
+        until, limit = bounds
+        where += " AND fact.created_at <= ?"
+        return ranking.scores(db, ranking.FACTS, index, terms, where, (*values, until), limit)
     sql = (
         f"SELECT fact.id, -bm25({table}) FROM {table} JOIN fact ON fact.id = {table}.rowid"
         f" WHERE {table} MATCH ? AND {where} AND fact.created_at <= ?"
@@ -196,13 +204,14 @@ def _match(
 
 
 def _scan(
-    db: apsw.Connection, scope: MemoryScope, bounds: tuple[int, int], terms: list[str]
+    db: Database, scope: MemoryScope, bounds: tuple[int, int], terms: list[str]
 ) -> fulltext.Scores:
     """Return the facts that contain one of the terms anywhere, and how many they contain."""
-    count = " + ".join(["(instr(fact, ?) > 0)"] * len(terms))
+    count = " + ".join(["iif(instr(fact, ?) > 0, 1, 0)"] * len(terms))
     where, values = scope.facts()
     sql = (
-        f"SELECT id, {count} AS hits FROM fact WHERE {where} AND created_at <= ? AND hits > 0"
-        " ORDER BY hits DESC, id LIMIT ?"
+        f"SELECT id, hits FROM (SELECT id, {count} AS hits FROM fact"
+        f" WHERE {where} AND created_at <= ?) AS counted"
+        " WHERE hits > 0 ORDER BY hits DESC, id LIMIT ?"
     )
     return dict(db.execute(sql, (*terms, *values, *bounds)))

@@ -4,6 +4,8 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import TypeAlias
 
+from orchestrator.journal.postgresql.ranking import Index
+
 Scores: TypeAlias = Mapping[int, float]  # of rows by id; more is better
 POOL = 3  # times the limit: the hits of each kind that are ranked
 TERMS = 100  # of a text, at most: a query with 60,000 would block the journal for ten seconds
@@ -29,7 +31,7 @@ STOP_WORDS = re.compile(
 def search(
     text: str,
     limit: int,
-    match: Callable[[str, list[str]], Scores],
+    match: Callable[[Index, list[str]], Scores],
     scan: Callable[[list[str]], Scores],
 ) -> list[tuple[int, float]]:
     """Return the ids of rows that match a text, with their scores, best first.

@@ -13,12 +13,12 @@ from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from functools import lru_cache
 
-import apsw
 import orjson
 from pydantic import Json, TypeAdapter
 
 from orchestrator.errors import OrchestratorError
 from orchestrator.home_paths import bundled
+from orchestrator.journal.db.database import Database
 from orchestrator.journal.db.rows import Rows
 from orchestrator.journal.memory.memory_scope import EVERY, MemoryScope
 from thinker.protocol.messages import LATE, UNTRUSTED, Frozen, JsonObject, Origin
@@ -87,7 +87,7 @@ def defaults() -> tuple[StoredPlaybook, ...]:
     )
 
 
-def seed(db: apsw.Connection, agent_id: str, now: int) -> bool:
+def seed(db: Database, agent_id: str, now: int) -> bool:
     """Store the defaults that an agent has never had; return whether there were any."""
     unseen = _unseen(db, agent_id)
     for playbook in unseen:
@@ -98,16 +98,14 @@ def seed(db: apsw.Connection, agent_id: str, now: int) -> bool:
     return bool(unseen)
 
 
-def states(db: apsw.Connection, memory: MemoryScope) -> dict[str, bytes]:
+def states(db: Database, memory: MemoryScope) -> dict[str, bytes]:
     """Return values that change with the playbooks: of every chat's, and of the chat's own."""
     sql = "SELECT scope, state FROM playbook_state WHERE agent_id = ? AND scope IN('', ?)"
     rows = db.execute(sql, (memory.agent_id, memory.own))
     return {str(scope): bytes(state) for scope, state in rows}
 
 
-def every(
-    db: apsw.Connection, memory: MemoryScope, globs: Sequence[str] = ("*",)
-) -> list[StoredPlaybook]:
+def every(db: Database, memory: MemoryScope, globs: Sequence[str] = ("*",)) -> list[StoredPlaybook]:
     """Return the entries that a chat has at its next turn and a glob matches, by name."""
     stored = {playbook.name: playbook for playbook in _visible(db, memory)}
     unseeded = (item for item in _unseen(db, memory.agent_id) if item.name not in stored)
@@ -118,11 +116,11 @@ def named(playbooks: Iterable[StoredPlaybook], globs: Sequence[str]) -> list[Sto
     return [item for item in playbooks if any(fnmatchcase(item.name, glob) for glob in globs)]
 
 
-def get(db: apsw.Connection, memory: MemoryScope, name: str) -> StoredPlaybook | None:
+def get(db: Database, memory: MemoryScope, name: str) -> StoredPlaybook | None:
     return next(reversed(_visible(db, memory, "AND name = ?", name)), None)
 
 
-def add(db: apsw.Connection, memory: MemoryScope, playbook: StoredPlaybook, now: int) -> None:
+def add(db: Database, memory: MemoryScope, playbook: StoredPlaybook, now: int) -> None:
     """Store a new playbook or skill.
 
     Raises:
@@ -134,7 +132,7 @@ def add(db: apsw.Connection, memory: MemoryScope, playbook: StoredPlaybook, now:
     _check_size(db, memory)
 
 
-def update(db: apsw.Connection, memory: MemoryScope, playbook: StoredPlaybook, now: int) -> None:
+def update(db: Database, memory: MemoryScope, playbook: StoredPlaybook, now: int) -> None:
     """Replace a playbook or skill, found by its id; one of other chats gets a copy in its place.
 
     Raises:
@@ -154,7 +152,7 @@ def update(db: apsw.Connection, memory: MemoryScope, playbook: StoredPlaybook, n
     _check_size(db, memory)
 
 
-def delete(db: apsw.Connection, memory: MemoryScope, name: str) -> bool:
+def delete(db: Database, memory: MemoryScope, name: str) -> bool:
     """Delete a playbook or skill; return False if there is none of this name.
 
     Raises:
@@ -196,29 +194,33 @@ def listed(playbooks: Iterable[StoredPlaybook]) -> tuple[ListedSkill, ...]:
     )
 
 
-def missing_tools(db: apsw.Connection, turns: int) -> list[tuple[str, str, str]]:
+def missing_tools(db: Database, turns: int) -> list[tuple[str, str, str]]:
     """Return agent, playbook and tool for each tool that matched playbooks lacked lately.
 
     ``turns`` is the number of the newest turns to search.
     """
     rows = db.execute(
-        "SELECT DISTINCT agent_id, tool.value, tool.key"
+        "SELECT DISTINCT agent_id, body ->> '$.missing'"
         " FROM (SELECT id, agent_id FROM turn ORDER BY rowid DESC LIMIT ?) AS turn"
-        " JOIN turn_prompt ON turn_id = turn.id, json_each(body, '$.missing') AS tool"
-        " ORDER BY 1, 2, 3",
+        " JOIN turn_prompt ON turn_id = turn.id",
         (turns,),
     )
-    return [(str(agent), str(playbook), str(tool)) for agent, playbook, tool in rows]
+    lacking = {
+        (str(agent), str(playbook), str(tool))
+        for agent, missing in rows
+        for tool, playbook in orjson.loads(missing or "{}").items()
+    }
+    return sorted(lacking)
 
 
-def _unseen(db: apsw.Connection, agent_id: str) -> list[StoredPlaybook]:
+def _unseen(db: Database, agent_id: str) -> list[StoredPlaybook]:
     rows = db.execute("SELECT name FROM playbook_seed WHERE agent_id = ?", (agent_id,))
     seen = {name for (name,) in rows}
     return [playbook for playbook in defaults() if playbook.name not in seen]
 
 
 def _visible(
-    db: apsw.Connection, memory: MemoryScope, more: str = "", *values: object
+    db: Database, memory: MemoryScope, more: str = "", *values: object
 ) -> list[StoredPlaybook]:
     """Return the entries that a chat sees; its own come last."""
     where = f"agent_id = ? AND scope IN('{EVERY}', ?) {more} ORDER BY scope, id"
@@ -239,7 +241,7 @@ def _changeable(memory: MemoryScope, playbook: StoredPlaybook) -> bool:
     return memory.all_chats or playbook.scope == memory.own
 
 
-def _insert(db: apsw.Connection, memory: MemoryScope, playbook: StoredPlaybook, now: int) -> None:
+def _insert(db: Database, memory: MemoryScope, playbook: StoredPlaybook, now: int) -> None:
     db.execute(
         "INSERT INTO playbook(agent_id, scope, name, description, instructions, keywords, priority,"
         " required_tools, enabled, source, origin, created_at, updated_at) VALUES(:agent_id, :own,"
@@ -259,7 +261,7 @@ def _values(memory: MemoryScope, playbook: StoredPlaybook, now: int) -> dict[str
     }
 
 
-def _check_size(db: apsw.Connection, memory: MemoryScope) -> None:
+def _check_size(db: Database, memory: MemoryScope) -> None:
     size = db.execute(
         "SELECT sum(octet_length(description) + octet_length(instructions)"
         " + octet_length(keywords) + octet_length(required_tools))"

@@ -11,11 +11,11 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import TypeAlias
 
-import apsw
 import orjson
 from pydantic import JsonValue, TypeAdapter
 
 from orchestrator.errors import OrchestratorError
+from orchestrator.journal.db.database import Database
 from orchestrator.journal.db.rows import Rows
 from orchestrator.journal.memory.memory_scope import MemoryScope
 from orchestrator.journal.memory.secret_filter import secret_in
@@ -103,14 +103,14 @@ def assign(profile: JsonObject, keys: Keys, value: JsonValue) -> JsonObject:
     return root
 
 
-def get(db: apsw.Connection, scope: MemoryScope) -> JsonObject:
+def get(db: Database, scope: MemoryScope) -> JsonObject:
     """Return the profile of a chat; before it has its own, the one of every chat if visible."""
     body, _ = _stored(db, scope)
     return OBJECT.validate_json(body)
 
 
 def update(
-    db: apsw.Connection,
+    db: Database,
     scope: MemoryScope,
     path: str,
     value: JsonValue,
@@ -137,8 +137,8 @@ def update(
         raise ProfileError(f"a profile has at most {MAX_BYTES // 1024} KiB; remove something first")
     db.execute(
         "INSERT INTO profile(agent_id, scope, body, updated_at, origins) VALUES(?,?,?,?,?)"
-        " ON CONFLICT DO UPDATE SET body = excluded.body, updated_at = excluded.updated_at,"
-        " origins = excluded.origins",
+        " ON CONFLICT(agent_id, scope) DO UPDATE SET body = excluded.body,"
+        " updated_at = excluded.updated_at, origins = excluded.origins",
         (
             scope.agent_id,
             scope.own,
@@ -157,7 +157,7 @@ def update(
     return changed
 
 
-def take_out(db: apsw.Connection, scope: MemoryScope, path: str, value: str) -> None:
+def take_out(db: Database, scope: MemoryScope, path: str, value: str) -> None:
     """Remove the field at a path without history, if its value (JSON) is still this one."""
     profile = get(db, scope)
     held = lookup(profile, keys_of(path))
@@ -168,18 +168,18 @@ def take_out(db: apsw.Connection, scope: MemoryScope, path: str, value: str) -> 
     db.execute(sql, (body, scope.agent_id, scope.own))
 
 
-def changes(db: apsw.Connection, scope: MemoryScope, limit: int) -> list[ProfileChange]:
+def changes(db: Database, scope: MemoryScope, limit: int) -> list[ProfileChange]:
     where, values = scope.profiles()
     return CHANGES.select(db, f"{where} ORDER BY id DESC LIMIT ?", *values, limit)
 
 
-def system_prompt(db: apsw.Connection, scope: MemoryScope) -> str | None:
+def system_prompt(db: Database, scope: MemoryScope) -> str | None:
     """Return ``persona.system_prompt`` of a profile, or None if it is empty."""
     prompt = lookup(get(db, scope), PROMPT)
     return prompt if isinstance(prompt, str) and prompt.strip() else None
 
 
-def origin(db: apsw.Connection, scope: MemoryScope, keys: Keys) -> Origin:
+def origin(db: Database, scope: MemoryScope, keys: Keys) -> Origin:
     """Return the least trusted origin of what stands at a path."""
     marks = _origins(db, scope).items()
     return least_trusted("user", *(mark for path, mark in marks if _overlap(keys_of(path), keys)))
@@ -190,12 +190,12 @@ def touches_prompt(path: str) -> bool:
     return _overlap(keys_of(path), PROMPT)
 
 
-def _origins(db: apsw.Connection, scope: MemoryScope) -> dict[str, Origin]:
+def _origins(db: Database, scope: MemoryScope) -> dict[str, Origin]:
     _, origins = _stored(db, scope)
     return _ORIGINS.validate_json(origins)
 
 
-def _stored(db: apsw.Connection, scope: MemoryScope) -> tuple[str, str]:
+def _stored(db: Database, scope: MemoryScope) -> tuple[str, str]:
     """Return the profile that a chat sees, and by path who wrote it, as JSON."""
     where, values = scope.profiles()
     sql = f"SELECT body, origins FROM profile WHERE {where} ORDER BY scope DESC LIMIT 1"

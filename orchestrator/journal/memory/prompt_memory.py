@@ -3,8 +3,7 @@
 from collections.abc import Sequence
 from typing import NamedTuple
 
-import apsw
-
+from orchestrator.journal.db.database import Database
 from orchestrator.journal.memory import facts, playbooks, profile
 from orchestrator.journal.memory.fact_vectors import Embedding
 from orchestrator.journal.memory.memory_scope import EVERY, MemoryScope
@@ -43,7 +42,7 @@ class PromptMemory(NamedTuple):
 
 
 def load_prompt_memory(
-    db: apsw.Connection,
+    db: Database,
     memory: MemoryScope,
     text: str,
     globs: Sequence[str],
@@ -69,7 +68,7 @@ def load_prompt_memory(
     )
 
 
-def _offer(db: apsw.Connection, memory: MemoryScope, globs: tuple[str, ...], until: int) -> _Offer:
+def _offer(db: Database, memory: MemoryScope, globs: tuple[str, ...], until: int) -> _Offer:
     """Return a chat's playbooks, cached until they change, as reading them takes long.
 
     The defaults that the agent has never had are stored first.

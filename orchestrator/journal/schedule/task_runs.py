@@ -6,11 +6,11 @@ none is lost.
 """
 
 from dataclasses import dataclass
-
-import apsw
+from operator import itemgetter
 
 from orchestrator import chat_texts
 from orchestrator.journal.db import audit
+from orchestrator.journal.db.database import Database
 from orchestrator.journal.db.rows import Rows
 from orchestrator.journal.schedule import tasks
 from orchestrator.journal.schedule.tasks import TASKS, Task
@@ -53,18 +53,18 @@ RUNS = Rows(
 )
 
 
-def due(db: apsw.Connection, now: int) -> list[int]:
+def due(db: Database, now: int) -> list[int]:
     """Return the ids of the tasks that are due, the longest waiting first."""
-    sql = "SELECT id FROM task WHERE state = 'active' AND next_at <= ? ORDER BY next_at"
+    sql = "SELECT id FROM task WHERE state = 'active' AND next_at <= ? ORDER BY next_at, id"
     return [int(task) for (task,) in db.execute(sql, (now,))]
 
 
-def next_due(db: apsw.Connection) -> int | None:
+def next_due(db: Database) -> int | None:
     found: int | None = db.execute("SELECT min(next_at) FROM task WHERE state = 'active'").get
     return found
 
 
-def fire(db: apsw.Connection, task_id: int, now: int) -> bool:
+def fire(db: Database, task_id: int, now: int) -> bool:
     """Turn all past instants of a task into runs; return whether any of them is due."""
     task = tasks.load(db, task_id)
     if task.state != "active" or task.next_at is None or task.next_at > now:
@@ -84,14 +84,12 @@ def fire(db: apsw.Connection, task_id: int, now: int) -> bool:
         else:
             _record(db, task, verdict.at, verdict.state, verdict.note, now)
     upcoming = following(trigger, zone, instants[-1])
-    db.execute(
-        "UPDATE task SET next_at = ?, state = iif(? IS NULL, 'done', state) WHERE id = ?",
-        (upcoming, upcoming, task_id),
-    )
+    state = "done" if upcoming is None else task.state
+    db.execute("UPDATE task SET next_at = ?, state = ? WHERE id = ?", (upcoming, state, task_id))
     return any(verdict.state == "due" for verdict in verdicts)
 
 
-def run_now(db: apsw.Connection, task_id: int, now: int) -> None:
+def run_now(db: Database, task_id: int, now: int) -> None:
     """Run a task now, for an operator, besides its schedule.
 
     Raises:
@@ -101,9 +99,7 @@ def run_now(db: apsw.Connection, task_id: int, now: int) -> None:
     audit.record(db, "operator", "ran", f"task {task_id}", now)
 
 
-def _record(
-    db: apsw.Connection, task: Task, at: int, state: str, note: str | None, now: int
-) -> None:
+def _record(db: Database, task: Task, at: int, state: str, note: str | None, now: int) -> None:
     db.execute(
         "INSERT INTO task_run(task_id, scheduled_at, state, note, created_at, ended_at)"
         " VALUES(?,?,?,?,?,?) ON CONFLICT DO NOTHING",
@@ -111,7 +107,7 @@ def _record(
     )
 
 
-def _start(db: apsw.Connection, task: Task, at: int, now: int) -> None:
+def _start(db: Database, task: Task, at: int, now: int) -> None:
     """Store an inbox row and its run, unless the instant was fired before the clock went back."""
     known = db.execute(
         "SELECT 1 FROM task_run WHERE task_id = ? AND scheduled_at = ?", (task.id, at)
@@ -129,14 +125,14 @@ def _start(db: apsw.Connection, task: Task, at: int, now: int) -> None:
     )
 
 
-def _address(db: apsw.Connection, task: Task) -> Address:
+def _address(db: Database, task: Task) -> Address:
     """Return the chat to notify, or a console chat of the task that only keeps the outcome."""
     notify = task.spec.notify
     found = notify and sessions.address(db, task.agent_id, notify.channel, notify.chat_id)
     return found or Address("console", "local", f"{inbox.TASK}-{task.id}")
 
 
-def outcome_goes(db: apsw.Connection, task: Task) -> str:
+def outcome_goes(db: Database, task: Task) -> str:
     """Say where the outcome of a task's next run will go."""
     notify = task.spec.notify
     if notify is None:
@@ -146,7 +142,7 @@ def outcome_goes(db: apsw.Connection, task: Task) -> str:
     return f"goes to {chat}" if known else STRANGER.format(agent=task.agent_id, chat=chat)
 
 
-def settle(db: apsw.Connection, now: int) -> bool:
+def settle(db: Database, now: int) -> bool:
     """Store how runs have ended since the last call; return whether any had.
 
     A failure delays the task; after `MAX_FAILURES` in a row it is disabled, with a notice to its
@@ -158,7 +154,7 @@ def settle(db: apsw.Connection, now: int) -> bool:
         " FROM task_run JOIN inbox ON inbox.id = inbox_id LEFT JOIN turn ON turn.id = inbox.turn_id"
         " WHERE task_run.state = 'due' AND inbox.state IN('done','dead','cancelled')"
     )
-    ended = list(query)
+    ended = sorted(query, key=itemgetter(0, 1))
     for task_id, at, turn_id, state, error, stop in ended:
         failed = state != "done" or error is not None or stop not in SUCCESS
         note = (error or stop) if failed else None
@@ -172,7 +168,7 @@ def settle(db: apsw.Connection, now: int) -> bool:
     return bool(ended)
 
 
-def _result(db: apsw.Connection, turn_id: str) -> str:
+def _result(db: Database, turn_id: str) -> str:
     """Return the answer of a task's last step, or the results of its calls."""
     recorded = transcript.read(db, turn_id).steps
     if not recorded:
@@ -181,7 +177,7 @@ def _result(db: apsw.Connection, turn_id: str) -> str:
     return recorded[-1].response.content or "\n".join(results)
 
 
-def _count(db: apsw.Connection, task: Task, error: str | None, now: int) -> None:
+def _count(db: Database, task: Task, error: str | None, now: int) -> None:
     failures = 0 if error is None else task.failures + 1
     delay = BACKOFF[min(failures, len(BACKOFF)) - 1] * MINUTE if failures else 0
     db.execute(
@@ -195,17 +191,17 @@ def _count(db: apsw.Connection, task: Task, error: str | None, now: int) -> None
     outbox.add_notice(db, _address(db, task), text, now)
 
 
-def realign(db: apsw.Connection, now: int) -> None:
+def realign(db: Database, now: int) -> None:
     """Move next instants forward after the clock went back, so that no task waits too long."""
     for task in TASKS.select(db, "state = 'active' AND next_at > ?", now):
         next_at = realigned(task.spec.parsed, task.spec.zone, task.next_at or now, now)
         db.execute("UPDATE task SET next_at = ? WHERE id = ?", (next_at, task.id))
 
 
-def history(db: apsw.Connection, task_id: int, limit: int) -> list[TaskRun]:
+def history(db: Database, task_id: int, limit: int) -> list[TaskRun]:
     return RUNS.select(db, "task_id = ? ORDER BY scheduled_at DESC LIMIT ?", task_id, limit)
 
 
-def of_turn(db: apsw.Connection, turn_id: str) -> Task:
+def of_turn(db: Database, turn_id: str) -> Task:
     run = "SELECT task_id FROM task_run JOIN inbox ON inbox.id = inbox_id WHERE turn_id = ?"
     return TASKS.select(db, f"id = ({run})", turn_id)[0]

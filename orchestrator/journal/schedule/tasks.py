@@ -7,11 +7,11 @@ left) or ``cancelled``.
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-import apsw
 from pydantic import Json
 
 from orchestrator.errors import OrchestratorError, UnknownNameError
 from orchestrator.journal.db import audit
+from orchestrator.journal.db.database import Database
 from orchestrator.journal.db.rows import Rows
 from orchestrator.journal.memory.memory_scope import EVERY, MemoryScope
 from orchestrator.schedules.specs import Source, TaskSpec
@@ -46,7 +46,7 @@ class Task:
 TASKS = Rows(Task, "task")
 
 
-def add(db: apsw.Connection, memory: MemoryScope, spec: TaskSpec, now: int) -> Task:
+def add(db: Database, memory: MemoryScope, spec: TaskSpec, now: int) -> Task:
     """Schedule a task for a tool call in a chat.
 
     Raises:
@@ -71,7 +71,7 @@ def add(db: apsw.Connection, memory: MemoryScope, spec: TaskSpec, now: int) -> T
 
 
 def _insert(
-    db: apsw.Connection,
+    db: Database,
     agent_id: str,
     source: Source,
     spec: TaskSpec,
@@ -81,17 +81,15 @@ def _insert(
     scope: str = EVERY,
 ) -> Task:
     next_at = first(spec.parsed, spec.zone, now)
-    db.execute(
+    task_id = db.execute(
         "INSERT INTO task(agent_id, name, source, spec, digest, state, next_at, created_at, scope)"
-        " VALUES(?,?,?,?,?,'active',?,?,?)",
+        " VALUES(?,?,?,?,?,'active',?,?,?) RETURNING id",
         (agent_id, spec.name, source, spec.model_dump_json(), digest, next_at, now, scope),
-    )
-    return load(db, db.last_insert_rowid())
+    ).get
+    return load(db, task_id)
 
 
-def sync(
-    db: apsw.Connection, planned: Mapping[str, Mapping[str, tuple[str, TaskSpec]]], now: int
-) -> None:
+def sync(db: Database, planned: Mapping[str, Mapping[str, tuple[str, TaskSpec]]], now: int) -> None:
     """Update the tasks of skills to what the files say: agent → name → (digest, task).
 
     A disabled task stays disabled; an unchanged schedule keeps its next instant.
@@ -112,7 +110,7 @@ def sync(
             end(db, task.id, "cancelled", "its agent was removed")
 
 
-def _renew(db: apsw.Connection, task: Task, digest: str, spec: TaskSpec, now: int) -> None:
+def _renew(db: Database, task: Task, digest: str, spec: TaskSpec, now: int) -> None:
     same = (task.spec.trigger, task.spec.timezone) == (spec.trigger, spec.timezone)
     next_at = task.next_at if same else first(spec.parsed, spec.zone, now)
     state = task.state if task.state == "disabled" else "done" if next_at is None else "active"
@@ -123,7 +121,7 @@ def _renew(db: apsw.Connection, task: Task, digest: str, spec: TaskSpec, now: in
     )
 
 
-def load(db: apsw.Connection, task_id: int) -> Task:
+def load(db: Database, task_id: int) -> Task:
     """Return a task by its id.
 
     Raises:
@@ -135,17 +133,17 @@ def load(db: apsw.Connection, task_id: int) -> Task:
     return found
 
 
-def listed(db: apsw.Connection) -> list[Task]:
+def listed(db: Database) -> list[Task]:
     """Return the active and disabled tasks, by agent."""
     return TASKS.select(db, "state IN('active','disabled') ORDER BY agent_id, id")
 
 
-def visible(db: apsw.Connection, memory: MemoryScope) -> list[Task]:
+def visible(db: Database, memory: MemoryScope) -> list[Task]:
     where, values = memory.rows()
     return TASKS.select(db, f"state IN('active','disabled') AND {where} ORDER BY id", *values)
 
 
-def enable(db: apsw.Connection, task_id: int, now: int) -> None:
+def enable(db: Database, task_id: int, now: int) -> None:
     """Enable a task with its failures reset; it continues with its next instant after ``now``.
 
     Raises:
@@ -170,7 +168,7 @@ def enable(db: apsw.Connection, task_id: int, now: int) -> None:
     audit.record(db, "operator", "enabled", f"task {task_id}", now)
 
 
-def disable(db: apsw.Connection, task_id: int, now: int) -> None:
+def disable(db: Database, task_id: int, now: int) -> None:
     """Disable a task until it is enabled.
 
     Raises:
@@ -182,11 +180,11 @@ def disable(db: apsw.Connection, task_id: int, now: int) -> None:
     audit.record(db, "operator", "disabled", f"task {task_id}", now)
 
 
-def cancel(db: apsw.Connection, task: Task) -> None:
+def cancel(db: Database, task: Task) -> None:
     """End a task for its agent; a skill's task is disabled, because its file still exists."""
     end(db, task.id, "disabled" if task.source == "skill" else "cancelled", "by the agent")
 
 
-def end(db: apsw.Connection, task_id: int, state: str, note: str) -> None:
+def end(db: Database, task_id: int, state: str, note: str) -> None:
     """Put a task into a state in which it does not run; ``note`` is the reason."""
     db.execute("UPDATE task SET state = ?, note = ? WHERE id = ?", (state, note, task_id))

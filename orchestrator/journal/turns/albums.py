@@ -5,22 +5,21 @@ become those of the first one. T2 waits until no part came for a moment. A part 
 is a message of its own.
 """
 
-import apsw
-
 from orchestrator.channel_api import NOT_ADDRESSED
+from orchestrator.journal.db.database import Database
 
 MOST = 10  # parts, Telegram's limit; with so many an album is complete
 QUIET = 1000  # milliseconds without a new part after which an album counts as complete
 SAME = "chat_key = ? AND album = ?"
 
 
-def addressed(db: apsw.Connection, chat_key: str, album: str) -> bool:
+def addressed(db: Database, chat_key: str, album: str) -> bool:
     """Return whether a stored part addresses the bot, as a caption is in one part alone."""
     sql = f"SELECT EXISTS(SELECT 1 FROM inbox WHERE {SAME} AND state <> 'cancelled')"
     return bool(db.execute(sql, (chat_key, album)).get)
 
 
-def join(db: apsw.Connection, row_id: int, chat_key: str, album: str) -> None:
+def join(db: Database, row_id: int, chat_key: str, album: str) -> None:
     """Add a part that was just stored to its album's first message that waits.
 
     Earlier parts that did not address the bot are addressed by this one: their pictures join too.
@@ -38,7 +37,7 @@ def join(db: apsw.Connection, row_id: int, chat_key: str, album: str) -> None:
     if head == row_id:
         return
     db.execute(
-        "UPDATE inbox SET text = trim(inbox.text || char(10) || part.text, char(10))"
+        "UPDATE inbox SET text = trim(inbox.text || '\n' || part.text, '\n')"
         " FROM inbox AS part WHERE part.id = ? AND inbox.id = ?",
         (row_id, head),
     )
@@ -47,7 +46,7 @@ def join(db: apsw.Connection, row_id: int, chat_key: str, album: str) -> None:
     )
 
 
-def unsettled(db: apsw.Connection, chat_key: str, album: str | None, now: int, since: int) -> int:
+def unsettled(db: Database, chat_key: str, album: str | None, now: int, since: int) -> int:
     """Return the milliseconds for which a message must still wait for parts of its album.
 
     ``since`` is when this process began to receive: parts may have come late because of that.
@@ -59,5 +58,5 @@ def unsettled(db: apsw.Connection, chat_key: str, album: str | None, now: int, s
     return QUIET - quiet if 0 <= quiet < QUIET else 0  # the clock may have been set back
 
 
-def _parts(db: apsw.Connection, chat_key: str, album: str) -> int:
+def _parts(db: Database, chat_key: str, album: str) -> int:
     return int(db.execute(f"SELECT count(*) FROM inbox WHERE {SAME}", (chat_key, album)).get)

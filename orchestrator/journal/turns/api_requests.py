@@ -8,14 +8,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-import apsw
 import orjson
 from pydantic import Field, Json
 
 from orchestrator.channel_api import InboundMessage
 from orchestrator.errors import OrchestratorError
+from orchestrator.journal.db.database import Database
 from orchestrator.journal.db.rows import Rows
-from orchestrator.journal.turns import inbox, sessions, steps
+from orchestrator.journal.turns import api_conversations, inbox, sessions, steps
+from orchestrator.journal.turns.api_conversations import OtherConversationError
 from orchestrator.journal.turns.inbox import Arrival
 from orchestrator.journal.turns.turns import Turn
 from thinker.protocol import messages as wire
@@ -89,6 +90,12 @@ class NewRequest(NamedTuple):
     conversation: str | None = None
 
     @property
+    def made_conversation(self) -> str | None:
+        """Its conversation, if that must have been made before."""
+        name = self.conversation
+        return name if name and name.startswith(api_conversations.PREFIX) else None
+
+    @property
     def own_chat(self) -> str | None:
         """The chat of a request without a conversation; None if it continues others."""
         alone = self.previous_id is None and self.conversation is None
@@ -142,7 +149,7 @@ class UnknownPreviousError(OrchestratorError):
     """The previous request is not the user's, or was sent with ``store: false``."""
 
 
-def receive(db: apsw.Connection, new: NewRequest, now: int) -> tuple[str, int]:
+def receive(db: Database, new: NewRequest, now: int) -> tuple[str, int]:
     """Store a request (T1), unless one with its key is stored already.
 
     Returns the id and time (milliseconds) of the stored request.
@@ -150,6 +157,8 @@ def receive(db: apsw.Connection, new: NewRequest, now: int) -> tuple[str, int]:
     Raises:
         KeyReusedError: the key was used for a different request.
         UnknownPreviousError: the previous request is not stored.
+        UnknownConversationError: its conversation was never made, or was deleted.
+        OtherConversationError: its conversation is with another agent, or of another user.
     """
     if new.idem_key is not None:
         query = f"SELECT request.id, digest, received_at FROM {JOINED} WHERE idem_key = ?"
@@ -159,6 +168,10 @@ def receive(db: apsw.Connection, new: NewRequest, now: int) -> tuple[str, int]:
                 raise KeyReusedError("this Idempotency-Key was used for a different request")
             return str(found[0]), int(found[2])
     previous, queue = _place(db, new)
+    if new.made_conversation:
+        waiting = api_conversations.take(db, new.made_conversation, new.id)
+        messages = (*waiting, *new.body.messages)
+        new = new._replace(body=new.body.model_copy(update={"messages": messages}))
     texts = (item.content for item in reversed(new.body.messages) if isinstance(item, UserMessage))
     message = InboundMessage(
         channel=CHANNEL,
@@ -181,7 +194,7 @@ def receive(db: apsw.Connection, new: NewRequest, now: int) -> tuple[str, int]:
     return new.id, now
 
 
-def _place(db: apsw.Connection, new: NewRequest) -> tuple[str | None, str | None]:
+def _place(db: Database, new: NewRequest) -> tuple[str | None, str | None]:
     """Return the previous request, and its queue or that of the conversation."""
     if new.previous_id is not None:
         found = of_id(db, new.previous_id)
@@ -191,6 +204,8 @@ def _place(db: apsw.Connection, new: NewRequest) -> tuple[str | None, str | None
         return new.previous_id, found.chat_key
     if new.conversation is None:
         return None, None
+    if new.made_conversation:
+        _require_same(db, new)
     before = db.execute(
         f"SELECT request.id FROM {JOINED} WHERE conversation = ? AND target = ? AND {USER} = ?"
         " ORDER BY inbox_id DESC LIMIT 1",
@@ -200,27 +215,43 @@ def _place(db: apsw.Connection, new: NewRequest) -> tuple[str | None, str | None
     return (None if before is None else str(before)), queue
 
 
-def progress(db: apsw.Connection, request_id: str) -> Progress:
+def _require_same(db: Database, new: NewRequest) -> None:
+    first = REQUESTS.first(db, "conversation = ? ORDER BY inbox_id LIMIT 1", new.conversation)
+    if first is not None and (first.agent_id, first.user) != (new.agent_id, new.user):
+        whose = (
+            f"with the agent {first.agent_id!r}" if first.user == new.user else "of another user"
+        )
+        raise OtherConversationError(f"the conversation is one {whose}; make another one")
+
+
+def progress(db: Database, request_id: str) -> Progress:
     return PROGRESS.select(db, "request.id = ?", request_id)[0]
 
 
-def of_turn(db: apsw.Connection, turn_id: str) -> Request | None:
+def of_turn(db: Database, turn_id: str) -> Request | None:
     """Return the request that a turn answers, if it answers one."""
     return REQUESTS.first(db, "turn_id = ? AND after_step IS NULL", turn_id)
 
 
-def of_id(db: apsw.Connection, request_id: str) -> Request | None:
+def of_id(db: Database, request_id: str) -> Request | None:
     return REQUESTS.first(db, "request.id = ?", request_id)
 
 
-def disown(db: apsw.Connection, request_id: str) -> None:
+def of_conversation(db: Database, conversation: str) -> list[Request]:
+    """Return the requests of a conversation, the oldest first."""
+    return REQUESTS.select(db, "conversation = ? ORDER BY inbox_id", conversation)
+
+
+def disown(db: Database, request_id: str) -> None:
     """Let no request read or continue this one any more; retention removes it with its turn."""
-    sql = "UPDATE request SET body = json_set(body, '$.store', json('false')) WHERE id = ?"
-    db.execute(sql, (request_id,))
+    body = db.execute("SELECT body FROM request WHERE id = ?", (request_id,)).get
+    if body is not None:
+        kept = orjson.dumps(orjson.loads(body) | {"store": False}).decode()
+        db.execute("UPDATE request SET body = ? WHERE id = ?", (kept, request_id))
 
 
 def hand_back(
-    db: apsw.Connection, turn: Turn, tools: Sequence[ToolSpec], now: int
+    db: Database, turn: Turn, tools: Sequence[ToolSpec], now: int
 ) -> tuple[HandedCall, ...]:
     """Finish the planned calls of a client's tools, within T6, and return them for the client."""
     names = {tool.name for tool in tools}
@@ -236,7 +267,7 @@ def hand_back(
     return tuple(calls)
 
 
-def end(db: apsw.Connection, turn: Turn, outcome: Outcome, now: int) -> None:
+def end(db: Database, turn: Turn, outcome: Outcome, now: int) -> None:
     """Store the outcome of a request, and end its session, which has no messages."""
     db.execute(
         "UPDATE request SET outcome = ? WHERE inbox_id IN(SELECT id FROM inbox WHERE turn_id = ?)",

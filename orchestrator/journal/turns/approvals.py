@@ -7,9 +7,8 @@ several processes can run the call (invariant 18).
 
 from dataclasses import dataclass
 
-import apsw
-
 from orchestrator.journal.db import audit
+from orchestrator.journal.db.database import Database
 from orchestrator.journal.db.rows import Rows
 from orchestrator.journal.turns import inbox
 from orchestrator.journal.turns.steps import Call
@@ -59,12 +58,12 @@ APPROVALS = Rows(
 )
 
 
-def ask(db: apsw.Connection, call: Call, reason: str, code: str, now: int) -> tuple[Approval, bool]:
+def ask(db: Database, call: Call, reason: str, code: str, now: int) -> tuple[Approval, bool]:
     """Return the approval of a call, created if necessary, and whether it is new."""
     db.execute(
-        "INSERT OR IGNORE INTO approval(code, turn_id, seq, args_hash, reason, state, asked_at,"
+        "INSERT INTO approval(code, turn_id, seq, args_hash, reason, state, asked_at,"
         " expires) SELECT ?, turn_id, seq, args_hash, ?, 'pending', ?, ? FROM step"
-        " WHERE turn_id = ? AND seq = ?",
+        " WHERE turn_id = ? AND seq = ? ON CONFLICT DO NOTHING",
         (code, reason, now, now + LIFETIME, call.turn_id, call.seq),
     )
     new = db.changes() == 1
@@ -74,7 +73,7 @@ def ask(db: apsw.Connection, call: Call, reason: str, code: str, now: int) -> tu
 
 
 def decide(
-    db: apsw.Connection,
+    db: Database,
     code: str,
     by: str,
     now: int,
@@ -102,19 +101,19 @@ def decide(
     return found
 
 
-def find(db: apsw.Connection, code: str) -> Approval | None:
+def find(db: Database, code: str) -> Approval | None:
     return APPROVALS.first(db, "code = ?", code)
 
 
-def by_id(db: apsw.Connection, approval_id: int) -> Approval | None:
+def by_id(db: Database, approval_id: int) -> Approval | None:
     return APPROVALS.first(db, "approval.id = ?", approval_id)
 
 
-def of_turn(db: apsw.Connection, turn_id: str) -> list[Approval]:
-    return APPROVALS.select(db, "approval.turn_id = ?", turn_id)
+def of_turn(db: Database, turn_id: str) -> list[Approval]:
+    return APPROVALS.select(db, "approval.turn_id = ? ORDER BY approval.seq", turn_id)
 
 
-def use(db: apsw.Connection, call: Call, now: int) -> bool:
+def use(db: Database, call: Call, now: int) -> bool:
     """Use up the approval of a call; False if it has no valid one."""
     db.execute(
         "UPDATE approval SET state = 'used' WHERE turn_id = ? AND seq = ? AND state = 'granted'"
@@ -126,18 +125,18 @@ def use(db: apsw.Connection, call: Call, now: int) -> bool:
     return db.changes() == 1
 
 
-def used(db: apsw.Connection, call: Call) -> bool:
+def used(db: Database, call: Call) -> bool:
     sql = "SELECT 1 FROM approval WHERE turn_id = ? AND seq = ? AND state = 'used'"
     return db.execute(sql, (call.turn_id, call.seq)).get is not None
 
 
-def waiting(db: apsw.Connection, now: int) -> list[Approval]:
+def waiting(db: Database, now: int) -> list[Approval]:
     """Return the pending approvals that have not expired, oldest first."""
     where = "approval.state = 'pending' AND expires > ? ORDER BY approval.id"
     return APPROVALS.select(db, where, now)
 
 
-def repeats_unknown(db: apsw.Connection, call: Call, now: int) -> bool:
+def repeats_unknown(db: Database, call: Call, now: int) -> bool:
     """Return whether the same call of this chat ended as ``unknown`` in `REPEAT_WINDOW`."""
     here, there = (
         f"(SELECT {inbox.CHAT} FROM inbox WHERE turn_id = {step}.turn_id LIMIT 1)"

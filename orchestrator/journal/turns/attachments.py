@@ -9,9 +9,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple, TypeVar
 
-import apsw
-
 from orchestrator.channel_api import Attachment
+from orchestrator.journal.db.database import Database
 from orchestrator.journal.db.rows import Rows
 from orchestrator.journal.turns import stored_files
 from thinker.formats.images import MEDIA_TYPES
@@ -31,6 +30,7 @@ MOST = 8 * 1024 * 1024  # bytes of pictures in one request to a worker, whose fr
 LOST = "{about}, could not be fetched"
 EXCERPT = 20_000  # characters of a document that its reader sees at once
 CUT = "[{left} characters more; read_attachment shows them]"
+SPOKEN = "the text above is what it says"
 Pictured = TypeVar("Pictured", UserMessage, ToolResult, Message)
 
 
@@ -55,17 +55,18 @@ class Wanted:
     about: str
     name: str
     media_id: str | None = None
+    voice: bool = False
 
 
 WANTED = Rows(
     Wanted,
     "attachment JOIN inbox ON inbox.id = inbox_id",
-    "inbox_id, part, channel, handle, about, name, media_id",
+    "inbox_id, part, channel, handle, about, name, media_id, voice",
 )
 
 
 def attach(
-    db: apsw.Connection, inbox_id: int, channel: str, attachments: Sequence[Attachment], now: int
+    db: Database, inbox_id: int, channel: str, attachments: Sequence[Attachment], now: int
 ) -> None:
     """Store what came with a message.
 
@@ -75,16 +76,16 @@ def attach(
         about = stored_files.clean(item.about)
         name = (stored_files.clean(item.name) or "file") if item.name else ""
         db.execute(
-            "INSERT INTO attachment(inbox_id, part, handle, about, name, state)"
-            " VALUES(?,?,?,?,?,'wanted')",
-            (inbox_id, part, item.handle, about, name),
+            "INSERT INTO attachment(inbox_id, part, handle, about, name, voice, state)"
+            " VALUES(?,?,?,?,?,?,'wanted')",
+            (inbox_id, part, item.handle, about, name, item.voice),
         )
         if item.data is not None:
-            here = Wanted(inbox_id, part, channel, item.handle, about, name)
+            here = Wanted(inbox_id, part, channel, item.handle, about, name, voice=item.voice)
             fetched(db, here, item.data, now)
 
 
-def wanted(db: apsw.Connection, turn_id: str, chat_key: str = "") -> list[Wanted]:
+def wanted(db: Database, turn_id: str, chat_key: str = "") -> list[Wanted]:
     """Return the files to download: of a turn's messages and of a chat's new messages."""
     where = (
         "attachment.state = 'wanted' AND (turn_id = ? OR inbox.state = 'new' AND chat_key = ?)"
@@ -94,12 +95,12 @@ def wanted(db: apsw.Connection, turn_id: str, chat_key: str = "") -> list[Wanted
 
 
 def fetched(
-    db: apsw.Connection, item: Wanted, data: bytes | None, now: int, text: FileText | None = None
+    db: Database, item: Wanted, data: bytes | None, now: int, text: FileText | None = None
 ) -> None:
     """Store a file that was downloaded, and its text if it has been read.
 
     Give it up if ``data`` is None, or if it has no name and is in no format of pictures that
-    providers accept.
+    providers accept. What a voice message says becomes text of its message.
     """
     about, kind, ref, body, state = item.about, "", None, None, "given up"
     if data is not None:
@@ -112,11 +113,28 @@ def fetched(
             if text is not None:
                 body = _excerpt(text.text)
                 about += f"; {text.problem}" if text.problem else ""
+                if item.voice and body:
+                    _write_down(db, item.inbox_id, body)
+                    body, about = None, f"{about}; {SPOKEN}"
     db.execute(
         "UPDATE attachment SET state = ?, media_id = ?, media_type = ?, about = ?, body = ?"
         " WHERE inbox_id = ? AND part = ?",
         (state, ref, kind if ref else "", about, body, item.inbox_id, item.part),
     )
+
+
+def _write_down(db: Database, inbox_id: int, said: str) -> None:
+    """Add to a message what its sender has said."""
+    sql = "UPDATE inbox SET text = trim(text || '\n' || ?, '\n') WHERE id = ?"
+    db.execute(sql, (said, inbox_id))
+
+
+def spoken(db: Database, turn_id: str) -> bool:
+    """Return whether a turn answers a voice message."""
+    sql = (
+        "SELECT 1 FROM inbox JOIN attachment ON inbox_id = inbox.id WHERE turn_id = ? AND voice = 1"
+    )
+    return db.execute(sql, (turn_id,)).get is not None
 
 
 def _excerpt(text: str | None) -> str | None:
@@ -128,22 +146,27 @@ def _excerpt(text: str | None) -> str | None:
 
 @dataclass(frozen=True)
 class Author:
-    """Who wrote a message of a turn; ``sender`` only in a chat of several people."""
+    """Who wrote a message of a turn; ``sender`` only in a chat of several people.
+
+    ``marked``: the words of others are marked in the text itself.
+    """
 
     turn_id: str = ""
     origin: Origin = "user"
     sender: str = ""
+    marked: bool = False
 
     @property
     def fence(self) -> str:
-        return mark_of(self.turn_id) if self.origin in UNTRUSTED else ""
+        foreign = self.origin in UNTRUSTED and not self.marked
+        return mark_of(self.turn_id) if foreign else ""
 
 
 UNKNOWN = Author()
 
 
 def user_message(
-    db: apsw.Connection, inbox_id: int | None, text: str, author: Author = UNKNOWN
+    db: Database, inbox_id: int | None, text: str, author: Author = UNKNOWN
 ) -> UserMessage:
     """Return a stored message as a model reads it, its pictures without their bytes.
 
@@ -173,7 +196,7 @@ def user_message(
     )
 
 
-def visible(db: apsw.Connection, messages: Sequence[Message], recent: int) -> dict[str, str]:
+def visible(db: Database, messages: Sequence[Message], recent: int) -> dict[str, str]:
     """Return the pictures of the last ``recent`` messages by ``ref``, in base64, newest first.
 
     Pictures that do not fit into one request, or that retention removed, are left out.
@@ -200,6 +223,6 @@ def shown(message: Pictured, data: Mapping[str, str]) -> Pictured:
     return message.model_copy(update={"images": images})
 
 
-def filled(db: apsw.Connection, messages: Sequence[Pictured]) -> tuple[Pictured, ...]:
+def filled(db: Database, messages: Sequence[Pictured]) -> tuple[Pictured, ...]:
     data = visible(db, messages, len(messages))
     return tuple(shown(message, data) for message in messages)

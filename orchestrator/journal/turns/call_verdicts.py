@@ -6,10 +6,9 @@ The step stays as it is: the model was told that its call is unconfirmed. The ve
 from dataclasses import dataclass
 from typing import NamedTuple
 
-import apsw
-
 from orchestrator.errors import UnknownNameError
 from orchestrator.journal.db import audit
+from orchestrator.journal.db.database import Database
 from orchestrator.journal.db.rows import Rows
 
 LATELY = 7 * 86_400_000  # milliseconds for which a call waits for a verdict; later it helps no one
@@ -58,18 +57,18 @@ CALLS = Rows(
 VERDICTS = Rows(CallVerdict, "call_verdict")
 
 
-def waiting(db: apsw.Connection, now: int, limit: int) -> list[UnconfirmedCall]:
+def waiting(db: Database, now: int, limit: int) -> list[UnconfirmedCall]:
     """Return the calls that wait for a verdict, the newest at the front."""
     where = f"{OPEN} ORDER BY step.t_end DESC LIMIT ?"
     return CALLS.select(db, where, now - LATELY, limit)
 
 
-def of_turn(db: apsw.Connection, turn_id: str) -> dict[int, CallVerdict]:
+def of_turn(db: Database, turn_id: str) -> dict[int, CallVerdict]:
     """Return the verdicts on a turn's calls by their numbers."""
     return {item.seq: item for item in VERDICTS.select(db, "turn_id = ?", turn_id)}
 
 
-def settle(db: apsw.Connection, outcome: CallOutcome, by: str, now: int) -> None:
+def settle(db: Database, outcome: CallOutcome, by: str, now: int) -> None:
     """Note what a person found out about a call.
 
     Raises:

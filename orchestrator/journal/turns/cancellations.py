@@ -2,9 +2,9 @@
 
 from collections.abc import Iterable
 
-import apsw
 import orjson
 
+from orchestrator.journal.db.database import Database
 from orchestrator.journal.turns import (
     inbox,
     questions,
@@ -19,7 +19,7 @@ from orchestrator.journal.turns.subagents import SubagentRun
 from orchestrator.journal.turns.turns import STOPPED
 
 
-def cancel(db: apsw.Connection, chat_key: str, reason: str, now: int) -> str | None:
+def cancel(db: Database, chat_key: str, reason: str, now: int) -> str | None:
     """Cancel a chat's open turn with its messages, its calls and the work of its subagents.
 
     The session keeps the turn's messages so far. An unfinished model call counts as it was
@@ -49,7 +49,7 @@ def cancel(db: apsw.Connection, chat_key: str, reason: str, now: int) -> str | N
     return turn_id
 
 
-def stop(db: apsw.Connection, chat_key: str, reason: str, now: int) -> list[str] | None:
+def stop(db: Database, chat_key: str, reason: str, now: int) -> list[str] | None:
     """Cancel a chat's open turn and all its subagents, also those in the background.
 
     Returns the turns that were cancelled, or None if there was no work to cancel.
@@ -62,13 +62,13 @@ def stop(db: apsw.Connection, chat_key: str, reason: str, now: int) -> list[str]
     return ended if work else None
 
 
-def cancel_awaited(db: apsw.Connection, turn_id: str, now: int) -> None:
+def cancel_awaited(db: Database, turn_id: str, now: int) -> None:
     """Cancel the subagents that a turn's calls wait for, because the turn has ended."""
     awaited = [run for run in subagents.begun_by(db, turn_id) if run.wait]
     _cancel_work(db, awaited, "its parent's turn has ended", now)
 
 
-def cancelled(db: apsw.Connection, turn_ids: Iterable[str]) -> list[str]:
+def cancelled(db: Database, turn_ids: Iterable[str]) -> list[str]:
     rows = db.execute(
         "SELECT id FROM turn WHERE state = 'cancelled' AND id IN (SELECT value FROM json_each(?))",
         (orjson.dumps(list(turn_ids)).decode(),),
@@ -76,9 +76,7 @@ def cancelled(db: apsw.Connection, turn_ids: Iterable[str]) -> list[str]:
     return [str(turn_id) for (turn_id,) in rows]
 
 
-def _cancel_work(
-    db: apsw.Connection, runs: Iterable[SubagentRun], reason: str, now: int
-) -> list[str]:
+def _cancel_work(db: Database, runs: Iterable[SubagentRun], reason: str, now: int) -> list[str]:
     ended = []
     for run in runs:
         ended.append(cancel(db, run.queue, reason, now))

@@ -8,18 +8,31 @@ the new id.
 from collections.abc import Mapping
 from dataclasses import replace
 
-import apsw
-
 from orchestrator.channel_api import InboundMessage
+from orchestrator.journal.db.database import Database
 from orchestrator.journal.turns import inbox, sessions
 
 BEGINS = "substr(chat_key, 1, length(:new)) = :new"
-# What a chat has; what it has under both ids stays as the first one has it.
-SCOPED = ("session", "fact", "profile", "profile_change", "playbook", "task")
 RENAMED = ":old || substr(chat_key, length(:new) + 1)"
+OPEN_TASK = "state IN('active','disabled')"
+# What a chat has; what it has under both ids stays as the first one has it.
+QUEUED = {
+    "session": "true",
+    "handoff": f"({RENAMED}, routed_id) NOT IN(SELECT chat_key, routed_id FROM handoff)",
+    "subagent": "true",
+}
+SCOPED = {
+    "session": "true",
+    "fact": "(agent_id, fact) NOT IN(SELECT agent_id, fact FROM fact WHERE scope = ?1)",
+    "profile": "agent_id NOT IN(SELECT agent_id FROM profile WHERE scope = ?1)",
+    "profile_change": "true",
+    "playbook": "(agent_id, name) NOT IN(SELECT agent_id, name FROM playbook WHERE scope = ?1)",
+    "task": f"(NOT {OPEN_TASK} OR (agent_id, source, name) NOT IN"
+    f"(SELECT agent_id, source, name FROM task WHERE scope = ?1 AND {OPEN_TASK}))",
+}
 
 
-def every(db: apsw.Connection, channel: str) -> dict[str, str]:
+def every(db: Database, channel: str) -> dict[str, str]:
     """Return the first ids of a channel's moved chats by their new ids."""
     rows = db.execute("SELECT new_id, old_id FROM chat_move WHERE channel = ?", (channel,))
     return {str(new): str(old) for new, old in rows}
@@ -42,9 +55,7 @@ def renamed(message: InboundMessage, first: Mapping[str, str]) -> InboundMessage
     )
 
 
-def move_chat(
-    db: apsw.Connection, channel: str, bot_id: str, old_id: str, new_id: str, now: int
-) -> bool:
+def move_chat(db: Database, channel: str, bot_id: str, old_id: str, new_id: str, now: int) -> bool:
     """Store that a chat has a new id, with what the new id has had since; False if it is known.
 
     Messages that wait and conversations of the new id become the chat's own. An open turn of the
@@ -77,11 +88,11 @@ def move_chat(
     )
     for later, own in list(both):
         sessions.merge(db, later, own, now)
-    for table in ("session", "handoff", "subagent"):
-        db.execute(f"UPDATE OR IGNORE {table} SET chat_key = {RENAMED} WHERE {BEGINS}", keys)
+    for table, free in QUEUED.items():
+        db.execute(f"UPDATE {table} SET chat_key = {RENAMED} WHERE {BEGINS} AND {free}", keys)
     scopes = (f"{channel}:{first}", f"{channel}:{new_id}")
-    for table in SCOPED:
-        db.execute(f"UPDATE OR IGNORE {table} SET scope = ? WHERE scope = ?", scopes)
+    for table, free in SCOPED.items():
+        db.execute(f"UPDATE {table} SET scope = ?1 WHERE scope = ?2 AND {free}", scopes)
     open_turns = "state IN('running','waiting')"
     db.execute(f"UPDATE turn SET scope = ? WHERE scope = ? AND {open_turns}", scopes)
     return True

@@ -4,12 +4,11 @@ An operator puts one back into its chat's queue, for a new turn, or drops it for
 subagents are excluded: the parent receives their failure.
 """
 
-import apsw
-
 from orchestrator import chat_texts
 from orchestrator.errors import UnknownNameError
 from orchestrator.journal.db import audit
 from orchestrator.journal.db.crash_record import MAX_DEATHS
+from orchestrator.journal.db.database import Database
 from orchestrator.journal.turns import inbox, outbox, turns
 from orchestrator.journal.turns.inbox import INBOX, SUBAGENT, InboxRow
 
@@ -17,11 +16,11 @@ DEAD = f"state = 'dead' AND kind <> '{SUBAGENT}'"
 DROPPED = "dropped by the operator"
 
 
-def every(db: apsw.Connection) -> list[InboxRow]:
+def every(db: Database) -> list[InboxRow]:
     return INBOX.select(db, f"{DEAD} ORDER BY id")
 
 
-def retry(db: apsw.Connection, row_id: int, now: int) -> None:
+def retry(db: Database, row_id: int, now: int) -> None:
     """Make a dead message new again and reset its count of process deaths.
 
     Raises:
@@ -35,7 +34,7 @@ def retry(db: apsw.Connection, row_id: int, now: int) -> None:
     _decided(db, row_id, "dead letter put back", now)
 
 
-def drop(db: apsw.Connection, row_id: int, now: int) -> None:
+def drop(db: Database, row_id: int, now: int) -> None:
     """Cancel a dead message for good; its trace is kept.
 
     Raises:
@@ -45,7 +44,7 @@ def drop(db: apsw.Connection, row_id: int, now: int) -> None:
     _decided(db, row_id, "dead letter dropped", now)
 
 
-def count_fault(db: apsw.Connection, chat: str, problem: str, now: int) -> bool:
+def count_fault(db: Database, chat: str, problem: str, now: int) -> bool:
     """Count a failure to open a turn for a chat's next message; the third gives it up.
 
     Return whether it did.
@@ -56,7 +55,7 @@ def count_fault(db: apsw.Connection, chat: str, problem: str, now: int) -> bool:
     return row.claims + 1 >= MAX_DEATHS and give_up_next(db, chat, problem, now)
 
 
-def give_up_next(db: apsw.Connection, chat: str, problem: str, now: int) -> bool:
+def give_up_next(db: Database, chat: str, problem: str, now: int) -> bool:
     """Give up a chat's next message, if it has one without a turn; return whether it had.
 
     The chat is told. Tasks, work of subagents and programs' requests are refused instead, because
@@ -65,7 +64,7 @@ def give_up_next(db: apsw.Connection, chat: str, problem: str, now: int) -> bool
     row = inbox.oldest_new(db, chat)
     if row is None:
         return False
-    if row.internal or row.kind == inbox.REQUEST:
+    if row.kind != inbox.HOOK and (row.internal or row.kind == inbox.REQUEST):
         inbox.refuse(db, row, problem, None, now)
         return True
     inbox.end(db, "id = ?", row.id, "dead", problem, now)
@@ -76,7 +75,7 @@ def give_up_next(db: apsw.Connection, chat: str, problem: str, now: int) -> bool
     return True
 
 
-def _decided(db: apsw.Connection, row_id: int, act: str, now: int) -> None:
+def _decided(db: Database, row_id: int, act: str, now: int) -> None:
     if db.changes() != 1:
         raise UnknownNameError(
             f"message {row_id} is not a dead letter; see 'orchestrator dlq list'"

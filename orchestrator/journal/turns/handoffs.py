@@ -5,8 +5,7 @@ The session and the open turn, with its steps, become the other agent's.
 
 from dataclasses import dataclass
 
-import apsw
-
+from orchestrator.journal.db.database import Database
 from orchestrator.journal.db.rows import Rows
 from orchestrator.journal.turns import usage
 
@@ -23,11 +22,11 @@ class Handoff:
 HANDOFFS = Rows(Handoff, "handoff")
 
 
-def times(db: apsw.Connection, turn_id: str) -> int:
+def times(db: Database, turn_id: str) -> int:
     return int(db.execute("SELECT sum(times) FROM handoff WHERE turn_id = ?", (turn_id,)).get or 0)
 
 
-def hand_over(db: apsw.Connection, turn_id: str, agent_id: str, now: int) -> None:
+def hand_over(db: Database, turn_id: str, agent_id: str, now: int) -> None:
     ((chat_key, before, session_id),) = db.execute(
         "SELECT chat_key, agent_id, session_id FROM turn WHERE id = ?", (turn_id,)
     )
@@ -36,8 +35,9 @@ def hand_over(db: apsw.Connection, turn_id: str, agent_id: str, now: int) -> Non
         (chat_key, before),
     ).get
     db.execute(
-        "INSERT INTO handoff VALUES(?1, ?2, ?3, ?4, 1, ?5) ON CONFLICT DO UPDATE SET"
-        " agent_id = ?3, times = iif(turn_id = ?4, times + 1, 1), turn_id = ?4, at = ?5",
+        "INSERT INTO handoff VALUES(?,?,?,?,1,?) ON CONFLICT(chat_key, routed_id) DO UPDATE SET"
+        " times = iif(handoff.turn_id = excluded.turn_id, handoff.times + 1, 1),"
+        " agent_id = excluded.agent_id, turn_id = excluded.turn_id, at = excluded.at",
         (chat_key, before if routed is None else routed, agent_id, turn_id, now),
     )
     _give(db, session_id, agent_id, now)
@@ -46,7 +46,7 @@ def hand_over(db: apsw.Connection, turn_id: str, agent_id: str, now: int) -> Non
     usage.release(db, turn_id)  # reserved for a model call of the previous agent
 
 
-def take_back(db: apsw.Connection, chat_key: str, now: int) -> list[Handoff]:
+def take_back(db: Database, chat_key: str, now: int) -> list[Handoff]:
     """End the handoffs of a chat: the agents it is routed to answer it, with its sessions.
 
     Returns the handoffs that were ended.
@@ -63,15 +63,15 @@ def take_back(db: apsw.Connection, chat_key: str, now: int) -> list[Handoff]:
     return found
 
 
-def in_chat(db: apsw.Connection, chat_key: str) -> list[Handoff]:
+def in_chat(db: Database, chat_key: str) -> list[Handoff]:
     return HANDOFFS.select(db, "agent_id != routed_id AND chat_key = ? ORDER BY at", chat_key)
 
 
-def every(db: apsw.Connection) -> list[Handoff]:
+def every(db: Database) -> list[Handoff]:
     return HANDOFFS.select(db, "agent_id != routed_id ORDER BY at")
 
 
-def _give(db: apsw.Connection, session_id: int, agent_id: str, now: int) -> None:
+def _give(db: Database, session_id: int, agent_id: str, now: int) -> None:
     """Give a session to another agent and end that agent's own session of the chat."""
     db.execute(
         "UPDATE session SET ended_at = ?3 WHERE agent_id = ?2 AND ended_at IS NULL AND id != ?1"

@@ -7,9 +7,8 @@ answered once; anything else removes the texts.
 
 from dataclasses import dataclass
 
-import apsw
-
 from orchestrator.channel_api import InboundMessage
+from orchestrator.journal.db.database import Database
 from orchestrator.journal.db.rows import Rows
 from orchestrator.journal.turns import albums
 
@@ -30,7 +29,7 @@ class HeldMessage:
 HELD = Rows(HeldMessage, "inbox JOIN held ON inbox_id = id", "id, chat_key, album, held.text")
 
 
-def hold(db: apsw.Connection, row_id: int, message: InboundMessage) -> int:
+def hold(db: Database, row_id: int, message: InboundMessage) -> int:
     """Keep the text of a refused message if its chat has room.
 
     Returns the number of the chat's held messages with this one, 0 if it is not held.
@@ -43,7 +42,7 @@ def hold(db: apsw.Connection, row_id: int, message: InboundMessage) -> int:
     return number
 
 
-def release(db: apsw.Connection, channel: str, chat_id: str) -> int:
+def release(db: Database, channel: str, chat_id: str) -> int:
     """Make a chat's held messages new, in their order, and return their number."""
     rows = HELD.select(db, f"{OF_CHAT} ORDER BY id", channel, chat_id)
     for row in rows:
@@ -57,6 +56,6 @@ def release(db: apsw.Connection, channel: str, chat_id: str) -> int:
     return len(rows)
 
 
-def drop(db: apsw.Connection, channel: str, chat_id: str) -> None:
+def drop(db: Database, channel: str, chat_id: str) -> None:
     """Remove the texts; the messages stay refused."""
     db.execute(f"DELETE FROM held WHERE {OF_CHAT}", (channel, chat_id))

@@ -8,11 +8,10 @@ from dataclasses import dataclass
 from functools import partial
 from typing import NamedTuple
 
-import apsw
-
 from orchestrator import chat_texts
 from orchestrator.channel_api import NOT_ADDRESSED, InboundMessage
 from orchestrator.journal.db import audit
+from orchestrator.journal.db.database import Database
 from orchestrator.journal.db.distinct import distinct
 from orchestrator.journal.db.rows import Rows
 from orchestrator.journal.turns import albums, attachments, held_messages, outbox
@@ -25,7 +24,8 @@ TASK = "task"  # a run of a scheduled task
 SUBAGENT = "subagent"  # a task for a subagent
 RESULT = "subagent_result"  # the result of a subagent, for its parent
 HANDOFF = "handoff"  # the note for an agent that takes over a chat
-INTERNAL = (TASK, SUBAGENT, RESULT, HANDOFF)  # the kinds that the daemon writes
+HOOK = "hook"  # what a webhook brought
+INTERNAL = (TASK, SUBAGENT, RESULT, HANDOFF, HOOK)  # the kinds that the daemon writes
 RUNNING = "turn.state IN('running','waiting') AND turn.state = 'running'"  # uses the partial index
 OLDEST_NEW = "chat_key = ? AND state = 'new'"
 WAITING_CHATS = distinct("inbox", "chat_key", "state = 'new'")
@@ -47,17 +47,17 @@ class Arrival(NamedTuple):
     message: InboundMessage
     refusal: str | None = None
     notice: str | None = None
-    command: Callable[[apsw.Connection], str | None] | None = None
+    command: Callable[[Database], str | None] | None = None
     held: bool = False
 
 
 @dataclass(frozen=True)
 class Offset:
-    """The number of the update with which a channel's next poll begins."""
+    """Where a channel's next poll begins: the number of an update, or the platform's own mark."""
 
     channel: str
     bot_id: str
-    next: int
+    next: int | str
 
 
 @dataclass(frozen=True)
@@ -95,18 +95,24 @@ class InboxRow:
 
     @property
     def scope(self) -> str:
-        """The part of the memory that it belongs to: its chat, or the user of an HTTP client."""
+        """The part of the memory that it belongs to: its chat, or the user of an HTTP client.
+
+        A webhook has its own, wherever its answer goes.
+        """
+        if self.kind == HOOK:
+            return f"{outbox.HOOKS}:{self.sender_name}"
         return f"{self.channel}:{self.sender_name if self.kind == REQUEST else self.chat_id}"
 
     @property
     def author(self) -> attachments.Author:
         sender = "" if self.private or self.internal else self.sender_id
-        return attachments.Author(self.turn_id or "", self.origin, sender)
+        marked = self.kind == HOOK  # the operator's template, with values that are marked in it
+        return attachments.Author(self.turn_id or "", self.origin, sender, marked=marked)
 
     def address(self) -> outbox.Address:
         return address_of(self)
 
-    def said(self, db: apsw.Connection) -> UserMessage:
+    def said(self, db: Database) -> UserMessage:
         """Return the message as a model reads it, its pictures without their bytes."""
         pictured = self.id if self.pictured else None
         return attachments.user_message(db, pictured, self.text, self.author)
@@ -140,9 +146,7 @@ def chat_key(channel: str, bot_id: str, chat_id: str, thread_id: str | None) -> 
     return outbox.Address(channel, bot_id, chat_id, thread_id or "").chat_key
 
 
-def ingest(
-    db: apsw.Connection, arrivals: Sequence[Arrival], offset: Offset | None, now: int
-) -> list[int]:
+def ingest(db: Database, arrivals: Sequence[Arrival], offset: Offset | None, now: int) -> list[int]:
     """Store updates and the channel's offset together (T1); ignore updates stored before.
 
     Returns the ids of the rows that an agent should answer.
@@ -162,15 +166,20 @@ def ingest(
         else:
             audit.record(db, "admission", f"refused: {arrival.refusal}", f"inbox {row}", now)
     if offset is not None:
-        db.execute(
-            "INSERT INTO channel_offset VALUES(:channel, :bot_id, :next)"
-            " ON CONFLICT DO UPDATE SET next = excluded.next",
-            vars(offset),
-        )
+        go_on(db, offset)
     return admitted
 
 
-def _addressed(db: apsw.Connection, arrival: Arrival) -> Arrival:
+def go_on(db: Database, offset: Offset) -> None:
+    """Store where a channel's next poll begins."""
+    db.execute(
+        "INSERT INTO channel_offset VALUES(:channel, :bot_id, :next)"
+        " ON CONFLICT(channel, bot_id) DO UPDATE SET next = excluded.next",
+        vars(offset),
+    )
+
+
+def _addressed(db: Database, arrival: Arrival) -> Arrival:
     """Admit a part of an album whose caption, in another part, addresses the bot."""
     message = arrival.message
     if arrival.refusal != NOT_ADDRESSED or message.album is None:
@@ -179,13 +188,13 @@ def _addressed(db: apsw.Connection, arrival: Arrival) -> Arrival:
     return Arrival(message) if known else arrival
 
 
-def newest_of(db: apsw.Connection, channel: str, chat_id: str) -> InboxRow | None:
+def newest_of(db: Database, channel: str, chat_id: str) -> InboxRow | None:
     """Return the newest message of a person in a chat."""
     where = "channel = ? AND chat_id = ? AND kind = 'message' ORDER BY id DESC LIMIT 1"
     return INBOX.first(db, where, channel, chat_id)
 
 
-def store(db: apsw.Connection, arrival: Arrival, now: int, queue: str | None = None) -> int | None:
+def store(db: Database, arrival: Arrival, now: int, queue: str | None = None) -> int | None:
     """Store one update in a queue (default: its chat's), where a part joins its album.
 
     Returns its id, or None if it was stored before.
@@ -202,19 +211,18 @@ def store(db: apsw.Connection, arrival: Arrival, now: int, queue: str | None = N
         "refusal": refusal,
         "album": None if is_command else message.album,
     }
-    db.execute(
+    row: int | None = db.execute(
         "INSERT INTO inbox(channel, bot_id, update_id, chat_id, thread_id, chat_key, message_id,"
         " edit_date, kind, sender_id, sender_name, private, target, text, state, received_at,"
         " ended_at, error, album, origin, while_busy)"
         " VALUES(:channel, :bot_id, :update_id, :chat_id, :thread_id, :chat_key,"
         " :message_id, :edit_date, :kind, :sender_id, :sender_name, :private, :target, :text,"
         " :state, :now, iif(:state = 'new', NULL, :now), :refusal, :album, :origin, :while_busy)"
-        " ON CONFLICT DO NOTHING",
+        " ON CONFLICT DO NOTHING RETURNING id",
         values,
-    )
-    if not db.changes():
+    ).get
+    if row is None:
         return None
-    row = db.last_insert_rowid()
     held = held_messages.hold(db, row, message) if arrival.held else 0
     # An album may still be addressed, a held message still be admitted.
     if refusal is None or held or (message.album and refusal == NOT_ADDRESSED):
@@ -232,24 +240,38 @@ def address_of(message: InboundMessage | InboxRow) -> outbox.Address:
     return outbox.Address(*chat, private=message.private)
 
 
-def next_offset(db: apsw.Connection, channel: str, bot_id: str) -> int:
+def address_in(db: Database, key: str) -> outbox.Address | None:
+    """Return where messages to a chat go, if anything ever came from it."""
+    parts = (*key.split("/", 2), "", "")[:3]
+    where = "channel = ? AND bot_id = ? AND chat_id = ? AND chat_key = ? ORDER BY id DESC LIMIT 1"
+    row = INBOX.first(db, where, *parts[:2], parts[2].rpartition("/")[0], key)
+    return None if row is None else row.address()
+
+
+def next_offset(db: Database, channel: str, bot_id: str) -> int:
     sql = "SELECT next FROM channel_offset WHERE channel = ? AND bot_id = ?"
     return int(db.execute(sql, (channel, bot_id)).get or 0)
 
 
-def chats_with_work(db: apsw.Connection) -> dict[str, bool]:
+def cursor(db: Database, channel: str, bot_id: str) -> str:
+    sql = "SELECT next FROM channel_offset WHERE channel = ? AND bot_id = ?"
+    found = db.execute(sql, (channel, bot_id)).get
+    return "" if found is None else str(found)
+
+
+def chats_with_work(db: Database) -> dict[str, bool]:
     """Return the chats with work, oldest first; True for those with a new message."""
     rows = db.execute(
         "SELECT chat_key, max(new) FROM (SELECT value AS chat_key, 1 AS new, (SELECT received_at"
         " FROM inbox WHERE state = 'new' AND chat_key = value ORDER BY id LIMIT 1) AS at"
-        f" FROM ({WAITING_CHATS})"
-        f" UNION ALL SELECT chat_key, 0, started_at FROM turn WHERE {RUNNING})"
-        " GROUP BY chat_key ORDER BY min(at)"
+        f" FROM ({WAITING_CHATS}) AS waiting"
+        f" UNION ALL SELECT chat_key, 0, started_at FROM turn WHERE {RUNNING}) AS work"
+        " GROUP BY chat_key ORDER BY min(at), chat_key"
     )
     return {str(key): bool(new) for key, new in rows}
 
 
-def has_work(db: apsw.Connection, key: str) -> bool:
+def has_work(db: Database, key: str) -> bool:
     sql = (
         "SELECT EXISTS(SELECT 1 FROM inbox WHERE chat_key = ?1 AND state = 'new')"
         f" OR EXISTS(SELECT 1 FROM turn WHERE chat_key = ?1 AND {RUNNING})"
@@ -257,36 +279,36 @@ def has_work(db: apsw.Connection, key: str) -> bool:
     return bool(db.execute(sql, (key,)).get)
 
 
-def oldest_new(db: apsw.Connection, key: str) -> InboxRow | None:
+def oldest_new(db: Database, key: str) -> InboxRow | None:
     return INBOX.first(db, f"{OLDEST_NEW} ORDER BY id LIMIT 1", key)
 
 
-def next_in(db: apsw.Connection, key: str) -> InboxRow | None:
+def next_in(db: Database, key: str) -> InboxRow | None:
     """Return the oldest new message of a chat, unless the chat has a running turn."""
     running = f"SELECT 1 FROM turn WHERE turn.chat_key = inbox.chat_key AND {RUNNING}"
     return INBOX.first(db, f"{OLDEST_NEW} AND NOT EXISTS({running}) ORDER BY id LIMIT 1", key)
 
 
-def of_turn(db: apsw.Connection, turn_id: str) -> list[InboxRow]:
+def of_turn(db: Database, turn_id: str) -> list[InboxRow]:
     """Return the messages that a turn began with, in order, without those that entered it later."""
     return [row for row in all_of_turn(db, turn_id) if row.after_step is None]
 
 
-def all_of_turn(db: apsw.Connection, turn_id: str) -> list[InboxRow]:
+def all_of_turn(db: Database, turn_id: str) -> list[InboxRow]:
     return INBOX.select(db, "turn_id = ? ORDER BY id", turn_id)
 
 
-def load(db: apsw.Connection, row_id: int) -> InboxRow:
+def load(db: Database, row_id: int) -> InboxRow:
     return INBOX.select(db, "id = ?", row_id)[0]
 
 
-def by_message(db: apsw.Connection, channel: str, message_id: str) -> InboxRow | None:
+def by_message(db: Database, channel: str, message_id: str) -> InboxRow | None:
     """Return a stored message of a channel without update numbers, where message ids are unique."""
     where = "update_id IS NULL AND message_id = ? AND channel = ?"
     return INBOX.first(db, where, message_id, channel)
 
 
-def answered(db: apsw.Connection, message: InboundMessage) -> bool:
+def answered(db: Database, message: InboundMessage) -> bool:
     """Return whether the message that an edit changes has been answered."""
     sql = (
         "SELECT count(*) FROM inbox WHERE channel = :channel AND bot_id = :bot_id"
@@ -295,14 +317,14 @@ def answered(db: apsw.Connection, message: InboundMessage) -> bool:
     return bool(db.execute(sql, vars(message)).get)
 
 
-def bot_of(db: apsw.Connection, channel: str) -> str | None:
-    # Without the plus, SQLite would sort all messages of the channel to find the newest one.
-    sql = "SELECT bot_id FROM inbox WHERE +channel = ? ORDER BY id DESC LIMIT 1"
+def bot_of(db: Database, channel: str) -> str | None:
+    # By an index of channels, all messages of the channel would be sorted to find the newest one.
+    sql = "SELECT bot_id FROM inbox WHERE channel || '' = ? ORDER BY id DESC LIMIT 1"
     found: str | None = db.execute(sql, (channel,)).get
     return found
 
 
-def refuse(db: apsw.Connection, row: InboxRow, reason: str, notice: str | None, now: int) -> None:
+def refuse(db: Database, row: InboxRow, reason: str, notice: str | None, now: int) -> None:
     """Cancel a new message, record the reason in the audit log and queue ``notice``, if any."""
     end(db, "id = ? AND state = 'new'", row.id, "cancelled", reason, now)
     if db.changes():
@@ -312,7 +334,7 @@ def refuse(db: apsw.Connection, row: InboxRow, reason: str, notice: str | None, 
 
 
 def end(
-    db: apsw.Connection, where: str, value: int | str, state: str, error: str | None, now: int
+    db: Database, where: str, value: int | str, state: str, error: str | None, now: int
 ) -> None:
     """End the messages that match a condition on one value."""
     sql = f"UPDATE inbox SET state = ?, ended_at = ?, error = ? WHERE {where}"

@@ -4,9 +4,8 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import NamedTuple
 
-import apsw
-
 from orchestrator.channel_api import InboundMessage
+from orchestrator.journal.db.database import Database
 from orchestrator.journal.db.store import FencedError
 from orchestrator.journal.turns import attachments, inbox, taint, turns
 from orchestrator.journal.turns.inbox import Arrival, InboxRow
@@ -31,7 +30,7 @@ class InternalMessage(NamedTuple):
 
 
 def post(
-    db: apsw.Connection,
+    db: Database,
     address: Address,
     message: InternalMessage,
     now: int,
@@ -54,7 +53,7 @@ def post(
     return inbox.store(db, Arrival(inbound), now, queue)
 
 
-def put(db: apsw.Connection, turn: Turn, message: InternalMessage, now: int) -> None:
+def put(db: Database, turn: Turn, message: InternalMessage, now: int) -> None:
     """Post a message and make it part of a turn, after the turn's last model response."""
     row = post(db, turns.origin(db, turn.id).address(), message, now)
     step = db.execute(
@@ -64,9 +63,7 @@ def put(db: apsw.Connection, turn: Turn, message: InternalMessage, now: int) -> 
         _claim(db, turn, int(step or 0), row, message.origin)
 
 
-def enter(
-    db: apsw.Connection, turn: Turn, takes: Callable[[InboxRow], bool]
-) -> tuple[UserMessage, ...]:
+def enter(db: Database, turn: Turn, takes: Callable[[InboxRow], bool]) -> tuple[UserMessage, ...]:
     """Make new messages of a turn's chat part of the turn, after its last model response.
 
     ``takes`` returns whether the turn's agent answers a message. The first message that it does not
@@ -94,14 +91,14 @@ def enter(
     return attachments.filled(db, entered)
 
 
-def _origin(db: apsw.Connection, turn: Turn, row: InboxRow) -> Origin:
+def _origin(db: Database, turn: Turn, row: InboxRow) -> Origin:
     """Return the origin of a message that enters a turn, which may be another person's."""
     if not row.author.sender or row.origin in UNTRUSTED:
         return row.origin
     return "user" if turns.origin(db, turn.id).sender_id == row.sender_id else "other_user"
 
 
-def _claim(db: apsw.Connection, turn: Turn, step: int, row: int, origin: Origin) -> None:
+def _claim(db: Database, turn: Turn, step: int, row: int, origin: Origin) -> None:
     db.execute(
         "UPDATE inbox SET state = 'claimed', agent_id = ?, turn_id = ?, after_step = ?, origin = ?"
         " WHERE id = ?",

@@ -14,18 +14,22 @@ all that decides which row of a chat is next, and so keeps invariant 23.
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-import apsw
-
+from orchestrator.journal.db.database import Database
 from orchestrator.journal.db.distinct import distinct
 from orchestrator.journal.db.rows import Rows
 from thinker.protocol.names import ChatName
 
 UNFINISHED = " …"  # ends every preview, to tell it from the reply
 LATE_EDIT = 4000  # milliseconds until an edit is repeated; an earlier one has landed by then
+HOOKS = "hook"  # the channel of webhooks, each of which is a chat
 STORED = "stored"  # a mode: clients read the reply in the journal, so storing it delivers it
 OPEN = "state NOT IN('delivered','unknown','abandoned','failed_permanent')"
 WAITING = f"{OPEN} AND (final = 1 OR ph_id IS NULL)"  # all but previews that have their place
-TOLD = "iif(file_name IS NULL, body, trim(file_name || ' ' || body))"  # what text can tell
+# What text can tell; the words of a spoken answer stand before it.
+TOLD = (
+    "CASE WHEN file_name IS NULL THEN body"
+    " ELSE trim(file_name || iif(voice = 1, '', ' ' || body)) END"
+)
 PREVIEW = f"turn_id = ? AND final = 0 AND {OPEN}"
 CLOSE = (  # T9, when all rows of a turn have ended
     "UPDATE turn SET state = 'closed' WHERE state = 'replied'"
@@ -42,6 +46,14 @@ class Address:
     chat_id: str
     thread_id: str = ""
     private: bool = True
+
+    @classmethod
+    def of_unmet(cls, channel: str, bot_id: str, chat_id: str, thread_id: str = "") -> "Address":
+        """Return the address of a chat in which nothing was said yet.
+
+        Groups of Telegram, whose replies may be edits in private chats alone, have negative ids.
+        """
+        return cls(channel, bot_id, chat_id, thread_id, private=not chat_id.startswith("-"))
 
     @property
     def chat_key(self) -> str:
@@ -79,6 +91,13 @@ class OutboxRow:
     approval_id: int | None
     media_id: str | None
     file_name: str | None
+    created_at: int
+    voice: bool
+
+    @property
+    def key(self) -> str:
+        """What no other message ever has, of another journal neither."""
+        return f"{self.id}-{self.created_at}"
 
     @property
     def shown(self) -> bool:
@@ -105,7 +124,8 @@ class Part:
     """A message that is not stored yet; ``rendered`` as in `ReplyPart`.
 
     ``approval_id`` is that of the approval that it asks for. With a file, ``media_id`` and
-    ``file_name``, the text is its caption.
+    ``file_name``, the text is its caption. The text of a ``voice`` message is spoken; its file is
+    made when it is sent.
     """
 
     text: str
@@ -116,10 +136,11 @@ class Part:
     approval_id: int | None = None
     media_id: str | None = None
     file_name: str | None = None
+    voice: bool = False
 
 
 def add(
-    db: apsw.Connection, turn_id: str, address: Address, parts: Sequence[Part], mode: str, now: int
+    db: Database, turn_id: str, address: Address, parts: Sequence[Part], mode: str, now: int
 ) -> None:
     """Queue the parts of a reply in order; a preview becomes the first part, sent or not."""
     if parts and mode != STORED:
@@ -134,7 +155,7 @@ def add(
 
 
 def add_extra(
-    db: apsw.Connection,
+    db: Database,
     turn_id: str | None,
     address: Address,
     parts: Sequence[Part],
@@ -144,25 +165,31 @@ def add_extra(
     final: bool = True,
 ) -> None:
     """Queue messages that a turn sends besides its reply, or that belong to none, to any chat."""
-    values = {"turn_id": turn_id, "chat_key": address.chat_key, "mode": mode, "final": final}
+    values = {"turn_id": turn_id, "chat_key": address.chat_key, "final": final, "now": now}
     for part in parts:
+        stored = mode == STORED and not part.voice  # whose file is made by the chat's queue
+        whole = stored or part.voice or part.media_id is not None
+        chosen = {
+            "mode": "direct" if whole else mode,
+            "state": "delivered" if stored else "queued",
+            "ended_at": now if stored else None,
+        }
         db.execute(
             "INSERT INTO outbox(turn_id, part, channel, bot_id, chat_id, thread_id, chat_key, mode,"
-            " body, markdown, rendered, reply_to, again, approval_id, media_id, file_name, final,"
-            " aside, state, created_at, ended_at)"
+            " body, markdown, rendered, reply_to, again, approval_id, media_id, file_name, voice,"
+            " final, aside, state, created_at, ended_at)"
             " VALUES(:turn_id,"
             " (SELECT coalesce(max(part) + 1, 0) FROM outbox WHERE turn_id = :turn_id),"
-            " :channel, :bot_id, :chat_id, :thread_id, :chat_key,"
-            " iif(:stored OR :media_id IS NOT NULL, 'direct', :mode),"
+            " :channel, :bot_id, :chat_id, :thread_id, :chat_key, :mode,"
             " :text, :markdown, :rendered, :reply_to, :again, :approval_id, :media_id, :file_name,"
-            " :final,"
-            " ifnull((SELECT chat_key <> :chat_key FROM turn WHERE id = :turn_id), 0),"
-            " iif(:stored, 'delivered', 'queued'), :now, iif(:stored, :now, NULL))",
-            {**vars(address), **vars(part), **values, "stored": mode == STORED, "now": now},
+            " :voice, :final,"
+            " (SELECT count(*) FROM turn WHERE id = :turn_id AND chat_key <> :chat_key),"
+            " :state, :now, :ended_at)",
+            {**vars(address), **vars(part), **values, **chosen},
         )
 
 
-def extras(db: apsw.Connection, turn_id: str) -> int:
+def extras(db: Database, turn_id: str) -> int:
     """Count the messages that an open turn has sent besides its reply, with its subagents'."""
     # A subagent's turn counts with the turn of the call that began it; replies end their turn.
     sql = (
@@ -177,7 +204,7 @@ def extras(db: apsw.Connection, turn_id: str) -> int:
 
 
 def add_notice(
-    db: apsw.Connection,
+    db: Database,
     address: Address,
     text: str,
     now: int,
@@ -194,7 +221,7 @@ def add_notice(
     add_extra(db, None, address, [part], "direct", now)
 
 
-def add_edit(db: apsw.Connection, shown: OutboxRow, message_id: str, text: str, now: int) -> None:
+def add_edit(db: Database, shown: OutboxRow, message_id: str, text: str, now: int) -> None:
     """Queue an edit of a message of the daemon that the platform has; see `questions`."""
     db.execute(
         "INSERT INTO outbox(part, channel, bot_id, chat_id, thread_id, chat_key, mode, body,"
@@ -205,14 +232,15 @@ def add_edit(db: apsw.Connection, shown: OutboxRow, message_id: str, text: str, 
     )
 
 
-def notices_to(db: apsw.Connection, chat_key: str, message_id: str) -> tuple[str, ...]:
-    sql = "SELECT body FROM outbox WHERE chat_key = ? AND reply_to = ? AND turn_id IS NULL"
+def notices_to(db: Database, chat_key: str, message_id: str) -> tuple[str, ...]:
+    sql = (
+        "SELECT body FROM outbox WHERE chat_key = ? AND reply_to = ? AND turn_id IS NULL"
+        " ORDER BY id"
+    )
     return tuple(str(body) for (body,) in db.execute(sql, (chat_key, message_id)))
 
 
-def start_preview(
-    db: apsw.Connection, turn_id: str, address: Address, part: Part, now: int
-) -> None:
+def start_preview(db: Database, turn_id: str, address: Address, part: Part, now: int) -> None:
     """Queue a preview of a turn's answer, unless it has one or the turn has ended."""
     begun = db.execute(f"SELECT 1 FROM outbox WHERE {PREVIEW}", (turn_id,)).get
     sql = "SELECT 1 FROM turn WHERE id = ? AND state IN('running','waiting')"
@@ -220,13 +248,13 @@ def start_preview(
         add_extra(db, turn_id, address, [part], "edit", now, final=False)
 
 
-def preview_message(db: apsw.Connection, turn_id: str) -> str | None:
+def preview_message(db: Database, turn_id: str) -> str | None:
     """Return the platform's id of a turn's preview; None before it is sent and after T6."""
     found = db.execute(f"SELECT ph_id FROM outbox WHERE {PREVIEW}", (turn_id,)).get
     return None if found is None else str(found)
 
 
-def first(db: apsw.Connection, chat_key: str) -> OutboxRow | None:
+def first(db: Database, chat_key: str) -> OutboxRow | None:
     """Return the row of a chat that is to be sent next; the chat's later rows wait for it.
 
     A preview waits, and is waited for, until it has its place. Then no row waits for its text. Nor
@@ -236,21 +264,22 @@ def first(db: apsw.Connection, chat_key: str) -> OutboxRow | None:
     return OUTBOX.first(db, sql, chat_key)
 
 
-def waiting(db: apsw.Connection, channel: str) -> list[Address]:
+def waiting(db: Database, channel: str) -> list[Address]:
     """Return the chats of a channel that have a row to send."""
     first_id = f"SELECT min(id) FROM outbox WHERE {WAITING} AND chat_key = value"
-    chats = f"SELECT ({first_id}) FROM ({distinct('outbox', 'chat_key', WAITING)})"
-    sql = f"SELECT bot_id, chat_id, thread_id FROM outbox WHERE id IN({chats}) AND channel = ?"
+    chats = f"SELECT ({first_id}) FROM ({distinct('outbox', 'chat_key', WAITING)}) AS waiting"
+    where = f"id IN({chats}) AND channel = ? ORDER BY id"
+    sql = f"SELECT bot_id, chat_id, thread_id FROM outbox WHERE {where}"
     return [Address(channel, *chat) for chat in db.execute(sql, (channel,))]
 
 
-def due(db: apsw.Connection, channel: str) -> list[OutboxRow]:
+def due(db: Database, channel: str) -> list[OutboxRow]:
     """Return the `first` row of each chat of a channel."""
     found = [first(db, address.chat_key) for address in waiting(db, channel)]
     return [row for row in found if row is not None]
 
 
-def pop_unconfirmed(db: apsw.Connection, chat_key: str, now: int) -> list[str]:
+def pop_unconfirmed(db: Database, chat_key: str, now: int) -> list[str]:
     """Abandon the messages of a chat whose delivery is unknown, and return their texts."""
     sql = f"SELECT id, {TOLD} FROM outbox WHERE chat_key = ? AND state = 'unknown' ORDER BY id"
     unconfirmed = list(db.execute(sql, (chat_key,)))
@@ -259,31 +288,42 @@ def pop_unconfirmed(db: apsw.Connection, chat_key: str, now: int) -> list[str]:
     return [str(body) for _, body in unconfirmed]
 
 
-def texts_of_turn(db: apsw.Connection, turn_id: str) -> tuple[str, ...]:
+def answers_of_turn(db: Database, turn_id: str) -> tuple[str, ...]:
+    """Return the texts of a turn as `texts_of_turn` does, without questions to the operator."""
+    sql = (
+        f"SELECT {TOLD} FROM outbox WHERE turn_id = ? AND final = 1 AND approval_id IS NULL"
+        " ORDER BY part"
+    )
+    return tuple(str(body) for (body,) in db.execute(sql, (turn_id,)))
+
+
+def texts_of_turn(db: Database, turn_id: str) -> tuple[str, ...]:
     """Return the texts of a turn's messages in order, delivered or not; a file by its name."""
     sql = f"SELECT {TOLD} FROM outbox WHERE turn_id = ? AND final = 1 ORDER BY part"
     return tuple(str(body) for (body,) in db.execute(sql, (turn_id,)))
 
 
-def sending(db: apsw.Connection, row_id: int, state: str, now: int) -> bool:
+def sending(db: Database, row_id: int, state: str, now: int, again: int = 0) -> bool:
     """Mark a row before the platform is called (T7), as ``ph_sending`` or ``sending``.
 
+    ``again`` is how often it may at least be repeated if its delivery is unknown.
     Returns false if the row has ended meanwhile, so that nothing is to be sent.
     """
-    sql = (
-        f"UPDATE outbox SET state = ?, attempt = attempt + 1, t_sending = ? WHERE id = ? AND {OPEN}"
+    db.execute(
+        "UPDATE outbox SET state = ?, attempt = attempt + 1, t_sending = ?, again = max(again, ?)"
+        f" WHERE id = ? AND {OPEN}",
+        (state, now, again, row_id),
     )
-    db.execute(sql, (state, now, row_id))
     return db.changes() == 1
 
 
-def placeholder_sent(db: apsw.Connection, row_id: int, message_id: str) -> None:
+def placeholder_sent(db: Database, row_id: int, message_id: str) -> None:
     """Store the platform's id of a placeholder or preview (T8)."""
     sql = f"UPDATE outbox SET state = 'ph_sent', ph_id = ? WHERE id = ? AND {OPEN}"
     db.execute(sql, (message_id, row_id))
 
 
-def delivered(db: apsw.Connection, row_id: int, message_id: str | None, now: int) -> None:
+def delivered(db: Database, row_id: int, message_id: str | None, now: int) -> None:
     """Store that the platform accepted a message (T8), and its id there.
 
     The row ends, unless it was edited and an earlier edit may land after this one. Then the edit is
@@ -299,27 +339,27 @@ def delivered(db: apsw.Connection, row_id: int, message_id: str | None, now: int
         end(db, row_id, "delivered", None, now)
 
 
-def preview_unknown(db: apsw.Connection, turn_id: str, message_id: str) -> None:
+def preview_unknown(db: Database, turn_id: str, message_id: str) -> None:
     """Have the final edit of a message repeated: an edit of its preview may land late."""
     sql = f"UPDATE outbox SET again = 1 WHERE turn_id = ? AND ph_id = ? AND {OPEN}"
     db.execute(sql, (turn_id, message_id))
 
 
-def close_silent(db: apsw.Connection, turn_id: str, now: int) -> None:
+def close_silent(db: Database, turn_id: str, now: int) -> None:
     """Close a turn whose reply is empty (T9), and abandon its preview."""
     sql = f"UPDATE outbox SET state = 'abandoned', ended_at = ? WHERE {PREVIEW}"
     db.execute(sql, (now, turn_id))
     db.execute(f"{CLOSE} AND id = ?", (turn_id,))
 
 
-def end(db: apsw.Connection, row_id: int, state: str, error: str | None, now: int) -> None:
+def end(db: Database, row_id: int, state: str, error: str | None, now: int) -> None:
     """End a row; close its turn (T9) if this was the last one."""
     sql = "UPDATE outbox SET state = ?, error = ?, ended_at = ? WHERE id = ?"
     db.execute(sql, (state, error, now, row_id))
     db.execute(f"{CLOSE} AND id = (SELECT turn_id FROM outbox WHERE id = ?)", (row_id,))
 
 
-def refused(db: apsw.Connection, row_id: int, error: str, now: int) -> None:
+def refused(db: Database, row_id: int, error: str, now: int) -> None:
     """End a row that the platform will never take; of a preview only the text so far is given up.
 
     The turn goes on, and its reply becomes a row of its own.
@@ -328,9 +368,7 @@ def refused(db: apsw.Connection, row_id: int, error: str, now: int) -> None:
     end(db, row_id, "failed_permanent" if final else "abandoned", error, now)
 
 
-def mark_unconfirmed(
-    db: apsw.Connection, row_id: int, error: str, now: int, not_before: int
-) -> None:
+def mark_unconfirmed(db: Database, row_id: int, error: str, now: int, not_before: int) -> None:
     """End a direct message as ``unknown``, or queue it again if it has repetitions left.
 
     ``not_before`` (milliseconds) is the earliest time of a repetition.
@@ -342,7 +380,7 @@ def mark_unconfirmed(
         end(db, row_id, "unknown", error, now)
 
 
-def requeue(db: apsw.Connection, row_id: int, error: str, not_before: int) -> None:
+def requeue(db: Database, row_id: int, error: str, not_before: int) -> None:
     """Queue a row again, to be sent at ``not_before`` (milliseconds) or later."""
     db.execute(
         "UPDATE outbox SET state = CASE WHEN ph_id IS NULL THEN 'queued' ELSE 'ph_sent' END,"
@@ -351,35 +389,48 @@ def requeue(db: apsw.Connection, row_id: int, error: str, not_before: int) -> No
     )
 
 
-def look_later(db: apsw.Connection, row_id: int, error: str, not_before: int) -> None:
+def voiced(db: Database, row_id: int, media_id: str, file_name: str) -> None:
+    """Give a row that is to be spoken its file."""
+    sql = f"UPDATE outbox SET media_id = ?, file_name = ? WHERE id = ? AND {OPEN}"
+    db.execute(sql, (media_id, file_name, row_id))
+
+
+def unspoken(db: Database, row_id: int, why: str) -> None:
+    """Make a row that cannot be spoken a text that says why."""
+    sql = f"UPDATE outbox SET voice = 0, file_name = NULL, body = ? WHERE id = ? AND {OPEN}"
+    db.execute(sql, (why, row_id))
+
+
+def look_later(db: Database, row_id: int, error: str, not_before: int) -> None:
     """Let a message that may have arrived be looked for at ``not_before`` or later."""
     sql = f"UPDATE outbox SET error = ?, not_before = ? WHERE id = ? AND {OPEN}"
     db.execute(sql, (error, not_before, row_id))
 
 
-def number_before(db: apsw.Connection, row: OutboxRow) -> int:
+def number_before(db: Database, row: OutboxRow) -> int:
     """Return the number of a message shortly before a row's; 0 if none is known.
 
     A bot's private chats share a sequence of numbers.
     """
     sql = (
-        "SELECT max(CAST(number AS INTEGER)) FROM (SELECT * FROM (SELECT message_id AS number"
-        " FROM inbox WHERE id <= (SELECT max(id) FROM inbox WHERE turn_id = :turn_id) AND private"
-        " AND +channel = :channel AND bot_id = :bot_id AND update_id IS NOT NULL"
-        " ORDER BY id DESC LIMIT 20) UNION ALL SELECT * FROM (SELECT coalesce(msg_id, ph_id)"
-        " FROM outbox WHERE chat_key = :chat_key AND id < :id AND id > :id - 1000"
-        " ORDER BY id DESC LIMIT 20))"
+        "SELECT * FROM (SELECT message_id FROM inbox"
+        " WHERE id <= (SELECT max(id) FROM inbox WHERE turn_id = :turn_id) AND private = 1"
+        " AND channel || '' = :channel AND bot_id = :bot_id AND update_id IS NOT NULL"
+        " ORDER BY id DESC LIMIT 20) AS received UNION ALL SELECT * FROM"
+        " (SELECT coalesce(msg_id, ph_id) FROM outbox WHERE chat_key = :chat_key AND id < :id"
+        " AND id > :id - 1000 ORDER BY id DESC LIMIT 20) AS sent"
     )
-    return int(db.execute(sql, vars(row)).get or 0)
+    names = [str(name) for (name,) in db.execute(sql, vars(row))]
+    return max((int(name) for name in names if name.isdecimal()), default=0)
 
 
-def forget_placeholder(db: apsw.Connection, row_id: int) -> None:
+def forget_placeholder(db: Database, row_id: int) -> None:
     """Queue a row again without its placeholder, so that a new message is sent."""
     sql = f"UPDATE outbox SET state = 'queued', ph_id = NULL, again = 0 WHERE id = ? AND {OPEN}"
     db.execute(sql, (row_id,))
 
 
-def recover(db: apsw.Connection, now: int) -> None:
+def recover(db: Database, now: int) -> None:
     """Classify at boot the rows that were being sent when the process died.
 
     In ``edit`` mode an edit is repeated, a placeholder of unknown delivery is sent again, and a

@@ -8,9 +8,8 @@ whole row is told once.
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
-import apsw
-
 from orchestrator.journal.db import audit
+from orchestrator.journal.db.database import Database
 from orchestrator.journal.db.rows import Rows
 from orchestrator.journal.turns import inbox, outbox, sessions, usage
 from orchestrator.journal.turns.outbox import Address
@@ -42,19 +41,17 @@ TRIALS = """SELECT id FROM pause WHERE agent_id = :agent AND kind = 'account' AN
 PAUSES = Rows(Pause, "pause")
 
 
-def find(db: apsw.Connection, agent_id: str) -> Pause | None:
+def find(db: Database, agent_id: str) -> Pause | None:
     return PAUSES.first(db, "agent_id = ? AND ended_at IS NULL", agent_id)
 
 
-def every(db: apsw.Connection) -> list[Pause]:
+def every(db: Database) -> list[Pause]:
     return PAUSES.select(db, "ended_at IS NULL ORDER BY agent_id")
 
 
-def begin(
-    db: apsw.Connection, agent_id: str, kind: str, reason: str, by: str, now: int
-) -> Pause | None:
+def begin(db: Database, agent_id: str, kind: str, reason: str, by: str, now: int) -> Pause | None:
     db.execute(
-        "INSERT OR IGNORE INTO pause(agent_id, kind, reason, at) VALUES(?,?,?,?)",
+        "INSERT INTO pause(agent_id, kind, reason, at) VALUES(?,?,?,?) ON CONFLICT DO NOTHING",
         (agent_id, kind, reason, now),
     )
     if not db.changes():
@@ -63,7 +60,7 @@ def begin(
     return find(db, agent_id)
 
 
-def end(db: apsw.Connection, agent_id: str, by: str, now: int) -> bool:
+def end(db: Database, agent_id: str, by: str, now: int) -> bool:
     """End the pause of an agent and reset its anomaly detector; False if it is not paused."""
     db.execute(
         "UPDATE pause SET ended_at = ?, mark = ? WHERE agent_id = ? AND ended_at IS NULL",
@@ -75,15 +72,16 @@ def end(db: apsw.Connection, agent_id: str, by: str, now: int) -> bool:
     return True
 
 
-def next_trial(db: apsw.Connection, pause: Pause) -> int | None:
+def next_trial(db: Database, pause: Pause) -> int | None:
     """Return when (milliseconds) a refused key is tried again; None for other pauses."""
     if pause.kind != ACCOUNT:
         return None
-    trials = int(db.execute(f"SELECT count(*) FROM ({TRIALS})", {"agent": pause.agent_id}).get)
+    count = f"SELECT count(*) FROM ({TRIALS}) AS trials"
+    trials = int(db.execute(count, {"agent": pause.agent_id}).get)
     return pause.at + min(LAST_TRIAL, FIRST_TRIAL << min(trials - 1, 10))
 
 
-def shown(db: apsw.Connection) -> dict[str, str]:
+def shown(db: Database) -> dict[str, str]:
     """Return why each paused agent is paused, and when that is tried again by itself."""
     reasons = {}
     for pause in every(db):
@@ -95,32 +93,34 @@ def shown(db: apsw.Connection) -> dict[str, str]:
     return reasons
 
 
-def try_again(db: apsw.Connection, pause: Pause, now: int) -> None:
+def try_again(db: Database, pause: Pause, now: int) -> None:
     """End a pause for a trial, which is not told."""
     db.execute("UPDATE pause SET ended_at = ? WHERE id = ? AND ended_at IS NULL", (now, pause.id))
 
 
-def is_trial(db: apsw.Connection, pause: Pause) -> bool:
+def is_trial(db: Database, pause: Pause) -> bool:
     """Return whether a pause only goes on after a trial, so that people know of it."""
     names = {"agent": pause.agent_id, "pause": pause.id}
-    return bool(db.execute(f"SELECT 1 FROM ({TRIALS}) WHERE id < :pause LIMIT 1", names).get)
+    earlier = f"SELECT 1 FROM ({TRIALS}) AS trials WHERE id < :pause LIMIT 1"
+    return bool(db.execute(earlier, names).get)
 
 
-def tell(db: apsw.Connection, pause: Pause, address: Address, text: str, now: int) -> None:
+def tell(db: Database, pause: Pause, address: Address, text: str, now: int) -> None:
     """Send the notice of a pause to a chat, once, however often its cause is tried again."""
     names = {"agent": pause.agent_id, "chat": address.chat_key}
     told = f"SELECT 1 FROM pause_told WHERE chat_key = :chat AND pause_id IN({TRIALS})"
     if pause.kind == ACCOUNT and db.execute(f"{told} LIMIT 1", names).get is not None:
         return
-    db.execute("INSERT OR IGNORE INTO pause_told VALUES(?,?)", (pause.id, address.chat_key))
+    new = "INSERT INTO pause_told VALUES(?,?) ON CONFLICT DO NOTHING"
+    db.execute(new, (pause.id, address.chat_key))
     if db.changes():
         outbox.add_notice(db, address, text, now)
 
 
-def address(db: apsw.Connection, agent_id: str, channel: str, chat_id: str) -> Address | None:
+def address(db: Database, agent_id: str, channel: str, chat_id: str) -> Address | None:
     """Return the address of any chat; None if its channel has received no message yet."""
     known = sessions.address(db, agent_id, channel, chat_id)
     bot_id = inbox.bot_of(db, channel)
     if known is not None or bot_id is None:
         return known
-    return Address(channel, bot_id, chat_id, private=not chat_id.startswith("-"))
+    return Address.of_unmet(channel, bot_id, chat_id)

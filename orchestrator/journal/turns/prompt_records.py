@@ -10,10 +10,10 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
-import apsw
 import orjson
 from pydantic import Json, TypeAdapter
 
+from orchestrator.journal.db.database import Database
 from orchestrator.journal.db.rows import Rows
 from thinker.protocol.messages import LATE, JsonObject, LayerRecord, ToolSpec
 from thinker.protocol.prompt_record import PromptRecord
@@ -61,7 +61,7 @@ SOURCES = Rows(
 
 
 def record(
-    db: apsw.Connection, sent: SentPrompt, prompt: PromptRecord, sources: PromptSources = NO_SOURCES
+    db: Database, sent: SentPrompt, prompt: PromptRecord, sources: PromptSources = NO_SOURCES
 ) -> tuple[str, ...]:
     """Store a prompt, and return what its stable part differs in from the session's last one."""
     found = _before(
@@ -82,18 +82,18 @@ def record(
     stored = found[3:] if found else ()
     parts = [_part(db, part, stored) for part in (definition, tools, orjson.dumps(common))]
     db.execute(
-        "INSERT OR IGNORE INTO turn_prompt(turn_id, at, body, definition, tools, common,"
-        " history_first, history_last) VALUES(?,?,?,?,?,?,?,?)",
+        "INSERT INTO turn_prompt(turn_id, at, body, definition, tools, common,"
+        " history_first, history_last) VALUES(?,?,?,?,?,?,?,?) ON CONFLICT DO NOTHING",
         (sent.turn_id, sent.at, orjson.dumps(own).decode(), *parts, *(sources.window or NO_WINDOW)),
     )
     return changed
 
 
-def ingredients(db: apsw.Connection, turn_id: str, at: int) -> PromptSources:
+def ingredients(db: Database, turn_id: str, at: int) -> PromptSources:
     return SOURCES.select(db, "turn_id = ? AND at = ?", turn_id, at)[0]
 
 
-def window(db: apsw.Connection, turn_id: str, at: int) -> tuple[int, int] | None:
+def window(db: Database, turn_id: str, at: int) -> tuple[int, int] | None:
     """Return the ids of the first and the last message of the history that a prompt was sent with.
 
     None if there was no history, or it was not recorded.
@@ -103,7 +103,7 @@ def window(db: apsw.Connection, turn_id: str, at: int) -> tuple[int, int] | None
     return None if found is None or found[0] is None else (int(found[0]), int(found[1]))
 
 
-def last_use(db: apsw.Connection, name: str) -> tuple[str, int] | None:
+def last_use(db: Database, name: str) -> tuple[str, int] | None:
     """Return the newest prompt with a definition, of the agent or the definition of this name.
 
     Returns the turn and the time at which it sent that prompt, as a handoff within a turn changes
@@ -119,7 +119,7 @@ def last_use(db: apsw.Connection, name: str) -> tuple[str, int] | None:
     return None if found is None else (str(found[0]), int(found[1]))
 
 
-def sent(db: apsw.Connection, turn_id: str) -> tuple[LayerRecord, ...] | None:
+def sent(db: Database, turn_id: str) -> tuple[LayerRecord, ...] | None:
     """Return the layers put before a turn's newest message; None before the first prompt."""
     sql = "SELECT body FROM turn_prompt WHERE turn_id = ? ORDER BY at LIMIT 1"
     body = db.execute(sql, (turn_id,)).get
@@ -131,25 +131,26 @@ def sent(db: apsw.Connection, turn_id: str) -> tuple[LayerRecord, ...] | None:
     return tuple(LayerRecord.model_validate(x) for x in beside if not x.get("standing"))
 
 
-def offered(db: apsw.Connection, session_id: int, started: int, turn_id: str) -> tuple[str, ...]:
+def offered(db: Database, session_id: int, started: int, turn_id: str) -> tuple[str, ...]:
     earlier = _before(db, COLUMNS, SentPrompt(turn_id, 0, session_id, started))
     return () if earlier is None else _record(*earlier).tools
 
 
-def of_turn(db: apsw.Connection, turn_id: str) -> list[tuple[int, PromptRecord]]:
+def of_turn(db: Database, turn_id: str) -> list[tuple[int, PromptRecord]]:
     """Return the prompts of a turn and when they were sent (milliseconds), in order."""
     sql = f"SELECT at, {COLUMNS} FROM turn_prompt WHERE turn_id = ? ORDER BY at"
     return [(at, _record(*parts)) for at, *parts in db.execute(sql, (turn_id,))]
 
 
-def _before(db: apsw.Connection, columns: str, sent: SentPrompt) -> tuple[Any, ...] | None:
+def _before(db: Database, columns: str, sent: SentPrompt) -> tuple[Any, ...] | None:
     """Return columns of the session's last prompt before the turn of another."""
-    return db.execute(
+    found: tuple[Any, ...] | None = db.execute(
         f"SELECT {columns} FROM turn JOIN turn_prompt ON turn_id = turn.id WHERE session_id = ?"
         " AND started_at <= ? AND turn.id <> ? ORDER BY started_at DESC, turn.rowid DESC, at DESC"
         " LIMIT 1",
         (sent.session_id, sent.started_at, sent.turn_id),
     ).fetchone()
+    return found
 
 
 def _record(body: str, common: str | None) -> PromptRecord:
@@ -164,11 +165,12 @@ def _dumped(tools: tuple[ToolSpec, ...]) -> bytes:
     return TOOLS.dump_json(tools)
 
 
-def _part(db: apsw.Connection, body: bytes | None, stored: Collection[str | None]) -> str | None:
+def _part(db: Database, body: bytes | None, stored: Collection[str | None]) -> str | None:
     """Store a text that prompts share, unless it is among the ``stored``; return its digest."""
     if body is None:
         return None
     digest = hashlib.sha256(body).hexdigest()[:32]  # short, as three indexes have it
     if digest not in stored:
-        db.execute("INSERT OR IGNORE INTO prompt_part VALUES(?,?)", (digest, body.decode()))
+        new = "INSERT INTO prompt_part VALUES(?,?) ON CONFLICT DO NOTHING"
+        db.execute(new, (digest, body.decode()))
     return digest

@@ -7,9 +7,8 @@ the outcome, by a row of the outbox that begins as ``ph_sent``: what is shown is
 
 import hashlib
 
-import apsw
-
 from orchestrator.channel_api import Choice
+from orchestrator.journal.db.database import Database
 from orchestrator.journal.turns import approvals, outbox
 from orchestrator.journal.turns.approvals import Approval
 from orchestrator.journal.turns.outbox import Address, OutboxRow, Part
@@ -19,14 +18,18 @@ DIGEST = 24  # hexadecimal digits; with a code they fit the 64 bytes of a button
 
 
 def ask(
-    db: apsw.Connection, approval: Approval, address: Address, text: str, again: int, now: int
+    db: Database, approval: Approval, address: Address, text: str, again: int, now: int
 ) -> None:
-    """Queue the question; ``again`` is how often it may be repeated when delivery is unknown."""
+    """Queue the question; ``again`` is how often it may be repeated when delivery is unknown.
+
+    A webhook is not told: it cannot answer, and the arguments may be what must not go out.
+    """
     part = Part(text, again=again, approval_id=approval.id)
-    outbox.add_extra(db, None, address, (part,), "direct", now)
+    mode = outbox.STORED if address.channel == outbox.HOOKS else "direct"
+    outbox.add_extra(db, None, address, (part,), mode, now)
 
 
-def choices(db: apsw.Connection, row: OutboxRow, now: int) -> tuple[Choice, ...]:
+def choices(db: Database, row: OutboxRow, now: int) -> tuple[Choice, ...]:
     """Return the buttons of a message; none if its question has been answered by now."""
     found = None if row.approval_id is None else approvals.by_id(db, row.approval_id)
     if found is None or not found.open(now):
@@ -42,7 +45,7 @@ def digest(approval: Approval, chat_key: str) -> str:
 
 
 def decide(
-    db: apsw.Connection,
+    db: Database,
     code: str,
     by: str,
     now: int,
@@ -58,7 +61,7 @@ def decide(
     return found
 
 
-def withdraw(db: apsw.Connection, turn_id: str, now: int) -> None:
+def withdraw(db: Database, turn_id: str, now: int) -> None:
     """Deny what a turn that ends has asked for and not used."""
     db.execute(
         "UPDATE approval SET state = 'denied', decided_at = ? WHERE turn_id = ?"
@@ -69,7 +72,7 @@ def withdraw(db: apsw.Connection, turn_id: str, now: int) -> None:
         settle(db, approval, now)
 
 
-def settle(db: apsw.Connection, approval: Approval, now: int, pressed: str | None = None) -> None:
+def settle(db: Database, approval: Approval, now: int, pressed: str | None = None) -> None:
     """Have the delivered message of a closed question tell its outcome, without buttons.
 
     ``pressed`` is the number of another message that shows it, since it was sent twice.
@@ -85,7 +88,7 @@ def settle(db: apsw.Connection, approval: Approval, now: int, pressed: str | Non
             outbox.add_edit(db, row, message_id, text, now)
 
 
-def delivered(db: apsw.Connection, row: OutboxRow, message_id: str, now: int) -> None:
+def delivered(db: Database, row: OutboxRow, message_id: str, now: int) -> None:
     """Store that a message was accepted (T8); a question may have been closed meanwhile."""
     outbox.delivered(db, row.id, message_id, now)
     found = None if row.approval_id is None else approvals.by_id(db, row.approval_id)

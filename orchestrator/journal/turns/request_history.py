@@ -2,14 +2,13 @@
 
 from collections.abc import Sequence
 
-import apsw
-
+from orchestrator.journal.db.database import Database
 from orchestrator.journal.turns import api_requests, transcript
 from orchestrator.journal.turns.api_requests import Request, public_id
 from thinker.protocol.messages import AssistantMessage, Message, UserMessage
 
 
-def before(db: apsw.Connection, request: Request, window: int) -> tuple[Message, ...]:
+def before(db: Database, request: Request, window: int) -> tuple[Message, ...]:
     """Return about ``window`` messages before a request's own, oldest first.
 
     There are more if necessary to include the last message of the user, however many calls were
@@ -32,9 +31,7 @@ def _has_user(request: Request) -> bool:
     return any(isinstance(message, UserMessage) for message in request.body.messages)
 
 
-def restored(
-    db: apsw.Connection, request: Request, messages: Sequence[Message]
-) -> tuple[Message, ...]:
+def restored(db: Database, request: Request, messages: Sequence[Message]) -> tuple[Message, ...]:
     """Return messages of a request as the client sent them, with the calls of the agent itself.
 
     An answer whose calls were handed back is replaced by all steps of its turn.
@@ -46,7 +43,7 @@ def restored(
     return tuple(complete)
 
 
-def _earlier(db: apsw.Connection, request: Request, message: Message) -> Request | None:
+def _earlier(db: Database, request: Request, message: Message) -> Request | None:
     """Return the user's request that this message answers, if it handed calls back."""
     if not isinstance(message, AssistantMessage) or not message.tool_calls:
         return None
@@ -60,7 +57,7 @@ def _earlier(db: apsw.Connection, request: Request, message: Message) -> Request
     return found if ids <= {call.id for call in found.outcome.calls} else None
 
 
-def _answered(db: apsw.Connection, request: Request) -> list[Message]:
+def _answered(db: Database, request: Request) -> list[Message]:
     """Return the steps of a request's turn; calls that were handed back have no result."""
     if request.turn_id is None or request.outcome is None:
         return []

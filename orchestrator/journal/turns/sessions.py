@@ -3,10 +3,9 @@
 from functools import lru_cache
 from typing import NamedTuple
 
-import apsw
-
+from orchestrator.journal.db.database import Database
 from orchestrator.journal.db.rows import Rows
-from orchestrator.journal.turns.outbox import Address
+from orchestrator.journal.turns.outbox import HOOKS, Address
 from thinker.protocol.messages import MESSAGE, AssistantMessage, Message, Origin, UserMessage
 
 SHORT = 2000  # characters of the longest message whose parsed form is cached for the next turn
@@ -24,7 +23,7 @@ class HistoryWindow(NamedTuple):
     span: tuple[int, int] | None
 
 
-def current(db: apsw.Connection, agent_id: str, chat_key: str, now: int, scope: str = "") -> int:
+def current(db: Database, agent_id: str, chat_key: str, now: int, scope: str = "") -> int:
     """Return the id of the open session; start one if no session is open.
 
     ``scope`` is the part of the memory that it belongs to.
@@ -35,14 +34,11 @@ def current(db: apsw.Connection, agent_id: str, chat_key: str, now: int, scope: 
     ).get
     if isinstance(found, int):
         return found
-    db.execute(
-        "INSERT INTO session(agent_id, chat_key, started_at, scope) VALUES(?,?,?,?)",
-        (agent_id, chat_key, now, scope),
-    )
-    return db.last_insert_rowid()
+    new = "INSERT INTO session(agent_id, chat_key, started_at, scope) VALUES(?,?,?,?) RETURNING id"
+    return int(db.execute(new, (agent_id, chat_key, now, scope)).get)
 
 
-def end(db: apsw.Connection, agent_id: str, chat_key: str, now: int) -> None:
+def end(db: Database, agent_id: str, chat_key: str, now: int) -> None:
     """End the open session; the next message starts a new one."""
     db.execute(
         "UPDATE session SET ended_at = ? WHERE agent_id = ? AND chat_key = ? AND ended_at IS NULL",
@@ -50,24 +46,23 @@ def end(db: apsw.Connection, agent_id: str, chat_key: str, now: int) -> None:
     )
 
 
-def merge(db: apsw.Connection, session_id: int, into: int, now: int) -> None:
+def merge(db: Database, session_id: int, into: int, now: int) -> None:
     """End a session and append its messages to another one."""
     db.execute("UPDATE message SET session_id = ? WHERE session_id = ?", (into, session_id))
     db.execute(
         "UPDATE session SET tokens = tokens + more, idle_since = coalesce(since, idle_since)"
-        " FROM (SELECT tokens AS more, idle_since AS since FROM session WHERE id = ?) WHERE id = ?",
+        " FROM (SELECT tokens AS more, idle_since AS since FROM session WHERE id = ?) AS later"
+        " WHERE id = ?",
         (session_id, into),
     )
     db.execute("UPDATE session SET ended_at = ? WHERE id = ?", (now, session_id))
 
 
-def append(
-    db: apsw.Connection, session_id: int, turn_id: str, messages: list[Message], now: int
-) -> None:
+def append(db: Database, session_id: int, turn_id: str, messages: list[Message], now: int) -> None:
     bodies = [MESSAGE.dump_json(message).decode() for message in messages]
     db.execute(
         "INSERT INTO message(session_id, turn_id, at, body) VALUES"
-        + ",".join(["(?1,?2,?3,?)"] * len(bodies)),
+        + ",".join(f"(?1,?2,?3,?{number})" for number in range(4, 4 + len(bodies))),
         (session_id, turn_id, now, *bodies),
     )
     db.execute(
@@ -84,7 +79,7 @@ def tokens(message: Message) -> int:
     return -(-size // 4)
 
 
-def window(db: apsw.Connection, session_id: int, limit: int, jump: int = 1) -> tuple[Message, ...]:
+def window(db: Database, session_id: int, limit: int, jump: int = 1) -> tuple[Message, ...]:
     """Return the newest ``limit`` messages that no summary covers, oldest first.
 
     Up to ``jump`` - 1 more are returned, so that the first message stays the same for as many
@@ -93,7 +88,7 @@ def window(db: apsw.Connection, session_id: int, limit: int, jump: int = 1) -> t
     return read(db, session_id, limit, jump).messages
 
 
-def read(db: apsw.Connection, session_id: int, limit: int, jump: int = 1) -> HistoryWindow:
+def read(db: Database, session_id: int, limit: int, jump: int = 1) -> HistoryWindow:
     """Return the same messages as `window` with their place in the journal."""
     if jump > 1:
         sql = f"SELECT count(*) FROM message WHERE {AFTER_SUMMARY}"
@@ -110,14 +105,14 @@ def read(db: apsw.Connection, session_id: int, limit: int, jump: int = 1) -> His
     return HistoryWindow(tuple(messages), span)
 
 
-def summary(db: apsw.Connection, session_id: int) -> tuple[str | None, Origin]:
+def summary(db: Database, session_id: int) -> tuple[str | None, Origin]:
     """Return the summary, and the least trusted origin of what it was made from."""
     sql = "SELECT summary, summary_origin FROM session WHERE id = ?"
     ((found, origin),) = db.execute(sql, (session_id,))
     return found, origin if found is not None else "user"
 
 
-def recent_tools(db: apsw.Connection, session_id: int, turns: int) -> tuple[str, ...]:
+def recent_tools(db: Database, session_id: int, turns: int) -> tuple[str, ...]:
     """Return the tools used in the session's last turns, newest turn first, each once."""
     rows = db.execute(
         "SELECT step.name FROM step JOIN (SELECT rowid AS n, id FROM turn WHERE session_id = ?"
@@ -128,8 +123,13 @@ def recent_tools(db: apsw.Connection, session_id: int, turns: int) -> tuple[str,
     return tuple(dict.fromkeys(str(name) for (name,) in rows))
 
 
-def address(db: apsw.Connection, agent_id: str, channel: str, chat_id: str) -> Address | None:
-    """Return the address of a chat that has written to an agent before, under any of its ids."""
+def address(db: Database, agent_id: str, channel: str, chat_id: str) -> Address | None:
+    """Return the address of a chat that has written to an agent before, under any of its ids.
+
+    A webhook is named by the operator alone, and need not have.
+    """
+    if channel == HOOKS:
+        return Address(HOOKS, "local", chat_id)
     where = f"agent_id = ?1 AND channel = ?2 AND chat_id = {FIRST_ID} ORDER BY id DESC LIMIT 1"
     return ADDRESSES.first(db, where, agent_id, channel, chat_id)
 

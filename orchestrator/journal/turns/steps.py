@@ -8,10 +8,10 @@ import hashlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-import apsw
 import orjson
 from pydantic import Json
 
+from orchestrator.journal.db.database import Database
 from orchestrator.journal.db.rows import Rows
 from orchestrator.journal.db.store import FencedError
 from orchestrator.journal.turns import attachments, prompt_records, stored_files, taint
@@ -56,7 +56,7 @@ CALLS = Rows(
 
 
 def plan(
-    db: apsw.Connection,
+    db: Database,
     commit: StepCommit,
     classes: Mapping[str, SideEffect],
     epoch: int,
@@ -93,15 +93,15 @@ def plan(
         digest = hashlib.sha256(f"{call.name}\0{args}".encode()).hexdigest()
         side_effect = classes.get(call.name, SideEffect.NON_IDEMPOTENT)
         values = (turn_id, number, seq, call.name, side_effect, args, digest, call.id)
-        rejection = None
+        state, rejection, ended = "planned", None, None
         if call.rejected is not None:
             rejection = _failure(call.id, call.name, call.rejected).model_dump_json()
+            state, ended = "failed", now
         db.execute(
             "INSERT INTO step(turn_id, seq, kind, parent, name, class, args, args_hash, call_id,"
-            " idem_key, state, result, epoch, t_plan, t_end) VALUES(?,?,'tool',?,?,?,?,?,?,"
-            " ?1 || ':' || ?2, iif(?9 IS NULL, 'planned', 'failed'), ?9, ?10, ?11,"
-            " iif(?9 IS NULL, NULL, ?11))",
-            (*values, rejection, epoch, now),
+            " idem_key, state, result, epoch, t_plan, t_end)"
+            " VALUES(?,?,'tool',?,?,?,?,?,?,?,?,?,?,?,?)",
+            (*values, f"{turn_id}:{number}", state, rejection, epoch, now, ended),
         )
     changed: tuple[str, ...] = ()
     if commit.prompt is not None:
@@ -111,19 +111,19 @@ def plan(
     return StepCommitted(seq=seq, call_seqs=seqs, changed=changed)
 
 
-def call_ids(db: apsw.Connection, turn_id: str) -> frozenset[str]:
+def call_ids(db: Database, turn_id: str) -> frozenset[str]:
     rows = db.execute("SELECT call_id FROM step WHERE turn_id = ? AND kind = 'tool'", (turn_id,))
     return frozenset(str(call_id) for (call_id,) in rows)
 
 
-def load_call(db: apsw.Connection, turn_id: str, seq: int) -> Call | None:
+def load_call(db: Database, turn_id: str, seq: int) -> Call | None:
     call = CALLS.first(db, "turn_id = ? AND seq = ? AND kind = 'tool'", turn_id, seq)
     if call is None or call.result is None:
         return call
     return replace(call, result=attachments.filled(db, [call.result])[0])
 
 
-def written(db: apsw.Connection, call: Call) -> ToolCall | None:
+def written(db: Database, call: Call) -> ToolCall | None:
     """Return a call as the model wrote it; None if no model did."""
     sql = (
         "SELECT response.result FROM step JOIN step AS response"
@@ -137,12 +137,12 @@ def written(db: apsw.Connection, call: Call) -> ToolCall | None:
     return next((one for one in made if one.id == call.call_id), None)
 
 
-def planned(db: apsw.Connection, turn_id: str) -> list[Call]:
+def planned(db: Database, turn_id: str) -> list[Call]:
     where = "turn_id = ? AND kind = 'tool' AND step.state = 'planned' ORDER BY seq"
     return CALLS.select(db, where, turn_id)
 
 
-def intend(db: apsw.Connection, turn_id: str, seq: int, epoch: int, now: int) -> None:
+def intend(db: Database, turn_id: str, seq: int, epoch: int, now: int) -> None:
     """Mark a call before its tool runs (T4).
 
     Raises:
@@ -159,7 +159,7 @@ def intend(db: apsw.Connection, turn_id: str, seq: int, epoch: int, now: int) ->
 
 
 def finish(
-    db: apsw.Connection, call: Call, result: ToolResult, now: int, state: str | None = None
+    db: Database, call: Call, result: ToolResult, now: int, state: str | None = None
 ) -> ToolResult:
     """Store the result of a call (T5), and what its turn has read with it, and return it.
 
@@ -192,9 +192,9 @@ def finish(
 
 
 def finish_local(
-    db: apsw.Connection,
+    db: Database,
     call: Call,
-    effect: Callable[[apsw.Connection], ToolResult],
+    effect: Callable[[Database], ToolResult],
     epoch: int,
     now: int,
 ) -> ToolResult:
@@ -207,7 +207,7 @@ def finish_local(
     return finish(db, call, effect(db), now)
 
 
-def recover(db: apsw.Connection, turn_id: str, running: frozenset[int], now: int) -> None:
+def recover(db: Database, turn_id: str, running: frozenset[int], now: int) -> None:
     """Settle the calls that were dispatched and have no result, by their side-effect class.
 
     Calls in ``running`` are left alone, as this process is still running them. Calls that may be
@@ -216,7 +216,7 @@ def recover(db: apsw.Connection, turn_id: str, running: frozenset[int], now: int
     _settle(db, turn_id, running, (*HARMLESS, SideEffect.KEYED), now)
 
 
-def abandon(db: apsw.Connection, turn_id: str, reason: str, now: int) -> None:
+def abandon(db: Database, turn_id: str, reason: str, now: int) -> None:
     """Fail the calls without a result, as their turn ends (invariant 8).
 
     Dispatched calls are settled first: a call that may have happened must not count as failed.
@@ -226,14 +226,14 @@ def abandon(db: apsw.Connection, turn_id: str, reason: str, now: int) -> None:
         finish(db, call, _failure(call.call_id, call.name, reason), now)
 
 
-def tools_of(db: apsw.Connection, turn_id: str) -> tuple[str, ...]:
+def tools_of(db: Database, turn_id: str) -> tuple[str, ...]:
     rows = db.execute(
         "SELECT name FROM step WHERE turn_id = ? AND kind = 'tool' ORDER BY seq", (turn_id,)
     )
     return tuple(str(name) for (name,) in rows)
 
 
-def alone(db: apsw.Connection, turn_id: str, seq: int) -> bool:
+def alone(db: Database, turn_id: str, seq: int) -> bool:
     sql = (
         "SELECT count(*) = 1 FROM step WHERE turn_id = ?1 AND parent ="
         " (SELECT parent FROM step WHERE turn_id = ?1 AND seq = ?2)"
@@ -241,23 +241,23 @@ def alone(db: apsw.Connection, turn_id: str, seq: int) -> bool:
     return bool(db.execute(sql, (turn_id, seq)).get)
 
 
-def model_calls(db: apsw.Connection, turn_id: str) -> int:
+def model_calls(db: Database, turn_id: str) -> int:
     sql = "SELECT count(*) FROM step WHERE turn_id = ? AND kind = 'model'"
     return int(db.execute(sql, (turn_id,)).get)
 
 
-def unconfirmed(db: apsw.Connection, turn_id: str) -> list[str]:
+def unconfirmed(db: Database, turn_id: str) -> list[str]:
     """Return the names of a turn's tools that may or may not have run."""
     rows = db.execute(
-        "SELECT DISTINCT name FROM step WHERE turn_id = ? AND"
-        " (state = 'unknown' OR state = 'intent' AND class NOT IN(?,?))",
+        "SELECT name FROM step WHERE turn_id = ? AND"
+        " (state = 'unknown' OR state = 'intent' AND class NOT IN(?,?)) ORDER BY seq",
         (turn_id, *HARMLESS),
     )
-    return [str(name) for (name,) in rows]
+    return list(dict.fromkeys(str(name) for (name,) in rows))
 
 
 def _settle(
-    db: apsw.Connection,
+    db: Database,
     turn_id: str,
     running: frozenset[int],
     repeatable: Sequence[SideEffect],

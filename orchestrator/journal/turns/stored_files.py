@@ -9,11 +9,11 @@ from base64 import b64decode
 from pathlib import PurePath
 from typing import NamedTuple
 
-import apsw
-
 from orchestrator.channel_api import OutboundFile
 from orchestrator.documents.formats import ENDINGS, PDF
+from orchestrator.journal.db.database import Cursor, Database
 from orchestrator.journal.memory.memory_scope import MemoryScope
+from thinker.formats import recordings
 from thinker.formats.images import MAX_PICTURE, MEDIA_TYPES, media_type
 from thinker.protocol.messages import Image, Origin, ToolResult
 
@@ -25,6 +25,7 @@ UNNAMED = "application/octet-stream"
 KINDS = {  # by ending; Python's own, which no list of the machine has been added to yet
     **mimetypes.types_map,
     **{ending: kind for kind, ending in ENDINGS.items()},
+    **recordings.KINDS,
     ".md": "text/markdown",
 }
 
@@ -57,17 +58,19 @@ SELECT media_id, name, received_at AS at, 'other_user' AS origin, turn.agent_id,
   JOIN inbox ON inbox.id = inbox_id JOIN turn ON turn.id = turn_id
 UNION ALL SELECT media_id, name, started_at, 'tool', agent_id, scope
   FROM (SELECT * FROM tool_file WHERE {{media}} ORDER BY turn_id DESC LIMIT {LOOKED_AT}) AS made
-  JOIN turn ON turn.id = turn_id)
+  JOIN turn ON turn.id = turn_id) AS found
 WHERE ({{visible}} OR scope = ?) ORDER BY at DESC, media_id"""
 
 
 def kind_of(name: str, data: bytes) -> str:
     """Return the media type of a file.
 
-    A picture that models take and a PDF are known by their bytes, others by their name.
+    A picture that models take and a PDF are known by their bytes, others by their name; a recording
+    by its bytes if its name does not tell.
     """
     picture = media_type(data[:16]) if len(data) <= MAX_PICTURE else None
-    return picture or (PDF if data.startswith(b"%PDF-") else _named(name))
+    found = picture or (PDF if data.startswith(b"%PDF-") else _named(name))
+    return (recordings.sound_type(data[:16]) or found) if found == UNNAMED else found
 
 
 def ending_of(media_type: str) -> str:
@@ -95,17 +98,17 @@ def described(media_id: str, name: str, kind: str, size: int) -> str:
     return f"{handle(media_id)}: {name}, {kind}, {size:,} bytes"
 
 
-def keep(db: apsw.Connection, data: bytes, kind: str, now: int) -> str:
+def keep(db: Database, data: bytes, kind: str, now: int) -> str:
     """Store a file, if it is not stored, and return its id."""
     media_id = hashlib.sha256(data).hexdigest()
     db.execute(
-        "INSERT INTO media VALUES(?,?,?,?) ON CONFLICT DO UPDATE SET at = excluded.at",
+        "INSERT INTO media VALUES(?,?,?,?) ON CONFLICT(id) DO UPDATE SET at = excluded.at",
         (media_id, kind, data, now),
     )
     return media_id
 
 
-def stored(db: apsw.Connection, turn_id: str, seq: int, result: ToolResult, now: int) -> ToolResult:
+def stored(db: Database, turn_id: str, seq: int, result: ToolResult, now: int) -> ToolResult:
     """Store the files and pictures of a call's result.
 
     Returns the result with references to its pictures, and the handles of all in its content.
@@ -133,7 +136,7 @@ def stored(db: apsw.Connection, turn_id: str, seq: int, result: ToolResult, now:
     return result.model_copy(update={"content": content, "images": tuple(images), "files": ()})
 
 
-def listed(db: apsw.Connection, memory: MemoryScope, most: int) -> list[FoundFile]:
+def listed(db: Database, memory: MemoryScope, most: int) -> list[FoundFile]:
     """Return the newest files that a turn with this memory may use, each once."""
     found: dict[str, FoundFile] = {}
     for media_id, name, at, origin in _usable(db, memory, "media_id IS NOT NULL"):
@@ -144,7 +147,7 @@ def listed(db: apsw.Connection, memory: MemoryScope, most: int) -> list[FoundFil
     return list(found.values())
 
 
-def find(db: apsw.Connection, memory: MemoryScope, named: str) -> FoundFile | None:
+def find(db: Database, memory: MemoryScope, named: str) -> FoundFile | None:
     """Return the file with this handle, if a turn with this memory may use it."""
     digits = named.strip().strip("[]").partition(":")[0].removeprefix(PREFIX).lower()
     if len(digits) < DIGITS or not set(digits) <= set("0123456789abcdef"):
@@ -154,19 +157,19 @@ def find(db: apsw.Connection, memory: MemoryScope, named: str) -> FoundFile | No
     return None if row is None else _found(db, str(row[0]), str(row[1]), int(row[2]), row[3])
 
 
-def _usable(db: apsw.Connection, memory: MemoryScope, media: str, *values: str) -> apsw.Cursor:
+def _usable(db: Database, memory: MemoryScope, media: str, *values: str) -> Cursor:
     visible = memory.rows()
     sql = USABLE.format(media=media, visible=visible.sql)
     return db.execute(sql, (*values, *values, *visible.values, memory.chat))
 
 
-def content(db: apsw.Connection, media_id: str) -> bytes | None:
+def content(db: Database, media_id: str) -> bytes | None:
     """Return the bytes of a file; None if retention removed them."""
     found: bytes | None = db.execute("SELECT data FROM media WHERE id = ?", (media_id,)).get
     return found
 
 
-def outbound(db: apsw.Connection, media_id: str, name: str) -> OutboundFile | None:
+def outbound(db: Database, media_id: str, name: str) -> OutboundFile | None:
     """Return a file to send; None if retention removed it."""
     data = content(db, media_id)
     if data is None:
@@ -174,7 +177,7 @@ def outbound(db: apsw.Connection, media_id: str, name: str) -> OutboundFile | No
     return OutboundFile(name, kind_of(name, data), data)
 
 
-def _found(db: apsw.Connection, media_id: str, name: str, at: int, origin: Origin) -> FoundFile:
+def _found(db: Database, media_id: str, name: str, at: int, origin: Origin) -> FoundFile:
     sql = "SELECT media_type, length(data) FROM media WHERE id = ?"
     kind, size = db.execute(sql, (media_id,)).fetchone() or ("", None)
     kind = kind if kind in MEDIA_TYPES else _named(name)  # its bytes may have come by other names

@@ -8,9 +8,9 @@ message.
 
 from dataclasses import dataclass
 
-import apsw
 from pydantic import Field, Json
 
+from orchestrator.journal.db.database import Database
 from orchestrator.journal.db.rows import Rows
 from orchestrator.journal.turns import inbox, internal_messages, steps, taint
 from orchestrator.journal.turns.internal_messages import InternalMessage
@@ -90,7 +90,7 @@ IN_ORDER = "ORDER BY +inbox_id"  # the plus keeps SQLite from walking through al
 
 
 def create(
-    db: apsw.Connection, call: Call, agent_id: str, spec: SubagentSpec, now: int, chat_key: str = ""
+    db: Database, call: Call, agent_id: str, spec: SubagentSpec, now: int, chat_key: str = ""
 ) -> str:
     """Create a subagent for a call and return its id, which is made from the call's.
 
@@ -105,7 +105,7 @@ def create(
 
 
 def begin(
-    db: apsw.Connection,
+    db: Database,
     call: Call,
     subagent_id: str,
     address: Address,
@@ -124,7 +124,7 @@ def begin(
     )
 
 
-def end(db: apsw.Connection, turn_id: str, result: str, now: int, *, failed: bool) -> None:
+def end(db: Database, turn_id: str, result: str, now: int, *, failed: bool) -> None:
     """Store the result of a subagent's turn, and report it to a parent that did not wait."""
     run = of_turn(db, turn_id)
     db.execute(
@@ -139,77 +139,78 @@ def end(db: apsw.Connection, turn_id: str, result: str, now: int, *, failed: boo
     tell(db, run, f"{run.turn_id}:{run.seq}", report, now)
 
 
-def tell(db: apsw.Connection, run: SubagentRun, message_id: str, text: str, now: int) -> None:
+def tell(db: Database, run: SubagentRun, message_id: str, text: str, now: int) -> None:
     """Post a report of a subagent to its parent, once for each ``message_id``."""
     origin = read_by(db, run).origin
     report = InternalMessage(inbox.RESULT, message_id, run.subagent_id, run.agent_id, text, origin)
     internal_messages.post(db, inbox.load(db, run.inbox_id).address(), report, now)
 
 
-def living(db: apsw.Connection, agent_id: str, chat_key: str) -> dict[str, SubagentSpec]:
+def living(db: Database, agent_id: str, chat_key: str) -> dict[str, SubagentSpec]:
     """Return the subagents of an agent in a chat that take more work, by id, oldest first."""
     rows = db.execute(
         "SELECT id, spec FROM subagent WHERE agent_id = ? AND chat_key = ? AND ended_at IS NULL"
-        " AND json_extract(spec, '$.keeps') ORDER BY created_at, id",
+        " ORDER BY created_at, id",
         (agent_id, chat_key),
     )
-    return {str(name): SubagentSpec.model_validate_json(spec) for name, spec in list(rows)}
+    known = {str(name): SubagentSpec.model_validate_json(spec) for name, spec in list(rows)}
+    return {name: spec for name, spec in known.items() if spec.keeps}
 
 
-def dismiss(db: apsw.Connection, chat_key: str, now: int) -> None:
+def dismiss(db: Database, chat_key: str, now: int) -> None:
     """End the subagents of a chat whose conversation has ended: they take no more work."""
     db.execute(
         "UPDATE subagent SET ended_at = ? WHERE chat_key = ? AND ended_at IS NULL", (now, chat_key)
     )
 
 
-def of_call(db: apsw.Connection, turn_id: str, seq: int) -> SubagentRun | None:
+def of_call(db: Database, turn_id: str, seq: int) -> SubagentRun | None:
     return RUNS.first(db, "subagent_run.turn_id = ? AND seq = ?", turn_id, seq)
 
 
-def working_turn(db: apsw.Connection, run: SubagentRun) -> str:
+def working_turn(db: Database, run: SubagentRun) -> str:
     return str(db.execute("SELECT turn_id FROM inbox WHERE id = ?", (run.inbox_id,)).get)
 
 
-def read_by(db: apsw.Connection, run: SubagentRun) -> Taint:
+def read_by(db: Database, run: SubagentRun) -> Taint:
     """Return what the turn of a run has read."""
     return taint.load(db, working_turn(db, run))
 
 
-def of_turn(db: apsw.Connection, turn_id: str) -> SubagentRun:
+def of_turn(db: Database, turn_id: str) -> SubagentRun:
     return RUNS.select(db, f"inbox.turn_id = ? {IN_ORDER}", turn_id)[0]
 
 
-def by_turn(db: apsw.Connection, turn_id: str) -> SubagentRun | None:
+def by_turn(db: Database, turn_id: str) -> SubagentRun | None:
     return RUNS.first(db, f"inbox.turn_id = ? {IN_ORDER}", turn_id)
 
 
-def of_message(db: apsw.Connection, inbox_id: int) -> SubagentRun:
+def of_message(db: Database, inbox_id: int) -> SubagentRun:
     return RUNS.select(db, "inbox_id = ?", inbox_id)[0]
 
 
-def begun_by(db: apsw.Connection, turn_id: str) -> list[SubagentRun]:
+def begun_by(db: Database, turn_id: str) -> list[SubagentRun]:
     return RUNS.select(db, f"subagent_run.turn_id = ? AND {OPEN} {IN_ORDER}", turn_id)
 
 
-def in_chat(db: apsw.Connection, chat_key: str) -> list[SubagentRun]:
+def in_chat(db: Database, chat_key: str) -> list[SubagentRun]:
     where = f"result IS NULL AND {OPEN} AND {inbox.CHAT} = ? {IN_ORDER}"
     return RUNS.select(db, where, chat_key)
 
 
-def unconfirmed(db: apsw.Connection, turn_id: str) -> list[str]:
+def unconfirmed(db: Database, turn_id: str) -> list[str]:
     """Return the names of tools that may or may not have run, for the reply of a turn.
 
     They are the tools of the turn, of the runs that its calls waited for, and of the run whose
     result it answers.
     """
-    # A result's message id begins with the turn of its call, by which SQLite can use the index.
+    # A result's message id begins with the turn of its call, by which an index finds it.
     runs = db.execute(
         "SELECT work.turn_id FROM subagent_run AS run JOIN inbox AS work ON work.id = run.inbox_id"
-        " WHERE run.wait AND run.turn_id = ?1 AND work.turn_id IS NOT NULL UNION ALL"
+        " WHERE run.wait = 1 AND run.turn_id = ?1 AND work.turn_id IS NOT NULL UNION ALL"
         " SELECT work.turn_id FROM inbox AS report JOIN subagent_run AS run"
-        " ON run.turn_id = substr(report.message_id, 1, instr(report.message_id, ':') - 1)"
-        " AND report.message_id = format('%s:%d', run.turn_id, run.seq)"
+        " ON run.turn_id = rtrim(rtrim(report.message_id, '0123456789'), ':')"
+        " AND report.message_id = run.turn_id || ':' || run.seq"
         " JOIN inbox AS work ON work.id = run.inbox_id"
         " WHERE report.turn_id = ?1 AND report.kind = ?2 AND work.turn_id IS NOT NULL",
         (turn_id, inbox.RESULT),
@@ -218,5 +219,5 @@ def unconfirmed(db: apsw.Connection, turn_id: str) -> list[str]:
     return list(dict.fromkeys(name for turn in known for name in steps.unconfirmed(db, turn)))
 
 
-def open_count(db: apsw.Connection, agent_id: str) -> int:
+def open_count(db: Database, agent_id: str) -> int:
     return len(RUNS.select(db, f"result IS NULL AND {OPEN} AND subagent.agent_id = ?", agent_id))

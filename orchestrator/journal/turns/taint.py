@@ -7,9 +7,9 @@ record is part of the turn, so that a resumed turn knows it too.
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-import apsw
 import orjson
 
+from orchestrator.journal.db.database import Database
 from thinker.protocol.messages import (
     UNTRUSTED,
     AssistantMessage,
@@ -67,19 +67,16 @@ class Taint:
 UNREAD = Taint()
 
 
-def load(db: apsw.Connection, turn_id: str) -> Taint:
+def load(db: Database, turn_id: str) -> Taint:
     found = db.execute("SELECT taint FROM turn WHERE id = ?", (turn_id,)).get or "{}"
     return UNREAD if found == "{}" else Taint(**orjson.loads(found))
 
 
-def add(db: apsw.Connection, turn_id: str, more: Taint) -> None:
+def add(db: Database, turn_id: str, more: Taint) -> None:
     """Record what a turn has read, beside what it had read before."""
-    if more:
-        db.execute(
-            "UPDATE turn SET taint = json_patch(taint, ?1)"
-            " WHERE id = ?2 AND taint <> json_patch(taint, ?1)",
-            (orjson.dumps(more).decode(), turn_id),
-        )
+    if more and (known := load(db, turn_id)) != (both := joined((known, more))):
+        values = (orjson.dumps(both).decode(), turn_id)
+        db.execute("UPDATE turn SET taint = ? WHERE id = ?", values)
 
 
 def joined(parts: Iterable[Taint]) -> Taint:

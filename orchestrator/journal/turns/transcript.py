@@ -3,8 +3,7 @@
 from collections.abc import Sequence
 from typing import NamedTuple
 
-import apsw
-
+from orchestrator.journal.db.database import Database
 from orchestrator.journal.turns import inbox, prompt_records, taint
 from orchestrator.journal.turns.inbox import InboxRow
 from orchestrator.journal.turns.steps import ENDED, IMMEDIATE
@@ -32,12 +31,12 @@ class TurnTranscript(NamedTuple):
         return any(call.result is None for step in self.steps for call in step.calls)
 
 
-def read(db: apsw.Connection, turn_id: str) -> TurnTranscript:
+def read(db: Database, turn_id: str) -> TurnTranscript:
     rows = tuple(inbox.all_of_turn(db, turn_id))
     return TurnTranscript(rows, _steps(db, turn_id, rows))
 
 
-def _steps(db: apsw.Connection, turn_id: str, rows: Sequence[InboxRow]) -> tuple[RecordedStep, ...]:
+def _steps(db: Database, turn_id: str, rows: Sequence[InboxRow]) -> tuple[RecordedStep, ...]:
     steps: dict[int, RecordedStep] = {}
     for seq, kind, parent, name, result, state, finish, usage in db.execute(
         "SELECT seq, kind, parent, name, result, state, finish, usage FROM step"
@@ -64,7 +63,7 @@ def _steps(db: apsw.Connection, turn_id: str, rows: Sequence[InboxRow]) -> tuple
     return tuple(steps.values())
 
 
-def of_turn(db: apsw.Connection, turn_id: str, known: TurnTranscript, sent: str) -> list[Message]:
+def of_turn(db: Database, turn_id: str, known: TurnTranscript, sent: str) -> list[Message]:
     """Return the messages of a turn for its session.
 
     They are the user's messages, every step, and the reply ``sent`` if no model response has it.
@@ -88,7 +87,7 @@ def of_turn(db: apsw.Connection, turn_id: str, known: TurnTranscript, sent: str)
     return messages
 
 
-def answered(db: apsw.Connection, turn_id: str) -> bool:
+def answered(db: Database, turn_id: str) -> bool:
     """Return whether a turn's last step is its answer, so that no model call is left."""
     found = db.execute(
         "SELECT result, finish, EXISTS(SELECT 1 FROM step AS call WHERE call.turn_id = step.turn_id"

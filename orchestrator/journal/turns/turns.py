@@ -5,14 +5,14 @@ chat is open. Every change is fenced by the epoch: a replaced supervisor changes
 """
 
 import secrets
+import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
-import apsw
-
 from orchestrator.channel_api import ReplyPart
 from orchestrator.journal.db import audit, liveness
+from orchestrator.journal.db.database import Database
 from orchestrator.journal.db.rows import Rows
 from orchestrator.journal.db.store import FencedError
 from orchestrator.journal.turns import inbox, outbox, sessions, steps, transcript, usage
@@ -85,7 +85,7 @@ def new_id(now: int, random: Callable[[int], bytes] = secrets.token_bytes) -> st
     return f"{now:012x}{random(10).hex()}"
 
 
-def boot(db: apsw.Connection, now: int) -> int:
+def boot(db: Database, now: int) -> int:
     """Begin a new epoch (T0): adopt the open turns and classify half-sent messages."""
     epoch = int(db.execute("SELECT v FROM meta WHERE k = 'epoch'").get or 0) + 1
     liveness.set_meta(db, "epoch", epoch)
@@ -100,7 +100,7 @@ def boot(db: apsw.Connection, now: int) -> int:
     return epoch
 
 
-def admit(db: apsw.Connection, row: InboxRow, admission: TurnAdmission, now: int) -> Turn | None:
+def admit(db: Database, row: InboxRow, admission: TurnAdmission, now: int) -> Turn | None:
     """Open a turn for a message (T2); None if the chat has an open turn.
 
     Raises:
@@ -120,14 +120,14 @@ def admit(db: apsw.Connection, row: InboxRow, admission: TurnAdmission, now: int
         started_at=now,
         scope=scope,
     )
-    try:
-        db.execute(
-            "INSERT INTO turn(id, agent_id, chat_key, session_id, recipe, state, epoch, deadline,"
-            " allowed, code_ver, started_at, scope) VALUES(:id, :agent_id, :chat_key, :session_id,"
-            " :recipe, :state, :epoch, :deadline, :allowed, :code_ver, :started_at, :scope)",
-            vars(turn) | {"allowed": allowed, "code_ver": admission.code_version},
-        )
-    except apsw.ConstraintError:
+    db.execute(
+        "INSERT INTO turn(id, agent_id, chat_key, session_id, recipe, state, epoch, deadline,"
+        " allowed, code_ver, started_at, scope) VALUES(:id, :agent_id, :chat_key, :session_id,"
+        " :recipe, :state, :epoch, :deadline, :allowed, :code_ver, :started_at, :scope)"
+        " ON CONFLICT DO NOTHING",
+        vars(turn) | {"allowed": allowed, "code_ver": admission.code_version},
+    )
+    if not db.changes():
         return None
     db.execute(
         "UPDATE inbox SET state = 'claimed', agent_id = ?, turn_id = ?"
@@ -144,7 +144,7 @@ def claimed(row: InboxRow, turn: Turn) -> InboxRow:
     return replace(row, state="claimed", agent_id=turn.agent_id, turn_id=turn.id)
 
 
-def _scope(db: apsw.Connection, row: InboxRow) -> str:
+def _scope(db: Database, row: InboxRow) -> str:
     """Return the scope of a message: a task has its own, a subagent that of its parent."""
     sql = {
         inbox.TASK: "SELECT task.scope FROM task_run JOIN task ON task.id = task_id"
@@ -156,22 +156,22 @@ def _scope(db: apsw.Connection, row: InboxRow) -> str:
     return row.scope if found is None else str(found)
 
 
-def load(db: apsw.Connection, turn_id: str) -> Turn:
+def load(db: Database, turn_id: str) -> Turn:
     return TURNS.select(db, "id = ?", turn_id)[0]
 
 
-def open_in(db: apsw.Connection, chat_key: str) -> Turn | None:
+def open_in(db: Database, chat_key: str) -> Turn | None:
     """Return the chat's running turn, such as one that a dead process left."""
     return TURNS.first(db, f"chat_key = ? AND {inbox.RUNNING}", chat_key)
 
 
-def set_aside(db: apsw.Connection, chat_key: str) -> None:
+def set_aside(db: Database, chat_key: str) -> None:
     """Close the chat's open turn, so that another can be rehearsed; the caller undoes it."""
     db.execute(f"UPDATE turn SET state = 'closed' WHERE chat_key = ? AND {OPEN}", (chat_key,))
 
 
 def context(
-    db: apsw.Connection, turn_id: str, running: frozenset[int], window: int, now: int, jump: int = 1
+    db: Database, turn_id: str, running: frozenset[int], window: int, now: int, jump: int = 1
 ) -> Context:
     """Settle the calls that a dead process left, and read what a worker needs to go on.
 
@@ -182,16 +182,12 @@ def context(
     return _context(db, load(db, turn_id), transcript.read(db, turn_id), (window, jump))
 
 
-def first_context(
-    db: apsw.Connection, turn: Turn, row: InboxRow, window: int, jump: int = 1
-) -> Context:
+def first_context(db: Database, turn: Turn, row: InboxRow, window: int, jump: int = 1) -> Context:
     """Read what a worker needs for a turn that was just opened for a message."""
     return _context(db, turn, TurnTranscript((row,), ()), (window, jump))
 
 
-def _context(
-    db: apsw.Connection, turn: Turn, known: TurnTranscript, window: tuple[int, int]
-) -> Context:
+def _context(db: Database, turn: Turn, known: TurnTranscript, window: tuple[int, int]) -> Context:
     summary, origin = sessions.summary(db, turn.session_id)
     history = sessions.read(db, turn.session_id, *window)
     return Context(
@@ -207,24 +203,25 @@ def _context(
     )
 
 
-def process_died(db: apsw.Connection, turn_id: str) -> int:
+def process_died(db: Database, turn_id: str) -> int:
     """Count a death of the process that ran a turn, and return the count of its message."""
     usage.lose(db, turn_id)
     db.execute("UPDATE inbox SET claims = claims + 1 WHERE turn_id = ?", (turn_id,))
     return int(db.execute("SELECT max(claims) FROM inbox WHERE turn_id = ?", (turn_id,)).get or 0)
 
 
-def note_lost_worker(db: apsw.Connection, turn_id: str, problem: str) -> None:
+def note_lost_worker(db: Database, turn_id: str, problem: str) -> None:
     """Note in a turn's history that its worker was lost, whether that counts as a death or not."""
+    now = round(time.time() * 1000)  # as in the rows beside it, which triggers write
     db.execute(
         "INSERT INTO transition(at, kind, number, turn_id, state, note)"
-        " SELECT round(unixepoch('subsec') * 1000), 'turn', 0, id, state, ? FROM turn WHERE id = ?",
-        (f"{LOST_WORKER}{problem}", turn_id),
+        " SELECT ?, 'turn', 0, id, state, ? FROM turn WHERE id = ?",
+        (now, f"{LOST_WORKER}{problem}", turn_id),
     )
 
 
 def reply(
-    db: apsw.Connection,
+    db: Database,
     turn: Turn,
     parts: Sequence[outbox.Part],
     mode: str,
@@ -256,12 +253,12 @@ def reply(
         outbox.close_silent(db, turn.id, now)
     inbox.end(db, inbox.CLAIMED_BY, turn.id, "done", None, now)
     if turn.recipe == "interactive":  # a task's instructions must not appear as a user's message
-        sent = "\n".join(part.text for part in parts)
+        sent = "\n".join(part.text for part in parts if not part.voice)
         messages = transcript.of_turn(db, turn.id, known, sent)
         sessions.append(db, turn.session_id, turn.id, messages, now)
 
 
-def dead_letter(db: apsw.Connection, turn: Turn, reason: str, notice: str | None, now: int) -> None:
+def dead_letter(db: Database, turn: Turn, reason: str, notice: str | None, now: int) -> None:
     """Make a turn and its message dead and queue ``notice``, if any, for its chat.
 
     Raises:
@@ -276,7 +273,7 @@ def dead_letter(db: apsw.Connection, turn: Turn, reason: str, notice: str | None
     audit.record(db, "dispatcher", f"dead letter: {reason}", f"turn {turn.id}", now)
 
 
-def park(db: apsw.Connection, turn: Turn, why: str) -> None:
+def park(db: Database, turn: Turn, why: str) -> None:
     """Let a running turn wait, without a worker; ``why`` is what for, such as ``approval``.
 
     Raises:
@@ -286,7 +283,7 @@ def park(db: apsw.Connection, turn: Turn, why: str) -> None:
     _change(db, turn, change, why, turn.ready_at)
 
 
-def unpark(db: apsw.Connection, turn: Turn, now: int) -> None:
+def unpark(db: Database, turn: Turn, now: int) -> None:
     """Continue a waiting turn, with its whole time again.
 
     Raises:
@@ -296,30 +293,30 @@ def unpark(db: apsw.Connection, turn: Turn, now: int) -> None:
     extend(db, turn, now)
 
 
-def extend(db: apsw.Connection, turn: Turn, now: int) -> None:
+def extend(db: Database, turn: Turn, now: int) -> None:
     db.execute(
         "UPDATE turn SET deadline = ? + allowed WHERE id = ? AND epoch = ?",
         (now, turn.id, turn.epoch),
     )
 
 
-def origin(db: apsw.Connection, turn_id: str) -> InboxRow:
+def origin(db: Database, turn_id: str) -> InboxRow:
     return inbox.of_turn(db, turn_id)[0]
 
 
-def open_count(db: apsw.Connection) -> int:
+def open_count(db: Database) -> int:
     return int(db.execute(f"SELECT count(*) FROM turn WHERE {OPEN}").get)
 
 
 def _end(
-    db: apsw.Connection, turn: Turn, state: str, stop_reason: str, error: str | None, now: int
+    db: Database, turn: Turn, state: str, stop_reason: str, error: str | None, now: int
 ) -> None:
     change = "state = ?, stop_reason = ?, error = ?, ended_at = ?, ready_at = coalesce(ready_at, ?)"
     _change(db, turn, change, state, stop_reason, error, now, turn.ready_at)
 
 
 def _change(
-    db: apsw.Connection, turn: Turn, change: str, *values: object, before: str = "running"
+    db: Database, turn: Turn, change: str, *values: object, before: str = "running"
 ) -> None:
     """Change a turn if it still is in the state ``before`` and in its epoch."""
     sql = f"UPDATE turn SET {change} WHERE id = ? AND epoch = ? AND state = ?"
@@ -328,7 +325,7 @@ def _change(
         raise FencedError(f"turn {turn.id} is no longer run here")
 
 
-def close_preview(db: apsw.Connection, turn_id: str, ending: ReplyPart) -> bool:
+def close_preview(db: Database, turn_id: str, ending: ReplyPart) -> bool:
     """End the preview of a cancelled turn with a last text; return whether there was one.
 
     One that was not sent yet is abandoned.
@@ -343,7 +340,7 @@ def close_preview(db: apsw.Connection, turn_id: str, ending: ReplyPart) -> bool:
 
 
 def keep_unfinished(
-    db: apsw.Connection,
+    db: Database,
     turn_id: str,
     ending: ReplyPart,
     mode: Callable[[outbox.Address], str],
@@ -359,7 +356,7 @@ def keep_unfinished(
         outbox.add_extra(db, turn_id, address, [part], outbox.STORED, now)
 
 
-def _close_previews(db: apsw.Connection) -> None:
+def _close_previews(db: Database) -> None:
     """Close at boot the previews of cancelled turns that the last process left open."""
     rows = db.execute(
         "SELECT turn_id, body FROM outbox JOIN turn ON turn.id = turn_id"

@@ -8,8 +8,7 @@ a turn's id.
 from dataclasses import dataclass
 from typing import NamedTuple
 
-import apsw
-
+from orchestrator.journal.db.database import Database
 from orchestrator.journal.db.distinct import distinct
 from orchestrator.journal.db.rows import Rows
 from thinker.protocol.messages import Usage
@@ -21,6 +20,7 @@ SETTLE = """UPDATE model_call SET agent_id = ?1, model = ?3, state = ?4, prompt 
   completion = ?6, cached = ?7, usd = ?8, at = ?9, purpose = ?10, seq = ?11
   WHERE turn_id = ?2 AND state = 'reserved'"""
 PURPOSES = {"compaction": "compaction", "extraction": "facts", "embedding": "embedding"}
+PURPOSES |= {"audio": "voice", "picture": "pictures"}
 AGENTS = distinct("model_call", "agent_id", "true")
 NEWEST = "SELECT prompt + completion FROM model_call WHERE state = 'settled' AND "
 
@@ -33,7 +33,7 @@ class Amount(NamedTuple):
 
 
 def reserve(
-    db: apsw.Connection, agent_id: str, turn_id: str, model: str, amount: Amount, now: int
+    db: Database, agent_id: str, turn_id: str, model: str, amount: Amount, now: int
 ) -> None:
     """Reserve an amount for the next model call of a turn, which has no open reservation."""
     tokens = (amount.tokens, 0, 0)
@@ -42,7 +42,7 @@ def reserve(
 
 
 def book(
-    db: apsw.Connection,
+    db: Database,
     agent_id: str,
     turn_id: str | None,
     model: str,
@@ -57,7 +57,7 @@ def book(
 
 
 def settle(
-    db: apsw.Connection,
+    db: Database,
     agent_id: str,
     turn_id: str,
     model: str,
@@ -82,14 +82,14 @@ def purpose(work: str | None) -> str | None:
     return PURPOSES.get(job, "turn") if slash else "turn"
 
 
-def charged(db: apsw.Connection, turn_id: str) -> str | None:
+def charged(db: Database, turn_id: str) -> str | None:
     """Return the agent that is charged for a turn or job; None if it is unknown."""
     found = db.execute("SELECT agent_id FROM model_call WHERE turn_id = ? LIMIT 1", (turn_id,)).get
     found = found or db.execute("SELECT agent_id FROM turn WHERE id = ?", (turn_id,)).get
     return None if found is None else str(found)
 
 
-def replace_lost(db: apsw.Connection, turn_id: str, since: int) -> None:
+def replace_lost(db: Database, turn_id: str, since: int) -> None:
     """Delete the oldest reservation made since a time whose call is known after all."""
     db.execute(
         "DELETE FROM model_call WHERE id = (SELECT min(id) FROM model_call"
@@ -98,7 +98,7 @@ def replace_lost(db: apsw.Connection, turn_id: str, since: int) -> None:
     )
 
 
-def replace_stopped(db: apsw.Connection, turn_id: str) -> None:
+def replace_stopped(db: Database, turn_id: str) -> None:
     """Delete the lost reservation of a cancelled turn whose call is known after all."""
     db.execute(
         "DELETE FROM model_call WHERE id = (SELECT max(id) FROM model_call"
@@ -108,14 +108,14 @@ def replace_stopped(db: apsw.Connection, turn_id: str) -> None:
     )
 
 
-def lose(db: apsw.Connection, turn_id: str) -> None:
+def lose(db: Database, turn_id: str) -> None:
     """Mark a turn's open reservation as lost: its call counts as reserved."""
     db.execute(
         "UPDATE model_call SET state = 'lost' WHERE turn_id = ? AND state = 'reserved'", (turn_id,)
     )
 
 
-def lose_of_open_turns(db: apsw.Connection) -> None:
+def lose_of_open_turns(db: Database) -> None:
     """Mark the open reservations of the previous process as lost, at boot."""
     db.execute(
         "UPDATE model_call SET state = 'lost' WHERE state = 'reserved'"
@@ -123,17 +123,17 @@ def lose_of_open_turns(db: apsw.Connection) -> None:
     )
 
 
-def is_reserved(db: apsw.Connection, turn_id: str) -> bool:
+def is_reserved(db: Database, turn_id: str) -> bool:
     query = "SELECT count(*) FROM model_call WHERE turn_id = ? AND state = 'reserved'"
     return bool(db.execute(query, (turn_id,)).get)
 
 
-def release(db: apsw.Connection, turn_id: str) -> None:
+def release(db: Database, turn_id: str) -> None:
     """Delete a turn's open reservation: its call is not made."""
     db.execute("DELETE FROM model_call WHERE turn_id = ? AND state = 'reserved'", (turn_id,))
 
 
-def last(db: apsw.Connection, agent_id: str, turn_id: str) -> int | None:
+def last(db: Database, agent_id: str, turn_id: str) -> int | None:
     """Return the tokens of a turn's newest call, or of the agent's, as an estimate of the next.
 
     Without a ``turn_id``, those of the agent's.
@@ -145,7 +145,7 @@ def last(db: apsw.Connection, agent_id: str, turn_id: str) -> int | None:
     return None if found is None else int(found)
 
 
-def spent(db: apsw.Connection, agent_id: str, since: int) -> Amount:
+def spent(db: Database, agent_id: str, since: int) -> Amount:
     """Sum the calls since a time (milliseconds), including reserved and lost ones."""
     (row,) = db.execute(
         "SELECT coalesce(sum(prompt + completion), 0), coalesce(sum(usd), 0.0) FROM model_call"
@@ -155,7 +155,7 @@ def spent(db: apsw.Connection, agent_id: str, since: int) -> Amount:
     return Amount(int(row[0]), float(row[1]))
 
 
-def unpriced(db: apsw.Connection, agent_id: str, since: int) -> dict[str, int]:
+def unpriced(db: Database, agent_id: str, since: int) -> dict[str, int]:
     """Return how many calls since a time have no known cost, by model."""
     rows = db.execute(
         "SELECT model, count(*) FROM model_call WHERE agent_id = ? AND at >= ? AND usd IS NULL"
@@ -165,14 +165,14 @@ def unpriced(db: apsw.Connection, agent_id: str, since: int) -> dict[str, int]:
     return {str(model): int(calls) for model, calls in rows}
 
 
-def cost(db: apsw.Connection, turn_id: str) -> float | None:
+def cost(db: Database, turn_id: str) -> float | None:
     """Return what a turn's calls cost in dollars; None if a model of theirs has no price."""
     sql = "SELECT sum(usd), count(*) FILTER(WHERE usd IS NULL) FROM model_call WHERE turn_id = ?"
     ((usd, unpriced),) = db.execute(sql, (turn_id,))
     return None if unpriced else usd
 
 
-def buckets(db: apsw.Connection, agent_id: str, since: int) -> dict[int, int]:
+def buckets(db: Database, agent_id: str, since: int) -> dict[int, int]:
     """Sum the tokens of settled calls by minute of the Unix epoch, since a time (milliseconds).
 
     Calls before the end of the agent's last pause are left out.
@@ -186,7 +186,7 @@ def buckets(db: apsw.Connection, agent_id: str, since: int) -> dict[int, int]:
     return {int(minute): int(tokens) for minute, tokens in rows}
 
 
-def newest(db: apsw.Connection) -> int:
+def newest(db: Database) -> int:
     """Return the id of the newest settled call (0: none)."""
     sql = "SELECT id FROM model_call WHERE state = 'settled' ORDER BY id DESC LIMIT 1"
     return int(db.execute(sql).get or 0)
@@ -222,8 +222,9 @@ TOTALS = Rows(Total, "model_call", SUMS)
 BY_PURPOSE = Rows(Total, "model_call", f"{SUMS}, purpose")
 
 
-def totals(db: apsw.Connection, since: int, until: int, *, by_purpose: bool = False) -> list[Total]:
+def totals(db: Database, since: int, until: int, *, by_purpose: bool = False) -> list[Total]:
     """Sum the usage of each agent with calls from ``since`` to before ``until`` (milliseconds)."""
     rows, group = (BY_PURPOSE, "agent_id, purpose") if by_purpose else (TOTALS, "agent_id")
     where = f"agent_id IN({AGENTS}) AND at >= ? AND at < ? GROUP BY {group} ORDER BY {group}"
+    where += " NULLS FIRST"
     return rows.select(db, where, since, until)

@@ -8,8 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from typing import NamedTuple
 
-import apsw
-
+from orchestrator.journal.db.database import Database
 from orchestrator.journal.memory import facts
 from orchestrator.journal.memory.facts import RefusedFactError
 from orchestrator.journal.memory.memory_scope import MemoryScope
@@ -61,7 +60,7 @@ class MessageRange(NamedTuple):
     known: tuple[str, ...]
 
 
-def large(db: apsw.Connection, limits: Mapping[str, int]) -> list[tuple[int, str, int]]:
+def large(db: Database, limits: Mapping[str, int]) -> list[tuple[int, str, int]]:
     """Return the open sessions with more tokens than their agent's limit: id, agent, tokens."""
     least = min(limits.values(), default=facts.FOREVER)
     indexed = f"AND tokens > {LARGE}" if least >= LARGE else ""
@@ -72,7 +71,7 @@ def large(db: apsw.Connection, limits: Mapping[str, int]) -> list[tuple[int, str
     return [row for row in rows if row[2] > limits.get(row[1], facts.FOREVER)]
 
 
-def older(db: apsw.Connection, session_id: int, keep_turns: int) -> CompactionInput | None:
+def older(db: Database, session_id: int, keep_turns: int) -> CompactionInput | None:
     """Return the turns before the newest ``keep_turns``.
 
     None if there are too few, or the session was removed.
@@ -98,7 +97,7 @@ def older(db: apsw.Connection, session_id: int, keep_turns: int) -> CompactionIn
     return CompactionInput(session_id, agent_id, after, upto, tuple(messages), summary, origin)
 
 
-def compacted(db: apsw.Connection, part: CompactionInput, summary: str) -> bool:
+def compacted(db: Database, part: CompactionInput, summary: str) -> bool:
     """Store a summary of a part of a session; return False if it has another one by now."""
     rest = _messages(db, part.session_id, part.upto, facts.FOREVER)
     db.execute(
@@ -117,7 +116,7 @@ def compacted(db: apsw.Connection, part: CompactionInput, summary: str) -> bool:
 
 
 def quiet(
-    db: apsw.Connection, idle: Mapping[str, int], now: int
+    db: Database, idle: Mapping[str, int], now: int
 ) -> tuple[list[tuple[int, str]], int | None]:
     """Return the sessions (with their agent) that are idle, and when the next one will be.
 
@@ -140,10 +139,10 @@ def quiet(
 
 
 def unseen(
-    db: apsw.Connection,
+    db: Database,
     session_id: int,
     max_turns: int,
-    scoped: Callable[[apsw.Connection, str, str], MemoryScope],
+    scoped: Callable[[Database, str, str], MemoryScope],
 ) -> MessageRange | None:
     """Return the next turns of a session to extract facts from, at most ``max_turns``.
 
@@ -176,9 +175,7 @@ def unseen(
     return MessageRange(session_id, memory, after, upto, names, tuple(messages), known)
 
 
-def extracted(
-    db: apsw.Connection, part: MessageRange, found: Sequence[ExtractedFact], now: int
-) -> int:
+def extracted(db: Database, part: MessageRange, found: Sequence[ExtractedFact], now: int) -> int:
     """Store the facts found in a part of a session, mark it as done, and count the new facts.
 
     Facts with secrets are left out. Nothing is stored if the part is marked already.
@@ -198,7 +195,7 @@ def extracted(
     return new
 
 
-def postpone(db: apsw.Connection, session_id: int, now: int) -> None:
+def postpone(db: Database, session_id: int, now: int) -> None:
     """Restart the idle time of a session, so that it is tried again later."""
     db.execute(  # NULL stays NULL
         "UPDATE session SET idle_since = max(idle_since, ?) WHERE id = ?", (now, session_id)
@@ -210,7 +207,7 @@ def _origin(messages: Sequence[Message]) -> Origin:
     return least_trusted("user", *taint.of_history(messages).untrusted.values())
 
 
-def _turns(db: apsw.Connection, session_id: int, after: int) -> list[tuple[str, int]]:
+def _turns(db: Database, session_id: int, after: int) -> list[tuple[str, int]]:
     """Return the turns with messages after an id, in order, and the last message of each."""
     rows = db.execute(
         "SELECT turn_id, max(id) FROM message WHERE session_id = ? AND id > ?"
@@ -220,7 +217,7 @@ def _turns(db: apsw.Connection, session_id: int, after: int) -> list[tuple[str, 
     return [(str(turn), int(last)) for turn, last in rows]
 
 
-def _messages(db: apsw.Connection, session_id: int, after: int, upto: int) -> list[Message]:
+def _messages(db: Database, session_id: int, after: int, upto: int) -> list[Message]:
     rows = db.execute(
         "SELECT body FROM message WHERE session_id = ? AND id > ? AND id <= ? ORDER BY id",
         (session_id, after, upto),

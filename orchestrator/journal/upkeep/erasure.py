@@ -10,32 +10,34 @@ import re
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 
-import apsw
-
 from orchestrator.errors import OrchestratorError
 from orchestrator.journal.db import audit
+from orchestrator.journal.db.database import Cursor, Database, is_postgresql
 from orchestrator.journal.memory import profile
 from orchestrator.journal.memory.memory_scope import MemoryScope
 from orchestrator.journal.turns import inbox
 from orchestrator.journal.upkeep import retention
 from thinker.protocol.messages import JsonObject
 
+# The members of a table, as SQLite says it.
+MEMBERS = re.compile(r"\bIN (gone_\w+)")
 REF = re.compile(r'"ref":"([0-9a-f]{64})"')  # a picture in a message or a result
 INDEXES = ("message_words", "message_grams", "fact_words", "fact_grams")
 HERE = "channel = :channel AND chat_id IN gone_chat"
 NOTIFIED = "spec ->> '$.notify.channel' = :channel AND spec ->> '$.notify.chat_id' IN gone_chat"
-ALLOWED = """instr(agents, '"' || :agent || '"')"""  # in an array of names
+ALLOWED = """instr(agents, '"' || :agent || '"') > 0"""  # in an array of names
 MOVED = "channel = :channel AND :chat IN(old_id, new_id)"
 LEARNED = (
     "source IN(SELECT 'turn ' || id FROM gone_turn) OR source LIKE 'extraction %'"
-    " AND substr(source, 12, instr(source, '..') - 12) IN gone_turn"
+    " AND substr(source, 12, CAST(max(0, instr(source, '..') - 12) AS INTEGER)) IN gone_turn"
 )
+NUMBERS = ("gone_task", "gone_session", "gone_inbox", "gone_outbox")  # the other ids are texts
 # The ids to remove, in order: each query uses the ids gathered before it.
 GATHERED = (
-    ("gone_chat", "SELECT :chat WHERE :chat IS NOT NULL"),
+    ("gone_chat", "SELECT CAST(:chat AS TEXT) WHERE CAST(:chat AS TEXT) IS NOT NULL"),
     ("gone_chat", f"SELECT old_id FROM chat_move WHERE {MOVED}"),
     ("gone_chat", f"SELECT new_id FROM chat_move WHERE {MOVED}"),
-    ("gone_scope", "SELECT :channel || ':' || id FROM gone_chat"),
+    ("gone_scope", "SELECT :channel || ':' || id FROM gone_chat WHERE true"),
     (
         "gone_task",
         f"SELECT id FROM task WHERE agent_id = :agent OR scope IN gone_scope OR {NOTIFIED}",
@@ -55,8 +57,11 @@ GATHERED = (
         """SELECT id FROM turn WHERE agent_id = :agent OR session_id IN gone_session
           OR scope IN gone_scope""",
     ),
-    ("gone_turn", f"SELECT turn_id FROM inbox WHERE {HERE}"),
-    ("gone_turn", "SELECT turn_id FROM message WHERE session_id IN gone_session"),
+    ("gone_turn", f"SELECT turn_id FROM inbox WHERE {HERE} AND turn_id IS NOT NULL"),
+    (
+        "gone_turn",
+        "SELECT turn_id FROM message WHERE session_id IN gone_session AND turn_id IS NOT NULL",
+    ),
     (
         "gone_inbox",
         f"""SELECT id FROM inbox WHERE {HERE} OR :agent IN(agent_id, target)
@@ -64,11 +69,11 @@ GATHERED = (
           OR id IN(SELECT inbox_id FROM task_run WHERE task_id IN gone_task)
           OR id IN(SELECT inbox_id FROM subagent_run WHERE turn_id IN gone_turn)""",
     ),
-    ("gone_turn", "SELECT turn_id FROM inbox WHERE id IN gone_inbox"),
+    ("gone_turn", "SELECT turn_id FROM inbox WHERE id IN gone_inbox AND turn_id IS NOT NULL"),
     (
         "gone_outbox",
         f"""SELECT id FROM outbox WHERE {HERE} OR turn_id IN gone_turn
-          OR turn_id IS NULL AND instr(body, '''' || :agent || '''')""",
+          OR turn_id IS NULL AND instr(body, '''' || :agent || '''') > 0""",
     ),
     (
         "gone_subagent",
@@ -77,6 +82,10 @@ GATHERED = (
           WHERE turn_id IN gone_turn OR inbox_id IN gone_inbox""",
     ),
 )
+REQUESTS = "SELECT id FROM request WHERE inbox_id IN gone_inbox"
+CONVERSATIONS = """SELECT conversation FROM request WHERE inbox_id IN gone_inbox
+  AND NOT EXISTS(SELECT 1 FROM request AS other WHERE other.conversation = request.conversation
+    AND other.inbox_id NOT IN gone_inbox)"""
 # The rows to remove of each table; a row comes after the rows that refer to it.
 TABLES = (
     ("approval", "turn_id IN gone_turn"),
@@ -89,6 +98,8 @@ TABLES = (
     ("task", "id IN gone_task"),
     ("attachment", "inbox_id IN gone_inbox"),
     ("tool_file", "turn_id IN gone_turn"),
+    ("conversation_item", f"request_id IN({REQUESTS}) OR conversation_id IN({CONVERSATIONS})"),
+    ("conversation", f"id IN({CONVERSATIONS})"),
     ("request", "inbox_id IN gone_inbox"),
     ("held", "inbox_id IN gone_inbox"),
     ("handoff", "chat_key IN gone_key OR turn_id IN gone_turn OR :agent IN(agent_id, routed_id)"),
@@ -96,7 +107,10 @@ TABLES = (
     ("inbox", "id IN gone_inbox"),
     ("step", "turn_id IN gone_turn"),
     ("turn_prompt", "turn_id IN gone_turn"),
-    ("message", "session_id IN gone_session OR :agent IS NULL AND turn_id IN gone_turn"),
+    (
+        "message",
+        "session_id IN gone_session OR CAST(:agent AS TEXT) IS NULL AND turn_id IN gone_turn",
+    ),
     ("turn", "id IN gone_turn"),
     ("session", "id IN gone_session"),
     ("fact", f"agent_id = :agent OR scope IN gone_scope OR {LEARNED}"),
@@ -136,50 +150,54 @@ class Subject:
         return f"agent {self.agent}" if self.agent else f"chat {self.channel}:{self.chat}"
 
 
-def count(db: apsw.Connection, subject: Subject) -> dict[str, int]:
+def count(db: Database, subject: Subject) -> dict[str, int]:
     """Count the rows of a subject in each table; tables without any are left out."""
     _gather(db, subject)
     counts = {
-        table: int(db.execute(f"SELECT count(*) FROM {table} WHERE {where}", asdict(subject)).get)
+        table: int(_execute(db, f"SELECT count(*) FROM {table} WHERE {where}", subject).get)
         for table, where in TABLES
     }
     return {table: rows for table, rows in counts.items() if rows}
 
 
-def export(db: apsw.Connection, subject: Subject) -> Iterator[JsonObject]:
+def export(db: Database, subject: Subject) -> Iterator[JsonObject]:
     """Yield all rows of a subject, with the names of their tables."""
     _gather(db, subject)
     for table, where in TABLES:
-        cursor = db.execute(f"SELECT * FROM {table} WHERE {where}", asdict(subject))
+        cursor = _execute(db, f"SELECT * FROM {table} WHERE {where}", subject)
         for row in cursor:
             names = [name for name, *_ in cursor.description]
-            yield {"table": table, **dict(zip(names, row, strict=True))}
+            values = dict(zip(names, row, strict=True))
+            values.pop("rowid", None)  # a number of PostgreSQL's tables alone
+            yield {"table": table, **values}
 
 
-def forget(db: apsw.Connection, subject: Subject, now: int) -> None:
+def forget(db: Database, subject: Subject, now: int) -> None:
     """Remove all data of a subject and record the numbers of rows in the audit log.
 
     Raises:
         OrchestratorError: the subject is being answered, or the journal has no data of it.
     """
     found = count(db, subject)
-    if db.execute(BUSY).get is not None:
+    if _execute(db, BUSY).get is not None:
         raise OrchestratorError(
             f"{subject} is being answered; wait for the answer or end it with /stop, then try again"
         )
     if not found:
         raise OrchestratorError(f"the journal has no data of {subject}")
-    db.execute("PRAGMA secure_delete = ON")  # removed content is overwritten in the file
+    if not is_postgresql(db):
+        db.execute("PRAGMA secure_delete = ON")  # removed content is overwritten in the file
     pictures = _pictures(db)
     names = _names(db, subject)
     _unlearn(db)
-    db.execute("UPDATE model_call SET turn_id = NULL WHERE turn_id IN gone_turn")
+    _execute(db, "UPDATE model_call SET turn_id = NULL WHERE turn_id IN gone_turn")
     for table, where in TABLES:
-        db.execute(f"DELETE FROM {table} WHERE {where}", asdict(subject))
+        _execute(db, f"DELETE FROM {table} WHERE {where}", subject)
     db.execute(retention.UNUSED_PARTS)
     for picture in pictures - _pictures(db, "NOT"):
         db.execute("DELETE FROM media WHERE id = ?", (picture,))
-    for index in INDEXES:
+    # PostgreSQL's VACUUM frees what was removed, in the tables and in all their indexes.
+    for index in () if is_postgresql(db) else INDEXES:
         db.execute(f"INSERT INTO {index}({index}) VALUES('optimize')")
     audit.blank(db, names)
     kind = "an agent" if subject.agent else "a chat"
@@ -188,38 +206,47 @@ def forget(db: apsw.Connection, subject: Subject, now: int) -> None:
     _clear(db)
 
 
-def _gather(db: apsw.Connection, subject: Subject) -> None:
+def _gather(db: Database, subject: Subject) -> None:
     _clear(db)
     for name, query in GATHERED:
-        db.execute(f"INSERT OR IGNORE INTO temp.{name} {query}", asdict(subject))
-    db.execute("DELETE FROM temp.gone_turn WHERE id IS NULL")
+        _execute(db, f"INSERT INTO {name} {query} ON CONFLICT DO NOTHING", subject)
 
 
-def _clear(db: apsw.Connection) -> None:
+def _clear(db: Database) -> None:
     for name in {name for name, _ in GATHERED}:
-        db.execute(f"CREATE TEMP TABLE IF NOT EXISTS {name}(id PRIMARY KEY)")
-        db.execute(f"DELETE FROM temp.{name}")
+        kind = "BIGINT" if name in NUMBERS else "TEXT"
+        db.execute(f"CREATE TEMP TABLE IF NOT EXISTS {name}(id {kind} PRIMARY KEY)")
+        db.execute(f"DELETE FROM {name}")
 
 
-def _pictures(db: apsw.Connection, negated: str = "") -> set[str]:
+def _execute(db: Database, statement: str, subject: Subject | None = None) -> Cursor:
+    """Run a statement with ``IN gone_x``."""
+    sql = MEMBERS.sub(r"IN (SELECT id FROM \1)", statement)
+    return db.execute(sql, asdict(subject) if subject else ())
+
+
+def _pictures(db: Database, negated: str = "") -> set[str]:
     """Return the files and pictures of the rows to remove, or (``NOT``) of all other rows."""
-    kept = db.execute(
+    kept = _execute(
+        db,
         "SELECT media_id FROM attachment WHERE media_id IS NOT NULL"
         f" AND inbox_id {negated} IN gone_inbox"
         f" UNION ALL SELECT media_id FROM tool_file WHERE turn_id {negated} IN gone_turn"
         " UNION ALL SELECT media_id FROM outbox WHERE media_id IS NOT NULL"
-        f" AND id {negated} IN gone_outbox"
+        f" AND id {negated} IN gone_outbox",
     )
-    bodies = db.execute(
-        f"SELECT result FROM step WHERE turn_id {negated} IN gone_turn AND instr(result, '\"ref\"')"
+    bodies = _execute(
+        db,
+        f"SELECT result FROM step WHERE turn_id {negated} IN gone_turn"
+        " AND instr(result, '\"ref\"') > 0"
         f" UNION ALL SELECT body FROM message WHERE session_id {negated} IN gone_session"
-        " AND instr(body, '\"ref\"')"
+        " AND instr(body, '\"ref\"') > 0",
     )
     shown = {ref for (body,) in bodies for ref in REF.findall(str(body))}
     return shown | {str(ref) for (ref,) in kept}
 
 
-def _names(db: apsw.Connection, subject: Subject) -> frozenset[str]:
+def _names(db: Database, subject: Subject) -> frozenset[str]:
     rows = db.execute("""SELECT 'inbox ' || id FROM gone_inbox UNION SELECT 'turn ' || id
       FROM gone_turn UNION SELECT 'task ' || id FROM gone_task UNION SELECT id FROM gone_turn""")
     names = {str(name) for (name,) in rows}
@@ -231,10 +258,11 @@ def _names(db: apsw.Connection, subject: Subject) -> frozenset[str]:
     )
 
 
-def _unlearn(db: apsw.Connection) -> None:
+def _unlearn(db: Database) -> None:
     """Remove from agents' profiles the values that a chat has set and that are unchanged."""
-    rows = db.execute(
-        f"SELECT agent_id, scope, path, after FROM profile_change WHERE {LEARNED} ORDER BY id DESC"
+    rows = _execute(
+        db,
+        f"SELECT agent_id, scope, path, after FROM profile_change WHERE {LEARNED} ORDER BY id DESC",
     )
     for agent_id, scope, path, after in rows.fetchall():
         if after is not None:

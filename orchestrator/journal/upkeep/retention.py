@@ -7,19 +7,18 @@ are kept.
 
 from collections.abc import Callable, Sequence
 
-import apsw
-
+from orchestrator.journal.db.database import Database
 from orchestrator.journal.db.row_times import first_since
 
 BATCH = 20  # turns or pictures that one transaction removes: it blocks the journal for milliseconds
 ROWS = 500  # rows of other tables that one transaction removes
-Remove = Callable[[apsw.Connection, int], int]
+Remove = Callable[[Database, int], int]
 
 # An agent finds a chat again by its newest message. Clients of the HTTP API are not written to.
 NEWEST = """(own.kind <> 'request' AND NOT EXISTS(SELECT 1 FROM inbox AS later
   WHERE later.channel = own.channel
   AND later.bot_id = own.bot_id AND later.chat_id = own.chat_id
-  AND later.agent_id IS own.agent_id AND later.id > own.id))"""
+  AND later.agent_id IS NOT DISTINCT FROM own.agent_id AND later.id > own.id))"""
 
 # A subagent's turn is removed with the turn of the call that began it, and the message with its
 # result not before.
@@ -30,7 +29,7 @@ AND NOT EXISTS(SELECT 1 FROM subagent_run AS run JOIN inbox AS work ON work.id =
   WHERE run.turn_id = turn.id AND ifnull(work.ended_at, :before) >= :before)
 AND NOT EXISTS(SELECT 1 FROM inbox AS note WHERE note.turn_id = turn.id
   AND note.kind = 'subagent_result' AND EXISTS(SELECT 1 FROM subagent_run AS reported
-    WHERE format('%s:%d', reported.turn_id, reported.seq) = note.message_id))
+    WHERE format('%s:%s', reported.turn_id, reported.seq) = note.message_id))
 AND NOT EXISTS(SELECT 1 FROM inbox AS own WHERE own.turn_id = turn.id AND {NEWEST})
 LIMIT {BATCH}"""
 
@@ -42,6 +41,8 @@ OF_A_TURN = (
     "DELETE FROM approval WHERE turn_id = ?",
     "DELETE FROM task_run WHERE inbox_id IN(SELECT id FROM inbox WHERE turn_id = ?)",
     "DELETE FROM attachment WHERE inbox_id IN(SELECT id FROM inbox WHERE turn_id = ?)",
+    """DELETE FROM conversation_item WHERE request_id IN(SELECT request.id FROM request
+      JOIN inbox ON inbox.id = inbox_id WHERE turn_id = ?)""",
     "DELETE FROM request WHERE inbox_id IN(SELECT id FROM inbox WHERE turn_id = ?)",
     """DELETE FROM transition WHERE kind = 'inbox'
       AND number IN(SELECT id FROM inbox WHERE turn_id = ?)""",
@@ -60,7 +61,7 @@ AND NOT EXISTS(SELECT 1 FROM turn_prompt WHERE tools = digest)
 AND NOT EXISTS(SELECT 1 FROM turn_prompt WHERE common = digest)"""
 
 
-def turns(db: apsw.Connection, before: int) -> int:
+def turns(db: Database, before: int) -> int:
     bounds = {"before": before, "below": first_since(db, "turn", "started_at", before)}
     found = [str(turn) for (turn,) in db.execute(OLD_TURNS, bounds).fetchall()]
     for turn in found:
@@ -83,12 +84,12 @@ def turns(db: apsw.Connection, before: int) -> int:
     return len(found)
 
 
-def _forget(db: apsw.Connection, turn_id: str) -> None:
+def _forget(db: Database, turn_id: str) -> None:
     for statement in OF_A_TURN:
         db.execute(statement, (turn_id,))
 
 
-def loose(db: apsw.Connection, before: int) -> int:
+def loose(db: Database, before: int) -> int:
     """Remove updates and notices without a turn: commands, refusals, messages of the daemon."""
     updates = f"""SELECT id FROM inbox AS own WHERE turn_id IS NULL AND ended_at < ?
       AND state IN('done','cancelled') AND kind NOT IN('task','subagent','subagent_result')
@@ -99,7 +100,7 @@ def loose(db: apsw.Connection, before: int) -> int:
     return removed + _remove(db, "outbox", notices, before)
 
 
-def messages(db: apsw.Connection, before: int) -> int:
+def messages(db: Database, before: int) -> int:
     """Remove messages of ended sessions and summarized messages, then empty sessions."""
     db.execute(
         "DELETE FROM message WHERE id IN(SELECT message.id FROM message JOIN session"
@@ -117,21 +118,31 @@ def messages(db: apsw.Connection, before: int) -> int:
     return count
 
 
-def pictures(db: apsw.Connection, before: int) -> int:
+def pictures(db: Database, before: int) -> int:
     """Remove the bytes of pictures; their descriptions are kept."""
     old = f"SELECT id FROM media WHERE at < ? LIMIT {BATCH}"
     db.execute(f"DELETE FROM media WHERE id IN({old})", (before,))
     return db.changes()
 
 
-def calls(db: apsw.Connection, before: int) -> int:
+def calls(db: Database, before: int) -> int:
     old = f"SELECT id FROM model_call WHERE id < ? AND at < ? LIMIT {ROWS}"
     bounds = (first_since(db, "model_call", "at", before), before)
     db.execute(f"DELETE FROM model_call WHERE id IN({old})", bounds)
     return db.changes()
 
 
-def logins(db: apsw.Connection, before: int) -> int:
+def conversations(db: Database, before: int) -> int:
+    """Remove conversations of clients that no request belongs to any more."""
+    unused = f"""SELECT id FROM conversation WHERE created_at < ? AND NOT EXISTS(
+      SELECT 1 FROM request WHERE conversation = conversation.id) LIMIT {ROWS}"""
+    found = db.execute(unused, (before,)).fetchall()
+    db.executemany("DELETE FROM conversation_item WHERE conversation_id = ?", found)
+    db.executemany("DELETE FROM conversation WHERE id = ?", found)
+    return len(found)
+
+
+def logins(db: Database, before: int) -> int:
     """Remove the page's sessions and invites that have ended."""
     count = 0
     for table in ("web_session", "web_invite"):
@@ -140,9 +151,7 @@ def logins(db: apsw.Connection, before: int) -> int:
     return count
 
 
-def _remove(
-    db: apsw.Connection, table: str, ids: str, before: int, details: Sequence[str] = ()
-) -> int:
+def _remove(db: Database, table: str, ids: str, before: int, details: Sequence[str] = ()) -> int:
     """Remove rows of a table with their history, and the rows of ``details`` about them."""
     found = db.execute(ids, (before,)).fetchall()
     history = f"DELETE FROM transition WHERE kind = '{table}' AND number = ? AND turn_id IS NULL"

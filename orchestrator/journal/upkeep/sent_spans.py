@@ -1,14 +1,13 @@
 """How far a collector of traces has taken what the journal holds."""
 
-import apsw
-
 from orchestrator.journal.db import row_marks
+from orchestrator.journal.db.database import Database
 from orchestrator.journal.db.row_marks import RowMark
 
 FOUND = "SELECT transition_id, at, read_at FROM sent_spans"
 
 
-def begin_spans(db: apsw.Connection, now: int) -> RowMark:
+def begin_spans(db: Database, now: int) -> RowMark:
     """Return the mark of what was taken; the first time, that is all that there is now."""
     for row in db.execute(FOUND):
         return RowMark(*map(int, row))
@@ -17,6 +16,10 @@ def begin_spans(db: apsw.Connection, now: int) -> RowMark:
     return mark
 
 
-def move_spans(db: apsw.Connection, mark: RowMark) -> None:
+def move_spans(db: Database, mark: RowMark) -> None:
     """Store that all up to the mark was taken, or passed by."""
-    db.execute("REPLACE INTO sent_spans VALUES(1, ?, ?, ?)", mark)
+    db.execute(
+        "INSERT INTO sent_spans VALUES(1, ?, ?, ?) ON CONFLICT(id) DO UPDATE SET"
+        " transition_id = excluded.transition_id, at = excluded.at, read_at = excluded.read_at",
+        mark,
+    )

@@ -9,7 +9,8 @@ from fakes.golden import FILES, restore
 from fakes.journal import CLASSES, job, step
 
 from orchestrator.errors import JournalError
-from orchestrator.journal.db.store import open_database
+from orchestrator.journal.db.database import Database
+from orchestrator.journal.db.sqlite_storage import open_database
 from orchestrator.journal.inspect import invariants, recent, trace
 from orchestrator.journal.migrations import scripts
 from orchestrator.journal.turns import inbox, outbox, steps, turns
@@ -23,7 +24,7 @@ NOISE = re.compile(r"[\"'\s]|--[^\n]*")  # quotes, white space and comments of S
 goldens = pytest.mark.parametrize("golden", FILES, ids=lambda path: str(path.stem))
 
 
-def finish(db: apsw.Connection, turn: Turn, epoch: int) -> None:
+def finish(db: Database, turn: Turn, epoch: int) -> None:
     """What a worker and its supervisor do with a turn that they find: go on where it stopped."""
     context = turns.context(db, turn.id, frozenset(), 50, NOW)
     for recorded in context.steps:
@@ -38,7 +39,7 @@ def finish(db: apsw.Connection, turn: Turn, epoch: int) -> None:
     turns.reply(db, turn, [Part("the end")], "direct", ("done", None), NOW)
 
 
-def deliver(db: apsw.Connection) -> None:
+def deliver(db: Database) -> None:
     """The outbox until nothing is due."""
     while due := outbox.due(db, "telegram"):
         for row in due:

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import apsw
-from fakes.journal import opened
+from fakes.journal import sqlite
 from fakes.lived import Life
 
 from orchestrator.journal.inspect import recent
@@ -21,7 +21,7 @@ NEVER_OVER = ("'main'.", "fact_words", "pairing", "'dead'", "chat_move", ":old |
 
 def test_message_takes_no_more_steps_after_many_others(tmp_path: Path) -> None:
     """No statement, also of views of the newest turns, walks through rows of ended work."""
-    with opened(tmp_path) as db:
+    with sqlite(tmp_path) as db:
         lives = [Life(db, f"a{number}", str(number), f"n{number}") for number in range(MANY)]
         for life in lives[:FEW]:
             life.live()

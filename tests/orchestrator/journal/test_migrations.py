@@ -10,12 +10,12 @@ from pathlib import Path
 import apsw
 import pytest
 from fakes.golden import restore
-from fakes.journal import job, opened
+from fakes.journal import job, sqlite
 from fakes.memory import WORK, own_of
 
 from orchestrator.errors import JournalError
 from orchestrator.journal import migrations
-from orchestrator.journal.db.store import open_database
+from orchestrator.journal.db.sqlite_storage import open_database
 from orchestrator.journal.memory import facts, playbooks, profile
 from orchestrator.journal.migrations import migrate, scripts
 from orchestrator.journal.turns import pauses
@@ -110,7 +110,7 @@ def test_opening_again_changes_nothing(tmp_path: Path) -> None:
     """Every migration is applied once."""
     schemas = []
     for _ in range(2):
-        with opened(tmp_path) as db:
+        with sqlite(tmp_path) as db:
             assert version(db) == NEWEST
             schemas.append(schema(db))
     assert schemas[0] == schemas[1]
@@ -119,7 +119,7 @@ def test_opening_again_changes_nothing(tmp_path: Path) -> None:
 def test_journal_gets_the_migrations_that_it_lacks_in_order(tmp_path: Path) -> None:
     """The third needs the second; applied again, either would fail."""
     change = "ALTER TABLE later ADD COLUMN more TEXT; UPDATE later SET more = 'x' || n;"
-    with opened(tmp_path) as db:
+    with sqlite(tmp_path) as db:
         migrate(db, following(TABLE))
         assert version(db) == NEWEST + 1
         for _ in range(2):
@@ -130,7 +130,7 @@ def test_journal_gets_the_migrations_that_it_lacks_in_order(tmp_path: Path) -> N
 
 def test_new_journal_gets_every_migration_at_once(tmp_path: Path) -> None:
     """Its schema is that of a journal that got them one after the other."""
-    with opened(tmp_path) as old, closing(apsw.Connection(":memory:")) as new:
+    with sqlite(tmp_path) as old, closing(apsw.Connection(":memory:")) as new:
         migrate(old, following(TABLE))
         migrate(new, following(TABLE))
         assert schema(new) == schema(old)
@@ -139,7 +139,7 @@ def test_new_journal_gets_every_migration_at_once(tmp_path: Path) -> None:
 
 def test_migration_that_fails_leaves_the_journal_as_it_was(tmp_path: Path) -> None:
     """What it and those before it did is rolled back, and the journal can be used."""
-    with opened(tmp_path) as db:
+    with sqlite(tmp_path) as db:
         before = schema(db)
         with pytest.raises(apsw.SQLError, match="no such table: missing"):
             migrate(db, following(TABLE, "DROP TABLE inbox; DELETE FROM missing;"))
@@ -151,7 +151,7 @@ def test_migration_that_fails_leaves_the_journal_as_it_was(tmp_path: Path) -> No
 def test_journal_of_a_newer_version_is_refused_and_kept(tmp_path: Path) -> None:
     """The message names the ways out."""
     path = tmp_path / "journal.db"
-    with opened(tmp_path) as db:
+    with sqlite(tmp_path) as db:
         migrate(db, following(TABLE))
     before = path.read_bytes()
     expected = rf"schema {NEWEST + 1}, .* up to {NEWEST}; run the version that wrote it, .*backup"
@@ -162,7 +162,7 @@ def test_journal_of_a_newer_version_is_refused_and_kept(tmp_path: Path) -> None:
 
 def test_row_is_removed_without_a_walk_through_those_that_may_refer_to_it(tmp_path: Path) -> None:
     """SQLite looks for them, and needs an index: many prompts were made of one part."""
-    with opened(tmp_path) as db:
+    with sqlite(tmp_path) as db:
         walks = [
             f"{table}.{column}"
             for table, column in db.execute(REFERENCES).fetchall()
@@ -174,7 +174,7 @@ def test_row_is_removed_without_a_walk_through_those_that_may_refer_to_it(tmp_pa
 
 def test_rows_of_two_tables_survive_their_replacement(tmp_path: Path) -> None:
     """A migration may copy tables that refer to each other; foreign keys are checked meanwhile."""
-    with opened(tmp_path) as db:
+    with sqlite(tmp_path) as db:
         with job(db):
             db.execute("INSERT INTO pause VALUES(7,'work','budget','spent',1,NULL,NULL)")
             db.execute("INSERT INTO pause_told VALUES(7,'telegram/1/7/')")

@@ -3,13 +3,13 @@
 from collections.abc import Iterator
 from pathlib import Path
 
-import apsw
 import pytest
 from fakes.journal import opened, update
 
 from orchestrator.journal.access import pairing
 from orchestrator.journal.access.pairing import CODE_LIFETIME, MAX_PENDING
 from orchestrator.journal.db import audit
+from orchestrator.journal.db.database import Database
 from orchestrator.journal.turns import inbox
 from orchestrator.journal.turns.inbox import Arrival
 from orchestrator.journal.turns.outbox import Address
@@ -21,13 +21,13 @@ def of(chat_id: str) -> Address:
 
 
 @pytest.fixture
-def db(tmp_path: Path) -> Iterator[apsw.Connection]:
+def db(tmp_path: Path) -> Iterator[Database]:
     """An empty journal."""
     with opened(tmp_path) as connection:
         yield connection
 
 
-def test_chat_is_told_one_code_at_a_time(db: apsw.Connection) -> None:
+def test_chat_is_told_one_code_at_a_time(db: Database) -> None:
     """A new one only when the old one has run out."""
     assert pairing.ask(db, of("7"), "Ann", "AAAA", 0) == "AAAA"
     assert pairing.ask(db, of("7"), "Ann", "BBBB", CODE_LIFETIME) is None
@@ -35,13 +35,13 @@ def test_chat_is_told_one_code_at_a_time(db: apsw.Connection) -> None:
     assert pairing.approve(db, "AAAA", CODE_LIFETIME + 2) is None
 
 
-def test_strangers_cannot_fill_the_journal(db: apsw.Connection) -> None:
+def test_strangers_cannot_fill_the_journal(db: Database) -> None:
     """At most a hundred codes are open."""
     codes = [pairing.ask(db, of(str(n)), "", f"C{n}", 0) for n in range(MAX_PENDING + 5)]
     assert len([code for code in codes if code is not None]) == MAX_PENDING
 
 
-def test_approved_chat_is_in_until_it_is_revoked(db: apsw.Connection) -> None:
+def test_approved_chat_is_in_until_it_is_revoked(db: Database) -> None:
     """A code works once; who was revoked cannot ask again; all of it is audited."""
     pairing.ask(db, of("7"), "Ann", "AAAA", 0)
     pairing.ask(db, of("8"), "Bob", "BBBB", 0)
@@ -69,14 +69,14 @@ def test_approved_chat_is_in_until_it_is_revoked(db: apsw.Connection) -> None:
     assert audit.verify(db) is None
 
 
-def test_code_that_ran_out_lets_nobody_in(db: apsw.Connection) -> None:
+def test_code_that_ran_out_lets_nobody_in(db: Database) -> None:
     """To the millisecond."""
     pairing.ask(db, of("7"), "Ann", "AAAA", 0)
     assert pairing.approve(db, "AAAA", CODE_LIFETIME + 1) is None
     assert pairing.approve(db, "AAAA", CODE_LIFETIME) is not None
 
 
-def test_what_a_chat_wrote_is_kept_as_long_as_its_code(db: apsw.Connection) -> None:
+def test_what_a_chat_wrote_is_kept_as_long_as_its_code(db: Database) -> None:
     """Approved in time it is answered; a code that ran out takes it along."""
     for number, (chat, code) in enumerate((("7", "AAAA"), ("8", "BBBB"))):
         pairing.ask(db, of(chat), "Ann", code, 0)

@@ -3,7 +3,6 @@
 from collections.abc import Mapping
 from pathlib import Path
 
-import apsw
 import pytest
 from fakes.journal import job, opened
 
@@ -11,10 +10,11 @@ from orchestrator.errors import OrchestratorError
 from orchestrator.journal.access import tool_pins
 from orchestrator.journal.access.tool_pins import FIRST_SIGHT, Pin
 from orchestrator.journal.db import audit
+from orchestrator.journal.db.database import Database
 
 
 def seen(
-    db: apsw.Connection, listed: Mapping[str, str], server: str = "files"
+    db: Database, listed: Mapping[str, str], server: str = "files"
 ) -> tuple[set[str], list[str]]:
     """What is believed of a server's list, and what has just changed."""
     with job(db):

@@ -3,24 +3,24 @@
 from collections.abc import Iterator
 from pathlib import Path
 
-import apsw
 import pytest
 from fakes.journal import opened
 
 from orchestrator.journal.access import web_sessions
 from orchestrator.journal.access.web_sessions import IDLE, INVITED, LONGEST, SEEN_EVERY, WebGuest
+from orchestrator.journal.db.database import Database
 
 ANN = WebGuest("ann", "chat", ("home",))
 
 
 @pytest.fixture
-def db(tmp_path: Path) -> Iterator[apsw.Connection]:
+def db(tmp_path: Path) -> Iterator[Database]:
     """An empty journal."""
     with opened(tmp_path) as connection:
         yield connection
 
 
-def test_login_is_found_by_the_digest_of_its_token(db: apsw.Connection) -> None:
+def test_login_is_found_by_the_digest_of_its_token(db: Database) -> None:
     """The token itself is nowhere."""
     web_sessions.begin(db, "secret", ANN, "x" * 500, 0)
     found = web_sessions.find(db, web_sessions.digest("secret"), 1)
@@ -30,7 +30,7 @@ def test_login_is_found_by_the_digest_of_its_token(db: apsw.Connection) -> None:
     assert web_sessions.find(db, "secret", 1) is None
 
 
-def test_login_ends_when_it_is_not_used_or_too_old(db: apsw.Connection) -> None:
+def test_login_ends_when_it_is_not_used_or_too_old(db: Database) -> None:
     """Use is noted once a minute."""
     digest = web_sessions.begin(db, "t", ANN, "", 0).digest
     assert web_sessions.find(db, digest, IDLE) is None
@@ -42,7 +42,7 @@ def test_login_ends_when_it_is_not_used_or_too_old(db: apsw.Connection) -> None:
     assert web_sessions.find(db, digest, LONGEST) is None
 
 
-def test_invitation_lets_in_once_and_for_a_day(db: apsw.Connection) -> None:
+def test_invitation_lets_in_once_and_for_a_day(db: Database) -> None:
     """As what it says."""
     web_sessions.invite(db, "code", ANN, 0)
     web_sessions.invite(db, "late", ANN, 0)
@@ -52,7 +52,7 @@ def test_invitation_lets_in_once_and_for_a_day(db: apsw.Connection) -> None:
     assert web_sessions.redeem(db, "late", INVITED) is None
 
 
-def test_logins_end_by_user_or_by_the_beginning_of_an_id(db: apsw.Connection) -> None:
+def test_logins_end_by_user_or_by_the_beginning_of_an_id(db: Database) -> None:
     """Invitations that wait end with their user's logins; a short beginning names none."""
     first = web_sessions.begin(db, "1", ANN, "", 0).digest
     web_sessions.begin(db, "2", ANN, "", 0)

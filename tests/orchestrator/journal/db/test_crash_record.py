@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from orchestrator.journal.db.crash_record import MAX_DEATHS, CrashRecord
+from orchestrator.journal.db.sqlite_storage import SqliteStorage
 from orchestrator.journal.db.store import Store
 
 CHAT = "telegram/1/7/"
@@ -16,12 +17,13 @@ LIFE = """\
 import os, signal, sys
 from pathlib import Path
 import anyio
+from orchestrator.journal.db.sqlite_storage import SqliteStorage
 from orchestrator.journal.db.store import Store
 from thinker.protocol.logs import bound
 def poisoned(db):
     os.kill(os.getpid(), signal.SIGKILL)
 async def life():
-    store = Store(Path(sys.argv[1]))
+    store = Store(SqliteStorage(Path(sys.argv[1])))
     with bound(chat_id=sys.argv[2]):
         await store.transact(poisoned)
 anyio.run(life)
@@ -104,6 +106,6 @@ def test_record_that_cannot_be_read_accuses_no_chat(tmp_path: Path, content: byt
 def test_file_that_cannot_be_used_is_done_without(tmp_path: Path) -> None:
     """The journal is worth more than the record."""
     (tmp_path / "journal.db-job").symlink_to(tmp_path / "elsewhere")
-    with closing(Store(tmp_path / "journal.db")) as store:
+    with closing(Store(SqliteStorage(tmp_path / "journal.db"))) as store:
         assert store.crashes.convicted is None
     assert not (tmp_path / "elsewhere").exists()

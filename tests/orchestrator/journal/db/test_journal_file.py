@@ -10,7 +10,8 @@ from structlog.testing import capture_logs
 
 from orchestrator.errors import ExitCode, JournalError
 from orchestrator.journal.db.journal_file import mark_of, wal_of
-from orchestrator.journal.db.store import Store, open_database
+from orchestrator.journal.db.sqlite_storage import SqliteStorage, open_database
+from orchestrator.journal.db.store import Store
 from orchestrator.journal.migrations import scripts
 
 
@@ -107,7 +108,7 @@ def test_link_to_a_journal_is_followed(path: Path, tmp_path: Path) -> None:
     loop = tmp_path / "loop"
     loop.symlink_to(loop)
     with pytest.raises(JournalError, match="leads nowhere"):
-        Store(loop)
+        Store(SqliteStorage(loop))
     link = tmp_path / "elsewhere" / "journal.db"
     link.parent.mkdir()
     link.symlink_to(path)

@@ -9,7 +9,7 @@ from fakes.golden import restore
 
 from orchestrator.errors import JournalError
 from orchestrator.journal.db.online_copy import copy_journal
-from orchestrator.journal.db.store import open_database
+from orchestrator.journal.db.sqlite_storage import open_database
 
 
 def test_copy_has_what_was_committed_and_nothing_else(tmp_path: Path) -> None:

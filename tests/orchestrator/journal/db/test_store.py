@@ -17,15 +17,22 @@ from fakes.time_limit import LIMIT, time_limit
 from structlog.testing import capture_logs
 
 from orchestrator.errors import ExitCode, JournalError
-from orchestrator.journal.db.store import Store, open_database, reading, reading_as_it_is
+from orchestrator.journal.db.sqlite_storage import (
+    SqliteStorage,
+    open_database,
+    reading,
+    reading_as_it_is,
+)
+from orchestrator.journal.db.store import Store
 from orchestrator.journal.db.writer import StorageFailedError, StorageFullError
 from orchestrator.journal.migrations import scripts
+from orchestrator.journal_address import file_of
 
 
 @pytest.fixture
 def store(tmp_path: Path) -> Iterator[Store]:
     """An open journal."""
-    opened = Store(tmp_path / "journal.db")
+    opened = Store(SqliteStorage(tmp_path / "journal.db"))
     yield opened
     opened.close()
 
@@ -181,7 +188,7 @@ async def test_failed_disk_ends_all_writing(store: Store) -> None:
 
 async def test_close_finishes_the_queue_and_refuses_what_comes_later(tmp_path: Path) -> None:
     """Closing twice does no harm."""
-    store = Store(tmp_path / "journal.db")
+    store = Store(SqliteStorage(tmp_path / "journal.db"))
     jobs = [queued(store, put, f"k{number}") for number in range(200)]
     await anyio.wait_all_tasks_blocked()
     store.close()
@@ -190,14 +197,14 @@ async def test_close_finishes_the_queue_and_refuses_what_comes_later(tmp_path: P
         assert len(await asyncio.gather(*jobs)) == 200
         with pytest.raises(JournalError, match="closed"):
             await store.transact(put, "late")
-    with_again = Store(tmp_path / "journal.db")
+    with_again = Store(SqliteStorage(tmp_path / "journal.db"))
     assert len(await with_again.transact(keys)) == 200
     with_again.close()
 
 
 def test_writer_survives_a_loop_that_is_gone(tmp_path: Path) -> None:
     """A daemon that was cancelled leaves jobs behind; they are still written."""
-    store = Store(tmp_path / "journal.db")
+    store = Store(SqliteStorage(tmp_path / "journal.db"))
 
     async def leave() -> None:
         queued(store, put, "a")
@@ -214,7 +221,7 @@ def test_file_is_readable_by_its_owner_alone(tmp_path: Path) -> None:
     path = tmp_path / "journal.db"
     open_database(path).close()
     path.chmod(0o644)
-    store = Store(path)
+    store = Store(SqliteStorage(path))
     anyio.run(store.transact, put, "a")
     names = ("journal.db", "journal.db-wal", "journal.db-shm", "journal.db-job")
     modes = {entry.name: stat.S_IMODE(entry.stat().st_mode) for entry in tmp_path.iterdir()}
@@ -249,7 +256,7 @@ def test_file_that_cannot_be_opened_is_our_error(tmp_path: Path) -> None:
     (tmp_path / "text").write_text("this is no database " * 100, "utf-8")
     for name in ("missing/journal.db", "folder", "text"):
         with pytest.raises(JournalError, match="restore a backup"):
-            Store(tmp_path / name)
+            Store(SqliteStorage(tmp_path / name))
     assert (tmp_path / "text").read_text("utf-8").startswith("this is no database")
 
 
@@ -280,7 +287,7 @@ async def test_full_disk_is_waited_out(tmp_path: Path) -> None:
     def limit(db: apsw.Connection, pages: int) -> None:
         db.execute(f"PRAGMA max_page_count={pages:d}")
 
-    store = Store(tmp_path / "journal.db", retry=0.01)
+    store = Store(SqliteStorage(tmp_path / "journal.db"), retry=0.01)
     await store.attempt(limit, 1)
     with capture_logs() as logs, time_limit():
         waiting = asyncio.ensure_future(store.transact(put, "a", "x" * 1_000_000))
@@ -300,7 +307,7 @@ async def test_small_work_that_fits_does_not_tell_of_space(tmp_path: Path) -> No
     def limit(db: apsw.Connection, pages: int) -> None:
         db.execute(f"PRAGMA max_page_count={pages:d}")
 
-    store = Store(tmp_path / "journal.db")
+    store = Store(SqliteStorage(tmp_path / "journal.db"))
     await store.attempt(limit, 1)  # no more pages than there are
     with capture_logs() as logs:
         with pytest.raises(StorageFullError):
@@ -330,13 +337,13 @@ async def test_failed_disk_is_announced(store: Store) -> None:
 
 def test_journal_is_read_while_somebody_writes_it(store: Store) -> None:
     """One state for the whole block, and no way to change it."""
-    with reading(store.path) as db:
+    with reading(file_of(store.address)) as db:
         assert keys(db) == []
         anyio.run(store.transact, put, "a")
         assert keys(db) == []
-    with reading(store.path) as db:
+    with reading(file_of(store.address)) as db:
         assert keys(db) == ["a"]
-    with pytest.raises(JournalError, match="cannot be read"), reading(store.path) as db:
+    with pytest.raises(JournalError, match="cannot be read"), reading(file_of(store.address)) as db:
         put(db, "b")
 
 
@@ -359,14 +366,14 @@ async def test_opening_waits_for_who_locks_the_file_briefly(
 ) -> None:
     """A reader that comes first after a kill rebuilds the index of the WAL, under a lock."""
     store.close()
-    other = apsw.Connection(str(store.path))
+    other = apsw.Connection(str(file_of(store.address)))
     other.execute("PRAGMA locking_mode=EXCLUSIVE; BEGIN EXCLUSIVE").fetchall()
     connected = threading.Event()
     monkeypatch.setattr(apsw, "connection_hooks", [lambda _: connected.set()])
     with time_limit():
         async with anyio.create_task_group() as tasks:
-            tasks.start_soon(anyio.to_thread.run_sync, open_database, store.path)
+            tasks.start_soon(anyio.to_thread.run_sync, open_database, file_of(store.address))
             await anyio.to_thread.run_sync(connected.wait)
             with pytest.raises(apsw.BusyError):  # it is held while the other waits for it
-                apsw.Connection(str(store.path)).execute("SELECT * FROM meta")
+                apsw.Connection(str(file_of(store.address))).execute("SELECT * FROM meta")
             other.close()

@@ -28,7 +28,7 @@ def test_newest_chats_come_first_with_their_last_message(tmp_path: Path) -> None
             (KEY, "text 3"),
             ("telegram/1/8/", "text 2"),
         ]
-        assert chat_history.chats(db, user="ann") == []
+        assert chat_history.chats(db, owner="web/local/ann") == []
 
 
 def test_long_chat_is_read_page_by_page(tmp_path: Path) -> None:

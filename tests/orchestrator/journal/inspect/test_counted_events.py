@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from fakes.ended_turn import MODEL, began, called, delivered, lived, replied
-from fakes.journal import booted, job, planned, receive, step, update
+from fakes.journal import booted, job, planned, receive, sqlite, step, update
 
 from orchestrator.journal.db import row_marks
 from orchestrator.journal.inspect import counted_events
@@ -111,7 +111,7 @@ def test_call_counts_once_when_it_is_settled(tmp_path: Path) -> None:
 
 def test_only_the_stretch_is_read(tmp_path: Path) -> None:
     """However long the journal is; each row of it is followed by its key."""
-    with booted(tmp_path) as db:
+    with sqlite(tmp_path) as db:
         for query in (counted_events.MESSAGES, counted_events.TURNS, counted_events.STEPS):
             plan = [str(row[3]) for row in db.execute(f"EXPLAIN QUERY PLAN {query}", (1, 2))]
             first, *others = [part for part in plan if part.startswith(("SCAN", "SEARCH"))]

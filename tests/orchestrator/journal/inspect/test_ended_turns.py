@@ -3,7 +3,6 @@
 from dataclasses import asdict
 from pathlib import Path
 
-import apsw
 from fakes.ended_turn import (
     MODEL,
     SECRET,
@@ -15,8 +14,9 @@ from fakes.ended_turn import (
     replied,
     turn_id,
 )
-from fakes.journal import booted, job
+from fakes.journal import booted, job, sqlite
 
+from orchestrator.journal.db.database import Database
 from orchestrator.journal.db.row_marks import RowMark
 from orchestrator.journal.inspect import ended_turns
 from orchestrator.journal.inspect.ended_turns import DeliveryEnd, TurnEnd
@@ -26,7 +26,7 @@ from orchestrator.journal.turns.outbox import Part
 NOW = 9_000_000_000_000
 
 
-def ends(db: apsw.Connection, most: int = 1) -> list[TurnEnd | DeliveryEnd]:
+def ends(db: Database, most: int = 1) -> list[TurnEnd | DeliveryEnd]:
     """All ends, read in parts."""
     mark, found = RowMark(), []
     while (work := ended_turns.find(db, mark, most, NOW)).mark.id != mark.id:
@@ -131,7 +131,7 @@ def test_erased_turn_is_passed_over(tmp_path: Path) -> None:
 
 def test_only_what_is_new_is_read(tmp_path: Path) -> None:
     """However long the journal is."""
-    with booted(tmp_path) as db:
+    with sqlite(tmp_path) as db:
         query = f"SELECT id FROM transition WHERE {ended_turns.ENDS_BEHIND}"  # noqa: S608 - as there
         plan = [str(row[3]) for row in db.execute(f"EXPLAIN QUERY PLAN {query}", (1, 2, 3))]
         assert plan[0] == "SEARCH transition USING INTEGER PRIMARY KEY (rowid>? AND rowid<?)"

@@ -2,15 +2,16 @@
 
 from pathlib import Path
 
-import apsw
 from fakes.journal import booted, job, next_turn, receive, update
+from fakes.postgresql import POSTGRESQL
 
+from orchestrator.journal.db.database import Database
 from orchestrator.journal.inspect import lookup
 from orchestrator.journal.turns import outbox, turns, usage
 from thinker.protocol.messages import Usage
 
 
-def talked(db: apsw.Connection) -> None:
+def talked(db: Database) -> None:
     """A turn whose question and answer are in the conversation."""
     receive(db, update(1, "when does the zeppelin leave?"))
     turn = next_turn(db, "turn-4711")
@@ -40,8 +41,9 @@ def test_words_are_found_where_they_were_said_before_they_are_indexed(tmp_path: 
         talked(db)
         assert [hit.role for hit in lookup.find(db, "zeppelin", texts=True).texts] == ["user"]
         assert lookup.find(db, "zeppelin", texts=False).texts == []
-        with job(db):
-            db.execute("INSERT INTO message_words(rowid, text) SELECT id, text FROM said")
+        if not POSTGRESQL:  # which indexes each message at once
+            with job(db):
+                db.execute("INSERT INTO message_words(rowid, text) SELECT id, text FROM said")
         assert lookup.find(db, "noon zurich", texts=True).texts[0].role == "assistant"
 
 

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from fakes.ended_turn import began, called, replied
-from fakes.journal import booted, call, job, planned, receive, update
+from fakes.journal import booted, call, job, planned, receive, sqlite, update
 
 from orchestrator.journal.inspect import queue_lengths
 from orchestrator.journal.inspect.queue_lengths import QueueLengths
@@ -33,7 +33,7 @@ def test_what_waits_is_counted_where_it_waits(tmp_path: Path) -> None:
 
 def test_what_waits_is_found_without_reading_what_has_ended(tmp_path: Path) -> None:
     """Each part has an index of its own."""
-    with booted(tmp_path) as db:
+    with sqlite(tmp_path) as db:
         plan = [
             str(row[3]) for row in db.execute(f"EXPLAIN QUERY PLAN {queue_lengths.LENGTHS}", (1,))
         ]

@@ -3,23 +3,23 @@
 from collections.abc import Iterator
 from pathlib import Path
 
-import apsw
 import pytest
 from fakes.journal import open_turn, opened, planned
 
+from orchestrator.journal.db.database import Database
 from orchestrator.journal.inspect import recent
 from orchestrator.journal.turns import turns
 from orchestrator.journal.turns.outbox import Part
 
 
 @pytest.fixture
-def db(tmp_path: Path) -> Iterator[apsw.Connection]:
+def db(tmp_path: Path) -> Iterator[Database]:
     """A new journal."""
     with opened(tmp_path) as database:
         yield database
 
 
-def test_recent_turns_come_newest_first_with_their_tools(db: apsw.Connection) -> None:
+def test_recent_turns_come_newest_first_with_their_tools(db: Database) -> None:
     """As the status shows them."""
     first = open_turn(db, "t1")
     planned(db, "t1", "read")

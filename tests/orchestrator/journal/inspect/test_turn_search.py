@@ -23,7 +23,10 @@ from thinker.protocol.messages import Usage
         ({"model": "big"}, ["t1"]),
         ({"dearer": "0.5"}, ["t1"]),
         ({"longer": "1"}, []),
+        ({"longer": "soon"}, []),
+        ({"dearer": "much"}, ["t1"]),
         ({"text": "TRAIN", "chat": "7"}, ["t1"]),
+        ({"text": "Ärger"}, ["t2"]),
         ({"text": "'; DROP TABLE turn"}, []),
     ],
 )
@@ -32,7 +35,7 @@ def test_filters_are_about_what_they_say(
 ) -> None:
     """All that are given must fit."""
     with booted(tmp_path) as db:
-        receive(db, update(1, "the train", "7"), update(2, "the weather", "8"))
+        receive(db, update(1, "the train", "7"), update(2, "the weather is an Ärger", "8"))
         next_turn(db, "t1", "7")
         next_turn(db, "t2", "8")
         planned(db, "t1", "read")

@@ -4,12 +4,12 @@ import random
 from collections.abc import Iterator
 from pathlib import Path
 
-import apsw
 import pytest
 from fakes.embeddings_api import vector
-from fakes.journal import opened
+from fakes.journal import job, opened
 from fakes.memory import WORK
 
+from orchestrator.journal.db.database import Database
 from orchestrator.journal.memory import fact_vectors, facts
 from orchestrator.journal.memory.fact_vectors import Embedding
 from orchestrator.journal.memory.memory_scope import MemoryScope
@@ -19,7 +19,7 @@ FACTS = ("User has a dog called Rex", "User likes tea", "User pays an invoice in
 
 
 @pytest.fixture
-def db(tmp_path: Path) -> Iterator[apsw.Connection]:
+def db(tmp_path: Path) -> Iterator[Database]:
     """A journal with facts of the agent ``work``, all with their vectors."""
     with opened(tmp_path) as connection:
         for at, fact in enumerate(FACTS, 1):
@@ -28,7 +28,7 @@ def db(tmp_path: Path) -> Iterator[apsw.Connection]:
         yield connection
 
 
-def embed(db: apsw.Connection, model: str = "m") -> None:
+def embed(db: Database, model: str = "m") -> None:
     """Give every fact that lacks one its vector."""
     found = fact_vectors.lacking(db, "work", 100)
     fact_vectors.keep(db, "work", model, [(*fact, packed(vector(fact[1]))) for fact in found])
@@ -39,22 +39,20 @@ def meaning(text: str, model: str = "m") -> Embedding:
     return Embedding(model, packed(vector(text)))
 
 
-def found(
-    db: apsw.Connection, text: str, agent_id: str = "work", until: int = facts.FOREVER
-) -> list[str]:
+def found(db: Database, text: str, agent_id: str = "work", until: int = facts.FOREVER) -> list[str]:
     """The facts that fit a text by words and meaning."""
     found = facts.find(db, MemoryScope.whole(agent_id), text, 5, until, meaning(text))
     return [fact.fact for fact in found]
 
 
-def test_fact_is_found_without_a_shared_word(db: apsw.Connection) -> None:
+def test_fact_is_found_without_a_shared_word(db: Database) -> None:
     """What has nothing to do with the question is not; another agent finds nothing."""
     assert facts.find(db, WORK, "Which animal lives here?", 5) == []
     assert found(db, "Which animal lives here?") == [FACTS[0]]
     assert found(db, "Which animal lives here?", "home") == []
 
 
-def test_words_and_meaning_are_merged(db: apsw.Connection) -> None:
+def test_words_and_meaning_are_merged(db: Database) -> None:
     """What is found by its meaning counts more than what merely shares a word."""
     facts.store(
         db,
@@ -68,13 +66,13 @@ def test_words_and_meaning_are_merged(db: apsw.Connection) -> None:
     assert found(db, "beverage letters")[-1] == "The word beverage has eight letters"
 
 
-def test_facts_of_later_are_not_found(db: apsw.Connection) -> None:
+def test_facts_of_later_are_not_found(db: Database) -> None:
     """A resumed turn has the prompt that it began with."""
     assert found(db, "thirsty", until=1) == []
     assert found(db, "thirsty", until=2) == [FACTS[1]]
 
 
-def test_vectors_of_another_model_or_length_are_not_compared(db: apsw.Connection) -> None:
+def test_vectors_of_another_model_or_length_are_not_compared(db: Database) -> None:
     """They are forgotten once the new model has spoken, and made anew."""
     other = meaning("pet", "n")
     longer = Embedding("m", packed([1.0] * 9))
@@ -88,7 +86,7 @@ def test_vectors_of_another_model_or_length_are_not_compared(db: apsw.Connection
     assert list(fact_vectors.nearest(db, WORK, other, 5, facts.FOREVER)) == [1]
 
 
-def test_changed_fact_has_no_vector_until_it_is_made_anew(db: apsw.Connection) -> None:
+def test_changed_fact_has_no_vector_until_it_is_made_anew(db: Database) -> None:
     """Also when the change comes while the model is asked; a deleted one leaves nothing."""
     stale = fact_vectors.lacking(db, "work", 9)
     fact = facts.get(db, WORK, 2)
@@ -104,11 +102,11 @@ def test_changed_fact_has_no_vector_until_it_is_made_anew(db: apsw.Connection) -
     assert db.execute("SELECT count(*) FROM fact_vector").get == 2
 
 
-def test_nearest_of_many_is_found(db: apsw.Connection) -> None:
+def test_nearest_of_many_is_found(db: Database) -> None:
     """By the signs alone, before any numbers are compared."""
     rng = random.Random(1)  # noqa: S311 - the same numbers at every run, not a secret
     made: list[list[float]] = []
-    with db:
+    with job(db):
         for number in range(400):
             kept = facts.store(db, WORK, f"Bill number {number}", "background", "test", 5)
             made.append([rng.gauss(0, 1) for _ in range(64)])

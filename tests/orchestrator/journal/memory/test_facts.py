@@ -3,19 +3,19 @@
 from collections.abc import Iterator
 from pathlib import Path
 
-import apsw
 import pytest
 from fakes.journal import opened
 from fakes.memory import HOME, WORK
 from hypothesis import given
 from hypothesis import strategies as st
 
+from orchestrator.journal.db.database import Database
 from orchestrator.journal.memory import facts, fulltext
 from orchestrator.journal.memory.memory_scope import MemoryScope
 
 
 @pytest.fixture
-def db(tmp_path: Path) -> Iterator[apsw.Connection]:
+def db(tmp_path: Path) -> Iterator[Database]:
     """A journal with some facts of the agent ``work``."""
     with opened(tmp_path) as connection:
         for fact in (
@@ -28,7 +28,7 @@ def db(tmp_path: Path) -> Iterator[apsw.Connection]:
         yield connection
 
 
-def found(db: apsw.Connection, text: str, agent_id: str = "work", limit: int = 5) -> list[str]:
+def found(db: Database, text: str, agent_id: str = "work", limit: int = 5) -> list[str]:
     """The facts that fit a text."""
     return [item.fact for item in facts.find(db, MemoryScope.whole(agent_id), text, limit)]
 
@@ -45,15 +45,13 @@ def found(db: apsw.Connection, text: str, agent_id: str = "work", limit: int = 5
         ("コーヒーはいかが", "ユーザーはコーヒーが好きです"),
     ],
 )
-def test_words_are_found_whatever_stands_around_them(
-    db: apsw.Connection, text: str, fact: str
-) -> None:
+def test_words_are_found_whatever_stands_around_them(db: Database, text: str, fact: str) -> None:
     """Quotes, operators, word forms, accents, scripts without spaces."""
     assert found(db, text) == [fact]
 
 
 @given(st.text(max_size=200))
-def test_no_text_breaks_the_search(db: apsw.Connection, text: str) -> None:
+def test_no_text_breaks_the_search(db: Database, text: str) -> None:
     """A user's message goes in as it is."""
     try:
         text.encode()
@@ -62,7 +60,7 @@ def test_no_text_breaks_the_search(db: apsw.Connection, text: str) -> None:
     facts.find(db, WORK, text, 5)
 
 
-def test_long_text_looks_up_a_bounded_number_of_terms(db: apsw.Connection) -> None:
+def test_long_text_looks_up_a_bounded_number_of_terms(db: Database) -> None:
     """The writer thread serves every chat, so no message may keep it for seconds."""
     flood = " ".join(f"w{number}" for number in range(fulltext.TERMS))
     assert found(db, f"tea {flood}") == ["User likes green tea"]
@@ -70,7 +68,7 @@ def test_long_text_looks_up_a_bounded_number_of_terms(db: apsw.Connection) -> No
     assert found(db, "tea " * 10_000) == ["User likes green tea"]
 
 
-def test_best_fact_comes_first_and_the_number_is_bounded(db: apsw.Connection) -> None:
+def test_best_fact_comes_first_and_the_number_is_bounded(db: Database) -> None:
     """Ranked by BM25."""
     for number in range(10):
         facts.store(db, WORK, f"Tea cup number {number}", "background", "test", 1)
@@ -78,14 +76,36 @@ def test_best_fact_comes_first_and_the_number_is_bounded(db: apsw.Connection) ->
     assert len(found(db, "green tea", limit=3)) == 3
 
 
-def test_agents_do_not_see_each_others_facts(db: apsw.Connection) -> None:
+def test_rare_word_counts_more_than_common_ones(db: Database) -> None:
+    """A question has more words that most facts have than such that tell what it is about."""
+    for number in range(30):
+        facts.store(db, WORK, f"This is what the user is like {number}", "background", "test", 1)
+    assert found(db, "What is the tea that the user likes?")[0] == "User likes green tea"
+
+
+@pytest.mark.parametrize(
+    ("text", "query"),
+    [
+        ("User has the account ann@example.com", "example"),
+        ("User runs version v1.2-beta", "beta 1"),
+        ("User lives at https://x.test/a_b?c=d", "a_b"),
+        ("ИВАНОВСКИЙ", "ванов"),
+    ],
+)
+def test_words_end_at_every_sign(db: Database, text: str, query: str) -> None:
+    """In addresses and numbers; parts of words of other scripts are found as well."""
+    facts.store(db, WORK, text, "background", "test", 1)
+    assert found(db, query) == [text]
+
+
+def test_agents_do_not_see_each_others_facts(db: Database) -> None:
     """Nor does a fact of one hide that of another."""
     assert found(db, "tea", "home") == []
     assert facts.store(db, HOME, "User likes green tea", "preference", "test", 1).new
     assert found(db, "tea", "home") == ["User likes green tea"]
 
 
-def test_known_fact_is_touched_and_not_doubled(db: apsw.Connection) -> None:
+def test_known_fact_is_touched_and_not_doubled(db: Database) -> None:
     """It says whether it was new."""
     assert not facts.store(db, WORK, "User likes green tea", "preference", "test", 9).new
     assert found(db, "tea") == ["User likes green tea"]
@@ -93,7 +113,7 @@ def test_known_fact_is_touched_and_not_doubled(db: apsw.Connection) -> None:
     assert rows == [(1, 9)]
 
 
-def test_index_follows_changed_and_deleted_facts(db: apsw.Connection) -> None:
+def test_index_follows_changed_and_deleted_facts(db: Database) -> None:
     """Both indexes."""
     db.execute("UPDATE fact SET fact = 'User likes coffee' WHERE fact LIKE '%tea'")
     db.execute("DELETE FROM fact WHERE fact LIKE '%浦东%'")

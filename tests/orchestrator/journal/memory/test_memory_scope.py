@@ -4,11 +4,11 @@ from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
-import apsw
 import pytest
 from fakes.journal import opened
 from fakes.memory import WORK, own_of
 
+from orchestrator.journal.db.database import Database
 from orchestrator.journal.memory import (
     fact_vectors,
     facts,
@@ -45,7 +45,7 @@ DEFAULT = "email-triage"
 
 
 @pytest.fixture
-def db(tmp_path: Path) -> Iterator[apsw.Connection]:
+def db(tmp_path: Path) -> Iterator[Database]:
     """A journal with a fact of all chats and one of Ann's."""
     with opened(tmp_path) as connection:
         playbooks.seed(connection, "work", 1)
@@ -54,7 +54,7 @@ def db(tmp_path: Path) -> Iterator[apsw.Connection]:
         yield connection
 
 
-def test_chat_sees_its_own_facts_and_an_operator_those_of_every_chat(db: apsw.Connection) -> None:
+def test_chat_sees_its_own_facts_and_an_operator_those_of_every_chat(db: Database) -> None:
     """By search, in lists and by number; a chat that was joined later keeps what it had."""
     seen = {
         memory: (
@@ -73,7 +73,7 @@ def test_chat_sees_its_own_facts_and_an_operator_those_of_every_chat(db: apsw.Co
     }
 
 
-def test_fact_of_another_chat_can_neither_be_changed_nor_noticed(db: apsw.Connection) -> None:
+def test_fact_of_another_chat_can_neither_be_changed_nor_noticed(db: Database) -> None:
     """What two chats say is stored twice, so that none learns what is known."""
     fact = facts.get(db, ANN, 2)
     assert fact is not None
@@ -86,7 +86,7 @@ def test_fact_of_another_chat_can_neither_be_changed_nor_noticed(db: apsw.Connec
 
 
 def test_words_of_two_characters_and_meanings_find_only_what_is_visible(
-    db: apsw.Connection,
+    db: Database,
 ) -> None:
     """The searches without a full-text index."""
     facts.store(db, ANN, "她喜欢茶叶", "background", "test", 1)
@@ -102,7 +102,7 @@ def test_words_of_two_characters_and_meanings_find_only_what_is_visible(
     assert near == {WORK: {1}, ANN: {2, 3}, BEN: set(), OPERATOR: {1}}
 
 
-def test_profile_of_a_chat_replaces_the_prompt_there_alone(db: apsw.Connection) -> None:
+def test_profile_of_a_chat_replaces_the_prompt_there_alone(db: Database) -> None:
     """An operator's begins with that of every chat, which stays as it is."""
     profile.update(db, WORK, "persona.system_prompt", "Everybody's.", "turn t1", 1)
     profile.update(db, ANN, "persona.system_prompt", "Ann's.", "turn t2", 2)
@@ -119,7 +119,7 @@ def test_profile_of_a_chat_replaces_the_prompt_there_alone(db: apsw.Connection) 
     assert profile.changes(db, BEN, 9) == []
 
 
-def test_playbook_of_a_chat_guides_that_chat_alone(db: apsw.Connection) -> None:
+def test_playbook_of_a_chat_guides_that_chat_alone(db: Database) -> None:
     """Also right after a turn of the other chat was given its own."""
     playbooks.add(db, ANN, SKILL, 1)
     playbooks.add(db, BEN, replace(SKILL, instructions="Ask Ben."), 1)
@@ -133,7 +133,7 @@ def test_playbook_of_a_chat_guides_that_chat_alone(db: apsw.Connection) -> None:
     assert len(load_prompt_memory(db, BEN, "", ("tea",)).playbooks) == 1
 
 
-def test_default_playbook_is_changed_for_the_chat_that_changes_it(db: apsw.Connection) -> None:
+def test_default_playbook_is_changed_for_the_chat_that_changes_it(db: Database) -> None:
     """It cannot be taken from the others."""
     found = playbooks.get(db, ANN, DEFAULT)
     assert found is not None
@@ -148,7 +148,7 @@ def test_default_playbook_is_changed_for_the_chat_that_changes_it(db: apsw.Conne
 
 
 def test_default_playbook_that_an_operator_changes_stays_as_bundled_for_other_chats(
-    db: apsw.Connection,
+    db: Database,
 ) -> None:
     """In the prompt, and for the tools that read and change it."""
     bundled = playbooks.get(db, BEN, DEFAULT)
@@ -169,7 +169,7 @@ def test_default_playbook_that_an_operator_changes_stays_as_bundled_for_other_ch
 
 
 def test_default_playbook_that_an_operator_switches_off_or_deletes_is_gone_everywhere(
-    db: apsw.Connection,
+    db: Database,
 ) -> None:
     """What other chats have made of it is theirs."""
     default = playbooks.get(db, OPERATOR, DEFAULT)
@@ -182,7 +182,7 @@ def test_default_playbook_that_an_operator_switches_off_or_deletes_is_gone_every
     assert len(load_prompt_memory(db, ANN, "", (DEFAULT,)).playbooks) == 1
 
 
-def test_search_finds_what_was_said_in_the_chat(db: apsw.Connection) -> None:
+def test_search_finds_what_was_said_in_the_chat(db: Database) -> None:
     """A conversation of unknown origin is for operators."""
     for number, memory in enumerate((WORK, ANN, BEN)):
         session = sessions.current(db, "work", f"k{number}", 1, memory.chat)
@@ -196,7 +196,7 @@ def test_search_finds_what_was_said_in_the_chat(db: apsw.Connection) -> None:
         assert found == {WORK: {"k0", "k1", "k2"}, ANN: {"k1"}, BEN: {"k2"}, OPERATOR: {"k0"}}
 
 
-def test_tasks_are_those_of_the_chat_that_scheduled_them(db: apsw.Connection) -> None:
+def test_tasks_are_those_of_the_chat_that_scheduled_them(db: Database) -> None:
     """A name that another chat has used is free."""
     spec = TaskSpec(
         name="report", instructions="x", trigger={"interval_minutes": 5}, timezone="UTC"

@@ -8,16 +8,18 @@ import pytest
 from fakes.golden import restore
 from fakes.journal import job, opened
 from fakes.memory import WORK
+from fakes.postgresql import POSTGRESQL
 from hypothesis import given
 from hypothesis import strategies as st
 
-from orchestrator.journal.db.store import open_database
+from orchestrator.journal.db.database import Database
+from orchestrator.journal.db.sqlite_storage import open_database
 from orchestrator.journal.memory import message_search
 from orchestrator.journal.turns import sessions
 from thinker.protocol.messages import AssistantMessage, Message, ToolCall, ToolResult, UserMessage
 
 
-def say(db: apsw.Connection, agent_id: str, *messages: Message, now: int = 1) -> None:
+def say(db: Database, agent_id: str, *messages: Message, now: int = 1) -> None:
     """A turn's messages in the agent's session of chat ``c``."""
     with job(db):
         session = sessions.current(db, agent_id, "c", now)
@@ -25,7 +27,7 @@ def say(db: apsw.Connection, agent_id: str, *messages: Message, now: int = 1) ->
 
 
 @pytest.fixture
-def db(tmp_path: Path) -> Iterator[apsw.Connection]:
+def db(tmp_path: Path) -> Iterator[Database]:
     """A journal with a conversation of ``work`` and one of ``home``."""
     call = ToolCall(id="1", name="look", arguments={"where": "cupboard"})
     with opened(tmp_path) as connection:
@@ -43,7 +45,7 @@ def db(tmp_path: Path) -> Iterator[apsw.Connection]:
         yield connection
 
 
-def found(db: apsw.Connection, query: str, limit: int = 5) -> list[str]:
+def found(db: Database, query: str, limit: int = 5) -> list[str]:
     """What fits a query."""
     return [said.text for said in message_search.search(db, WORK, query, limit)]
 
@@ -59,46 +61,54 @@ def found(db: apsw.Connection, query: str, limit: int = 5) -> list[str]:
         ("コーヒー", "コーヒーも好きです"),
     ],
 )
-def test_words_of_every_script_are_found(db: apsw.Connection, query: str, text: str) -> None:
+def test_words_of_every_script_are_found(db: Database, query: str, text: str) -> None:
     """Forms and accents of words; one and two characters where there are no spaces."""
     assert found(db, query) == [text]
 
 
-def test_best_comes_first_and_the_number_is_bounded(db: apsw.Connection) -> None:
+def test_best_comes_first_and_the_number_is_bounded(db: Database) -> None:
     """And the other agent's conversation stays its own."""
     assert found(db, "green tea") == ["Green and black tea.", "Which teas do we have at Müller's?"]
     assert found(db, "green tea", limit=1) == ["Green and black tea."]
 
 
-def test_what_tools_were_asked_and_answered_is_not_what_was_said(db: apsw.Connection) -> None:
+def test_what_tools_were_asked_and_answered_is_not_what_was_said(db: Database) -> None:
     """Web pages and files would bury the conversation."""
     assert found(db, "oolong cupboard") == []
 
 
-def test_hit_says_who_said_it_when_and_where(db: apsw.Connection) -> None:
+def test_hit_says_who_said_it_when_and_where(db: Database) -> None:
     """Everything that a tool shows."""
     (said,) = message_search.search(db, WORK, "black", 5)
     assert (said.role, said.at, said.chat_key) == ("assistant", 1, "c")
 
 
 @given(st.text(max_size=200).filter(lambda text: text.isprintable()))
-def test_no_query_breaks_the_search(db: apsw.Connection, query: str) -> None:
+def test_no_query_breaks_the_search(db: Database, query: str) -> None:
     """A model's query goes in as it is."""
     message_search.search(db, WORK, query, 5)
 
 
-def test_deleted_message_is_not_found(db: apsw.Connection) -> None:
+def test_deleted_message_is_not_found(db: Database) -> None:
     """The index follows."""
     db.execute("DELETE FROM message WHERE body LIKE '%绿茶%' OR body LIKE '%black%'")
     assert found(db, "绿茶") == []
     assert found(db, "black") == []
 
 
-def test_message_that_sqlite_cannot_read_is_stored_all_the_same(db: apsw.Connection) -> None:
-    """Its JSON is nested deeper than SQLite's limit; the turn has to end nevertheless."""
-    db.execute("INSERT INTO message(session_id, body, at) VALUES(1, ?, 1)", ("[" * 2000,))
+def test_message_that_cannot_be_read_is_stored_all_the_same(db: Database) -> None:
+    """Its JSON is nested deeper than a limit, or no text; the turn has to end nevertheless."""
+    for body in ("[" * 2000, "[" * 100_000, '{"role":"user","content":"\\ud800"}'):
+        db.execute("INSERT INTO message(session_id, body, at) VALUES(1, ?, 1)", (body,))
     say(db, "work", UserMessage(content="and on it goes"))
     assert found(db, "goes") == ["and on it goes"]
+
+
+def test_very_long_message_is_stored_and_found_by_its_beginning(db: Database) -> None:
+    """It has more different words than an index of PostgreSQL takes."""
+    text = "preface " + " ".join(map(str, range(10**6, 10**6 + 300_000)))
+    say(db, "work", UserMessage(content=text))
+    assert found(db, "preface") == [text]
 
 
 def test_message_of_an_earlier_release_is_found(tmp_path: Path) -> None:
@@ -115,7 +125,7 @@ def test_message_of_an_earlier_release_is_found(tmp_path: Path) -> None:
     db.close()
 
 
-def test_every_message_is_found_once_however_it_was_indexed(db: apsw.Connection) -> None:
+def test_every_message_is_found_once_however_it_was_indexed(db: Database) -> None:
     """With its group when that is full, or by the first search after it; one may go before that."""
     first = int(db.execute("SELECT max(id) FROM message").get)
     for number in range(first + 1, 140):
@@ -126,5 +136,6 @@ def test_every_message_is_found_once_however_it_was_indexed(db: apsw.Connection)
         db.execute("DELETE FROM message WHERE id IN(65, 139)")
     left = {number for number in range(first + 1, 139) if number != 65}
     assert sorted(found(db, "biscuit", 200)) == sorted(f"biscuit {number}" for number in left)
-    assert db.execute("SELECT count(*) FROM message_words_docsize").get == 5 + len(left)
-    db.execute("INSERT INTO message_words(message_words) VALUES('integrity-check')")
+    if not POSTGRESQL:
+        assert db.execute("SELECT count(*) FROM message_words_docsize").get == 5 + len(left)
+        db.execute("INSERT INTO message_words(message_words) VALUES('integrity-check')")

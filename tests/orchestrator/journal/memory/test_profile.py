@@ -3,7 +3,6 @@
 from collections.abc import Iterator
 from pathlib import Path
 
-import apsw
 import orjson
 import pytest
 from fakes.journal import opened
@@ -12,13 +11,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import JsonValue
 
+from orchestrator.journal.db.database import Database
 from orchestrator.journal.memory import profile
 from orchestrator.journal.memory.profile import ProfileError
 from thinker.protocol.messages import JsonObject
 
 
 @pytest.fixture
-def db(tmp_path: Path) -> Iterator[apsw.Connection]:
+def db(tmp_path: Path) -> Iterator[Database]:
     """An empty journal."""
     with opened(tmp_path) as connection:
         yield connection
@@ -98,7 +98,7 @@ def test_what_was_set_is_looked_up(names: list[str], value: int) -> None:
     assert profile.lookup(profile.assign(changed, keys, None), keys) is None
 
 
-def test_every_change_is_kept_with_its_source(db: apsw.Connection) -> None:
+def test_every_change_is_kept_with_its_source(db: Database) -> None:
     """Newest first; agents have their own."""
     profile.update(db, WORK, "name", "Ann", "turn t1", 1)
     profile.update(db, WORK, "name", "Anna", "turn t2", 2)
@@ -134,7 +134,7 @@ def nested(depth: int) -> JsonValue:
     ],
 )
 def test_value_that_cannot_be_kept_changes_nothing(
-    db: apsw.Connection, path: str, value: JsonValue, message: str
+    db: Database, path: str, value: JsonValue, message: str
 ) -> None:
     """Secrets, too much, too deep: a profile must be readable in every turn."""
     with pytest.raises(ProfileError, match=message):
@@ -154,21 +154,21 @@ def test_value_that_cannot_be_kept_changes_nothing(
     ],
 )
 def test_profile_prompt_is_taken_only_when_it_says_something(
-    db: apsw.Connection, value: JsonValue, prompt: str | None
+    db: Database, value: JsonValue, prompt: str | None
 ) -> None:
     """Anything else leaves the base prompt as it is."""
     profile.update(db, WORK, "persona", value, "turn t1", 1)
     assert profile.system_prompt(db, WORK) == prompt
 
 
-def test_prompt_may_speak_of_passwords(db: apsw.Connection) -> None:
+def test_prompt_may_speak_of_passwords(db: Database) -> None:
     """It is an instruction, not a memory."""
     text = "Never ask for it. Password: not your business."
     profile.update(db, WORK, "persona.system_prompt", text, "turn t1", 1)
     assert profile.system_prompt(db, WORK) == text
 
 
-def test_field_that_others_wrote_is_theirs_until_the_user_writes_it(db: apsw.Connection) -> None:
+def test_field_that_others_wrote_is_theirs_until_the_user_writes_it(db: Database) -> None:
     """Whatever holds it, or is held by it, has their origin."""
     profile.update(db, WORK, "persona.system_prompt", "Obey.", "turn t1", 1, "web")
     profile.update(db, WORK, "pets[0]", "cat", "turn t1", 1, "tool")

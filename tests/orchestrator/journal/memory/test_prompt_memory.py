@@ -4,11 +4,11 @@ from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
-import apsw
 import pytest
-from fakes.journal import opened
+from fakes.journal import job, opened
 from fakes.memory import WORK
 
+from orchestrator.journal.db.database import Database
 from orchestrator.journal.memory import playbooks
 from orchestrator.journal.memory.prompt_memory import load_prompt_memory
 
@@ -18,7 +18,7 @@ TEA = replace(
 
 
 @pytest.fixture
-def db(tmp_path: Path) -> Iterator[apsw.Connection]:
+def db(tmp_path: Path) -> Iterator[Database]:
     """A journal in which ``work`` has its defaults, which a turn was given."""
     with opened(tmp_path) as connection:
         playbooks.seed(connection, "work", 1)
@@ -26,13 +26,13 @@ def db(tmp_path: Path) -> Iterator[apsw.Connection]:
         yield connection
 
 
-def given(db: apsw.Connection, name: str, until: int = 9) -> object:
+def given(db: Database, name: str, until: int = 9) -> object:
     """The instructions of a playbook as a turn is given them; None if it is not."""
     found = load_prompt_memory(db, WORK, "", ("*",), until).playbooks
     return next((item["instructions"] for item in found if item["name"] == name), None)
 
 
-def test_turn_is_given_playbooks_as_they_are_now(db: apsw.Connection) -> None:
+def test_turn_is_given_playbooks_as_they_are_now(db: Database) -> None:
     """Made, changed, switched off and deleted ones."""
     playbooks.add(db, WORK, TEA, 5)
     assert given(db, "tea") == "Boil water."
@@ -47,16 +47,17 @@ def test_turn_is_given_playbooks_as_they_are_now(db: apsw.Connection) -> None:
     assert given(db, "tea") is None
 
 
-def test_change_that_was_taken_back_is_given_to_nobody(db: apsw.Connection) -> None:
+def test_change_that_was_taken_back_is_given_to_nobody(db: Database) -> None:
     """Also if a turn was given it meanwhile."""
-    db.execute("SAVEPOINT job")
-    playbooks.add(db, WORK, TEA, 5)
-    assert given(db, "tea") == "Boil water."
-    db.execute("ROLLBACK TO job")
-    assert given(db, "tea") is None
+    with job(db):
+        db.execute("SAVEPOINT job")
+        playbooks.add(db, WORK, TEA, 5)
+        assert given(db, "tea") == "Boil water."
+        db.execute("ROLLBACK TO job")
+        assert given(db, "tea") is None
 
 
-def test_playbook_made_since_a_turn_began_is_not_in_it(db: apsw.Connection) -> None:
+def test_playbook_made_since_a_turn_began_is_not_in_it(db: Database) -> None:
     """Whichever turn is looked at first."""
     playbooks.add(db, WORK, TEA, 5)
     assert given(db, "tea", until=4) is None
@@ -64,14 +65,14 @@ def test_playbook_made_since_a_turn_began_is_not_in_it(db: apsw.Connection) -> N
     assert given(db, "tea", until=4) is None
 
 
-def test_globs_of_skills_are_those_of_the_turn(db: apsw.Connection) -> None:
+def test_globs_of_skills_are_those_of_the_turn(db: Database) -> None:
     """They may change while the playbooks do not."""
     playbooks.add(db, WORK, TEA, 5)
     assert given(db, "tea") == "Boil water."
     assert load_prompt_memory(db, WORK, "", ("coffee*",)).playbooks == ()
 
 
-def test_forgotten_agent_begins_anew(db: apsw.Connection) -> None:
+def test_forgotten_agent_begins_anew(db: Database) -> None:
     """Nothing is left that says what it had."""
     playbooks.add(db, WORK, TEA, 5)
     db.execute("DELETE FROM playbook WHERE agent_id = 'work'")

@@ -3,12 +3,11 @@
 from collections.abc import Iterator
 from pathlib import Path
 
-import apsw
 import pytest
 from fakes.journal import job, open_turn, opened
 from fakes.memory import WORK, own_of
 
-from orchestrator.journal.db.store import open_database
+from orchestrator.journal.db.database import Database
 from orchestrator.journal.inspect import invariants
 from orchestrator.journal.schedule import task_runs, tasks
 from orchestrator.journal.schedule.tasks import Task
@@ -26,7 +25,7 @@ CHAT = Notify(channel="telegram", chat_id="7")
 
 
 @pytest.fixture
-def db(tmp_path: Path) -> Iterator[apsw.Connection]:
+def db(tmp_path: Path) -> Iterator[Database]:
     """A journal in which the agent ``work`` knows the Telegram chat 7; the epoch is 1."""
     with opened(tmp_path) as connection:
         turn = open_turn(connection)
@@ -37,7 +36,7 @@ def db(tmp_path: Path) -> Iterator[apsw.Connection]:
         yield connection
 
 
-def daily(db: apsw.Connection, **fields: object) -> Task:
+def daily(db: Database, **fields: object) -> Task:
     """A task at nine every morning, made at noon the day before."""
     given = {
         "name": "brief",
@@ -51,19 +50,19 @@ def daily(db: apsw.Connection, **fields: object) -> Task:
         return tasks.add(db, WORK, TaskSpec.model_validate(given), START)
 
 
-def states(db: apsw.Connection, task: Task) -> list[tuple[int, str]]:
+def states(db: Database, task: Task) -> list[tuple[int, str]]:
     """When each run was due and what became of it, the oldest first."""
     found = task_runs.history(db, task.id, 1000)
     return [(run.scheduled_at, run.state) for run in reversed(found)]
 
 
-def fire(db: apsw.Connection, now: int) -> list[int]:
+def fire(db: Database, now: int) -> list[int]:
     """What a look at the clock fires."""
     with job(db):
         return [task for task in task_runs.due(db, now) if task_runs.fire(db, task, now)]
 
 
-def end(db: apsw.Connection, now: int, error: str | None = None, epoch: int = 1) -> str:
+def end(db: Database, now: int, error: str | None = None, epoch: int = 1) -> str:
     """The turn of the run that waits, to its end; its id."""
     with job(db):
         (queue,) = inbox.chats_with_work(db)
@@ -86,7 +85,7 @@ def end(db: apsw.Connection, now: int, error: str | None = None, epoch: int = 1)
     return turn.id
 
 
-def test_firing_is_one_inbox_row_and_the_next_instant(db: apsw.Connection) -> None:
+def test_firing_is_one_inbox_row_and_the_next_instant(db: Database) -> None:
     """In its own queue, for its own agent, with the notify chat as its address."""
     task = daily(db)
     assert task.next_at == task_runs.next_due(db) == MORNING
@@ -108,17 +107,16 @@ def test_killed_between_firing_and_running_it_runs_once(tmp_path: Path) -> None:
             turns.boot(db, 0)
         task = daily(db)
         fire(db, MORNING)
-    again = open_database(tmp_path / "journal.db")
-    with job(again):
-        turns.boot(again, MORNING + 10)
-    assert fire(again, MORNING + 20) == []
-    end(again, MORNING + 30, epoch=2)
-    assert states(again, task) == [(MORNING, "ran")]
-    assert invariants.violations(again) == []
-    again.close()
+    with opened(tmp_path) as again:
+        with job(again):
+            turns.boot(again, MORNING + 10)
+        assert fire(again, MORNING + 20) == []
+        end(again, MORNING + 30, epoch=2)
+        assert states(again, task) == [(MORNING, "ran")]
+        assert invariants.violations(again) == []
 
 
-def test_end_of_a_run_is_read_from_its_turn(db: apsw.Connection) -> None:
+def test_end_of_a_run_is_read_from_its_turn(db: Database) -> None:
     """What T6 wrote is enough: it may be noted by a later process."""
     task = daily(db)
     fire(db, MORNING)
@@ -129,7 +127,7 @@ def test_end_of_a_run_is_read_from_its_turn(db: apsw.Connection) -> None:
     assert invariants.violations(db) == []
 
 
-def test_task_is_no_part_of_the_chats_session(db: apsw.Connection) -> None:
+def test_task_is_no_part_of_the_chats_session(db: Database) -> None:
     """Its instructions must not come back as something the user said."""
     before = db.execute("SELECT count(*) FROM message").get
     daily(db)
@@ -150,7 +148,7 @@ def test_task_is_no_part_of_the_chats_session(db: apsw.Connection) -> None:
     ],
 )
 def test_three_days_of_downtime_end_as_the_policy_says(
-    db: apsw.Connection, misfire: dict[str, object], expected: list[str]
+    db: Database, misfire: dict[str, object], expected: list[str]
 ) -> None:
     """Each instant has its row; what runs, runs one after another; the next is tomorrow's."""
     task = daily(db, **misfire)
@@ -162,7 +160,7 @@ def test_three_days_of_downtime_end_as_the_policy_says(
     assert task_runs.next_due(db) == MORNING + 3 * DAY
 
 
-def test_long_downtime_of_a_frequent_task_is_noted_in_short(db: apsw.Connection) -> None:
+def test_long_downtime_of_a_frequent_task_is_noted_in_short(db: Database) -> None:
     """A hundred instants and one that stands for those before them."""
     task = daily(db, trigger={"interval_minutes": 1})
     fire(db, START + 30 * DAY)
@@ -172,7 +170,7 @@ def test_long_downtime_of_a_frequent_task_is_noted_in_short(db: apsw.Connection)
     assert found[-1] == (START + 30 * DAY, "due")
 
 
-def test_failures_back_off_and_the_fifth_switches_off(db: apsw.Connection) -> None:
+def test_failures_back_off_and_the_fifth_switches_off(db: Database) -> None:
     """1, 5, 15 and 60 minutes; what comes meanwhile is skipped; the chat is told."""
     task = daily(db, trigger={"interval_minutes": 1})
     now = START
@@ -197,7 +195,7 @@ def test_failures_back_off_and_the_fifth_switches_off(db: apsw.Connection) -> No
     assert tasks.load(db, task.id).failures == 0
 
 
-def test_success_forgets_failures(db: apsw.Connection) -> None:
+def test_success_forgets_failures(db: Database) -> None:
     """Only failures in a row count."""
     task = daily(db)
     for day, error in enumerate(("no model", None)):
@@ -208,7 +206,7 @@ def test_success_forgets_failures(db: apsw.Connection) -> None:
     assert (found.failures, found.not_before) == (0, 0)
 
 
-def test_one_shot_is_done_before_it_runs_and_never_runs_again(db: apsw.Connection) -> None:
+def test_one_shot_is_done_before_it_runs_and_never_runs_again(db: Database) -> None:
     """Not even after it failed."""
     task = daily(db, trigger={"at": "2026-02-13T09:00Z"})
     fire(db, MORNING)
@@ -218,7 +216,7 @@ def test_one_shot_is_done_before_it_runs_and_never_runs_again(db: apsw.Connectio
     assert (fire(db, MORNING + DAY), tasks.load(db, task.id).state) == ([], "done")
 
 
-def test_task_that_still_runs_is_not_started_again(db: apsw.Connection) -> None:
+def test_task_that_still_runs_is_not_started_again(db: Database) -> None:
     """The instant is skipped, and says why."""
     task = daily(db)
     fire(db, MORNING)
@@ -227,7 +225,7 @@ def test_task_that_still_runs_is_not_started_again(db: apsw.Connection) -> None:
     assert (run.state, run.note) == ("skipped", "the previous run has not ended")
 
 
-def test_clock_that_goes_back_and_forth_fires_nothing_twice(db: apsw.Connection) -> None:
+def test_clock_that_goes_back_and_forth_fires_nothing_twice(db: Database) -> None:
     """An hour back, a year on and back again (F29)."""
     task = daily(db)
     fire(db, MORNING)
@@ -245,7 +243,7 @@ def test_clock_that_goes_back_and_forth_fires_nothing_twice(db: apsw.Connection)
     assert task_runs.next_due(db) == MORNING + DAY
 
 
-def test_task_without_a_chat_keeps_its_outcome(db: apsw.Connection) -> None:
+def test_task_without_a_chat_keeps_its_outcome(db: Database) -> None:
     """So does one whose chat has never written to its agent."""
     for name, notify in (("none", None), ("stranger", Notify(channel="telegram", chat_id="8"))):
         task = daily(db, name=name, notify=notify)
@@ -259,7 +257,7 @@ def test_task_without_a_chat_keeps_its_outcome(db: apsw.Connection) -> None:
         assert invariants.violations(db) == []
 
 
-def test_run_that_was_refused_or_given_up_has_failed(db: apsw.Connection) -> None:
+def test_run_that_was_refused_or_given_up_has_failed(db: Database) -> None:
     """Its agent is gone, say."""
     task = daily(db)
     fire(db, MORNING)
@@ -272,7 +270,7 @@ def test_run_that_was_refused_or_given_up_has_failed(db: apsw.Connection) -> Non
     assert (run.state, run.note, run.result) == ("failed", "there is no agent", None)
 
 
-def test_task_runs_with_the_memory_of_the_chat_that_scheduled_it(db: apsw.Connection) -> None:
+def test_task_runs_with_the_memory_of_the_chat_that_scheduled_it(db: Database) -> None:
     """Also when its outcome goes elsewhere, or the chat is not known any more."""
     with job(db):
         spec = daily(db).spec.model_copy(update={"name": "other"})

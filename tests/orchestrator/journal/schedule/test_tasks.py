@@ -3,12 +3,12 @@
 from collections.abc import Iterator
 from pathlib import Path
 
-import apsw
 import pytest
 from fakes.journal import job, opened
 from fakes.memory import HOME, WORK
 
 from orchestrator.errors import OrchestratorError
+from orchestrator.journal.db.database import Database
 from orchestrator.journal.schedule import task_runs, tasks
 from orchestrator.journal.schedule.tasks import Task
 from orchestrator.schedules.specs import TaskSpec
@@ -19,7 +19,7 @@ MORNING = START + 21 * 3_600_000  # 09:00 on the day after
 
 
 @pytest.fixture
-def db(tmp_path: Path) -> Iterator[apsw.Connection]:
+def db(tmp_path: Path) -> Iterator[Database]:
     """An empty journal."""
     with opened(tmp_path) as connection:
         yield connection
@@ -32,19 +32,19 @@ def spec(name: str = "brief", cron: str = "0 9 * * *", instructions: str = "do i
     )
 
 
-def sync(db: apsw.Connection, *specs: TaskSpec, now: int = START, agent: str = "work") -> None:
+def sync(db: Database, *specs: TaskSpec, now: int = START, agent: str = "work") -> None:
     """What the agent's skill files say."""
     with job(db):
         tasks.sync(db, {agent: {s.name: (s.model_dump_json(), s) for s in specs}}, now)
 
 
-def only(db: apsw.Connection) -> Task:
+def only(db: Database) -> Task:
     """The one task that there ever was."""
-    (task,) = tasks.TASKS.select(db, "1")
+    (task,) = tasks.TASKS.select(db, "true")
     return task
 
 
-def test_task_follows_its_skill_file(db: apsw.Connection) -> None:
+def test_task_follows_its_skill_file(db: Database) -> None:
     """Added, changed, removed and back again, as one task with one history."""
     sync(db, spec())
     first = only(db)
@@ -62,7 +62,7 @@ def test_task_follows_its_skill_file(db: apsw.Connection) -> None:
     assert (only(db).id, only(db).state, only(db).note) == (first.id, "active", None)
 
 
-def test_edit_does_not_switch_a_disabled_task_on(db: apsw.Connection) -> None:
+def test_edit_does_not_switch_a_disabled_task_on(db: Database) -> None:
     """There was a reason for it."""
     sync(db, spec())
     with job(db):
@@ -72,7 +72,7 @@ def test_edit_does_not_switch_a_disabled_task_on(db: apsw.Connection) -> None:
     assert (found.state, found.note) == ("disabled", "by the operator")
 
 
-def test_each_agent_has_its_own_task_of_a_skill(db: apsw.Connection) -> None:
+def test_each_agent_has_its_own_task_of_a_skill(db: Database) -> None:
     """An agent that is gone has none."""
     planned = {"brief": ("digest", spec())}
     with job(db):
@@ -83,7 +83,7 @@ def test_each_agent_has_its_own_task_of_a_skill(db: apsw.Connection) -> None:
     assert [task.agent_id for task in tasks.listed(db)] == ["home"]
 
 
-def test_tool_cannot_schedule_a_name_twice_or_without_end(db: apsw.Connection) -> None:
+def test_tool_cannot_schedule_a_name_twice_or_without_end(db: Database) -> None:
     """A model that asks again is told what is there."""
     with job(db):
         made = tasks.add(db, WORK, spec(), START)
@@ -96,7 +96,7 @@ def test_tool_cannot_schedule_a_name_twice_or_without_end(db: apsw.Connection) -
         assert tasks.add(db, HOME, spec(), START).agent_id == "home"
 
 
-def test_chat_schedules_only_so_many_tasks_an_hour(db: apsw.Connection) -> None:
+def test_chat_schedules_only_so_many_tasks_an_hour(db: Database) -> None:
     """A task that schedules and cancels tasks does not run all the time; other chats go on."""
     with job(db):
         for number in range(tasks.MAX_NEW):
@@ -107,7 +107,7 @@ def test_chat_schedules_only_so_many_tasks_an_hour(db: apsw.Connection) -> None:
         assert tasks.add(db, WORK, spec("more"), START + tasks.PERIOD).name == "more"
 
 
-def test_cancelled_task_of_a_skill_stays_switched_off(db: apsw.Connection) -> None:
+def test_cancelled_task_of_a_skill_stays_switched_off(db: Database) -> None:
     """Its file is still there; one of a tool is gone for good."""
     sync(db, spec())
     with job(db):
@@ -119,7 +119,7 @@ def test_cancelled_task_of_a_skill_stays_switched_off(db: apsw.Connection) -> No
     assert tasks.load(db, made.id).state == "cancelled"
 
 
-def test_disabled_task_is_enabled_for_what_comes_from_now_on(db: apsw.Connection) -> None:
+def test_disabled_task_is_enabled_for_what_comes_from_now_on(db: Database) -> None:
     """Nothing that it missed meanwhile runs."""
     sync(db, spec())
     number = only(db).id
@@ -132,7 +132,7 @@ def test_disabled_task_is_enabled_for_what_comes_from_now_on(db: apsw.Connection
     assert (only(db).state, only(db).next_at) == ("active", MORNING + 2 * DAY)
 
 
-def test_one_shot_is_enabled_while_its_instant_is_to_come(db: apsw.Connection) -> None:
+def test_one_shot_is_enabled_while_its_instant_is_to_come(db: Database) -> None:
     """Later there is only running it now."""
     once = spec().model_copy(update={"trigger": {"at": "2026-02-13T09:00Z"}})
     with job(db):
@@ -145,7 +145,7 @@ def test_one_shot_is_enabled_while_its_instant_is_to_come(db: apsw.Connection) -
             tasks.enable(db, number, MORNING)
 
 
-def test_unknown_task_is_refused(db: apsw.Connection) -> None:
+def test_unknown_task_is_refused(db: Database) -> None:
     """With where to look."""
     for change in (tasks.enable, tasks.disable, task_runs.run_now):
         with pytest.raises(OrchestratorError, match="orchestrator tasks list"), job(db):

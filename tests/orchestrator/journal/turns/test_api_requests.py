@@ -5,10 +5,10 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import apsw
 import pytest
 from fakes.journal import CLASSES, job, opened, step
 
+from orchestrator.journal.db.database import Database
 from orchestrator.journal.inspect import invariants, recent
 from orchestrator.journal.turns import api_requests, inbox, outbox, request_history, turns
 from orchestrator.journal.turns import steps as steps_
@@ -37,7 +37,7 @@ DAY = 86_400_000
 
 
 @pytest.fixture
-def db(tmp_path: Path) -> Iterator[apsw.Connection]:
+def db(tmp_path: Path) -> Iterator[Database]:
     """An empty journal."""
     with opened(tmp_path) as connection:
         yield connection
@@ -50,13 +50,13 @@ def new(request_id: str, *messages: Message, **fields: Any) -> NewRequest:
     return NewRequest(id=request_id, agent_id="work", body=body, digest="d", **fields)
 
 
-def receive(db: apsw.Connection, request: NewRequest, now: int = 1) -> str:
+def receive(db: Database, request: NewRequest, now: int = 1) -> str:
     """T1."""
     with job(db):
         return api_requests.receive(db, request, now)[0]
 
 
-def begun(db: apsw.Connection, request_id: str) -> Turn:
+def begun(db: Database, request_id: str) -> Turn:
     """T2 of a request."""
     found = api_requests.of_id(db, request_id)
     assert found is not None
@@ -71,7 +71,7 @@ def begun(db: apsw.Connection, request_id: str) -> Turn:
     return turn
 
 
-def answered(db: apsw.Connection, turn: Turn, *tools: str, now: int = 1) -> None:
+def answered(db: Database, turn: Turn, *tools: str, now: int = 1) -> None:
     """T3 to T6: our tool ``read`` is rejected, theirs is handed back, else there is a text."""
     with job(db):
         steps_.plan(db, step(turn.id, *tools, content="done"), CLASSES, 1, now)
@@ -85,14 +85,14 @@ def answered(db: apsw.Connection, turn: Turn, *tools: str, now: int = 1) -> None
             outbox.delivered(db, row.id, "journal", now)
 
 
-def stored(db: apsw.Connection, request_id: str) -> Request:
+def stored(db: Database, request_id: str) -> Request:
     """A request that exists."""
     found = api_requests.of_id(db, request_id)
     assert found is not None
     return found
 
 
-def test_key_stands_for_one_request(db: apsw.Connection) -> None:
+def test_key_stands_for_one_request(db: Database) -> None:
     """Asked again it is the first one; something else with its key is refused."""
     assert receive(db, new("1", idem_key="k")) == "1"
     assert receive(db, new("2", idem_key="k"), now=9) == "1"
@@ -102,7 +102,7 @@ def test_key_stands_for_one_request(db: apsw.Connection) -> None:
     assert recent.counts(db)["new"] == 1
 
 
-def test_request_stands_in_the_line_of_what_it_goes_on_from(db: apsw.Connection) -> None:
+def test_request_stands_in_the_line_of_what_it_goes_on_from(db: Database) -> None:
     """Others have a line each; those of a conversation share one."""
     for request in (
         new("1"),
@@ -119,7 +119,7 @@ def test_request_stands_in_the_line_of_what_it_goes_on_from(db: apsw.Connection)
     assert stored(db, "5").previous_id == "4"
 
 
-def test_only_what_is_stored_for_this_agent_can_be_gone_on_from(db: apsw.Connection) -> None:
+def test_only_what_is_stored_for_this_agent_can_be_gone_on_from(db: Database) -> None:
     """A private one and another agent's look the same as one that never was."""
     receive(db, NewRequest("1", "work", Body(messages=()), "d"))
     receive(db, NewRequest("2", "home", Body(messages=(), store=True), "d"))
@@ -128,7 +128,7 @@ def test_only_what_is_stored_for_this_agent_can_be_gone_on_from(db: apsw.Connect
             receive(db, new("x", previous_id=previous))
 
 
-def test_handed_back_calls_have_ended_and_their_results_follow(db: apsw.Connection) -> None:
+def test_handed_back_calls_have_ended_and_their_results_follow(db: Database) -> None:
     """Ids are unique outside; what the agent did besides is put back into a client's history."""
     receive(db, new("1"))
     answered(db, begun(db, "1"), "theirs")
@@ -150,7 +150,7 @@ def test_handed_back_calls_have_ended_and_their_results_follow(db: apsw.Connecti
     assert invariants.violations(db) == []
 
 
-def test_past_is_as_long_as_it_must_be(db: apsw.Connection) -> None:
+def test_past_is_as_long_as_it_must_be(db: Database) -> None:
     """From the newest back, until there is enough."""
     for number in range(1, 5):
         previous = {"previous_id": str(number - 1)} if number > 1 else {}
@@ -160,7 +160,7 @@ def test_past_is_as_long_as_it_must_be(db: apsw.Connection) -> None:
     assert said == ["2", "done", "3", "done"]
 
 
-def test_past_of_a_long_loop_begins_with_what_was_asked(db: apsw.Connection) -> None:
+def test_past_of_a_long_loop_begins_with_what_was_asked(db: Database) -> None:
     """However many results came since: without it they would mean nothing."""
     receive(db, new("1"))
     for number in range(1, 4):
@@ -180,7 +180,7 @@ def test_past_of_a_long_loop_begins_with_what_was_asked(db: apsw.Connection) -> 
     ]
 
 
-def test_old_requests_are_forgotten(db: apsw.Connection) -> None:
+def test_old_requests_are_forgotten(db: Database) -> None:
     """Also the newest of them, as no reply goes to a client by itself. Their sessions go, too."""
     receive(db, new("1"))
     answered(db, begun(db, "1"))
@@ -194,7 +194,7 @@ def test_old_requests_are_forgotten(db: apsw.Connection) -> None:
     assert invariants.violations(db) == []
 
 
-def test_request_of_another_user_cannot_be_gone_on_from(db: apsw.Connection) -> None:
+def test_request_of_another_user_cannot_be_gone_on_from(db: Database) -> None:
     """Nor can its conversation, or the calls that it handed back; a client is a user, too."""
     receive(db, new("1", user="ann"))
     answered(db, begun(db, "1"), "theirs")
@@ -215,7 +215,7 @@ def test_request_of_another_user_cannot_be_gone_on_from(db: apsw.Connection) -> 
     assert stored(db, "6").previous_id == "2"
 
 
-def test_request_from_before_users_were_kept_belongs_to_its_sender(db: apsw.Connection) -> None:
+def test_request_from_before_users_were_kept_belongs_to_its_sender(db: Database) -> None:
     """It has the user as its sender only, and a client's own has `api`."""
     for name, user in (("1", "ann"), ("2", "")):
         receive(db, new(name, user=user))
@@ -223,7 +223,7 @@ def test_request_from_before_users_were_kept_belongs_to_its_sender(db: apsw.Conn
     assert [stored(db, name).user for name in ("1", "2")] == ["ann", ""]
 
 
-def test_turn_of_a_request_has_the_memory_of_its_user(db: apsw.Connection) -> None:
+def test_turn_of_a_request_has_the_memory_of_its_user(db: Database) -> None:
     """All requests without one are of one chat."""
     for name, user in (("1", "ann"), ("2", ""), ("3", "ann")):
         receive(db, new(name, user=user))

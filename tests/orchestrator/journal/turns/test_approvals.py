@@ -2,16 +2,16 @@
 
 from pathlib import Path
 
-import apsw
 from fakes.journal import job, open_turn, opened, planned
 
+from orchestrator.journal.db.database import Database
 from orchestrator.journal.turns import approvals, steps, turns
 from orchestrator.journal.turns.approvals import LIFETIME, REPEAT_WINDOW
 from orchestrator.journal.turns.steps import Call
 from thinker.protocol.messages import ToolResult
 
 
-def asked(db: apsw.Connection, what: Call, code: str = "c0de", now: int = 0) -> bool:
+def asked(db: Database, what: Call, code: str = "c0de", now: int = 0) -> bool:
     """Whether asking about a call made a new question."""
     with job(db):
         return approvals.ask(db, what, "it costs money", code, now)[1]

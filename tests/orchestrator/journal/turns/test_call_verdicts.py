@@ -2,11 +2,11 @@
 
 from pathlib import Path
 
-import apsw
 import pytest
 from fakes.journal import booted, job, next_turn, planned, receive, update
 
 from orchestrator.errors import UnknownNameError
+from orchestrator.journal.db.database import Database
 from orchestrator.journal.inspect import waiting
 from orchestrator.journal.turns import call_verdicts, steps
 from orchestrator.journal.turns.call_verdicts import LATELY, CallOutcome
@@ -15,7 +15,7 @@ from orchestrator.journal.upkeep import retention
 CUT = 1000  # milliseconds since the epoch
 
 
-def cut_off(db: apsw.Connection) -> int:
+def cut_off(db: Database) -> int:
     """A call of turn t1 that was under way when its process ended; its number."""
     receive(db, update(1))
     next_turn(db, "t1")

@@ -3,11 +3,11 @@
 from collections.abc import Iterator
 from pathlib import Path
 
-import apsw
 import pytest
 from fakes.journal import job, next_turn, open_turn, opened, receive, row_of, update
 
 from orchestrator.errors import OrchestratorError
+from orchestrator.journal.db.database import Database
 from orchestrator.journal.db.store import FencedError
 from orchestrator.journal.inspect import recent
 from orchestrator.journal.turns import deadletters, turns
@@ -16,13 +16,13 @@ from orchestrator.journal.turns.turns import Turn
 
 
 @pytest.fixture
-def db(tmp_path: Path) -> Iterator[apsw.Connection]:
+def db(tmp_path: Path) -> Iterator[Database]:
     """An empty journal."""
     with opened(tmp_path) as connection:
         yield connection
 
 
-def dead(db: apsw.Connection) -> Turn:
+def dead(db: Database) -> Turn:
     """A turn that was given up; a second message waits in its chat."""
     turn = open_turn(db)
     receive(db, update(2))
@@ -33,7 +33,7 @@ def dead(db: apsw.Connection) -> Turn:
     return turn
 
 
-def test_retried_message_comes_before_those_behind_it(db: apsw.Connection) -> None:
+def test_retried_message_comes_before_those_behind_it(db: Database) -> None:
     """It gets a fresh turn, and three more lives."""
     dead(db)
     with job(db):
@@ -44,7 +44,7 @@ def test_retried_message_comes_before_those_behind_it(db: apsw.Connection) -> No
     assert deadletters.every(db) == []
 
 
-def test_late_end_of_the_buried_turn_changes_nothing(db: apsw.Connection) -> None:
+def test_late_end_of_the_buried_turn_changes_nothing(db: Database) -> None:
     """Its message belongs to no turn, or to another one by now."""
     turn = dead(db)
     with job(db):
@@ -57,7 +57,7 @@ def test_late_end_of_the_buried_turn_changes_nothing(db: apsw.Connection) -> Non
         next_turn(db, "t9")
 
 
-def test_decision_is_made_once(db: apsw.Connection) -> None:
+def test_decision_is_made_once(db: Database) -> None:
     """The second one finds no dead letter."""
     dead(db)
     with job(db):

@@ -4,11 +4,11 @@ from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
-import apsw
 import pytest
 from fakes.journal import booted, job, update
 
 from orchestrator.channel_api import Attachment, InboundMessage
+from orchestrator.journal.db.database import Database
 from orchestrator.journal.turns import attachments, held_messages, inbox
 from orchestrator.journal.turns.inbox import Arrival
 
@@ -16,20 +16,20 @@ KEY = "telegram/1/7/"
 
 
 @pytest.fixture
-def db(tmp_path: Path) -> Iterator[apsw.Connection]:
+def db(tmp_path: Path) -> Iterator[Database]:
     """A journal under its first epoch, whose invariants hold at the end."""
     with booted(tmp_path) as connection:
         yield connection
 
 
-def refused(db: apsw.Connection, *messages: InboundMessage) -> None:
+def refused(db: Database, *messages: InboundMessage) -> None:
     """T1 of messages of a chat that waits for its approval."""
     with job(db):
         arrivals = [Arrival(message, "not paired yet", held=True) for message in messages]
         assert inbox.ingest(db, arrivals, None, 0) == []
 
 
-def test_released_messages_are_answered_before_later_ones(db: apsw.Connection) -> None:
+def test_released_messages_are_answered_before_later_ones(db: Database) -> None:
     """Each once; those of another chat stay held."""
     refused(db, update(1, "one"), update(2, "two"), update(3, "other", "8"))
     assert inbox.chats_with_work(db) == {}
@@ -42,7 +42,7 @@ def test_released_messages_are_answered_before_later_ones(db: apsw.Connection) -
     assert inbox.chats_with_work(db) == {KEY: True}
 
 
-def test_released_album_is_one_message_with_its_pictures(db: apsw.Connection) -> None:
+def test_released_album_is_one_message_with_its_pictures(db: Database) -> None:
     """Nothing of it is downloaded before."""
     parts = [
         replace(update(n, text), album="g", attachments=(Attachment(f"file-{n}", "photo"),))
@@ -57,7 +57,7 @@ def test_released_album_is_one_message_with_its_pictures(db: apsw.Connection) ->
     assert [item.handle for item in attachments.wanted(db, "", KEY)] == ["file-1", "file-2"]
 
 
-def test_dropped_messages_stay_refused(db: apsw.Connection) -> None:
+def test_dropped_messages_stay_refused(db: Database) -> None:
     """Releasing finds none of them."""
     refused(db, update(1, "one"))
     with job(db):

@@ -3,10 +3,10 @@
 from collections.abc import Iterator
 from pathlib import Path
 
-import apsw
 import pytest
 from fakes.journal import CLASSES, job, open_turn, opened, planned, receive, step, update
 
+from orchestrator.journal.db.database import Database
 from orchestrator.journal.db.store import FencedError
 from orchestrator.journal.inspect import invariants, recent
 from orchestrator.journal.turns import (
@@ -28,20 +28,20 @@ DONE = ("done", None)
 
 
 @pytest.fixture
-def db(tmp_path: Path) -> Iterator[apsw.Connection]:
+def db(tmp_path: Path) -> Iterator[Database]:
     """An empty journal, whole at the end."""
     with opened(tmp_path) as connection:
         yield connection
         assert invariants.violations(connection) == []
 
 
-def enter(db: apsw.Connection, turn: Turn) -> tuple[UserMessage, ...]:
+def enter(db: Database, turn: Turn) -> tuple[UserMessage, ...]:
     """Everything that waits."""
     with job(db):
         return internal_messages.enter(db, turn, lambda _: True)
 
 
-def steered(db: apsw.Connection) -> Turn:
+def steered(db: Database) -> Turn:
     """A turn of one step, after which ``wait`` and ``no`` entered it."""
     turn = open_turn(db, "t1", "first")
     (call,) = planned(db, "t1", "note")
@@ -53,7 +53,7 @@ def steered(db: apsw.Connection) -> Turn:
     return turn
 
 
-def test_messages_enter_in_order_and_belong_to_the_turn(db: apsw.Connection) -> None:
+def test_messages_enter_in_order_and_belong_to_the_turn(db: Database) -> None:
     """They are no longer in line; the turn still began with its own message alone."""
     turn = steered(db)
     assert enter(db, turn) == ()
@@ -63,7 +63,7 @@ def test_messages_enter_in_order_and_belong_to_the_turn(db: apsw.Connection) -> 
     assert recent.counts(db)["claimed"] == 3
 
 
-def test_session_keeps_them_where_they_came(db: apsw.Connection) -> None:
+def test_session_keeps_them_where_they_came(db: Database) -> None:
     """And the reply ends them with the turn."""
     turn = steered(db)
     with job(db):
@@ -81,7 +81,7 @@ def test_session_keeps_them_where_they_came(db: apsw.Connection) -> None:
     assert recent.counts(db)["done"] == 3
 
 
-def test_message_that_another_agent_answers_holds_up_the_line(db: apsw.Connection) -> None:
+def test_message_that_another_agent_answers_holds_up_the_line(db: Database) -> None:
     """No message overtakes it."""
     turn = open_turn(db)
     planned(db, "t1", "read")
@@ -97,7 +97,7 @@ def test_message_that_another_agent_answers_holds_up_the_line(db: apsw.Connectio
     assert row.text == "yours"
 
 
-def test_turn_that_has_no_step_or_another_owner_takes_nothing(db: apsw.Connection) -> None:
+def test_turn_that_has_no_step_or_another_owner_takes_nothing(db: Database) -> None:
     """The message stays new."""
     turn = open_turn(db)
     receive(db, update(2))
@@ -111,7 +111,7 @@ def test_turn_that_has_no_step_or_another_owner_takes_nothing(db: apsw.Connectio
     assert recent.counts(db)["new"] == 1
 
 
-def test_cancelled_and_dead_turns_take_their_entered_messages_along(db: apsw.Connection) -> None:
+def test_cancelled_and_dead_turns_take_their_entered_messages_along(db: Database) -> None:
     """One that is put back begins a turn of its own."""
     turn = steered(db)
     with job(db):

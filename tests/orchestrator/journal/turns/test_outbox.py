@@ -6,9 +6,11 @@ from pathlib import Path
 
 import apsw
 import pytest
-from fakes.journal import open_turn, opened
+from fakes.journal import open_turn, opened, sqlite
+from fakes.postgresql import POSTGRESQL
 
 from orchestrator.channel_api import ReplyPart
+from orchestrator.journal.db.database import Database
 from orchestrator.journal.turns import outbox, turns
 from orchestrator.journal.turns.outbox import Address, OutboxRow, Part
 
@@ -17,24 +19,24 @@ THERE = Address("telegram", "1", "8")
 
 
 @pytest.fixture
-def db(tmp_path: Path) -> Iterator[apsw.Connection]:
+def db(tmp_path: Path) -> Iterator[Database]:
     """A journal with the open turn t1."""
     with opened(tmp_path) as connection:
         open_turn(connection)
         yield connection
 
 
-def due(db: apsw.Connection) -> list[tuple[str, str, str]]:
+def due(db: Database) -> list[tuple[str, str, str]]:
     """What may be sent now: chat, text and state."""
     return [(row.chat_id, row.body, row.state) for row in outbox.due(db, "telegram")]
 
 
-def first(db: apsw.Connection) -> OutboxRow:
+def first(db: Database) -> OutboxRow:
     """The row that is to be sent first."""
     return outbox.due(db, "telegram")[0]
 
 
-def texts(db: apsw.Connection) -> list[str]:
+def texts(db: Database) -> list[str]:
     """What a chat would see, in its order."""
     found = []
     while rows := outbox.due(db, "telegram"):
@@ -43,7 +45,7 @@ def texts(db: apsw.Connection) -> list[str]:
     return found
 
 
-def test_parts_of_a_chat_wait_for_each_other_and_chats_do_not(db: apsw.Connection) -> None:
+def test_parts_of_a_chat_wait_for_each_other_and_chats_do_not(db: Database) -> None:
     """Part two only when part one has ended, however it ended; other channels are separate."""
     outbox.add(db, "t1", HERE, [Part("1"), Part("2"), Part("3")], "direct", 1)
     outbox.add_notice(db, THERE, "notice", 1)
@@ -59,7 +61,7 @@ def test_parts_of_a_chat_wait_for_each_other_and_chats_do_not(db: apsw.Connectio
     assert due(db)[0] == ("7", "3", "queued")
 
 
-def test_reply_that_is_read_in_the_journal_is_delivered_with_the_turn(db: apsw.Connection) -> None:
+def test_reply_that_is_read_in_the_journal_is_delivered_with_the_turn(db: Database) -> None:
     """Nothing is left to send, and the turn is closed in the transaction of its reply."""
     turns.reply(db, turns.load(db, "t1"), [Part("hello")], outbox.STORED, ("done", None), 5)
     assert due(db) == []
@@ -68,7 +70,7 @@ def test_reply_that_is_read_in_the_journal_is_delivered_with_the_turn(db: apsw.C
     assert turns.load(db, "t1").state == "closed"
 
 
-def test_edit_into_a_placeholder_is_repeated_after_a_boot(db: apsw.Connection) -> None:
+def test_edit_into_a_placeholder_is_repeated_after_a_boot(db: Database) -> None:
     """No other placeholder is sent."""
     outbox.add(db, "t1", HERE, [Part("hello")], "edit", 1)
     outbox.sending(db, first(db).id, "ph_sending", 2)
@@ -79,7 +81,7 @@ def test_edit_into_a_placeholder_is_repeated_after_a_boot(db: apsw.Connection) -
     assert (first(db).state, first(db).ph_id, first(db).attempt) == ("ph_sent", "m1", 2)
 
 
-def test_preview_and_reply_are_the_same_row(db: apsw.Connection) -> None:
+def test_preview_and_reply_are_the_same_row(db: Database) -> None:
     """Once it has its place it is not due; T6 gives it the text of the first part."""
     outbox.start_preview(db, "t1", HERE, Part("Let me"), 1)
     assert due(db) == [("7", "Let me", "queued")]
@@ -96,7 +98,7 @@ def test_preview_and_reply_are_the_same_row(db: apsw.Connection) -> None:
     assert texts(db) == ["Let me see.", "Done."]
 
 
-def test_next_process_goes_on_with_the_preview_of_the_last(db: apsw.Connection) -> None:
+def test_next_process_goes_on_with_the_preview_of_the_last(db: Database) -> None:
     """A second one would stand in the chat for ever."""
     outbox.start_preview(db, "t1", HERE, Part("Let"), 1)
     outbox.sending(db, first(db).id, "ph_sending", 1)
@@ -109,14 +111,14 @@ def test_next_process_goes_on_with_the_preview_of_the_last(db: apsw.Connection) 
     assert db.execute("SELECT count(*) FROM outbox").get == 1
 
 
-def test_answer_of_a_turn_that_has_ended_gets_no_preview(db: apsw.Connection) -> None:
+def test_answer_of_a_turn_that_has_ended_gets_no_preview(db: Database) -> None:
     """It would never get a text."""
     turns.reply(db, turns.load(db, "t1"), [Part("hi")], "edit", ("done", None), 1)
     outbox.start_preview(db, "t1", HERE, Part("h"), 2)
     assert texts(db) == ["hi"]
 
 
-def test_preview_that_was_never_sent_becomes_an_ordinary_row(db: apsw.Connection) -> None:
+def test_preview_that_was_never_sent_becomes_an_ordinary_row(db: Database) -> None:
     """It may or may not have arrived: the reply is sent as a new message."""
     outbox.start_preview(db, "t1", HERE, Part("Let me"), 1)
     row = first(db).id
@@ -126,7 +128,7 @@ def test_preview_that_was_never_sent_becomes_an_ordinary_row(db: apsw.Connection
     assert (first(db).state, first(db).ph_id, first(db).body) == ("queued", None, "Let me see.")
 
 
-def test_preview_keeps_its_place_and_then_holds_up_no_message(db: apsw.Connection) -> None:
+def test_preview_keeps_its_place_and_then_holds_up_no_message(db: Database) -> None:
     """It waits for what was queued before; what a tool sends meanwhile waits until it is seen."""
     outbox.add_notice(db, HERE, "before", 1)
     outbox.start_preview(db, "t1", HERE, Part("Let me"), 2)
@@ -141,7 +143,7 @@ def test_preview_keeps_its_place_and_then_holds_up_no_message(db: apsw.Connectio
 
 
 def test_preview_that_a_chat_refuses_is_given_up_and_the_reply_is_not(
-    db: apsw.Connection,
+    db: Database,
 ) -> None:
     """The reply becomes a row of its own, whose fate is told."""
     outbox.start_preview(db, "t1", HERE, Part("Let me"), 1)
@@ -154,7 +156,7 @@ def test_preview_that_a_chat_refuses_is_given_up_and_the_reply_is_not(
     assert turns.load(db, "t1").state == "closed"
 
 
-def test_row_that_has_ended_is_not_sent(db: apsw.Connection) -> None:
+def test_row_that_has_ended_is_not_sent(db: Database) -> None:
     """A stopped turn gives its preview up while the queue waits for the platform's rate."""
     outbox.start_preview(db, "t1", HERE, Part("Let me"), 1)
     row = first(db).id
@@ -164,7 +166,7 @@ def test_row_that_has_ended_is_not_sent(db: apsw.Connection) -> None:
     assert db.execute("SELECT state, ph_id FROM outbox").fetchall() == [("abandoned", None)]
 
 
-def test_preview_that_is_being_sent_when_its_turn_stops_ends_so(db: apsw.Connection) -> None:
+def test_preview_that_is_being_sent_when_its_turn_stops_ends_so(db: Database) -> None:
     """What a chat has seen does not stay unfinished."""
     outbox.start_preview(db, "t1", HERE, Part("Let me …"), 1)
     row = first(db).id
@@ -174,14 +176,14 @@ def test_preview_that_is_being_sent_when_its_turn_stops_ends_so(db: apsw.Connect
     assert due(db) == [("7", "Let me\n\n(stopped)", "ph_sent")]
 
 
-def test_what_a_tool_sent_stands_before_the_reply(db: apsw.Connection) -> None:
+def test_what_a_tool_sent_stands_before_the_reply(db: Database) -> None:
     """In the order in which it was queued."""
     outbox.add_extra(db, "t1", HERE, [Part("a"), Part("b")], "edit", 2)
     outbox.add(db, "t1", HERE, [Part("reply")], "edit", 3)
     assert texts(db) == ["a", "b", "reply"]
 
 
-def test_boot_repeats_edits_and_never_a_direct_message(db: apsw.Connection) -> None:
+def test_boot_repeats_edits_and_never_a_direct_message(db: Database) -> None:
     """An edit changes nothing the second time; a message that may have arrived is unknown."""
     addresses = [replace(HERE, chat_id=str(number)) for number in range(4)]
     outbox.add_extra(db, "t1", addresses[0], [Part("direct"), Part("after")], "direct", 1)
@@ -200,13 +202,13 @@ def test_boot_repeats_edits_and_never_a_direct_message(db: apsw.Connection) -> N
         ("3", "edit", "queued"),
     ]
     assert db.execute("SELECT state FROM outbox WHERE id = ?", (direct.id,)).get == "unknown"
-    before = db.execute("SELECT * FROM outbox").fetchall()
+    before = db.execute("SELECT * FROM outbox ORDER BY id").fetchall()
     turns.boot(db, 4)
-    assert db.execute("SELECT * FROM outbox").fetchall() == before
+    assert db.execute("SELECT * FROM outbox ORDER BY id").fetchall() == before
     assert queued.attempt == 0
 
 
-def test_boot_repeats_what_may_be_said_again_so_often(db: apsw.Connection) -> None:
+def test_boot_repeats_what_may_be_said_again_so_often(db: Database) -> None:
     """A repeated question does no harm, and later messages do not wait for it for ever."""
     outbox.add_notice(db, HERE, "May I?", 1, again=1)
     outbox.sending(db, first(db).id, "sending", 2)
@@ -218,7 +220,7 @@ def test_boot_repeats_what_may_be_said_again_so_often(db: apsw.Connection) -> No
     assert outbox.pop_unconfirmed(db, HERE.chat_key, 6) == ["May I?"]
 
 
-def test_message_that_boot_leaves_unknown_can_close_its_turn(db: apsw.Connection) -> None:
+def test_message_that_boot_leaves_unknown_can_close_its_turn(db: Database) -> None:
     """Nothing else will ever end that turn."""
     turns.reply(db, turns.load(db, "t1"), [Part("hi")], "direct", ("done", None), 1)
     outbox.sending(db, first(db).id, "sending", 2)
@@ -226,7 +228,7 @@ def test_message_that_boot_leaves_unknown_can_close_its_turn(db: apsw.Connection
     assert turns.load(db, "t1").state == "closed"
 
 
-def test_edit_is_repeated_after_one_that_may_land_late(db: apsw.Connection) -> None:
+def test_edit_is_repeated_after_one_that_may_land_late(db: Database) -> None:
     """Once, after a while, whatever is killed meanwhile; no later row waits for it."""
     outbox.start_preview(db, "t1", HERE, Part("Let me"), 1)
     row = first(db).id
@@ -249,7 +251,7 @@ def test_edit_is_repeated_after_one_that_may_land_late(db: apsw.Connection) -> N
     assert turns.load(db, "t1").state == "closed"
 
 
-def test_failed_edit_is_repeated_and_a_lost_placeholder_replaced(db: apsw.Connection) -> None:
+def test_failed_edit_is_repeated_and_a_lost_placeholder_replaced(db: Database) -> None:
     """The row remembers whether it has a message to edit."""
     outbox.add(db, "t1", HERE, [Part("hi")], "edit", 1)
     row = first(db).id
@@ -264,7 +266,7 @@ def test_failed_edit_is_repeated_and_a_lost_placeholder_replaced(db: apsw.Connec
     assert (first(db).state, first(db).ph_id) == ("queued", None)
 
 
-def test_row_keeps_how_it_is_to_be_sent(db: apsw.Connection) -> None:
+def test_row_keeps_how_it_is_to_be_sent(db: Database) -> None:
     """The daemon's own text is not Markdown; a thread belongs to the address."""
     thread = replace(HERE, thread_id="5", private=False)
     outbox.add(db, "t1", thread, [Part("*a*", markdown=False, reply_to="m0")], "direct", 1)
@@ -273,14 +275,28 @@ def test_row_keeps_how_it_is_to_be_sent(db: apsw.Connection) -> None:
     assert row.chat_key == thread.chat_key == "telegram/1/7/5"
 
 
-def test_number_before_a_row_is_found_without_sorting_all_messages(db: apsw.Connection) -> None:
+def test_number_before_a_row_is_that_of_the_newest_message_before(db: Database) -> None:
+    """What the chat wrote, or was sent; names of messages of a moved chat are no numbers."""
+    outbox.add(db, "t1", HERE, [Part("a")], "direct", 1)
+    outbox.add_extra(db, None, HERE, [Part("b"), Part("c")], "direct", 1)
+    rows = outbox.OUTBOX.select(db, "true ORDER BY id")
+    assert [outbox.number_before(db, row) for row in rows] == [1, 0, 0]
+    outbox.delivered(db, rows[0].id, "5", 2)
+    outbox.delivered(db, rows[1].id, "-1009:6", 2)
+    assert [outbox.number_before(db, row) for row in rows] == [1, 5, 5]
+
+
+@pytest.mark.skipif(bool(POSTGRESQL), reason="about SQLite's plan")
+def test_number_before_a_row_is_found_without_sorting_all_messages(
+    db: Database, tmp_path: Path
+) -> None:
     """It is read on the event loop, in a journal that may have a million."""
     outbox.add(db, "t1", HERE, [Part("1")], "edit", 1)
     row, sorts = first(db), []
-    db.trace_v2(
-        apsw.SQLITE_TRACE_PROFILE,
-        lambda event: sorts.append(event["stmt_status"]["SQLITE_STMTSTATUS_SORT"]),
-    )
-    assert outbox.number_before(db, row) == 1
-    db.trace_v2(0, None)
+    with sqlite(tmp_path) as traced:
+        traced.trace_v2(
+            apsw.SQLITE_TRACE_PROFILE,
+            lambda event: sorts.append(event["stmt_status"]["SQLITE_STMTSTATUS_SORT"]),
+        )
+        assert outbox.number_before(traced, row) == 1
     assert sorts == [0]

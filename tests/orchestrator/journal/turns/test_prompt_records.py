@@ -3,10 +3,10 @@
 from collections.abc import Iterator
 from pathlib import Path
 
-import apsw
 import pytest
 from fakes.journal import CLASSES, open_turn, opened, step
 
+from orchestrator.journal.db.database import Database
 from orchestrator.journal.turns import prompt_records, steps, transcript, turns
 from orchestrator.journal.turns.prompt_records import PromptSources
 from thinker.protocol.messages import LayerRecord, ToolSpec, UserMessage
@@ -24,14 +24,14 @@ PROMPT = PromptRecord(
 
 
 @pytest.fixture
-def db(tmp_path: Path) -> Iterator[apsw.Connection]:
+def db(tmp_path: Path) -> Iterator[Database]:
     """A journal with an open turn."""
     with opened(tmp_path) as connection:
         open_turn(connection, "t1")
         yield connection
 
 
-def test_first_prompt_of_a_turn_is_what_its_message_was_sent_with(db: apsw.Connection) -> None:
+def test_first_prompt_of_a_turn_is_what_its_message_was_sent_with(db: Database) -> None:
     """Whatever a later process would have sent; the session keeps it."""
     assert prompt_records.sent(db, "t1") is None
     steps.plan(db, step("t1").model_copy(update={"prompt": PROMPT}), CLASSES, 1, 1)
@@ -46,7 +46,7 @@ def test_first_prompt_of_a_turn_is_what_its_message_was_sent_with(db: apsw.Conne
     assert prompt_records.offered(db, turn.session_id, turn.started_at, "t1") == ()
 
 
-def test_what_a_prompt_was_made_of_is_kept_once(db: apsw.Connection) -> None:
+def test_what_a_prompt_was_made_of_is_kept_once(db: Database) -> None:
     """However many turns share it; a turn of an older version has none."""
     tools = (ToolSpec(name="look", description="Looks", parameters={}),)
     made_of = PromptSources({"name": "planner", "definitions": {}}, tools)
@@ -63,7 +63,7 @@ def test_what_a_prompt_was_made_of_is_kept_once(db: apsw.Connection) -> None:
     assert [prompt_records.last_use(db, name) for name in ("planner", agent_id)] == 2 * [("t1", 4)]
 
 
-def test_prompt_has_the_messages_of_the_history_that_went_with_it(db: apsw.Connection) -> None:
+def test_prompt_has_the_messages_of_the_history_that_went_with_it(db: Database) -> None:
     """As later turns and summaries change what a chat's history is."""
     commit = step("t1").model_copy(update={"prompt": PROMPT})
     steps.plan(db, commit, CLASSES, 1, 1, PromptSources(window=(3, 9)))
@@ -72,7 +72,7 @@ def test_prompt_has_the_messages_of_the_history_that_went_with_it(db: apsw.Conne
     assert prompt_records.window(db, "t1", 2) is None
 
 
-def test_what_prompts_have_in_common_is_stored_once_and_read_with_each(db: apsw.Connection) -> None:
+def test_what_prompts_have_in_common_is_stored_once_and_read_with_each(db: Database) -> None:
     """The short layers and the volatile ones are the record's own."""
     noon, one = (PROMPT.model_copy(update={"best_score": score}) for score in (None, 0.5))
     for at, sent in ((1, noon), (2, one)):
@@ -82,7 +82,7 @@ def test_what_prompts_have_in_common_is_stored_once_and_read_with_each(db: apsw.
     assert db.execute("SELECT max(octet_length(body)) FROM turn_prompt").get < len(BASE.text)
 
 
-def test_whole_record_of_an_older_version_is_read(db: apsw.Connection) -> None:
+def test_whole_record_of_an_older_version_is_read(db: Database) -> None:
     """Its row has nothing in common with others."""
     steps.plan(db, step("t1").model_copy(update={"prompt": PROMPT}), CLASSES, 1, 1)
     db.execute("UPDATE turn_prompt SET body = ?, common = NULL", (PROMPT.model_dump_json(),))

@@ -4,11 +4,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-import apsw
 import pytest
 from fakes.journal import job, open_turn, opened, planned
 
 from orchestrator.channel_api import Choice
+from orchestrator.journal.db.database import Database
 from orchestrator.journal.turns import approvals, cancellations, outbox, questions
 from orchestrator.journal.turns.approvals import LIFETIME, Approval
 from orchestrator.journal.turns.outbox import Address, OutboxRow
@@ -21,7 +21,7 @@ NOW = 10
 class Asked:
     """An open question about a call."""
 
-    db: apsw.Connection
+    db: Database
     approval: Approval
 
     def row(self) -> OutboxRow:

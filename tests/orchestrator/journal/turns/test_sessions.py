@@ -4,17 +4,17 @@ from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
-import apsw
 import pytest
 from fakes.journal import open_turn, opened, planned, receive, update
 
+from orchestrator.journal.db.database import Database
 from orchestrator.journal.turns import sessions, turns
 from orchestrator.journal.turns.outbox import Address, Part
 from thinker.protocol.messages import Message, UserMessage
 
 
 @pytest.fixture
-def db(tmp_path: Path) -> Iterator[apsw.Connection]:
+def db(tmp_path: Path) -> Iterator[Database]:
     """An empty journal."""
     with opened(tmp_path) as connection:
         yield connection
@@ -25,7 +25,7 @@ def said(*texts: str) -> list[Message]:
     return [UserMessage(content=text) for text in texts]
 
 
-def test_agent_and_chat_have_one_open_session(db: apsw.Connection) -> None:
+def test_agent_and_chat_have_one_open_session(db: Database) -> None:
     """One that has ended is followed by a new one."""
     first = sessions.current(db, "work", "c", 1)
     assert sessions.current(db, "work", "c", 2) == first
@@ -34,7 +34,7 @@ def test_agent_and_chat_have_one_open_session(db: apsw.Connection) -> None:
     assert len({first, *others, sessions.current(db, "work", "c", 4)}) == 4
 
 
-def test_window_is_the_newest_messages_that_no_summary_covers(db: apsw.Connection) -> None:
+def test_window_is_the_newest_messages_that_no_summary_covers(db: Database) -> None:
     """Oldest first; other sessions do not show through."""
     session, other = (sessions.current(db, agent, "c", 1) for agent in ("work", "home"))
     sessions.append(db, session, "t1", said("a", "b"), 1)
@@ -48,7 +48,7 @@ def test_window_is_the_newest_messages_that_no_summary_covers(db: apsw.Connectio
     assert sessions.summary(db, session)[0] == "so far"
 
 
-def test_window_is_read_with_its_place_in_the_journal(db: apsw.Connection) -> None:
+def test_window_is_read_with_its_place_in_the_journal(db: Database) -> None:
     """The ids of its first and its last message; an empty one has none."""
     session, other = (sessions.current(db, agent, "c", 1) for agent in ("work", "home"))
     sessions.append(db, session, "t1", said("a", "b"), 1)
@@ -58,7 +58,7 @@ def test_window_is_read_with_its_place_in_the_journal(db: apsw.Connection) -> No
     assert sessions.read(db, session, 0) == ((), None)
 
 
-def test_window_that_jumps_begins_with_the_same_message_in_between(db: apsw.Connection) -> None:
+def test_window_that_jumps_begins_with_the_same_message_in_between(db: Database) -> None:
     """It is never smaller than asked for, so that nothing is forgotten early."""
     session = sessions.current(db, "work", "c", 1)
     found = []
@@ -70,7 +70,7 @@ def test_window_that_jumps_begins_with_the_same_message_in_between(db: apsw.Conn
     assert found == sizes
 
 
-def test_recent_tools_are_those_of_the_last_turns_newest_first(db: apsw.Connection) -> None:
+def test_recent_tools_are_those_of_the_last_turns_newest_first(db: Database) -> None:
     """Each once; the turn in hand does not count."""
     for number, tools in enumerate((["old"], ["read", "note"], [], ["mail", "read"]), 1):
         turn = open_turn(db, f"t{number}")
@@ -81,7 +81,7 @@ def test_recent_tools_are_those_of_the_last_turns_newest_first(db: apsw.Connecti
     assert sessions.recent_tools(db, turn.session_id, 3) == ("mail", "read", "note")
 
 
-def test_agent_knows_only_chats_that_it_has_answered(db: apsw.Connection) -> None:
+def test_agent_knows_only_chats_that_it_has_answered(db: Database) -> None:
     """A stranger's message, which no agent took, opens no way to them."""
     open_turn(db, "t1")
     receive(db, update(2, chat_id="8"))

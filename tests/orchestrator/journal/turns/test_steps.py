@@ -3,12 +3,12 @@
 from collections.abc import Iterator
 from pathlib import Path
 
-import apsw
 import orjson
 import pytest
 from fakes.journal import CLASSES, call, job, open_turn, opened, planned, step
 from fakes.memory import WORK
 
+from orchestrator.journal.db.database import Database
 from orchestrator.journal.db.store import FencedError
 from orchestrator.journal.memory import facts
 from orchestrator.journal.turns import outbox, prompt_records, steps, transcript, turns
@@ -21,7 +21,7 @@ ALL = ("read", "note", "pay", "check", "mail")
 
 
 @pytest.fixture
-def db(tmp_path: Path) -> Iterator[apsw.Connection]:
+def db(tmp_path: Path) -> Iterator[Database]:
     """A journal with the open turn t1."""
     with opened(tmp_path) as connection:
         open_turn(connection)
@@ -33,13 +33,13 @@ def result(call: Call, content: str = "ok", *, is_error: bool = False) -> ToolRe
     return ToolResult(call_id=call.call_id, name=call.name, content=content, is_error=is_error)
 
 
-def states(db: apsw.Connection) -> dict[str, str]:
+def states(db: Database) -> dict[str, str]:
     """The state of every tool call by its tool."""
     rows = db.execute("SELECT name, state FROM step WHERE kind = 'tool' ORDER BY seq")
     return {str(name): str(state) for name, state in rows}
 
 
-def test_steps_are_numbered_through_the_turn(db: apsw.Connection) -> None:
+def test_steps_are_numbered_through_the_turn(db: Database) -> None:
     """A response and the calls in it take the next numbers, in its order."""
     first = steps.plan(db, step("t1", "read", "mail"), CLASSES, 1, 1)
     second = steps.plan(db, step("t1", content="done"), CLASSES, 1, 2)
@@ -57,7 +57,7 @@ def test_steps_are_numbered_through_the_turn(db: apsw.Connection) -> None:
     assert steps.load_call(db, "t1", 9) is None
 
 
-def test_response_is_stored_with_the_timing_of_its_call(db: apsw.Connection) -> None:
+def test_response_is_stored_with_the_timing_of_its_call(db: Database) -> None:
     """Without one if it was not measured; a tool call has none."""
     timing = CallTiming(began=5, ended=9, first=7, sent=100, got=20)
     steps.plan(db, step("t1", "read").model_copy(update={"timing": timing}), CLASSES, 1, 1)
@@ -67,7 +67,7 @@ def test_response_is_stored_with_the_timing_of_its_call(db: apsw.Connection) -> 
     assert others == [None, None]
 
 
-def test_rejected_call_has_ended_when_it_is_planned(db: apsw.Connection) -> None:
+def test_rejected_call_has_ended_when_it_is_planned(db: Database) -> None:
     """It never runs, and no row is left without an end (invariant 8)."""
     committed = steps.plan(db, step("t1", "read", rejected="no such tool"), CLASSES, 1, 1)
     rejected = call(db, "t1", committed.call_seqs[0])
@@ -77,7 +77,7 @@ def test_rejected_call_has_ended_when_it_is_planned(db: apsw.Connection) -> None
         steps.intend(db, "t1", rejected.seq, 1, 2)
 
 
-def test_stale_epoch_and_closed_turn_change_nothing(db: apsw.Connection) -> None:
+def test_stale_epoch_and_closed_turn_change_nothing(db: Database) -> None:
     """T3 and T4 of a supervisor that was replaced (invariants 7 and 14)."""
     (read,) = planned(db, "t1", "read")
     before = db.execute("SELECT * FROM step").fetchall()
@@ -96,7 +96,7 @@ def test_stale_epoch_and_closed_turn_change_nothing(db: apsw.Connection) -> None
         steps.plan(db, step("t1"), CLASSES, 2, 9)
 
 
-def test_call_is_dispatched_once_and_its_result_never_changes(db: apsw.Connection) -> None:
+def test_call_is_dispatched_once_and_its_result_never_changes(db: Database) -> None:
     """A second T4 and a second T5 are refused (invariant 5)."""
     (mail,) = planned(db, "t1", "mail")
     steps.intend(db, "t1", mail.seq, 1, 2)
@@ -110,15 +110,15 @@ def test_call_is_dispatched_once_and_its_result_never_changes(db: apsw.Connectio
     assert (stored.state, stored.result) == ("done", result(mail, "sent"))
 
 
-def test_local_effect_is_committed_with_its_result_or_not_at_all(db: apsw.Connection) -> None:
+def test_local_effect_is_committed_with_its_result_or_not_at_all(db: Database) -> None:
     """A fact is never stored twice or without its answer; a failed effect may be tried again."""
     (note,) = planned(db, "t1", "note")
 
-    def effect(db: apsw.Connection) -> ToolResult:
+    def effect(db: Database) -> ToolResult:
         facts.store(db, WORK, "likes tea", "preference", "tool", 2)
         return result(note)
 
-    def broken(db: apsw.Connection) -> ToolResult:
+    def broken(db: Database) -> ToolResult:
         effect(db)
         raise RuntimeError
 
@@ -136,7 +136,7 @@ def test_local_effect_is_committed_with_its_result_or_not_at_all(db: apsw.Connec
         steps.finish_local(db, note, effect, 1, 3)
 
 
-def test_recovery_runs_again_only_what_may_run_again(db: apsw.Connection) -> None:
+def test_recovery_runs_again_only_what_may_run_again(db: Database) -> None:
     """The model reads that the others are unknown; a second recovery changes nothing."""
     calls = planned(db, "t1", *ALL)
     for one in calls:
@@ -158,7 +158,7 @@ def test_recovery_runs_again_only_what_may_run_again(db: apsw.Connection) -> Non
     assert steps.unconfirmed(db, "t1") == ["check", "mail"]
 
 
-def test_recovery_leaves_alone_what_this_process_still_runs(db: apsw.Connection) -> None:
+def test_recovery_leaves_alone_what_this_process_still_runs(db: Database) -> None:
     """The worker died, its tool call did not: the next worker gets the result."""
     (mail, read) = planned(db, "t1", "mail", "read")
     steps.intend(db, "t1", mail.seq, 1, 2)
@@ -170,7 +170,7 @@ def test_recovery_leaves_alone_what_this_process_still_runs(db: apsw.Connection)
 
 
 def test_call_dispatched_under_an_older_epoch_may_run_again_under_a_new_one(
-    db: apsw.Connection,
+    db: Database,
 ) -> None:
     """The late result of the old process is refused, that of the new one stored."""
     (read,) = planned(db, "t1", "read")
@@ -185,7 +185,7 @@ def test_call_dispatched_under_an_older_epoch_may_run_again_under_a_new_one(
     assert call(db, "t1", read.seq).result == result(read, "new")
 
 
-def test_every_call_has_ended_when_the_turn_ends(db: apsw.Connection) -> None:
+def test_every_call_has_ended_when_the_turn_ends(db: Database) -> None:
     """What never ran failed; what was dispatched and may have happened is unknown."""
     calls = planned(db, "t1", *ALL, "other")
     for one in calls[:-1]:
@@ -198,7 +198,7 @@ def test_every_call_has_ended_when_the_turn_ends(db: apsw.Connection) -> None:
     assert steps.unconfirmed(db, "t1") == ["pay", "check", "mail"]
 
 
-def test_recorded_steps_keep_their_order_and_pair_results_with_calls(db: apsw.Connection) -> None:
+def test_recorded_steps_keep_their_order_and_pair_results_with_calls(db: Database) -> None:
     """Verbatim responses; a call without a result is left to run."""
     first = step("t1", "read", "mail", content="Let me see.").model_copy(
         update={"usage": Usage(prompt=7, completion=3), "finish": "length"}
@@ -221,7 +221,7 @@ def test_recorded_steps_keep_their_order_and_pair_results_with_calls(db: apsw.Co
     assert steps.tools_of(db, "t1") == ("read", "mail", "note")
 
 
-def test_prompt_of_a_process_is_kept_with_its_first_step(db: apsw.Connection) -> None:
+def test_prompt_of_a_process_is_kept_with_its_first_step(db: Database) -> None:
     """So that it can be shown later what the model saw."""
     prompt = PromptRecord(layers=(LayerRecord(name="base", text="Be brief."),), tools=("read",))
     steps.plan(db, step("t1").model_copy(update={"prompt": prompt}), CLASSES, 1, 1)

@@ -3,10 +3,10 @@
 from collections.abc import Iterator
 from pathlib import Path
 
-import apsw
 import pytest
-from fakes.journal import job, open_turn, opened, planned
+from fakes.journal import REFUSED, job, open_turn, opened, planned
 
+from orchestrator.journal.db.database import Database
 from orchestrator.journal.inspect import invariants
 from orchestrator.journal.turns import (
     cancellations,
@@ -28,14 +28,14 @@ NOW = 1_000
 
 
 @pytest.fixture
-def db(tmp_path: Path) -> Iterator[apsw.Connection]:
+def db(tmp_path: Path) -> Iterator[Database]:
     """A journal with the open turn t1 of the agent ``work`` in chat 7."""
     with opened(tmp_path) as connection:
         open_turn(connection)
         yield connection
 
 
-def begun(db: apsw.Connection, *, wait: bool = True, turn: str = "t1") -> Call:
+def begun(db: Database, *, wait: bool = True, turn: str = "t1") -> Call:
     """A call of a turn that has a subagent do something."""
     (call,) = planned(db, turn, "note")
     with job(db):
@@ -46,7 +46,7 @@ def begun(db: apsw.Connection, *, wait: bool = True, turn: str = "t1") -> Call:
     return call
 
 
-def admitted(db: apsw.Connection, call: Call, turn_id: str = "s1") -> Turn:
+def admitted(db: Database, call: Call, turn_id: str = "s1") -> Turn:
     """T2 of the work of a call."""
     row = inbox.oldest_new(db, run(db, call).queue)
     assert row is not None
@@ -56,21 +56,21 @@ def admitted(db: apsw.Connection, call: Call, turn_id: str = "s1") -> Turn:
     return turn
 
 
-def run(db: apsw.Connection, call: Call) -> SubagentRun:
+def run(db: Database, call: Call) -> SubagentRun:
     """The work of a call."""
     found = subagents.of_call(db, call.turn_id, call.seq)
     assert found is not None
     return found
 
 
-def replied(db: apsw.Connection, turn: Turn, text: str = "42", *, failed: bool = False) -> None:
+def replied(db: Database, turn: Turn, text: str = "42", *, failed: bool = False) -> None:
     """T6 of a subagent's turn."""
     with job(db):
         turns.reply(db, turn, (), "direct", ("done", None), NOW)
         subagents.end(db, turn.id, text, NOW, failed=failed)
 
 
-def test_work_is_in_a_line_of_its_own_and_goes_to_its_chat(db: apsw.Connection) -> None:
+def test_work_is_in_a_line_of_its_own_and_goes_to_its_chat(db: Database) -> None:
     """The chat's own line does not wait for it; an approval would be asked in the chat."""
     call = begun(db)
     work = run(db, call)
@@ -85,18 +85,18 @@ def test_work_is_in_a_line_of_its_own_and_goes_to_its_chat(db: apsw.Connection) 
     assert invariants.violations(db) == []
 
 
-def test_call_can_begin_its_work_once(db: apsw.Connection) -> None:
+def test_call_can_begin_its_work_once(db: Database) -> None:
     """The journal itself refuses a second time, and keeps nothing of it."""
     call = begun(db)
-    with pytest.raises(apsw.ConstraintError), job(db):
+    with pytest.raises(REFUSED), job(db):
         subagents.create(db, call, "work", SubagentSpec(), NOW)
     address, name = turns.origin(db, "t1").address(), run(db, call).subagent_id
-    with pytest.raises(apsw.ConstraintError), job(db):
+    with pytest.raises(REFUSED), job(db):
         subagents.begin(db, call, name, address, "x", NOW, wait=True)
     assert len(subagents.begun_by(db, "t1")) == 1
 
 
-def test_result_of_awaited_work_stays_with_its_call(db: apsw.Connection) -> None:
+def test_result_of_awaited_work_stays_with_its_call(db: Database) -> None:
     """No message, no dead letter, no outbox row."""
     call = begun(db)
     replied(db, admitted(db, call))
@@ -112,7 +112,7 @@ def test_result_of_awaited_work_stays_with_its_call(db: apsw.Connection) -> None
     ("failed", "words"), [(False, "returned the following result"), (True, "reported a failure")]
 )
 def test_result_of_other_work_is_a_message_in_its_chat(
-    db: apsw.Connection, words: str, *, failed: bool
+    db: Database, words: str, *, failed: bool
 ) -> None:
     """In the same transaction, for the agent that wanted it."""
     call = begun(db, wait=False)
@@ -126,7 +126,7 @@ def test_result_of_other_work_is_a_message_in_its_chat(
 
 
 def test_message_with_a_long_result_is_shortened_and_the_result_kept_whole(
-    db: apsw.Connection,
+    db: Database,
 ) -> None:
     """What a turn costs does not depend on how much a subagent says."""
     call, said = begun(db, wait=False), "x" * (subagents.REPORTED + 1)
@@ -140,7 +140,7 @@ def test_message_with_a_long_result_is_shortened_and_the_result_kept_whole(
     assert run(db, call).result == said
 
 
-def test_stopped_turn_takes_its_work_along(db: apsw.Connection) -> None:
+def test_stopped_turn_takes_its_work_along(db: Database) -> None:
     """Begun or not; their turns are found as cancelled."""
     call = begun(db)
     admitted(db, call)
@@ -154,7 +154,7 @@ def test_stopped_turn_takes_its_work_along(db: apsw.Connection) -> None:
     assert invariants.violations(db) == []
 
 
-def test_turn_that_ends_stops_only_what_it_waits_for(db: apsw.Connection) -> None:
+def test_turn_that_ends_stops_only_what_it_waits_for(db: Database) -> None:
     """What was to go on in the background goes on, until the chat is stopped."""
     awaited, other = begun(db), begun(db, wait=False)
     with job(db):
@@ -170,7 +170,7 @@ def test_turn_that_ends_stops_only_what_it_waits_for(db: apsw.Connection) -> Non
 
 @pytest.mark.parametrize("wait", [True, False])
 def test_what_a_subagent_may_have_done_is_told_by_whoever_answers(
-    db: apsw.Connection, *, wait: bool
+    db: Database, *, wait: bool
 ) -> None:
     """The turn that waited for it, or the one that has its result as a message."""
     call = begun(db, wait=wait)
@@ -190,7 +190,7 @@ def test_what_a_subagent_may_have_done_is_told_by_whoever_answers(
     assert subagents.unconfirmed(db, "t2") == ([] if wait else ["order"])
 
 
-def test_dead_work_is_nobodys_dead_letter(db: apsw.Connection) -> None:
+def test_dead_work_is_nobodys_dead_letter(db: Database) -> None:
     """Put back, it would run for a call that has its result."""
     call = begun(db)
     turn = admitted(db, call)
@@ -202,7 +202,7 @@ def test_dead_work_is_nobodys_dead_letter(db: apsw.Connection) -> None:
     assert invariants.violations(db) == []
 
 
-def test_work_without_a_result_is_a_violation(db: apsw.Connection) -> None:
+def test_work_without_a_result_is_a_violation(db: Database) -> None:
     """As are a call that ended before its work, and a result without a report."""
     call = begun(db)
     turn = admitted(db, call)
@@ -218,7 +218,7 @@ def test_work_without_a_result_is_a_violation(db: apsw.Connection) -> None:
     assert "a result and no report" in " ".join(invariants.violations(db))
 
 
-def test_old_work_is_forgotten_with_the_turn_that_wanted_it(db: apsw.Connection) -> None:
+def test_old_work_is_forgotten_with_the_turn_that_wanted_it(db: Database) -> None:
     """Not before the message that reports it."""
     done, cancelled = begun(db, wait=False), begun(db, wait=False)
     replied(db, admitted(db, done))
@@ -239,7 +239,7 @@ def test_old_work_is_forgotten_with_the_turn_that_wanted_it(db: apsw.Connection)
     assert invariants.violations(db) == []
 
 
-def test_subagent_works_with_the_memory_of_its_parents_turn(db: apsw.Connection) -> None:
+def test_subagent_works_with_the_memory_of_its_parents_turn(db: Database) -> None:
     """Whatever chat the result goes to: a task has a memory of its own."""
     with job(db):
         db.execute("UPDATE turn SET scope = 'telegram:99' WHERE id = 't1'")
@@ -250,7 +250,7 @@ def test_subagent_works_with_the_memory_of_its_parents_turn(db: apsw.Connection)
     )
 
 
-def test_messages_of_a_subagent_count_with_those_of_its_parent(db: apsw.Connection) -> None:
+def test_messages_of_a_subagent_count_with_those_of_its_parent(db: Database) -> None:
     """In either's turn; the reply of a turn does not count."""
     turn = admitted(db, begun(db))
     address = turns.origin(db, "t1").address()

@@ -5,7 +5,6 @@ from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
-import apsw
 import pytest
 from fakes.journal import (
     CLASSES,
@@ -17,12 +16,14 @@ from fakes.journal import (
     receive,
     row_of,
     step,
+    store_in,
     update,
 )
 from fakes.time_limit import time_limit
 
 from orchestrator.channel_api import ReplyPart
-from orchestrator.journal.db.store import FencedError, Store
+from orchestrator.journal.db.database import Database
+from orchestrator.journal.db.store import FencedError
 from orchestrator.journal.inspect import recent
 from orchestrator.journal.turns import cancellations, inbox, outbox, sessions, steps, turns
 from orchestrator.journal.turns.inbox import Arrival
@@ -35,32 +36,32 @@ KEY = "telegram/1/7/"
 
 
 @pytest.fixture
-def db(tmp_path: Path) -> Iterator[apsw.Connection]:
+def db(tmp_path: Path) -> Iterator[Database]:
     """An empty journal."""
     with opened(tmp_path) as connection:
         yield connection
 
 
-def everything(db: apsw.Connection) -> list[object]:
+def everything(db: Database) -> list[object]:
     """All rows that a turn touches."""
     queries = (
-        "SELECT * FROM inbox",
-        "SELECT * FROM turn",
-        "SELECT * FROM step",
-        "SELECT * FROM outbox",
-        "SELECT * FROM message",
-        "SELECT * FROM session",
-        "SELECT * FROM audit",
+        "SELECT * FROM inbox ORDER BY id",
+        "SELECT * FROM turn ORDER BY id",
+        "SELECT * FROM step ORDER BY turn_id, seq",
+        "SELECT * FROM outbox ORDER BY id",
+        "SELECT * FROM message ORDER BY id",
+        "SELECT * FROM session ORDER BY id",
+        "SELECT * FROM audit ORDER BY id",
     )
     return [db.execute(query).fetchall() for query in queries]
 
 
-def history(db: apsw.Connection, turn: Turn) -> tuple[object, ...]:
+def history(db: Database, turn: Turn) -> tuple[object, ...]:
     """What the session holds."""
     return sessions.window(db, turn.session_id, 50)
 
 
-def test_first_time_that_a_worker_was_ready_stays(db: apsw.Connection) -> None:
+def test_first_time_that_a_worker_was_ready_stays(db: Database) -> None:
     """It is stored with the turn's first pause, and a later attempt does not change it."""
     turn = open_turn(db)
     with job(db):
@@ -70,7 +71,7 @@ def test_first_time_that_a_worker_was_ready_stays(db: apsw.Connection) -> None:
     assert turns.load(db, turn.id).ready_at == 4
 
 
-def test_messages_of_a_chat_are_admitted_in_order_one_at_a_time(db: apsw.Connection) -> None:
+def test_messages_of_a_chat_are_admitted_in_order_one_at_a_time(db: Database) -> None:
     """Another chat has a turn of its own meanwhile (invariant 3)."""
     receive(db, update(2, "first"), update(1, "second"), update(3, "other", "8"))
     turn = next_turn(db, "t1")
@@ -87,9 +88,9 @@ def test_messages_of_a_chat_are_admitted_in_order_one_at_a_time(db: apsw.Connect
 
 async def test_only_one_of_many_concurrent_admissions_wins(tmp_path: Path) -> None:
     """Eight queues of one chat: one turn, one claimed message."""
-    store = Store(tmp_path / "journal.db")
+    store = store_in(tmp_path)
 
-    def admit(db: apsw.Connection, number: int) -> Turn | None:
+    def admit(db: Database, number: int) -> Turn | None:
         row = inbox.oldest_new(db, KEY)
         if row is None:
             return None
@@ -104,7 +105,7 @@ async def test_only_one_of_many_concurrent_admissions_wins(tmp_path: Path) -> No
     assert (counts["new"], counts["claimed"]) == (1, 1)
 
 
-def test_message_that_was_taken_is_not_admitted_again(db: apsw.Connection) -> None:
+def test_message_that_was_taken_is_not_admitted_again(db: Database) -> None:
     """And no turn is left behind by the attempt."""
     turn = open_turn(db)
     row = row_of(db, "t1")
@@ -114,7 +115,7 @@ def test_message_that_was_taken_is_not_admitted_again(db: apsw.Connection) -> No
     assert turns.open_count(db) == 0
 
 
-def test_boot_adopts_open_turns_and_gives_them_their_time_again(db: apsw.Connection) -> None:
+def test_boot_adopts_open_turns_and_gives_them_their_time_again(db: Database) -> None:
     """The time without a daemon does not count; ended turns are left alone."""
     first = open_turn(db, "t1")
     assert (first.epoch, first.deadline) == (1, 900_000)
@@ -129,7 +130,7 @@ def test_boot_adopts_open_turns_and_gives_them_their_time_again(db: apsw.Connect
     assert turns.boot(db, 6_000_000) == 3
 
 
-def test_replaced_supervisor_changes_nothing(db: apsw.Connection) -> None:
+def test_replaced_supervisor_changes_nothing(db: Database) -> None:
     """Its reply and its dead letter are refused whole (invariant 14)."""
     turn = open_turn(db)
     planned(db, "t1", "read")
@@ -143,19 +144,20 @@ def test_replaced_supervisor_changes_nothing(db: apsw.Connection) -> None:
     assert everything(db) == before
 
 
-def test_reply_is_stored_whole_or_not_at_all(db: apsw.Connection) -> None:
+def test_reply_is_stored_whole_or_not_at_all(db: Database, monkeypatch: pytest.MonkeyPatch) -> None:
     """Outbox, turn, inbox and session change together (invariant 10)."""
     turn = open_turn(db)
     planned(db, "t1", "read")
     before = everything(db)
-    db.execute(
-        "CREATE TEMP TRIGGER no_session BEFORE INSERT ON message"
-        " BEGIN SELECT raise(ABORT, 'no'); END"
-    )
-    with pytest.raises(apsw.ConstraintError), job(db):
-        turns.reply(db, turn, [Part("hi")], "direct", DONE, 9)
+
+    def broken(*_: object) -> None:
+        raise RuntimeError
+
+    with monkeypatch.context() as patch:
+        patch.setattr(sessions, "append", broken)
+        with pytest.raises(RuntimeError), job(db):
+            turns.reply(db, turn, [Part("hi")], "direct", DONE, 9)
     assert everything(db) == before
-    db.execute("DROP TRIGGER no_session")
     with job(db):
         turns.reply(db, turn, [Part("hi")], "direct", DONE, 9)
     assert turns.load(db, "t1").state == "replied"
@@ -165,7 +167,7 @@ def test_reply_is_stored_whole_or_not_at_all(db: apsw.Connection) -> None:
         turns.reply(db, turn, [Part("hi")], "direct", DONE, 9)
 
 
-def test_session_keeps_the_turn_as_it_happened(db: apsw.Connection) -> None:
+def test_session_keeps_the_turn_as_it_happened(db: Database) -> None:
     """The message, each response with the results of its calls, in the model's order."""
     turn = open_turn(db, text="time?")
     (read, mail) = planned(db, "t1", "read", "mail")
@@ -184,7 +186,7 @@ def test_session_keeps_the_turn_as_it_happened(db: apsw.Connection) -> None:
     )
 
 
-def test_session_keeps_what_was_said_when_the_model_said_nothing(db: apsw.Connection) -> None:
+def test_session_keeps_what_was_said_when_the_model_said_nothing(db: Database) -> None:
     """The daemon's own text after an empty answer, or between tool calls."""
     turn = open_turn(db, "t1")
     steps.plan(db, step("t1", content=" \n"), CLASSES, 1, 3)
@@ -200,7 +202,7 @@ def test_session_keeps_what_was_said_when_the_model_said_nothing(db: apsw.Connec
     assert said == AssistantMessage(content="Too many steps.")
 
 
-def test_context_is_everything_that_the_next_worker_needs(db: apsw.Connection) -> None:
+def test_context_is_everything_that_the_next_worker_needs(db: Database) -> None:
     """History of earlier turns, this turn's message and steps, the tools used lately."""
     first = open_turn(db, "t1", "one")
     planned(db, "t1", "read", "note")
@@ -219,7 +221,7 @@ def test_context_is_everything_that_the_next_worker_needs(db: apsw.Connection) -
     assert "unknown_outcome" in result.content
 
 
-def test_message_that_kills_its_worker_becomes_a_dead_letter(db: apsw.Connection) -> None:
+def test_message_that_kills_its_worker_becomes_a_dead_letter(db: Database) -> None:
     """Deaths are counted, the user is told, the audit log has it, the chat goes on."""
     receive(db, update(5, "next"))
     db.execute("UPDATE inbox SET id = 50")
@@ -237,7 +239,7 @@ def test_message_that_kills_its_worker_becomes_a_dead_letter(db: apsw.Connection
     assert next_turn(db, "t2") is not None
 
 
-def test_turn_closes_when_its_last_message_has_ended(db: apsw.Connection) -> None:
+def test_turn_closes_when_its_last_message_has_ended(db: Database) -> None:
     """Whatever became of each; a turn that has not replied stays open (T9)."""
     turn = open_turn(db)
     address = row_of(db, "t1").address()
@@ -255,7 +257,7 @@ def test_turn_closes_when_its_last_message_has_ended(db: apsw.Connection) -> Non
     assert turns.load(db, "t1").state == "closed"
 
 
-def test_turn_with_an_empty_reply_closes_at_once(db: apsw.Connection) -> None:
+def test_turn_with_an_empty_reply_closes_at_once(db: Database) -> None:
     """And gives up a preview that will never get a text."""
     turn = open_turn(db)
     outbox.start_preview(db, "t1", row_of(db, "t1").address(), Part("Let me"), 1)
@@ -264,14 +266,14 @@ def test_turn_with_an_empty_reply_closes_at_once(db: apsw.Connection) -> None:
     assert db.execute("SELECT state FROM outbox").get == "abandoned"
 
 
-def test_extended_turn_has_its_whole_time_again(db: apsw.Connection) -> None:
+def test_extended_turn_has_its_whole_time_again(db: Database) -> None:
     """After a time in which it could not run."""
     turn = open_turn(db)
     turns.extend(db, turn, 1000)
     assert turns.load(db, "t1").deadline == 901_000
 
 
-def test_half_an_answer_is_kept_where_a_chat_is_read_in_the_journal(db: apsw.Connection) -> None:
+def test_half_an_answer_is_kept_where_a_chat_is_read_in_the_journal(db: Database) -> None:
     """Of a turn that was stopped, and of no other; elsewhere its preview shows it."""
     turn = open_turn(db)
     half = ReplyPart("Let me\n\n(stopped)")

@@ -3,11 +3,11 @@
 from collections.abc import Iterator
 from pathlib import Path
 
-import apsw
 import pytest
 from fakes.journal import opened
 from fakes.memory import WORK, own_of, scoped
 
+from orchestrator.journal.db.database import Database
 from orchestrator.journal.memory import facts
 from orchestrator.journal.memory.memory_scope import MemoryScope
 from orchestrator.journal.turns import sessions
@@ -19,13 +19,13 @@ ALL = {"work": 0}
 
 
 @pytest.fixture
-def db(tmp_path: Path) -> Iterator[apsw.Connection]:
+def db(tmp_path: Path) -> Iterator[Database]:
     """An empty journal."""
     with opened(tmp_path) as connection:
         yield connection
 
 
-def talk(db: apsw.Connection, turns: int, first: int = 0, size: int = 40) -> int:
+def talk(db: Database, turns: int, first: int = 0, size: int = 40) -> int:
     """A session of ``work`` with so many turns more; each says its number and is answered."""
     session = sessions.current(db, "work", "c", 1)
     for number in range(first, first + turns):
@@ -49,7 +49,7 @@ def test_tool_payloads_count() -> None:
     assert sessions.tokens(ToolResult(call_id="c", name="put", content="y" * 400)) == 100
 
 
-def test_session_is_large_beyond_its_agents_limit(db: apsw.Connection) -> None:
+def test_session_is_large_beyond_its_agents_limit(db: Database) -> None:
     """Agents without a limit are left alone; one that has ended is too."""
     session = talk(db, 10)
     assert compaction.large(db, {"work": 109}) == [(session, "work", 110)]
@@ -59,7 +59,7 @@ def test_session_is_large_beyond_its_agents_limit(db: apsw.Connection) -> None:
     assert compaction.large(db, {"work": 1}) == []
 
 
-def test_newest_turns_stay_and_the_summary_takes_the_place_of_the_rest(db: apsw.Connection) -> None:
+def test_newest_turns_stay_and_the_summary_takes_the_place_of_the_rest(db: Database) -> None:
     """The next one is made from the summary and what came after it."""
     session = talk(db, 8)
     part = compaction.older(db, session, 5)
@@ -77,7 +77,7 @@ def test_newest_turns_stay_and_the_summary_takes_the_place_of_the_rest(db: apsw.
     assert [message.content.strip() for message in following.messages[::2]] == ["3", "4", "5"]
 
 
-def test_summary_of_a_part_that_another_summary_covers_changes_nothing(db: apsw.Connection) -> None:
+def test_summary_of_a_part_that_another_summary_covers_changes_nothing(db: Database) -> None:
     """Two processes may have asked; the first to write wins."""
     session = talk(db, 8)
     part = compaction.older(db, session, 5)
@@ -87,7 +87,7 @@ def test_summary_of_a_part_that_another_summary_covers_changes_nothing(db: apsw.
     assert sessions.summary(db, session)[0] == "first"
 
 
-def test_what_is_too_long_for_one_summary_waits_for_the_next(db: apsw.Connection) -> None:
+def test_what_is_too_long_for_one_summary_waits_for_the_next(db: Database) -> None:
     """Turns are not cut in two."""
     session = talk(db, 8, size=30_000)
     part = compaction.older(db, session, 5)
@@ -95,7 +95,7 @@ def test_what_is_too_long_for_one_summary_waits_for_the_next(db: apsw.Connection
     assert [message.content.strip() for message in part.messages[::2]] == ["0"]
 
 
-def test_session_is_quiet_after_its_agents_time(db: apsw.Connection) -> None:
+def test_session_is_quiet_after_its_agents_time(db: Database) -> None:
     """And it is known when the next one will be."""
     session = talk(db, 2)
     assert compaction.quiet(db, {"work": 100}, 100) == ([], 101)
@@ -103,7 +103,7 @@ def test_session_is_quiet_after_its_agents_time(db: apsw.Connection) -> None:
     assert compaction.quiet(db, {"home": 100}, 101) == ([], None)
 
 
-def test_each_stretch_is_looked_through_once(db: apsw.Connection) -> None:
+def test_each_stretch_is_looked_through_once(db: Database) -> None:
     """Facts and mark are one; what was said since is the next stretch."""
     session = talk(db, 2)
     stretch = compaction.unseen(db, session, 10, scoped)
@@ -122,7 +122,7 @@ def test_each_stretch_is_looked_through_once(db: apsw.Connection) -> None:
     assert following.known == ("It rains.",)
 
 
-def test_too_little_said_waits_until_there_is_more(db: apsw.Connection) -> None:
+def test_too_little_said_waits_until_there_is_more(db: Database) -> None:
     """And counts then."""
     session = talk(db, 1)
     assert compaction.unseen(db, session, 10, scoped) is None
@@ -134,7 +134,7 @@ def test_too_little_said_waits_until_there_is_more(db: apsw.Connection) -> None:
     assert stretch.turns == ("t0", "t1")
 
 
-def test_secret_is_not_kept_and_a_known_fact_is_touched(db: apsw.Connection) -> None:
+def test_secret_is_not_kept_and_a_known_fact_is_touched(db: Database) -> None:
     """The rest of the list is kept all the same."""
     session = talk(db, 2)
     facts.store(db, WORK, "It rains.", "background", "turn t0", 1)
@@ -147,7 +147,7 @@ def test_secret_is_not_kept_and_a_known_fact_is_touched(db: apsw.Connection) -> 
 
 
 def test_failed_stretch_is_tried_again_when_quiet_for_as_long_once_more(
-    db: apsw.Connection,
+    db: Database,
 ) -> None:
     """Not sooner than what was said meanwhile asks for."""
     session = talk(db, 2)
@@ -157,7 +157,7 @@ def test_failed_stretch_is_tried_again_when_quiet_for_as_long_once_more(
     assert compaction.quiet(db, {"work": 10}, 59) == ([], 60)
 
 
-def test_facts_of_a_conversation_belong_to_its_chat(db: apsw.Connection) -> None:
+def test_facts_of_a_conversation_belong_to_its_chat(db: Database) -> None:
     """And only what is known there is shown to the model."""
     facts.store(db, WORK, "It rains.", "background", "turn t0", 1)
     session = sessions.current(db, "work", "d", 1, "telegram:1")
@@ -165,7 +165,7 @@ def test_facts_of_a_conversation_belong_to_its_chat(db: apsw.Connection) -> None
         said: list[Message] = [UserMessage(content="rain"), AssistantMessage(content="yes")]
         sessions.append(db, session, f"t{number}", said, number)
 
-    def own(_: apsw.Connection, agent_id: str, scope: str) -> MemoryScope:
+    def own(_: Database, agent_id: str, scope: str) -> MemoryScope:
         return MemoryScope(agent_id, scope, joined=False, shared=False)
 
     stretch = compaction.unseen(db, session, 10, own)

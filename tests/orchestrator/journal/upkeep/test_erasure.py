@@ -3,14 +3,15 @@
 from collections.abc import Iterator
 from pathlib import Path
 
-import apsw
 import pytest
 from fakes.journal import job, open_turn, opened, receive, update
 from fakes.lived import Life
 from fakes.memory import WORK, own_of, scoped
+from fakes.postgresql import POSTGRESQL
 
 from orchestrator.errors import OrchestratorError
 from orchestrator.journal.db import audit
+from orchestrator.journal.db.database import Connection, Database
 from orchestrator.journal.inspect import invariants
 from orchestrator.journal.memory import facts, profile
 from orchestrator.journal.schedule import tasks
@@ -22,11 +23,17 @@ from orchestrator.schedules.specs import TaskSpec
 ZEBRA, OTTER = "zebra", "otter"
 CHAT, OTHER = "471147114711", "581258125812"
 LOGINS = {"web_session", "web_invite"}  # of people, not of a chat
-OF_AGENTS = {"profile", "playbook_seed", "pause", "model_call", "request"} | LOGINS
+CONVERSATIONS = {"conversation", "conversation_item"}  # of clients of the API
+NAMES = (
+    "SELECT tablename FROM pg_tables WHERE schemaname = 'public'"
+    if POSTGRESQL
+    else "SELECT name FROM sqlite_master WHERE type = 'table' AND sql IS NOT NULL"
+)
+OF_AGENTS = {"profile", "playbook_seed", "pause", "model_call", "request"} | LOGINS | CONVERSATIONS
 
 
 @pytest.fixture
-def db(tmp_path: Path) -> Iterator[apsw.Connection]:
+def db(tmp_path: Path) -> Iterator[Database]:
     """A journal under a fresh epoch of 1."""
     with opened(tmp_path) as connection:
         with job(connection):
@@ -34,11 +41,10 @@ def db(tmp_path: Path) -> Iterator[apsw.Connection]:
         yield connection
 
 
-def mentions(db: apsw.Connection, *words: str) -> set[tuple[str, str]]:
+def mentions(db: Database, *words: str) -> set[tuple[str, str]]:
     """Tables and columns, those of indexes too, in which any of the words stands."""
     found = set()
-    named = "SELECT name FROM sqlite_master WHERE type = 'table' AND sql IS NOT NULL"
-    for (table,) in db.execute(named).fetchall():
+    for (table,) in db.execute(NAMES).fetchall():
         cursor = db.execute(f"SELECT * FROM {table}")  # noqa: S608 - names of the schema
         for row in cursor:
             cells = zip((name for name, *_ in cursor.description), row, strict=True)
@@ -49,7 +55,7 @@ def mentions(db: apsw.Connection, *words: str) -> set[tuple[str, str]]:
     return found
 
 
-def dump(db: apsw.Connection, word: str) -> list[str]:
+def dump(db: Database, word: str) -> list[str]:
     """Every row of the journal's own tables that has a word in it, but the audit log's."""
     return sorted(
         f"{table} {row}"
@@ -59,9 +65,7 @@ def dump(db: apsw.Connection, word: str) -> list[str]:
     )
 
 
-def test_forgotten_chat_leaves_nothing_and_takes_nothing_else_along(
-    db: apsw.Connection, tmp_path: Path
-) -> None:
+def test_forgotten_chat_leaves_nothing_and_takes_nothing_else_along(db: Database) -> None:
     """What was learned there goes too; the agent, its other chat and its costs stay."""
     Life(db, "work", CHAT, ZEBRA).live()
     Life(db, "work", OTHER, OTTER).live()
@@ -86,13 +90,22 @@ def test_forgotten_chat_leaves_nothing_and_takes_nothing_else_along(
     ((act, numbers),) = db.execute("SELECT act, object FROM audit ORDER BY id DESC LIMIT 1")
     assert act == "forgot a chat"
     assert f"inbox {known['inbox']}" in str(numbers)
+
+
+@pytest.mark.skipif(bool(POSTGRESQL), reason="about SQLite's file")
+def test_forgotten_chat_is_overwritten_in_the_file(db: Connection, tmp_path: Path) -> None:
+    """Not even those who can read the file find a word of it."""
+    Life(db, "work", CHAT, ZEBRA).live()
+    with job(db):
+        erasure.forget(db, Subject(channel="api", chat=f"req-{ZEBRA}"), 20)
+        erasure.forget(db, Subject(channel="telegram", chat=CHAT), 20)
     db.close()
     data = (tmp_path / "journal.db").read_bytes()
     assert f"I am {ZEBRA}".encode() not in data
     assert f"answer of {ZEBRA}".encode() not in data
 
 
-def test_chat_that_moved_is_forgotten_by_either_id(db: apsw.Connection) -> None:
+def test_chat_that_moved_is_forgotten_by_either_id(db: Database) -> None:
     """Its rows have the first id; people may know the new one alone."""
     Life(db, "work", CHAT, ZEBRA).live()
     with job(db):
@@ -101,7 +114,7 @@ def test_chat_that_moved_is_forgotten_by_either_id(db: apsw.Connection) -> None:
     assert mentions(db, CHAT, ZEBRA) == set()
 
 
-def test_forgotten_agent_leaves_nothing_and_takes_nothing_else_along(db: apsw.Connection) -> None:
+def test_forgotten_agent_leaves_nothing_and_takes_nothing_else_along(db: Database) -> None:
     """Not its id in any row; another agent keeps all that it has."""
     Life(db, "zoroaster", CHAT, ZEBRA).live()
     Life(db, "work", OTHER, OTTER).live()
@@ -121,11 +134,14 @@ def test_forgotten_agent_leaves_nothing_and_takes_nothing_else_along(db: apsw.Co
     assert invariants.violations(db) == []
 
 
-def test_logins_for_a_forgotten_agent_go_and_those_for_others_stay(db: apsw.Connection) -> None:
+def test_logins_for_a_forgotten_agent_go_and_those_for_others_stay(db: Database) -> None:
     """A chat has none, and a login for every agent names none."""
     for digest, agents in (("a", '["home","work"]'), ("b", '["home"]'), ("c", None)):
-        session = "INSERT INTO web_session VALUES(?,'ann','chat',?,1,1,9,'phone','code')"
-        db.execute(session, (digest, agents))
+        db.execute(
+            'INSERT INTO web_session(digest, "user", role, agents, made_at, last_at, ends_at)'
+            " VALUES(?,'ann','chat',?,1,1,9)",
+            (digest, agents),
+        )
         db.execute("INSERT INTO web_invite VALUES(?,'ann','chat',?,9,NULL)", (digest, agents))
     with job(db):
         assert erasure.count(db, Subject(channel="telegram", chat="7")) == {}
@@ -135,7 +151,7 @@ def test_logins_for_a_forgotten_agent_go_and_those_for_others_stay(db: apsw.Conn
         assert kept == [("b",), ("c",)]
 
 
-def test_what_is_being_answered_is_not_forgotten(db: apsw.Connection) -> None:
+def test_what_is_being_answered_is_not_forgotten(db: Database) -> None:
     """The message says what to do; nothing was removed."""
     open_turn(db)
     for subject in (Subject(agent="work"), Subject(channel="telegram", chat="7")):
@@ -144,7 +160,7 @@ def test_what_is_being_answered_is_not_forgotten(db: apsw.Connection) -> None:
         assert erasure.count(db, subject)["turn"] == 1
 
 
-def test_messages_that_nobody_has_begun_with_are_forgotten(db: apsw.Connection) -> None:
+def test_messages_that_nobody_has_begun_with_are_forgotten(db: Database) -> None:
     """As is a chat that only asked to be let in; one that never was is no chat."""
     receive(db, update(1, "still to be answered", "8"))
     with job(db):
@@ -153,7 +169,7 @@ def test_messages_that_nobody_has_begun_with_are_forgotten(db: apsw.Connection) 
             erasure.forget(db, Subject(channel="telegram", chat="8"), 2)
 
 
-def test_everything_of_a_chat_is_handed_out(db: apsw.Connection) -> None:
+def test_everything_of_a_chat_is_handed_out(db: Database) -> None:
     """Each row with its table, as many as would be forgotten."""
     Life(db, "work", CHAT, ZEBRA).live()
     subject = Subject(channel="telegram", chat=CHAT)
@@ -164,13 +180,13 @@ def test_everything_of_a_chat_is_handed_out(db: apsw.Connection) -> None:
     assert any(row["table"] == "inbox" and row["text"] == f"I am {ZEBRA}" for row in rows)
 
 
-def test_upkeep_of_a_session_that_was_forgotten_finds_nothing(db: apsw.Connection) -> None:
+def test_upkeep_of_a_session_that_was_forgotten_finds_nothing(db: Database) -> None:
     """It may have been planned before."""
     assert compaction.older(db, 99, 1) is None
     assert compaction.unseen(db, 99, 1, scoped) is None
 
 
-def test_memory_of_a_forgotten_chat_goes_whoever_wrote_it(db: apsw.Connection) -> None:
+def test_memory_of_a_forgotten_chat_goes_whoever_wrote_it(db: Database) -> None:
     """Facts, profile, playbooks and tasks; those of the user of an HTTP client likewise."""
     spec = TaskSpec(name="t", instructions="x", trigger={"interval_minutes": 5}, timezone="UTC")
     with job(db):

@@ -1,0 +1,190 @@
+"""A connection to PostgreSQL with the members of `Connection`."""
+
+import re
+from collections.abc import Iterable, Iterator
+from decimal import Decimal
+from typing import Any
+
+import psycopg
+from psycopg import pq
+from psycopg.abc import Buffer
+from psycopg.adapt import Dumper, Loader
+from psycopg.conninfo import conninfo_to_dict, make_conninfo
+from psycopg.types.numeric import Int8Dumper
+from psycopg.types.string import StrDumperUnknown
+
+from orchestrator.journal.db.database import AbortedError, Value, Values
+from orchestrator.journal.postgresql.statements import translate
+
+# What the address leaves open: a server that does not answer is given up soon.
+DEFAULTS: dict[str, Any] = {
+    "application_name": "orchestrator",
+    "connect_timeout": 5,  # seconds
+    "keepalives_idle": 5,
+    "keepalives_interval": 2,
+    "keepalives_count": 3,
+    "tcp_user_timeout": 10_000,  # milliseconds
+    "target_session_attrs": "read-write",  # of several servers the one that takes writes
+}
+PREPARED = 600  # statements that the server keeps planned: more than there are
+AFTER = 2  # uses of a statement after which it is kept planned
+NUL_SHOWN = (
+    "\u2400"  # the symbol for NUL, which stands in its place: PostgreSQL has no NUL in texts
+)
+NUL_IN_JSON = re.compile(r"(?<!\\)((?:\\\\)*)\\u0000")
+# The whole transaction has ended, and may be run again.
+REFUSED = (psycopg.OperationalError, psycopg.InterfaceError)
+WRITES = ("INSERT", "UPDATE", "DELETE")
+FAILED = (AbortedError, psycopg.Error)  # what a session raises
+ENDED = (AbortedError, *REFUSED)  # what it raises if another one may do better
+
+
+def first_line(error: Exception) -> str:
+    """Return what a server says, without its hints and the statement."""
+    return str(error).partition("\n")[0]
+
+
+class _Text(StrDumperUnknown):
+    """Texts, whose type follows from where they are used."""
+
+    def dump(self, obj: str) -> Buffer | None:
+        if "\0" in obj:
+            obj = obj.replace("\0", NUL_SHOWN)
+        if "\\u0000" in obj:
+            obj = NUL_IN_JSON.sub(rf"\1\\u{ord(NUL_SHOWN):04x}", obj)
+        return super().dump(obj)
+
+
+class _Truth(Dumper):
+    """Truth values, which are the numbers 0 and 1 in all columns."""
+
+    oid = Int8Dumper.oid
+
+    def dump(self, obj: bool) -> Buffer | None:  # noqa: FBT001 - psycopg's signature
+        return b"1" if obj else b"0"
+
+
+class _Number(Loader):
+    """Sums, as SQLite returns them: whole numbers of any size, or floating point."""
+
+    def load(self, data: Buffer) -> int | float:
+        number = Decimal(bytes(data).decode())
+        return int(number) if number == number.to_integral_value() else float(number)
+
+
+class PostgresCursor:
+    """The rows of one statement; all have arrived."""
+
+    def __init__(self, cursor: "psycopg.Cursor[Any]") -> None:
+        self._cursor = cursor
+
+    @property
+    def get(self) -> Value:
+        rows = self.fetchall()
+        values = [row[0] if len(row) == 1 else row for row in rows]
+        return values if len(values) > 1 else values[0] if values else None
+
+    @property
+    def description(self) -> tuple[tuple[Any, ...], ...]:
+        return tuple(tuple(column) for column in self._cursor.description or ())
+
+    def __iter__(self) -> Iterator[Value]:
+        return iter(self.fetchall())
+
+    def fetchone(self) -> Value:
+        return self._cursor.fetchone() if self._cursor.description else None
+
+    def fetchall(self) -> list[Value]:
+        return self._cursor.fetchall() if self._cursor.description else []
+
+
+class PostgresConnection:
+    """One session of a server. It opens no transaction by itself: BEGIN and COMMIT are statements.
+
+    Raises:
+        psycopg.Error: the statement is refused.
+        AbortedError: the session or the transaction has ended; `closed` tells which.
+    """
+
+    def __init__(self, url: str) -> None:
+        """Connect; ``url`` is one of libpq's addresses.
+
+        Raises:
+            psycopg.OperationalError: the server cannot be reached, or refuses the user.
+        """
+        self._session = psycopg.connect(
+            make_conninfo("", **DEFAULTS | conninfo_to_dict(url)),
+            autocommit=True,
+            cursor_factory=psycopg.RawCursor,
+            prepare_threshold=AFTER,
+        )
+        self._session.prepared_max = PREPARED
+        adapters = self._session.adapters
+        adapters.register_dumper(str, _Text)
+        adapters.register_dumper(int, Int8Dumper)
+        adapters.register_dumper(bool, _Truth)
+        adapters.register_loader("numeric", _Number)
+        self._changes = self._total = 0
+
+    @property
+    def in_transaction(self) -> bool:
+        return self._session.info.transaction_status != pq.TransactionStatus.IDLE
+
+    @property
+    def closed(self) -> bool:
+        """Whether the session has ended."""
+        return self._session.closed
+
+    def execute(self, statement: str, values: Values = (), /) -> PostgresCursor:
+        text, order = found = translate(statement)
+        try:
+            cursor = self._session.cursor()
+            cursor.execute(text, found.bind(values) if order else None)
+        except REFUSED as error:
+            raise AbortedError(str(error)) from error
+        self._count(cursor)
+        return PostgresCursor(cursor)
+
+    def executemany(self, statement: str, rows: Iterable[Values], /) -> PostgresCursor:
+        found = translate(statement)
+        try:
+            cursor = self._session.cursor()
+            cursor.executemany(found.text, [found.bind(values) for values in rows])
+        except REFUSED as error:
+            raise AbortedError(str(error)) from error
+        self._count(cursor)
+        return PostgresCursor(cursor)
+
+    def execute_script(self, statements: str) -> None:
+        """Run several statements that take no values."""
+        self._session.execute(statements.encode())
+
+    def notified(self) -> int:
+        """Return how many notifications came since the last call, of all that is committed now.
+
+        The server signals the session before it answers a COMMIT, and a session sends what it was
+        signaled before it runs the next statement.
+
+        Raises:
+            AbortedError: the session has ended.
+        """
+        self.execute("SELECT 1")
+        try:
+            return sum(1 for _ in self._session.notifies(timeout=0))
+        except REFUSED as error:
+            raise AbortedError(str(error)) from error
+
+    def changes(self) -> int:
+        return self._changes
+
+    def total_changes(self) -> int:
+        return self._total
+
+    def close(self) -> None:
+        self._session.close()
+
+    def _count(self, cursor: "psycopg.Cursor[Any]") -> None:
+        status = cursor.statusmessage or ""
+        if status.startswith(WRITES):
+            self._changes = max(0, cursor.rowcount)
+            self._total += self._changes

@@ -1,0 +1,104 @@
+"""The schema of the journal in PostgreSQL, under the numbers that SQLite's has."""
+
+from functools import cache
+from importlib import resources
+
+import psycopg
+
+from orchestrator.errors import JournalError
+from orchestrator.journal.postgresql.pg_connection import PostgresConnection
+
+NUMBER = 21  # of the newest change for SQLite that schema.sql has
+LOCK = 0x6F7263685F6A6F75  # of the daemon that has the journal: "orch_jou"
+TRY_LOCK = f"SELECT pg_try_advisory_lock({LOCK})"
+WAIT_FOR_LOCK = f"SELECT pg_advisory_lock({LOCK})"
+COMMITS = "orchestrator_commits"  # channel on which the writer tells of its commits
+# The configuration that all machines share; with a journal in a file there is one machine.
+SHARED = """
+CREATE TABLE config_version(
+  number bigint PRIMARY KEY, digest text NOT NULL, pushed_at bigint NOT NULL, host text NOT NULL
+);
+CREATE TABLE config_file(
+  version bigint NOT NULL REFERENCES config_version, name text NOT NULL,
+  executable bigint NOT NULL, data bytea NOT NULL, PRIMARY KEY(version, name)
+);
+"""
+EXTENSIONS = ("pg_trgm", "unaccent")  # parts of PostgreSQL; the owner of a database may add them
+
+
+def bring_up(db: PostgresConnection, shown: str) -> None:
+    """Make the schema in an empty database; ``shown`` names it in errors.
+
+    Raises:
+        JournalError: another program's tables are there, or those of a newer version.
+        psycopg.Error: the server refuses it.
+    """
+    if db.execute("SHOW server_encoding").get != "UTF8":
+        raise JournalError(f"{shown}: the encoding of the database must be UTF8")
+    found = number(db)
+    if found > NUMBER:
+        raise JournalError(
+            f"{shown}: the journal has schema {found}, this version reads schemas up to {NUMBER};"
+            " run the version that wrote it, or restore an older backup"
+        )
+    if found and db.execute("SELECT moved FROM schema_version").get:
+        raise JournalError(
+            f"{shown}: this journal was moved back to a file; unset ORCHESTRATOR_STORE, or use an"
+            " empty database"
+        )
+    if found:
+        return
+    if db.execute("SELECT to_regclass('turn') IS NOT NULL OR to_regclass('meta') IS NOT NULL").get:
+        raise JournalError(f"{shown}: another program has tables there; use an empty database")
+    _make(db, shown)
+
+
+def number(db: PostgresConnection) -> int:
+    """Return the number of the schema, 0 if the database has no journal."""
+    if db.execute("SELECT to_regclass('schema_version')").get is None:
+        return 0
+    return int(db.execute("SELECT number FROM schema_version").get)
+
+
+def _make(db: PostgresConnection, shown: str) -> None:
+    db.execute("BEGIN")
+    try:
+        for name in EXTENSIONS:
+            db.execute(f"CREATE EXTENSION IF NOT EXISTS {name}")
+    except psycopg.Error as error:
+        db.execute("ROLLBACK")
+        raise JournalError(
+            f"{shown}: the journal needs the extensions {' and '.join(EXTENSIONS)}; let the owner"
+            f" of the database run: {'; '.join(f'CREATE EXTENSION {name}' for name in EXTENSIONS)}"
+        ) from error
+    db.execute_script(script())
+    db.execute("CREATE TABLE schema_version(number bigint NOT NULL, moved bigint NOT NULL)")
+    db.execute("INSERT INTO schema_version VALUES(?, 0)", (NUMBER,))
+    db.execute("CREATE TABLE last_commit(mark text NOT NULL)")
+    db.execute("INSERT INTO last_commit VALUES('')")
+    db.execute_script(SHARED)
+    db.execute("COMMIT")
+
+
+def count_on(db: PostgresConnection) -> None:
+    """Let ids go on behind those that a copy has brought."""
+    columns = db.execute(
+        "SELECT table_name, column_name FROM information_schema.columns"
+        " WHERE table_schema = current_schema() AND identity_generation = 'BY DEFAULT'"
+    )
+    for table, column in columns:
+        db.execute(
+            f"SELECT setval(pg_get_serial_sequence('{table}', '{column}'),"
+            f" (SELECT coalesce(max({column}), 0) + 1 FROM {table}), false)"
+        )
+
+
+def leave(db: PostgresConnection) -> None:
+    """Let no daemon use the journal any more: it was moved to a file."""
+    db.execute("UPDATE schema_version SET moved = 1")
+
+
+@cache
+def script() -> str:
+    """Return the statements that make the schema."""
+    return resources.files(__package__).joinpath("schema.sql").read_text("utf-8")

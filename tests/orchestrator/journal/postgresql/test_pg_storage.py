@@ -1,0 +1,388 @@
+"""The journal's writer and readers on PostgreSQL, whose sessions end at any moment."""
+
+import os
+import socket
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
+from functools import partial
+from pathlib import Path
+
+import anyio
+import anyio.lowlevel
+import psycopg
+import pytest
+from fakes.postgresql import database_of, needs_programs, needs_server
+from fakes.time_limit import time_limit
+from structlog.testing import capture_logs
+
+from orchestrator.errors import JournalError
+from orchestrator.journal import opening
+from orchestrator.journal.db.database import Database
+from orchestrator.journal.db.store import Store
+from orchestrator.journal.db.writer import (
+    JournalTakenError,
+    StorageFailedError,
+    StorageFullError,
+)
+from orchestrator.journal.postgresql import pg_storage
+from orchestrator.journal.postgresql.pg_connection import PostgresConnection
+from orchestrator.journal.postgresql.pg_storage import PostgresStorage
+from orchestrator.journal_address import DatabaseServer
+from orchestrator.selftest.nodes.postgres_server import running_server
+
+pytestmark = needs_server
+LOCKS = (
+    "FROM pg_locks WHERE locktype = 'advisory' AND database ="
+    " (SELECT oid FROM pg_database WHERE datname = current_database())"
+)
+END_ALL = (
+    "SELECT pg_terminate_backend(pid) FROM pg_stat_activity"
+    " WHERE datname = current_database() AND pid <> pg_backend_pid()"
+)
+
+
+@pytest.fixture
+def store(server: DatabaseServer) -> Iterator[Store]:
+    """That journal, open."""
+    with closing(Store(PostgresStorage(server), retry=0.01)) as opened:
+        yield opened
+
+
+def end_sessions(server: DatabaseServer) -> None:
+    """What a restart of the server does to all who are connected."""
+    with psycopg.connect(server.url, autocommit=True) as session:
+        session.execute(END_ALL)
+
+
+def put(db: Database, key: str) -> str:
+    """A change."""
+    db.execute("INSERT INTO meta VALUES(?, 'x')", (key,))
+    return key
+
+
+def keys(db: Database) -> list[str]:
+    """What `put` has stored."""
+    return [str(key) for (key,) in db.execute("SELECT k FROM meta ORDER BY k")]
+
+
+def refused(db: Database) -> None:
+    """A change whose job fails."""
+    put(db, "refused")
+    raise ValueError("no")
+
+
+async def test_job_that_fails_takes_no_other_along(store: Store) -> None:
+    """Also those that share its commit."""
+    failed: list[str] = []
+
+    async def run(number: int) -> None:
+        try:
+            await (store.transact(refused) if number == 3 else store.transact(put, f"k{number}"))
+        except ValueError as error:
+            failed.append(str(error))
+
+    async with anyio.create_task_group() as tasks:
+        for number in range(6):
+            tasks.start_soon(run, number)
+    assert failed == ["no"]
+    assert await store.read(keys) == ["k0", "k1", "k2", "k4", "k5"]
+
+
+async def test_ended_sessions_are_made_anew(store: Store, server: DatabaseServer) -> None:
+    """Neither a job nor a read is lost with one."""
+    for number in range(3):
+        end_sessions(server)
+        await store.transact(put, f"k{number}")
+        end_sessions(server)
+        assert len(await store.read(keys)) == number + 1
+
+
+async def test_job_whose_session_ends_within_it_is_run_again(
+    store: Store, server: DatabaseServer
+) -> None:
+    """Its first try has left nothing."""
+    tries: list[int] = []
+
+    def work(db: Database) -> None:
+        tries.append(len(tries))
+        put(db, "once")
+        if len(tries) == 1:
+            end_sessions(server)
+            put(db, "never")
+
+    await store.transact(work)
+    assert (len(tries), await store.read(keys)) == (2, ["once"])
+
+
+@pytest.mark.parametrize("stored", [True, False])
+async def test_commit_without_an_answer_is_looked_up(
+    store: Store,
+    server: DatabaseServer,
+    monkeypatch: pytest.MonkeyPatch,
+    *,
+    stored: bool,
+) -> None:
+    """What it has stored is not stored again, and what it has not is."""
+    tries: list[int] = []
+
+    def work(db: Database) -> None:
+        tries.append(1)
+        put(db, f"k{len(tries)}")
+
+    end_at_commit(monkeypatch, server, after=stored)
+    with capture_logs() as logs:
+        await store.transact(work)
+    assert "commit_unanswered" in {line["event"] for line in logs}
+    assert await store.read(keys) == (["k1"] if stored else ["k2"])
+
+
+def end_at_commit(monkeypatch: pytest.MonkeyPatch, server: DatabaseServer, *, after: bool) -> None:
+    """Let the session of the next COMMIT end before it, or after it and before its answer."""
+
+    def end(commit: Callable[[], object]) -> None:
+        if after:
+            commit()
+        end_sessions(server)
+
+    at_commit(monkeypatch, end)
+
+
+def at_commit(
+    monkeypatch: pytest.MonkeyPatch, happens: Callable[[Callable[[], object]], None]
+) -> None:
+    """Let something happen in place of the next COMMIT, which it may run; the answer is lost."""
+    real: Callable[..., object] = psycopg.RawCursor.execute
+    ended: list[bool] = []
+
+    def execute(self: psycopg.RawCursor, query: str, *args: object) -> object:
+        if query != "COMMIT" or ended:
+            return real(self, query, *args)
+        ended.append(True)
+        happens(partial(real, self, query, *args))
+        return real(self, "SELECT 1")
+
+    monkeypatch.setattr(psycopg.RawCursor, "execute", execute)
+
+
+@needs_programs
+async def test_commit_that_a_crash_of_the_server_took_is_run_again(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """The server knows nothing of it, and gives its number to the next transaction."""
+    tries: list[int] = []
+
+    def work(db: Database) -> None:
+        tries.append(1)
+        put(db, f"k{len(tries)}")
+
+    def crash(_: object) -> None:
+        """Restart the server, where another client is the first to write."""
+        own.crash()
+        own.start()
+        with psycopg.connect(own.url, autocommit=True) as session:
+            session.execute("CREATE TABLE other(id int)")
+
+    with running_server() as own:
+        server = DatabaseServer(own.url, tmp_path / "journal.db")
+        with closing(Store(PostgresStorage(server), retry=0.01)) as store:
+            at_commit(monkeypatch, crash)
+            await store.transact(work)
+            assert await store.read(keys) == ["k2"]
+
+
+async def test_second_daemon_waits_until_the_first_has_ended(
+    store: Store, server: DatabaseServer
+) -> None:
+    """It opens the journal then, with all that the first one has stored."""
+    await store.transact(put, "first")
+    opened = anyio.Event()
+    seen: list[list[str]] = []
+
+    async def wait() -> None:
+        second = Store(await anyio.to_thread.run_sync(PostgresStorage, server))
+        opened.set()
+        with closing(second):
+            seen.append(await second.read(keys))
+
+    with time_limit():
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(wait)
+            await store.transact(put, "second")
+            assert not opened.is_set()
+            store.close()
+    assert seen == [["first", "second"]]
+
+
+def follow(server: DatabaseServer) -> PostgresStorage:
+    """What a daemon that stands by has once the server ended the session of the other one."""
+    with ThreadPoolExecutor(1) as other:
+        storage = other.submit(PostgresStorage, server)
+        with psycopg.connect(server.url, autocommit=True) as session:
+            while session.execute(f"SELECT count(*) {LOCKS} AND NOT granted").fetchone() != (1,):
+                assert not storage.done()
+            session.execute(f"SELECT pg_terminate_backend(pid) {LOCKS} AND granted")
+        return storage.result()
+
+
+async def test_daemon_whose_follower_has_ended_does_not_go_on(
+    store: Store, server: DatabaseServer
+) -> None:
+    """It could have the lock again, but what it knows of the journal is old."""
+    follow(server).close(failed=False)
+    with pytest.raises(JournalTakenError):
+        await store.transact(put, "late")
+
+
+async def test_idle_daemon_that_was_followed_keeps_no_session(
+    server: DatabaseServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its signs of life find that another one has the journal; the next job does not write."""
+    monkeypatch.setattr(pg_storage, "BEAT", 0.01)
+    with closing(Store(PostgresStorage(server))) as store:
+        other, connect, tries = follow(server), psycopg.connect, list[int]()
+
+        def count(*args: object, **options: object) -> object:
+            tries.append(1)
+            return connect(*args, **options)  # type: ignore[arg-type]
+
+        monkeypatch.setattr(psycopg, "connect", count)
+        with closing(Store(other)) as now, time_limit():
+            while len(tries) < 2:  # the first has ended by then
+                await anyio.lowlevel.checkpoint()
+            with pytest.raises(JournalTakenError):
+                await store.transact(put, "late")
+            assert await now.read(keys) == []
+
+
+async def test_daemon_that_lost_the_journal_to_another_writes_no_more(
+    store: Store, server: DatabaseServer
+) -> None:
+    """The server has given it away; the daemon has to end."""
+    await store.transact(put, "mine")
+    with closing(Store(follow(server))) as other:
+        with pytest.raises(StorageFailedError, match="another daemon has taken the journal"):
+            await store.transact(put, "late")
+        with time_limit():
+            assert "taken" in str(await store.failed())
+        assert await other.read(keys) == ["mine"]
+
+
+async def test_lock_of_the_own_lost_session_is_no_other_daemons(store: Store) -> None:
+    """The network broke, of which the server knows nothing yet."""
+    lost: list[int] = []
+
+    def lose(db: Database) -> None:
+        put(db, f"k{len(lost)}")
+        assert isinstance(db, PostgresConnection)
+        if not lost:
+            fd = db._session.fileno()
+            lost.append(os.dup(fd))  # which keeps the session open for the server
+            ours, theirs = socket.socketpair()
+            os.dup2(ours.fileno(), fd)
+            ours.close()
+            theirs.close()
+
+    await store.transact(lose)
+    assert await store.read(keys) == ["k1"]
+    os.close(lost[0])
+
+
+async def test_self_test_ends_the_sessions_of_one_journal(
+    store: Store, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    """The daemon of another one keeps its own."""
+    other = DatabaseServer(database_of(tmp_path_factory.mktemp("other")), Path("journal.db"))
+    with closing(opening.open_journal(other)) as untouched:
+        await store.transact(put, "before")
+        assert isinstance(store._storage, PostgresStorage)
+        assert store._storage._session.cut_off()
+        await store.transact(put, "then")
+        assert await store.read(keys) == ["before", "then"]
+        assert untouched.execute("SELECT 1").get == 1
+
+
+async def test_server_that_is_away_is_waited_for(
+    server: DatabaseServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """`attempt` says so at once, so that nothing is acknowledged; `transact` and `read` try on."""
+    with closing(Store(PostgresStorage(server), retry=0.01)) as store:
+        connect, away, tries = psycopg.connect, [True], list[int]()
+
+        def refuse(*args: object, **options: object) -> object:
+            if away[0]:
+                tries.append(1)
+                raise psycopg.OperationalError("connection refused")
+            return connect(*args, **options)  # type: ignore[arg-type]
+
+        end_sessions(server)
+        monkeypatch.setattr(psycopg, "connect", refuse)
+        with pytest.raises(StorageFullError, match="connection refused"):
+            await store.attempt(put, "not yet")
+        found: list[list[str]] = []
+        tries.clear()
+
+        async def look() -> None:
+            found.append(await store.read(keys))
+
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(look)
+            while not tries:
+                await anyio.lowlevel.checkpoint()
+            tasks.start_soon(store.transact, put, "at last")
+            await anyio.lowlevel.checkpoint()
+            away[0] = False
+        assert len(found) == 1
+        assert await store.read(keys) == ["at last"]
+
+
+@pytest.mark.parametrize("behind", [3600, -3600])
+async def test_clock_of_the_server_counts_on_a_machine_whose_own_is_wrong(
+    server: DatabaseServer, monkeypatch: pytest.MonkeyPatch, behind: int
+) -> None:
+    """So that the times of all machines agree."""
+    real = time.time_ns
+    monkeypatch.setattr(time, "time_ns", lambda: real() - behind * 10**9)
+    with closing(Store(PostgresStorage(server))) as store:
+        assert round(store.clock_offset() / 100_000) == behind / 100
+
+
+async def test_machine_that_slept_proves_that_it_has_the_journal(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """At the server, before it does what another daemon may have taken over."""
+    await store.still_held()
+    sleep(monkeypatch)
+    await store.still_held()
+
+
+async def test_machine_that_slept_too_long_does_nothing_more(
+    server: DatabaseServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The server has given the journal to another daemon."""
+    with closing(Store(PostgresStorage(server))) as slept, closing(Store(follow(server))):
+        sleep(monkeypatch)
+        with pytest.raises(JournalTakenError):
+            await slept.still_held()
+
+
+def sleep(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let a minute pass on the clock of this machine that counts on while it sleeps."""
+    real = time.clock_gettime
+    monkeypatch.setattr(time, "clock_gettime", lambda clock: real(clock) + 60)
+
+
+async def test_clock_that_agrees_is_left_alone(store: Store) -> None:
+    """A message takes its time to the server and back."""
+    assert store.clock_offset() == 0
+
+
+async def test_server_that_is_not_there_is_told(tmp_path: Path) -> None:
+    """With the address, without its password, and with what to do."""
+    away = DatabaseServer("postgresql://me:secret@127.0.0.1:1/x", tmp_path / "journal.db")
+    with pytest.raises(JournalError, match="check the server and ORCHESTRATOR_STORE") as found:
+        PostgresStorage(away)
+    assert "postgresql://127.0.0.1:1/x" in str(found.value)
+    assert "secret" not in str(found.value)
+    assert "secret" not in repr(away)
