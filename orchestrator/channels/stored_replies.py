@@ -8,7 +8,6 @@ from typing import NamedTuple
 from weakref import WeakValueDictionary
 
 import anyio
-import apsw
 
 from orchestrator.channel_api import (
     ChannelStatus,
@@ -18,6 +17,7 @@ from orchestrator.channel_api import (
     SendError,
     SendOutcome,
 )
+from orchestrator.journal.db.database import Database
 from orchestrator.journal.db.store import Store
 from orchestrator.journal.turns import inbox, outbox
 from orchestrator.journal.turns.inbox import InboxRow
@@ -40,6 +40,7 @@ class JournalChannel:
     bot_id = "local"
     edits = False
     takes_files = False
+    keyed = False
     from_journal = True
 
     def __init__(self, store: Store) -> None:
@@ -98,22 +99,26 @@ class JournalChannel:
 
     async def _ended(self, message_id: str, seconds: float) -> Ended | InboxRow | None:
         """Wait for the end of a message; return it as it is after ``seconds``, None if unknown."""
-        found = self._store.read(self._find, message_id)
-        if isinstance(found, InboxRow):
-            replies, end = self.replies(found.chat_id), anyio.current_time() + seconds
-            while isinstance(found, InboxRow) and (left := end - anyio.current_time()) > 0:
-                with anyio.move_on_after(min(left, POLL)):
-                    await replies.changed.wait()
-                found = self._store.read(self._find, message_id)
-        return found
+        found = await self._store.read(_find, self.name, message_id)
+        if not isinstance(found, InboxRow):
+            return found
+        replies, end = self.replies(found.chat_id), anyio.current_time() + seconds
+        while True:
+            changed, left = replies.changed, end - anyio.current_time()
+            found = await self._store.read(_find, self.name, message_id)
+            if left <= 0 or not isinstance(found, InboxRow):
+                return found
+            with anyio.move_on_after(min(left, POLL)):
+                await changed.wait()
 
-    def _find(self, db: apsw.Connection, message_id: str) -> Ended | InboxRow | None:
-        row = inbox.by_message(db, self.name, message_id)
-        if row is None or row.state in ("new", "claimed"):
-            return row
-        texts = (
-            outbox.notices_to(db, row.chat_key, message_id)
-            if row.turn_id is None
-            else outbox.texts_of_turn(db, row.turn_id)
-        )
-        return Ended(row, tuple(texts))
+
+def _find(db: Database, channel: str, message_id: str) -> Ended | InboxRow | None:
+    row = inbox.by_message(db, channel, message_id)
+    if row is None or row.state in ("new", "claimed"):
+        return row
+    texts = (
+        outbox.notices_to(db, row.chat_key, message_id)
+        if row.turn_id is None
+        else outbox.texts_of_turn(db, row.turn_id)
+    )
+    return Ended(row, tuple(texts))

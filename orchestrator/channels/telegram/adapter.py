@@ -22,7 +22,9 @@ from orchestrator.channel_api import (
     SendError,
     SendOutcome,
 )
-from orchestrator.channels.telegram import command_menu, formatting, updates
+from orchestrator.channels import formatting
+from orchestrator.channels.pacing import Rate, RateLimiter
+from orchestrator.channels.telegram import command_menu, updates
 from orchestrator.channels.telegram.bot_api import (
     POLL_WAIT,
     BotApi,
@@ -32,7 +34,6 @@ from orchestrator.channels.telegram.bot_api import (
     WebhookInfo,
 )
 from orchestrator.channels.telegram.bot_errors import BotApiError
-from orchestrator.channels.telegram.pacing import RateLimiter
 from orchestrator.channels.telegram.updates import Bot
 from orchestrator.failpoints import failpoint
 from thinker.protocol.messages import JsonObject
@@ -43,6 +44,17 @@ ANSWER_SECONDS = 5.0  # for answering presses, which takes no longer than a poll
 MAX_ANSWER = 200  # characters of the answer to a press (Bot API, answerCallbackQuery)
 MAX_PHOTO = 10_000_000  # bytes (Bot API, sendPhoto)
 PHOTOS = ("image/jpeg", "image/png", "image/webp")
+AUDIOS = ("audio/mpeg", "audio/mp4")  # Bot API, sendAudio
+VOICES = (*AUDIOS, "audio/ogg")  # Bot API, sendVoice
+PRIVACY_MODE = (
+    "Telegram's privacy mode keeps them from it, except in groups where it is an administrator;"
+    " switch that off with /setprivacy at @BotFather, add the bot to its groups again and restart"
+    " the daemon"
+)
+# Approximate limits of Telegram's FAQ for bots; it tolerates short bursts.
+CHAT_RATE = Rate(1.0, 4)
+GROUP_RATE = Rate(20 / 60, 4)
+BOT_RATE = Rate(30.0, 30)
 MAX_BACKOFF = 60.0  # seconds
 CONFLICT_BACKOFF = 10.0  # seconds; Telegram holds the poll of a stopped daemon for about 30
 CONFLICT_PATIENCE = 180.0  # seconds; a longer conflict is not caused by a restart
@@ -58,6 +70,7 @@ class Telegram:
     name = updates.CHANNEL
     edits = True
     takes_files = True
+    keyed = False
     from_journal = False
 
     def __init__(
@@ -79,7 +92,7 @@ class Telegram:
         self._offset: int | None = None
         self._failures = 0
         self._conflict_since: float | None = None
-        self._limiter = RateLimiter(clock, sleep)
+        self._limiter = RateLimiter(BOT_RATE, clock, sleep)
         self._moved: dict[str, str] = {}  # new ids of groups that became supergroups, by the old
         self._unrecorded: dict[str, str] = {}  # those of them that the journal may not know
 
@@ -131,6 +144,7 @@ class Telegram:
     async def _introduce(self) -> Bot:
         """Learn the bot's name and make sure that updates can be polled."""
         me = await self._api.call("getMe", {}, User)
+        self.status.withheld = "" if me.can_read_all_group_messages else PRIVACY_MODE
         try:
             webhook = await self._api.call("getWebhookInfo", {}, WebhookInfo)
             if webhook.url:
@@ -216,7 +230,7 @@ class Telegram:
         return formatting.split(text[:end], mark)
 
     async def pace(self, chat_id: str) -> None:
-        await self._limiter.wait(chat_id, group=chat_id.startswith("-"))
+        await self._limiter.wait(chat_id, GROUP_RATE if chat_id.startswith("-") else CHAT_RATE)
 
     async def send(self, part: OutboundPart) -> str:
         params: JsonObject = {}
@@ -310,16 +324,26 @@ class Telegram:
     async def _call(
         self, method: str, body: JsonObject, file: OutboundFile | None, expected: type[Result]
     ) -> Result:
-        """Call a method, or send a file: a picture that Telegram takes for one as a photo."""
+        """Call a method, or send a file, as what it is if Telegram takes it for that."""
         if file is None:
             return await self._api.call(method, body, expected)
-        if file.media_type in PHOTOS and len(file.data) <= MAX_PHOTO:
+        method, field = _way(file)
+        if method:
             try:
-                return await self._api.upload("sendPhoto", body, "photo", file, expected)
+                return await self._api.upload(method, body, field, file, expected)
             except BotApiError as error:
-                if not error.bad_photo:
+                if not error.bad_file:
                     raise
         return await self._api.upload("sendDocument", body, "document", file, expected)
+
+
+def _way(file: OutboundFile) -> tuple[str, str]:
+    """Return how to send a picture or a sound: the method, and the field of its form."""
+    if file.media_type in PHOTOS and len(file.data) <= MAX_PHOTO:
+        return "sendPhoto", "photo"
+    if file.voice and file.media_type in VOICES:
+        return "sendVoice", "voice"
+    return ("sendAudio", "audio") if file.media_type in AUDIOS else ("", "")
 
 
 def _number(name: str) -> int | str:

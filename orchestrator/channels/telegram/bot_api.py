@@ -42,6 +42,7 @@ class User(Answered):
     first_name: str = ""
     last_name: str = ""
     username: str = ""
+    can_read_all_group_messages: bool = True  # getMe alone tells it; other servers do not
 
 
 class WebhookInfo(Answered):

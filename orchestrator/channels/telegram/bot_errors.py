@@ -11,7 +11,10 @@ _UNSUPPORTED = (400, _NOT_FOUND, 405, 501)  # answers to an unknown method
 _NOT_SENT = (401, _NOT_FOUND, _CONFLICT, 429)  # never caused by the message
 _GONE = ("message to edit not found", "message can't be edited", "message_id_invalid")
 _UNCHANGED = ("message is not modified", "message_not_modified")
-_BAD_PHOTO = ("photo_invalid_dimensions", "photo_ext_invalid", "image_process_failed")
+_BAD_FILE = (
+    *("photo_invalid_dimensions", "photo_ext_invalid", "image_process_failed"),
+    *("voice_messages_forbidden", "not enough rights to send voice"),
+)
 _BAD_FORMAT = ("can't parse entities", "message is too long")
 
 
@@ -67,9 +70,9 @@ class BotApiError(SendError):
         return any(words in str(self).lower() for words in _BAD_FORMAT)
 
     @property
-    def bad_photo(self) -> bool:
-        """Whether a picture might be accepted as a document."""
-        return any(words in str(self).lower() for words in _BAD_PHOTO)
+    def bad_file(self) -> bool:
+        """Whether a picture or a sound might be accepted as a document."""
+        return any(words in str(self).lower() for words in _BAD_FILE)
 
 
 def outcome_of(method: str, code: int, description: str | None) -> SendOutcome:

@@ -10,11 +10,15 @@ from pydantic import Field, JsonValue, ValidationError
 
 from orchestrator.channel_api import MAX_FILE, Attachment
 from orchestrator.channels.telegram.bot_errors import Answered
+from thinker.formats import recordings
 from thinker.formats.images import MAX_PICTURE
 from thinker.protocol.messages import JsonObject
 
 PLAIN = ("contact", "dice", "location", "poll", "venue")  # fully described by their text
 MAX_DESCRIPTION = 200  # characters of a name or question
+# What is fetched, besides photos, and how the names of recordings end if nothing says it.
+FILES = {"document": "", "audio": ".mp3", "voice": ".ogg", "video_note": ".mp4"}
+SAID = ("voice", "video_note")  # recorded with the chat's own button, instead of a text
 
 
 class _Part(Answered):
@@ -51,7 +55,7 @@ def contents(message: JsonObject) -> tuple[str, tuple[Attachment, ...]]:
     if files or kind is None:
         return "", files
     hidden = "" if kind in PLAIN else "; what is in it is not known"
-    if kind == "document" and _part(message[kind]).file_size > MAX_FILE:
+    if kind in FILES and _part(message[kind]).file_size > MAX_FILE:
         hidden = f"; it is larger than {MAX_FILE // 1024**2} MB, which bots cannot download"
     return f"[{_description(kind, message[kind])}{hidden}]", ()
 
@@ -65,13 +69,22 @@ def _files(message: JsonObject) -> Iterator[Attachment]:
     if fitting:
         best = max(fitting, key=lambda size: size.width * size.height)
         yield Attachment(best.file_id, f"photo, {best.width}x{best.height}")
-    if "document" not in message:
+    kind = next((kind for kind in FILES if kind in message), None)
+    if kind is None or "animation" in message:
         return
-    document = _part(message["document"])
-    fits = document.file_id and document.file_size <= MAX_FILE
-    if fits and "animation" not in message:
-        name = document.file_name[:MAX_DESCRIPTION] or "file"
-        yield Attachment(document.file_id, _named(document, document.mime_type), name)
+    part = _part(message[kind])
+    if not part.file_id or part.file_size > MAX_FILE:
+        return
+    name = part.file_name[:MAX_DESCRIPTION] or "file"
+    if kind == "document":
+        yield Attachment(part.file_id, _named(part, part.mime_type), name)
+        return
+    if not recordings.kind_of(name):
+        usual = FILES[kind]
+        title = part.title[:MAX_DESCRIPTION] or kind.replace("_", " ")
+        name = f"{title}{recordings.ending_of(part.mime_type) or usual}"
+    about = _description(kind, message[kind])
+    yield Attachment(part.file_id, about, name, voice=kind in SAID)
 
 
 def _description(kind: str, value: JsonValue) -> str:

@@ -6,7 +6,7 @@ from typing import Annotated
 
 from pydantic import Field, JsonValue, TypeAdapter, ValidationError
 
-from orchestrator.channel_api import NOT_ADDRESSED, PRESS, InboundMessage
+from orchestrator.channel_api import PRESS, InboundMessage
 from orchestrator.channels.telegram import media
 from orchestrator.channels.telegram.bot_api import User
 from orchestrator.channels.telegram.bot_errors import Answered
@@ -21,6 +21,7 @@ _NAME_LENGTH = 64  # characters; Telegram's limit for a first name
 # What an integer of the journal holds; the number after the last update is stored too.
 _Id = Annotated[int, Field(gt=-(2**63), lt=2**63 - 1)]
 _ID = TypeAdapter[int](_Id)
+_QUOTES = ("blockquote", "expandable_blockquote")
 _MOVES = ("migrate_to_chat_id", "migrate_from_chat_id")
 
 
@@ -56,7 +57,23 @@ class _Message(Answered):
     edit_date: _Id = 0
     forward_origin: JsonValue = None
     forward_date: JsonValue = None  # of a forwarded message of an older server
+    via_bot: JsonValue = None
     media_group_id: str | int = ""
+
+    @property
+    def words(self) -> str:
+        return self.text or self.caption
+
+    @property
+    def marks(self) -> tuple[_Entity, ...]:
+        """What stands where in `words`."""
+        return self.entities if self.text else self.caption_entities
+
+    @property
+    def repeated(self) -> bool:
+        """Whether another person wrote it, or a bot whose result the sender chose."""
+        origins = (self.forward_origin, self.forward_date, self.via_bot)
+        return any(origin is not None for origin in origins)
 
 
 class _Pressed(Answered):
@@ -121,10 +138,9 @@ def inbound(update: JsonValue, number: int, bot: Bot) -> InboundMessage:
     except ValidationError:
         return replace(unseen, skip="unreadable")
     sender = message.author or User(id=message.chat.id)
-    forwarded = message.forward_origin is not None or message.forward_date is not None
     found = replace(
         unseen,
-        origin="other_user" if forwarded else "user",
+        origin="other_user" if message.repeated else "user",
         chat_id=str(message.chat.id),
         message_id=str(message.message_id),
         # Negative, as the ids of chats are: it must never be read as a person's.
@@ -135,6 +151,10 @@ def inbound(update: JsonValue, number: int, bot: Bot) -> InboundMessage:
         kind="edit" if kind == "edited_message" else "message",
         album=(str(message.media_group_id) or None) if kind == "message" else None,
         private=message.chat.type == "private",
+        mentioned=_mentioned(message, bot),
+        replied_to_bot=_replied_to_bot(message, bot),
+        from_bot=_from_bot(message),
+        personal=message.sender_chat is None,
         sender_name=_name(sender),
     )
     description, pictures = media.contents(raw if isinstance(raw, dict) else {})
@@ -167,11 +187,9 @@ def _name(person: User) -> str:
 
 def _filtered(found: InboundMessage, message: _Message, bot: Bot) -> InboundMessage:
     """Add the text to ``found``, or the reason why no agent should see the message."""
-    if message.author and message.author.is_bot and not message.sender_chat:
-        return replace(found, skip="from a bot")  # two bots would answer each other for ever
-    if not found.private and not _addressed(message, bot):
-        return replace(found, skip=NOT_ADDRESSED)
-    written = _without_mention(message.text or message.caption, bot)
+    if not found.private and not found.mentioned and _commands_another(message):
+        return replace(found, skip="a command for another bot")
+    written = _without_mention(_with_quotes(message), bot)
     text = "\n".join(part for part in (written, found.text) if part.strip())
     if not text and not found.attachments:
         return replace(found, skip="no text")
@@ -180,15 +198,54 @@ def _filtered(found: InboundMessage, message: _Message, bot: Bot) -> InboundMess
     return replace(found, text=text)
 
 
-def _addressed(message: _Message, bot: Bot) -> bool:
+def _from_bot(message: _Message) -> bool:
+    """Return whether a bot wrote it; who writes in the name of a chat has the author of a bot."""
+    return bool(message.author and message.author.is_bot and not message.sender_chat)
+
+
+def _replied_to_bot(message: _Message, bot: Bot) -> bool:
     replied = message.reply_to_message
     # Every message of a topic "replies" to the topic's creation, which may be by the bot.
     author = replied.author if replied and replied.forum_topic_created is None else None
-    if author and str(author.id) == bot.id:
-        return True
-    entities = message.entities if message.text else message.caption_entities
-    text = (message.text or message.caption).encode("utf-16-le")
-    return any(_names_bot(entity, text, bot) for entity in entities)
+    return author is not None and str(author.id) == bot.id
+
+
+def _mentioned(message: _Message, bot: Bot) -> bool:
+    """Return whether the sender's own words name the bot."""
+    text, quotes = message.words.encode("utf-16-le"), _quotes(message)
+    return any(
+        _names_bot(entity, text, bot)
+        for entity in message.marks
+        if not any(start <= entity.offset < end for start, end in quotes)
+    )
+
+
+def _quotes(message: _Message) -> list[tuple[int, int]]:
+    """Return where quotes begin and end, in units of UTF-16."""
+    marks = (mark for mark in message.marks if mark.type in _QUOTES)
+    return sorted((mark.offset, mark.offset + mark.length) for mark in marks)
+
+
+def _with_quotes(message: _Message) -> str:
+    """Return the words with "> " before each line of a quote, as people write it elsewhere."""
+    parts: list[str] = []
+    text, at = message.words.encode("utf-16-le"), 0
+    for start, end in _quotes(message):
+        if start >= at:
+            quoted = text[2 * start : 2 * end].decode("utf-16-le", "replace")
+            before = text[2 * at : 2 * start].decode("utf-16-le", "replace")
+            before = before.removeprefix("\n") if parts else before
+            parts += [before, "" if before[-1:] in ("", "\n") else "\n"]
+            parts += ["> ", quoted.rstrip("\n").replace("\n", "\n> "), "\n"]
+            at = end
+    after = text[2 * at :].decode("utf-16-le", "replace")
+    return "".join([*parts, after.removeprefix("\n")]).rstrip("\n") if parts else after
+
+
+def _commands_another(message: _Message) -> bool:
+    """Return whether it begins with a command that has a bot's name: `_mentioned` knows its own."""
+    mark = next((mark for mark in message.marks if mark.type == "bot_command"), None)
+    return mark is not None and mark.offset == 0 and "@" in message.words[: mark.length]
 
 
 def _names_bot(entity: _Entity, text: bytes, bot: Bot) -> bool:

@@ -34,6 +34,14 @@ class Inbox:
         assert (channel, bot_id) == ("telegram", "123456")
         return self.next_offset
 
+    async def cursor(self, channel: str, bot_id: str) -> str:
+        """Never asked: Telegram counts."""
+        raise AssertionError((channel, bot_id))
+
+    async def begin(self, channel: str, bot_id: str, cursor: str) -> None:
+        """Never called."""
+        raise AssertionError((channel, bot_id, cursor))
+
     async def moves(self, channel: str) -> dict[str, str]:
         """The moves that are stored."""
         assert channel == "telegram"
@@ -46,13 +54,13 @@ class Inbox:
         self.known[new_id] = old_id
 
     async def accept(
-        self, messages: Sequence[InboundMessage], offset: int | None = None
+        self, messages: Sequence[InboundMessage], offset: int | str | None = None
     ) -> Mapping[str, str]:
         """Store, or refuse whole; a press is answered with its text."""
         if self.full:
             raise JournalError("storage full; free space")
         self.stored.extend(messages)
-        self.next_offset = offset if offset is not None else self.next_offset
+        self.next_offset = offset if isinstance(offset, int) else self.next_offset
         self._grown.set()
         self._grown = anyio.Event()
         return {found.message_id: found.text for found in messages if found.kind == PRESS}

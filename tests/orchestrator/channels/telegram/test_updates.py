@@ -95,6 +95,40 @@ def test_a_document_is_attached_unless_it_is_too_large_for_bots() -> None:
     assert nameless.attachments == (Attachment("d", "", "file"),)
 
 
+@pytest.mark.parametrize(
+    ("fields", "attachment"),
+    [
+        (
+            {"voice": {"file_id": "v", "duration": 12, "mime_type": "audio/ogg"}},
+            Attachment("v", "voice: 12 seconds", "voice.ogg", voice=True),
+        ),
+        (
+            {"video_note": {"file_id": "n", "duration": 3}},
+            Attachment("n", "video note: 3 seconds", "video note.mp4", voice=True),
+        ),
+        (
+            {"audio": {"file_id": "a", "title": "Talk", "mime_type": "audio/x-m4a"}},
+            Attachment("a", "audio: Talk", "Talk.m4a"),
+        ),
+        (
+            {"audio": {"file_id": "a", "file_name": "song.mp3"}},
+            Attachment("a", "audio: song.mp3", "song.mp3"),
+        ),
+    ],
+)
+def test_recording_is_attached(fields: dict[str, Any], attachment: Attachment) -> None:
+    """What is said with the chat's own button counts as the person's words."""
+    found = read(message(**fields, caption="hear"))
+    assert (found.text, found.attachments, found.skip) == ("hear", (attachment,), None)
+
+
+def test_recording_that_no_bot_can_download_is_named() -> None:
+    """With the reason."""
+    large = read(message(voice={"file_id": "v", "duration": 5000, "file_size": MAX_FILE + 1}))
+    assert large.attachments == ()
+    assert "voice: 5000 seconds; it is larger than 20 MB" in large.text
+
+
 def test_parts_of_an_album_are_told_by_its_id() -> None:
     """An edit of one comes after the album, so it belongs to none."""
     assert read(message(text="x")).album is None
@@ -135,10 +169,15 @@ def test_service_message_is_nobodys_question() -> None:
     assert (skipped.skip, skipped.notice) == ("no text", None)
 
 
-def test_a_group_message_for_others_is_skipped_without_its_text() -> None:
-    """What was not said to us is not kept."""
-    skipped = read(group("secret plans"))
-    assert (skipped.skip, skipped.text, skipped.notice) == ("not addressed", "", None)
+def addressed(message: InboundMessage) -> bool:
+    """Whether a message names the bot or replies to it."""
+    return message.mentioned or message.replied_to_bot
+
+
+def test_a_group_message_for_others_does_not_name_the_bot() -> None:
+    """Admission decides what that means."""
+    found = read(group("secret plans"))
+    assert (found.mentioned, found.replied_to_bot, found.private) == (False, False, False)
 
 
 @pytest.mark.parametrize(
@@ -155,6 +194,8 @@ def test_a_group_message_for_the_bot_is_read(fields: dict[str, Any], expected: s
     """By mention (counted in UTF-16), by command, by name, or as a reply."""
     found = read(fields)
     assert (found.skip, found.text, found.private) == (None, expected, False)
+    assert found.mentioned is ("reply_to_message" not in fields)
+    assert found.replied_to_bot is ("reply_to_message" in fields)
 
 
 @pytest.mark.parametrize(
@@ -168,7 +209,7 @@ def test_a_group_message_for_the_bot_is_read(fields: dict[str, Any], expected: s
 )
 def test_a_group_message_for_somebody_else_is_not(fields: dict[str, Any]) -> None:
     """Every message of a topic replies to its creation, which may have been ours."""
-    assert read(fields).skip == "not addressed"
+    assert not addressed(read(fields))
 
 
 def test_a_mention_in_a_reply_to_somebody_else_counts() -> None:
@@ -176,12 +217,53 @@ def test_a_mention_in_a_reply_to_somebody_else_counts() -> None:
     fields = group(
         "@test_bot hi", entities=entity("mention", 0, 9), reply_to_message={"from": {"id": 8}}
     )
-    assert read(fields).skip is None
+    assert addressed(read(fields))
 
 
-def test_a_bot_is_not_answered() -> None:
+@pytest.mark.parametrize(
+    ("text", "entities", "expected", "mentioned"),
+    [
+        (
+            "👍 @test_bot\nsays he\nno!",
+            (("blockquote", 0, 20),),
+            "> 👍 @test_bot\n> says he\nno!",
+            0,
+        ),
+        ("a\nb\nc", (("expandable_blockquote", 2, 1),), "a\n> b\nc", 0),
+        ("ab", (("blockquote", 1, 1),), "a\n> b", 0),
+        ("a\nb\n@test_bot", (("blockquote", 0, 1), ("blockquote", 2, 2)), "> a\n> b\n@test_bot", 1),
+        ("ab", (("blockquote", 0, 2), ("blockquote", 1, 9)), "> ab", 0),
+        ("👍", (("blockquote", 1, 70),), "\ufffd\n> \ufffd", 0),
+    ],
+)
+def test_quote_is_marked_and_its_mention_does_not_count(
+    text: str, entities: tuple[tuple[str, int, int], ...], expected: str, *, mentioned: int
+) -> None:
+    """As people write quotes elsewhere; a foreign server may mark anything."""
+    at = text.encode("utf-16-le").find("@test_bot".encode("utf-16-le")) // 2
+    marks = [mark for place in entities for mark in entity(*place)]
+    found = read(group(text, entities=[*marks, *entity("mention", max(at, 0), 9)]))
+    assert (found.text, found.mentioned) == (expected, bool(mentioned))
+
+
+def test_result_of_another_bot_is_not_the_sender_s_words() -> None:
+    """A person chose it, and a program wrote it."""
+    assert read(message(text="pay!", via_bot={"id": 8, "is_bot": True})).origin == "other_user"
+
+
+def test_command_for_another_bot_is_passed_over() -> None:
+    """Also in a group in which every message is answered; a mention in it counts."""
+    fields = group("/help@other_bot", entities=entity("bot_command", 0, 15))
+    assert read(fields).skip == "a command for another bot"
+    both = [*entity("bot_command", 0, 15), *entity("mention", 16, 9)]
+    assert read(group("/help@other_bot @test_bot", entities=both)).skip is None
+    assert read(group("/help me", entities=entity("bot_command", 0, 5))).skip is None
+
+
+def test_message_of_a_bot_is_told() -> None:
     """Two bots would talk for ever."""
-    assert read(message(text="hi", **{"from": {"id": 8, "is_bot": True}})).skip == "from a bot"
+    assert read(message(text="hi", **{"from": {"id": 8, "is_bot": True}})).from_bot
+    assert not read(message(text="hi")).from_bot
 
 
 def test_an_anonymous_administrator_is_known_by_the_group() -> None:
@@ -189,7 +271,7 @@ def test_an_anonymous_administrator_is_known_by_the_group() -> None:
     fields = group("@test_bot hi", entities=entity("mention", 0, 9))
     fields["from"] = {"id": 1087968824, "is_bot": True}
     found = read({**fields, "sender_chat": {"id": -9, "type": "supergroup"}})
-    assert (found.skip, found.sender_id) == (None, "-9")
+    assert (found.from_bot, found.personal, found.sender_id) == (False, False, "-9")
 
 
 @pytest.mark.parametrize("chat", [-1007, 1007])
@@ -197,7 +279,8 @@ def test_a_post_in_the_name_of_a_channel_has_a_negative_sender(chat: int) -> Non
     """So has what a linked channel forwards by itself; no person has such an id."""
     forwarded = {"sender_chat": {"id": chat, "type": "channel"}, "is_automatic_forward": True}
     fields = group("@test_bot /pause", entities=entity("mention", 0, 9)) | forwarded
-    assert read({**fields, "from": {"id": 777000, "is_bot": False}}).sender_id == "-1007"
+    found = read({**fields, "from": {"id": 777000, "is_bot": False}})
+    assert (found.sender_id, found.personal) == ("-1007", False)
 
 
 def test_a_text_of_20_mb_is_kept_short_and_answered() -> None:

@@ -17,7 +17,8 @@ from markdown_it import MarkdownIt
 from markdown_it.tree import SyntaxTreeNode
 
 from orchestrator.channel_api import ReplyPart
-from orchestrator.channels.telegram.parsing_cost import affordable
+from orchestrator.channels.parsing_cost import affordable
+from orchestrator.reply_html import Run, escaped, runs, unescaped
 from thinker.protocol.visible_text import unambiguous, without_hidden
 
 LIMIT = 4096  # UTF-16 code units of one message, after entity parsing (Bot API, sendMessage)
@@ -38,8 +39,6 @@ _APP_ADDRESS = re.compile(
     rf"(?={_INSIDE}/{_INSIDE}/)",
     re.IGNORECASE,
 )
-_TOKEN = re.compile(r"<[^>]*>|[^<]+")
-_ENTITIES = (("&lt;", "<"), ("&gt;", ">"), ("&quot;", '"'), ("&#x27;", "'"), ("&amp;", "&"))
 _UNPAIRED = re.compile("[\ud800-\udbff](?![\udc00-\udfff])|(?<![\ud800-\udbff])[\udc00-\udfff]")
 _VISIBLE_SOURCE = re.compile(r"[^\s`~>]")  # of Markdown that renders as nothing, such as `#`
 # Without "reference", which would hide a definition `[a]: b` from the reader.
@@ -58,14 +57,14 @@ def to_html(markdown: str) -> str:
     """
     text = clean(markdown)
     end = affordable(text)
-    formatted, rest = _formatted(text[:end]), _escape(text[end:]).strip("\n")
+    formatted, rest = _formatted(text[:end]), escaped(text[end:]).strip("\n")
     gap = "\n\n" if text.startswith("\n", end) or text.endswith("\n\n", 0, end) else "\n"
     return _without_app_addresses(gap.join(filter(None, (formatted, rest))))
 
 
 def plain(text: str) -> str:
     """Return what is sent of a text without formatting."""
-    return _unescape(_without_app_addresses(_escape(clean(text))))
+    return unescaped(_without_app_addresses(escaped(clean(text))))
 
 
 def _without_app_addresses(rendered: str) -> str:
@@ -76,16 +75,16 @@ def _formatted(text: str) -> str:
     try:
         tokens = _PARSER.parse(text)
         if any(token.level >= _MAX_NESTING - 1 for token in tokens):
-            return _escape(text)
+            return escaped(text)
         return _blocks(SyntaxTreeNode(tokens).children)
     except RecursionError:
         # Extreme nesting is as readable unformatted.
-        return _escape(text)
+        return escaped(text)
 
 
 def visible(rendered: str) -> str:
     """Return the text that a reader sees of Telegram HTML."""
-    return _unescape(_TAG.sub("", rendered))
+    return unescaped(_TAG.sub("", rendered))
 
 
 def units(text: str) -> int:
@@ -115,17 +114,17 @@ def split(text: str, mark: str = "", limit: int = LIMIT) -> tuple[ReplyPart, ...
     rendered = to_html(source)
     shown = visible(rendered)
     if not shown.strip():
-        rendered = _escape(source) if _VISIBLE_SOURCE.search(source) else ""
+        rendered = escaped(source) if _VISIBLE_SOURCE.search(source) else ""
         shown = visible(rendered)
     if not mark and max(units(source), units(shown)) <= limit:
         return (ReplyPart(source),) if rendered else ()
     cuts = list(_cuts(shown, limit - units(mark))) or ([(0, 0)] if mark else [])
     parts = [
         ReplyPart(shown[start:end], piece)
-        for (start, end), piece in zip(cuts, _pieces(_runs(rendered), cuts), strict=True)
+        for (start, end), piece in zip(cuts, _pieces(runs(rendered), cuts), strict=True)
     ]
     if mark:
-        parts[0] = ReplyPart(parts[0].text + mark, f"{parts[0].rendered}{_escape(mark)}")
+        parts[0] = ReplyPart(parts[0].text + mark, f"{parts[0].rendered}{escaped(mark)}")
     return tuple(parts)
 
 
@@ -152,21 +151,7 @@ def _head(rest: str, budget: int) -> str:
     return window
 
 
-def _runs(rendered: str) -> Iterator[tuple[tuple[str, ...], str]]:
-    """Yield the texts of Telegram HTML, each with the tags that are open around it."""
-    tags: tuple[str, ...] = ()
-    for token in _TOKEN.findall(rendered):
-        if token.startswith("</"):
-            tags = tags[:-1]
-        elif token.startswith("<"):
-            tags = (*tags, token)
-        else:
-            yield tags, _unescape(token)
-
-
-def _pieces(
-    runs: Iterator[tuple[tuple[str, ...], str]], cuts: Sequence[tuple[int, int]]
-) -> Iterator[str]:
+def _pieces(texts: Iterator[Run], cuts: Sequence[tuple[int, int]]) -> Iterator[str]:
     """Yield the visible characters of each cut, which are in order, as Telegram HTML."""
     around: tuple[str, ...] = ()
     text, at = "", 0  # the run in hand, and where it begins
@@ -175,12 +160,12 @@ def _pieces(
         before: tuple[str, ...] = ()
         while at < end:
             if piece := text[max(0, start - at) : end - at]:
-                pieces.append(_between(before, around) + _escape(piece))
+                pieces.append(_between(before, around) + escaped(piece))
                 before = around
             if at + len(text) >= end:
                 break
             at += len(text)
-            around, text = next(runs)
+            around, text = next(texts)
         yield "".join(pieces) + _between(before, ())
 
 
@@ -191,24 +176,13 @@ def _between(before: tuple[str, ...], after: tuple[str, ...]) -> str:
     return "".join((*closing, *after[same:]))
 
 
-def _escape(text: str) -> str:
-    return html.escape(text, quote=False)
-
-
-def _unescape(text: str) -> str:
-    """Undo `html.escape`, which wrote all entities there are: much faster than for any HTML."""
-    for entity, char in _ENTITIES if "&" in text else ():
-        text = text.replace(entity, char)
-    return text
-
-
 def _blocks(nodes: Sequence[SyntaxTreeNode], gap: str = "\n\n") -> str:
     return gap.join(filter(None, map(_block, nodes)))
 
 
 def _block(node: SyntaxTreeNode) -> str:
     render = _BLOCKS.get(node.type)
-    return render(node) if render else _escape(node.content)
+    return render(node) if render else escaped(node.content)
 
 
 def _paragraph(node: SyntaxTreeNode) -> str:
@@ -242,7 +216,7 @@ def _item(node: SyntaxTreeNode) -> str:
 
 
 def _code(node: SyntaxTreeNode) -> str:
-    code = _escape(node.content.rstrip("\n"))
+    code = escaped(node.content.rstrip("\n"))
     language = _LANGUAGE.match(node.info)
     if not code.strip():
         return ""
@@ -262,7 +236,7 @@ def _table(node: SyntaxTreeNode) -> str:
         lines = [" | ".join(row) for row in rows]
     else:
         lines = ["  ".join(map(str.ljust, row, widths)).rstrip() for row in rows]
-    return f"<pre>{_escape(chr(10).join(lines))}</pre>"
+    return f"<pre>{escaped(chr(10).join(lines))}</pre>"
 
 
 def _span(node: SyntaxTreeNode) -> str:
@@ -272,22 +246,22 @@ def _span(node: SyntaxTreeNode) -> str:
     if node.type in ("softbreak", "hardbreak"):
         return "\n"
     if node.type == "code_inline":
-        return f"<code>{_escape(node.content)}</code>"
+        return f"<code>{escaped(node.content)}</code>"
     if node.type == "link":
         return _link(str(node.attrs["href"]), "".join(map(_span, node.children)))
     if node.type == "image":
-        return _link(str(node.attrs["src"]), _escape(node.content))
-    return _escape(node.content)
+        return _link(str(node.attrs["src"]), escaped(node.content))
+    return escaped(node.content)
 
 
 def _link(address: str, label: str) -> str:
     """Return a link, with its address beside it if the label looks like another one."""
     label = without_hidden(_LINK_TAG.sub("", label))  # an image may be inside a link
-    label = label if visible(label).strip() else _escape(address)
+    label = label if visible(label).strip() else escaped(address)
     if not address.lower().startswith(_SCHEMES):
-        return label if visible(label) == address else f"{label} ({_escape(address)})"
+        return label if visible(label) == address else f"{label} ({escaped(address)})"
     if visible(label) != address and _pretends(visible(label), address):
-        return f'{label} (<a href="{html.escape(address)}">{_escape(address)}</a>)'
+        return f'{label} (<a href="{html.escape(address)}">{escaped(address)}</a>)'
     return f'<a href="{html.escape(address)}">{label}</a>'
 
 

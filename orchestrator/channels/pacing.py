@@ -1,8 +1,4 @@
-"""Limit the rate of calls with token buckets.
-
-Telegram's FAQ for bots gives approximate limits: one message a second in a chat, 20 a minute in a
-group and 30 a second for a bot. Short bursts are tolerated.
-"""
+"""Limit the rate of calls with token buckets."""
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
@@ -30,11 +26,6 @@ class Bucket:
     at: float
 
 
-CHAT = Rate(1.0, 4)
-GROUP = Rate(20 / 60, 4)
-BOT = Rate(30.0, 30)
-
-
 def take(rate: Rate, bucket: Bucket | None, now: float) -> tuple[Bucket, float]:
     """Take a token for a call; return the bucket afterwards, and the seconds to wait."""
     left = float(rate.burst)
@@ -47,19 +38,19 @@ def take(rate: Rate, bucket: Bucket | None, now: float) -> tuple[Bucket, float]:
 
 @dataclass
 class RateLimiter:
-    """Delays calls so that neither a chat nor the bot exceeds its rate."""
+    """Delays calls so that neither a chat nor the bot exceeds its rate; ``bot`` is the bot's."""
 
+    bot: Rate
     clock: Callable[[], float]
     sleep: Callable[[float], Awaitable[object]]
     _bot: Bucket | None = field(default=None, init=False)
     _chats: dict[str, Bucket] = field(default_factory=dict, init=False)
     _crowd: int = field(default=CROWD, init=False)
 
-    async def wait(self, chat_id: str, *, group: bool) -> None:
-        """Wait until a call is admitted; it may then be made at any time."""
+    async def wait(self, chat_id: str, rate: Rate) -> None:
+        """Wait until a call is admitted at a chat's rate; it may then be made at any time."""
         now = self.clock()
-        rate = GROUP if group else CHAT
-        self._bot, bot_wait = take(BOT, self._bot, now)
+        self._bot, bot_wait = take(self.bot, self._bot, now)
         self._chats[chat_id], chat_wait = take(rate, self._chats.get(chat_id), now)
         if len(self._chats) >= self._crowd:
             self._chats = {

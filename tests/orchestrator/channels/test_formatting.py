@@ -5,9 +5,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from orchestrator.channel_api import ReplyPart
-from orchestrator.channels.telegram.formatting import (
+from orchestrator.channels.formatting import (
     LIMIT,
-    _runs,
     clean,
     plain,
     split,
@@ -15,6 +14,7 @@ from orchestrator.channels.telegram.formatting import (
     units,
     visible,
 )
+from orchestrator.reply_html import runs
 from orchestrator.selftest.bot_world import parse_html
 
 MARKDOWN = st.text(st.sampled_from("ab1 \n*_`~#>|-[](){}!.:\\<&\"'+=\tß👍\ud83d"), max_size=300)
@@ -162,7 +162,7 @@ def test_markup_that_spans_a_cut_is_closed_and_opened_again(kinds: list[Kind], l
     assert len(parts) > 1
     for _, letter, tags in kinds:
         for part in parts:
-            around = {open_tags for open_tags, run in _runs(sent(part)) if letter in run}
+            around = {open_tags for open_tags, run in runs(sent(part)) if letter in run}
             assert around <= {tags}
 
 

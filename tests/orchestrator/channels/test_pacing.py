@@ -3,7 +3,9 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from orchestrator.channels.telegram.pacing import BOT, CHAT, GROUP, Bucket, Rate, RateLimiter, take
+from orchestrator.channels.pacing import Bucket, Rate, RateLimiter, take
+
+CHAT, GROUP, BOT = Rate(1.0, 4), Rate(20 / 60, 4), Rate(30.0, 30)
 
 
 class Time:
@@ -26,27 +28,27 @@ class Time:
 async def test_a_chat_may_have_a_short_burst_then_one_call_a_second() -> None:
     """Four calls at once, then each waits its second."""
     time = Time()
-    pacer = RateLimiter(time, time.sleep)
+    pacer = RateLimiter(BOT, time, time.sleep)
     for _ in range(CHAT.burst + 3):
-        await pacer.wait("1", group=False)
+        await pacer.wait("1", CHAT)
     assert time.slept == [1.0, 1.0, 1.0]
 
 
 async def test_a_group_gets_twenty_calls_a_minute() -> None:
     """After the burst a call comes every three seconds."""
     time = Time()
-    pacer = RateLimiter(time, time.sleep)
+    pacer = RateLimiter(BOT, time, time.sleep)
     for _ in range(GROUP.burst + 2):
-        await pacer.wait("-1", group=True)
+        await pacer.wait("-1", GROUP)
     assert [round(slept, 6) for slept in time.slept] == [3.0, 3.0]
 
 
 async def test_many_chats_share_the_rate_of_the_bot() -> None:
     """Each chat is within its own rate, and the bot slows them all together."""
     time = Time()
-    pacer = RateLimiter(time, time.sleep)
+    pacer = RateLimiter(BOT, time, time.sleep)
     for chat in range(BOT.burst + 30):
-        await pacer.wait(str(chat), group=False)
+        await pacer.wait(str(chat), CHAT)
     assert round(time.now - 1000.0, 6) == 1.0
 
 

@@ -5,8 +5,8 @@ from fakes.call_count import call_count
 from hypothesis import Phase, example, given, settings
 from hypothesis import strategies as st
 
-from orchestrator.channels.telegram import formatting
-from orchestrator.channels.telegram.parsing_cost import affordable
+from orchestrator.channels import formatting
+from orchestrator.channels.parsing_cost import affordable
 
 SIZE = 80_000  # characters, as in the attack that held the daemon for 29 seconds
 MOST_CALLS = 600_000  # functions; an ordinary reply of three messages takes half of it

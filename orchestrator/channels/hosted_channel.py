@@ -1,0 +1,356 @@
+"""A chat system of the channel host, as the rest of the daemon sees it.
+
+Its process runs while agents.json has the channel and its secrets are known, and is replaced with
+back-off when it dies or hangs. Messages come and go over `orchestrator.channelhost.channel_wire`.
+"""
+
+import base64
+import importlib
+import json
+import sys
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, replace
+from functools import partial
+from types import ModuleType
+
+import anyio
+import structlog
+from pydantic import JsonValue, ValidationError
+
+from orchestrator.agentsfile import AgentsFile
+from orchestrator.agentsfile.agents_file import SandboxMode
+from orchestrator.agentsfile.channel_kinds import ChannelKind
+from orchestrator.channel_api import (
+    Attachment,
+    ChannelStatus,
+    InboundMessage,
+    Intake,
+    OutboundPart,
+    ReplyPart,
+    SendError,
+    SendOutcome,
+)
+from orchestrator.channelhost import channel_wire as wire
+from orchestrator.channels.pacing import Rate, RateLimiter
+from orchestrator.errors import JournalError
+from orchestrator.failpoints import failpoint
+from orchestrator.processes.child_process import ChildProcess, Program, Spawn, running_child
+from orchestrator.processes.jail_requirement import require
+from orchestrator.processes.kept_child import KeptChild
+from orchestrator.processes.restarts import ExitKind
+from orchestrator.settings import Settings
+from thinker.protocol.env import inherited
+from thinker.protocol.messages import FileContent
+from thinker.protocol.peer import (
+    FAILED,
+    NotificationHandler,
+    PeerClosedError,
+    RequestHandler,
+    RpcError,
+)
+
+ARGV = (sys.executable, "-P", "-m", "orchestrator.channelhost")
+CALL_TIMEOUT = 55.0  # seconds; the host itself gives a call up after 50
+TYPING_TIMEOUT = 10.0  # seconds
+CERTIFICATES = ("SSL_CERT_FILE", "SSL_CERT_DIR")  # whose servers a channel may trust
+TOO_LONG = f"Your message is too long for me: I read up to {wire.MAX_TEXT:,} characters."
+TOO_LARGE = f"files of this channel may have {wire.MAX_SENT_FILE // 1024**2} MB"
+NOT_RUNNING = "the channel's process does not run{why}"
+log = structlog.get_logger()
+
+
+@dataclass(frozen=True)
+class HostMeans:
+    """What the channels' processes need of the daemon and its machine.
+
+    ``clock`` returns seconds of a clock that cannot be set, ``jitter`` spreads restarts.
+    """
+
+    settings: Settings
+    environ: Mapping[str, str]
+    agents: Callable[[], AgentsFile]
+    clock: Callable[[], float]
+    jitter: Callable[[], float]
+    spawn: Spawn
+
+
+@dataclass(frozen=True)
+class _Account:
+    """What a process is started with."""
+
+    options: str  # JSON
+    secrets: Mapping[str, str]
+    sandbox: SandboxMode
+
+
+class HostedChannel:
+    """The `Adapter` of one chat system. `keep` must run for as long as it sends."""
+
+    edits = False
+    from_journal = False
+
+    def __init__(self, name: str, kind: ChannelKind, means: HostMeans) -> None:
+        self.name = self.bot_id = name
+        self.status = ChannelStatus(name, state="off")
+        self.keyed, self.takes_files = kind.keyed, kind.takes_files
+        self._kind = kind
+        self._means = means
+        self._kept = KeptChild(f"channel {name}", self, means.clock, means.jitter)
+        self._account: _Account | None = None
+        self._started: _Account | None = None  # that the running process has
+        self._intake: Intake | None = None
+        self._taken = anyio.Event()  # once there is an intake
+        self._limiter = RateLimiter(Rate(kind.bot_rate, 30), means.clock, anyio.sleep)
+
+    @property
+    def child(self) -> ChildProcess | None:
+        """Its process, while it runs."""
+        return self._kept.child
+
+    def configure(self) -> None:
+        """Let what agents.json and the keys say now apply."""
+        account = self._wanted_account()
+        if account != self._account:
+            self._account = account
+            self._kept.forgive()
+            self._kept.wake()
+
+    def _wanted_account(self) -> _Account | None:
+        agents = self._means.agents()
+        section = agents.channels.hosted.get(self.name)
+        if section is None or not section.enabled:
+            self.status.state, self.status.detail = "off", ""
+            return None
+        secrets = {name: self._means.environ.get(name, "") for name in self._kind.secrets}
+        missing = [name for name, value in secrets.items() if not value]
+        if missing:
+            self.status.state = "degraded"
+            self.status.detail = f"{missing[0]} is not set; put it in keys.env"
+            return None
+        options = json.dumps(section.options(self._kind), sort_keys=True)
+        if self._account is None:
+            self.status.state, self.status.detail = "starting", ""
+        return _Account(options, secrets, agents.sandbox)
+
+    async def keep(self, changed: Callable[[], Awaitable[None]]) -> None:
+        """Keep the process as agents.json wants it, until canceled.
+
+        ``changed`` waits until another configuration is in force.
+        """
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(self._kept.run)
+            while True:
+                self.configure()
+                await changed()
+
+    # --- the duty of the child -------------------------------------------------------------------
+
+    @property
+    def wanted(self) -> bool:
+        """Whether agents.json has the channel, and its secrets are known."""
+        return self._account is not None
+
+    @asynccontextmanager
+    async def start(self) -> AsyncIterator[ChildProcess]:
+        """Start the process with the account that is in force."""
+        account = self._started = self._account or _Account("{}", {}, "auto")
+        settings = self._means.settings
+        env = {
+            **inherited(self._means.environ),
+            **{key: value for key, value in self._means.environ.items() if key in CERTIFICATES},
+            **account.secrets,
+            wire.OPTIONS_VARIABLE: account.options,
+            wire.LOG_VARIABLE: settings.log_level,
+        }
+        name, argv = f"channel {self.name}", (*ARGV, self.name)
+        program = Program(name, argv, env, settings.home, wire.FD_VARIABLE)
+        handlers: dict[str, RequestHandler] = {
+            wire.CURSOR: self._cursor,
+            wire.BEGIN: self._begin,
+            wire.ACCEPT: self._accept,
+        }
+        make = partial(_HostProcess, handlers=handlers, report=self._report)
+        async with running_child(program, make, self._means.spawn) as child:
+            require(account.sandbox, child.sandbox)
+            log.info("channel_host_ready", channel=self.name, pid=child.pid)
+            yield child
+
+    async def attend(self, child: ChildProcess) -> None:
+        """Watch that it answers; replace it when its account has changed."""
+        if self._started != self._account:
+            child.stop()
+        child.watch()
+
+    def ended(self, kind: ExitKind, reason: str) -> None:
+        """Say that nothing is received."""
+        log.log(kind.log_level, "channel_host_ended", channel=self.name, kind=kind, reason=reason)
+        if self.wanted:
+            self.status.state, self.status.detail = "degraded", reason
+
+    # --- what the process asks and tells ---------------------------------------------------------
+
+    def _report(self, params: JsonValue) -> None:
+        report = wire.ChannelState.model_validate(params)
+        if report.state == "degraded":
+            log.warning("channel_degraded", channel=self.name, detail=report.detail)
+        self.status.state, self.status.detail = report.state, report.detail
+
+    async def _cursor(self, _: JsonValue) -> wire.ChannelCursor:
+        """Return where to go on, once messages are taken."""
+        await self._taken.wait()
+        intake = self._open_intake()
+        return wire.ChannelCursor(cursor=await intake.cursor(self.name, self.bot_id))
+
+    async def _begin(self, params: JsonValue) -> None:
+        begin = wire.ChannelCursor.model_validate(params)
+        await self._open_intake().begin(self.name, self.bot_id, begin.cursor)
+
+    async def _accept(self, params: JsonValue) -> None:
+        batch = wire.ReceivedBatch.model_validate(params)
+        messages = [self._inbound(message) for message in batch.messages]
+        intake = self._open_intake()
+        failpoint("poll:after")
+        try:
+            await intake.accept(messages, batch.cursor)
+        except JournalError as error:
+            raise RpcError(FAILED, str(error)) from error
+
+    def _open_intake(self) -> Intake:
+        if self._intake is None:
+            raise RpcError(FAILED, "the daemon is stopping")
+        return self._intake
+
+    def _inbound(self, message: wire.ReceivedMessage) -> InboundMessage:
+        fields = dict(message)
+        files, text = fields.pop("attachments"), fields["text"]
+        found = InboundMessage(
+            channel=self.name,
+            bot_id=self.bot_id,
+            kind="edit" if message.edit_date else "message",
+            attachments=tuple(Attachment(**dict(file)) for file in files),
+            **fields,
+        )
+        if found.skip is None and not (text.strip() or found.attachments):
+            return replace(found, skip="no text")
+        if len(text) > wire.MAX_TEXT:
+            cut = text[: wire.MAX_TEXT]
+            return replace(found, text=cut, skip="too long", notice=TOO_LONG)
+        return found
+
+    # --- what the daemon asks --------------------------------------------------------------------
+
+    async def run(self, intake: Intake) -> None:
+        """Take messages until canceled."""
+        self._intake = intake
+        self._taken.set()
+        try:
+            await anyio.sleep_forever()
+        finally:
+            self._intake = None
+            if self.status.state != "off":
+                self.status.state = "stopped"
+
+    def split(self, text: str, mark: str = "") -> tuple[ReplyPart, ...]:
+        parts: tuple[ReplyPart, ...] = _formatting().split(text, mark, self._kind.limit)
+        return parts
+
+    async def pace(self, chat_id: str) -> None:
+        await self._limiter.wait(chat_id, Rate(self._kind.chat_rate, self._kind.chat_burst))
+
+    async def send(self, part: OutboundPart) -> str:
+        return (await self._call(wire.SEND, self._outgoing(part))).message_id
+
+    async def edit(self, part: OutboundPart, message_id: str) -> None:
+        await self._call(wire.EDIT, self._outgoing(part, message_id))
+
+    async def remove(self, chat_id: str, message_id: str) -> None:
+        await self._call(wire.REMOVE, wire.MessageName(chat_id=chat_id, message_id=message_id))
+
+    async def typing(self, chat_id: str, thread_id: str | None) -> None:
+        chat = wire.MessageName(chat_id=chat_id, thread_id=thread_id)
+        await self._call(wire.TYPING, chat, TYPING_TIMEOUT)
+
+    async def download(self, handle: str, limit: int) -> bytes:
+        found = await self._call(wire.DOWNLOAD, wire.FileName(handle=handle, limit=limit))
+        return base64.b64decode(found.data)
+
+    def view(self, chat_id: str, text: str) -> None:
+        """Do nothing: an answer is sent once it is whole."""
+
+    def delivered_when_stored(self, chat_id: str) -> bool:
+        """Return false: a reply must be sent."""
+        del chat_id
+        return False
+
+    def replied(self, chat_id: str) -> None:
+        """Do nothing: replies are sent."""
+
+    def _outgoing(self, part: OutboundPart, message_id: str = "") -> wire.OutgoingMessage:
+        formatting, file = _formatting(), None
+        html = part.rendered or (formatting.to_html(part.text) if part.markdown else "")
+        if part.file is not None:
+            if len(part.file.data) > wire.MAX_SENT_FILE:
+                raise SendError(TOO_LARGE, SendOutcome.PERMANENT)
+            data = base64.b64encode(part.file.data).decode()
+            file = FileContent(name=part.file.name, media_type=part.file.media_type, data=data)
+        return wire.OutgoingMessage(
+            chat_id=part.chat_id,
+            text=formatting.visible(html) if html.strip() else formatting.plain(part.text),
+            html=html,
+            thread_id=part.thread_id,
+            reply_to=part.reply_to,
+            key=part.key,
+            queued_at=part.queued_at,
+            file=file,
+            voice=part.file is not None and part.file.voice,
+            message_id=message_id,
+        )
+
+    async def _call(
+        self,
+        method: str,
+        params: wire.OutgoingMessage | wire.MessageName | wire.FileName,
+        timeout: float = CALL_TIMEOUT,  # noqa: ASYNC109 - passed on to the wire
+    ) -> wire.CallReport:
+        """Call the process.
+
+        Raises:
+            SendError: with what is known about the message.
+        """
+        child = self._kept.child
+        if child is None or child.peer.closed.is_set():
+            why = f": {self.status.detail}" if self.status.detail else ""
+            raise SendError(NOT_RUNNING.format(why=why), SendOutcome.NOT_SENT)
+        child.watch()
+        try:
+            report = await child.peer.call(method, params, wire.CallReport, timeout=timeout)
+        except (RpcError, PeerClosedError, TimeoutError, ValidationError) as error:
+            problem = f"the channel's process gave no answer: {str(error) or 'it takes too long'}"
+            raise SendError(problem, SendOutcome.UNKNOWN) from error
+        if report.outcome is not None:
+            raise SendError(report.problem, report.outcome, report.retry_after)
+        return report
+
+
+@dataclass(kw_only=True)
+class _HostProcess(ChildProcess):
+    """A channel's process; it is asked all the time whether it lives, as it may only listen."""
+
+    handlers: Mapping[str, RequestHandler]
+    report: NotificationHandler
+
+    @property
+    def busy(self) -> bool:
+        """Return true: a platform may be heard at any time."""
+        return True
+
+    def register_handlers(self) -> None:
+        super().register_handlers()
+        self.peer.requests |= self.handlers
+        self.peer.notifications[wire.STATE] = self.report
+
+
+def _formatting() -> ModuleType:
+    """Return the module that renders Markdown: its parser takes a sixth of the daemon's start."""
+    return importlib.import_module("orchestrator.channels.formatting")
