@@ -101,6 +101,8 @@ class BotWorld:
             "sendMessage": self._send_message,
             "sendPhoto": partial(self._send_file, "photo"),
             "sendDocument": partial(self._send_file, "document"),
+            "sendVoice": partial(self._send_file, "voice"),
+            "sendAudio": partial(self._send_file, "audio"),
             "editMessageText": self._edit_message_text,
             "deleteMessage": self._delete_message,
             "sendChatAction": self._send_chat_action,

@@ -15,9 +15,10 @@ from pathlib import Path
 import anyio.to_thread
 
 from orchestrator.errors import ConfigError, OrchestratorError
-from orchestrator.failpoints import BROKER, SUPERVISOR, WORKER
+from orchestrator.failpoints import BROKER, SESSION, SUPERVISOR, WORKER
 from orchestrator.selftest.daemon_process import StartDaemon
 from orchestrator.selftest.histories import History, Kill, Life, parse, spell
+from orchestrator.selftest.journals import Files, Journals
 from orchestrator.selftest.runner import Outcomes, Reached, Result, Runner
 from orchestrator.selftest.scenario import SCENARIOS
 
@@ -30,8 +31,10 @@ FAILING = "failing"
 PAIRED = "pairing"
 POISONED = "poison"
 BROKERED = "broker"
+CUT_OFF = "sessions"
 QUICK_BOUNDARIES = 19  # as many histories as fit into two minutes
 QUICK_OTHERS = 3
+QUICK_SESSIONS = 8
 AROUND = {  # the boundaries to kill at in each special scenario
     EFFECTS: ("plan", "begin", "effect", "finish"),  # from T3 to T5
     GUARDED: ("fire", "unpark", "effect"),  # a due task, a decision and the call that it allows
@@ -41,6 +44,7 @@ AROUND = {  # the boundaries to kill at in each special scenario
 # Where the broker is killed: as workers begin to ask, and while their answers are shown.
 ASKING = ("run_turn", "plan", "start_preview", "preview", "placeholder", "edit")
 TRIES = 3  # attempts to reach a boundary: chats run concurrently, so runs differ
+VICTIMS = (SUPERVISOR, SUPERVISOR, WORKER, BROKER)  # of a random history
 LONGEST = 5  # kills in a random history
 POISON_DEATHS = 3
 EARLY = 3  # highest number of a boundary that a restart with little work still reaches
@@ -76,12 +80,13 @@ def plan_of(text: str) -> Plan:
 class Bench:
     """Runs histories below ``folder``, ``jobs`` at a time, with daemons that ``start`` starts.
 
-    ``environ`` is added to their environment.
+    ``environ`` is added to their environment; their journals are in ``journals``.
     """
 
     folder: Path
     jobs: int
     start: StartDaemon
+    journals: Journals = field(default_factory=Files)
     environ: Mapping[str, str] = field(default_factory=dict)
     keep: bool = False
 
@@ -97,8 +102,11 @@ class Bench:
     async def run_once(self, plan: Plan, name: str) -> Result:
         """Run one history; with ``keep`` its home stays if there are violations."""
         home, scenario = self.folder / name, SCENARIOS[plan.scenario]
-        runner = Runner(plan.history, scenario, home, self.environ, start=self.start)
+        runner = Runner(
+            plan.history, scenario, home, self.environ, start=self.start, journals=self.journals
+        )
         result = await runner.run()
+        await anyio.to_thread.run_sync(self.journals.remove, home)
         if not (self.keep and result.violations):
             await anyio.to_thread.run_sync(partial(shutil.rmtree, home, ignore_errors=True))
         return result
@@ -145,6 +153,11 @@ def broker_deaths(reached: Iterable[Reached]) -> list[Plan]:
     ]
 
 
+def cut_off(reached: Iterable[Reached]) -> list[Plan]:
+    """Plan the end of the daemon's sessions at each boundary, for journals at a server."""
+    return [Plan(CUT_OFF, ((Kill(SESSION, item.place),),)) for item in reached]
+
+
 def around(name: str, reached: Iterable[Reached]) -> list[Plan]:
     """Plan kills at the boundaries of a special scenario, in the phase of the same name."""
     near = [item for item in reached if item.place.partition(":")[0] in AROUND[name]]
@@ -164,12 +177,12 @@ def pair(reached: Sequence[Reached], rng: random.Random) -> Plan:
     return Plan(PAIRS, ((first,), (Kill(SUPERVISOR, rng.choice(early).place),)))
 
 
-def random_history(counted: Result, rng: random.Random) -> Plan:
+def random_history(counted: Result, rng: random.Random, victims: Sequence[str] = VICTIMS) -> Plan:
     """Plan two to five kills of random victims at random boundaries and times."""
     lives: list[Life] = []
     life: list[Kill] = []
     for _ in range(rng.randint(2, LONGEST)):
-        victim = rng.choice((SUPERVISOR, SUPERVISOR, WORKER, BROKER))
+        victim = rng.choice(victims)
         if rng.random() < 1 / 3:
             life.append(Kill(victim, ms=rng.randrange(1, round(counted.seconds * 1000))))
         else:
@@ -183,35 +196,48 @@ def random_history(counted: Result, rng: random.Random) -> Plan:
 
 
 def plans(
-    counted: Mapping[str, Result], pairs: int, random_histories: int, seed: int
+    counted: Mapping[str, Result],
+    pairs: int,
+    random_histories: int,
+    seed: int,
+    *,
+    server: bool = False,
 ) -> list[Plan]:
     """Plan every boundary, and so many pairs and random histories.
 
     ``counted`` are the runs without a kill, by scenario. The same seed gives the same kills.
+    ``server``: a server has the journals.
     """
     rng = random.Random(seed)  # noqa: S311 - repeatable, not secret
     standard = counted["standard"]
+    victims = (*VICTIMS, SESSION) if server else VICTIMS
     return [
         *singles(standard.reached),
         *chain.from_iterable(around(name, counted[name].reached) for name in AROUND),
         *broker_deaths(standard.reached),
+        *(cut_off(standard.reached) if server else ()),
         *(pair(standard.reached, rng) for _ in range(pairs)),
-        *(random_history(standard, rng) for _ in range(random_histories)),
+        *(random_history(standard, rng, victims) for _ in range(random_histories)),
         Plan(POISONED, DEATHS, "poison"),
     ]
 
 
-def quick_plans(counted: Mapping[str, Result], seed: int) -> list[Plan]:
-    """Plan a sample of all kinds that fits into two minutes."""
+def quick_plans(counted: Mapping[str, Result], seed: int, *, server: bool = False) -> list[Plan]:
+    """Plan a sample of all kinds that fits into two minutes; of ends of sessions, if there are any.
+
+    What is tried in files need not be tried as often at a server.
+    """
     rng = random.Random(seed)  # noqa: S311 - repeatable, not secret
     standard = counted["standard"]
-    special = (rng.sample(around(name, counted[name].reached), QUICK_OTHERS) for name in AROUND)
+    boundaries, others = (QUICK_SESSIONS, 1) if server else (QUICK_BOUNDARIES, QUICK_OTHERS)
+    special = (rng.sample(around(name, counted[name].reached), others) for name in AROUND)
     return [
-        *one_of_each(singles(standard.reached), rng)[:QUICK_BOUNDARIES],
+        *one_of_each(singles(standard.reached), rng)[:boundaries],
         *chain.from_iterable(special),
-        *rng.sample(broker_deaths(standard.reached), QUICK_OTHERS),
-        *(pair(standard.reached, rng) for _ in range(QUICK_OTHERS)),
-        *(random_history(standard, rng) for _ in range(QUICK_OTHERS)),
+        *rng.sample(broker_deaths(standard.reached), others),
+        *(pair(standard.reached, rng) for _ in range(others)),
+        *(random_history(standard, rng) for _ in range(others)),
+        *(one_of_each(cut_off(standard.reached), rng)[:QUICK_SESSIONS] if server else ()),
         Plan(POISONED, DEATHS, "poison"),
     ]
 

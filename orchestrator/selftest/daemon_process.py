@@ -5,21 +5,22 @@ import os
 import socket
 import subprocess
 import sys
-from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
-from contextlib import asynccontextmanager
+from collections.abc import Awaitable, Callable, Iterable, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Protocol, Self, TypeAlias
 
 import anyio
-from anyio import AsyncContextManagerMixin
 
 from orchestrator.errors import OrchestratorError
 from orchestrator.selftest.fork_server import MESSAGE, Life
 from orchestrator.selftest.home_mark import mark
 
 SPAWN = "ORCHESTRATOR_SPAWN"
-EXECUTED = (sys.executable, "-P", "-m", "orchestrator", "run")
-SERVER = (sys.executable, "-P", "-m", "orchestrator.selftest.fork_server")
+DAEMON = ("-P", "-m", "orchestrator", "run")
+SERVER = ("-P", "-m", "orchestrator.selftest.fork_server")
+PAGE = ("orchestrator.page.page_app", "orchestrator.http_api.http_server")  # what it imports
+DATABASE = ("orchestrator.journal.postgresql.pg_storage",)
 ROOM = "." * 4096  # in the server's environment, which its daemons overwrite with theirs
 
 
@@ -39,11 +40,13 @@ class DaemonProcess(Protocol):
 StartDaemon: TypeAlias = Callable[[Mapping[str, str], Path, Path], Awaitable[DaemonProcess]]
 
 
-async def execute(environ: Mapping[str, str], folder: Path, log: Path) -> DaemonProcess:
+async def execute(
+    environ: Mapping[str, str], folder: Path, log: Path, python: str = sys.executable
+) -> DaemonProcess:
     """Execute a daemon with exactly this environment; its output goes to ``log``."""
     with log.open("wb") as file:
         process = await anyio.open_process(
-            EXECUTED,
+            (python, *DAEMON),
             env=environ,
             cwd=folder,
             stdin=subprocess.DEVNULL,
@@ -55,72 +58,99 @@ async def execute(environ: Mapping[str, str], folder: Path, log: Path) -> Daemon
 
 
 class ForkedDaemon:
-    """A daemon that a `ForkServer` forked."""
+    """A daemon that a `ForkServer` forked; its number stays its own until it was waited for."""
 
-    def __init__(self, pid: int) -> None:
+    def __init__(self, pid: int, server: socket.socket) -> None:
         self.pid = pid
-        self.returncode: int | None = None
-        self.ended = anyio.Event()
+        self._server = server
+        self._code: int | None = None
+        self._waiting = anyio.Lock()
+
+    @property
+    def returncode(self) -> int | None:
+        if self._code is None:
+            with suppress(BlockingIOError):
+                return _number(self._server.recv(MESSAGE, socket.MSG_DONTWAIT | socket.MSG_PEEK))
+        return self._code
 
     async def wait(self) -> int:
-        await self.ended.wait()
-        return self.returncode or 0
+        async with self._waiting:
+            if self._code is None:
+                self._code = await _answer(self._server)
+                self._server.close()
+            return self._code
 
 
-class ForkServer(AsyncContextManagerMixin):
-    """``async with ForkServer() as server``: `start` is a `StartDaemon` that takes milliseconds."""
+class ForkServer:
+    """``with ForkServer() as server``: `start` is a `StartDaemon` that takes milliseconds.
 
-    def __init__(self) -> None:
-        self._lives: dict[int, ForkedDaemon] = {}
-        self._starting = anyio.Lock()
-        self._send, self._started = anyio.create_memory_object_stream[ForkedDaemon](1)
+    ``environ`` is what the server's interpreter needs besides PATH, and ``modules`` are imported
+    with those that every daemon needs, such as `PAGE`. It may serve several event loops, one after
+    another.
+    """
 
-    @asynccontextmanager
-    async def __asynccontextmanager__(self) -> AsyncGenerator[Self]:
-        environ = {"PATH": os.environ["PATH"], "ROOM": ROOM}
+    def __init__(
+        self,
+        environ: Mapping[str, str] | None = None,
+        modules: Iterable[str] = (),
+        python: str = sys.executable,
+    ) -> None:
+        self._environ = {"PATH": os.environ["PATH"], **(environ or {}), "ROOM": ROOM}
+        self._command = (python, *SERVER, *modules)
+
+    def __enter__(self) -> Self:
         self._socket, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-        with self._socket, theirs:
-            process = await anyio.open_process(
-                SERVER,
-                env=environ,
+        with theirs:
+            self._process = subprocess.Popen(
+                self._command,
+                env=self._environ,
                 stdin=theirs.fileno(),
-                stdout=None,
-                stderr=None,
                 start_new_session=True,  # Ctrl-C is for the self-test alone
             )
-            theirs.close()
-            async with process, self._send, self._started, anyio.create_task_group() as tasks:
-                tasks.start_soon(self._listen)
-                try:
-                    yield self
-                finally:
-                    tasks.cancel_scope.cancel()
-                    process.kill()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._socket.close()
+        self._process.kill()
+        self._process.wait()
 
     async def start(self, environ: Mapping[str, str], folder: Path, log: Path) -> DaemonProcess:
-        life = Life(dict(environ), str(folder), str(log), _spares(environ, folder))
-        async with self._starting:
-            self._socket.send(life.pack())
-            return await self._started.receive()
+        with log.open("wb") as file:
+            return await self.fork(environ, folder, file.fileno(), _spares(environ, folder))
 
-    async def _listen(self) -> None:
-        while True:
-            await anyio.wait_readable(self._socket)
-            message = self._socket.recv(MESSAGE)
-            if not message:
-                raise OrchestratorError("the fork server has ended; see above")
-            pid, code = json.loads(message)
-            if code is None:
-                self._lives[pid] = ForkedDaemon(pid)
-                await self._send.send(self._lives[pid])
-            else:
-                ended = self._lives.pop(pid)
-                ended.returncode = code
-                ended.ended.set()
+    async def fork(
+        self, environ: Mapping[str, str], folder: Path, log: int, spares: tuple[str, ...]
+    ) -> ForkedDaemon:
+        """Fork a daemon that writes its log to a descriptor, with these modules as spares."""
+        ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        with theirs:
+            life = Life(dict(environ), str(folder), spares)
+            socket.send_fds(self._socket, [life.pack()], [theirs.fileno(), log])
+        try:
+            return ForkedDaemon(await _answer(ours), ours)
+        except BaseException:
+            ours.close()  # the server then ends the daemon
+            raise
+
+
+async def _answer(server: socket.socket) -> int:
+    await anyio.wait_readable(server)
+    return _number(server.recv(MESSAGE))
+
+
+def _number(message: bytes) -> int:
+    if not message:
+        raise OrchestratorError("the fork server has ended; see above")
+    return int(message)
 
 
 def _spares(environ: Mapping[str, str], folder: Path) -> tuple[str, ...]:
     """Return the modules that the daemon of a home starts as processes of their own."""
-    servers = json.loads((folder / "agents.json").read_text("utf-8"))["mcpServers"]
-    zygote = () if environ.get(SPAWN) == "exec" else ("thinker.zygote",)
-    return (*zygote, "orchestrator.broker", *(("orchestrator.toolhost",) if servers else ()))
+    config = json.loads((folder / "agents.json").read_text("utf-8"))
+    wanted = {
+        "thinker.zygote": environ.get(SPAWN) != "exec",
+        "orchestrator.broker": True,
+        "orchestrator.toolhost": bool(config.get("mcpServers")),
+        "orchestrator.page": "web" in config.get("channels", ()),
+    }
+    return tuple(module for module, is_wanted in wanted.items() if is_wanted)

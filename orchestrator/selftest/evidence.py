@@ -1,15 +1,20 @@
 """The evidence of a history, which the checks read: the journal's rows and the ledger's events."""
 
 import re
-from collections.abc import Callable
-from contextlib import closing
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import TypeVar
 
 import apsw
 
+from orchestrator.errors import JournalError
+from orchestrator.journal import opening
+from orchestrator.journal.db.database import Database
 from orchestrator.journal.inspect import invariants
+from orchestrator.journal_address import JournalAddress
 from orchestrator.selftest.fake_telegram import PREVIEW_MARK
 from orchestrator.selftest.ledger import LedgerEvent
 from orchestrator.selftest.scenario import Scenario
@@ -171,6 +176,7 @@ class Evidence:
     boots: int = 1
     worker_deaths: int = 0
 
+    @cached_property
     def visible(self) -> dict[int, dict[int, str]]:
         """Return the final text of each message by its id, for each chat."""
         chats: dict[int, dict[int, str]] = {}
@@ -186,7 +192,7 @@ class Evidence:
         """
         marks: list[str] = []
         unsure = False
-        for text in self.visible().get(chat, {}).values():
+        for text in self.visible.get(chat, {}).values():
             marks += [mark for mark in marks_of(text) if not (unsure and mark in marks)]
             told = text.startswith(LATE) and "\n" not in text
             unsure = told or (unsure and text.endswith(PREVIEW_MARK))
@@ -196,7 +202,7 @@ class Evidence:
         """Count the placeholders and previews in each chat that never became a message."""
         return {
             chat: sum(text.endswith(PREVIEW_MARK) for text in messages.values())
-            for chat, messages in self.visible().items()
+            for chat, messages in self.visible.items()
         }
 
     def unconfirmed(self, chat: int) -> list[str]:
@@ -220,18 +226,31 @@ def marks_of(text: str) -> list[str]:
     return MARK.findall(text)
 
 
-def read(path: Path, *, check: bool = False) -> JournalRows:
+def read(journal: JournalAddress, *, check: bool = False) -> JournalRows:
     """Read the rows of a journal, none if it is not ready; ``check`` its invariants too."""
     try:
-        with closing(apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READONLY)) as db:
-            db.set_busy_timeout(1000)  # milliseconds
-            db.execute("BEGIN")  # one snapshot
+        with _opened(journal) as db:
             return _journal(db, check=check)
     except (apsw.SQLError, apsw.CantOpenError, apsw.BusyError):
         return JournalRows(readable=False)  # not migrated yet, or being opened
+    except JournalError:
+        return JournalRows(readable=False)  # the server has ended the session
 
 
-def _journal(db: apsw.Connection, *, check: bool) -> JournalRows:
+@contextmanager
+def _opened(journal: JournalAddress) -> Iterator[Database]:
+    """Open one snapshot of a journal."""
+    if not isinstance(journal, Path):
+        with opening.reading(journal) as db:
+            yield db
+        return
+    with closing(apsw.Connection(str(journal), flags=apsw.SQLITE_OPEN_READONLY)) as file:
+        file.set_busy_timeout(1000)  # milliseconds
+        file.execute("BEGIN")
+        yield file
+
+
+def _journal(db: Database, *, check: bool) -> JournalRows:
     def rows(kind: Callable[..., Row], query: str) -> tuple[Row, ...]:
         return tuple(kind(*row) for row in db.execute(query))
 

@@ -14,6 +14,7 @@ from orchestrator.selftest.scenario import Scenario, Script
 STREAM = (  # how a streamed answer begins
     b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n"
 )
+SUMMARY = Script("summary", 0)  # asked for by the daemon, of a long conversation
 USAGE = {"prompt_tokens": 11, "completion_tokens": 7, "total_tokens": 18}
 
 
@@ -36,10 +37,12 @@ class ScriptedModel(LoopbackServer):
         for problem in malformed(messages):
             self.ledger.append("broken", problem)
         last = max(i for i, message in enumerate(messages) if message["role"] == "user")
-        script = self.scenario[str(messages[last]["content"]).strip()]
+        asked = self.scenario.get(str(messages[last]["content"]).strip())
+        script = asked or SUMMARY
         step = sum(message["role"] == "assistant" for message in messages[last:])
-        self.ledger.append("asked", script.name, step)
-        self.on_request(script.name)
+        if asked is not None:
+            self.ledger.append("asked", script.name, step)
+            self.on_request(script.name)
         calls = _calls(script, step, time.time())
         parts = () if calls else script.parts()
         if body.get("stream"):

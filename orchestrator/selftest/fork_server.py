@@ -5,8 +5,10 @@ daemon is a process of its own in every other respect: it has its own environmen
 folder, runs ``python -m orchestrator run`` from its first line and ends as an interpreter does. Its
 zygote, its broker and its tool host are forked as well, before it begins, and wait as `Spare`.
 
-It has one thread. Each message on its standard input is a `Life`; it answers with the process's id,
-and with its exit code when it has ended.
+It has one thread. Each message on its standard input is a `Life`, with two descriptors: a socket,
+and what becomes the daemon's standard error. On the socket it answers with the process's id, and
+with its exit code when it has ended. Until the socket is closed the number belongs to that process;
+one that lives then is killed. Arguments are modules to import as well.
 """
 
 import ctypes
@@ -19,10 +21,12 @@ import signal
 import socket
 import sys
 import time
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from dataclasses import asdict, dataclass
 from importlib import import_module
 from pathlib import Path
+from typing import TextIO
 
 from orchestrator import failpoints, loop_owned
 from orchestrator.processes import child_process
@@ -42,16 +46,15 @@ MODULES = (  # what a daemon, its zygote and its tool host import, also when the
 )
 MESSAGE = 1 << 16  # bytes of a message at most
 WIRE = 3  # the descriptor of a spare's socket once it has become its program
-ENV_START, ENV_END = 47, 48  # index after the name in proc_pid_stat(5), fields 50 and 51
+ARGUMENTS, ENVIRONMENT = 45, 47  # index after the name in proc_pid_stat(5), fields 48 and 50
 
 
 @dataclass(frozen=True)
 class Life:
-    """A daemon to fork: its environment, folder and log, and the modules to keep as spares."""
+    """A daemon to fork: its environment and folder, and the modules to keep as spares."""
 
     environ: dict[str, str]
     folder: str
-    log: str
     spares: tuple[str, ...]
 
     def pack(self) -> bytes:
@@ -69,7 +72,7 @@ class ForkedSpare:
             ours.close()
             _become(module, theirs)
         theirs.close()
-        self._socket = ours
+        self._pidfd, self._socket = os.pidfd_open(self.pid), ours
 
     def become(self, program: Program, fd: int) -> None:
         """Make it run the program, with a copy of ``fd`` as its socket."""
@@ -85,7 +88,7 @@ class ForkedSpare:
         return os.waitstatus_to_exitcode(os.waitpid(self.pid, 0)[1])
 
     def kill(self) -> None:
-        os.kill(self.pid, signal.SIGKILL)
+        signal.pidfd_send_signal(self._pidfd, signal.SIGKILL)
 
 
 def _become(module: str, receiver: socket.socket) -> None:
@@ -105,23 +108,32 @@ def _become(module: str, receiver: socket.socket) -> None:
     raise SystemExit(0)
 
 
-def _live(life: Life) -> None:
+def _live(life: Life, log: int) -> None:
     null = os.open(os.devnull, os.O_RDONLY)
-    log = os.open(life.log, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
     for fd, number in ((null, 0), (log, 1), (log, 2)):
         os.dup2(fd, number)
     os.closerange(3, os.sysconf("SC_OPEN_MAX"))
+    sys.stdout, sys.stderr = _standard_stream(1, "strict"), _standard_stream(2, "backslashreplace")
     mark(os.getpid(), Path(life.folder))
     for module in life.spares:
         child_process.keep(ForkedSpare(module))
-    _run("orchestrator", life.environ, life.folder, "run")
+    try:
+        _run("orchestrator", life.environ, life.folder, "run")
+    finally:
+        child_process.end_spares()
+
+
+def _standard_stream(fd: int, errors: str) -> TextIO:
+    """Open a standard stream anew: the server's was perhaps a file, and this one is a pipe."""
+    return open(fd, "w", buffering=1, encoding="utf-8", errors=errors, closefd=False)
 
 
 def _run(module: str, environ: Mapping[str, str], folder: str, *arguments: str) -> None:
     """Run a module as ``python -m`` does, with this environment, in this folder."""
     os.environ.clear()
     os.environ.update(environ)
-    _show_environment(environ)
+    _show(ARGUMENTS, (sys.executable, "-P", "-m", module, *arguments))
+    _show(ENVIRONMENT, (f"{name}={value}" for name, value in environ.items()))
     time.tzset()
     os.chdir(folder)
     failpoints.observe(failpoints.FailpointInjector(environ))
@@ -129,46 +141,91 @@ def _run(module: str, environ: Mapping[str, str], folder: str, *arguments: str) 
     runpy.run_module(module, run_name="__main__", alter_sys=True)
 
 
-def _show_environment(environ: Mapping[str, str]) -> None:
-    """Overwrite what /proc shows as this process's environment."""
+def _show(at: int, words: Iterable[str]) -> None:
+    """Overwrite what /proc shows as this process's arguments or environment."""
     fields = Path("/proc/self/stat").read_bytes().rpartition(b")")[2].split()
-    start, end = int(fields[ENV_START]), int(fields[ENV_END])
-    text = b"\0".join(os.fsencode(f"{name}={value}") for name, value in environ.items())
+    start, end = int(fields[at]), int(fields[at + 1])
+    text = b"\0".join(map(os.fsencode, words))
     ctypes.memmove(start, text[: end - start - 1].ljust(end - start, b"\0"), end - start)
 
 
-def main() -> None:
-    """Import everything, then fork a daemon for each message until standard input ends."""
-    for module in MODULES:
-        import_module(module)
-    loop_owned.switch_on()
-    gc.collect()
-    gc.freeze()
-    control = socket.socket(fileno=0)
-    lives: dict[int, int] = {}  # process ids by pidfd
+@dataclass(frozen=True)
+class _Forked:
+    """A daemon: its process, and the socket of the one who asked for it."""
+
+    pid: int
+    pidfd: int
+    user: socket.socket
+
+    def tell(self, number: int) -> None:
+        with suppress(OSError):  # the user has gone meanwhile
+            self.user.send(str(number).encode())
+
+    def tell_end(self) -> None:
+        """Tell the exit code; the process is reaped later."""
+        if ended := os.waitid(os.P_PIDFD, self.pidfd, os.WEXITED | os.WNOWAIT):
+            exited = ended.si_code == os.CLD_EXITED
+            self.tell(ended.si_status if exited else -ended.si_status)
+
+    def end(self) -> None:
+        """Reap the process, which is killed if it lives."""
+        signal.pidfd_send_signal(self.pidfd, signal.SIGKILL)
+        os.waitpid(self.pid, 0)
+        os.close(self.pidfd)
+        self.user.close()
+
+
+def _fork(message: bytes, user: socket.socket, log: int) -> _Forked:
+    """Fork a daemon; in its process this does not return."""
+    pid = os.fork()
+    if pid == 0:
+        _live(Life(**json.loads(message)), log)
+        raise SystemExit(0)
+    os.close(log)
+    forked = _Forked(pid, os.pidfd_open(pid), user)
+    forked.tell(pid)
+    return forked
+
+
+def _serve(control: socket.socket) -> None:
+    """Fork a daemon for each message until there are no more."""
+    living: dict[int, _Forked] = {}  # by pidfd
+    used: dict[int, _Forked] = {}  # by the user's socket
     poll = select.poll()
     poll.register(control, select.POLLIN)
     while True:
         for fd, _ in poll.poll():
-            if fd in lives:
+            if fd in living:
                 poll.unregister(fd)
-                os.close(fd)
-                pid, status = os.waitpid(lives.pop(fd), 0)
-                control.send(json.dumps([pid, os.waitstatus_to_exitcode(status)]).encode())
-                continue
-            message = control.recv(MESSAGE)
-            if not message:
-                for pid in lives.values():
-                    os.kill(pid, signal.SIGKILL)
-                return
-            pid = os.fork()
-            if pid == 0:
-                _live(Life(**json.loads(message)))
-                return
-            pidfd = os.pidfd_open(pid)
-            lives[pidfd] = pid
-            poll.register(pidfd, select.POLLIN)
-            control.send(json.dumps([pid, None]).encode())
+                living.pop(fd).tell_end()
+            elif fd in used:
+                forked = used.pop(fd)
+                poll.unregister(fd)
+                if living.pop(forked.pidfd, None):
+                    poll.unregister(forked.pidfd)
+                forked.end()
+                break  # the next descriptors may have these numbers
+            elif fd == control.fileno():
+                message, fds, _, _ = socket.recv_fds(control, MESSAGE, 2)
+                if not message:
+                    for forked in used.values():
+                        forked.end()
+                    return
+                user, log = fds
+                forked = _fork(message, socket.socket(fileno=user), log)
+                living[forked.pidfd] = used[user] = forked
+                poll.register(forked.pidfd, select.POLLIN)
+                poll.register(user, 0)  # its end is always reported
+
+
+def main() -> None:
+    """Import everything, then fork daemons until standard input ends."""
+    for module in (*MODULES, *sys.argv[1:]):
+        import_module(module)
+    loop_owned.switch_on()
+    gc.collect()
+    gc.freeze()
+    _serve(socket.socket(fileno=0))
 
 
 if __name__ == "__main__":

@@ -5,14 +5,17 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from orchestrator.errors import ConfigError
-from orchestrator.failpoints import BROKER, SUPERVISOR, WORKER
+from orchestrator.failpoints import BROKER, SESSION, SUPERVISOR, WORKER
 
-KILL = re.compile(rf"({SUPERVISOR}|{WORKER}|{BROKER})@(?:(\d+)ms|([\w:]+#\d+))")
+KILL = re.compile(rf"({SUPERVISOR}|{WORKER}|{BROKER}|{SESSION})@(?:(\d+)ms|([\w:]+#\d+))")
 
 
 @dataclass(frozen=True)
 class Kill:
-    """One SIGKILL: at a boundary (``plan:before#2``), or ``ms`` milliseconds after the start."""
+    """One SIGKILL: at a boundary (``plan:before#2``), or ``ms`` milliseconds after the start.
+
+    The victim `SESSION` is ended by its server.
+    """
 
     victim: str
     place: str = ""

@@ -5,7 +5,7 @@ per violation.
 """
 
 import json
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import TypeAlias
@@ -60,7 +60,7 @@ def _unanswered(evidence: Evidence, name: str) -> Iterator[str]:
         if mark in shown:
             continue
         rows = [row for row in evidence.journal.outbox if mark in row.body]
-        quoted = any(mark in text for text in evidence.visible().get(script.chat, {}).values())
+        quoted = any(mark in text for text in evidence.visible.get(script.chat, {}).values())
         if not (script.direct and (quoted or (rows and rows[-1].state == "unknown"))):
             yield f"{mark} is not visible; outbox: {[row.state for row in rows]}"
 
@@ -80,11 +80,10 @@ def _rerun(evidence: Evidence) -> Iterator[str]:
             now = after.get((step.turn_id, step.seq))
             if step.state in ENDED and now != step:
                 yield f"step {step.idem_key or step.seq} had ended and was changed: {now}"
+    effects = [event for event in evidence.events if event.kind in ("effect", "keyed")]
     for step in evidence.journal.steps:
-        for event in evidence.events:
-            caused = event.kind in ("effect", "keyed") and event.text.split()[-1] in (
-                step.args or ""
-            )
+        for event in effects:
+            caused = event.text.split()[-1] in (step.args or "")
             if caused and step.t_end is not None and event.at > step.t_end:
                 yield f"{step.name} {step.idem_key} ran again after its end"
 
@@ -113,7 +112,7 @@ def _unordered(evidence: Evidence) -> Iterator[str]:
 
 def _misplaced(evidence: Evidence) -> Iterator[str]:
     """Check invariant 23 by the platform's numbers: messages stand as queued, replies as asked."""
-    for chat, shown in evidence.visible().items():
+    for chat, shown in evidence.visible.items():
         places = {mark: number for number, text in shown.items() for mark in marks_of(text)}
         rows = [row.body for row in evidence.journal.outbox if row.chat_id == str(chat)]
         asked = [e.text for e in evidence.events if e.kind == "said" and e.chat == chat]
@@ -131,7 +130,7 @@ def _unreported(evidence: Evidence) -> Iterator[str]:
         for row in evidence.journal.inbox:
             if row.turn_id == step.turn_id and row.state == "done":
                 chat = int(row.chat_id)
-                texts = [*evidence.visible().get(chat, {}).values(), *evidence.unconfirmed(chat)]
+                texts = [*evidence.visible.get(chat, {}).values(), *evidence.unconfirmed(chat)]
                 if not any("couldn't confirm" in text and step.name in text for text in texts):
                     yield f"{step.name} {step.idem_key} is unknown and {row.text} does not say so"
         if HOLD not in (step.result or ""):
@@ -183,13 +182,13 @@ def _dropped_calls(evidence: Evidence) -> Iterator[str]:
     for step in evidence.journal.steps:
         if step.turn_id in ended and step.state not in ENDED:
             yield f"{step.name} {step.idem_key} is {step.state} although its turn has ended"
+    tools_of: defaultdict[str, list[str]] = defaultdict(list)
+    for step in sorted(evidence.journal.steps, key=lambda step: step.seq):
+        if step.kind == "tool":
+            tools_of[step.turn_id].append(step.name)
     for row in evidence.journal.inbox:
         if row.state == "done" and row.turn_id is not None:
-            tools = [
-                step.name
-                for step in sorted(evidence.journal.steps, key=lambda step: step.seq)
-                if step.turn_id == row.turn_id and step.kind == "tool"
-            ]
+            tools = tools_of[row.turn_id]
             scripted = [tool for step in evidence.scenario[row.text.strip()].steps for tool in step]
             if tools != scripted:
                 yield f"{row.text} called {tools} and not {scripted}"
@@ -222,7 +221,8 @@ def _model_calls(evidence: Evidence) -> Iterator[str]:
     """Check invariant 13: a kill repeats one model call at most, and every call has usage."""
     calls = Counter((e.text, e.number) for e in evidence.events if e.kind == "asked")
     for (name, number), times in calls.items():
-        if times > max(1, authorization_checks.runs_of(evidence, name)) + evidence.kills:
+        most = 1 + evidence.kills
+        if times > most and times > most - 1 + authorization_checks.runs_of(evidence, name):
             yield f"{name}: the model was called {times} times for step {number}"
     for step in evidence.journal.steps:
         if step.kind == "model" and not step.usage:

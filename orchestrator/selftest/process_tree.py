@@ -47,15 +47,16 @@ def is_zombie(pid: int) -> bool:
 
 async def survivors(pids: list[int], seconds: float) -> list[int]:
     """Return the processes that live after so many seconds; return early when none does."""
-    return await _remaining(lambda: list(filter(_alive, pids)), seconds)
+    return await remaining(lambda: list(filter(_alive, pids)), seconds)
 
 
 async def zombies(pid: int, seconds: float) -> list[int]:
     """Return the descendants that are still not reaped after so many seconds."""
-    return await _remaining(lambda: list(filter(is_zombie, descendants(pid))), seconds)
+    return await remaining(lambda: list(filter(is_zombie, descendants(pid))), seconds)
 
 
-async def _remaining(find: Callable[[], list[int]], seconds: float) -> list[int]:
+async def remaining(find: Callable[[], list[int]], seconds: float) -> list[int]:
+    """Return what is found after so many seconds; return early when nothing is."""
     found: list[int] = []
     with anyio.move_on_after(seconds):
         while found := find():  # noqa: ASYNC110 - /proc has no events to wait for

@@ -2,16 +2,16 @@
 
 import json
 import shutil
-from collections.abc import Iterable
-from contextlib import closing
+from collections.abc import Iterable, Iterator
+from contextlib import closing, contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-import apsw
-
-from orchestrator.errors import JournalError
-from orchestrator.journal.db.store import open_database
+from orchestrator.errors import AlreadyRunningError, JournalError
+from orchestrator.journal import opening
+from orchestrator.journal.db.database import Database
 from orchestrator.journal.turns import outbox, turns
+from orchestrator.journal_address import JournalAddress
 from orchestrator.selftest import evidence
 from orchestrator.selftest.evidence import Death
 from orchestrator.selftest.ledger import LedgerEvent, confirmed
@@ -21,23 +21,22 @@ WINDOW = 50  # messages of history in a turn's context
 PLANS = 2
 
 
-def inspect(home: Path, events: Iterable[LedgerEvent]) -> Death:
-    """Return what is on disk after a death, and what the world knows by then."""
-    with TemporaryDirectory(dir=home) as folder:
-        copy = _copied(home, Path(folder))
+def inspect(journal: JournalAddress, events: Iterable[LedgerEvent]) -> Death:
+    """Return what is stored after a death, and what the world knows by then."""
+    with _copied(journal) as copy:
         return Death(evidence.read(copy, check=True), confirmed(events), plans(copy))
 
 
-def plans(path: Path, now: int = 1) -> tuple[str, ...]:
+def plans(journal: JournalAddress, now: int = 1) -> tuple[str, ...]:
     """Return what the next process would do: open turns with their context and messages to send.
 
-    Each plan is made anew. ``now`` is in milliseconds since the epoch. For an incomplete journal
-    return the error.
+    Each plan is made anew, and undone. ``now`` is in milliseconds since the epoch. For an
+    incomplete journal return the error.
     """
     try:
-        db = open_database(path)
-    except JournalError as error:
-        return (str(error).replace(str(path), ""),)
+        db = opening.open_journal(journal)
+    except (JournalError, AlreadyRunningError) as error:
+        return (str(error).replace(str(journal), ""),)
     found = []
     with closing(db):
         for _ in range(PLANS):
@@ -47,7 +46,7 @@ def plans(path: Path, now: int = 1) -> tuple[str, ...]:
     return tuple(found)
 
 
-def _plan(db: apsw.Connection, now: int) -> list[str]:
+def _plan(db: Database, now: int) -> list[str]:
     turns.boot(db, now)
     found = db.execute("SELECT id FROM turn WHERE state = 'running' ORDER BY id").fetchall()
     contexts = [repr(turns.context(db, str(turn), frozenset(), WINDOW, now)) for (turn,) in found]
@@ -55,8 +54,14 @@ def _plan(db: apsw.Connection, now: int) -> list[str]:
     return contexts + [repr(outbox.due(db, str(channel))) for (channel,) in channels]
 
 
-def _copied(home: Path, folder: Path) -> Path:
-    for name in FILES:
-        if (home / name).exists():
-            shutil.copyfile(home / name, folder / name)
-    return folder / FILES[0]
+@contextmanager
+def _copied(journal: JournalAddress) -> Iterator[JournalAddress]:
+    """Copy the files of a journal for the block; of a database only a transaction is undone."""
+    if not isinstance(journal, Path):
+        yield journal
+        return
+    with TemporaryDirectory(dir=journal.parent) as folder:
+        for name in FILES:
+            if (journal.parent / name).exists():
+                shutil.copyfile(journal.parent / name, Path(folder) / name)
+        yield Path(folder) / FILES[0]

@@ -11,14 +11,17 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import anyio
+from anyio import to_thread
 
-from orchestrator.failpoints import SUPERVISOR, WORKER
+from orchestrator.failpoints import SESSION, SUPERVISOR, WORKER
+from orchestrator.journal_address import DatabaseServer, JournalAddress
 from orchestrator.selftest import evidence, invariants, process_tree, recovery
 from orchestrator.selftest.daemon_process import DaemonProcess, StartDaemon, execute
 from orchestrator.selftest.evidence import Death, Evidence
 from orchestrator.selftest.histories import History, Kill, Life, spell
 from orchestrator.selftest.home_mark import of_home
 from orchestrator.selftest.invariants import Violation
+from orchestrator.selftest.journals import Files, Journals
 from orchestrator.selftest.scenario import Scenario, config
 from orchestrator.selftest.world import TOKEN, World, open_world
 
@@ -26,6 +29,7 @@ from orchestrator.selftest.world import TOKEN, World, open_world
 SETTLED_WITHIN = 120.0  # a worker that was killed often is restarted late
 STOPPED_WITHIN = 60.0  # from SIGTERM to the end
 ORPHANS_WITHIN = 20.0  # until orphans have ended
+SESSIONS_WITHIN = 20.0  # until the server has seen that a daemon is dead
 ZOMBIES_WITHIN = 20.0  # until dead children are reaped
 BOOTED = "boot:after#1"
 READY = "ready#1"  # before it, SIGTERM may hit an interpreter without a handler
@@ -73,7 +77,7 @@ class Runner:
     """Runs one history in the directory ``home``, which must not exist.
 
     ``environ`` is added to the daemon's environment; each life has ``within`` seconds to settle.
-    ``start`` starts the daemons.
+    ``start`` starts the daemons; ``journals`` are where theirs is.
     """
 
     history: History
@@ -82,6 +86,7 @@ class Runner:
     environ: Mapping[str, str]
     within: float = SETTLED_WITHIN
     start: StartDaemon = execute
+    journals: Journals = field(default_factory=Files)
     _deaths: list[Death] = field(default_factory=list, init=False)
     _lives: int = field(default=0, init=False)
     _boots: int = field(default=0, init=False)
@@ -89,10 +94,12 @@ class Runner:
 
     def __post_init__(self) -> None:
         self._result = Result(history=spell(self.history), home=self.home)
+        self._journal: JournalAddress = self.home / "journal.db"
 
     async def run(self) -> Result:
         started = time.monotonic()
         self.home.mkdir(mode=0o700)
+        self._journal = await to_thread.run_sync(self.journals.make, self.home)
         async with open_world(self.scenario, self.home) as world:
             agents = config(self.scenario, world.model.url, world.ledger.path)
             (self.home / "agents.json").write_text(json.dumps(agents), "utf-8")
@@ -110,7 +117,7 @@ class Runner:
     def _check(self, world: World) -> None:
         found = Evidence(
             scenario=self.scenario,
-            journal=evidence.read(self.home / "journal.db", check=True),
+            journal=evidence.read(self._journal, check=True),
             events=world.ledger.events(),
             deaths=tuple(self._deaths),
             kills=self._result.verified,
@@ -129,7 +136,7 @@ class Runner:
                 with anyio.fail_after(self.within):
                     settled = await self._until_settled_or_dead(life, world, process)
             except TimeoutError:
-                rest = evidence.read(self.home / "journal.db").unsettled() or "the last updates"
+                rest = evidence.read(self._journal).unsettled() or "the last updates"
                 self._report("settled", f"life {self._lives} did not finish: {rest}")
                 process_tree.send(process, signal.SIGKILL)
                 return False
@@ -139,7 +146,8 @@ class Runner:
                 watchers.start_soon(self._no_orphans, of_home(self.home))
             self._account(life, process.returncode)
             if not settled:
-                self._deaths.append(recovery.inspect(self.home, world.ledger.events()))
+                await self._no_sessions()
+                self._deaths.append(recovery.inspect(self._journal, world.ledger.events()))
         return settled
 
     @asynccontextmanager
@@ -154,6 +162,7 @@ class Runner:
             "ORCHESTRATOR_CRASH_LOG": str(self._file("boundaries")),
             "TELEGRAM_BOT_TOKEN": TOKEN,
             "TELEGRAM_API_URL": world.bot.url,
+            **_store(self._journal),
             **self.environ,
         }
         process = await self.start(environ, self.home, self._file("log"))
@@ -190,7 +199,7 @@ class Runner:
 
     async def _settled(self, world: World) -> None:
         while True:  # the journal has no events to wait for
-            journal = evidence.read(self.home / "journal.db")
+            journal = evidence.read(self._journal)
             quiet = not journal.unsettled() and not world.bot.unconfirmed
             if quiet and self._reached(READY):
                 if world.all_sent:
@@ -202,6 +211,10 @@ class Runner:
         await anyio.sleep(kill.ms / 1000)
         if kill.victim == SUPERVISOR:
             process_tree.send(process, signal.SIGKILL)
+            return
+        if kill.victim == SESSION:
+            ended = await to_thread.run_sync(self.journals.end_sessions, self.home)
+            self._result.verified += bool(ended)
             return
         below = process_tree.descendants(process.pid)
         if below:
@@ -254,6 +267,14 @@ class Runner:
         if left:
             self._report("orphans", f"processes {left} outlived their supervisor")
 
+    async def _no_sessions(self) -> None:
+        """Wait until a dead daemon can change nothing more."""
+        left = await process_tree.remaining(
+            lambda: self.journals.sessions(self.home), SESSIONS_WITHIN
+        )
+        if left:
+            self._report("sessions", f"sessions {left} outlived their daemon")
+
     def _reached(self, place: str) -> bool:
         return any(item.place == place for item in read_boundaries(self._file("boundaries")))
 
@@ -262,6 +283,11 @@ class Runner:
 
     def _report(self, check: str, sentence: str) -> None:
         self._result.violations.append(Violation(check, sentence))
+
+
+def _store(journal: JournalAddress) -> dict[str, str]:
+    """Return the variable that leads a daemon to a journal in a database."""
+    return {"ORCHESTRATOR_STORE": journal.url} if isinstance(journal, DatabaseServer) else {}
 
 
 def read_boundaries(path: Path) -> list[Reached]:

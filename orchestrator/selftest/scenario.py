@@ -149,14 +149,19 @@ SCENARIOS: Mapping[str, Scenario] = {
 }
 
 
-def config(scenario: Scenario, model_url: str, ledger: Path) -> JsonObject:
+CHATS: Mapping[int, str] = {101: "work", 102: "work", 103: "work", -105: "work", 104: "home"}
+
+
+def config(
+    scenario: Scenario, model_url: str, ledger: Path, chats: Mapping[int, str] = CHATS
+) -> JsonObject:
     """Return the agents.json of a scenario: two agents, each chat bound, no other chat admitted.
 
-    Strangers' chats are bound by a wildcard, which admits none of them.
-    It has the server of effects if the scenario calls it. If operators decide, its tools need
-    approval and each operator has a chat.
+    ``chats`` have the agents of chats. Strangers' chats are bound by a wildcard, which admits none
+    of them. It has the server of effects if the scenario calls it. If operators decide, its tools
+    need approval and each operator has a chat.
     """
-    guarded = any(script.decision for script in scenario.values())
+    guarded = {chats.get(script.chat, "work") for script in scenario.values() if script.decision}
     called = {tool for script in scenario.values() for step in script.steps for tool in step}
     strangers = [script for script in scenario.values() if script.chat in STRANGERS]
     server: JsonObject = {
@@ -172,7 +177,7 @@ def config(scenario: Scenario, model_url: str, ledger: Path) -> JsonObject:
             "baseUrl": f"{model_url}/v1",
             "model": "scripted",
             "systemPrompt": f"You are {agent_id}.",
-            "approvals": [f"{SERVER}_*"] if guarded else [],
+            "approvals": [f"{SERVER}_*"] if agent_id in guarded else [],
             "provenance": "off",  # a task after a tool's result would wait for an operator
         }
 
@@ -183,9 +188,8 @@ def config(scenario: Scenario, model_url: str, ledger: Path) -> JsonObject:
         "mcpServers": {SERVER: server} if any(SERVER in tool for tool in called) else {},
         "agents": [agent("work"), agent("home")],
         "bindings": [
-            *(binding(chat, "work") for chat in (101, 102, 103, -105)),
+            *(binding(chat, agent_id) for chat, agent_id in chats.items()),
             *(binding(chat, "work") for chat in OPERATORS if guarded),
-            binding(104, "home"),
             *(binding("*", "work") for _ in strangers[:1]),
         ],
     }

@@ -2,7 +2,7 @@
 
 import re
 from collections import defaultdict, deque
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from functools import partial
 from pathlib import Path
@@ -74,7 +74,9 @@ class LedgerBot(BotApiServer):
 
 
 class World:
-    """Everything outside the daemon, for one history."""
+    """Everything outside the daemon, for one history. ``operators`` are the chats that decide."""
+
+    operators: Sequence[int] = OPERATORS
 
     def __init__(
         self, scenario: Scenario, ledger: Ledger, doorkeeper: Doorkeeper | None = None
@@ -84,6 +86,9 @@ class World:
         self._doorkeeper = doorkeeper
         self.bot = LedgerBot(ledger, self._decide)
         self.model = ScriptedModel(scenario, ledger, self._asked, self._pause)
+        self._following: defaultdict[str, list[Script]] = defaultdict(list)
+        for script in sent(scenario).values():
+            self._following[script.follows].append(script)
         self._sent: set[str] = set()
         self._decided: set[str] = set()
         self._begun: set[str] = set()  # scripts that the model was asked for
@@ -107,9 +112,8 @@ class World:
 
     def send_following(self, name: str) -> None:
         """Send the messages that follow the script ``name``; those that follow none for ""."""
-        for script in sent(self.scenario).values():
-            if script.follows == name:
-                self._send(script)
+        for script in self._following[name]:
+            self._send(script)
 
     def _send(self, script: Script) -> None:
         if script.name in self._sent:
@@ -136,7 +140,7 @@ class World:
         decision = self.scenario[question["script"]].decision
         commands = [
             partial(self.bot.user_says, chat, f"/{decision} {question['code']}")
-            for chat in OPERATORS
+            for chat in self.operators
         ]
         data = self.bot.buttons(chat_id, message_id)[decision == "deny"][1]
         presses = [partial(self.bot.presses, chat_id, data, message_id)] * 2

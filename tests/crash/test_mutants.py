@@ -6,6 +6,7 @@ import pytest
 from crash.mutants import MUTANTS, ROOT, Mutant, planted
 from fakes.time_limit import LIMIT
 
+from orchestrator.selftest.daemon_process import ForkServer
 from orchestrator.selftest.histories import parse
 from orchestrator.selftest.runner import Runner
 
@@ -28,11 +29,12 @@ async def test_seeded_bug_is_caught(mutant: Mutant, tmp_path: Path) -> None:
     """One of its histories ends with a violation of the promise that it breaks."""
     environ = {"PYTHONPATH": str(planted(mutant, tmp_path / "product"))}
     found: list[str] = []
-    for number, text in enumerate(mutant.histories):
-        home = tmp_path / str(number)
-        within = HANGS if mutant.hangs else LIMIT
-        result = await Runner(parse(text), mutant.scenario, home, environ, within).run()
-        found += [violation.check for violation in result.violations]
-        if mutant.found_by in found:
-            return
+    within = HANGS if mutant.hangs else LIMIT
+    with ForkServer(environ) as server:
+        for number, text in enumerate(mutant.histories):
+            home = tmp_path / str(number)
+            runner = Runner(parse(text), mutant.scenario, home, environ, within, server.start)
+            found += [violation.check for violation in (await runner.run()).violations]
+            if mutant.found_by in found:
+                return
     pytest.fail(f"{mutant.found_by} found nothing; violated were {found}")

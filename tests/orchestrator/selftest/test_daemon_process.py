@@ -37,6 +37,7 @@ def shown(pid: int, home: Path) -> dict[str, object]:
             for item in (proc / "environ").read_bytes().split(b"\0")
             if item
         },
+        "arguments": (proc / "cmdline").read_text("utf-8").rstrip("\0").split("\0"),
         "folder": (proc / "cwd").resolve() == home,
         "input": str((proc / "fd/0").resolve()),
         "log": (proc / "fd/2").resolve() == home / "log",
@@ -70,7 +71,7 @@ async def test_forked_daemon_is_as_an_executed_one(tmp_path: Path) -> None:
     """Its environment, folder, descriptors, crash points and end; and it leaves nothing behind."""
     with time_limit():
         executed = await facts(execute, furnished(tmp_path / "executed"))
-        async with ForkServer() as server:
+        with ForkServer() as server:
             homes = map(furnished, (tmp_path / "first", tmp_path / "second"))
             forked = [await facts(server.start, home) for home in homes]
     assert executed["code"] == (-signal.SIGKILL, -signal.SIGKILL)
@@ -83,8 +84,7 @@ async def test_forked_daemon_that_cannot_start_says_why(tmp_path: Path) -> None:
     """It ends with the exit code of a wrong configuration, and its log has the reason."""
     (tmp_path / "agents.json").write_text('{"agents": 1, "mcpServers": {}}', "utf-8")
     environ = {"PATH": os.environ["PATH"], "HOME": str(tmp_path), "ORCHESTRATOR_SPAWN": "never"}
-    with time_limit():
-        async with ForkServer() as server:
-            daemon = await server.start(environ, tmp_path, tmp_path / "log")
-            assert await daemon.wait() == 78
+    with time_limit(), ForkServer() as server:
+        daemon = await server.start(environ, tmp_path, tmp_path / "log")
+        assert await daemon.wait() == 78
     assert "SPAWN" in (tmp_path / "log").read_text("utf-8")

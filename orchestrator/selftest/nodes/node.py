@@ -1,0 +1,94 @@
+"""One node: a daemon with a home of its own, which is started again whenever it has ended."""
+
+import os
+import signal
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from pathlib import Path
+
+import anyio
+
+from orchestrator.selftest import process_tree
+from orchestrator.selftest.daemon_process import DaemonProcess, execute
+from orchestrator.selftest.nodes.blocking_proxy import BlockingProxy
+
+LOOK = 0.01  # seconds between two looks into a log
+WITHIN = 60.0  # seconds in which a node starts, takes over or ends
+READY, STANDS_BY, TAKEN, LOST = "ready", "standing_by", "journal_taken", "journal_lost"
+
+
+class Node:
+    """A node; ``network`` leads to the servers, ``environ`` is all that its daemon gets."""
+
+    def __init__(
+        self, home: Path, environ: Mapping[str, str], network: tuple[BlockingProxy, ...]
+    ) -> None:
+        self.home = home
+        self.network = network
+        self._environ = environ
+        self._process: DaemonProcess | None = None
+        self._lives = 0
+
+    @property
+    def log(self) -> Path:
+        """The log of its present life."""
+        return self.home / f"log-{self._lives}"
+
+    def count(self, event: str) -> int:
+        """Return how often the log has an event."""
+        return self.log.read_bytes().count(_mark(event))
+
+    @property
+    def state(self) -> str:
+        """The last of the events that tell whether its daemon works."""
+        log = self.log.read_bytes()
+        return max((READY, STANDS_BY, LOST), key=lambda event: log.rfind(_mark(event)))
+
+    async def start(self) -> None:
+        """Start a daemon, and wait until it works or stands by."""
+        self._lives += 1
+        self._process = await execute(self._environ, self.home, self.log)
+        await until(lambda: self.count(READY) + self.count(STANDS_BY) > 0)
+
+    async def ended(self) -> int:
+        """Wait for the end of its daemon; return the exit code, or minus the signal.
+
+        Raises:
+            TimeoutError: it goes on.
+        """
+        if self._process is None:
+            return 0
+        with anyio.fail_after(WITHIN):
+            return await self._process.wait()
+
+    def send(self, number: signal.Signals, *, all_of_it: bool = False) -> None:
+        """Send a signal to the daemon, or to its workers and servers as well."""
+        if self._process is None:
+            return
+        below = process_tree.descendants(self._process.pid) if all_of_it else []
+        process_tree.send(self._process, number)
+        for pid in below:
+            with suppress(ProcessLookupError):
+                os.kill(pid, number)
+
+    async def end(self) -> None:
+        """End its daemon as it is."""
+        if self._process is not None:
+            self.send(signal.SIGKILL)
+            self.send(signal.SIGCONT, all_of_it=True)
+            await self._process.wait()
+
+
+def _mark(event: str) -> bytes:
+    return f'"event":"{event}"'.encode()
+
+
+async def until(found: Callable[[], bool]) -> None:
+    """Wait until the logs show something.
+
+    Raises:
+        TimeoutError: they do not.
+    """
+    with anyio.fail_after(WITHIN):
+        while not found():  # noqa: ASYNC110 - a log has no events to wait for
+            await anyio.sleep(LOOK)

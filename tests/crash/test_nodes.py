@@ -1,0 +1,72 @@
+"""Several daemons on one journal, among faults of machines, network and server."""
+
+from pathlib import Path
+
+import pytest
+from crash.mutants import ROOT, Mutant, planted
+from fakes.postgresql import needs_programs
+
+from orchestrator.selftest.nodes.node_trial import NodeTrial, TrialResult
+
+pytestmark = [pytest.mark.process, pytest.mark.long, needs_programs]
+MESSAGES, SLEEP = 16, 6.0
+STORAGE = "journal/postgresql/pg_storage.py"
+# What keeps daemons apart, left out; the faults that show it; and the checks of which one finds it.
+NODE_MUTANTS = (
+    Mutant(
+        "a daemon works without the lock",
+        "one at a time",
+        "journal/postgresql/pg_schema.py",
+        'TRY_LOCK = f"SELECT pg_try_advisory_lock({LOCK})"',
+        'TRY_LOCK = "SELECT true"',
+        ("kill",),
+    ),
+    Mutant(
+        "the server keeps a session that is silent",
+        "settled",
+        STORAGE,
+        "    def _keep_alive(self, db: PostgresConnection) -> None:\n",
+        "    def _keep_alive(self, db: PostgresConnection) -> None:\n"
+        "        self.holder = db.execute(HOLDER).get\n"
+        "        return\n",
+        ("freeze",),
+    ),
+    Mutant(
+        "a daemon that lost its session takes no notice of the one that has the lock",
+        "fence",
+        STORAGE,
+        "        if not locked or db.execute(LAST_COMMIT).get not in (self.stored, self.sent):\n",
+        "        if locked is None:\n",
+        ("freeze",),
+    ),
+)
+
+
+async def tried(fault: str, folder: Path, product: Path | None = None) -> TrialResult:
+    """What people got from three nodes while the fault happened."""
+    environ = {} if product is None else {"PYTHONPATH": str(product)}
+    return await NodeTrial(folder, 3, MESSAGES, SLEEP, environ).run(fault, lambda _: None)
+
+
+@pytest.mark.parametrize("fault", ["kill", "freeze", "failover"])
+async def test_nodes_lose_and_repeat_nothing(fault: str, tmp_path: Path) -> None:
+    """Each message is answered once and in order, and no effect happens twice unmarked."""
+    result = await tried(fault, tmp_path / "nodes")
+    assert result.violations == []
+    assert result.messages >= MESSAGES
+    assert len(result.takeovers) >= 1
+
+
+def test_what_keeps_daemons_apart_is_where_it_is_left_out() -> None:
+    """A change to the code that a bug replaces has to adapt the bug."""
+    for mutant in NODE_MUTANTS:
+        source = (ROOT / "orchestrator" / mutant.file).read_text("utf-8")
+        assert source.count(mutant.before) == 1, mutant.name
+
+
+@pytest.mark.parametrize("mutant", NODE_MUTANTS, ids=lambda mutant: mutant.name)
+async def test_nodes_that_are_not_kept_apart_are_found(mutant: Mutant, tmp_path: Path) -> None:
+    """The self-test sees lock, lease and fence."""
+    (fault,) = mutant.histories
+    result = await tried(fault, tmp_path / "nodes", planted(mutant, tmp_path / "product"))
+    assert mutant.found_by in {violation.check for violation in result.violations}
