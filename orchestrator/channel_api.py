@@ -14,7 +14,7 @@ from thinker.protocol.messages import Origin, WhileBusy
 
 MAX_HOLD = 3600.0  # seconds after which a platform that asked to wait longer is tried again
 PRESS = "press"  # the `InboundMessage.kind` of a button that was pressed
-NOT_ADDRESSED = "not addressed"  # the `InboundMessage.skip` of what people say to each other
+NOT_ADDRESSED = "not addressed"  # why admission refuses what people say to each other
 MAX_FILE = 20 * 1024 * 1024  # bytes of a file that is received or sent; what a bot may download
 UPLOAD_RATE = 100_000  # bytes a second; a slower upload is given up
 
@@ -23,13 +23,15 @@ class Attachment(NamedTuple):
     """A file that came with a message; its channel downloads it by ``handle``.
 
     ``about`` says what it is where its content cannot be shown: ``photo, 1280x960``. One without a
-    ``name`` can only be a picture. A channel that has the bytes already gives them as ``data``.
+    ``name`` can only be a picture. A channel that has the bytes already gives them as ``data``. A
+    ``voice`` message is what its sender says instead of writing it.
     """
 
     handle: str
     about: str
     name: str = ""
     data: bytes | None = None
+    voice: bool = False
 
 
 @dataclass(frozen=True)
@@ -38,8 +40,12 @@ class InboundMessage:
 
     ``update_id`` and ``message_id`` are the platform's; together with ``edit_date`` (seconds,
     0 for a first version) they identify an update that arrives twice. ``skip`` is the reason why
-    no agent should see it (``"no text"``, `NOT_ADDRESSED`); ``notice``, if any, is sent to
-    the chat in that case. ``target`` chooses an agent without the bindings (the console does).
+    no agent should see it (``"no text"``); ``notice``, if any, is sent to the chat in that case.
+    In a chat that is not ``private``, admission decides by what the adapter tells: ``mentioned``
+    says whether the text names the bot, as the platform knows it, ``replied_to_bot`` whether it
+    answers one of its messages, ``from_bot`` whether another bot wrote it. ``personal`` says
+    whether ``sender_id`` is a person, and not a group or channel in whose name its administrators
+    write. ``target`` chooses an agent without the bindings (the console does).
     Messages with the same ``album`` were sent as one. ``origin`` is who wrote the text.
     The text of a `PRESS` is the button's data and the number of its message. ``operator`` says
     whether the sender is one; None leaves that to admission. ``while_busy`` says what it does to an
@@ -57,6 +63,10 @@ class InboundMessage:
     edit_date: int = 0
     kind: str = "message"
     private: bool = True
+    mentioned: bool = False
+    replied_to_bot: bool = False
+    from_bot: bool = False
+    personal: bool = True
     sender_name: str = ""
     target: str | None = None
     skip: str | None = None
@@ -90,11 +100,12 @@ class Choice(NamedTuple):
 
 
 class OutboundFile(NamedTuple):
-    """A file to send."""
+    """A file to send; a ``voice`` message where the channel has such."""
 
     name: str
     media_type: str
     data: bytes
+    voice: bool = False
 
     @property
     def seconds(self) -> float:
@@ -107,7 +118,9 @@ class OutboundPart:
     """One message to send; ``text`` is Markdown when ``markdown`` is true.
 
     ``rendered``, if there is one, is sent instead of the text; see `ReplyPart`. An edit without
-    ``choices`` removes those of the message. The text of a ``file`` is its caption.
+    ``choices`` removes those of the message. The text of a ``file`` is its caption. ``key`` is the
+    same each time the message is sent, and no other message ever has it. The
+    message was queued at ``queued_at`` (milliseconds since the epoch): no copy of it is older.
     """
 
     chat_id: str
@@ -118,6 +131,8 @@ class OutboundPart:
     rendered: str | None = None
     choices: tuple[Choice, ...] = ()
     file: OutboundFile | None = None
+    key: str = ""
+    queued_at: int = 0
 
 
 class SendOutcome(StrEnum):
@@ -145,12 +160,19 @@ class SendError(OrchestratorError):
 
 @dataclass
 class ChannelStatus:
-    """The state of a channel in `orchestrator status`; ``last_ok`` in seconds since the epoch."""
+    """The state of a channel in `orchestrator status`; ``last_ok`` in seconds since the epoch.
+
+    ``withheld`` is why the platform gives the bot only some messages of groups, and what to do.
+    ``refused`` counts what its senders were not allowed to send, where the journal has no row of
+    it.
+    """
 
     name: str
-    state: str = "starting"  # starting | ok | degraded | stopped
+    state: str = "starting"  # starting | ok | degraded | stopped | off: not in agents.json
     detail: str = ""
     last_ok: float | None = None
+    withheld: str = ""
+    refused: int = 0
 
 
 class Intake(Protocol):
@@ -159,10 +181,16 @@ class Intake(Protocol):
     async def offset(self, channel: str, bot_id: str) -> int:
         """Return the next update number to request; 0 when none was ever stored."""
 
+    async def cursor(self, channel: str, bot_id: str) -> str:
+        """Return where a channel without update numbers goes on; empty before its first message."""
+
+    async def begin(self, channel: str, bot_id: str, cursor: str) -> None:
+        """Store where a channel goes on, without a message."""
+
     async def accept(
-        self, messages: Sequence[InboundMessage], offset: int | None = None
+        self, messages: Sequence[InboundMessage], offset: int | str | None = None
     ) -> Mapping[str, str]:
-        """Store updates and the channel's next offset in one transaction (T1).
+        """Store updates and the channel's next offset or cursor in one transaction (T1).
 
         Returns after the commit: only then may the adapter acknowledge. What is returned is the
         answer to each new `PRESS`, by its message id, for the eyes of the person who pressed.
@@ -195,6 +223,10 @@ class Adapter(Protocol):
     @property
     def takes_files(self) -> bool:
         """Whether its chats can show files; `send` is given none otherwise."""
+
+    @property
+    def keyed(self) -> bool:
+        """Whether a message that is sent again with its key arrives only once."""
 
     @property
     def from_journal(self) -> bool:

@@ -15,6 +15,7 @@ HELD_FULL = (
     "I keep what you have written until my operator lets you in, and have no room for more. Please"
     " wait until then."
 )
+NOT_SPOKEN = "I could not speak this answer: {problem}."
 NOTHING = "I have nothing to say to that."
 GONE = "This agent was removed from the configuration while it was answering you."
 BROKEN = "An internal error kept me from answering; my operator's log has the details."

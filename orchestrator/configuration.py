@@ -36,10 +36,14 @@ from orchestrator.tools.mcp.servers import McpServers
 from orchestrator.wakeup import Wakeup, when_canceled
 from orchestrator.watching import FileWatch, Watch, follow
 from thinker.formats.regular_file import FileError, Folder
-from thinker.protocol.providers import PROVIDERS
+from thinker.protocol.providers import key_variables
 
 MAX_WATCHED = 4096  # folders; by default the kernel allows a user at least 8192 watches
 log = structlog.get_logger()
+
+
+async def _none_moved() -> Mapping[str, str]:
+    return {}
 
 
 class Configuration(LoopOwned):
@@ -51,7 +55,7 @@ class Configuration(LoopOwned):
         environ: dict[str, str],
         local: Callable[[], Awaitable[tuple[Endpoint, ...]]] = local_servers,
         watch: FileWatch = awatch,
-        moved: Callable[[], Mapping[str, str]] = dict,
+        moved: Callable[[], Awaitable[Mapping[str, str]]] = _none_moved,
         off_loop: OffLoop = off_loop,
         clock: Callable[[], int] = lambda: round(time.time() * 1000),
     ) -> None:
@@ -140,6 +144,8 @@ class Configuration(LoopOwned):
         self._in_keys = self._told((*keys.problems, *self._changed_token()), self._in_keys)
 
     async def _read_file(self) -> bool:
+        with suppress(TimeoutError):  # what reads the file tells of it
+            self.path = await self._off_loop(self._settings.agents_file)
         try:
             loaded = await self._load(self.path)
         except AgentsFileError as error:
@@ -165,12 +171,13 @@ class Configuration(LoopOwned):
         Raises:
             AgentsFileError: it cannot be used, or its file system does not answer.
         """
+        moved = await self._moved()
         try:
             return await self._off_loop(
                 agentsfile.load,
                 path,
                 self._settings.with_token(self._environ),
-                self._moved(),
+                moved,
                 self._settings.home,
             )
         except TimeoutError as error:
@@ -182,10 +189,10 @@ class Configuration(LoopOwned):
         hands = hand_servers(self.file, paths)
         if hands:
             await self._off_loop(prepare, self.file, paths)
-        servers.define(self.file.mcp_servers, hands, self.file.sandbox)
+        await servers.define(self.file.mcp_servers, hands, self.file.sandbox)
         self._applied.wake()
         local = await self._local() if self._needs_local() else ()
-        usable, environ = self.file.usable(), relevant(self._environ)
+        usable, environ = self.file.usable(), relevant(self._environ, self.file.known_providers)
         templates = self.prompts.templates
         for agent_id, slot in list(supervisor.slots.items()):
             if agent_id not in usable and slot.spec.parent is None:
@@ -242,9 +249,12 @@ class Configuration(LoopOwned):
 
     def _files(self) -> Watch:
         """Return agents.json, the keys and the prompts; missing keys are not watched."""
-        paths = self._settings.paths
+        paths, settings = self._settings.paths, self._settings
         keys = (paths.keys,) if paths.keys.is_file() else ()
-        return Watch.of((self.path, *keys, *self._settings.named_prompts), (paths.prompts,))
+        # A push may bring the first one; beside a journal's file each write would be reported.
+        first = () if settings.store is None else (settings.home / "agents.json",)
+        named = settings.agents_file(), *first, *keys, *settings.named_prompts
+        return Watch.of(named, (paths.prompts,))
 
     def _skill_folders(self) -> Watch:
         """Return the folders in which a SKILL.md may be written, or a folder for one."""
@@ -258,11 +268,12 @@ class Configuration(LoopOwned):
     def _stamps(self) -> tuple[object, ...]:
         """Return a value that changes with every edit of agents.json, a key or a prompt."""
         prompts, keys = self._settings.paths.prompts, self._settings.paths.keys
-        named = self.path, keys, *self._settings.named_prompts
+        path = self._settings.agents_file()
+        named = path, keys, *self._settings.named_prompts
         try:
             files = [prompts / name for name in Folder(prompts).names()]
         except FileError as error:
-            return _edition(self.path), _edition(keys), str(error)
+            return _edition(path), _edition(keys), str(error)
         return tuple((path, _edition(path)) for path in (*named, *files))
 
     async def _scan_skills(self, on_skill: Callable[[], None]) -> None:
@@ -280,7 +291,7 @@ class Configuration(LoopOwned):
         self._in_skills = self._told(found, before)
 
     def _needs_local(self) -> bool:
-        keys = [provider.key_var for provider in PROVIDERS.values() if provider.key_var]
+        keys = key_variables(self.file.known_providers)
         automatic = any(definition.llm_provider == "auto" for definition in self.file.agents)
         return automatic and not any(self._environ.get(key) for key in keys)
 

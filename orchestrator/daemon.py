@@ -9,7 +9,8 @@ import socket
 from collections.abc import Sequence
 from contextlib import AsyncExitStack
 from dataclasses import replace
-from functools import partial
+from functools import cached_property, partial
+from typing import TYPE_CHECKING
 
 import anyio
 import structlog
@@ -17,20 +18,17 @@ from anyio.abc import TaskGroup
 
 from orchestrator import failpoints
 from orchestrator.agentsfile import AgentsFile
-from orchestrator.channel_api import Adapter
+from orchestrator.channel_set import ChannelSet
 from orchestrator.configuration import Configuration
 from orchestrator.control import status
 from orchestrator.control.chat_watch import ChatWatcher
-from orchestrator.control.console import Console
 from orchestrator.control.control_server import ControlServer
+from orchestrator.control.mcp_lines import from_first_line
 from orchestrator.control.operations import DaemonOperations
 from orchestrator.control.page_service import PageService
 from orchestrator.control.protocol import EXAMINE
-from orchestrator.control.web_channel import WebChannel
-from orchestrator.http_api.agent_ports import AgentPorts
-from orchestrator.http_api.api_channel import ApiChannel
 from orchestrator.http_api.api_service import ApiService
-from orchestrator.inbound.commands import MENU, Commands
+from orchestrator.inbound.commands import Commands
 from orchestrator.inbound.intake import JournalIntake
 from orchestrator.inbound.scheduler import Scheduler
 from orchestrator.journal.db.store import Store
@@ -41,12 +39,16 @@ from orchestrator.maintenance.embedding_index import EmbeddingIndex
 from orchestrator.maintenance.journal_check import JournalCheck
 from orchestrator.maintenance.maintenance_worker import MaintenanceWorker
 from orchestrator.maintenance.retention import RetentionJob
+from orchestrator.media.answer_speech import AnswerSpeech
+from orchestrator.media.media_calls import MediaCalls
 from orchestrator.outbound.attachments import AttachmentFetcher
 from orchestrator.outbound.delivery import Delivery
 from orchestrator.processes import restarts
+from orchestrator.processes.child_process import ChildProcess
 from orchestrator.processes.jail_requirement import require_at_start
 from orchestrator.processes.model_broker import ModelBroker
 from orchestrator.processes.supervisor import Supervisor
+from orchestrator.pushed.config_follower import ConfigFollower
 from orchestrator.settings import Settings
 from orchestrator.spending.metered_calls import MeteredCalls
 from orchestrator.spending.spending_guard import SpendingGuard
@@ -66,6 +68,10 @@ from orchestrator.turns.suspension import TurnSuspension
 from orchestrator.turns.turn_host import TurnServices
 from orchestrator.turns.turn_inputs import InputLoader
 from orchestrator.wakeup import Wakeup
+from thinker.protocol.peer import Peer, RequestHandler
+
+if TYPE_CHECKING:
+    from orchestrator.mcp_server.mcp_service import McpService
 
 FLUSH = 5.0  # seconds for replies that are ready to go out before the daemon ends
 SETTLE = 2.0  # seconds for the queues of chats to notice that their worker drained
@@ -87,11 +93,10 @@ class Daemon:
         moved = partial(store.read, chat_moves.every, "telegram")
         means = machine.model_servers, machine.watch, moved, machine.off_loop, machine.clock
         self._configuration = Configuration(settings, environ, *means)
-        self._console, self._web = Console(store), WebChannel(store)
-        self._api_channel = ApiChannel(store)
-        local = self._console, self._web, self._api_channel
-        self._adapters: dict[str, Adapter] = {adapter.name: adapter for adapter in local}
+        self._channels = ChannelSet(settings, self._configuration, store, machine)
+        self._adapters = self._channels.adapters
         self._downtime = DowntimeMonitor(store, self._clock)
+        self._follower = ConfigFollower(store, settings, machine.in_thread)
         self._turn_ended = Wakeup()
         self.control: ControlServer | None = None  # as soon as it is made
 
@@ -104,13 +109,13 @@ class Daemon:
                 await self._configuration.boot()
                 await require_at_start(self._configuration.file.sandbox)
                 epoch = await self._store.attempt(turns.boot, self._clock())
-                await self._open_channels(stack)
+                await self._channels.open(self._environ, stack)
                 listener = stack.enter_context(self._machine.listen())
                 self._make_processes(tasks)
                 await self._configuration.apply(self._supervisor, self._servers)
                 self._make_turns(tasks, epoch)
                 self._make_inbound()
-                control = self._make_operations()
+                control = await self._make_operations()
                 await self._api.open()
                 self._start(tasks, control, listener)
                 life.ready.set()
@@ -120,29 +125,6 @@ class Daemon:
             tasks.cancel_scope.cancel()
 
     # --- the parts, each after those that it needs -----------------------------------------------
-
-    async def _open_channels(self, stack: AsyncExitStack) -> None:
-        """Make the adapters of all channels; ``stack`` closes their connections."""
-        store, configuration, settings = self._store, self._configuration, self._settings
-        ports = AgentPorts(
-            *(store, settings.paths.http_token, self._agents),
-            *(configuration.changed, configuration.where),
-        )
-        self._adapters[ports.name] = ports
-        token = settings.telegram_bot_token
-        if token is not None and configuration.file.channels.telegram.enabled:
-            # It brings the HTTP client and a Markdown parser: a sixth of the start-up time.
-            from orchestrator.channels.telegram.adapter import Telegram  # noqa: PLC0415 - see above
-            from orchestrator.channels.telegram.bot_api import BotApi  # noqa: PLC0415 - see above
-
-            machine, secret = self._machine, token.get_secret_value()
-            api = BotApi(secret, settings.telegram_api_url, network=machine.bot_network)
-            self._adapters["telegram"] = Telegram(
-                await stack.enter_async_context(api),
-                menus=MENU,
-                clock=lambda: machine.clock() / 1000,
-                chance=machine.chance,
-            )
 
     def _make_processes(self, tasks: TaskGroup) -> None:
         """Make what workers, tool servers and channels are reached through."""
@@ -155,7 +137,12 @@ class Daemon:
         self._supervisor = Supervisor(tasks, clock, jitter, spawn, in_thread, self._broker)
         failpoints.watch_processes(failpoints.WORKER, self._supervisor.pids)
         failpoints.watch_processes(failpoints.BROKER, self._broker.pids)
-        self._delivery = Delivery(self._store, self._adapters, tasks, self._clock)
+        guard = self._guard = SpendingGuard(self._store, self._agents, self._environ, self._clock)
+        self._broker.book = guard.book
+        self._calls = MeteredCalls(self._store, self._supervisor, guard)
+        self._media = MediaCalls(self._calls, machine.document_text)
+        speech = AnswerSpeech(self._media, self._agents, self._clock)
+        self._delivery = Delivery(self._store, self._adapters, tasks, self._clock, speech.make)
         pins = ToolPins(self._store, self._agents, self._clock, self._delivery.wake)
         self._servers = McpServers(
             settings, environ, TOOLS, pins, clock, jitter, machine.spawn_tool_host
@@ -166,13 +153,11 @@ class Daemon:
         prompts, clock = self._configuration.prompts, self._clock
         monotonic, random_bytes = self._machine.monotonic, self._machine.random_bytes
         approvals = self._approvals = ApprovalQueue(store, clock, lambda: random_bytes(4).hex())
-        guard = self._guard = SpendingGuard(store, self._agents, self._environ, clock)
-        self._broker.book = guard.book
+        guard, calls = self._guard, self._calls
         tools = ToolExecutor(
             *(store, self._servers, prompts, tasks, approvals, clock),
             *(self._journal_changed, delivery.activity),
         )
-        calls = MeteredCalls(store, supervisor, guard)
         embeddings = self._embeddings = EmbeddingIndex(calls, monotonic)
         self._maintenance = MaintenanceWorker(
             store, supervisor, guard, embeddings, self._agents, clock
@@ -181,9 +166,10 @@ class Daemon:
             *(store, self._agents, self._settings, self._environ),
             *(self._arrived, clock, monotonic, self._machine.off_loop),
         )
-        pictures = AttachmentFetcher(store, self._adapters, clock, self._machine.document_text)
+        pictures = AttachmentFetcher(store, self._adapters, clock)
         inputs = InputLoader(
-            store, self._agents, prompts, tools, guard, pictures, embeddings, clock
+            *(store, self._agents, prompts, tools, guard),
+            *(pictures, embeddings, self._media, clock),
         )
         completion = TurnCompletion(store, delivery, self._maintenance.wake, clock)
         suspension = TurnSuspension(
@@ -217,7 +203,7 @@ class Daemon:
             on_move=self._reload,
         )
 
-    def _make_operations(self) -> ControlServer:
+    async def _make_operations(self) -> ControlServer:
         """Make what the operator and programs reach."""
         machine = self._machine
         operations = self._operations = DaemonOperations(
@@ -231,26 +217,55 @@ class Daemon:
             scheduler=self._scheduler,
             guard=self._guard,
             flood=self._delivery.flood,
-            notes=lambda: (*self._downtime.hints, *self._telemetry.hints()),
+            notes=lambda: (
+                *self._downtime.hints,
+                *self._follower.hints,
+                *self._telemetry.hints(),
+            ),
             notifier=self._notifier,
-            others=lambda: {"zygote": self._machine.zygote, "page": self._page.process.child},
+            others=self._other_children,
             session_grew=self._maintenance.wake,
             clock=self._clock,
         )
-        self._telemetry = Telemetry(operations, self._environ, machine.in_thread, machine.chance)
-        served = self._api_channel, self._telemetry.pages
-        self._api = ApiService(operations, *served, machine.document_text, machine.off_loop)
-        watcher = ChatWatcher(operations, self._console, self._delivery.activity)
+        self._telemetry = await Telemetry.begun(
+            operations, self._environ, machine.in_thread, machine.chance
+        )
+        served = self._channels.api, self._telemetry.pages
+        self._api = ApiService(
+            operations, *served, machine.document_text, lambda: self._mcp, machine.off_loop
+        )
+        watcher = ChatWatcher(operations, self._channels.console, self._delivery.activity)
         examination = partial(machine.examine, operations, self._environ)
         control = ControlServer(
             *(operations, watcher, self._intake, self._approvals, TurnRehearsal(self._services)),
             wake=self._journal_changed,
             api_changed=self._api.wake,
             extra=lambda: {EXAMINE: examination},
+            attached=lambda peer: from_first_line(partial(self._mcp_lines, peer)),
         )
-        self._page = PageService(control, self._web, self._environ, self._machine)
+        self._page = PageService(control, self._channels.web, self._environ, self._machine)
         self.control = replace(control, extra=self._page.methods)
         return self.control
+
+    @cached_property
+    def _mcp(self) -> "McpService":
+        # Most daemons are never asked as a tool server, and do without it.
+        from orchestrator.mcp_server.serving import mcp_service  # noqa: PLC0415 - see above
+
+        return mcp_service(
+            *(self._operations, self._channels.mcp, self._intake, self._delivery),
+            *(self._approvals, self._journal_changed),
+            fresh=lambda: self._machine.random_bytes(16).hex(),
+        )
+
+    def _mcp_lines(self, peer: Peer) -> RequestHandler:
+        from orchestrator.mcp_server.serving import lines_of  # noqa: PLC0415 - as above
+
+        return lines_of(self._mcp, peer)
+
+    def _other_children(self) -> dict[str, ChildProcess | None]:
+        own = {"zygote": self._machine.zygote, "page": self._page.process.child}
+        return {**own, **self._channels.children()}
 
     # --- what one part tells others --------------------------------------------------------------
 
@@ -281,9 +296,11 @@ class Daemon:
             *(self._dispatcher, self._guard, self._scheduler, self._maintenance),
             *(self._embeddings, RetentionJob(self._store, self._agents, self._clock)),
             *(JournalCheck(self._store, in_thread=self._machine.in_thread), self._telemetry),
+            self._follower,
         ):
             tasks.start_soon(part.run)
         tasks.start_soon(self._configuration.watch, self._reload, self._scheduler.skills_changed)
+        self._channels.keep(tasks)
         for name in self._adapters:
             tasks.start_soon(self._delivery.run, name)
 
@@ -307,7 +324,8 @@ class Daemon:
         raise await self._store.failed()
 
     def _announce(self) -> None:
-        status.announce(self._settings.home, self._configuration, self._supervisor, self._adapters)
+        adapters = self._adapters.values()
+        status.announce(self._settings.home, self._configuration, self._supervisor, adapters)
         self._notifier.tell("READY=1", f"STATUS={len(self._supervisor.slots)} agents")
 
     async def _stop(self) -> None:

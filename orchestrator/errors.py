@@ -60,6 +60,16 @@ class JournalError(OrchestratorError):
     exit_code = ExitCode.IO
 
 
+class TooSlowError(OrchestratorError):
+    """A query took too long; the page asks for less."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            "this took more than a quarter of a second and was cut off; choose a shorter time or"
+            " fewer rows"
+        )
+
+
 class WorkerError(OrchestratorError):
     """A worker could not be started or went away; ``code`` is its exit status if it has one."""
 
@@ -106,3 +116,7 @@ def only_cause(error: Exception) -> Exception:
     while isinstance(error, ExceptionGroup) and len(error.exceptions) == 1:
         error = error.exceptions[0]
     return error
+
+
+class MediaError(OrchestratorError):
+    """A model of sound or pictures did not answer; the message says why in words for a chat."""

@@ -3,9 +3,10 @@
 Every transaction of the journal and every call to the outside world has a failpoint before and
 after it. ``ORCHESTRATOR_CRASH_AT`` is a list such as ``supervisor@plan:before#2,worker@…``: the
 second time that ``plan:before`` is reached, the process kills itself (or all its workers, or its
-broker) with SIGKILL. ``ORCHESTRATOR_CRASH_LOG`` is a file to which each failpoint appends its name,
-the number of living workers and the ids of the killed processes, so that the test can show that
-none was missed. Without these variables a failpoint costs one comparison.
+broker) with SIGKILL; ``session@…`` ends its sessions at the journal's server.
+``ORCHESTRATOR_CRASH_LOG`` is a file to which each failpoint appends its name, the number of living
+workers and the ids of the killed processes, so that the test can show that none was missed.
+Without these variables a failpoint costs one comparison.
 """
 
 import os
@@ -19,6 +20,7 @@ from typing import Protocol
 SUPERVISOR = "supervisor"
 WORKER = "worker"
 BROKER = "broker"
+SESSION = "session"  # of the server that has the journal
 
 
 class FailpointObserver(Protocol):
@@ -32,7 +34,10 @@ class FailpointObserver(Protocol):
         """Pass a failpoint."""
 
     def watch(self, victim: str, pids: Callable[[], list[int]]) -> None:
-        """Take what returns the ids of the running processes of a kind."""
+        """Take what returns the ids of the running processes of a kind.
+
+        For `SESSION` it has ended them by then, as they are the server's.
+        """
 
 
 class FailpointInjector:
@@ -63,7 +68,7 @@ class FailpointInjector:
             victim = self._victims.get(place)
             this_process = [os.getpid()] if victim == SUPERVISOR else []
             others = self._pids[victim]() if victim in self._pids else []
-            killed = this_process + [pid for pid in others if _kill(pid)]
+            killed = this_process + [pid for pid in others if victim == SESSION or _kill(pid)]
             if self.log is not None:
                 with self.log.open("a", encoding="utf-8") as file:
                     file.write(" ".join([place, str(len(workers)), *map(str, killed)]) + "\n")

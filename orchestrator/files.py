@@ -35,11 +35,11 @@ async def off_loop(function: Callable[[*Ts], T], *arguments: *Ts) -> T:
     raise TimeoutError(f"no answer in {PATIENCE:.0f} seconds; check its file system")
 
 
-def write_private(path: Path, data: bytes) -> None:
+def write_private(path: Path, data: bytes, mode: int = 0o600) -> None:
     """Replace a file atomically: readers see the old or the new data; only this user may read."""
     fresh = path.with_name(f".{path.name}.{uuid4().hex}")
     try:
-        fd = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        fd = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode)
         with os.fdopen(fd, "wb") as file:
             file.write(data)
             file.flush()

@@ -58,6 +58,8 @@ class Paths:
     """Exists while the page is switched on."""
     page_socket = _InHome("run/page.sock")
     """The socket of the page, if it listens on one; shorter than that of the command line."""
+    pushed = _InHome("pushed-config.json")
+    """The version of the shared configuration that this home was brought to, and its files."""
     hooks = _InHome("hooks")
     """Directory of ``<id>.py`` of each hook."""
 

@@ -19,7 +19,7 @@ from orchestrator.settings import VARIABLES
 from orchestrator.timezones import is_zone, nearest_zone
 from thinker.formats import regular_file
 from thinker.formats.regular_file import FileError, FileMissingError
-from thinker.protocol.providers import PROVIDERS
+from thinker.protocol.providers import PROVIDERS, key_variables
 
 if TYPE_CHECKING:  # the library takes longer than most commands, which find no file
     from dotenv.parser import Binding
@@ -33,10 +33,15 @@ BEGINNINGS = frozenset(name[:4] for name in (*VARIABLES, ZONE))
 HOME = "ORCHESTRATOR_HOME"
 WHY = "it holds keys"
 UNREAD = (".env", "key.env", "keys", "keys.txt", "keys.env.txt")  # where keys are put instead
-KEY_VARS = frozenset(provider.key_var for provider in PROVIDERS.values() if provider.key_var)
+KEY_VARS = key_variables()
 AROUND = re.compile("API|KEY|TOKEN|BOT|_")  # what a name has besides that of a vendor
 VENDOR_NAMES = {AROUND.sub("", name): name for name in (*sorted(KEY_VARS), TOKEN[1])}
-VENDOR_NAMES |= {"CLAUDE": "ANTHROPIC_API_KEY", "CHATGPT": "OPENAI_API_KEY"}
+VENDOR_NAMES |= {
+    alias.upper(): provider.key_var
+    for provider in PROVIDERS.values()
+    for alias in provider.aliases
+    if provider.key_var
+}
 BOT_TOKEN = re.compile(r"\d+:[\w-]+", re.ASCII)
 PLAIN = re.compile(r"[A-Za-z0-9_.:/+=@~-]*")  # values that need no quotes
 

@@ -39,6 +39,7 @@ class Machine:
 
     bot_network: "Network | None" = None  # to the Bot API; None opens connections
     spawn_broker: Spawn = staticmethod(child_process.execute)
+    spawn_channel: Spawn = staticmethod(child_process.execute)
     spawn_tool_host: Spawn = staticmethod(child_process.execute)
     _zygotes: Zygotes | None = None
     spawn_worker: Spawn = staticmethod(child_process.execute)
@@ -50,9 +51,16 @@ class Machine:
         local_models.local_servers
     )
 
-    def __init__(self, settings: Settings, environ: Mapping[str, str]) -> None:
+    def __init__(
+        self,
+        settings: Settings,
+        environ: Mapping[str, str],
+        clock_offset: Callable[[], int] = lambda: 0,
+    ) -> None:
+        """``clock_offset`` returns the milliseconds that this machine's clock is behind."""
         self._settings = settings
-        self.document_text = DocumentReader()
+        self._clock_offset = clock_offset
+        self.document_text = self._documents = DocumentReader()
         self._zygotes = None if settings.spawn == "exec" else Zygotes(settings, environ)
         if self._zygotes is not None:
             self.spawn_worker = self._zygotes.spawn
@@ -64,7 +72,7 @@ class Machine:
 
     def clock(self) -> int:
         """Return milliseconds since the epoch, of a clock that can be set."""
-        return time.time_ns() // 1_000_000
+        return time.time_ns() // 1_000_000 + self._clock_offset()
 
     def monotonic(self) -> float:
         """Return seconds of a clock that cannot be set."""
@@ -105,6 +113,9 @@ class Machine:
     async def run(self) -> None:
         """Keep a zygote ready, and reap orphans, until canceled."""
         async with anyio.create_task_group() as tasks:
-            tasks.start_soon(reaper.reap_orphans, child_process.is_watched)
+            tasks.start_soon(reaper.reap_orphans, self._reaped_elsewhere)
             if self._zygotes is not None:
                 tasks.start_soon(self._zygotes.run)
+
+    def _reaped_elsewhere(self, process: reaper.Process) -> bool:
+        return child_process.is_watched(process) or self._documents.reaps(process.pid)

@@ -4,19 +4,19 @@ A turn works with the memory of its chat: ``channel:chat_id``. The setting ``mem
 joins all chats.
 """
 
-import apsw
-
 from orchestrator.agentsfile import AgentsFile
 from orchestrator.journal.access import pairing
+from orchestrator.journal.db.database import Database
 from orchestrator.journal.memory.memory_scope import EVERY, MemoryScope
 from orchestrator.journal.turns import inbox
 
 OPERATED = frozenset({"console"})  # channels on which only the operator writes
+OPERATED_CHATS = "mcp", "operator/"  # a channel, and how its chats of the operator begin
 CLIENT = "api:"  # the scope of the HTTP API's client itself, without a user
 TASK_CHAT = f"{inbox.TASK}-"  # begins the names of console chats that keep outcomes of tasks
 
 
-def memory_of(agents: AgentsFile, db: apsw.Connection, agent_id: str, scope: str) -> MemoryScope:
+def memory_of(agents: AgentsFile, db: Database, agent_id: str, scope: str) -> MemoryScope:
     """Return what a turn of an agent in a scope may read and change.
 
     By default, only the operator's own chats share a memory: in a group others read, and an agent
@@ -28,7 +28,7 @@ def memory_of(agents: AgentsFile, db: apsw.Connection, agent_id: str, scope: str
     return MemoryScope(agent_id, scope, joined=joins and own, shared=own)
 
 
-def is_operators(agents: AgentsFile, db: apsw.Connection, scope: str) -> bool:
+def is_operators(agents: AgentsFile, db: Database, scope: str) -> bool:
     """Return whether a scope is an operator's own chat, or that of tasks in files of skills.
 
     A group is not: others read there. Nor is a client of the HTTP interfaces, which passes on
@@ -37,16 +37,27 @@ def is_operators(agents: AgentsFile, db: apsw.Connection, scope: str) -> bool:
     channel, _, chat = scope.partition(":")
     if scope == EVERY or channel in OPERATED:
         return not chat.startswith(TASK_CHAT)
-    telegram = agents.channels.telegram
-    if channel != "telegram" or not (chat.isascii() and chat.isdecimal()):
+    if channel == OPERATED_CHATS[0]:
+        return chat.startswith(OPERATED_CHATS[1])
+    settings = agents.channels.guarded().get(channel)
+    if settings is None:
         return False
-    if chat in telegram.allowlist or _bound(agents, channel, chat):
+    names, private = {chat}, settings.is_person(chat)
+    if private is None:
+        last = inbox.newest_of(db, channel, chat)
+        names, private = (
+            {chat, last.sender_id} if last else names,
+            last is not None and last.private,
+        )
+    if not private:
+        return False
+    if not names.isdisjoint(settings.allowlist) or _bound(agents, channel, chat):
         return True
-    return telegram.access == "pairing" and pairing.is_approved(db, channel, chat)
+    return settings.access == "pairing" and pairing.is_approved(db, channel, chat)
 
 
 def may_write(
-    agents: AgentsFile, memory: MemoryScope, db: apsw.Connection, channel: str, chat_id: str
+    agents: AgentsFile, memory: MemoryScope, db: Database, channel: str, chat_id: str
 ) -> bool:
     """Return whether a turn may send messages to a chat that has written to its agent."""
     target = f"{channel}:{chat_id}"

@@ -7,6 +7,7 @@ from pydantic import BaseModel, ConfigDict
 PageRole: TypeAlias = Literal["viewer", "chat", "approver", "operator"]
 FD_VARIABLE = "ORCHESTRATOR_PAGE_FD"
 LOG_VARIABLE = "ORCHESTRATOR_LOG_LEVEL"
+STORE_VARIABLE = "ORCHESTRATOR_STORE"  # with the address of a database server, if it has one
 ENTRANCE_VARIABLE = "ORCHESTRATOR_PAGE_ENTRANCE"  # with the JSON of a `PageEntrance`
 NUMBER = 8  # bytes of the number under which the process sends a connection
 

@@ -7,10 +7,9 @@ for an agent that cannot take it is refused: another agent must not read it.
 from collections.abc import Sequence
 from typing import Protocol
 
-import apsw
-
 from orchestrator.agentsfile import AgentsFile, Binding
 from orchestrator.channel_api import InboundMessage
+from orchestrator.journal.db.database import Database
 from orchestrator.journal.turns import handoffs
 from orchestrator.journal.turns.handoffs import Handoff
 from orchestrator.journal.turns.inbox import InboxRow
@@ -90,19 +89,19 @@ def explain(
     return lines
 
 
-def agent_for(db: apsw.Connection, agents: AgentsFile, row: InboxRow) -> str | None:
+def agent_for(db: Database, agents: AgentsFile, row: InboxRow) -> str | None:
     """Return the agent that answers a stored message; None refuses it."""
     return answering_agent(db, agents, row.message(), row.chat_key)
 
 
 def answering_agent(
-    db: apsw.Connection, agents: AgentsFile, message: InboundMessage, chat_key: str
+    db: Database, agents: AgentsFile, message: InboundMessage, chat_key: str
 ) -> str | None:
     """Return the agent that answers a message of a chat, handoffs included; None refuses it."""
     return _answering(agents, message, handoffs.in_chat(db, chat_key))
 
 
-def route(db: apsw.Connection, agents: AgentsFile, row: InboxRow, now: int) -> str | None:
+def route(db: Database, agents: AgentsFile, row: InboxRow, now: int) -> str | None:
     """Do as `agent_for`, but end the chat's handoffs if one is to an agent that is not usable."""
     found, usable = handoffs.in_chat(db, row.chat_key), agents.usable()
     if any(handoff.agent_id not in usable for handoff in found):

@@ -16,6 +16,7 @@ from pydantic_settings.sources import EnvSettingsSource
 
 from orchestrator.errors import ConfigError
 from orchestrator.home_paths import Paths, bundled
+from orchestrator.journal_address import SCHEMES, DatabaseServer, JournalAddress
 
 PREFIX = "ORCHESTRATOR_"
 TOKEN = "TELEGRAM_BOT_TOKEN"  # noqa: S105 - a variable's name
@@ -34,6 +35,12 @@ def _absolute(value: Path) -> Path:
         raise ValueError("cannot be expanded; set HOME or write the whole path") from None
 
 
+def _of_postgresql(value: SecretStr) -> SecretStr:
+    if not value.get_secret_value().startswith(SCHEMES):
+        raise ValueError("must begin with postgresql://; without it, the journal is a file")
+    return value
+
+
 WholePath = Annotated[Path, AfterValidator(_absolute)]
 
 
@@ -48,6 +55,8 @@ class Settings(BaseSettings):
     """Directory with the journal, agents.json, prompts and skills."""
     config: WholePath | None = None
     """The agents.json to use; by default the one in the home, or else the bundled one."""
+    store: Annotated[SecretStr, AfterValidator(_of_postgresql)] | None = None
+    """Database of the journal, such as postgresql://user@host/name; a file in the home without."""
     log_level: Literal["debug", "info", "warning", "error"] = "info"
     """Lowest level of the log lines on standard error."""
     drain_seconds: float = Field(20, ge=0, le=600)
@@ -111,6 +120,13 @@ class Settings(BaseSettings):
     @cached_property
     def paths(self) -> Paths:
         return Paths(self.home)
+
+    @property
+    def journal(self) -> JournalAddress:
+        """Where the journal is."""
+        if self.store is None:
+            return self.paths.journal
+        return DatabaseServer(self.store.get_secret_value(), self.paths.journal)
 
     @property
     def personas(self) -> Path:

@@ -3,7 +3,6 @@
 from orchestrator.agentsfile.agent_definition import AgentDefinition as AgentDefinition
 from orchestrator.agentsfile.agent_definition import CostControls as CostControls
 from orchestrator.agentsfile.agent_definition import Limits as Limits
-from orchestrator.agentsfile.agents_file import Access as Access
 from orchestrator.agentsfile.agents_file import AgentsDiff as AgentsDiff
 from orchestrator.agentsfile.agents_file import AgentsFile as AgentsFile
 from orchestrator.agentsfile.agents_file import Binding as Binding
@@ -11,8 +10,12 @@ from orchestrator.agentsfile.agents_file import Channels as Channels
 from orchestrator.agentsfile.agents_file import LocalChannel as LocalChannel
 from orchestrator.agentsfile.agents_file import McpServer as McpServer
 from orchestrator.agentsfile.agents_file import ModelReference as ModelReference
-from orchestrator.agentsfile.agents_file import TelegramChannel as TelegramChannel
 from orchestrator.agentsfile.agents_file import diff as diff
+from orchestrator.agentsfile.chat_channels import Access as Access
+from orchestrator.agentsfile.chat_channels import ChatChannel as ChatChannel
+from orchestrator.agentsfile.chat_channels import GroupRules as GroupRules
+from orchestrator.agentsfile.chat_channels import HostedSettings as HostedSettings
+from orchestrator.agentsfile.chat_channels import TelegramChannel as TelegramChannel
 from orchestrator.agentsfile.costs import Budget as Budget
 from orchestrator.agentsfile.costs import Price as Price
 from orchestrator.agentsfile.costs import find_price as find_price

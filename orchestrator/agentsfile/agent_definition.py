@@ -1,6 +1,7 @@
 """Models of one agent in agents.json."""
 
-from typing import Literal, TypeAlias
+from collections.abc import Iterator, Mapping
+from typing import Literal
 
 from pydantic import (
     ConfigDict,
@@ -8,7 +9,6 @@ from pydantic import (
     PrivateAttr,
     ValidationInfo,
     field_validator,
-    model_validator,
 )
 from pydantic_core import PydanticCustomError
 
@@ -17,19 +17,24 @@ from orchestrator.agentsfile.field_types import (
     AgentId,
     ConfigModel,
     HttpUrl,
+    OtherModel,
     PlatformId,
     Text,
     Timezone,
     Variables,
-    provider_keys,
 )
 from orchestrator.agentsfile.hand_settings import WebSwitch, WorkspaceSwitch
+from orchestrator.agentsfile.media_settings import (
+    Drawing,
+    EmbeddingsModel,
+    ServedModelSettings,
+    Voice,
+)
+from orchestrator.agentsfile.positions import JsonPath
+from orchestrator.agentsfile.provider_names import ProviderName, providers_in
 from thinker.protocol.messages import WhileBusy
-from thinker.protocol.providers import CUSTOM, PROVIDERS
+from thinker.protocol.providers import PROVIDERS, Provider, key_variables
 
-ProviderName: TypeAlias = Literal[
-    "groq", "openai", "anthropic", "openrouter", "ollama", "lmstudio", "demo", "auto"
-]
 CHOOSES_MODEL = frozenset({"auto", "demo"})  # providers that need no model in the file
 
 
@@ -89,30 +94,6 @@ class FactExtraction(ConfigModel):
     """Turns in one model call; more turns take several calls."""
 
 
-class EmbeddingsModel(ConfigModel):
-    """An embeddings model, at any server that has OpenAI's `/embeddings`."""
-
-    model: Text
-    """The provider's name of the model."""
-    provider: Literal["openai", "openrouter", "ollama", "lmstudio"] | None = None
-    """Where the model runs; without it `baseUrl` is called without a key."""
-    base_url: HttpUrl | None = None
-    """Address of the API when it is not the provider's usual one."""
-    dimensions: int | None = Field(None, ge=1, le=4096)
-    """Length of the vectors, for models that can shorten them; the model's own when absent."""
-
-    @model_validator(mode="after")
-    def _is_somewhere(self) -> "EmbeddingsModel":
-        if self.provider is None and self.base_url is None:
-            raise ValueError('needs "provider" or "baseUrl"; set one of them')
-        return self
-
-    @property
-    def name(self) -> str:
-        """The model as usage records and prices name it: ``provider/model``."""
-        return f"{self.provider or CUSTOM}/{self.model}"
-
-
 class AgentDefinition(ConfigModel):
     """What one agent is: model, prompt, tools, limits."""
 
@@ -130,6 +111,8 @@ class AgentDefinition(ConfigModel):
     """Unique name: lower-case letters, digits, "-" and "_", at most 64 characters."""
     enabled: bool = True
     """Whether the agent takes messages."""
+    description: str = Field("", max_length=1000)
+    """What it is for, as MCP clients read it; that of its prompt definition when empty."""
     llm_provider: ProviderName = "groq"
     """Where the model runs; "auto" takes the first provider with a key or a local server."""
     model: Text | None = Field(None, validate_default=True)
@@ -162,11 +145,11 @@ class AgentDefinition(ConfigModel):
     """How the model calls tools: "native", "text" (in its answer), or "auto": native if it can."""
     structured_output: Literal["native", "text", "auto"] = "auto"
     """How an answer's JSON schema is sent: by the API ("native"), in words ("text"), or "auto"."""
-    fallback_models: tuple[Text, ...] = ()
+    fallback_models: tuple[OtherModel, ...] = ()
     """Models to try in turn when the first fails: "model" or "provider/model"."""
     vision: bool | None = None
     """Whether the model is shown pictures; decided by the model's name when absent."""
-    small_model: Text | None = None
+    small_model: OtherModel | None = None
     """Model for summaries and facts: "model" or "provider/model"; the agent's own when absent."""
     compaction: Compaction = Compaction()
     """When a long conversation is summarized."""
@@ -176,6 +159,10 @@ class AgentDefinition(ConfigModel):
     """One memory for all chats ("agent") or one each ("person"); by who reaches it when absent."""
     embeddings: EmbeddingsModel | None = None
     """Model that finds tools and memories by meaning; when absent, words alone decide."""
+    voice: Voice | None = None
+    """Models that hear recordings and speak answers; when absent, the agent does neither."""
+    images: Drawing | None = None
+    """Model that draws pictures, as the tool draw_picture; when absent, there is no such tool."""
     skills: tuple[Text, ...] = ("*",)
     """Globs of the skills that the agent may use."""
     allow_hooks: bool = False
@@ -204,20 +191,36 @@ class AgentDefinition(ConfigModel):
     """IANA time zone for dates and schedules; USER_TIMEZONE or the machine's when absent."""
 
     _configured_id: str = PrivateAttr("")
+    _providers: Mapping[str, Provider] = PrivateAttr(PROVIDERS)
 
-    def model_post_init(self, _: object, /) -> None:
-        """Note the id of the file, which a subagent's copy of the definition keeps."""
+    def model_post_init(self, context: object, /) -> None:
+        """Note the id of the file, which a subagent's copy keeps, and the file's providers."""
         self._configured_id = self.agent_id
+        if isinstance(context, Mapping):
+            self._providers = context
 
     @property
     def configured_id(self) -> str:
         """Its id in agents.json; a subagent has that of the agent it is a copy of."""
         return self._configured_id or self.agent_id
 
+    @property
+    def providers(self) -> Mapping[str, Provider]:
+        """The providers that it can name: all known ones, and those of its file."""
+        return self._providers
+
+    @property
+    def served(self) -> Iterator[tuple[JsonPath, ServedModelSettings]]:
+        """The models beside its own, each with its place among the fields."""
+        return _served(self.embeddings, self.voice, self.images)
+
     @field_validator("model")
     @classmethod
     def _model_is_known(cls, value: str | None, info: ValidationInfo) -> str | None:
         provider = info.data.get("llm_provider")
+        own = providers_in(info).get(provider or "")
+        if own is not None and own.name not in PROVIDERS and own.default_model:
+            return value or own.default_model
         if value is None and provider is not None and provider not in CHOOSES_MODEL:
             raise PydanticCustomError("missing", "Field required")
         return value
@@ -225,13 +228,27 @@ class AgentDefinition(ConfigModel):
     @field_validator("env")
     @classmethod
     def _no_foreign_keys(cls, value: dict[str, str], info: ValidationInfo) -> dict[str, str]:
-        provider = PROVIDERS.get(info.data.get("llm_provider", "auto"))
+        known = providers_in(info)
+        provider = known.get(info.data.get("llm_provider", "auto"))
         if provider is None:  # "auto": any key may turn out to be the one in use
             return value
-        embeddings = info.data.get("embeddings")
-        other = PROVIDERS.get(getattr(embeddings, "provider", None) or "")
-        allowed = {provider.key_var, other.key_var if other is not None else None}
-        for name in sorted(provider_keys() & set(value)):
+        fields = (info.data.get(name) for name in ("embeddings", "voice", "images"))
+        others = (known.get(model.provider or "") for _, model in _served(*fields))
+        allowed = {provider.key_var, *(other.key_var for other in others if other is not None)}
+        for name in sorted(key_variables(known) & set(value)):
             if name not in allowed:
                 raise ValueError(f"must not set {name}: it is the key of another provider")
         return value
+
+
+def _served(
+    embeddings: EmbeddingsModel | None, voice: Voice | None, images: Drawing | None
+) -> Iterator[tuple[JsonPath, ServedModelSettings]]:
+    voice = voice or Voice()
+    every: tuple[tuple[JsonPath, ServedModelSettings | None], ...] = (
+        (("embeddings",), embeddings),
+        (("voice", "hear"), voice.hear),
+        (("voice", "speak"), voice.speak),
+        (("images",), images),
+    )
+    return ((path, model) for path, model in every if model is not None)

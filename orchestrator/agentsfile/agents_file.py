@@ -1,12 +1,13 @@
 """Models of agents.json as a whole: agents, bindings, channels, tool servers."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from functools import cached_property
 from typing import Literal, NamedTuple, TypeAlias
 
 from pydantic import ConfigDict, Field, model_validator
 
-from orchestrator.agentsfile.agent_definition import AgentDefinition, ProviderName
+from orchestrator.agentsfile.agent_definition import AgentDefinition
+from orchestrator.agentsfile.chat_channels import ChatChannel, HostedSettings, TelegramChannel
 from orchestrator.agentsfile.costs import Price
 from orchestrator.agentsfile.field_types import (
     AgentId,
@@ -14,10 +15,10 @@ from orchestrator.agentsfile.field_types import (
     ConfigModel,
     EntryName,
     HeaderName,
+    Headers,
     HostName,
     HttpUrl,
     ModelName,
-    NumericId,
     PathPrefix,
     Person,
     PlatformId,
@@ -25,12 +26,15 @@ from orchestrator.agentsfile.field_types import (
     Variables,
     WebOrigin,
 )
+from orchestrator.agentsfile.hook_settings import IncomingHook, OutgoingHook
+from orchestrator.agentsfile.provider_names import ProviderName
+from orchestrator.agentsfile.provider_settings import ProviderSettings, all_providers
 from orchestrator.agentsfile.server_sandbox import ServerSandbox
 from orchestrator.page_wire import PageRole
+from thinker.protocol.providers import Provider
 
 LOOPBACK = "127.0.0.1"
 MAX_CALL = 900  # seconds; the longest a tool call may take
-Access: TypeAlias = Literal["pairing", "allowlist", "open"]
 SandboxMode: TypeAlias = Literal["auto", "required", "off"]
 
 
@@ -38,7 +42,7 @@ class Binding(ConfigModel):
     """Chooses the agent of a chat. A thread beats a chat beats "*"; among equals the first wins."""
 
     channel: ChannelName
-    """Name of a channel: telegram, console, web, api. Never a wildcard."""
+    """Name of a channel: telegram, console, web, api, mcp. Never a wildcard."""
     chat_id: PlatformId
     """The chat's id, or "*" for every chat of the channel."""
     thread_id: PlatformId | None = None
@@ -66,19 +70,6 @@ class Binding(ConfigModel):
         return f"{self.channel}:{self.chat_id}{thread}"
 
 
-class TelegramChannel(ConfigModel):
-    """The Telegram bot, and who may talk to it."""
-
-    enabled: bool = True
-    """Whether the channel runs (it also needs TELEGRAM_BOT_TOKEN)."""
-    access: Access = "pairing"
-    """Unknown chats: "pairing" gives a code to approve, "allowlist" refuses, "open" admits."""
-    allowlist: tuple[NumericId, ...] = ()
-    """Numeric ids of the users and chats that are admitted."""
-    variables: dict[str, str] = Field(default_factory=dict)
-    """Values of variables of prompt definitions, in every chat of this channel."""
-
-
 class LocalChannel(ConfigModel):
     """A channel on this machine, which needs no admission."""
 
@@ -99,6 +90,13 @@ class ApiSettings(LocalChannel):
     """Other names and addresses by which clients reach them, such as "host.docker.internal"."""
     origins: tuple[WebOrigin, ...] = ()
     """Web pages of other sites whose scripts may ask, such as "https://chat.example"."""
+
+
+class McpSettings(LocalChannel):
+    """What MCP clients reach: `orchestrator mcp`, and `/mcp` beside the endpoints."""
+
+    http_role: Literal["chat", "operator"] = "chat"
+    """What `/mcp` allows: talk to agents ("chat"), or all chats, approvals and traces too."""
 
 
 class PageIdentity(ConfigModel):
@@ -151,8 +149,20 @@ class PageSettings(LocalChannel):
         return self.behind_proxy or bool(self.names)
 
 
+class HookChannel(LocalChannel):
+    """Webhooks. The endpoints of `channels.api` take them, with or without a token."""
+
+    incoming: dict[EntryName, IncomingHook] = Field(default_factory=dict)
+    """What becomes of requests to /hooks/NAME, by name."""
+    outgoing: dict[EntryName, OutgoingHook] = Field(default_factory=dict)
+    """Servers that are told what is said in the chats hook:NAME, by name."""
+
+
 class Channels(ConfigModel):
-    """Settings of each channel."""
+    """Settings of each channel; those of the channel host have the names of their folders."""
+
+    model_config = ConfigDict(extra="allow")
+    __pydantic_extra__: dict[str, HostedSettings] = Field(init=False)
 
     telegram: TelegramChannel = TelegramChannel()
     """The Telegram bot."""
@@ -162,6 +172,19 @@ class Channels(ConfigModel):
     """The web page and its chats."""
     api: ApiSettings = ApiSettings()
     """The OpenAI-compatible endpoints."""
+    mcp: McpSettings = McpSettings()
+    """The daemon as an MCP server."""
+    hook: HookChannel = HookChannel()
+    """Webhooks."""
+
+    @property
+    def hosted(self) -> Mapping[str, HostedSettings]:
+        """The settings of the channels of the channel host, by their names."""
+        return self.__pydantic_extra__
+
+    def guarded(self) -> dict[str, ChatChannel]:
+        """Return the settings of the chat platforms by their names: strangers can write there."""
+        return {name: channel for name, channel in self if isinstance(channel, ChatChannel)}
 
 
 class Retention(ConfigModel):
@@ -189,11 +212,11 @@ class McpServer(ConfigModel):
     cwd: Text | None = None
     """Working directory of the program."""
     url: HttpUrl | None = None
-    """Address of a running server (streamable HTTP)."""
-    headers: dict[str, str] = Field(default_factory=dict)
+    """Address of a running server (streamable HTTP, or the older SSE)."""
+    headers: Headers = Field(default_factory=dict)
     """HTTP headers sent to `url`; `${NAME}` is filled in."""
     type: Text | None = None
-    """Transport, "stdio" or "http"; by default `command` or `url` decides."""
+    """Transport, "stdio", "http" or "sse"; by default `command` or `url` decides."""
     trusted: bool = False
     """Whether to believe its annotations: which tools only read, and which may run twice."""
     sandbox: ServerSandbox | Literal["off"] = ServerSandbox()
@@ -207,8 +230,8 @@ class McpServer(ConfigModel):
 
     @property
     def runs(self) -> bool:
-        """Whether it is started: it is not switched off, and its transport is supported."""
-        return not self.disabled and self.type != "sse"
+        """Whether it is started: it is not switched off."""
+        return not self.disabled
 
     @model_validator(mode="after")
     def _one_transport(self) -> "McpServer":
@@ -249,6 +272,8 @@ class AgentsFile(ConfigModel):
     """How long the journal keeps what is finished."""
     sandbox: SandboxMode = "auto"
     """Jail of the processes: as far as the kernel can ("auto"), wholly ("required"), or "off"."""
+    providers: dict[EntryName, ProviderSettings] = Field(default_factory=dict)
+    """Providers by a name of their own, and what differs for known ones."""
     models: dict[EntryName, ModelReference] = Field(default_factory=dict)
     """Models by name, for the `model` of prompt definitions."""
     prices: dict[ModelName, Price] = Field(default_factory=dict)
@@ -260,6 +285,11 @@ class AgentsFile(ConfigModel):
     def usable(self) -> frozenset[str]:
         """Return the ids of the enabled agents."""
         return self._usable
+
+    @cached_property
+    def known_providers(self) -> Mapping[str, Provider]:
+        """The providers that its agents can name."""
+        return all_providers(self.providers)
 
     def agent(self, agent_id: str) -> AgentDefinition | None:
         """Return the agent with this id, enabled or not."""
@@ -306,10 +336,11 @@ def openings(
         found.append('"fallbackAgentId"')
     if agent.port is not None:
         found.append('"port"')
-    telegram = channels.telegram
-    reached = found or any(binding.channel == "telegram" for binding in own)
-    if reached and telegram.enabled and telegram.access == "open":
-        found.append('telegram\'s "access": "open"')
+    anywhere = bool(found)
+    for name, channel in channels.guarded().items():
+        reached = anywhere or any(binding.channel == name for binding in own)
+        if reached and channel.enabled and channel.access == "open":
+            found.append(f'{name}\'s "access": "open"')
     return tuple(found)
 
 

@@ -7,10 +7,13 @@ from pathlib import Path
 from orchestrator.agentsfile.agent_definition import AgentDefinition
 from orchestrator.agentsfile.agents_file import Binding
 from orchestrator.agentsfile.draft import Draft
-from thinker.protocol.providers import PROVIDERS
+from orchestrator.agentsfile.positions import JsonPath
+from orchestrator.agentsfile.provider_names import ALIASES
+from thinker.protocol.providers import split_reference
 
 TOKEN = "TELEGRAM_BOT_TOKEN"  # noqa: S105 - a variable's name
 SIMILAR = 0.8  # of two names, so that a vendor's is not taken for a provider's
+AN_ADDRESS = "https://NAME.openai.azure.com"
 KEYS_FILE = "keys.env"  # in the home
 
 
@@ -42,13 +45,14 @@ def _covers(broader: Binding, binding: Binding) -> bool:
 def check_channels(draft: Draft, environ: Mapping[str, str] | None, home: Path | None) -> None:
     """Warn of bindings to a channel that is off, and of a Telegram bot that nothing answers.
 
+    A channel with an error has its own message.
     ``environ`` is where the token is looked up; None skips that.
     """
     bound: dict[str, int] = {}
     for number, binding in draft.bindings.items():
         bound.setdefault(binding.channel, number)
     for name, channel in draft.channels:
-        if name in bound and not channel.enabled:
+        if name in bound and not channel.enabled and name not in draft.wrong_channels:
             draft.warn(
                 ("channels", name, "enabled"),
                 f"channel '{name}' is off, so no message comes by the binding in line"
@@ -72,18 +76,38 @@ def check_channels(draft: Draft, environ: Mapping[str, str] | None, home: Path |
         )
 
 
+def check_addresses(draft: Draft) -> None:
+    """Leave out each agent whose provider has no address; warn of other models without one."""
+    for number, agent in list(draft.agents.items()):
+        for field, provider in _providers(agent):
+            known = agent.providers.get(provider)
+            if known is None or known.base_url or known.wire == "demo":
+                continue
+            place, name = ("agents", number, *field), ".".join(map(str, field))
+            message = (
+                f"agent '{agent.agent_id}': \"{name}\" names {provider}, which has no address of"
+                f' its own; set "providers": {{ "{provider}": {{ "baseUrl": "{AN_ADDRESS}" }} }}'
+            )
+            if name == "llmProvider":
+                draft.error(place, f'{message}, or "baseUrl" in the agent', agent.agent_id)
+                draft.agents.pop(number, None)
+            else:
+                draft.warn(place, message, agent.agent_id)
+
+
 def check_keys(draft: Draft, environ: Mapping[str, str], home: Path | None) -> None:
     """Warn of each agent whose model's key is not set."""
     for number, agent in draft.agents.items():
         if not agent.enabled:
             continue
         for field, provider in _providers(agent):
-            known = PROVIDERS.get(provider)
+            known = agent.providers.get(provider)
             key = None if known is None else known.key_var
             if key is not None and not (environ.get(key) or agent.env.get(key)):
-                use = "cannot answer" if field == "llmProvider" else f'cannot use its "{field}"'
+                name = ".".join(map(str, field))
+                use = "cannot answer" if name == "llmProvider" else f'cannot use its "{name}"'
                 draft.warn(
-                    ("agents", number, field),
+                    ("agents", number, *field),
                     f"agent '{agent.agent_id}' {use}, because {key} is not set; {_put(key, home)}"
                     " and run: orchestrator reload",
                     agent.agent_id,
@@ -97,11 +121,13 @@ def check_prefixes(draft: Draft) -> None:
     """
     for number, agent in draft.agents.items():
         small = (agent.small_model,) if agent.small_model else ()
+        usual, own = {*agent.providers, *ALIASES}, agent.providers.get(agent.llm_provider)
+        vendors = own.vendors if own else ()
         for field, models in (("fallbackModels", agent.fallback_models), ("smallModel", small)):
             for model in models:
                 prefix, slash, _ = model.partition("/")
-                near = get_close_matches(prefix.lower(), PROVIDERS, n=1, cutoff=SIMILAR)
-                if slash and near and prefix not in PROVIDERS:
+                near = get_close_matches(prefix.lower(), agent.providers, n=1, cutoff=SIMILAR)
+                if slash and near and prefix not in usual and near[0] not in vendors:
                     draft.warn(
                         ("agents", number, field),
                         f"agent '{agent.agent_id}' takes \"{model}\" for a model of"
@@ -110,15 +136,20 @@ def check_prefixes(draft: Draft) -> None:
                     )
 
 
-def _providers(agent: AgentDefinition) -> Iterator[tuple[str, str]]:
+def _providers(agent: AgentDefinition) -> Iterator[tuple[JsonPath, str]]:
     """Yield the providers that need a key, each with the field that names it."""
     if not agent.base_url:
-        yield "llmProvider", agent.llm_provider
-    for model in agent.fallback_models:
-        yield "fallbackModels", model.partition("/")[0]
-    yield "smallModel", (agent.small_model or "").partition("/")[0]
-    if agent.embeddings is not None and not agent.embeddings.base_url:
-        yield "embeddings", agent.embeddings.provider or ""
+        yield ("llmProvider",), agent.llm_provider
+    own = agent.llm_provider
+    others = [("fallbackModels", model) for model in agent.fallback_models]
+    others += [("smallModel", agent.small_model)] if agent.small_model else []
+    for field, model in others:
+        provider, _ = split_reference(model, own, agent.providers)
+        if provider != own:
+            yield (field,), provider
+    for path, served in agent.served:
+        if not served.base_url:
+            yield path, served.provider or ""
 
 
 def _put(name: str, home: Path | None) -> str:

@@ -7,18 +7,27 @@ from pathlib import Path
 from orchestrator.agentsfile.agents_file import Channels, McpServer, openings
 from orchestrator.agentsfile.api_checks import check_api
 from orchestrator.agentsfile.channel_checks import (
+    check_addresses,
     check_channels,
     check_keys,
     check_order,
     check_prefixes,
 )
+from orchestrator.agentsfile.channel_kinds import channel_kinds
+from orchestrator.agentsfile.chat_ids import check_bound_ids
 from orchestrator.agentsfile.draft import Draft
+from orchestrator.agentsfile.group_checks import check_groups
 from orchestrator.agentsfile.hand_checks import check_hands
+from orchestrator.agentsfile.hook_checks import check_hooks
+from orchestrator.agentsfile.hosted_checks import check_hosted
 from orchestrator.agentsfile.money_checks import check_money
 from orchestrator.agentsfile.page_checks import check_page
+from orchestrator.agentsfile.plain_addresses import check_plain
 from orchestrator.agentsfile.problems import field_names, suggestion
 from orchestrator.agentsfile.server_sandbox import inside_home, weakenings
 
+TRANSPORTS = {"command": ("stdio",), "url": ("http", "sse")}
+STREAMABLE = ("streamable-http", "streamableHttp", "streamable_http")  # "http" of other hosts
 SHOWN = 5  # names of agents in one warning
 
 
@@ -33,11 +42,17 @@ def check(draft: Draft, environ: Mapping[str, str] | None = None, home: Path | N
     _bindings(draft, declared)
     check_order(draft)
     _fallback(draft, declared)
+    check_addresses(draft)
+    check_hooks(draft, declared)
     _reachable(draft)
     check_channels(draft, environ, home)
+    check_groups(draft)
+    check_hosted(draft, environ)
+    check_bound_ids(draft)
     check_page(draft)
     check_api(draft)
     _servers(draft)
+    check_plain(draft)
     check_hands(draft, environ, home)
     if home is not None:
         _closed_paths(draft, home)
@@ -95,7 +110,7 @@ def _unique_ports(draft: Draft) -> None:
 def _bindings(draft: Draft, declared: set[str]) -> None:
     enabled = {agent.agent_id: agent.enabled for agent in draft.agents.values()}
     first: dict[str, int] = {}
-    channels = field_names(Channels)
+    channels = (*field_names(Channels), *channel_kinds())
     for number, binding in list(draft.bindings.items()):
         path = ("bindings", number)
         what = f"binding {binding.place}"
@@ -145,6 +160,7 @@ def _fallback(draft: Draft, declared: set[str]) -> None:
 
 def _reachable(draft: Draft) -> None:
     bound = {binding.agent_id for binding in draft.bindings.values()} | {draft.fallback_agent_id}
+    bound |= {hook.agent_id for hook in draft.channels.hook.incoming.values()}
     unbound = [
         agent.agent_id
         for agent in draft.agents.values()
@@ -174,24 +190,27 @@ def _joined(draft: Draft) -> None:
 
 def _servers(draft: Draft) -> None:
     for name, server in draft.mcp_servers.items():
-        if server.type == "sse":
-            draft.warn(
-                ("mcpServers", name, "type"),
-                f"MCP server '{name}': the transport \"sse\" is not supported, so it is not used; "
-                'set "url" to its streamable HTTP address and "type" to "http"',
-            )
-        elif server.type is None and (server.url or "").rstrip("/").endswith("/sse"):
+        if server.type is None and (server.url or "").rstrip("/").endswith("/sse"):
             draft.warn(
                 ("mcpServers", name, "url"),
-                f"MCP server '{name}': the address looks like one of the old transport \"sse\","
-                " which is not supported; set its streamable HTTP address, often …/mcp",
+                f"MCP server '{name}': the address looks like one of the older transport; set"
+                ' "type": "sse", or its streamable HTTP address, often …/mcp',
             )
-        known = field_names(McpServer)
+        place = "command" if server.command else "url"
+        stated = "http" if server.type in STREAMABLE else server.type
+        if stated is not None and stated not in TRANSPORTS[place]:
+            known = " or ".join(f'"{transport}"' for transport in TRANSPORTS[place])
+            draft.warn(
+                ("mcpServers", name, "type"),
+                f"MCP server '{name}': the type \"{server.type}\" is ignored, as it fits no server"
+                f' with "{place}"; write {known}, or remove it',
+            )
+        fields = field_names(McpServer)
         for extra in server.model_extra or {}:
             draft.warn(
                 ("mcpServers", name, extra),
                 f"MCP server '{name}': the field \"{extra}\" is unknown and ignored"
-                + suggestion(extra, known),
+                + suggestion(extra, fields),
             )
 
 

@@ -2,9 +2,9 @@
 
 from collections.abc import Mapping
 from fnmatch import fnmatchcase
-from typing import Annotated
+from typing import Annotated, Self
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from orchestrator.agentsfile.field_types import ConfigModel
 
@@ -40,21 +40,38 @@ class Budget(ConfigModel):
 
 
 class Price(ConfigModel):
-    """What a model costs, in US dollars per million tokens."""
+    """What a model costs, in US dollars: per million tokens, or as models of sound and pictures."""
 
-    input: Rate
-    """Price of prompt tokens."""
-    output: Rate
-    """Price of tokens in the answer."""
+    input: Rate | None = None
+    """Price of a million prompt tokens."""
+    output: Rate | None = None
+    """Price of a million tokens in the answer."""
     cached: Rate | None = None
     """Price of prompt tokens from the provider's cache; as `input` when absent."""
     cache_written: Rate | None = None
     """Price of prompt tokens that the provider adds to its cache; as `input` when absent."""
+    per_minute: Rate | None = None
+    """Price of a minute of a recording that is heard."""
+    per_million_characters: Rate | None = None
+    """Price of a million characters that are spoken."""
+    per_picture: Rate | None = None
+    """Price of a picture that is drawn."""
+
+    @model_validator(mode="after")
+    def _is_a_price(self) -> Self:
+        rates = (self.per_minute, self.per_million_characters, self.per_picture)
+        if (self.input is None) is not (self.output is None):
+            raise ValueError('needs both "input" and "output"')
+        if self.input is None and not any(rate is not None for rate in rates):
+            raise ValueError(
+                'needs "input" and "output", or "perMinute", "perMillionCharacters" or "perPicture"'
+            )
+        return self
 
     @property
     def dearest(self) -> float:
         """The price of a token in US dollars if all are of the dearest kind."""
-        return max(self.input, self.output, self.cache_written or 0.0) / MILLION
+        return max(self.input or 0.0, self.output or 0.0, self.cache_written or 0.0) / MILLION
 
 
 def find_price(prices: Mapping[str, Price], model: str) -> Price | None:

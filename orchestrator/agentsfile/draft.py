@@ -1,6 +1,6 @@
 """An agents.json while it is being loaded: the valid parts so far and every problem."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from orchestrator.agentsfile import agents_file
@@ -8,6 +8,8 @@ from orchestrator.agentsfile.agent_definition import AgentDefinition
 from orchestrator.agentsfile.costs import Price
 from orchestrator.agentsfile.positions import Document, JsonPath
 from orchestrator.agentsfile.problems import Problem, Severity, path_text
+from orchestrator.agentsfile.provider_settings import ProviderSettings, all_providers
+from thinker.protocol.providers import Provider
 
 
 @dataclass
@@ -19,7 +21,12 @@ class Draft:
     agents: dict[int, AgentDefinition] = field(default_factory=dict)
     bindings: dict[int, agents_file.Binding] = field(default_factory=dict)
     channels: agents_file.Channels = field(default_factory=agents_file.Channels)
+    wrong_channels: set[str] = field(default_factory=set)
+    """Channels that an error switches off."""
+    left_out: set[JsonPath] = field(default_factory=set)
+    """Entries with a name that an error leaves out."""
     mcp_servers: dict[str, agents_file.McpServer] = field(default_factory=dict)
+    providers: dict[str, ProviderSettings] = field(default_factory=dict)
     models: dict[str, agents_file.ModelReference] = field(default_factory=dict)
     prices: dict[str, Price] = field(default_factory=dict)
     variables: dict[str, str] = field(default_factory=dict)
@@ -32,6 +39,11 @@ class Draft:
     """Texts with a variable that is not set."""
     secrets: dict[str, None] = field(default_factory=dict)
     """Fields in which a secret may stand in the file itself, in their order."""
+
+    @property
+    def known_providers(self) -> Mapping[str, Provider]:
+        """The providers that agents of the file can name, so far."""
+        return all_providers(self.providers)
 
     def error(self, path: JsonPath, message: str, agent_id: str | None = None) -> None:
         """Record something that cannot be used."""

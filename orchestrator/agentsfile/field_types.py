@@ -1,5 +1,6 @@
 """Field types that several models of agents.json share, and what they refuse."""
 
+import re
 from typing import Annotated, Any
 from urllib.parse import urlsplit
 
@@ -14,12 +15,17 @@ from pydantic import (
 from pydantic.alias_generators import to_camel
 
 from orchestrator.timezones import is_zone, nearest_zone
-from thinker.protocol.providers import PROVIDERS
 
 # Variables that make a process load or run other code than configured, or redirect its traffic.
 DANGEROUS_NAMES = frozenset({"BASH_ENV", "NODE_OPTIONS"})
 DANGEROUS_PREFIXES = ("LD_", "PYTHON", "GIT_", "THINKER_")
 DANGEROUS_SUFFIXES = ("_PROXY",)
+FRAMING = frozenset({"content-length", "transfer-encoding"})  # another value cuts the body off
+OF_HTTP = FRAMING | {
+    *("connection", "content-type", "expect", "host", "keep-alive", "te", "trailer", "upgrade")
+}
+HEADER_TOKEN = re.compile(r"[\w!#$%&'*+.^`|~-]+", re.ASCII)
+HEADER_VALUE = re.compile(r"([^\0\s]+([ \t]+[^\0\s]+)*)?")
 
 
 class ConfigModel(BaseModel):
@@ -63,7 +69,7 @@ def http_url(value: str) -> str:
     if not usable or any(char.isspace() for char in value):
         raise ValueError("must be an http or https URL")
     if "@" in parts.netloc:
-        raise ValueError("must not hold a user name or password; set the provider's key variable")
+        raise ValueError("must not hold a user name or password; keys belong in keys.env")
     return value
 
 
@@ -75,6 +81,41 @@ def _variables(value: dict[str, str]) -> dict[str, str]:
             raise ValueError(f"must not set {name}: it changes what the process loads or contacts")
         if "\0" in text:
             raise ValueError(f"has a NUL character in {name}")
+    return value
+
+
+def _headers(value: dict[str, str]) -> dict[str, str]:
+    for name, text in value.items():
+        if not HEADER_TOKEN.fullmatch(name):
+            raise ValueError(f"has {name!r}, which is not the name of a header")
+        if name.lower() in FRAMING:
+            raise ValueError(f"must not set {name}, which follows from the body; remove it")
+        if not HEADER_VALUE.fullmatch(text):
+            raise ValueError(
+                f"has a value of {name} that no request can carry; write it in one line, without"
+                " spaces at its ends"
+            )
+    return value
+
+
+def _free_header(value: str) -> str:
+    if value.lower() in OF_HTTP:
+        raise ValueError(f"must not be {value}, which HTTP itself sets; write another name")
+    return value
+
+
+def _header_start(value: str) -> str:
+    if not HEADER_VALUE.fullmatch(f"{value}0"):
+        raise ValueError(
+            "is a text that no request can carry; write it in one line, without a space before it"
+        )
+    return value
+
+
+def _names_model(value: str) -> str:
+    provider, slash, model = value.partition("/")
+    if slash and provider and not model.strip():  # a server may call one "/models/name"
+        raise ValueError(f'must be "model" or "provider/model", not {value!r}')
     return value
 
 
@@ -94,10 +135,6 @@ def _of_a_proxy(value: str) -> str:
     return value
 
 
-def provider_keys() -> frozenset[str]:
-    return frozenset(p.key_var for p in PROVIDERS.values() if p.key_var is not None)
-
-
 AGENT_ID = r"^[a-z0-9][a-z0-9_-]{0,63}$"
 ENTRY_NAME = r"^[A-Za-z0-9][A-Za-z0-9_.-]{0,63}$"
 CHANNEL_NAME = r"^[^*\s]+$"
@@ -106,8 +143,12 @@ HOST_NAME = r"^[A-Za-z0-9]([A-Za-z0-9.-]*[A-Za-z0-9])?$"
 WEB_ORIGIN = r"^https?://[A-Za-z0-9]([A-Za-z0-9.-]*[A-Za-z0-9])?(:[0-9]{1,5})?$"
 PATH_PREFIX = r"^(/[A-Za-z0-9_~-][A-Za-z0-9._~-]*)*$"
 HEADER_NAME = r"^[A-Za-z][A-Za-z0-9-]{0,63}$"
+LANGUAGE = r"^[a-z]{2,3}$"
+PICTURE_SIZE = r"^[1-9][0-9]{1,3}x[1-9][0-9]{1,3}$"
 PERSON = r"^[A-Za-z0-9][A-Za-z0-9._@+-]{0,63}$"
 PATTERN_WORDS = {
+    LANGUAGE: 'must be the code of a language, such as "de"',
+    PICTURE_SIZE: 'must be width and height in pixels, such as "1024x1536"',
     WEB_ORIGIN: 'must be the origin of a web page alone, such as "https://chat.example"',
     AGENT_ID: (
         'must be 1 to 64 lower-case letters, digits, "-" and "_", and begin with a letter or digit'
@@ -134,6 +175,9 @@ TAKEN_HEADERS = frozenset(
 _ID_SCHEMA = WithJsonSchema({"type": ["string", "integer"]})
 
 Text = Annotated[str, StringConstraints(min_length=1)]
+OtherModel = Annotated[Text, AfterValidator(_names_model)]
+Language = Annotated[str, StringConstraints(pattern=LANGUAGE)]
+PictureSize = Annotated[str, StringConstraints(pattern=PICTURE_SIZE)]
 AgentId = Annotated[str, StringConstraints(pattern=AGENT_ID)]
 EntryName = Annotated[str, StringConstraints(pattern=ENTRY_NAME)]
 ModelName = Annotated[str, StringConstraints(pattern=MODEL_NAME)]
@@ -143,8 +187,14 @@ WebOrigin = Annotated[str, StringConstraints(pattern=WEB_ORIGIN)]
 PathPrefix = Annotated[str, StringConstraints(pattern=PATH_PREFIX, max_length=200)]
 HeaderName = Annotated[str, StringConstraints(pattern=HEADER_NAME), AfterValidator(_of_a_proxy)]
 Person = Annotated[str, StringConstraints(pattern=PERSON)]
+OptionText = Annotated[str, BeforeValidator(_id_text), _ID_SCHEMA]
 PlatformId = Annotated[Text, BeforeValidator(_id_text), _ID_SCHEMA]
 NumericId = Annotated[str, BeforeValidator(_id_text), AfterValidator(_numeric), _ID_SCHEMA]
 Timezone = Annotated[str, AfterValidator(_timezone)]
 HttpUrl = Annotated[str, AfterValidator(http_url), WithJsonSchema({"type": "string"})]
 Variables = Annotated[dict[str, str], AfterValidator(_variables)]
+AnyHeader = Annotated[str, StringConstraints(pattern=HEADER_NAME)]
+FreeHeader = Annotated[AnyHeader, AfterValidator(_free_header)]
+HeaderStart = Annotated[str, AfterValidator(_header_start)]
+Headers = Annotated[dict[str, str], AfterValidator(_headers)]
+NamedHeaders = Annotated[dict[AnyHeader, str], AfterValidator(_headers)]

@@ -46,7 +46,8 @@ class KnownModel(NamedTuple):
         return fitting[-1] if fitting else None
 
 
-FREE = KnownModel(steps=(PriceStep(0, Price(input=0, output=0)),))  # it costs electricity alone
+NOTHING = Price(input=0, output=0, per_minute=0, per_million_characters=0, per_picture=0)
+FREE = KnownModel(steps=(PriceStep(0, NOTHING),))  # it costs electricity alone
 
 
 @lru_cache(maxsize=512)
@@ -59,9 +60,11 @@ def known(provider: str, model: str, address: str = "") -> KnownModel | None:
     own = PROVIDERS.get(provider)
     if own is not None and (own.local or own.wire == "demo"):
         return FREE
+    if own is not None and own.deployments:
+        address = ""
     name = model.lower()
     names = (name, DATED.sub(r"\1\2-\3-\4", name))
-    models = _models(provider, address)
+    models = _models((own and own.priced_as) or provider, address)
     found = next((entry for text in names for entry in models if _is(entry, text)), None)
     if found is None:
         return None

@@ -1,26 +1,35 @@
 """Load agents.json, report all problems at once and keep the valid parts.
 
-An agent, binding or MCP server with an error is left out; a channel with an error is disabled.
-Only a file without a single valid agent is refused as a whole.
+An agent, binding, MCP server or webhook with an error is left out; a channel with an error is
+disabled. Only a file without a single valid agent is refused as a whole.
 """
 
 import json
-import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from types import MappingProxyType
-from typing import TypeVar, get_args
-
-from pydantic import BaseModel, JsonValue, ValidationError
+from typing import get_args
 
 from orchestrator.agentsfile import agents_file
 from orchestrator.agentsfile.agent_definition import AgentDefinition
-from orchestrator.agentsfile.agents_file import AgentsFile, Channels, Retention, SandboxMode
+from orchestrator.agentsfile.agents_file import (
+    AgentsFile,
+    Channels,
+    HookChannel,
+    Retention,
+    SandboxMode,
+)
+from orchestrator.agentsfile.channel_kinds import channel_kinds
+from orchestrator.agentsfile.chat_channels import HostedSettings
 from orchestrator.agentsfile.checks import check
 from orchestrator.agentsfile.costs import Price
 from orchestrator.agentsfile.draft import Draft
-from orchestrator.agentsfile.field_types import ENTRY_NAME, MODEL_NAME, PATTERN_WORDS
+from orchestrator.agentsfile.field_types import (
+    MODEL_NAME,
+    ConfigModel,
+)
+from orchestrator.agentsfile.hook_settings import IncomingHook, OutgoingHook
 from orchestrator.agentsfile.moved_chats import use_first_ids
 from orchestrator.agentsfile.positions import Document, JsonPath, JsonSyntaxError, read
 from orchestrator.agentsfile.problems import (
@@ -28,25 +37,19 @@ from orchestrator.agentsfile.problems import (
     AgentsFileError,
     Problem,
     field_names,
-    merged,
     misplaced,
-    sentence,
     suggestion,
 )
+from orchestrator.agentsfile.provider_names import advice
+from orchestrator.agentsfile.provider_settings import TAKEN, ProviderSettings
 from orchestrator.agentsfile.references import fill
+from orchestrator.agentsfile.valid_parts import entries, list_at, object_at, valid_part
 from thinker.formats import regular_file
 from thinker.formats.regular_file import FileError, FileMissingError
 from thinker.protocol.messages import JsonObject
+from thinker.protocol.providers import PROVIDERS
 
-M = TypeVar("M", bound=BaseModel)
-C = TypeVar(
-    "C",
-    agents_file.TelegramChannel,
-    agents_file.LocalChannel,
-    agents_file.ApiSettings,
-    agents_file.PageSettings,
-)
-ENTRY_NOUNS = {"mcpServers": "server", "models": "model", "prices": "price"}
+HOOK: JsonPath = ("channels", "hook")
 
 
 @dataclass(frozen=True)
@@ -84,6 +87,10 @@ class LoadedConfig:
             if isinstance(item, dict) and item.get("agentId") == agent_id:
                 return self.document.line(("agents", number, field))
         return 0
+
+    def states(self, path: JsonPath) -> bool:
+        """Return whether the file has something at a place, be it wrong or not."""
+        return path in self.document.lines
 
 
 def load(
@@ -129,14 +136,17 @@ def parse(
         raise AgentsFileError(draft.problems)
     _repeated_at_top(draft)
     fill(draft, value, environ or {})
+    _providers(draft, value)
     _agents(draft, value)
     _bindings(draft, value)
     _channels(draft, value)
-    draft.mcp_servers = _entries(draft, value, "mcpServers", agents_file.McpServer)
-    draft.models = _entries(draft, value, "models", agents_file.ModelReference)
-    draft.prices = _entries(draft, value, "prices", Price, MODEL_NAME)
+    draft.mcp_servers = entries(draft, value, "mcpServers", agents_file.McpServer)
+    draft.models = entries(draft, value, "models", agents_file.ModelReference)
+    draft.prices = entries(draft, value, "prices", Price, MODEL_NAME)
     draft.variables = _variables(draft, value)
-    kept = _valid(draft, ("retention",), value.get("retention", {}), Retention, ("retention", None))
+    kept = valid_part(
+        draft, ("retention",), value.get("retention", {}), Retention, ("retention", None)
+    )
     draft.retention = kept or draft.retention
     _simple(draft, value)
     _sandbox(draft, value)
@@ -176,7 +186,7 @@ def _repeated_at_top(draft: Draft) -> None:
 
 
 def _agents(draft: Draft, value: JsonObject) -> None:
-    items = _list(draft, value, "agents")
+    items = list_at(draft, value, "agents")
     if not items:
         _simple(draft, value)  # its name may be misspelt
         draft.error(("agents",), 'has no agents; add one to "agents"')
@@ -185,56 +195,73 @@ def _agents(draft: Draft, value: JsonObject) -> None:
         name = item.get("agentId") if isinstance(item, dict) else None
         known = name if isinstance(name, str) else None
         subject = f"agent '{known}'" if known else f"agent {number + 1}"
-        agent = _valid(draft, ("agents", number), item, AgentDefinition, (subject, known))
+        agent = valid_part(draft, ("agents", number), item, AgentDefinition, (subject, known))
         if agent is not None:
             draft.agents[number] = agent
 
 
+def _providers(draft: Draft, value: JsonObject) -> None:
+    found = entries(draft, value, "providers", ProviderSettings)
+    for name, settings in found.items():
+        if name in TAKEN or (name not in PROVIDERS and settings.base_url is None):
+            lack = "is a name with another meaning; choose another one"
+            draft.error(
+                ("providers", name),
+                f"provider '{name}' {lack if name in TAKEN else _no_address(name)}",
+            )
+        else:
+            draft.providers[name] = settings
+
+
+def _no_address(name: str) -> str:
+    return f'has no baseUrl; set "baseUrl"{advice(name)}'
+
+
 def _bindings(draft: Draft, value: JsonObject) -> None:
-    for number, item in enumerate(_list(draft, value, "bindings")):
+    for number, item in enumerate(list_at(draft, value, "bindings")):
         subject = f"binding {number + 1}"
-        binding = _valid(draft, ("bindings", number), item, agents_file.Binding, (subject, None))
+        binding = valid_part(
+            draft, ("bindings", number), item, agents_file.Binding, (subject, None)
+        )
         if binding is not None:
             draft.bindings[number] = binding
 
 
 def _channels(draft: Draft, value: JsonObject) -> None:
-    sections = _object(draft, value, "channels")
-    known = field_names(Channels)
+    sections = object_at(draft, value, "channels")
+    hosted = {name: HostedSettings for name in channel_kinds() if name in sections}
+    known = (*field_names(Channels), *channel_kinds())
     for name in sections:
         if name not in known:
             draft.error(("channels", name), f"unknown channel '{name}'" + suggestion(name, known))
 
-    def section(name: str, model: type[C]) -> C:
-        subject = (f"channel '{name}'", None)
-        found = _valid(draft, ("channels", name), sections.get(name, {}), model, subject)
-        return found or model(enabled=False)
+    fields = {name: type(field.default) for name, field in Channels.model_fields.items()}
+    found: dict[str, ConfigModel] = {}
+    for name, model in (fields | hosted).items():
+        section, subject = sections.get(name, {}), (f"channel '{name}'", None)
+        channel = (
+            _hooks(draft, section)
+            if model is HookChannel and isinstance(section, dict)
+            else valid_part(draft, ("channels", name), section, model, subject)
+        )
+        found[name] = channel or model(enabled=False)
+        if channel is None:
+            draft.wrong_channels.add(name)
+    draft.channels = Channels.model_validate(found)
 
-    draft.channels = Channels(
-        telegram=section("telegram", agents_file.TelegramChannel),
-        console=section("console", agents_file.LocalChannel),
-        web=section("web", agents_file.PageSettings),
-        api=section("api", agents_file.ApiSettings),
-    )
 
-
-def _entries(
-    draft: Draft, value: JsonObject, key: str, model: type[M], pattern: str = ENTRY_NAME
-) -> dict[str, M]:
-    valid: dict[str, M] = {}
-    for name, item in _object(draft, value, key).items():
-        if not re.match(pattern, name):
-            draft.error((key, name), f"{key}: the name {name!r} {PATTERN_WORDS[pattern]}")
-            continue
-        entry = _valid(draft, (key, name), item, model, (f"{ENTRY_NOUNS[key]} '{name}'", None))
-        if entry is not None:
-            valid[name] = entry
-    return valid
+def _hooks(draft: Draft, section: JsonObject) -> HookChannel | None:
+    """Load webhooks one by one: one with an error is left out, and the others go on."""
+    incoming = entries(draft, section, "incoming", IncomingHook, above=HOOK)
+    outgoing = entries(draft, section, "outgoing", OutgoingHook, above=HOOK)
+    own = {key: item for key, item in section.items() if key not in ("incoming", "outgoing")}
+    channel = valid_part(draft, HOOK, own, HookChannel, ("channel 'hook'", None))
+    return channel and channel.model_copy(update={"incoming": incoming, "outgoing": outgoing})
 
 
 def _variables(draft: Draft, value: JsonObject) -> dict[str, str]:
     valid: dict[str, str] = {}
-    for name, item in _object(draft, value, "variables").items():
+    for name, item in object_at(draft, value, "variables").items():
         if isinstance(item, str):
             valid[name] = item
         else:
@@ -266,44 +293,3 @@ def _sandbox(draft: Draft, value: JsonObject) -> None:
     draft.sandbox = "required"  # a wish for more than was understood
     shown = json.dumps(mode)[:MAX_SHOWN]
     draft.error(("sandbox",), f'"sandbox" must be "auto", "required" or "off", not {shown}')
-
-
-def _list(draft: Draft, value: JsonObject, key: str) -> list[JsonValue]:
-    items = value.get(key, [])
-    if isinstance(items, list):
-        return items
-    draft.error((key,), f'"{key}" must be a list')
-    return []
-
-
-def _object(draft: Draft, value: JsonObject, key: str) -> JsonObject:
-    members = value.get(key, {})
-    if isinstance(members, dict):
-        return members
-    draft.error((key,), f'"{key}" must be an object')
-    return {}
-
-
-def _valid(
-    draft: Draft, path: JsonPath, item: JsonValue, model: type[M], subject: tuple[str, str | None]
-) -> M | None:
-    """Validate the part at ``path`` as a ``model``; record its problems and return None if invalid.
-
-    ``subject`` is how messages name the part, and the id of its agent if it is one.
-    """
-    name, agent_id = subject
-    twice = [p for p in draft.document.repeated if p[: len(path)] == path]
-    for repeated in twice:
-        draft.error(repeated, f'{name}: "{repeated[-1]}" appears twice; remove one', agent_id)
-    try:
-        found = model.model_validate_json(
-            json.dumps(item), strict=True, by_alias=True, by_name=False
-        )
-    except ValidationError as error:
-        for detail in merged(error.errors(include_url=False), item):
-            if (*path, *detail["loc"]) in draft.unfilled:
-                continue  # it has its own message
-            draft.error((*path, *detail["loc"]), sentence(name, detail, model), agent_id)
-        return None
-    unfilled = any(place[: len(path)] == path for place in draft.unfilled)
-    return None if twice or unfilled else found

@@ -10,7 +10,8 @@ from orchestrator.agentsfile.agent_definition import AgentDefinition
 from orchestrator.agentsfile.agents_file import ModelReference
 from orchestrator.agentsfile.costs import Price, find_price
 from orchestrator.agentsfile.known_models import KnownModel, known
-from thinker.protocol.providers import PROVIDERS
+from orchestrator.agentsfile.provider_settings import ProviderSettings
+from thinker.protocol.providers import PROVIDERS, split_reference
 
 
 class PricedFile(Protocol):
@@ -21,6 +22,10 @@ class PricedFile(Protocol):
         """Prices by ``provider/model``."""
 
     @property
+    def providers(self) -> Mapping[str, ProviderSettings]:
+        """Providers by a name of their own."""
+
+    @property
     def models(self) -> Mapping[str, ModelReference]:
         """Models by name."""
 
@@ -29,11 +34,9 @@ def models_of(agent: AgentDefinition) -> list[str]:
     """Return the models that the agent may call, named as `thinker.models.choose` does."""
     provider = agent.llm_provider
     others = (*agent.fallback_models, *filter(None, (agent.small_model,)))
-    named = (
-        name if name.partition("/")[0] in PROVIDERS else f"{provider}/{name}" for name in others
-    )
-    embeddings = [] if agent.embeddings is None else [agent.embeddings.name]
-    return [f"{provider}/{agent.model or '*'}", *dict.fromkeys(named), *embeddings]
+    named = ("/".join(split_reference(name, provider, agent.providers)) for name in others)
+    beside = (model.name for _, model in agent.served)
+    return [f"{provider}/{agent.model or '*'}", *dict.fromkeys((*named, *beside))]
 
 
 def price_of(
@@ -62,7 +65,8 @@ def compaction_threshold(agent: AgentDefinition) -> int:
     Where the agent does not set it, it is at most half of its model's context window.
     """
     compaction = agent.compaction
-    found = known(agent.llm_provider, agent.model or "", str(agent.base_url or ""))
+    provider = agent.llm_provider
+    found = known(provider, agent.model or "", agent.base_url or _own_address(agent, provider))
     window = None if found is None else found.context_window
     if window is None or "threshold_tokens" in compaction.model_fields_set:
         return compaction.threshold_tokens
@@ -73,8 +77,16 @@ def _address(file: PricedFile, agent: AgentDefinition | None, provider: str, mod
     """Return the address of a model's API; empty if it is the provider's own."""
     own = agent is not None and agent.llm_provider == provider
     if agent is not None and own and agent.model == model:
-        return str(agent.base_url or "")
+        return agent.base_url or _own_address(agent, provider)
     for reference in file.models.values():
         if (reference.provider, reference.model) == (provider, model):
             return str(reference.base_url or "")
-    return str(agent.base_url or "") if agent is not None and own else ""
+    if agent is None:
+        return str(file.providers[provider].base_url or "") if provider in file.providers else ""
+    return (own and agent.base_url) or _own_address(agent, provider)
+
+
+def _own_address(agent: AgentDefinition, provider: str) -> str:
+    """Return the address of a provider of the file; empty for one that is known anyway."""
+    there = agent.providers.get(provider)
+    return "" if there is None or there is PROVIDERS.get(provider) else there.base_url

@@ -20,7 +20,7 @@ def use_first_ids(draft: Draft, first: Mapping[str, str]) -> None:
     """Warn of first ids, and put them in the place of new ones.
 
     Args:
-        draft: the file; its bindings and its allow-list change.
+        draft: the file; its bindings, its allow-list and its rules for groups change.
         first: the first ids of moved chats by their new ids.
     """
     newest = {old: new for new, old in first.items()}
@@ -37,8 +37,12 @@ def use_first_ids(draft: Draft, first: Mapping[str, str]) -> None:
     telegram = draft.channels.telegram
     for number, name in enumerate(telegram.allowlist):
         warn(("channels", CHANNEL, "allowlist", number), name)
+    for name in telegram.groups.chats:
+        warn(("channels", CHANNEL, "groups", "chats", name), name)
     allowed = tuple(first.get(name, name) for name in telegram.allowlist)
-    telegram = telegram.model_copy(update={"allowlist": allowed})
+    chats = {first.get(name, name): rules for name, rules in telegram.groups.chats.items()}
+    groups = telegram.groups.model_copy(update={"chats": chats})
+    telegram = telegram.model_copy(update={"allowlist": allowed, "groups": groups})
     draft.channels = draft.channels.model_copy(update={CHANNEL: telegram})
     for number, agent in draft.agents.items():
         controls = agent.cost_controls

@@ -14,12 +14,10 @@ from orchestrator.agentsfile.agent_definition import AgentDefinition
 from orchestrator.agentsfile.agents_file import AgentsFile
 from orchestrator.agentsfile.field_types import PATTERN_WORDS
 from orchestrator.agentsfile.positions import JsonPath
-from orchestrator.agentsfile.vendors import advice
+from orchestrator.agentsfile.provider_names import UNKNOWN, advice
 from orchestrator.errors import ConfigError
-from thinker.protocol.providers import PROVIDERS
 
-SECRET_FIELDS = frozenset({"env", "headers", "variables"})
-PROVIDER_FIELDS = ("llmProvider", "provider")
+SECRET_FIELDS = frozenset({"env", "headers", "secret", "variables"})
 TYPE_WORDS = {
     "bool_type": "must be true or false",
     "list_type": "must be a list: put it in [ ]",
@@ -31,7 +29,7 @@ PLACES: dict[str, type[BaseModel]] = {
     "in an agent": AgentDefinition,
 }
 NUMBERS = frozenset({"int_type", "float_type"})
-SECRET_NAME = re.compile(r"(telegram)?_?(bot|api)?_?(token|key)")
+SECRET_NAME = re.compile(r"(telegram)?_?(bot|api|access|app)?_?(token|key|password)")
 MAX_PROBLEMS = 100  # told at a time; the rest shows when these are corrected
 MUST_BE = "must be "
 MAX_SHOWN = 40  # longest refused value, in characters, that a message repeats
@@ -175,12 +173,11 @@ def _shown(error: ErrorDetails, loc: JsonPath) -> str:
 def _meant(error: ErrorDetails) -> str:
     """Return what to write in place of a provider that has no such name."""
     name = error["input"]
-    if error["type"] != "literal_error" or error["loc"][-1] not in PROVIDER_FIELDS:
+    if error["type"] != UNKNOWN or not isinstance(name, str):
         return ""
-    if not isinstance(name, str):
-        return ""
-    other = 'for another one use "openai" with the "baseUrl" of its OpenAI-compatible API'
-    return advice(name) or suggestion(name, PROVIDERS, other)
+    known = error["ctx"]["known"]
+    other = 'for another one add it to "providers" with the "baseUrl" of its OpenAI-compatible API'
+    return advice(name, known) or suggestion(name, known, other)
 
 
 def _model_at(model: type[BaseModel], loc: JsonPath) -> type[BaseModel]:

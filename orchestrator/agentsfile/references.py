@@ -18,7 +18,7 @@ from thinker.protocol.messages import JsonObject
 MARK = re.compile(r"\$\$\{|\$\{(?P<name>[^{}]*)(?P<end>\}?)")
 NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 LITERAL = "write $${ for a literal ${"
-PRIVATE = ("env", "headers")
+PRIVATE = ("env", "headers", "secret")
 
 
 class FilledText(NamedTuple):
@@ -40,8 +40,9 @@ def fill(draft: Draft, value: JsonObject, environ: Mapping[str, str]) -> None:
         text = place.holder[place.key]
         if not isinstance(text, str) or not text:
             continue
-        if place.path[-2] in PRIVATE and not MARK.search(text):
-            draft.secrets[f"{place.path[-2]} of {place.owner}"] = None
+        private = next((name for name in place.path[-2:] if name in PRIVATE), None)
+        if private and not MARK.search(text):
+            draft.secrets[f"{private} of {place.owner}"] = None
         elif "${" in text:
             place.holder[place.key] = _filled(draft, place, text, environ)
     for name, server in _objects(value.get("mcpServers")):
@@ -52,7 +53,7 @@ def _filled(draft: Draft, place: FilledText, text: str, environ: Mapping[str, st
     """Return a text with its values; record why it cannot be filled."""
 
     def problem(message: str) -> str:
-        field = path_text(place.path[2:])
+        field = path_text(place.path[-1:] if place.path[0] == "channels" else place.path[2:])
         draft.error(place.path, f'{place.owner}: "{field}" {message}', place.agent_id)
         draft.unfilled.add(place.path)
         return ""
@@ -78,22 +79,37 @@ def _places(value: JsonObject) -> Iterator[FilledText]:
     for number, agent in numbered:
         if not isinstance(agent, dict):
             continue
-        name = agent.get("agentId")
-        known = name if isinstance(name, str) else None
+        agent_id = agent.get("agentId")
+        known = agent_id if isinstance(agent_id, str) else None
         owner = f"agent '{known}'" if known else f"agent {number + 1}"
         at: JsonPath = ("agents", number)
-        for holder, path in ((agent, at), (agent.get("embeddings"), (*at, "embeddings"))):
-            yield from _texts(holder, ("baseUrl",), path, owner, known)
+        for path in ((), ("embeddings",), ("voice", "hear"), ("voice", "speak"), ("images",)):
+            holder: JsonValue = agent
+            for name in path:
+                holder = holder.get(name) if isinstance(holder, dict) else None
+            yield from _texts(holder, ("baseUrl",), (*at, *path), owner, known)
         yield from _texts(agent.get("env"), None, (*at, "env"), owner, known)
     for key, noun, names in (
         ("mcpServers", "MCP server", ("url",)),
         ("models", "model", ("baseUrl",)),
+        ("providers", "provider", ("baseUrl",)),
     ):
         for name, entry in _objects(value.get(key)):
             owner = f"{noun} '{name}'"
             yield from _texts(entry, names, (key, name), owner, None)
             for field in PRIVATE:
                 yield from _texts(entry.get(field), None, (key, name, field), owner, None)
+    yield from _of_hooks(value)
+
+
+def _of_hooks(value: JsonObject) -> Iterator[FilledText]:
+    channels = value.get("channels")
+    hooks = channels.get("hook") if isinstance(channels, dict) else None
+    for side in ("incoming", "outgoing"):
+        for name, hook in _objects(hooks.get(side) if isinstance(hooks, dict) else None):
+            path, owner = ("channels", "hook", side, name), f"webhook '{name}'"
+            yield from _texts(hook, ("secret", "url"), path, owner, None)
+            yield from _texts(hook.get("headers"), None, (*path, "headers"), owner, None)
 
 
 def _texts(

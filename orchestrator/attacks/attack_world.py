@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from functools import partial
 from itertools import count
 from pathlib import Path
-from subprocess import DEVNULL
 
 import anyio
 import apsw
@@ -23,8 +22,9 @@ from orchestrator.control import protocol
 from orchestrator.control.connection import connect
 from orchestrator.control.protocol import HealthReport, StatusReport
 from orchestrator.files import write_private
+from orchestrator.http_api.token import TokenFile
 from orchestrator.selftest import process_tree
-from orchestrator.selftest.daemon_process import DaemonProcess
+from orchestrator.selftest.daemon_process import DaemonProcess, StartDaemon, execute
 from orchestrator.selftest.fake_telegram import BotApiServer
 from orchestrator.selftest.loopback import ForeignJson
 from orchestrator.settings import Settings
@@ -36,8 +36,6 @@ KEY = "sk-ATTACKED-PROVIDER-KEY"  # of a provider that no one asks
 BOT = "attacked_bot"
 SETTLED_WITHIN = 60.0  # seconds; an idle machine needs a hundredth
 READY_WITHIN = 60.0  # seconds
-API_TOKEN = ("-P", "-m", "orchestrator", "api", "token")
-DAEMON = ("-P", "-m", "orchestrator", "run")
 POLL = 0.02  # seconds between two looks at the journal
 OWNER = 1  # the operator's private chat
 GROUP, CHANNEL = -1_001_000_000_001, -1_001_000_000_002  # bound, as the owner's chat is
@@ -282,21 +280,23 @@ _BASES: Mapping[str, int] = {
 
 
 @asynccontextmanager
-async def attacked(folder: Path, python: str = sys.executable) -> AsyncIterator[AttackWorld]:
-    """Run a daemon in ``folder``, which exists and is empty, and its servers, with a Python."""
+async def attacked(
+    folder: Path, python: str = sys.executable, start: StartDaemon | None = None
+) -> AsyncIterator[AttackWorld]:
+    """Run a daemon in ``folder``, which exists and is empty, and its servers, with a Python.
+
+    ``start`` starts the daemon; by default it is executed.
+    """
+    start = start or partial(execute, python=python)
     for name in ("home", "home/hooks", "outside", *(f"user/{path}" for path in STARTING)):
         (folder / name).mkdir(mode=0o700, parents=True)
     async with RecordingBot() as bot, ObedientModel() as model:
         world = AttackWorld(folder, bot, model, python)
-        made = await anyio.run_process((python, *API_TOKEN), env=world.environ())
-        world.api_token = made.stdout.decode().strip()
+        world.api_token = TokenFile(world.settings.paths.api_token).make()
         (world.home / "agents.json").write_text(json.dumps(world.config()), "utf-8")
         write_private(world.settings.paths.keys, f"ANTHROPIC_API_KEY={KEY}\n".encode())
         (world.home / "hooks" / "probe.py").write_bytes(HOOK)
-        with (folder / "log").open("wb") as log:
-            process = await anyio.open_process(
-                (python, *DAEMON), stdin=DEVNULL, stdout=log, stderr=log, env=world.environ()
-            )
+        process = await start(world.environ(), world.home, folder / "log")
         try:
             world.process = process
             with anyio.fail_after(READY_WITHIN):

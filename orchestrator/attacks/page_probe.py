@@ -14,8 +14,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from orchestrator.attacks.inside import MARK, tried
-from orchestrator.page.page_reads import PageReads
-from orchestrator.processes.page_jail import confine
+from orchestrator.page.jailed_journal import enter_jail
 
 OPEN_FILE = "an open file: write"
 STANDARD = 3  # descriptors; the log is among them
@@ -32,8 +31,7 @@ def _open_for_writing() -> Iterator[int]:
 
 def main() -> None:
     journal, target = Path(sys.argv[1]), sys.argv[2]
-    confine(journal)
-    reads = PageReads(journal)
+    reads, _ = enter_jail(journal)
     found = json.loads(tried(target).removeprefix(MARK))
     found += [OPEN_FILE] if any(_open_for_writing()) else []
     reads.close()

@@ -23,6 +23,7 @@ from orchestrator.attacks import (
     standing,
 )
 from orchestrator.attacks.attack_world import Attack, attacked
+from orchestrator.selftest.daemon_process import StartDaemon
 
 AREAS: Mapping[str, tuple[Attack, ...]] = {
     "quoting": quotations.ATTACKS,
@@ -63,10 +64,16 @@ def chosen(pattern: str = "") -> list[tuple[str, Attack]]:
 
 
 async def run_attacks(
-    attacks: list[tuple[str, Attack]], folder: Path, python: str = sys.executable
+    attacks: list[tuple[str, Attack]],
+    folder: Path,
+    python: str = sys.executable,
+    start: StartDaemon | None = None,
 ) -> AsyncIterator[AttackResult]:
-    """Yield the result of each attack on a daemon that this Python runs in the folder."""
-    async with attacked(folder, python) as world:
+    """Yield the result of each attack on a daemon that this Python runs in the folder.
+
+    ``start`` starts the daemon; by default it is executed.
+    """
+    async with attacked(folder, python, start) as world:
         for area, attack in attacks:
             yield AttackResult(area, attack.name, attack.defence, await attack.run(world))
             await world.deny_all()

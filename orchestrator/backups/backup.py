@@ -45,7 +45,7 @@ def write_backup(settings: Settings, path: Path, *, keys: bool) -> BackupReport:
         fresh = scratch / path.name
         with fresh.open("xb") as file:
             writer = ArchiveWriter(file, manifest, scratch)
-            if os.path.lexists(home / JOURNAL):
+            if settings.store is None and os.path.lexists(home / JOURNAL):
                 copy = scratch / JOURNAL
                 manifest.schema = copy_journal(home / JOURNAL, copy)
                 writer.add(HomeEntry(JOURNAL, copy, copy.lstat()))

@@ -16,7 +16,7 @@ from orchestrator.backups.backup import as_sentences, scratch_folder, sync_folde
 from orchestrator.backups.home_contents import JOURNAL, KEYS, entries
 from orchestrator.errors import AlreadyRunningError, OrchestratorError
 from orchestrator.journal.db.online_copy import whole_schema
-from orchestrator.journal.db.store import open_database
+from orchestrator.journal.db.sqlite_storage import open_database
 from orchestrator.journal.migrations import scripts
 from orchestrator.settings import Settings
 from orchestrator.system.homelock import locked

@@ -20,14 +20,16 @@ CALL_ENDED = "call/ended"  # notification CallEnded
 FD_VARIABLE = "ORCHESTRATOR_BROKER_FD"
 LOG_VARIABLE = "ORCHESTRATOR_LOG_LEVEL"
 
-CountsFormat: TypeAlias = Literal["openai", "anthropic"]
+# How a call is counted; "stated": with what its answer says, as its size tells nothing.
+CountsFormat: TypeAlias = Literal["openai", "anthropic", "stated"]
 
 
 class Grant(Frozen):
     """One address that an agent may post to, and what is added to its requests.
 
     ``headers`` carry the key, and texts in ``secrets`` are removed from answers. ``provider`` names
-    calls for prices; ``counts`` is how they are counted.
+    calls for prices; ``counts`` is how they are counted. A ``form`` is posted instead of JSON, and
+    ``pictures`` to which an answer only links are fetched.
     """
 
     url: str
@@ -35,6 +37,8 @@ class Grant(Frozen):
     secrets: tuple[str, ...] = Field((), repr=False)
     provider: str
     counts: CountsFormat = "openai"
+    form: bool = False
+    pictures: bool = False
 
 
 class ChannelOpen(Frozen):

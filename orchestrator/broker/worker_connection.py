@@ -6,6 +6,7 @@ how requests and answers look.
 """
 
 import asyncio
+import re
 import sys
 import time
 from collections.abc import Callable, Coroutine, Mapping
@@ -15,6 +16,7 @@ from dataclasses import dataclass, field
 import structlog
 
 from orchestrator.broker.broker_wire import Grant
+from orchestrator.broker.linked_pictures import with_linked_pictures
 from orchestrator.broker.metering import Meter
 from orchestrator.broker.redaction import Redaction
 from thinker.http import broker_link
@@ -31,6 +33,7 @@ MAX_CHANNEL = 64 * 1024 * 1024  # bytes of requests that a channel may have unde
 PASSED_BACK = {"content-type", "retry-after", "retry-after-ms", "x-request-id", "request-id"}
 PASSED_BACK_GROUPS = ("x-ratelimit-", "anthropic-ratelimit-")
 FORBIDDEN, TOO_LARGE = 403, 413
+FORM = re.compile(rb"--([0-9a-f]{32,64})\r\n")
 log = structlog.get_logger()
 
 
@@ -171,7 +174,9 @@ class WorkerConnection(asyncio.Protocol):
         """Make the request and relay the answer."""
         grant = call.grant
         try:
-            answer = await self._rights.client.send("POST", grant.url, grant.headers, call.body)
+            answer = await self._rights.client.send("POST", grant.url, call.headers, call.body)
+            if grant.pictures and answer.success:
+                answer = await with_linked_pictures(self._rights.client, grant.url, answer)
         except HttpError as error:
             self._transport.write(frame(FAILURE, type(error).__name__.encode()))
             return
@@ -237,6 +242,15 @@ class _Call:
     length: int
     body: bytes = b""
     began: float = field(default_factory=time.monotonic)
+
+    @property
+    def headers(self) -> Mapping[str, str]:
+        """What its provider is sent; a form begins with the mark between its parts."""
+        mark = FORM.match(self.body) if self.grant.form else None
+        if mark is None:
+            return self.grant.headers
+        kind = f"multipart/form-data; boundary={mark[1].decode()}"
+        return {**self.grant.headers, "content-type": kind}
 
 
 def _begin(answer: Coroutine[object, object, None]) -> asyncio.Task[None]:

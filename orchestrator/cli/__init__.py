@@ -29,6 +29,7 @@ GROUPS: Mapping[str, Mapping[str, str]] = {
         "setup": "Set up keys, a model and a bot, and get a first answer.",
         "init": "Prepare a home with an agents.json to edit.",
         "check": "Check agents.json, the prompts and the skills, and list every problem.",
+        "config": "Push the configuration to all machines that share a journal.",
         "doctor": "Look for everything that can be wrong; change nothing.",
         "service": "Install, inspect or remove a systemd service.",
         "completion": "Print a script that completes commands in your shell.",
@@ -57,7 +58,7 @@ GROUPS: Mapping[str, Mapping[str, str]] = {
         "memory": "Show what agents remember, and forget a fact.",
         "prompt": "Show, check and compare prompts.",
         "tools": "List the tools of MCP servers, or approve a changed one.",
-        "models": "List the models that the providers offer, with their prices.",
+        "models": "List providers and models with their prices, or test them.",
         "usage": "Show how many tokens the agents used, and what they cost.",
     },
     "Messages": {
@@ -67,12 +68,14 @@ GROUPS: Mapping[str, Mapping[str, str]] = {
     "Data": {
         "backup": "Write a verified copy of the home, also while the daemon runs.",
         "restore": "Make a home from a backup, after checking all of it.",
+        "migrate": "Move the journal to PostgreSQL, or back to a file.",
         "export": "Print everything that is stored about a chat or an agent.",
         "forget": "Delete everything that is stored about a chat or an agent.",
     },
     "More": {
         "help": "Print a page of the manual, or the list of its pages.",
         "api": "Open or close the OpenAI-compatible endpoints.",
+        "mcp": "Serve the running daemon to an MCP client.",
         "selftest": "Prove on this machine that no crash loses or repeats anything.",
     },
 }

@@ -18,17 +18,24 @@ from orchestrator.timezones import host_timezone
 
 @dataclass(frozen=True)
 class Examined:
-    """agents.json, None if it cannot be used; all problems, and the environment with the keys."""
+    """agents.json, None if it cannot be used; all problems, and the environment with the keys.
+
+    ``secrets`` are the fields of agents.json that may hold a secret as it stands.
+    """
 
     file: AgentsFile | None
     problems: tuple[Problem, ...]
     environ: Mapping[str, str]
+    secrets: tuple[str, ...] = ()
 
 
-def examined(settings: Settings, path: Path) -> Examined:
-    """Read agents.json at ``path``, the keys, the prompts and the skills."""
-    keys = keys_file.read(settings.home, os.environ)
-    environ = settings.with_token(keys.under(os.environ))
+def examined(settings: Settings, path: Path, variables: Mapping[str, str] = os.environ) -> Examined:
+    """Read agents.json at ``path``, the keys, the prompts and the skills.
+
+    ``variables`` are those of the environment, which win over the home's file of keys.
+    """
+    keys = keys_file.read(settings.home, variables)
+    environ = settings.with_token(keys.under(variables))
     paths = settings.paths
     others = (paths.http_token, paths.api_token, settings.home / ".env")
     try:
@@ -44,4 +51,4 @@ def examined(settings: Settings, path: Path) -> Examined:
         *exposed(path, loaded.secrets, others),
         *keys.problems,
     )
-    return Examined(loaded.file, problems, environ)
+    return Examined(loaded.file, problems, environ, loaded.secrets)

@@ -31,8 +31,8 @@ def attacks(
     """Attack a real daemon and tell what was reached: nothing, if its defences hold.
 
     A model that obeys every text, a hostile MCP server, strangers in chats and programs on this
-    machine try what the manual says is impossible. All servers are on loopback; your home and your
-    network are not touched.
+    machine try what the manual says is impossible. All servers are on loopback; your home is not
+    touched.
     """
     logs.configure("error")  # only errors belong beside the report
     try:

@@ -8,6 +8,7 @@ import typer
 from orchestrator.backups.backup import write_backup
 from orchestrator.cli._options import Home, command_group, load_settings
 from orchestrator.cli._output import count, printable
+from orchestrator.journal_address import DatabaseServer
 
 KB, MB = 1_000, 1_000_000  # bytes
 
@@ -38,6 +39,8 @@ def backup(
         f"it holds {what} and {count(len(manifest.files) - (manifest.schema is not None), 'file')}"
         f" and folders of {settings.home}, {size}"
     )
+    if isinstance(settings.journal, DatabaseServer):
+        typer.echo(f"the journal is in {settings.journal}, so not in it; save that with: pg_dump")
     if not manifest.keys:
         typer.echo("keys are not in it; --with-keys adds them")
     for name in report.outside:

@@ -58,7 +58,7 @@ def dashboard(
 
         zone = zone_or_utc(None, os.environ)
         with suppress(KeyboardInterrupt):
-            show(settings.paths.journal, zone, partial(_offer, opens=not no_open))
+            show(settings.journal, zone, partial(_offer, opens=not no_open))
         return
     address = ask(settings, page_protocol.DASHBOARD_OPEN, None, PageAddress)
     _print(address, ONCE.format(time="two minutes", who="the operator"))

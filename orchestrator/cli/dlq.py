@@ -10,7 +10,7 @@ from orchestrator.cli._tables import listing, print_json
 from orchestrator.control.camel_model import CamelModel
 from orchestrator.control.protocol import DLQ_DROP, DLQ_RETRY, RowId
 from orchestrator.errors import UnknownNameError
-from orchestrator.journal.db.store import reading
+from orchestrator.journal.opening import reading
 from orchestrator.journal.turns import deadletters
 from orchestrator.journal.turns.inbox import InboxRow
 from orchestrator.settings import Settings
@@ -85,5 +85,5 @@ def drop(number: RowNumber, *, home: Home = None) -> None:
 
 
 def _letters(settings: Settings) -> list[InboxRow]:
-    with reading(settings.paths.journal) as db:
+    with reading(settings.journal) as db:
         return deadletters.every(db)

@@ -27,9 +27,9 @@ app = command_group()
 def doctor(*, as_json: AsJson = False, home: Home = None) -> None:
     """Look for everything that can be wrong; change nothing.
 
-    It tries each kind of jail in a process of its own and prints what that process reached, and
-    looks at configuration, keys, channels, disk, clock, versions and the service unit.
-    The exit code is 1 if there is a problem; a warning does not count.
+    It tries each kind of jail from inside and prints what it reached, and looks at configuration,
+    keys, channels, disk, clock, versions and the service unit. The exit code is 1 if there is a
+    problem; a warning does not count.
     """
     report = _examined(load_settings(home))
     if as_json:

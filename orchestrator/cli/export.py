@@ -8,7 +8,7 @@ import typer
 from orchestrator.cli._options import ChatWords, Home, command_group, load_settings
 from orchestrator.cli.forget import chat_subject
 from orchestrator.errors import UnknownNameError
-from orchestrator.journal.db.store import reading
+from orchestrator.journal.opening import reading
 from orchestrator.journal.upkeep import erasure
 from orchestrator.journal.upkeep.erasure import Subject
 from orchestrator.settings import Settings
@@ -31,7 +31,7 @@ def agent(name: AgentName, *, home: Home = None) -> None:
 
 def _print(settings: Settings, subject: Subject) -> None:
     rows = 0
-    with reading(settings.paths.journal) as db:
+    with reading(settings.journal) as db:
         for row in erasure.export(db, subject):
             typer.echo(orjson.dumps(row))
             rows += 1

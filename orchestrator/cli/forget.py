@@ -20,7 +20,7 @@ from orchestrator.cli._options import (
 )
 from orchestrator.control.protocol import FORGET, ErasureTarget
 from orchestrator.errors import OrchestratorError, UnknownNameError
-from orchestrator.journal.db.store import reading
+from orchestrator.journal.opening import reading
 from orchestrator.journal.upkeep import erasure
 from orchestrator.journal.upkeep.erasure import Subject
 from orchestrator.settings import Settings
@@ -82,7 +82,7 @@ def _files(settings: Settings, agent_id: str) -> list[Path]:
 def _forget(
     settings: Settings, subject: Subject, files: Sequence[Path | str] = (), *, yes: bool
 ) -> None:
-    with reading(settings.paths.journal) as db:
+    with reading(settings.journal) as db:
         found = erasure.count(db, subject)
     if not found and not files:
         raise UnknownNameError(f"nothing is stored about {subject}")

@@ -10,7 +10,7 @@ from orchestrator.cli._other_user import require_owner
 from orchestrator.errors import ConfigError
 from orchestrator.home_paths import bundled
 from orchestrator.settings import Settings
-from thinker.protocol.providers import PROVIDERS
+from thinker.protocol.providers import key_variables
 
 FILES = ("agents.json", "agents.schema.json", "keys.env")  # the schema is for editors
 
@@ -41,7 +41,7 @@ def init(*, home: Home = None) -> None:
 def _model(settings: Settings, option: str) -> str:
     """Say which keys there are, and what to do without one."""
     environ = environment(settings)
-    keys = [p.key_var for p in PROVIDERS.values() if p.key_var and environ.get(p.key_var)]
+    keys = sorted(name for name in key_variables() if environ.get(name))
     if keys:
         return f"set: {', '.join(keys)}; try it and add a bot with: orchestrator setup{option}"
     return (

@@ -20,9 +20,9 @@ from orchestrator.cli._output import minute
 from orchestrator.cli._tables import print_json, table
 from orchestrator.control.camel_model import CamelModel
 from orchestrator.control.protocol import FACT_FORGET, RowId
-from orchestrator.journal.db.store import reading
 from orchestrator.journal.inspect import memories
 from orchestrator.journal.inspect.memories import ProfileField, Remembered
+from orchestrator.journal.opening import reading
 from orchestrator.settings import Settings
 from thinker.protocol.names import turn_name
 
@@ -68,7 +68,7 @@ def list_memory(
 ) -> None:
     """List the facts, the newest first, and the fields of the profiles."""
     settings, scope = load_settings(home), _scope(chat)
-    with reading(settings.paths.journal) as db:
+    with reading(settings.journal) as db:
         facts = memories.listed(db, agent, scope)
         fields = memories.profiles(db, agent, scope)
     _known(settings, agent, found=bool(facts or fields))
@@ -99,7 +99,7 @@ def search(
 ) -> None:
     """Search the facts by words, as agents do; the best come first."""
     settings = load_settings(home)
-    with reading(settings.paths.journal) as db:
+    with reading(settings.journal) as db:
         found = memories.search(db, text, agent, _scope(chat), FOUND)
     _known(settings, agent, found=bool(found))
     if as_json:

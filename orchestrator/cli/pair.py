@@ -28,7 +28,7 @@ NOT_ASKED = "no chat has asked for admission"
 OPERATOR = (
     "It is an operator's chat now: all commands work there, such as /pause and /approve (see /help)"
 )
-REFUSED = "; access is {access!r}, see channels.telegram in agents.json{log}"
+REFUSED = "; access is {access!r}, see channels.{channel} in agents.json{log}"
 LOG = ". Whom it refuses is named in: orchestrator logs"
 
 app = command_group("pair")
@@ -82,8 +82,15 @@ def _why_none(settings: Settings) -> str:
     """Say that no chat has asked, and why none will."""
     with suppress(AgentsFileError):
         file = load(settings.agents_file(), environment(settings)).file
-        access = file.channels.telegram.access
-        if access != "pairing":
-            log = LOG if access == "allowlist" else ""
-            return NOT_ASKED + REFUSED.format(access=access, log=log)
+        closed = [
+            REFUSED.format(
+                access=settings.access,
+                channel=channel,
+                log=LOG if settings.access == "allowlist" else "",
+            )
+            for channel, settings in file.channels.guarded().items()
+            if settings.enabled and settings.access != "pairing"
+        ]
+        if closed:
+            return NOT_ASKED + "".join(closed)
     return f"{NOT_ASKED} yet"

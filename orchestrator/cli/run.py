@@ -12,9 +12,10 @@ from thinker.http.optional_imports import without
 
 with without("rich", "click"):  # optional extras of others: a tenth of the daemon's start-up
     from orchestrator import hosting
+    from orchestrator.page_wire import STORE_VARIABLE
     from thinker.jail.environment_block import take_secrets
     from thinker.jail.hardening import harden
-    from thinker.protocol.providers import PROVIDERS
+    from thinker.protocol.providers import key_variables
 
 app = command_group()
 
@@ -34,6 +35,6 @@ def run(
     harden()
     settings = load_settings(home, config, log_level)
     require_owner(settings.home)
-    keys = (provider.key_var for provider in PROVIDERS.values() if provider.key_var)
-    secrets = (*keys, "TELEGRAM_BOT_TOKEN", "OTEL_EXPORTER_OTLP_HEADERS")
+    others = ("TELEGRAM_BOT_TOKEN", "OTEL_EXPORTER_OTLP_HEADERS", STORE_VARIABLE)
+    secrets = (*key_variables(), *others)
     raise typer.Exit(hosting.run(settings, take_secrets(secrets)))

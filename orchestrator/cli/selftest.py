@@ -23,11 +23,12 @@ from orchestrator.cli._prose import say
 from orchestrator.cli._tables import table
 from orchestrator.cli.attacks import attacks
 from orchestrator.cli.simulate import simulate
-from orchestrator.errors import ExitCode
+from orchestrator.errors import ConfigError, ExitCode
 from orchestrator.selftest import campaign, last_run
 from orchestrator.selftest.campaign import Bench, Plan, Tally
-from orchestrator.selftest.daemon_process import SPAWN, ForkServer, StartDaemon
+from orchestrator.selftest.daemon_process import DATABASE, SPAWN, ForkServer, StartDaemon
 from orchestrator.selftest.invariants import CHECKS, ELSEWHERE
+from orchestrator.selftest.journals import Journals, journals_at
 from orchestrator.selftest.last_run import LastRun
 from orchestrator.selftest.runner import Result
 from thinker.protocol import logs
@@ -49,6 +50,7 @@ COLUMNS = (
     "other violations",
     "seconds",
 )
+STORE, JOBS = "SELFTEST_STORE", "SELFTEST_JOBS"
 PROMISES = ("lost", "duplicate", "re-run", "double effect")
 app = command_group("selftest")
 app.command()(attacks)
@@ -90,38 +92,44 @@ def crash(
         int, typer.Option(min=0, help="Histories in which the restart is killed, too.")
     ] = PAIRS,
     seed: Annotated[int | None, typer.Option(help="Repeat the histories of this seed.")] = None,
-    jobs: Annotated[
-        int | None,
-        typer.Option(min=1, help=f"Histories at a time (default: {JOBS_PER_CPU} for each CPU)."),
-    ] = None,
     history: Annotated[
         str | None,
-        typer.Option(help="Run only this history, such as supervisor@plan:before#2;worker@300ms."),
+        typer.Option(
+            help="Run only this, such as supervisor@plan:before#2;worker@300ms, or with --nodes a"
+            " fault and its messages, such as kill#500."
+        ),
     ] = None,
-    keep: Annotated[
-        bool, typer.Option("--keep", help="Keep the homes of failed histories.")
-    ] = False,
+    nodes: Annotated[
+        int | None, typer.Option(min=2, help="Let so many daemons share a journal in PostgreSQL.")
+    ] = None,
+    keep: Annotated[bool, typer.Option("--keep", help="Keep the homes of failures.")] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Kill the real daemon and its workers with SIGKILL and check the effects outside.
+    """Kill the real daemon and its workers, among fakes on loopback, and check the effects.
 
-    All servers are fakes on loopback; your network is not touched, and your home only gets the
-    result, for `orchestrator doctor`. Kills happen first at every boundary of the journal and of
-    the outside world, then at pairs of boundaries, then in random histories. Ctrl-C ends the test
-    and prints the results so far. The homes are in /dev/shm if it has room; TMPDIR chooses another
-    folder.
+    Kills happen at every boundary of the journal and of the outside world, at pairs of them and at
+    random; with --nodes, machines, network and server fail. Ctrl-C prints the results so far.
     """
     logs.configure("error")  # only errors belong beside the report
+    if nodes is not None:
+        from orchestrator.cli._node_trials import try_nodes  # noqa: PLC0415 - needs PostgreSQL
+
+        if seed is not None or (random_histories, pairs) != (RANDOM, PAIRS):
+            raise ConfigError(
+                "--random, --pairs and --seed have no effect with --nodes; leave them out"
+            )
+        try_nodes(nodes, history, quick=quick, keep=keep, as_json=as_json)
     report = _Report(random.randrange(2**32) if seed is None else seed)  # noqa: S311 - no secret
     single = None if history is None else campaign.plan_of(history)
     started = time.monotonic()
+    jobs = _jobs(os.environ.get(JOBS))
     homes = Path(tempfile.mkdtemp(prefix="selftest-", dir=memory_folder()))
-    jobs = jobs or JOBS_PER_CPU * (os.cpu_count() or 1)
     environ = {name: os.environ[name] for name in (SPAWN,) if name in os.environ}
     size = _Size(single=single, quick=quick, pairs=pairs, random=random_histories)
     end_by_sigterm()
     try:
-        anyio.run(_run, report, size, partial(Bench, homes, jobs, environ=environ, keep=keep))
+        make = partial(Bench, homes, jobs, environ=environ, keep=keep)
+        anyio.run(_run, report, size, make, os.environ.get(STORE))
     except KeyboardInterrupt:
         typer.echo("interrupted; results so far:", err=True)
     else:
@@ -136,6 +144,19 @@ def crash(
     else:
         _show(report)
     raise typer.Exit(ExitCode.FAILED if report.violations else ExitCode.OK)
+
+
+def _jobs(given: str | None) -> int:
+    """Return how many histories to run at a time.
+
+    Raises:
+        ConfigError: the setting is not such a number.
+    """
+    if not given:
+        return JOBS_PER_CPU * (os.cpu_count() or 1)
+    if not given.isdecimal() or not int(given):
+        raise ConfigError(f"{JOBS}={given}: give the number of histories to run at a time, from 1")
+    return int(given)
 
 
 def _keep(path: Path, report: _Report) -> None:
@@ -159,19 +180,22 @@ class _Size:
     pairs: int
     random: int
 
-    async def plans(self, bench: Bench, seed: int) -> list[Plan]:
+    async def plans(self, bench: Bench, seed: int, *, server: bool) -> list[Plan]:
         if self.single is not None:
             return [self.single]
         counted = await campaign.count_all(bench)
         if self.quick:
-            return campaign.quick_plans(counted, seed)
-        return campaign.plans(counted, self.pairs, self.random, seed)
+            return campaign.quick_plans(counted, seed, server=server)
+        return campaign.plans(counted, self.pairs, self.random, seed, server=server)
 
 
-async def _run(report: _Report, size: _Size, make: Callable[[StartDaemon], Bench]) -> None:
-    async with ForkServer() as server:
-        bench = make(server.start)
-        plans = await size.plans(bench, report.seed)
+async def _run(
+    report: _Report, size: _Size, make: Callable[[StartDaemon, Journals], Bench], store: str | None
+) -> None:
+    spare = DATABASE if store else ()
+    with journals_at(store) as journals, ForkServer(modules=spare) as server:
+        bench = make(server.start, journals)
+        plans = await size.plans(bench, report.seed, server=store is not None)
         report.tallies = campaign.tallies(plans)
         with progress_bar() as progress:
             bar = progress.add_task(f"seed {report.seed}", total=len(plans))

@@ -3,7 +3,6 @@
 import json
 from typing import Annotated
 
-import apsw
 import typer
 
 from orchestrator.cli._agents import require_agent
@@ -15,9 +14,10 @@ from orchestrator.cli._tables import listing, print_json
 from orchestrator.control.camel_model import CamelModel
 from orchestrator.control.protocol import SESSION_END, RowId
 from orchestrator.errors import UnknownNameError
-from orchestrator.journal.db.store import reading
+from orchestrator.journal.db.database import Database
 from orchestrator.journal.inspect import conversations
 from orchestrator.journal.inspect.conversations import Line, StoredSession
+from orchestrator.journal.opening import reading
 from thinker.protocol.messages import AssistantMessage, JsonObject, Message, ToolResult, UserMessage
 from thinker.protocol.names import turn_name
 
@@ -62,7 +62,7 @@ def list_sessions(
 ) -> None:
     """List the conversations, the one with the newest message first."""
     settings = load_settings(home)
-    with reading(settings.paths.journal) as db:
+    with reading(settings.journal) as db:
         found = conversations.listed(db, agent, ended=ended)
     if agent is not None and not found:
         require_agent(settings, agent)
@@ -88,7 +88,7 @@ def show(
     home: Home = None,
 ) -> None:
     """Print a conversation's newest messages, with tool calls, and its summary."""
-    with reading(load_settings(home).paths.journal) as db:
+    with reading(load_settings(home).journal) as db:
         found = _found(db, name)
         lines = conversations.lines(db, found.id, limit)
     if as_json:
@@ -113,13 +113,13 @@ def end(name: Name, *, home: Home = None) -> None:
     Its messages stay in the journal, and the agent keeps the facts that it has stored.
     """
     settings = load_settings(home)
-    with reading(settings.paths.journal) as db:
+    with reading(settings.journal) as db:
         found = _found(db, name)
     change(settings, SESSION_END, RowId(id=found.id), conversations.end, found.id)
     say(f"the next message in {found.chat} starts a new conversation")
 
 
-def _found(db: apsw.Connection, name: str) -> StoredSession:
+def _found(db: Database, name: str) -> StoredSession:
     """Return the conversation of a number, or the open one of a chat.
 
     Raises:

@@ -24,9 +24,9 @@ from orchestrator.control.camel_model import CamelModel
 from orchestrator.control.protocol import ConfigProblem
 from orchestrator.errors import JournalError
 from orchestrator.inbound.skill_tasks import SkillSet, SkillTasks
-from orchestrator.journal.db.store import reading
 from orchestrator.journal.inspect import memories
 from orchestrator.journal.inspect.memories import StoredSkill
+from orchestrator.journal.opening import reading
 from orchestrator.prompts.skill_checks import skill_problems
 from orchestrator.schedules.describe import describe
 from orchestrator.settings import Settings
@@ -141,7 +141,7 @@ def _stored(
 ) -> Iterator[SkillReport]:
     """Yield the skills of the journal that agents may use and no file replaces."""
     rows: list[StoredSkill] = []
-    with suppress(JournalError), reading(settings.paths.journal) as db:
+    with suppress(JournalError), reading(settings.journal) as db:
         rows = memories.stored_skills(db)
     for row in rows:
         owner = file.agent(row.agent_id)

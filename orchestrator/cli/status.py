@@ -4,13 +4,14 @@ import typer
 
 from orchestrator.cli._client import ask
 from orchestrator.cli._options import AsJson, Home, command_group, load_settings
-from orchestrator.cli._output import count
+from orchestrator.cli._output import count, moment
 from orchestrator.cli._prose import say
 from orchestrator.cli._tables import print_json, table
 from orchestrator.control.protocol import (
     STATUS,
     AgentReport,
     ConfigProblem,
+    NodeReport,
     ProcessReport,
     StatusReport,
 )
@@ -69,13 +70,24 @@ def show_problems(problems: tuple[ConfigProblem, ...]) -> None:
         typer.echo()
 
 
+def show_nodes(nodes: tuple[NodeReport, ...]) -> None:
+    """Show who shares the journal; nothing for one in a file."""
+    table(
+        "Nodes",
+        ("node", "address", "state", "connected"),
+        ((n.name, n.address, "works" if n.works else "stands by", moment(n.since)) for n in nodes),
+    )
+
+
 def _show(report: StatusReport) -> None:
     state = "ready" if report.ready else "not ready"
     inbox = ", ".join(f"{number} {name}" for name, number in report.inbox.items()) or "empty"
     typer.echo(f"orchestrator {report.version}, {state}")
     typer.echo(f"home    {report.home}\nconfig  {report.config_file}")
-    typer.echo(f"journal {report.journal_bytes / 1e6:.1f} MB")
+    started = count(report.starts, "start")
+    typer.echo(f"journal {report.journal}, {report.journal_bytes / 1e6:.1f} MB, {started}")
     typer.echo(f"turns   {count(report.open_turns, 'open turn')}\ninbox   {inbox}\n")
+    show_nodes(report.nodes)
     show_agents(report.agents)
     if report.broker is not None:
         told = report.broker

@@ -21,7 +21,7 @@ from orchestrator.cli._prose import say
 from orchestrator.cli._tables import listing, print_json, table
 from orchestrator.control.camel_model import CamelModel
 from orchestrator.control.protocol import TASK_DISABLE, TASK_ENABLE, TASK_RUN, RowId
-from orchestrator.journal.db.store import reading
+from orchestrator.journal.opening import reading
 from orchestrator.journal.schedule import task_runs, tasks
 from orchestrator.journal.schedule.tasks import Task
 from orchestrator.prompts.skill_checks import skill_problems
@@ -69,7 +69,7 @@ class RunReport(CamelModel):
 def list_tasks(*, as_json: AsJson = False, home: Home = None) -> None:
     """List the scheduled tasks of all agents."""
     settings = load_settings(home)
-    with reading(settings.paths.journal) as db:
+    with reading(settings.journal) as db:
         found = tasks.listed(db)
         outcomes = {task.id: task_runs.outcome_goes(db, task) for task in found}
     listing(
@@ -104,7 +104,7 @@ def history(
     number: RowNumber, *, limit: Limit = 20, as_json: AsJson = False, home: Home = None
 ) -> None:
     """Show the runs of a task, the newest first, also the skipped ones."""
-    with reading(load_settings(home).paths.journal) as db:
+    with reading(load_settings(home).journal) as db:
         task = tasks.load(db, number)
         found = task_runs.history(db, number, limit)
         outcome = task_runs.outcome_goes(db, task)

@@ -9,9 +9,9 @@ from orchestrator.cli._options import AsJson, Home, command_group, load_settings
 from orchestrator.cli._output import count, escaped, moment
 from orchestrator.cli._prose import say
 from orchestrator.cli._tables import table
-from orchestrator.journal.db.store import reading
 from orchestrator.journal.inspect import trace as journal
 from orchestrator.journal.inspect.trace import RecordedPrompt, Trace, TraceEvent
+from orchestrator.journal.opening import reading
 from thinker.protocol.messages import LayerRecord
 from thinker.protocol.names import turn_name
 from thinker.protocol.prompt_record import PromptRecord
@@ -45,7 +45,7 @@ def trace(
     Every state of the message and of its turns, with times; of a model call how long it took, its
     first token, its retries, and the kilobytes sent and received. Works without a daemon too.
     """
-    with reading(load_settings(home).paths.journal) as db:
+    with reading(load_settings(home).journal) as db:
         found = journal.find(db, name)
         prompts = journal.prompts(db, found) if prompt else []
     if as_json and prompt:

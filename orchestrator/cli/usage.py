@@ -14,7 +14,7 @@ from orchestrator.cli._output import escaped
 from orchestrator.cli._prose import say
 from orchestrator.cli._tables import table
 from orchestrator.control.camel_model import CamelModel
-from orchestrator.journal.db.store import reading
+from orchestrator.journal.opening import reading
 from orchestrator.journal.turns import usage as journal
 from orchestrator.journal.turns.usage import Total
 from orchestrator.spending import budgets
@@ -75,12 +75,12 @@ def usage(
     """Show how many tokens the agents used, and what they cost.
 
     Every model call counts. Days are those of this machine's time zone. Purposes are turns,
-    compaction (summaries), facts and embedding.
+    compaction (summaries), facts, embedding, voice and pictures.
     """
     settings = load_settings(home)
     zone = zone_or_utc(None, environment(settings))
     now = time.time_ns() // 1_000_000
-    with reading(settings.paths.journal) as db:
+    with reading(settings.journal) as db:
         found = tuple(
             _day(total, since, zone)
             for number in reversed(range(days))

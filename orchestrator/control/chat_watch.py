@@ -8,7 +8,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import anyio
-import apsw
 
 from orchestrator import chat_texts
 from orchestrator.chat_activity import AnswerGrew, CallFinished, CallMade, ChatActivity, Happening
@@ -25,6 +24,7 @@ from orchestrator.control.protocol import (
 )
 from orchestrator.errors import JournalError
 from orchestrator.inbound.commands import HELP
+from orchestrator.journal.db.database import Database
 from orchestrator.journal.db.store import retry_later
 from orchestrator.journal.inspect import chat_lines
 from orchestrator.journal.inspect.chat_lines import ChatLine
@@ -44,20 +44,21 @@ class ChatWatcher:
     console: Console
     activity: ChatActivity
 
-    def scene(self, request: ChatWatch) -> ChatScene:
+    async def scene(self, request: ChatWatch) -> ChatScene:
         """Return a chat as it is now."""
         daemon, message = self.daemon, self.console.message(request.chat, agent=request.agent)
         agents, now = daemon.configuration.file, daemon.clock()
         address = self.console.address(request.chat)
+        endpoints = {name: slot.spec.endpoint for name, slot in daemon.supervisor.slots.items()}
 
-        def look(db: apsw.Connection) -> ChatScene:
+        def look(db: Database) -> ChatScene:
             agent_id = answering_agent(db, agents, message, address.chat_key)
-            slot = daemon.supervisor.slots.get(agent_id or "")
+            endpoint = endpoints.get(agent_id or "")
             last = request.recent if agent_id else 0
             return ChatScene(
                 agent_id=agent_id,
-                provider="" if slot is None else slot.spec.endpoint.provider,
-                model="" if slot is None else slot.spec.endpoint.model,
+                provider="" if endpoint is None else endpoint.provider,
+                model="" if endpoint is None else endpoint.model,
                 agents=tuple(sorted(agents.usable())),
                 commands=HELP,
                 position=chat_lines.newest(db) if request.after is None else request.after,
@@ -75,7 +76,7 @@ class ChatWatcher:
                 ),
             )
 
-        return daemon.store.read(look)
+        return await daemon.store.read(look)
 
     async def follow(self, chat: str, position: int, show: Show) -> None:
         """Show all that is written to a chat after a position, and what happens in it."""
@@ -84,10 +85,9 @@ class ChatWatcher:
         def see(happening: Happening) -> None:
             show(_event(chat, happening))
 
-        def look(db: apsw.Connection) -> tuple[list[ChatEntry], int]:
+        def look(db: Database, position: int, now: int) -> tuple[list[ChatEntry], int]:
             end = chat_lines.newest(db)
             lines = chat_lines.since(db, chat_key, position, BATCH)
-            now = self.daemon.clock()
             found = [_message(db, line, chat_key, now) for line in lines]
             return found, lines[-1].id if len(lines) == BATCH else max(position, end)
 
@@ -96,7 +96,8 @@ class ChatWatcher:
             while True:
                 changed = replies.changed
                 try:
-                    messages, position = self.daemon.store.read(look)
+                    found = self.daemon.store.read(look, position, self.daemon.clock())
+                    messages, position = await found
                 except JournalError as error:
                     await retry_later(error)
                     continue
@@ -107,7 +108,7 @@ class ChatWatcher:
                         await changed.wait()
 
 
-def _message(db: apsw.Connection, line: ChatLine, chat_key: str, now: int) -> ChatEntry:
+def _message(db: Database, line: ChatLine, chat_key: str, now: int) -> ChatEntry:
     answers = () if line.turn_id is None else chat_lines.answers(db, line.turn_id)
     asks, text, code = line.asks(now), line.body, line.code or ""
     if asks:

@@ -6,6 +6,7 @@ from contextlib import asynccontextmanager
 
 from orchestrator.errors import NotRunningError
 from orchestrator.settings import Settings
+from orchestrator.system.home_daemon import not_listening
 from thinker.protocol.peer import NotificationHandler, Peer, connected
 
 
@@ -16,7 +17,7 @@ async def connect(
     """Connect to the running daemon while the block runs.
 
     Raises:
-        NotRunningError: no daemon runs on this home.
+        NotRunningError: no daemon runs on this home, or it stands by.
     """
     path = settings.paths.control_socket
     sock = socket.socket(socket.AF_UNIX)
@@ -24,8 +25,6 @@ async def connect(
         sock.connect(str(path))
     except OSError as error:
         sock.close()
-        raise NotRunningError(
-            f"no daemon runs on {settings.home}; start one with 'orchestrator run'"
-        ) from error
+        raise NotRunningError(not_listening(settings)) from error
     async with connected(sock, None, notifications) as peer:
         yield peer

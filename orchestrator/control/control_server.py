@@ -7,7 +7,6 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 
 import anyio
-import apsw
 import structlog
 from pydantic import JsonValue
 
@@ -25,6 +24,7 @@ from orchestrator.errors import (
 )
 from orchestrator.files import off_loop
 from orchestrator.journal.access import pairing, tool_pins
+from orchestrator.journal.db.database import Database
 from orchestrator.journal.inspect import conversations, memories
 from orchestrator.journal.schedule import task_runs, tasks
 from orchestrator.journal.turns import call_verdicts, deadletters
@@ -45,8 +45,8 @@ REFUSED = (
     " of your own"
 )
 NO_PAIRING = (
-    "pairings do not count while channels.telegram.access in agents.json is {access!r}; set it to"
-    ' "pairing", or name the chat in a binding or in channels.telegram.allowlist'
+    "pairings do not count while channels.{channel}.access in agents.json is {access!r}; set it to"
+    ' "pairing", or name the chat in a binding or in channels.{channel}.allowlist'
 )
 PROOF_AGE = 60.0  # seconds since the journal was written, as a proof that it can be
 ACCEPT_RETRY = 1.0  # seconds; the process may be out of file descriptors for a while
@@ -58,8 +58,9 @@ class ControlServer:
     """The server of the control socket; each connection is a peer.
 
     Descendants of the daemon are refused: a hook or an MCP server is not the operator. ``by`` is
-    whom the audit log names, ``extra`` has the methods of the page. ``wake`` is called when inbox,
-    outbox or schedule have changed, ``api_changed`` when the token of the endpoints has.
+    whom the audit log names, ``extra`` has the methods of the page, ``attached`` those that need
+    the connection itself. ``wake`` is called when inbox, outbox or schedule have changed,
+    ``api_changed`` when the token of the endpoints has.
     """
 
     daemon: DaemonOperations
@@ -71,6 +72,7 @@ class ControlServer:
     api_changed: Callable[[], None]
     by: str = "operator"
     extra: Callable[[], Mapping[str, RequestHandler]] = dict
+    attached: Callable[[Peer], Mapping[str, RequestHandler]] = lambda _: {}
     _refused: set[int] = field(default_factory=set)
 
     def acting(self, by: str) -> dict[str, RequestHandler]:
@@ -106,7 +108,8 @@ class ControlServer:
         if refused:
             self._log_refusal(peer_pid(sock))
         async with connected(sock) as peer:
-            methods = {**self.methods(), **self.extra(), protocol.CHAT_WATCH: self._watch(peer)}
+            own = {protocol.CHAT_WATCH: self._watch(peer), **self.attached(peer)}
+            methods = {**self.methods(), **self.extra(), **own}
             peer.requests |= dict.fromkeys(methods, _refuse) if refused else methods
             await peer.closed.wait()
 
@@ -118,7 +121,7 @@ class ControlServer:
     def _watch(self, peer: Peer) -> RequestHandler:
         async def watch(params: JsonValue) -> protocol.ChatScene:
             request = protocol.ChatWatch.model_validate(params)
-            scene = self.chats.scene(request)
+            scene = await self.chats.scene(request)
             show = partial(peer.notify, protocol.CHAT_EVENT)
             peer.tasks.start_soon(self.chats.follow, request.chat, scene.position, show)
             return scene
@@ -182,10 +185,12 @@ class ControlServer:
             RpcError: pairings do not count, or no chat has the code.
             JournalError: it was not stored.
         """
-        access = self.daemon.configuration.file.channels.telegram.access
-        if access != "pairing":
-            raise RpcError(FAILED, NO_PAIRING.format(access=access))
-        found = await self.daemon.store.transact(pairing.approve, code, self.daemon.clock())
+        store, now = self.daemon.store, self.daemon.clock()
+        channel = await store.read(pairing.channel_of, code)
+        settings = self.daemon.configuration.file.channels.guarded().get(channel or "")
+        if settings is not None and settings.access != "pairing":
+            raise RpcError(FAILED, NO_PAIRING.format(channel=channel, access=settings.access))
+        found = await store.transact(pairing.approve, code, now)
         if found is None:
             raise _unknown(f"no chat waits with the code {code!r}; see: orchestrator pair list")
         self.wake()
@@ -266,7 +271,7 @@ class ControlServer:
         return await self._change(call_verdicts.settle, outcome, self.by)
 
     async def _change_row(
-        self, change: Callable[[apsw.Connection, int, int], None], params: JsonValue
+        self, change: Callable[[Database, int, int], None], params: JsonValue
     ) -> protocol.Ack:
         return await self._change(change, protocol.RowId.model_validate(params).id)
 

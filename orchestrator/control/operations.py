@@ -2,11 +2,11 @@
 
 import time
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from types import MappingProxyType
 
 import anyio
-import apsw
 import structlog
 
 from orchestrator import __version__
@@ -15,7 +15,10 @@ from orchestrator.channel_api import Adapter
 from orchestrator.configuration import Configuration
 from orchestrator.control import protocol, status
 from orchestrator.control.protocol import HealthReport, ReloadReport, StatusReport
+from orchestrator.errors import JournalError
 from orchestrator.inbound.scheduler import Scheduler
+from orchestrator.journal.db import liveness
+from orchestrator.journal.db.database import Database
 from orchestrator.journal.db.store import Store
 from orchestrator.journal.inspect import recent
 from orchestrator.journal.memory import playbooks
@@ -34,6 +37,7 @@ from orchestrator.turns.dispatcher import Dispatcher
 from thinker.protocol.names import chat_name
 
 RECENT = 5  # turns shown
+LOOK_TIMEOUT = 15.0  # seconds for what is read of the journal; a database may be away
 LOOKED_AT = 50  # newest turns whose missing tools are reported
 MISSING = (
     "agent {agent!r}: {playbook!r} needs the tool {tool!r}, which is not offered; add its MCP"
@@ -76,20 +80,29 @@ class DaemonOperations:
     async def status(self, proof_age: float = 0.0) -> StatusReport:
         """Return what runs; the journal was written at most ``proof_age`` seconds ago."""
         health = await self._health(proof_age)
-        counts, open_turns, newest, paused = self.store.read(_journal)
-        handed = await self.store.transact(handoffs.every)
-        spent = await self.store.transact(self.guard.rules().budgets)
-        missing = await self.store.transact(playbooks.missing_tools, LOOKED_AT)
+        try:
+            with anyio.fail_after(LOOK_TIMEOUT):
+                counts, open_turns, newest, paused, starts = await self.store.read(_journal)
+                sharing = await self.store.sharing()
+                handed = await self.store.transact(handoffs.every)
+                spent = await self.store.transact(self.guard.rules().budgets)
+                missing = await self.store.transact(playbooks.missing_tools, LOOKED_AT)
+        except TimeoutError as error:
+            reasons = "; ".join(health.reasons) or "the journal does not answer"
+            raise JournalError(f"not ready: {reasons}") from error
         return StatusReport(
             ready=health.ready,
             version=__version__,
             home=str(self.settings.home),
             config_file=str(self.configuration.path),
+            journal=str(self.store.address),
             journal_bytes=self.store.size(),
+            nodes=tuple(map(protocol.NodeReport.from_object, sharing)),
+            starts=starts,
             agents=self._agents(paused, spent),
             channels=tuple(
                 protocol.ChannelReport.from_object(adapter.status)
-                for adapter in self.adapters.values()
+                for adapter in status.in_use(self.adapters.values())
             ),
             tool_servers=tuple(
                 protocol.ToolServerReport.from_object(
@@ -111,6 +124,9 @@ class DaemonOperations:
                 *(f"not ready: {reason}" for reason in health.reasons),
                 *health.notes,
                 *status.hints(self.configuration, self.supervisor),
+                *status.unheard(
+                    self.configuration.file, (item.status for item in self.adapters.values())
+                ),
                 *(
                     CHANGED.format(tool=tool, name=name)
                     for tool, name in self.servers.pins.withheld().items()
@@ -126,7 +142,10 @@ class DaemonOperations:
     async def health(self, proof_age: float = 0.0) -> HealthReport:
         """Return whether the daemon is ready; its notes name all else that is wrong."""
         found = await self._health(proof_age)
-        agents = self._agents(self.store.read(pauses.shown))
+        paused: dict[str, str] = {}
+        with suppress(JournalError), anyio.move_on_after(LOOK_TIMEOUT):
+            paused = await self.store.read(pauses.shown)
+        agents = self._agents(paused)
         troubles = status.troubles(agents, self.servers.states())
         problems = map(str, self.configuration.problems)
         return found.model_copy(update={"notes": (*found.notes, *troubles, *problems)})
@@ -171,13 +190,13 @@ class DaemonOperations:
 
 
 def _journal(
-    db: apsw.Connection,
-) -> tuple[dict[str, int], int, tuple[protocol.RecentTurn, ...], dict[str, str]]:
+    db: Database,
+) -> tuple[dict[str, int], int, tuple[protocol.RecentTurn, ...], dict[str, str], int]:
     newest = tuple(
         protocol.RecentTurn.from_object(turn, turn_id=turn.id, chat=chat_name(turn.chat_key))
         for turn in recent.turns(db, RECENT)
     )
-    return recent.counts(db), turns.open_count(db), newest, pauses.shown(db)
+    return recent.counts(db), turns.open_count(db), newest, pauses.shown(db), liveness.starts(db)
 
 
 def _broker(supervisor: Supervisor) -> protocol.BrokerReport | None:

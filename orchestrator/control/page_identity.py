@@ -5,7 +5,6 @@ from collections.abc import Callable
 from contextlib import closing
 from dataclasses import dataclass
 
-import apsw
 import structlog
 from pydantic import JsonValue
 
@@ -15,6 +14,7 @@ from orchestrator.control.page_protocol import PageEntry, ProxiedPerson
 from orchestrator.journal.access import web_sessions
 from orchestrator.journal.access.web_sessions import IDENTITY, WebGuest, WebSession
 from orchestrator.journal.db import audit
+from orchestrator.journal.db.database import Database
 from orchestrator.journal.db.store import Store
 from orchestrator.loop_owned import LoopOwned
 
@@ -43,7 +43,7 @@ class PageIdentities(LoopOwned):
             return PageEntry(token=None)
         token = self.secret()
 
-        def enter(db: apsw.Connection, now: int) -> None:
+        def enter(db: Database, now: int) -> None:
             web_sessions.begin(db, token, guest, asked.label, now)
             by = f"web:login:{guest.role}"
             audit.record(db, f"web:{guest.user}", by, f"{IDENTITY} {asked.label}", now)
@@ -61,7 +61,7 @@ class PageIdentities(LoopOwned):
         Raises:
             JournalError: it was not stored.
         """
-        ended = self.store.read(web_sessions.unlisted, self._roles())
+        ended = await self.store.read(web_sessions.unlisted, self._roles())
         for session in ended:
             await self.store.transact(_end, session, self.clock())
 
@@ -93,6 +93,6 @@ class PageIdentities(LoopOwned):
         return {} if identity is None else dict(identity.users)
 
 
-def _end(db: apsw.Connection, session: WebSession, now: int) -> None:
+def _end(db: Database, session: WebSession, now: int) -> None:
     web_sessions.end(db, session.digest)
     audit.record(db, "operator", "web:unlisted", session.user, now)

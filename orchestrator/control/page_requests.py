@@ -11,7 +11,6 @@ from functools import partial
 from pathlib import Path
 from socket import gethostname
 
-import apsw
 import orjson
 from pydantic import JsonValue
 
@@ -49,6 +48,7 @@ from orchestrator.errors import JournalError
 from orchestrator.journal.access import web_sessions
 from orchestrator.journal.access.web_sessions import WebGuest, WebSession
 from orchestrator.journal.db import audit
+from orchestrator.journal.db.database import Database
 from orchestrator.journal.db.store import Store
 from orchestrator.loop_owned import LoopOwned
 from orchestrator.processes.page_process import PageProcess
@@ -140,13 +140,13 @@ class PageDesk(LoopOwned):
         return protocol.Ack()
 
     async def _sessions(self) -> PageSessions:
-        found = self.store.read(web_sessions.every, self.clock())
+        found = await self.store.read(web_sessions.every, self.clock())
         return PageSessions(sessions=tuple(map(_told, found)))
 
     async def _revoke(self, params: JsonValue) -> protocol.Ack:
         name = SessionName.model_validate(params).name
 
-        def revoke(db: apsw.Connection, now: int) -> int:
+        def revoke(db: Database, now: int) -> int:
             audit.record(db, "operator", "web:revoke", name, now)
             return web_sessions.end(db, name)
 
@@ -162,7 +162,7 @@ class PageDesk(LoopOwned):
         address = self._address(code, away=True)
         guest = WebGuest(asked.user, asked.role, asked.agents)
 
-        def invite(db: apsw.Connection, now: int) -> None:
+        def invite(db: Database, now: int) -> None:
             audit.record(db, "operator", f"web:invite:{asked.role}", asked.user, now)
             web_sessions.invite(db, code, guest, now)
 
@@ -189,12 +189,12 @@ class PageDesk(LoopOwned):
 
     async def _enter(self, params: JsonValue) -> PageEntry:
         asked, token = PageCode.model_validate(params), self._secret(32)
-        expires = self._codes.pop(web_sessions.digest(asked.code), 0)
-        own = OWNER if expires > self.clock() else None
-        if own is None and not self.store.read(web_sessions.invited, asked.code, self.clock()):
+        expires, looked = self._codes.pop(web_sessions.digest(asked.code), 0), self.clock()
+        own = OWNER if expires > looked else None
+        if own is None and not await self.store.read(web_sessions.invited, asked.code, looked):
             return PageEntry(token=None)  # a guess costs no transaction
 
-        def enter(db: apsw.Connection, now: int) -> bool:
+        def enter(db: Database, now: int) -> bool:
             guest = own or web_sessions.redeem(db, asked.code, now)
             if guest is not None:
                 web_sessions.begin(db, token, guest, asked.label, now)
@@ -217,7 +217,7 @@ class PageDesk(LoopOwned):
     async def _act(self, params: JsonValue) -> Params:
         """Call a method for a session, once for each of its forms."""
         asked = PageAct.model_validate(params)
-        session = self._session(asked)
+        session = await self._session(asked)
         handler = self.looks.handlers(self.acting(f"web:{session.user}")).get(asked.method)
         if asked.method == WEB_SEND:
             handler = partial(self._say, session)
@@ -263,8 +263,8 @@ class PageDesk(LoopOwned):
             raise RpcError(FAILED, f"the message was not stored: {error}") from error
         return protocol.Ack()
 
-    def _session(self, asked: PageAct) -> WebSession:
-        session = self.store.read(web_sessions.find, asked.digest, self.clock())
+    async def _session(self, asked: PageAct) -> WebSession:
+        session = await self.store.read(web_sessions.find, asked.digest, self.clock())
         if session is None or not self.identities.good(session):
             raise RpcError(FAILED, NO_SESSION)
         if not may(session.role, asked.method):

@@ -106,6 +106,15 @@ class BrokerReport(CamelModel):
     reason: str = ""
 
 
+class NodeReport(CamelModel):
+    """A daemon on a shared journal; ``since`` is when it connected, in ms since the epoch."""
+
+    name: str
+    address: str
+    works: bool
+    since: int
+
+
 class ChannelReport(CamelModel):
     """One channel in `orchestrator status`; ``last_ok`` in seconds since the epoch."""
 
@@ -171,7 +180,10 @@ class StatusReport(CamelModel):
     processes: tuple[ProcessReport, ...] = ()
     broker: BrokerReport | None = None
     open_turns: int
+    journal: str = ""  # its file, or its server without user and password
     journal_bytes: int = 0  # of all its files, with the write-ahead log
+    nodes: tuple[NodeReport, ...] = ()  # of a journal that daemons of several machines may share
+    starts: int = 0  # of daemons on this journal so far: each takeover is one
     inbox: Mapping[str, int]
     recent_turns: tuple[RecentTurn, ...] = ()
     notes: tuple[str, ...] = ()  # of the hints, those that `HealthReport` has too

@@ -10,7 +10,7 @@ import anyio
 import structlog
 
 from orchestrator import __version__
-from orchestrator.agentsfile import Problem
+from orchestrator.agentsfile import AgentsFile, Problem
 from orchestrator.channel_api import Adapter, ChannelStatus
 from orchestrator.configuration import Configuration
 from orchestrator.control import protocol
@@ -34,6 +34,7 @@ DEMO_HINT = (
     "agent {agent!r} uses the built-in demo model (rules, no language model);"
     " run: orchestrator setup, or start Ollama"
 )
+UNHEARD = "channels.{name}.groups answers messages that do not name the bot, but {why}"
 
 log = structlog.get_logger()
 
@@ -46,7 +47,7 @@ def glance(
         version=__version__,
         started=started,
         agents={name: slot.history.state for name, slot in supervisor.slots.items()},
-        channels={adapter.status.name: adapter.status.state for adapter in adapters},
+        channels={adapter.status.name: adapter.status.state for adapter in in_use(adapters)},
         servers={state.name: state.state for state in servers.states()},
     )
 
@@ -69,11 +70,12 @@ async def health(
     """
     reasons = [] if admitting else ["the daemon is stopping"]
     reasons += [] if scheduler is None else [scheduler]
-    reasons += [_why_deaf(adapter.status) for adapter in adapters if not _receives(adapter, now)]
+    deaf = [adapter for adapter in in_use(adapters) if not _receives(adapter, now)]
+    reasons += [_why_deaf(adapter.status) for adapter in deaf]
     try:
-        proven = store.read(liveness.proven) if proof_age else 0
-        if not 0 <= round(now * 1000) - proven <= proof_age * 1000:
-            with anyio.fail_after(WRITE_TIMEOUT):
+        with anyio.fail_after(WRITE_TIMEOUT):
+            proven = await store.read(liveness.proven) if proof_age else 0
+            if not 0 <= round(now * 1000) - proven <= proof_age * 1000:
                 await store.attempt(liveness.prove_writable, round(now * 1000))
     except TimeoutError:
         reasons.append(f"the journal did not take a write in {WRITE_TIMEOUT:.0f} seconds")
@@ -112,6 +114,11 @@ def _told(hold: Hold, now: float) -> str:
         f"channel {hold.channel} sends nothing to {where} until {until:%Y-%m-%d %H:%M:%S} UTC:"
         " its platform had too many messages"
     )
+
+
+def in_use(adapters: Iterable[Adapter]) -> list[Adapter]:
+    """Return the channels that are not off."""
+    return [adapter for adapter in adapters if adapter.status.state != "off"]
 
 
 def _receives(adapter: Adapter, now: float) -> bool:
@@ -160,12 +167,21 @@ def troubles(
             yield f"MCP server '{server.name}' has failed: {server.error}"
 
 
+def unheard(file: AgentsFile, channels: Iterable[ChannelStatus]) -> Iterator[str]:
+    """Yield what keeps channels from hearing the messages that their rules for groups answer."""
+    guarded = file.channels.guarded()
+    for channel in channels:
+        settings = guarded.get(channel.name)
+        if channel.withheld and settings is not None and settings.groups.listens:
+            yield UNHEARD.format(name=channel.name, why=channel.withheld)
+
+
 def problems(found: Iterable[Problem]) -> tuple[protocol.ConfigProblem, ...]:
     return tuple(map(protocol.ConfigProblem.from_object, found))
 
 
 def announce(
-    home: Path, configuration: Configuration, supervisor: Supervisor, channels: Iterable[str]
+    home: Path, configuration: Configuration, supervisor: Supervisor, adapters: Iterable[Adapter]
 ) -> None:
     """Tell the log of a daemon that is ready, and what its operator should know.
 
@@ -177,7 +193,7 @@ def announce(
         "version": __version__,
         "config": str(configuration.path),
         "agents": sorted(supervisor.slots),
-        "channels": sorted(channels),
+        "channels": sorted(adapter.name for adapter in in_use(adapters)),
         "models": {
             agent: provider if provider == "demo" else f"{provider} {model}"
             for agent, (provider, model) in models.items()

@@ -20,6 +20,7 @@ from orchestrator.control.protocol import StatusReport
 from orchestrator.control.status import troubles
 from orchestrator.doctor.findings import Finding, Verdict
 from orchestrator.doctor.jail_probes import ProbeTargets
+from orchestrator.doctor.journal_place import journal_findings
 from orchestrator.errors import ConfigError
 from orchestrator.home_paths import bundled
 from orchestrator.http_api.agent_ports import port_problem
@@ -29,7 +30,7 @@ from orchestrator.settings import Settings
 from orchestrator.system.installed_units import installed
 from thinker.formats.regular_file import FileError
 from thinker.jail import kernel, landlock
-from thinker.protocol.providers import PROVIDERS
+from thinker.protocol.providers import PROVIDERS, key_variables
 
 ENOUGH = 500 * 1024**2  # bytes of free disk; a busy journal grows by some MB a day
 CLOCK_UNSYNCHRONIZED = 5  # TIME_ERROR of adjtimex(2)
@@ -52,7 +53,7 @@ def findings(
             yield _finding("daemon", trouble, "warning")
         for note in status.notes:
             yield _finding("daemon", note, "warning")
-    yield _keys(environ)
+    yield _keys(file, environ)
     yield from _channels(file, environ, status)
     if status is None and file is not None:
         yield from _ports(file)
@@ -61,6 +62,7 @@ def findings(
     yield from _page(file)
     yield from _provenance(file)
     yield from _home(settings.home)
+    yield from journal_findings(settings.journal)
     yield _clock()
     yield _service()
     yield _selftest(settings.paths.last_selftest)
@@ -117,8 +119,9 @@ def _daemon(status: StatusReport | None) -> Finding:
     return _finding("daemon", "runs, but is not ready; see: orchestrator health", "problem")
 
 
-def _keys(environ: Mapping[str, str]) -> Finding:
-    names = [p.key_var for p in PROVIDERS.values() if p.key_var and environ.get(p.key_var)]
+def _keys(file: AgentsFile | None, environ: Mapping[str, str]) -> Finding:
+    known = PROVIDERS if file is None else file.known_providers
+    names = [name for name in key_variables(known) if environ.get(name)]
     names += [TOKEN] if environ.get(TOKEN) else []
     return _finding("keys", ", ".join(sorted(names)) or "none; keys.env in the home is for them")
 
@@ -165,10 +168,11 @@ def _page_port(file: AgentsFile, settings: Settings) -> Iterator[Finding]:
 
 
 def _api_port(file: AgentsFile, settings: Settings) -> Iterator[Finding]:
-    """Open the port of the endpoints for a moment, if a token has opened them."""
+    """Open the port of the endpoints for a moment, if a token or a webhook has opened them."""
     given = settings.api_port
     port = file.channels.api.port if given is None else given
-    if port and file.channels.api.enabled and settings.paths.api_token.exists():
+    opened = file.channels.hook.incoming or settings.paths.api_token.exists()
+    if port and file.channels.api.enabled and opened:
         try:
             socket.create_server((file.channels.api.host, port)).close()
         except OSError as error:

@@ -67,6 +67,10 @@ def _broker(targets: ProbeTargets) -> SandboxReport:
     return prepared.close((), targets.home).report
 
 
+def _channel_host(targets: ProbeTargets) -> SandboxReport:
+    return worker_jail.prepare(network=True, files=None).close((), targets.home).report
+
+
 def _page(targets: ProbeTargets) -> SandboxReport:
     return confine(targets.paths.get("journal", targets.home / "journal.db"))
 
@@ -99,6 +103,7 @@ def kinds() -> tuple[JailKind, ...]:
         JailKind("worker", _worker),
         JailKind("worker with hookNetwork", _worker_with_network, NETWORK),
         JailKind("broker", _broker, NETWORK | LOCAL),
+        JailKind("channel host", _channel_host, NETWORK),
         JailKind("page", _page, SHOWN),
         JailKind("tool host", _tool_host, NETWORK | LOCAL | PROGRAMS | MODES),
         JailKind("MCP server", _mcp_server, NETWORK | PROGRAMS),

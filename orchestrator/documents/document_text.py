@@ -32,6 +32,12 @@ class DocumentReader:
 
     def __init__(self) -> None:
         self._turns = anyio.Semaphore(AT_ONCE)
+        self._starting = 0
+        self._running: set[int] = set()
+
+    def reaps(self, pid: int) -> bool:
+        """Return whether a child of this process is, or while one starts may be, the reader's."""
+        return pid in self._running or self._starting > 0
 
     async def __call__(self, data: bytes, media_type: str) -> str:
         """Return the text of a file.
@@ -42,12 +48,43 @@ class DocumentReader:
         if media_type not in ENDINGS:
             return await off_loop(plain_text, data)
         async with self._turns:
-            outcome, _, text = (await _asked(data, media_type)).partition("\n")
+            outcome, _, text = (await self._asked(data, media_type)).partition("\n")
         if outcome != READ:
             raise UnreadableError(text if outcome == REFUSED else FAILED)
         if not text.strip():
             raise UnreadableError("it has no text; its pages may be pictures")
         return text
+
+    async def _asked(self, data: bytes, media_type: str) -> str:
+        """Return what the process writes for a document; empty if it fails."""
+        process = await self._started(media_type)
+        try:
+            with anyio.move_on_after(SECONDS):
+                return (await _conversation(process, data)).decode("utf-8", "replace")
+            return ""
+        finally:
+            with suppress(ProcessLookupError):
+                process.send_signal(signal.SIGKILL)
+            with anyio.CancelScope(shield=True):
+                await process.aclose()
+            self._running.discard(process.pid)
+
+    async def _started(self, media_type: str) -> Process:
+        self._starting += 1  # its number is not known at once
+        try:
+            process = await anyio.open_process(
+                [*ARGV, media_type],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.DEVNULL,
+                cwd="/",
+                env=inherited(os.environ),
+                start_new_session=True,
+            )
+            self._running.add(process.pid)
+            return process
+        finally:
+            self._starting -= 1
 
 
 def plain_text(data: bytes) -> str:
@@ -57,28 +94,6 @@ def plain_text(data: bytes) -> str:
         if wide or b"\0" not in data:
             return data.decode("utf-16" if wide else "utf-8-sig").replace("\r\n", "\n")
     raise UnreadableError("it has no text to read")
-
-
-async def _asked(data: bytes, media_type: str) -> str:
-    """Return what the process writes for a document; empty if it fails."""
-    process = await anyio.open_process(
-        [*ARGV, media_type],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.DEVNULL,
-        cwd="/",
-        env=inherited(os.environ),
-        start_new_session=True,
-    )
-    try:
-        with anyio.move_on_after(SECONDS):
-            return (await _conversation(process, data)).decode("utf-8", "replace")
-        return ""
-    finally:
-        with suppress(ProcessLookupError):
-            process.send_signal(signal.SIGKILL)
-        with anyio.CancelScope(shield=True):
-            await process.aclose()
 
 
 async def _conversation(process: Process, data: bytes) -> bytes:

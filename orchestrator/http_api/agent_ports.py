@@ -13,7 +13,6 @@ from http import HTTPStatus
 from pathlib import Path
 
 import anyio
-import apsw
 import structlog
 
 from orchestrator.agentsfile import AgentsFile
@@ -24,6 +23,7 @@ from orchestrator.files import off_loop, write_private
 from orchestrator.http_api.agent_port_messages import AgentPortAnswer, AgentPortMessage
 from orchestrator.http_api.error_response import ApiProblem
 from orchestrator.http_api.token import SecretFile
+from orchestrator.journal.db.database import Database
 from orchestrator.journal.db.store import Store
 from orchestrator.journal.turns import steps
 from thinker.formats.regular_file import FileError
@@ -194,7 +194,7 @@ def _token_in(file: SecretFile) -> str:
     return token
 
 
-def _outcome(db: apsw.Connection, ended: Ended) -> AgentPortAnswer:
+def _outcome(db: Database, ended: Ended) -> AgentPortAnswer:
     row = ended.row
     done = row.state == "done"
     text = "\n\n".join(ended.texts)

@@ -54,7 +54,7 @@ class MessagesFormatter:
         return b"".join((*events, _event("message_stop")))
 
     def fail(self, problem: ApiProblem) -> bytes:
-        return _event("error", error=problem.document()["error"])
+        return _event("error", error=problem.anthropic_document()["error"])
 
     def document(self, outcome: Outcome) -> JsonObject:
         """Return the whole message."""

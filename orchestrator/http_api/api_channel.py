@@ -10,11 +10,11 @@ from contextlib import contextmanager
 from http import HTTPStatus
 
 import anyio
-import apsw
 
 from orchestrator.channel_api import OutboundPart, SendError, SendOutcome
 from orchestrator.channels.stored_replies import POLL, JournalChannel
 from orchestrator.http_api.error_response import ApiProblem
+from orchestrator.journal.db.database import Database
 from orchestrator.journal.db.store import Store
 from orchestrator.journal.turns import api_requests, pauses
 from orchestrator.journal.turns.api_requests import CHANNEL, Outcome, Progress
@@ -89,7 +89,9 @@ class ApiChannel(JournalChannel):
         give_up = anyio.current_time() + ANSWER_TIMEOUT
         while not listener.left:
             changed = listener.changed
-            progress, pause = self._store.read(_look, request_id, agent_id)
+            progress, pause = await self._store.read(_look, request_id, agent_id)
+            if listener.left:
+                return
             if progress.outcome is not None:
                 yield progress.outcome
                 return
@@ -100,6 +102,11 @@ class ApiChannel(JournalChannel):
             yield listener.text
             with anyio.move_on_after(POLL):
                 await changed.wait()
+
+    @property
+    def closing(self) -> bool:
+        """Whether clients must have their responses now, as the daemon stops."""
+        return self._closing
 
     def interrupt(self, *, closing: bool) -> None:
         """Wake all clients; with ``closing``, their requests end with status 503."""
@@ -120,7 +127,7 @@ class ApiChannel(JournalChannel):
             raise ApiProblem(HTTPStatus.SERVICE_UNAVAILABLE, message, code="stopping")
 
 
-def _look(db: apsw.Connection, request_id: str, agent_id: str) -> tuple[Progress, str | None]:
+def _look(db: Database, request_id: str, agent_id: str) -> tuple[Progress, str | None]:
     """Return a request's progress, and the reason of the pause that holds it."""
     progress = api_requests.progress(db, request_id)
     if progress.state == "new" or progress.wait == "budget":

@@ -1,8 +1,9 @@
-"""Serve the endpoints for as long as there is a token."""
+"""Serve the endpoints for as long as there is a token or an incoming webhook."""
 
 import errno
 import socket
-from typing import NamedTuple
+from collections.abc import Callable
+from typing import TYPE_CHECKING, NamedTuple
 
 import anyio
 import structlog
@@ -18,6 +19,9 @@ from orchestrator.http_api.token import TokenFile
 from orchestrator.wakeup import Wakeup
 from thinker.formats.regular_file import FileError
 
+if TYPE_CHECKING:
+    from orchestrator.mcp_server.mcp_service import McpService
+
 OFF = "off; 'orchestrator api token' opens it"
 ANY = "0.0.0.0"  # noqa: S104 - only compared
 RETRY = 15.0  # seconds until a port that cannot be opened is tried again
@@ -25,9 +29,12 @@ log = structlog.get_logger()
 
 
 class ApiTarget(NamedTuple):
-    """Where the endpoints are served, and for whom: by the digest of the token, names, sites."""
+    """Where the endpoints are served, and for whom: by the digest of the token, names, sites.
 
-    digest: str
+    Without a token only webhooks are let in.
+    """
+
+    digest: str | None
     host: str
     port: int
     names: tuple[str, ...]
@@ -43,6 +50,7 @@ class ApiService(Wakeup):
         channel: ApiChannel,
         pages: ExtraPages,
         document_text: ReadDocument,
+        mcp: Callable[[], "McpService"],
         off_loop: OffLoop = off_loop,
     ) -> None:
         super().__init__()
@@ -50,6 +58,7 @@ class ApiService(Wakeup):
         self._channel = channel
         self._pages = pages
         self._document_text = document_text
+        self._mcp = mcp
         self._off_loop = off_loop
         self._token = TokenFile(daemon.settings.paths.api_token)
         self._stopped = anyio.Event()
@@ -118,9 +127,8 @@ class ApiService(Wakeup):
         from orchestrator.http_api.http_server import served  # noqa: PLC0415 - the same
 
         channel, port = self._channel, listener.getsockname()[1]
-        app = Endpoints(self._daemon, channel, self._pages, self._document_text).app(
-            self._token, Doors(target.names, target.origins)
-        )
+        endpoints = Endpoints(self._daemon, channel, self._pages, self._document_text, self._mcp())
+        app = endpoints.app(self._token, Doors(target.names, target.origins))
         async with served(listener, app):
             log.info("api_listening", address=channel.status.detail, port=port)
             while not self._closed:
@@ -140,8 +148,10 @@ class ApiService(Wakeup):
         except (FileError, TimeoutError) as error:
             self._report("degraded", f"{self._token.path}: {error}")
             return None
-        api = self._daemon.configuration.file.channels.api
-        if digest is None or not api.enabled:
+        channels = self._daemon.configuration.file.channels
+        api, hooks = channels.api, channels.hook
+        wanted = digest is not None or (hooks.enabled and hooks.incoming)
+        if not wanted or not api.enabled:
             self._report("ok", OFF)
             return None
         port = api.port if port is None else port

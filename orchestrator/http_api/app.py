@@ -5,6 +5,7 @@ from http import HTTPStatus
 from typing import TypeAlias
 
 import anyio
+import orjson
 import structlog
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
@@ -13,7 +14,10 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from orchestrator.http_api.error_response import ApiProblem, invalid
+from thinker.protocol.messages import MAX_DEPTH, JsonObject, too_deep
 
+MAX_BODY = 8 * 1024 * 1024  # bytes; a frame to a worker has 16 MiB
+BODY_TIMEOUT = 30.0  # seconds for a body to arrive
 Renderer: TypeAlias = Callable[[ApiProblem], Response]
 log = structlog.get_logger()
 
@@ -46,6 +50,23 @@ def build_app(routes: Sequence[Route], render: Renderer) -> Starlette:
             Exception: failed,
         },
     )
+
+
+def json_object(raw: bytes) -> JsonObject:
+    """Return a body that is a JSON object.
+
+    Raises:
+        ApiProblem: it is not, or is nested too deeply.
+    """
+    try:
+        body = orjson.loads(raw)
+    except orjson.JSONDecodeError as error:
+        raise invalid(None, f"the body is not JSON: {error}") from None
+    if not isinstance(body, dict):
+        raise invalid(None, "the body must be a JSON object")
+    if too_deep(body):
+        raise invalid(None, f"the body is nested deeper than {MAX_DEPTH} levels")
+    return body
 
 
 async def read_body(request: Request, limit: int, seconds: float) -> bytes:

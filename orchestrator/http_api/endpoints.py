@@ -11,7 +11,6 @@ from http import HTTPStatus
 from typing import TypeVar
 from uuid import uuid4
 
-import orjson
 from anyio import to_thread
 from pydantic import JsonValue
 from starlette.middleware.cors import CORSMiddleware
@@ -26,30 +25,42 @@ from orchestrator.errors import JournalError
 from orchestrator.http_api import stored_responses
 from orchestrator.http_api.anthropic_formatter import MessagesFormatter
 from orchestrator.http_api.api_channel import ApiChannel
-from orchestrator.http_api.app import build_app, read_body
+from orchestrator.http_api.app import BODY_TIMEOUT, MAX_BODY, build_app, json_object, read_body
+from orchestrator.http_api.conversation_endpoints import ConversationEndpoints
+from orchestrator.http_api.embedding_requests import (
+    EmbeddingsFields,
+    embedded,
+    parse_embeddings,
+)
 from orchestrator.http_api.error_response import ApiProblem, invalid
 from orchestrator.http_api.extra_pages import ExtraPages
 from orchestrator.http_api.file_parts import FilePart, files_of, read_files
-from orchestrator.http_api.guard import CLOSED, Doors, Guard, refusal
+from orchestrator.http_api.guard import CLOSED, Doors, Guard
+from orchestrator.http_api.hook_endpoint import HookEndpoint
+from orchestrator.http_api.mcp_route import SESSION, McpRoute
 from orchestrator.http_api.parsed_request import (
+    MAX_USER,
     ParsedRequest,
     parse_chat,
     parse_messages,
     parse_responses,
 )
 from orchestrator.http_api.pending_response import RETRY, FormatterFactory, PendingResponse
+from orchestrator.http_api.refusal import MCP, REQUEST_ID, Refusal
 from orchestrator.http_api.response_formatters import ChatFormatter, ResponsesFormatter
 from orchestrator.http_api.token import TokenFile
+from orchestrator.http_api.unsupported_requests import unsupported_routes
 from orchestrator.journal.turns import api_requests
 from orchestrator.journal.turns.api_requests import NewRequest
 from orchestrator.journal.turns.api_requests import Request as StoredRequest
-from thinker.protocol.messages import MAX_DEPTH, JsonObject, too_deep
+from orchestrator.mcp_server.mcp_service import McpService
+from orchestrator.spending.metered_calls import MeteredCalls
+from thinker.protocol.messages import JsonObject
 
-MAX_BODY = 8 * 1024 * 1024  # bytes; a frame to a worker has 16 MiB
 SHORT_BODY = 4 * 1024  # bytes; a schema of that size is checked in 30 ms
-BODY_TIMEOUT = 30.0  # seconds for a body to arrive
 EPOCH = "1970-01-01T00:00:00Z"  # when an agent was made is not known
 METHODS = ("GET", "POST", "DELETE")
+PERSON = "x-openwebui-user-id"  # who asks, of those whom one program serves
 MAX_KEY = 255  # characters of an Idempotency-Key
 A = TypeVar("A")
 T = TypeVar("T")
@@ -58,7 +69,7 @@ Parser = Callable[[JsonObject], ParsedRequest]
 
 @dataclass(frozen=True)
 class Endpoints:
-    """The handlers of one daemon; ``pages`` are served beside them.
+    """The handlers of one daemon; ``pages`` and ``mcp`` are served beside them.
 
     ``document_text`` finds the text of a file.
     """
@@ -67,6 +78,7 @@ class Endpoints:
     channel: ApiChannel
     pages: ExtraPages
     document_text: ReadDocument
+    mcp: McpService
 
     def app(self, token: TokenFile, doors: Doors = CLOSED) -> ASGIApp:
         """Return the application of all routes, for clients that hold the token."""
@@ -80,12 +92,17 @@ class Endpoints:
             Route("/v1/models/{name}", self.model),
             Route("/v1/chat/completions", chat, methods=["POST"]),
             Route("/v1/responses", responses, methods=["POST"]),
+            *unsupported_routes(),
+            *ConversationEndpoints(self.daemon, self.document_text).routes(),
             Route("/v1/responses/{name}", self.stored, methods=["GET", "DELETE"]),
             Route("/v1/responses/{name}/input_items", self.inputs),
             Route("/v1/messages", messages, methods=["POST"]),
+            Route("/v1/embeddings", self.embeddings, methods=["POST"]),
+            Route(MCP, McpRoute(self.mcp, self.channel).post, methods=["POST"]),
+            Route("/hooks/{name}", HookEndpoint(self.daemon).take, methods=["POST"]),
             *(Route(path, partial(self._page, path)) for path in self.pages),
         ]
-        guarded = Guard(build_app(routes, refusal), token, doors=doors)
+        guarded = Guard(build_app(routes, Refusal), token, doors=doors)
         if not doors.origins:
             return guarded
         return CORSMiddleware(
@@ -93,7 +110,7 @@ class Endpoints:
             allow_origins=doors.origins,
             allow_methods=METHODS,
             allow_headers=["*"],
-            expose_headers=["x-request-id"],
+            expose_headers=[*REQUEST_ID, SESSION],
         )
 
     async def healthz(self, _: Request) -> Response:
@@ -129,9 +146,25 @@ class Endpoints:
         found = await self._found(str(request.path_params["name"]))
         return JSONResponse(stored_responses.input_items(found, dict(request.query_params)))
 
+    async def embeddings(self, request: Request) -> Response:
+        """Return the vectors of texts, by the embeddings model of an agent."""
+        raw = await read_body(request, MAX_BODY, BODY_TIMEOUT)
+        off_loop = _here if len(raw) <= SHORT_BODY else to_thread.run_sync
+        fields = await off_loop(_embeddings_fields, raw)
+        daemon = self.daemon
+        definition = daemon.configuration.file.agent(self._agent(fields.model))
+        calls = MeteredCalls(daemon.store, daemon.supervisor, daemon.guard)
+        if definition is None:
+            raise AssertionError(fields.model)
+        try:
+            found = await embedded(calls, definition, fields)
+            return Response(found, media_type="application/json")
+        except JournalError as error:
+            raise ApiProblem(HTTPStatus.SERVICE_UNAVAILABLE, str(error), retry=RETRY) from error
+
     async def _found(self, name: str) -> StoredRequest:
         try:
-            return self.daemon.store.read(stored_responses.find, name)
+            return await self.daemon.store.read(stored_responses.find, name)
         except JournalError as error:
             raise ApiProblem(HTTPStatus.SERVICE_UNAVAILABLE, str(error), retry=RETRY) from error
 
@@ -157,7 +190,7 @@ class Endpoints:
             agent_id=agent_id,
             body=parsed.body,
             digest=hashlib.sha256(request.url.path.encode() + b"\0" + raw).hexdigest(),
-            user=parsed.fields.user or "",
+            user=parsed.fields.user or request.headers.get(PERSON, "")[:MAX_USER],
             idem_key=_idempotency_key(request),
             previous_id=parsed.previous_id,
             conversation=parsed.conversation,
@@ -176,20 +209,12 @@ async def _here(function: Callable[[A], T], argument: A) -> T:
 
 
 def _with_files(raw: bytes) -> tuple[JsonObject, list[FilePart]]:
-    body = _json_object(raw)
+    body = json_object(raw)
     return body, files_of(body)
 
 
-def _json_object(raw: bytes) -> JsonObject:
-    try:
-        body = orjson.loads(raw)
-    except orjson.JSONDecodeError as error:
-        raise invalid(None, f"the body is not JSON: {error}") from None
-    if not isinstance(body, dict):
-        raise invalid(None, "the body must be a JSON object")
-    if too_deep(body):
-        raise invalid(None, f"the body is nested deeper than {MAX_DEPTH} levels")
-    return body
+def _embeddings_fields(raw: bytes) -> EmbeddingsFields:
+    return parse_embeddings(json_object(raw))
 
 
 def _idempotency_key(request: Request) -> str | None:

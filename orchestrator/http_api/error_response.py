@@ -1,6 +1,10 @@
-"""The error of a failed request, in OpenAI's shape, which Anthropic's clients read too."""
+"""The error of a failed request, in the shape of OpenAI's API or of Anthropic's."""
 
+from collections.abc import Mapping
 from http import HTTPStatus
+from typing import Any
+
+from pydantic import ValidationError
 
 from orchestrator.errors import OrchestratorError
 from thinker.protocol.messages import JsonObject
@@ -10,13 +14,20 @@ TYPES = {
     HTTPStatus.FORBIDDEN: "permission_error",
     HTTPStatus.TOO_MANY_REQUESTS: "rate_limit_error",
 }
+ANTHROPIC_TYPES = {
+    **TYPES,
+    HTTPStatus.NOT_FOUND: "not_found_error",
+    HTTPStatus.REQUEST_ENTITY_TOO_LARGE: "request_too_large",
+    HTTPStatus.SERVICE_UNAVAILABLE: "overloaded_error",
+    HTTPStatus.GATEWAY_TIMEOUT: "timeout_error",
+}
 
 
 class ApiProblem(OrchestratorError):  # noqa: N818 - what RFC 9457 calls it; a response, not a fault
     """A request that fails with this status.
 
     ``retry`` is the number of seconds after which a client should repeat the request. Without it
-    OpenAI's own clients do not retry.
+    the official clients do not retry. ``details`` tell Anthropic's clients what to do instead.
     """
 
     def __init__(
@@ -27,19 +38,29 @@ class ApiProblem(OrchestratorError):  # noqa: N818 - what RFC 9457 calls it; a r
         code: str | None = None,
         param: str | None = None,
         retry: int | None = None,
+        details: JsonObject | None = None,
     ) -> None:
         super().__init__(message)
         self.status = status
         self.code = code
         self.param = param
         self.retry = retry
+        self.details = details
 
     def document(self) -> JsonObject:
-        client_error = self.status < HTTPStatus.INTERNAL_SERVER_ERROR
-        kind = TYPES.get(self.status, "invalid_request_error" if client_error else "server_error")
+        """Return what OpenAI's clients read."""
+        kind = TYPES.get(self.status, self._side("invalid_request_error", "server_error"))
         return {
             "error": {"message": str(self), "type": kind, "param": self.param, "code": self.code}
         }
+
+    def anthropic_document(self, request_id: str | None = None) -> JsonObject:
+        """Return what Anthropic's clients read."""
+        kind = ANTHROPIC_TYPES.get(self.status, self._side("invalid_request_error", "api_error"))
+        error: JsonObject = {"type": kind, "message": str(self)}
+        if self.details is not None:
+            error["details"] = self.details
+        return {"type": "error", "error": error, "request_id": request_id}
 
     def headers(self) -> dict[str, str]:
         """Return the headers that say whether and when to retry."""
@@ -47,8 +68,32 @@ class ApiProblem(OrchestratorError):  # noqa: N818 - what RFC 9457 calls it; a r
             return {"x-should-retry": "false"}
         return {"x-should-retry": "true", "retry-after": str(self.retry)}
 
+    def _side(self, client: str, server: str) -> str:
+        return client if self.status < HTTPStatus.INTERNAL_SERVER_ERROR else server
+
 
 def invalid(param: str | None, message: str) -> ApiProblem:
     """Return the problem of a malformed request; ``param`` names the field at fault."""
     code = "invalid_request_error"
     return ApiProblem(HTTPStatus.BAD_REQUEST, message, code=code, param=param)
+
+
+def malformed(error: ValidationError, body: Mapping[str, Any]) -> ApiProblem:
+    """Return the problem of the first field that is wrong in ``body``."""
+    detail = error.errors(include_url=False, include_input=False)[0]
+    param = ".".join(map(str, _place(detail["loc"], body, missing=detail["type"] == "missing")))
+    return invalid(param, f"{param}: {detail['msg']}")
+
+
+def _place(
+    loc: tuple[int | str, ...], body: Mapping[str, Any], *, missing: bool
+) -> list[int | str]:
+    """Return the parts of a place that the body has; pydantic adds names of types it tried."""
+    found: list[int | str] = []
+    value: Any = body
+    for part in loc:
+        inner = dict(enumerate(value)) if isinstance(value, list) else value
+        if isinstance(inner, Mapping) and part in inner:
+            found.append(part)
+            value = inner[part]
+    return [*found, loc[-1]] if missing else found

@@ -1,4 +1,4 @@
-"""Admit programs on this machine that hold the token.
+"""Admit programs on this machine that hold the token, and webhooks, which are signed instead.
 
 Everything here is decided from the head of a request, before any of its body is read. Only requests
 with the token take slots, so that strangers cannot use them up.
@@ -15,11 +15,11 @@ from http import HTTPStatus
 from typing import NamedTuple
 
 from starlette.datastructures import Headers
-from starlette.responses import JSONResponse
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from orchestrator.files import off_loop
 from orchestrator.http_api.error_response import ApiProblem
+from orchestrator.http_api.refusal import Refusal
 from orchestrator.http_api.token import TokenFile
 
 HOST = r"(?:localhost|127\.0\.0\.1|\[::1\])(?::[0-9]{1,5})?"
@@ -30,13 +30,19 @@ PUBLIC = frozenset({"/healthz", "/readyz"})  # reveal nothing that needs the tok
 FAILURES, WINDOW = 30, 60.0  # wrong tokens within so many seconds, after which others must wait
 MAX_REQUESTS = 200  # with the token, at a time
 MAX_PROBES = 20  # of PUBLIC, at a time
+HOOKS = "/hooks/"  # begins the paths of webhooks; their endpoint checks the signature
+MAX_HOOKS = 20  # at a time
 
 
 @dataclass
 class WrongTokens:
-    """Counts wrong tokens; the right one is never counted, so its holder cannot be locked out."""
+    """Counts wrong tokens; the right one is never counted, so its holder cannot be locked out.
+
+    ``what`` is what they are called.
+    """
 
     clock: Callable[[], float] = time.monotonic
+    what: str = "tokens"
     _times: deque[float] = field(default_factory=partial(deque, maxlen=FAILURES), init=False)
 
     def too_many(self) -> ApiProblem | None:
@@ -44,7 +50,7 @@ class WrongTokens:
         now = self.clock()
         if len(self._times) == FAILURES and now - self._times[0] < WINDOW:
             return ApiProblem(
-                HTTPStatus.TOO_MANY_REQUESTS, "too many wrong tokens", retry=round(WINDOW)
+                HTTPStatus.TOO_MANY_REQUESTS, f"too many wrong {self.what}", retry=round(WINDOW)
             )
         self._times.append(now)
         return None
@@ -92,20 +98,25 @@ class Guard:
     def __post_init__(self) -> None:
         self._wrong = WrongTokens(self.clock)
         self._requests, self._probes = RequestSlots(MAX_REQUESTS), RequestSlots(MAX_PROBES)
+        self._hooks = RequestSlots(MAX_HOOKS)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         problem = await self._problem(scope) if scope["type"] == "http" else None
         if problem is not None:
-            await refusal(problem, close=True)(scope, receive, send)
+            await Refusal(problem, close=True)(scope, receive, send)
             return
-        slots = self._probes if scope["path"] in PUBLIC else self._requests
-        with slots.taken() as free:
-            await (self.app if free else refusal(BUSY))(scope, receive, send)
+        with self._slots(scope["path"]).taken() as free:
+            await (self.app if free else Refusal(BUSY))(scope, receive, send)
+
+    def _slots(self, path: str) -> RequestSlots:
+        if path.startswith(HOOKS):
+            return self._hooks
+        return self._probes if path in PUBLIC else self._requests
 
     async def _problem(self, scope: Scope) -> ApiProblem | None:
-        headers = Headers(scope=scope)
+        headers, path = Headers(scope=scope), scope["path"]
         problem = _refused_head(headers, self.doors)
-        if problem is not None or scope["path"] in PUBLIC:
+        if problem is not None or path in PUBLIC or path.startswith(HOOKS):
             return problem
         scheme, _, token = headers.get("authorization", "").partition(" ")
         if not scheme:  # Anthropic's clients send it by itself
@@ -147,12 +158,6 @@ def _refused_head(headers: Headers, doors: Doors) -> ApiProblem | None:
     if "transfer-encoding" in headers and "content-length" in headers:
         return ApiProblem(HTTPStatus.BAD_REQUEST, "a request has one length")
     return None
-
-
-def refusal(problem: ApiProblem, *, close: bool = False) -> JSONResponse:
-    """Return the response of a problem; ``close`` ends the connection without reading the body."""
-    headers = {**problem.headers(), **({"connection": "close"} if close else {})}
-    return JSONResponse(problem.document(), problem.status, headers)
 
 
 def _unnamed(host: str, doors: Doors) -> ApiProblem | None:

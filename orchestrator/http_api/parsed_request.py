@@ -1,8 +1,9 @@
 """Parse the bodies of the three endpoints into one form."""
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
+from http import HTTPStatus
 from typing import Annotated, Literal, TypeVar
 
 from jsonschema import Draft202012Validator
@@ -16,22 +17,28 @@ from orchestrator.http_api.anthropic_items import (
     system_text,
 )
 from orchestrator.http_api.chat_items import chat_items
-from orchestrator.http_api.error_response import ApiProblem, invalid
+from orchestrator.http_api.error_response import ApiProblem, invalid, malformed
 from orchestrator.http_api.responses_request import ResponsesRequest, normalize
+from orchestrator.http_api.unsupported_requests import (
+    CHAT_FIELDS,
+    RESPONSES_FIELDS,
+    refuse_fields,
+    refuse_tools,
+)
+from orchestrator.journal.turns.api_conversations import joined
 from orchestrator.journal.turns.api_requests import Body
 from thinker.protocol.messages import (
     AUTO,
     MAX_SCHEMA_OBJECTS,
-    AssistantMessage,
     JsonObject,
-    Message,
     ToolSpec,
     too_many,
 )
 from thinker.protocol.methods import RequestOptions
 
+MAX_USER = 256  # characters
 MAX_TOOLS = 128  # OpenAI's limit
-ELSEWHERE = ("container", "mcp_servers")  # fields for what runs at Anthropic
+ELSEWHERE = ("container", "mcp_servers", "compaction")  # fields for what runs at Anthropic
 TOOL_NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")  # what every provider takes
 ITEM = re.compile(r"input\[(\d+)\]")
 Name = Annotated[str, Field(min_length=1, max_length=128, pattern=r"^[\w.:@/-]+$")]
@@ -48,7 +55,7 @@ class RequestFields(BaseModel):
     tools: JsonValue = None
     tool_choice: JsonValue = None
     parallel_tool_calls: StrictBool | None = None
-    user: str | None = Field(None, max_length=256)
+    user: str | None = Field(None, max_length=MAX_USER)
     metadata: JsonObject | None = None
 
 
@@ -117,6 +124,11 @@ def parse_chat(body: JsonObject) -> ParsedRequest:
     Raises:
         ApiProblem: the body does not follow the format.
     """
+    refuse_fields(body, CHAT_FIELDS)
+    refuse_tools(body)
+    modalities = body.get("modalities")
+    if isinstance(modalities, list) and modalities not in ([], ["text"]):
+        raise invalid("modalities", 'modalities is not supported; an agent answers in ["text"]')
     fields = _validated(ChatFields, body)
     items, origins = chat_items(fields.messages)
     tools: JsonObject = {key: body[key] for key in ("tools", "tool_choice") if key in body}
@@ -137,7 +149,14 @@ def parse_messages(body: JsonObject) -> ParsedRequest:
     """
     for name in ELSEWHERE:
         if body.get(name):
-            raise invalid(name, f"{name} is not supported; the agent has its own tools")
+            raise invalid(name, f"{name} is not supported; the agent has its own")
+    if body.get("thread"):
+        raise ApiProblem(
+            HTTPStatus.BAD_REQUEST,
+            "thread is not supported; send the whole conversation with each request",
+            # With these their clients do so by themselves.
+            details={"error_code": "thread_unsupported_request", "unsupported": ["thread"]},
+        )
     user = _dict(body.get("metadata")).get("user_id")
     fields = _validated(MessagesFields, {**body, "user": user})
     items, origins = message_items(fields.messages)
@@ -161,6 +180,8 @@ def parse_responses(body: JsonObject) -> ParsedRequest:
     Raises:
         ApiProblem: the body does not follow the format.
     """
+    refuse_fields(body, RESPONSES_FIELDS)
+    refuse_tools(body)
     fields = _validated(ResponsesFields, body)
     conversation, previous = fields.conversation, fields.previous_response_id
     if conversation is not None and previous is not None:
@@ -195,9 +216,7 @@ def _validated(model: type[FieldsT], body: JsonObject) -> FieldsT:
     try:
         return model.model_validate(body)
     except ValidationError as error:
-        detail = error.errors(include_url=False, include_input=False)[0]
-        param = ".".join(map(str, detail["loc"]))
-        raise invalid(param, f"{param}: {detail['msg']}") from None
+        raise malformed(error, body) from None
 
 
 def _body(
@@ -213,7 +232,7 @@ def _body(
     if len(request.tools) > MAX_TOOLS:
         raise invalid("tools", f"send at most {MAX_TOOLS} tools")
     return Body(
-        messages=tuple(_joined(request.messages)),
+        messages=tuple(joined(request.messages)),
         tools=tuple(map(_client_tool, request.tools)),
         tool_choice=request.tool_choice or AUTO if request.tools else AUTO,
         asked=RequestOptions(
@@ -261,22 +280,3 @@ def _output_schema(param: str, kind: JsonValue, schema: JsonValue) -> JsonObject
         reason = error.message if isinstance(error, SchemaError) else "it is nested too deeply"
         raise invalid(param, f"the schema cannot be used: {reason}"[:500]) from None
     return schema
-
-
-def _joined(messages: Sequence[Message]) -> Iterator[Message]:
-    """Yield the messages; an answer and its calls arrive as several items and become one."""
-    last: AssistantMessage | None = None
-    for message in messages:
-        if not isinstance(message, AssistantMessage):
-            if last is not None:
-                yield last
-            last = None
-            yield message
-        elif last is None:
-            last = message
-        else:
-            text = "\n".join(filter(None, (last.content, message.content)))
-            calls = (*last.tool_calls, *message.tool_calls)
-            last = AssistantMessage(content=text, tool_calls=calls)
-    if last is not None:
-        yield last

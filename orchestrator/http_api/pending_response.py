@@ -6,19 +6,23 @@ from dataclasses import dataclass
 from http import HTTPStatus
 from typing import TypeAlias
 
-import apsw
 import structlog
 from starlette.responses import JSONResponse, Response, StreamingResponse
 from starlette.types import Receive, Scope, Send
 
 from orchestrator.control.operations import DaemonOperations
-from orchestrator.errors import JournalError
+from orchestrator.errors import JournalError, OrchestratorError
 from orchestrator.http_api.api_channel import ApiChannel, Listener
 from orchestrator.http_api.error_response import ApiProblem
-from orchestrator.http_api.guard import refusal
 from orchestrator.http_api.parsed_request import ParsedRequest
+from orchestrator.http_api.refusal import REQUEST_ID, Refusal
 from orchestrator.http_api.response_formatters import ResponseFormatter, problem_of
+from orchestrator.journal.db.database import Database
 from orchestrator.journal.turns import api_requests, pauses
+from orchestrator.journal.turns.api_conversations import (
+    OtherConversationError,
+    UnknownConversationError,
+)
 from orchestrator.journal.turns.api_requests import (
     KeyReusedError,
     NewRequest,
@@ -50,7 +54,8 @@ class PendingResponse:
             formatter = self.formatter(request_id, created // 1000, self.request)
             with channel.listening(request_id) as listener:  # the first one's, if it is repeated
                 response = await self._response(request_id, formatter, listener, receive)
-                response.headers["x-request-id"] = request_id
+                for name in REQUEST_ID:
+                    response.headers[name] = request_id
                 await response(scope, receive, send)
 
     async def _stored(self) -> tuple[str, int]:
@@ -71,6 +76,10 @@ class PendingResponse:
                 code="previous_response_not_found",
                 param="previous_response_id",
             ) from error
+        except UnknownConversationError as error:
+            raise _wrong_conversation(HTTPStatus.NOT_FOUND, error) from error
+        except OtherConversationError as error:
+            raise _wrong_conversation(HTTPStatus.BAD_REQUEST, error) from error
         except JournalError as error:
             message = f"the request could not be stored: {error}"
             raise ApiProblem(HTTPStatus.SERVICE_UNAVAILABLE, message, retry=RETRY) from error
@@ -96,7 +105,7 @@ class PendingResponse:
         try:
             return JSONResponse(formatter.document(await self._outcome(request_id, listener)))
         except ApiProblem as problem:
-            return refusal(problem)
+            return Refusal(problem)
         finally:
             left.cancel()
 
@@ -133,6 +142,11 @@ class PendingResponse:
             yield news
 
 
+def _wrong_conversation(status: HTTPStatus, error: OrchestratorError) -> ApiProblem:
+    code = "conversation_not_found" if status is HTTPStatus.NOT_FOUND else "invalid_request_error"
+    return ApiProblem(status, str(error), code=code, param="conversation")
+
+
 async def _leave(listener: Listener, receive: Receive) -> None:
     """Let a client wait no longer once it has disconnected."""
     while (await receive())["type"] != "http.disconnect":
@@ -142,7 +156,7 @@ async def _leave(listener: Listener, receive: Receive) -> None:
 
 
 def _receive(
-    db: apsw.Connection, new: NewRequest, now: int, admit: Callable[[apsw.Connection], None]
+    db: Database, new: NewRequest, now: int, admit: Callable[[Database], None]
 ) -> tuple[str, int]:
     """Run T1, and T2 of a request that belongs to no conversation, unless the agent is paused."""
     pause = pauses.find(db, new.agent_id)

@@ -25,6 +25,7 @@ FINISH_REASONS = {
 }
 REPAIRED: JsonObject = {"repaired": "true"}  # metadata of an answer that was cut or not JSON
 DONE = b"data: [DONE]\n\n"
+TOO_LONG = "context_length_exceeded"  # by which clients know that they must send less
 
 
 class AnswerDelta:
@@ -193,6 +194,9 @@ def problem_of(outcome: Outcome) -> ApiProblem | None:
     """Return why there is no answer; None if there is one."""
     if outcome.error is None:
         return None
+    if outcome.stop_reason is StopReason.OVERFLOW:
+        message = f"the prompt is too long, it exceeds the context window: {outcome.error}"
+        return ApiProblem(HTTPStatus.BAD_REQUEST, message, code=TOO_LONG)
     late = outcome.stop_reason is StopReason.DEADLINE
     status = HTTPStatus.GATEWAY_TIMEOUT if late else HTTPStatus.BAD_GATEWAY
     text, error = outcome.text, outcome.error

@@ -1,14 +1,15 @@
 """Responses that are read again: as they were given, and what they were asked with."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from http import HTTPStatus
+from itertools import count
 
-import apsw
 import orjson
 
 from orchestrator.http_api.error_response import ApiProblem, invalid
 from orchestrator.http_api.parsed_request import ParsedRequest, ResponsesFields
 from orchestrator.http_api.response_formatters import ResponsesFormatter, problem_of
+from orchestrator.journal.db.database import Database
 from orchestrator.journal.turns import api_requests
 from orchestrator.journal.turns.api_requests import Request
 from thinker.protocol.messages import (
@@ -26,7 +27,7 @@ MOST = 100  # items of one list
 ORDERS = ("asc", "desc")
 
 
-def find(db: apsw.Connection, name: str) -> Request:
+def find(db: Database, name: str) -> Request:
     """Return the request of a response by the response's id.
 
     Raises:
@@ -71,17 +72,31 @@ def input_items(found: Request, query: dict[str, str]) -> JsonObject:
     Raises:
         ApiProblem: one of them is wrong.
     """
+    return page_of([item for group in asked_items(found) for item in group], query)
+
+
+def asked_items(found: Request) -> list[list[JsonObject]]:
+    """Return the items of each message that a response was asked with."""
+    numbers = count()
+    return [
+        [{**item, "id": f"item_{found.id}_{next(numbers)}"} for item in items_of(message)]
+        for message in found.body.messages
+    ]
+
+
+def page_of(items: Sequence[JsonObject], query: dict[str, str]) -> JsonObject:
+    """Return a part of a list of items, the oldest first; ``query`` has limit, after and order.
+
+    Raises:
+        ApiProblem: one of them is wrong.
+    """
     order, limit = query.get("order", "desc"), query.get("limit", "20")
     if order not in ORDERS:
         raise invalid("order", "order must be asc or desc")
     if not (limit.isascii() and limit.isdigit() and 0 < int(limit) <= MOST):
         raise invalid("limit", f"limit must be a number from 1 to {MOST}")
-    items = [
-        {**item, "id": f"item_{found.id}_{number}"}
-        for number, item in enumerate(_items(found.body.messages))
-    ]
     if order == "desc":
-        items.reverse()
+        items = items[::-1]
     ids = [item["id"] for item in items]
     after = query.get("after")
     if after is not None and after not in ids:
@@ -97,21 +112,21 @@ def input_items(found: Request, query: dict[str, str]) -> JsonObject:
     }
 
 
-def _items(messages: tuple[Message, ...]) -> Iterator[JsonObject]:
-    for message in messages:
-        if isinstance(message, ToolResult):
-            call: JsonObject = {"call_id": message.call_id, "output": message.content}
-            yield {"type": "function_call_output", **call, "status": "completed"}
-        elif isinstance(message, UserMessage):
-            parts: list[JsonObject] = []
-            if message.content:
-                parts.append({"type": "input_text", "text": message.content})
-            for image in message.images:
-                url = f"data:{image.media_type};base64,{image.data}"
-                parts.append({"type": "input_image", "image_url": url, "detail": "auto"})
-            yield _message("user", parts)
-        else:
-            yield from _answer(message)
+def items_of(message: Message) -> Iterator[JsonObject]:
+    """Yield the items that a message is for clients, without ids."""
+    if isinstance(message, ToolResult):
+        call: JsonObject = {"call_id": message.call_id, "output": message.content}
+        yield {"type": "function_call_output", **call, "status": "completed"}
+    elif isinstance(message, UserMessage):
+        parts: list[JsonObject] = []
+        if message.content:
+            parts.append({"type": "input_text", "text": message.content})
+        for image in message.images:
+            url = f"data:{image.media_type};base64,{image.data}"
+            parts.append({"type": "input_image", "image_url": url, "detail": "auto"})
+        yield _message("user", parts)
+    else:
+        yield from _answer(message)
 
 
 def _answer(message: AssistantMessage) -> Iterator[JsonObject]:

@@ -3,22 +3,20 @@
 Routing chooses the agent that answers a chat; admission decides whether the chat is answered.
 """
 
-import re
 from collections.abc import Collection
 from enum import StrEnum
 from typing import NamedTuple
 
-from orchestrator.agentsfile import Access, AgentsFile
-from orchestrator.channel_api import InboundMessage
+from orchestrator.agentsfile import AgentsFile, ChatChannel, GroupRules
+from orchestrator.agentsfile.text_patterns import found
+from orchestrator.channel_api import NOT_ADDRESSED, PRESS, InboundMessage
 
-GUARDED = frozenset({"telegram"})  # other channels are reached on this host only, with a token
+LOCAL = frozenset({"api", "console", "http", "mcp", "web"})  # with a token or a login
 FORWARDING = frozenset({"http"})  # channels whose clients forward messages of other people
+EVERY = ""  # the rule of messages that are for the bot without one
+FROM_BOT = "from a bot"  # two bots would answer each other for ever
 CODE_ALPHABET = "ABCDEFGHJKLMNPQRSTUVWXYZ23456789"  # 32 signs, without I, O, 0 and 1
 CODE_LENGTH = 8  # 40 bits
-
-# User names change hands, so only numeric ids identify a person (CVE-2026-28480).
-_NUMERIC = re.compile(r"-?\d{1,19}", re.ASCII)
-_PERSON = re.compile(r"\d{1,19}", re.ASCII)  # groups and channels have negative ids
 
 
 class AdmissionDecision(StrEnum):
@@ -43,52 +41,88 @@ class Admission(NamedTuple):
 def judge(
     agents: AgentsFile, message: InboundMessage, paired: Collection[tuple[str, str]]
 ) -> Admission:
-    """Decide by agents.json and the chats that are paired, each with its channel; see `decide`."""
-    telegram = agents.channels.telegram
+    """Decide by agents.json and the ids that are paired, each with its channel; see `decide`."""
+    if message.channel in LOCAL:
+        known = message.channel not in FORWARDING
+        operator = known if message.operator is None else message.operator
+        return Admission(AdmissionDecision.ADMIT, operator=operator)
+    settings = agents.channels.guarded().get(message.channel)
+    if settings is None:
+        return _refused("agents.json has no such channel")
     return decide(
         message,
-        access=telegram.access,
+        settings,
         bound_chats={
             binding.chat_id for binding in agents.bindings if binding.channel == message.channel
         },
-        allowlist=telegram.allowlist,
         paired={chat for channel, chat in paired if channel == message.channel},
     )
 
 
 def decide(
     message: InboundMessage,
+    settings: ChatChannel,
     *,
-    access: Access,
     bound_chats: Collection[str],
-    allowlist: Collection[str],
     paired: Collection[str],
 ) -> Admission:
-    """Decide whether ``message`` may go on to routing.
+    """Decide whether ``message`` of a chat platform may go on to routing.
 
     A chat that a binding names by its id is admitted, as is a sender or chat on the allow-list.
     Pairings count only while ``access`` is ``pairing``, so that switching to ``allowlist`` revokes
-    them. In a group either the chat or the sender must be known. Operators are the people (not
-    the groups or channels) that a binding, the allow-list or a pairing names. Only numeric ids
-    count.
+    them. In a group either the chat or the sender must be known, and the message must be for the
+    bot; see `group_rule`. Operators are the people (not the groups or channels) that a binding,
+    the allow-list or a pairing names, by their own id or that of their private chat. A message of
+    which no one knows who wrote it has no chat, and ``skip`` says why.
     """
-    if message.channel not in GUARDED:
-        known = message.channel not in FORWARDING
-        return Admission(
-            AdmissionDecision.ADMIT,
-            operator=known if message.operator is None else message.operator,
-        )
-    if not _NUMERIC.fullmatch(message.chat_id):
-        return Admission(AdmissionDecision.REFUSE, "the update names no chat")
-    trusted = {*allowlist, *(paired if access == "pairing" else ())}
+    if not message.chat_id:
+        return _refused(message.skip or "the update names no chat")
+    if message.from_bot:
+        return _refused(FROM_BOT)
+    trusted = {*settings.allowlist, *(paired if settings.access == "pairing" else ())}
     known = message.chat_id in trusted or _is_operator(message, trusted)
-    if message.chat_id in bound_chats or known or access == "open":
-        return Admission(
-            AdmissionDecision.ADMIT, operator=_is_operator(message, trusted | {*bound_chats})
-        )
-    if access == "pairing":
-        return Admission(AdmissionDecision.PAIR, "not paired yet")
-    return Admission(AdmissionDecision.REFUSE, "neither chat nor sender is on the allow-list")
+    if not (known or message.chat_id in bound_chats or settings.access == "open"):
+        if settings.access == "pairing":
+            return Admission(AdmissionDecision.PAIR, "not paired yet")
+        return _refused("neither chat nor sender is on the allow-list")
+    if group_rule(message, settings.groups) is None:
+        return _refused(NOT_ADDRESSED)
+    return Admission(
+        AdmissionDecision.ADMIT, operator=_is_operator(message, trusted | {*bound_chats})
+    )
+
+
+def passed_over(agents: AgentsFile, message: InboundMessage) -> bool:
+    """Return whether people say a message to each other, so that no agent answers it."""
+    settings = agents.channels.guarded().get(message.channel)
+    return settings is not None and group_rule(message, settings.groups) is None
+
+
+def group_rule(message: InboundMessage, groups: GroupRules) -> str | None:
+    """Return the rule by which a message is for the bot; None if people say it to each other.
+
+    It is "all", "reply", "mention" or a pattern in quotes, and `EVERY` in private chats and for
+    buttons. A mention or a pattern counts only in the sender's own words: not in a message that
+    was forwarded, and a pattern not in lines that quote (``> ``).
+    """
+    if message.private or message.kind == PRESS:
+        return EVERY
+    rules = groups.of(message.chat_id)
+    if "all" in rules.answer:
+        return "all"
+    if "reply" in rules.answer and message.replied_to_bot:
+        return "reply"
+    if message.origin != "user":
+        return None
+    if "mention" in rules.answer and message.mentioned:
+        return "mention"
+    lines = message.text.split("\n") if rules.patterns else ()
+    own = "\n".join(line for line in lines if not line.lstrip().startswith(">"))
+    return next((repr(pattern) for pattern in rules.patterns if found(pattern, own)), None)
+
+
+def _refused(reason: str) -> Admission:
+    return Admission(AdmissionDecision.REFUSE, reason)
 
 
 def _is_operator(message: InboundMessage, trusted: set[str]) -> bool:
@@ -97,7 +131,8 @@ def _is_operator(message: InboundMessage, trusted: set[str]) -> bool:
     A message in the name of a group or channel may come from any of its administrators, and a
     group repeats the posts of its channel, so these do not count.
     """
-    return message.sender_id in trusted and _PERSON.fullmatch(message.sender_id) is not None
+    own = {message.sender_id, message.chat_id if message.private else ""} - {""}
+    return message.personal and not own.isdisjoint(trusted)
 
 
 def pairing_code(random: bytes) -> str:

@@ -3,8 +3,7 @@
 import re
 from typing import NamedTuple
 
-import apsw
-
+from orchestrator.journal.db.database import Database
 from orchestrator.journal.turns import approvals, questions
 
 NOT_OPERATOR = "Only my operator may decide this."
@@ -20,7 +19,7 @@ class ButtonPress(NamedTuple):
     by: str
     operator: bool
 
-    def answer(self, db: apsw.Connection, now: int) -> str:
+    def answer(self, db: Database, now: int) -> str:
         """Decide, inside T1, and return what the person who pressed is shown.
 
         A question that was decided before keeps its outcome, and the pressed message shows it.

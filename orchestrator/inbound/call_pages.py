@@ -2,15 +2,14 @@
 
 import json
 
-import apsw
-
 from orchestrator import chat_texts
+from orchestrator.journal.db.database import Database
 from orchestrator.journal.turns import approvals
 
 PAGE = 1_900  # characters; a message takes them even if all are wide
 
 
-def page(db: apsw.Connection, code: str = "", number: str = "1") -> str:
+def page(db: Database, code: str = "", number: str = "1") -> str:
     """Return a page of what the call with this code would do; the first is 1."""
     found = approvals.find(db, code)
     if found is None:

@@ -12,7 +12,6 @@ from datetime import timedelta
 from functools import partial
 from typing import NamedTuple
 
-import apsw
 import structlog
 
 from orchestrator import chat_texts
@@ -21,6 +20,8 @@ from orchestrator.errors import OrchestratorError
 from orchestrator.inbound import call_pages
 from orchestrator.inbound.button_press import ButtonPress
 from orchestrator.journal.access import tool_pins
+from orchestrator.journal.db.database import Database
+from orchestrator.journal.db.savepoints import ABORTED, savepoint
 from orchestrator.journal.inspect import recent
 from orchestrator.journal.schedule import tasks
 from orchestrator.journal.turns import (
@@ -93,18 +94,16 @@ class Command:
     operator: bool = False
     stopped: list[str] = field(default_factory=list)
 
-    def answer(self, db: apsw.Connection) -> str:
+    def answer(self, db: Database) -> str:
         """Run the command and return its answer; a fault in it leaves the rest of T1 intact."""
-        db.execute("SAVEPOINT command")
         try:
-            text = _run(db, self)
-        except (apsw.FullError, apsw.IOError, apsw.CorruptError):
+            with savepoint(db):
+                text = _run(db, self)
+        except ABORTED:
             raise
         except Exception:  # the message counts as answered: a retry would fail again
             log.exception("command_failed", command=self.name)
-            db.execute("ROLLBACK TO command")
             text = chat_texts.COMMAND_FAILED
-        db.execute("RELEASE command")
         return text if len(text) <= MAX_ANSWER else text[: MAX_ANSWER - 1] + "…"
 
     @property
@@ -140,7 +139,7 @@ class Commands(LoopOwned):
         )
 
 
-def _run(db: apsw.Connection, command: Command) -> str:
+def _run(db: Database, command: Command) -> str:
     if command.message.kind == PRESS:
         press = ButtonPress(command.argument, command.chat, command.by, operator=command.operator)
         return press.answer(db, command.rules.clock())
@@ -152,13 +151,13 @@ def _run(db: apsw.Connection, command: Command) -> str:
     return handler(db, command)
 
 
-def _help(db: apsw.Connection, command: Command) -> str:
+def _help(db: Database, command: Command) -> str:
     del db
     names = HELP if command.operator else FOR_ALL
     return "\n".join(f"/{name} - {HELP[name]}" for name in names)
 
 
-def _status(db: apsw.Connection, command: Command) -> str:
+def _status(db: Database, command: Command) -> str:
     snapshot = command.snapshot
     counts = recent.counts(db)
     up = timedelta(seconds=(command.rules.clock() - snapshot.started) // 1000)
@@ -176,12 +175,12 @@ def _status(db: apsw.Connection, command: Command) -> str:
     )
 
 
-def _states(db: apsw.Connection, snapshot: DaemonSnapshot) -> dict[str, str]:
+def _states(db: Database, snapshot: DaemonSnapshot) -> dict[str, str]:
     paused = {agent: f"PAUSED ({reason})" for agent, reason in pauses.shown(db).items()}
     return {name: paused.get(name, state) for name, state in snapshot.agents.items()}
 
 
-def _list_agents(db: apsw.Connection, command: Command) -> str:
+def _list_agents(db: Database, command: Command) -> str:
     here = _agent_of(db, command)
     return "\n".join(
         f"{name}: {state}{' - answers here' if name == here else ''}"
@@ -189,7 +188,7 @@ def _list_agents(db: apsw.Connection, command: Command) -> str:
     )
 
 
-def _new(db: apsw.Connection, command: Command) -> str:
+def _new(db: Database, command: Command) -> str:
     now = command.rules.clock()
     handoffs.take_back(db, command.chat, now)
     agent_id = _agent_of(db, command)
@@ -200,7 +199,7 @@ def _new(db: apsw.Connection, command: Command) -> str:
     return "This is a new conversation. I still know the facts that I have stored."
 
 
-def _stop(db: apsw.Connection, command: Command) -> str:
+def _stop(db: Database, command: Command) -> str:
     ended = cancellations.stop(db, command.chat, f"stopped by {command.by}", command.rules.clock())
     if ended is None:
         return "I am not doing anything here."
@@ -209,7 +208,7 @@ def _stop(db: apsw.Connection, command: Command) -> str:
     return "\n".join(["Stopped.", *(chat_texts.UNSURE.format(tool=tool) for tool in tools)])
 
 
-def _handback(db: apsw.Connection, command: Command) -> str:
+def _handback(db: Database, command: Command) -> str:
     taken = handoffs.take_back(db, command.chat, command.rules.clock())
     agent_id = _agent_of(db, command)
     if not taken or agent_id is None:
@@ -217,7 +216,7 @@ def _handback(db: apsw.Connection, command: Command) -> str:
     return f"Agent '{agent_id}' answers here again."
 
 
-def _order(db: apsw.Connection, command: Command, *, paused: bool) -> str:
+def _order(db: Database, command: Command, *, paused: bool) -> str:
     agent_id = command.argument or _agent_of(db, command)
     if agent_id is None:
         return NO_AGENT
@@ -232,7 +231,7 @@ def _order(db: apsw.Connection, command: Command, *, paused: bool) -> str:
     return f"Agent '{agent_id}' goes on."
 
 
-def _tasks(db: apsw.Connection, command: Command) -> str:
+def _tasks(db: Database, command: Command) -> str:
     del command
     lines = [
         f"{task.id} {task.name} ({task.agent_id}): "
@@ -242,7 +241,7 @@ def _tasks(db: apsw.Connection, command: Command) -> str:
     return "\n".join(lines) or "No task is scheduled."
 
 
-def _usage(db: apsw.Connection, command: Command) -> str:
+def _usage(db: Database, command: Command) -> str:
     lines: list[str] = []
     unknown: dict[str, None] = {}
     for definition in command.rules.agents.agents:
@@ -261,7 +260,7 @@ def _usage(db: apsw.Connection, command: Command) -> str:
     return "\n".join(lines)
 
 
-def _decide(db: apsw.Connection, command: Command, *, granted: bool) -> str:
+def _decide(db: Database, command: Command, *, granted: bool) -> str:
     code = command.argument
     if granted and code.partition(" ")[0] == "show":
         return call_pages.page(db, *code.split()[1:3])
@@ -273,7 +272,7 @@ def _decide(db: apsw.Connection, command: Command, *, granted: bool) -> str:
     return f"No call waits with the code {code!r}." if code else "Which call? Write its code."
 
 
-def _approve_tool(db: apsw.Connection, command: Command) -> str:
+def _approve_tool(db: Database, command: Command) -> str:
     try:
         tool_pins.approve(db, command.argument, command.by, command.rules.clock())
     except OrchestratorError as error:
@@ -281,7 +280,7 @@ def _approve_tool(db: apsw.Connection, command: Command) -> str:
     return f"Agents may use {command.argument} as it is now."
 
 
-def _agent_of(db: apsw.Connection, command: Command) -> str | None:
+def _agent_of(db: Database, command: Command) -> str | None:
     return answering_agent(db, command.rules.agents, command.message, command.chat)
 
 
@@ -289,7 +288,7 @@ def _listed(states: Mapping[str, str]) -> str:
     return ", ".join(f"{name} {state}" for name, state in states.items())
 
 
-HANDLERS: Mapping[str, Callable[[apsw.Connection, Command], str]] = {
+HANDLERS: Mapping[str, Callable[[Database, Command], str]] = {
     "help": _help,
     "status": _status,
     "agents": _list_agents,

@@ -14,22 +14,23 @@ from typing import NamedTuple, Protocol
 
 import anyio
 import anyio.lowlevel
-import apsw
 import structlog
 
 from orchestrator.agentsfile import AgentsFile
 from orchestrator.channel_api import PRESS, InboundMessage, OutboundPart
 from orchestrator.errors import JournalError
 from orchestrator.inbound.admission import (
-    GUARDED,
+    LOCAL,
     AdmissionDecision,
     judge,
     pairing_code,
     pairing_text,
+    passed_over,
 )
 from orchestrator.inbound.button_press import NOT_OPERATOR
 from orchestrator.inbound.commands import Command, Commands
 from orchestrator.journal.access import pairing
+from orchestrator.journal.db.database import Database
 from orchestrator.journal.db.store import Store
 from orchestrator.journal.db.writer import StorageFullError
 from orchestrator.journal.turns import chat_moves, inbox
@@ -50,9 +51,7 @@ log = structlog.get_logger()
 class ChatQueues(Protocol):
     """The dispatcher, which answers the messages of each chat in order."""
 
-    def opening(
-        self, chats: Collection[str]
-    ) -> AbstractContextManager[Callable[[apsw.Connection], None]]:
+    def opening(self, chats: Collection[str]) -> AbstractContextManager[Callable[[Database], None]]:
         """Hold these chats while their messages are stored; see `Dispatcher.opening`."""
 
 
@@ -81,9 +80,17 @@ class JournalIntake(LoopOwned):
         """Return the next update number to fetch; 0 if none was ever stored."""
         return await self.store.transact(inbox.next_offset, channel, bot_id)
 
+    async def cursor(self, channel: str, bot_id: str) -> str:
+        """Return where a channel without update numbers goes on; empty before its first message."""
+        return await self.store.transact(inbox.cursor, channel, bot_id)
+
+    async def begin(self, channel: str, bot_id: str, cursor: str) -> None:
+        """Store where a channel goes on, without a message."""
+        await self.store.transact(inbox.go_on, Offset(channel, bot_id, cursor))
+
     async def moves(self, channel: str) -> dict[str, str]:
         """Return the first ids of the channel's chats that have a new id, by the new ids."""
-        return self.store.read(chat_moves.every, channel)
+        return await self.store.read(chat_moves.every, channel)
 
     async def moved(self, channel: str, bot_id: str, old_id: str, new_id: str) -> None:
         """Store that a chat has a new id, and let agents.json be read with both of them."""
@@ -94,7 +101,7 @@ class JournalIntake(LoopOwned):
             self.on_answer()  # messages that wait may have changed their queue
 
     async def accept(
-        self, messages: Sequence[InboundMessage], offset: int | None = None
+        self, messages: Sequence[InboundMessage], offset: int | str | None = None
     ) -> Mapping[str, str]:
         """Commit T1: store updates and the channel's next offset in one transaction.
 
@@ -104,17 +111,18 @@ class JournalIntake(LoopOwned):
         if not messages:
             return {}
         if not all(message.private for message in messages):  # only groups get a new id
-            first = self.store.read(chat_moves.every, messages[0].channel)
+            first = await self.store.read(chat_moves.every, messages[0].channel)
             messages = [chat_moves.renamed(message, first) for message in messages]
         read = [(message, self.commands.read(message)) for message in messages]
+        agents = self.agents()
         chats = {
             inbox.address_of(message).chat_key
             for message, command in read
-            if command is None and (message.skip is None or message.album)
+            if command is None and (message.album or _is_for_agent(agents, message))
         }
         try:
             with self.queues.opening(chats) as admit:
-                batch = _Batch(read, offset, self.agents(), self.clock(), self.random)
+                batch = _Batch(read, offset, agents, self.clock(), self.random)
                 admitted, outcomes = await self.store.attempt(_ingest, batch, admit)
         except StorageFullError:
             await self._notify_full(messages)
@@ -148,7 +156,7 @@ class _Batch(NamedTuple):
     """Messages that came together, with their commands, and what storing them needs."""
 
     messages: Sequence[tuple[InboundMessage, Command | None]]
-    offset: int | None
+    offset: int | str | None
     agents: AgentsFile
     now: int
     random: Callable[[int], bytes]
@@ -167,11 +175,11 @@ class _Outcomes:
 
 
 def _ingest(
-    db: apsw.Connection, batch: _Batch, admit: Callable[[apsw.Connection], None]
+    db: Database, batch: _Batch, admit: Callable[[Database], None]
 ) -> tuple[list[int], _Outcomes]:
     """Return the rows that an agent should answer, and what commands did."""
-    guarded, outcomes = batch.messages[0][0].channel in GUARDED, _Outcomes()
-    paired = pairing.approved(db) if guarded else frozenset()
+    local, outcomes = batch.messages[0][0].channel in LOCAL, _Outcomes()
+    paired = frozenset() if local else pairing.approved(db)
     arrivals = [
         _arrival(db, batch, message, command, paired, outcomes)
         for message, command in batch.messages
@@ -189,8 +197,13 @@ def _ingest(
     return admitted, outcomes
 
 
+def _is_for_agent(agents: AgentsFile, message: InboundMessage) -> bool:
+    """Return whether an agent answers a message if its chat is admitted."""
+    return message.skip is None and not passed_over(agents, message)
+
+
 def _arrival(
-    db: apsw.Connection,
+    db: Database,
     batch: _Batch,
     message: InboundMessage,
     command: Command | None,
@@ -219,6 +232,7 @@ def _arrival(
             message.sender_name,
             pairing_code(batch.random(8)),
             batch.now,
+            message.sender_id,
         )
         notice = None if code is None else pairing_text(code)
         said = command is None and message.skip is None  # what an agent would answer
@@ -226,5 +240,5 @@ def _arrival(
     return Arrival(message, admission.reason, notice, held=held)
 
 
-def _press(command: Command, pressed: dict[str, str], db: apsw.Connection) -> None:
+def _press(command: Command, pressed: dict[str, str], db: Database) -> None:
     pressed[command.message.message_id] = command.answer(db)

@@ -43,12 +43,12 @@ class JournalCheck:
             log.debug("journal_checked")
             return
         log.error("journal_damaged", problem=problem)
-        damaged = f"{self.store.path}: the journal is damaged ({problem})"
+        damaged = f"{self.store.address}: the journal is damaged ({problem})"
         self.store.fail(StorageFailedError(f"{damaged}; restore a backup, or {MOVE_AWAY}"))
 
     async def _damage(self) -> str | None:
         """Return the first damage, or None."""
-        path = str(self.store.path)
+        path = str(self.store.address)
         with closing(apsw.Connection(path, flags=apsw.SQLITE_OPEN_READONLY)) as db:
             async with anyio.create_task_group() as tasks:
                 tasks.start_soon(when_canceled, db.interrupt)  # a large table takes long

@@ -6,13 +6,12 @@ has been quiet for the same time once more.
 """
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import NamedTuple, TypeVar
 
 import anyio
-import apsw
 import structlog
 from anyio.abc import TaskGroup
 
@@ -20,6 +19,7 @@ from orchestrator import memory_access
 from orchestrator.agentsfile import AgentDefinition, AgentsFile
 from orchestrator.agentsfile.model_costs import compaction_threshold
 from orchestrator.errors import JournalError, OrchestratorError
+from orchestrator.journal.db.database import Database
 from orchestrator.journal.db.store import STORAGE_RETRY, Store, report_failure, retry_later
 from orchestrator.journal.memory import fact_vectors
 from orchestrator.journal.turns import sessions
@@ -53,6 +53,14 @@ class MaintenanceJob(NamedTuple):
     def name(self) -> str:
         """The job's name in the usage table: ``compaction/7``, ``embedding/AGENT``."""
         return f"{self.kind}/{self.session_id or self.agent.agent_id}"
+
+
+class _Look(NamedTuple):
+    """What to look for of an agent: work of its language model, facts without vectors."""
+
+    agent: AgentDefinition
+    thinks: bool
+    embeds: bool
 
 
 @dataclass(eq=False)
@@ -93,7 +101,7 @@ class MaintenanceWorker(LoopOwned):
                     changed = self._wakeup.changed
                     delay = STORAGE_RETRY
                     try:
-                        self._start_due(tasks)
+                        await self._start_due(tasks)
                         delay = max(0.0, (self._upcoming - self.clock()) / 1000)
                     except JournalError as error:
                         report_failure(error)
@@ -103,52 +111,39 @@ class MaintenanceWorker(LoopOwned):
                     if waiting.cancelled_caught:
                         self._changed.add(None)
 
-    def _start_due(self, tasks: TaskGroup) -> None:
+    async def _start_due(self, tasks: TaskGroup) -> None:
         """Start due jobs of the agents that changed; an end of one looks for those of all."""
-        file, slots, now = self.agents(), self.supervisor.slots, self.clock()
-        spoken = (file.agent(name) for name in self._changed if name is not None)
-        looked = file.agents if None in self._changed else spoken
-        agents = {agent.agent_id: agent for agent in looked if agent and agent.agent_id in slots}
-        due, upcoming = self.store.read(self._due, agents, now)
-        for agent in filter(self._embeds, agents.values()):
-            if self.store.read(fact_vectors.lacking, agent.agent_id, 1):
-                due.append(MaintenanceJob("embedding", 0, agent))
-        self._upcoming = min(upcoming, math.inf if None in self._changed else self._upcoming)
-        self._changed.clear()
+        changed, self._changed = self._changed, set()
+        busy = {*self._busy}  # what ends meanwhile looks due; its end brings another look
+        try:
+            due, upcoming = await self.store.read(_due, self._looks(changed), self.clock())
+        except JournalError:
+            self._changed |= changed
+            raise
+        self._upcoming = min(upcoming, math.inf if None in changed else self._upcoming)
         for job in due:
             if len(self._busy) == AT_ONCE:
                 return
-            if job.name not in self._busy:
+            tried = job.kind == "compaction" and job.tokens <= self._failed.get(job.session_id, 0)
+            if not tried and job.name not in busy | self._busy:
                 self._busy.add(job.name)
                 tasks.start_soon(self._run_job, job)
 
-    def _due(
-        self, db: apsw.Connection, agents: Mapping[str, AgentDefinition], now: int
-    ) -> tuple[list[MaintenanceJob], float]:
-        limits: dict[str, int] = {}
-        idle: dict[str, int] = {}
-        for name, agent in agents.items():
-            if self.supervisor.slots[name].spec.endpoint.provider == "demo":
-                continue  # it has no language model
-            if agent.compaction.enabled:
-                limits[name] = compaction_threshold(agent)
-            if agent.fact_extraction.enabled:
-                idle[name] = round(agent.fact_extraction.idle_minutes * 60_000)
-        found = [
-            MaintenanceJob("compaction", session_id, agents[agent_id], tokens)
-            for session_id, agent_id, tokens in compaction.large(db, limits)
-            if tokens > self._failed.get(session_id, 0)
+    def _looks(self, changed: Collection[str | None]) -> list[_Look]:
+        """Return what to look for, of the agents that changed and have a process."""
+        file, slots = self.agents(), self.supervisor.slots
+        spoken = (file.agent(name) for name in changed if name is not None)
+        agents = file.agents if None in changed else [agent for agent in spoken if agent]
+        return [
+            _Look(
+                agent,
+                thinks=slots[agent.agent_id].spec.endpoint.provider != "demo",
+                embeds=slots[agent.agent_id].worker is not None
+                and self.embeddings.ready(agent, agent.agent_id),
+            )
+            for agent in agents
+            if agent.agent_id in slots
         ]
-        quiet, upcoming = compaction.quiet(db, idle, now)
-        found += [
-            MaintenanceJob("extraction", session, agents[agent_id]) for session, agent_id in quiet
-        ]
-        return found, math.inf if upcoming is None else upcoming
-
-    def _embeds(self, agent: AgentDefinition) -> bool:
-        """Return whether the agent has a process whose embeddings model may be called."""
-        running = self.supervisor.slots[agent.agent_id].worker is not None
-        return running and self.embeddings.ready(agent, agent.agent_id)
 
     async def _run_job(self, job: MaintenanceJob) -> None:
         with bound(agent_id=job.agent.agent_id, session=job.session_id):
@@ -182,7 +177,7 @@ class MaintenanceWorker(LoopOwned):
 
         rules = self.gate.rules()
 
-        def keep_summary(db: apsw.Connection) -> bool:
+        def keep_summary(db: Database) -> bool:
             rules.settle_work(db, job.agent.agent_id, job.name, answer)
             return bool(answer.summary) and compaction.compacted(db, part, answer.summary)
 
@@ -206,7 +201,7 @@ class MaintenanceWorker(LoopOwned):
 
         rules, now = self.gate.rules(), self.clock()
 
-        def keep_facts(db: apsw.Connection) -> int:
+        def keep_facts(db: Database) -> int:
             rules.settle_work(db, job.agent.agent_id, job.name, answer)
             return compaction.extracted(db, part, answer.facts, now)
 
@@ -227,6 +222,32 @@ class MaintenanceWorker(LoopOwned):
         if answer is None:
             log.debug("upkeep_not_allowed", work=job.kind)
         return answer
+
+
+def _due(db: Database, looks: Sequence[_Look], now: int) -> tuple[list[MaintenanceJob], float]:
+    """Return the jobs that the journal shows as due, and when others may be."""
+    agents = {look.agent.agent_id: look.agent for look in looks}
+    thinking = [look.agent for look in looks if look.thinks]
+    limits = {a.agent_id: compaction_threshold(a) for a in thinking if a.compaction.enabled}
+    idle = {
+        a.agent_id: round(a.fact_extraction.idle_minutes * 60_000)
+        for a in thinking
+        if a.fact_extraction.enabled
+    }
+    found = [
+        MaintenanceJob("compaction", session_id, agents[agent_id], tokens)
+        for session_id, agent_id, tokens in compaction.large(db, limits)
+    ]
+    quiet, upcoming = compaction.quiet(db, idle, now)
+    found += [
+        MaintenanceJob("extraction", session, agents[agent_id]) for session, agent_id in quiet
+    ]
+    found += [
+        MaintenanceJob("embedding", 0, look.agent)
+        for look in looks
+        if look.embeds and fact_vectors.lacking(db, look.agent.agent_id, 1)
+    ]
+    return found, math.inf if upcoming is None else upcoming
 
 
 def _result(answer: background.MeteredResult) -> dict[str, object]:

@@ -45,6 +45,7 @@ class RetentionJob:
             "messages": await self._remove(retention.messages, days.conversation_days),
             "pictures": await self._remove(retention.pictures, days.picture_days),
             "codes": await self._remove(pairing.expire, 0),
+            "conversations": await self._remove(retention.conversations, days.conversation_days),
             "logins": await self._remove(retention.logins, 0),
             "calls": await self._remove(retention.calls, USAGE_DAYS),
         }

@@ -24,32 +24,32 @@ class AttachmentFetcher:
     """Fetches files through the channels' adapters.
 
     A file that cannot be fetched is recorded as missing, and the model learns of it.
-    ``clock`` returns milliseconds since the epoch; ``document_text`` finds the text of a file.
+    ``clock`` returns milliseconds since the epoch.
     """
 
     store: Store
     adapters: Mapping[str, Adapter]
     clock: Callable[[], int]
-    document_text: ReadDocument
 
-    async def fetch(self, files: Iterable[Wanted]) -> None:
+    async def fetch(self, files: Iterable[Wanted], read: ReadDocument) -> None:
+        """Fetch files and find their texts; ``read`` does so for the agent that is to know them."""
         for file in files:
             data = await self._data(file)
-            text = None if data is None else await self._text(file, data)
+            text = None if data is None else await self._text(file, data, read)
             await self.store.transact(attachments.fetched, file, data, self.clock(), text)
 
-    async def _text(self, file: Wanted, data: bytes) -> FileText | None:
+    async def _text(self, file: Wanted, data: bytes, read: ReadDocument) -> FileText | None:
         kind = stored_files.kind_of(file.name, data)
         if kind in MEDIA_TYPES or not file.name:
             return None
         try:
-            return FileText(await self.document_text(data, kind))
+            return FileText(await read(data, kind))
         except (UnreadableError, OSError) as error:
             return FileText(None, str(error))
 
     async def _data(self, file: Wanted) -> bytes | None:
         if file.media_id is not None:
-            return self.store.read(stored_files.content, file.media_id)
+            return await self.store.read(stored_files.content, file.media_id)
         adapter = self.adapters.get(file.channel)
         if adapter is None:
             return None

@@ -11,9 +11,10 @@ only if its row says that a second copy does no harm.
 """
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
+from typing import TypeAlias
 
 import anyio
 import structlog
@@ -38,6 +39,7 @@ HELD = "the platform wanted nothing sent"
 MAX_RETRY_DELAY = 60.0  # seconds
 MAX_FAULTS = 3  # attempts to send a message in which an adapter may break
 CALL_TIMEOUT = 60.0  # seconds for one platform call, beyond the adapter's own limits
+Speak: TypeAlias = Callable[[OutboxRow], Awaitable[None]]
 log = structlog.get_logger()
 
 
@@ -45,7 +47,8 @@ log = structlog.get_logger()
 class Platform:
     """What the queues of a channel share. ``clock`` returns milliseconds since the epoch.
 
-    ``rested`` is woken when a queue has nothing to send now.
+    ``rested`` is woken when a queue has nothing to send now. ``speak`` gives a row that is to be
+    spoken its file, or makes it a text.
     """
 
     store: Store
@@ -53,6 +56,7 @@ class Platform:
     flood: FloodControl
     clock: Callable[[], int]
     rested: Wakeup
+    speak: Speak
     _doubts: dict[str, bool] = field(default_factory=dict)
 
     def doubtful(self, chat_id: str) -> bool:
@@ -60,7 +64,7 @@ class Platform:
 
         After an unclean end they may be, until the journal has the number of one that was sent.
         """
-        return self._doubts.get(chat_id, self.store.checked)
+        return self._doubts.get(chat_id, self.store.unclean)
 
     def doubt(self, chat_id: str, *, doubtful: bool = True) -> None:
         """Set whether they may be: the journal lacks or has the number of the last message."""
@@ -93,6 +97,7 @@ class ChatQueue(Wakeup):
     def __init__(self, platform: Platform, address: Address) -> None:
         super().__init__()
         self.preview: Preview | None = None
+        self.sending = False  # a row, or storing what became of it
         self._row: OutboxRow | None = None  # that is sent next
         self._bound: tuple[int, str] | None = None  # a lost row, and a placeholder sent after it
         self._address = address
@@ -104,11 +109,15 @@ class ChatQueue(Wakeup):
     async def run(self) -> None:
         """Send until nothing is left and no answer is being written; look again at each wake."""
         while True:
+            changed = self.changed
+            self._row = None  # while it looks it is not blocked: what is new now may be missed
             try:
-                self._row = row = self._next()
+                self._row = row = await self._next()
                 if row is None and self.preview is None:
+                    if changed.is_set():
+                        continue
                     return
-                changed, wait = self.changed, self._wait(row)
+                wait = self._wait(row)
                 if wait > 0:
                     self._platform.rested.wake()
                     with anyio.move_on_after(wait):
@@ -126,9 +135,9 @@ class ChatQueue(Wakeup):
         row = self._row
         return row is not None and not row.shown and self._platform.delay(row) > 0
 
-    def _next(self) -> OutboxRow | None:
+    async def _next(self) -> OutboxRow | None:
         """Return the row to send next; a preview need not wait for a text that was shown."""
-        row = self._store.read(outbox.first, self._address.chat_key)
+        row = await self._store.read(outbox.first, self._address.chat_key)
         early = row is not None and row.shown and self._platform.delay(row) > 0
         return None if early and self._offered else row
 
@@ -145,24 +154,30 @@ class ChatQueue(Wakeup):
     async def _admitted(self) -> bool:
         """Wait for the platform's rate; return false if the chat is held by then."""
         await self._adapter.pace(self._address.chat_id)
+        await self._store.still_held()
         return not self._platform.held(self._address.chat_id)
 
     async def _begun(self, row: OutboxRow, state: str) -> bool:
         """Commit T7 when the platform may be called; return false if it may not."""
+        again = int(self._adapter.keyed)  # what is sent again with its key arrives once
         if not (
             await self._admitted()
-            and await self._store.transact(outbox.sending, row.id, state, self._clock())
+            and await self._store.transact(outbox.sending, row.id, state, self._clock(), again)
         ):
             return False
+        await self._store.still_held()
         held = self._platform.held(row.chat_id) > 0  # since the commit began
         if held:
             await self._record(outbox.requeue, row.id, HELD, self._clock())
         return not held
 
     async def _deliver(self, row: OutboxRow) -> None:
+        self.sending = True
         try:
             if row.lost:
                 await self._look_for(row)
+            elif row.voice and row.media_id is None:
+                await self._platform.speak(row)  # it is sent at the next look
             else:
                 await (self._send(row) if self._whole(row) else self._edit(row))
         except SendError as error:
@@ -174,6 +189,8 @@ class ChatQueue(Wakeup):
             final = row.attempt + 1 >= MAX_FAULTS
             outcome = SendOutcome.PERMANENT if final else SendOutcome.UNKNOWN
             await self._failed(row, SendError(f"{type(error).__name__}: {error}", outcome))
+        finally:
+            self.sending = False
 
     def _whole(self, row: OutboxRow) -> bool:
         """Return whether a row is sent in one call; it could be looked for if that was lost."""
@@ -183,14 +200,14 @@ class ChatQueue(Wakeup):
         # A call that only wakes readers of the journal may be repeated, so T7 is not needed.
         part = _part(row)
         if row.approval_id is not None:
-            buttons = self._store.read(questions.choices, row, self._clock())
+            buttons = await self._store.read(questions.choices, row, self._clock())
             part = replace(part, choices=buttons)
         if row.media_id is not None and not self._adapter.from_journal:
             name = row.file_name or "file"
             file = await self._store.transact(stored_files.outbound, row.media_id, name)
             if file is None:
                 raise SendError(REMOVED, SendOutcome.PERMANENT)
-            part = replace(part, file=file)
+            part = replace(part, file=file._replace(voice=row.voice))
         if not self._adapter.from_journal and not await self._begun(row, "sending"):
             return
         with _bounded("send", part.file.seconds if part.file else 0):
@@ -215,7 +232,7 @@ class ChatQueue(Wakeup):
 
         It is the next message of the bot, or one of few up to a placeholder that is sent now.
         """
-        before = self._store.read(outbox.number_before, row)
+        before = await self._store.read(outbox.number_before, row)
         if await self._found(row, range(before + 1, before + 2)) or not await self._admitted():
             return
         if self._bound is None or self._bound[0] != row.id:
@@ -272,10 +289,10 @@ class ChatQueue(Wakeup):
 
     async def _refresh(self, preview: Preview) -> None:
         """Show how the answer has grown, unless a row waits by now."""
-        if not await self._admitted() or self._next() is not None:
+        if not await self._admitted() or await self._next() is not None:
             return
+        message_id = await self._store.read(outbox.preview_message, preview.turn_id)
         preview.offered = False
-        message_id = self._store.read(outbox.preview_message, preview.turn_id)
         if message_id is None:  # it is not sent yet, or the reply takes its place
             return
         shown = self._adapter.split(preview.text, UNFINISHED)[0]
@@ -352,9 +369,11 @@ def _part(row: OutboxRow, placeholder: str = "") -> OutboundPart:
     replaced = row.final and bool(placeholder)
     return OutboundPart(
         chat_id=row.chat_id,
-        text=placeholder if replaced else row.body,
+        text=placeholder if replaced else "" if row.voice else row.body,
         thread_id=row.thread_id or None,
         markdown=row.markdown and not replaced,
         reply_to=row.reply_to,
         rendered=None if replaced else row.rendered,
+        key=row.key,
+        queued_at=row.created_at,
     )

@@ -23,7 +23,7 @@ from orchestrator.journal.db.writer import StorageFailedError
 from orchestrator.journal.turns import outbox
 from orchestrator.journal.turns.outbox import UNFINISHED, Address, Part
 from orchestrator.loop_owned import LoopOwned
-from orchestrator.outbound.chat_queue import ChatQueue, Platform
+from orchestrator.outbound.chat_queue import ChatQueue, Platform, Speak
 from orchestrator.outbound.flood_control import FloodControl
 from orchestrator.outbound.preview import Preview
 from orchestrator.wakeup import Wakeup
@@ -72,7 +72,8 @@ class ReplyFormats:
 class Delivery(LoopOwned):
     """Sends the outbox through the adapters. ``clock`` returns milliseconds since the epoch.
 
-    A turn that takes longer than ``patience`` seconds shows that it is being answered.
+    A turn that takes longer than ``patience`` seconds shows that it is being answered. ``speak`` is
+    as in `Platform`.
     """
 
     def __init__(
@@ -81,6 +82,7 @@ class Delivery(LoopOwned):
         adapters: Mapping[str, Adapter],
         tasks: TaskGroup,
         clock: Callable[[], int],
+        speak: Speak,
         patience: float = PATIENCE,
     ) -> None:
         self._patience = patience
@@ -91,7 +93,7 @@ class Delivery(LoopOwned):
         self._tasks = tasks
         self._rested = Wakeup()
         self._platforms = {
-            name: Platform(store, adapter, self.flood, clock, self._rested)
+            name: Platform(store, adapter, self.flood, clock, self._rested, speak)
             for name, adapter in adapters.items()
         }
         self._changes = Wakeup()
@@ -137,7 +139,7 @@ class Delivery(LoopOwned):
         while True:
             changed = self._changes.changed
             try:
-                chats = self._store.read(outbox.waiting, channel)
+                chats = await self._store.read(outbox.waiting, channel)
             except JournalError as error:
                 await retry_later(error)
                 continue
@@ -150,12 +152,13 @@ class Delivery(LoopOwned):
             await changed.wait()
 
     async def wait_idle(self) -> None:
-        """Wait until no row is due."""
+        """Wait until no row is due, and of none that was sent the outcome is yet to be stored."""
         for channel, platform in self._platforms.items():
             while True:
                 changed = self._rested.changed
-                rows = self._store.read(outbox.due, channel)
-                if not any(platform.delay(row) <= 0 for row in rows):
+                rows = await self._store.read(outbox.due, channel)
+                due = any(platform.delay(row) <= 0 for row in rows)
+                if not due and not any(queue.sending for queue in self._queues.values()):
                     break
                 await changed.wait()
 

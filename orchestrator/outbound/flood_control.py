@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 BOT = ""  # in place of a chat's id: all chats
+APART = frozenset({"hook"})  # channels whose chats are servers that know nothing of each other
 
 
 class Hold(NamedTuple):
@@ -27,7 +28,9 @@ class FloodControl:
     def refused(self, channel: str, chat_id: str, retry_after: float, now: float) -> Hold:
         """Hold a chat whose call was refused, or its bot; return what is held now."""
         holds = self.holds(now)
-        others = any(hold.channel == channel and hold.chat_id != chat_id for hold in holds)
+        others = channel not in APART and any(
+            hold.channel == channel and hold.chat_id != chat_id for hold in holds
+        )
         key = (channel, BOT if others else chat_id)
         self._until[key] = max(now + retry_after, self._until.get(key, now))
         return Hold(*key, self._until[key] - now)

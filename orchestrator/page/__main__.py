@@ -4,6 +4,7 @@ import faulthandler
 import gc
 import os
 import socket
+import sys
 import time
 from dataclasses import dataclass, field
 from functools import partial
@@ -16,9 +17,12 @@ from thinker.http.optional_imports import without
 # Optional extras of structlog, uvicorn and starlette, which this process does not use.
 with without("rich", "greenlet", "dotenv", "watchfiles"):
     from orchestrator.control.page_protocol import CHANGED, VIEW, WATCH, ChatKeys, ChatView
+    from orchestrator.errors import JournalError
     from orchestrator.home_paths import Paths
     from orchestrator.http_api.http_server import served
+    from orchestrator.journal.db.store import report_failure
     from orchestrator.page.descriptor_channel import DescriptorChannel
+    from orchestrator.page.jailed_journal import enter_jail
     from orchestrator.page.live import LiveFeed
     from orchestrator.page.page_app import PageApp
     from orchestrator.page.page_guard import PageGuard
@@ -31,7 +35,6 @@ with without("rich", "greenlet", "dotenv", "watchfiles"):
         LOG_VARIABLE,
         PageEntrance,
     )
-    from orchestrator.processes.page_jail import confine
     from orchestrator.timezones import zone_or_utc
     from thinker.jail import kernel
     from thinker.protocol import logs
@@ -69,16 +72,24 @@ async def _serve(wire: socket.socket, reads: PageReads, sandbox: SandboxReport) 
         entrance = PageEntrance.model_validate_json(os.environ.get(ENTRANCE_VARIABLE, "{}"))
         async with served(listener, PageGuard(page.build(), entrance)):
             peer.tasks.start_soon(feed.watch)
+            peer.tasks.start_soon(_leave_without, reads, peer)
             await _until_idle(peer, use, feed)
 
 
 async def _until_idle(peer: Peer, use: LastUse, feed: LiveFeed) -> None:
     """Return when the supervisor has gone, or when the page was not looked at for `IDLE`."""
     while not peer.closed.is_set() and time.monotonic() - use.at < IDLE:
+        feed.version()  # notices that the journal is lost
         if feed.open:
             use.note()
         with anyio.move_on_after(LOOK):
             await peer.closed.wait()
+
+
+async def _leave_without(reads: PageReads, peer: Peer) -> None:
+    """End the process when the journal is lost: from inside the jail it cannot be opened anew."""
+    await reads.lost.wait()
+    peer.close()
 
 
 def _look(peer: Peer, chats: frozenset[str]) -> None:
@@ -97,10 +108,15 @@ def main() -> None:
     static_url("page.css")
     manual_pages.pages()
     gc.freeze()  # what is there now stays
-    journal = Paths(Path.cwd()).journal
-    sandbox = confine(journal)
-    reads = PageReads(journal)
-    anyio.run(_serve, socket.socket(fileno=int(os.environ[FD_VARIABLE])), reads, sandbox)
+    wire = socket.socket(fileno=int(os.environ[FD_VARIABLE]))
+    try:
+        reads, sandbox = enter_jail(Paths(Path.cwd()).journal)
+        anyio.run(_serve, wire, reads, sandbox)
+        if reads.failure is not None:
+            raise reads.failure
+    except JournalError as error:
+        report_failure(error)
+        sys.exit(error.exit_code)
 
 
 if __name__ == "__main__":

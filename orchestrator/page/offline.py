@@ -16,17 +16,20 @@ from orchestrator.control.protocol import Ack
 from orchestrator.http_api.http_server import served
 from orchestrator.journal.access import web_sessions
 from orchestrator.journal.access.web_sessions import WebSession
-from orchestrator.journal.db.store import reading
+from orchestrator.journal.db.sqlite_storage import reading
+from orchestrator.journal.opening import require_driver
+from orchestrator.journal_address import JournalAddress, file_of
 from orchestrator.page.daemon_link import M
 from orchestrator.page.live import LiveFeed
 from orchestrator.page.page_app import PageApp
 from orchestrator.page.page_guard import PageGuard
-from orchestrator.page.page_reads import PageReads
+from orchestrator.page.page_reads import PageReads, SqlitePageReads, open_reads
 from orchestrator.page.screens import manual_pages
 from orchestrator.page.static_files import static_url
 from thinker.jail.worker_jail import prepare
 from thinker.protocol.peer import FAILED, Params, RpcError
 
+LOOK = 5.0  # seconds between two looks whether the journal can be read still
 NO_DAEMON = "this is a journal without a daemon: it can be read, and nothing can be changed"
 
 
@@ -68,7 +71,7 @@ class Unattended:
         return token
 
 
-def show(path: Path, zone: ZoneInfo, announce: Callable[[str], None]) -> None:
+def show(address: JournalAddress, zone: ZoneInfo, announce: Callable[[str], None]) -> None:
     """Serve a journal on a free port of this machine until Ctrl-C.
 
     ``announce`` is given the link that lets a browser in. The process is jailed before it answers:
@@ -77,36 +80,50 @@ def show(path: Path, zone: ZoneInfo, announce: Callable[[str], None]) -> None:
     Raises:
         JournalError: the journal cannot be read.
     """
-    with opened(path) as reads, socket.create_server(("127.0.0.1", 0)) as listener:
+    with opened(address) as reads, socket.create_server(("127.0.0.1", 0)) as listener:
         static_url("page.css")
         manual_pages.pages()
         code = secrets.token_hex(16)
         announce(f"http://orchestrator.localhost:{listener.getsockname()[1]}/in#{code}")
-        prepare(serves=True).close([], path.parent)
+        prepare(serves=True).close([], file_of(address).parent)
         anyio.run(_serve, reads, zone, listener, code)
+        if reads.failure is not None:
+            raise reads.failure
 
 
 @contextmanager
-def opened(path: Path) -> Iterator[PageReads]:
+def opened(address: JournalAddress) -> Iterator[PageReads]:
     """Open a journal to read; one of an older version is read in a copy that is brought up to date.
+
+    That copy is made of a file alone.
 
     Raises:
         JournalError: it does not exist, or cannot be read.
     """
-    with reading(path) as db:
+    if not isinstance(address, Path):
+        require_driver()
+        with closing(open_reads(address)) as reads:
+            yield reads
+        return
+    with reading(address) as db:
         if db.filename:
-            with closing(PageReads(path)) as reads:
+            with closing(open_reads(address)) as reads:
                 yield reads
         else:
-            yield PageReads(db)
+            yield SqlitePageReads(db)
 
 
 async def _serve(reads: PageReads, zone: ZoneInfo, listener: socket.socket, code: str) -> None:
     feed, daemon = LiveFeed(reads.version), Unattended(code)
     page = PageApp(reads, daemon, zone, _clock, feed, known=daemon.session)
     listener.setblocking(False)  # noqa: FBT003 - the standard library takes it by position
-    async with served(listener, PageGuard(page.build())):
-        await feed.watch()
+    async with served(listener, PageGuard(page.build())), anyio.create_task_group() as tasks:
+        tasks.start_soon(feed.watch)
+        while not reads.lost.is_set():
+            reads.version()
+            with anyio.move_on_after(LOOK):
+                await reads.lost.wait()
+        tasks.cancel_scope.cancel()
 
 
 def _clock() -> int:

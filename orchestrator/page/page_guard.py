@@ -17,6 +17,7 @@ LOCAL_NAME = re.compile(r"(?:[a-z0-9-]+\.)*localhost|127\.0\.0\.1|\[::1\]", re.I
 MAX_REQUESTS = 32  # at once, beside open streams
 POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self';"
+    " media-src 'self';"
     " manifest-src 'self'; base-uri 'none'; form-action 'self'; frame-ancestors 'none';"
     " require-trusted-types-for 'script'; trusted-types orchestrator"
 )

@@ -1,13 +1,15 @@
 """Queries of the page: read-only, one state of the journal each, and cut off after 250 ms."""
 
+import asyncio
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import TypeVar
+from typing import Protocol, TypeVar
 
 import apsw
 
-from orchestrator.errors import JournalError, OrchestratorError
+from orchestrator.errors import JournalError, TooSlowError
+from orchestrator.journal_address import JournalAddress
 
 T = TypeVar("T")
 LONGEST = 0.25  # seconds of one query
@@ -16,12 +18,50 @@ CACHE = 256  # KiB of the journal in memory; the system keeps the rest of the fi
 WAIT = 200  # milliseconds for a lock, which readers of a write-ahead log hardly meet
 
 
-class TooSlowError(OrchestratorError):
-    """A query took too long; the page asks for less."""
+class PageReads(Protocol):
+    """Reads a journal. What it needs of it is opened at once, and never again.
+
+    ``lost`` is set once that does not work any more, ``failure`` then says why.
+    """
+
+    lost: asyncio.Event
+    failure: JournalError | None
+
+    async def __call__(self, read: Callable[..., T], *args: object) -> T:
+        """Return ``read(db, *args)``.
+
+        It runs on the event loop: this process has nothing else to do, and no query may be long.
+        """
+
+    def at_once(self, read: Callable[..., T], *args: object) -> T:
+        """Return ``read(db, *args)``, which sees one state of the journal.
+
+        Raises:
+            TooSlowError: it took more than `LONGEST`.
+            JournalError: the journal cannot be read.
+        """
+
+    def version(self) -> int:
+        """Return a number that changes with each commit of the daemon."""
+
+    def close(self) -> None: ...
 
 
-class PageReads:
-    """Reads a journal. Its files are opened at once, and never again."""
+def open_reads(address: JournalAddress) -> PageReads:
+    """Open a journal.
+
+    Raises:
+        JournalError: it does not exist or cannot be read.
+    """
+    if isinstance(address, Path):
+        return SqlitePageReads(address)
+    from orchestrator.journal.postgresql.pg_page_reads import PostgresPageReads  # noqa: PLC0415 - optional
+
+    return PostgresPageReads(address, LONGEST)
+
+
+class SqlitePageReads:
+    """Reads a file of SQLite, which stays open."""
 
     def __init__(
         self, journal: Path | apsw.Connection, clock: Callable[[], float] = time.monotonic
@@ -31,6 +71,8 @@ class PageReads:
         Raises:
             JournalError: it does not exist or cannot be read.
         """
+        self.lost = asyncio.Event()
+        self.failure: JournalError | None = None
         self._clock = clock
         self._ends = 0.0
         try:
@@ -49,19 +91,11 @@ class PageReads:
             raise JournalError(f"the journal cannot be read ({error})") from error
 
     async def __call__(self, read: Callable[..., T], *args: object) -> T:
-        """Return ``read(db, *args)``.
-
-        It runs on the event loop: this process has nothing else to do, and no query may be long.
-        """
+        """Return ``read(db, *args)``."""
         return self.at_once(read, *args)
 
     def at_once(self, read: Callable[..., T], *args: object) -> T:
-        """Return ``read(db, *args)``, which sees one state of the journal.
-
-        Raises:
-            TooSlowError: it took more than `LONGEST`.
-            JournalError: the journal cannot be read.
-        """
+        """Return ``read(db, *args)``."""
         self._ends = self._clock() + LONGEST
         try:
             self._db.execute("BEGIN")
@@ -71,10 +105,7 @@ class PageReads:
                 self._ends = self._clock() + LONGEST
                 self._db.execute("ROLLBACK")
         except apsw.InterruptError as error:
-            raise TooSlowError(
-                "this took more than a quarter of a second and was cut off; choose a shorter time"
-                " or fewer rows"
-            ) from error
+            raise TooSlowError from error
         except apsw.Error as error:
             raise JournalError(f"the journal cannot be read ({error})") from error
 

@@ -281,6 +281,15 @@ def keep(spare: Spare) -> None:
     _watched.add(spare.pid)
 
 
+def end_spares() -> None:
+    """End the spares whose programs were not started."""
+    for spare in _spares.values():
+        with suppress(ProcessLookupError, ChildProcessError):  # a daemon reaps all at its end
+            spare.kill()
+            spare.wait()
+    _spares.clear()
+
+
 def _start(program: Program, fd: int) -> tuple[subprocess.Popen[bytes] | Spare, int]:
     """Start a program, or the spare of it; return the process and its pidfd."""
     spare = _spares.pop(program.argv, None)

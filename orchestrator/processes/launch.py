@@ -13,14 +13,16 @@ from types import MappingProxyType
 from orchestrator.agentsfile import AgentDefinition
 from orchestrator.agentsfile.agent_definition import CostControls
 from orchestrator.agentsfile.agents_file import SandboxMode
+from orchestrator.agentsfile.media_settings import Voice
+from orchestrator.agentsfile.model_costs import models_of
 from orchestrator.broker.broker_wire import Grant
 from orchestrator.files import write_private
 from orchestrator.home_paths import bundled
-from orchestrator.processes.model_grants import KEY_VARIABLES, grants, told
+from orchestrator.processes.model_grants import grants, told
 from orchestrator.settings import DEFAULT_PROMPT, Settings
 from orchestrator.timezones import host_timezone
 from thinker.protocol.env import ThinkerSettings, inherited
-from thinker.protocol.providers import PROVIDERS
+from thinker.protocol.providers import PROVIDERS, Provider, key_variables
 
 WORKER = (sys.executable, "-P", "-m", "thinker")
 COMPACTION, FACT_EXTRACTION = "compaction.md", "fact-extraction.md"
@@ -79,11 +81,11 @@ def resolve_endpoint(
     ``local`` are the model servers that listen on this machine (Ollama, LM Studio).
     """
     if definition.llm_provider != "auto":
-        model = definition.model or PROVIDERS[definition.llm_provider].default_model
+        model = definition.model or definition.providers[definition.llm_provider].default_model
         return Endpoint(definition.llm_provider, model, definition.base_url or "")
-    for provider in PROVIDERS.values():
-        key = provider.key_var
-        if key is not None and (definition.env.get(key) or environ.get(key)):
+    for provider in definition.providers.values():
+        key = provider.key_var if definition.model or provider.default_model else None
+        if key is not None and provider.base_url and (definition.env.get(key) or environ.get(key)):
             return Endpoint(provider.name, definition.model or provider.default_model)
     if local:
         return replace(local[0], model=definition.model or local[0].model)
@@ -104,12 +106,14 @@ def build_launch_spec(
     paths = settings.paths
     prompt_path = paths.agent_prompts / f"{definition.agent_id}.txt"
     prompt, embeddings = definition.system_prompt or None, definition.embeddings or ()
+    voice = definition.voice or Voice()
     thinker = ThinkerSettings.model_validate(
         {
             **definition.model_dump(include=SHARED),
             "llm_provider": endpoint.provider,
             "model": endpoint.model,
             "base_url": endpoint.base_url,
+            "providers": _own_providers(definition, endpoint),
             "temperature": DEFAULT_TEMPERATURE
             if definition.temperature is None
             else definition.temperature,
@@ -134,11 +138,21 @@ def build_launch_spec(
             "log_level": settings.log_level,
             **_cost(definition.cost_controls),
             **{f"embeddings_{name}": value for name, value in embeddings if value is not None},
+            **{
+                name: model.model_dump(exclude_none=True)
+                for name, model in (
+                    ("hear", voice.hear),
+                    ("speak", voice.speak),
+                    ("draw", definition.images),
+                )
+                if model is not None
+            },
         }
     )
     keys = {**environ, **definition.env}
     granted = grants(thinker, keys)
-    others = {name: value for name, value in definition.env.items() if name not in KEY_VARIABLES}
+    secret = key_variables(definition.providers)
+    others = {name: value for name, value in definition.env.items() if name not in secret}
     return LaunchSpec(
         agent_id=definition.agent_id,
         variables={**inherited(environ), **others},
@@ -153,10 +167,19 @@ def build_launch_spec(
     )
 
 
-def relevant(environ: Mapping[str, str]) -> dict[str, str]:
+def relevant(
+    environ: Mapping[str, str], providers: Mapping[str, Provider] = PROVIDERS
+) -> dict[str, str]:
     """Return what launch specs need of the daemon's environment."""
-    keys = {name: environ[name] for name in KEY_VARIABLES if name in environ}
+    keys = {name: environ[name] for name in key_variables(providers) if name in environ}
     return {**inherited(environ), **keys, "USER_TIMEZONE": host_timezone(environ)}
+
+
+def _own_providers(definition: AgentDefinition, endpoint: Endpoint) -> tuple[Provider, ...]:
+    """Return the providers of agents.json that the agent uses."""
+    names = [endpoint.provider, *(name.partition("/")[0] for name in models_of(definition))]
+    found = (definition.providers.get(name) for name in dict.fromkeys(names))
+    return tuple(p for p in found if p is not None and p is not PROVIDERS.get(p.name))
 
 
 def write_prompt(spec: LaunchSpec) -> None:

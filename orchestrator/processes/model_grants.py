@@ -2,12 +2,11 @@
 
 from collections.abc import Mapping
 
-from orchestrator.broker.broker_wire import Grant
+from orchestrator.broker.broker_wire import CountsFormat, Grant
 from thinker.protocol import model_endpoints
 from thinker.protocol.env import ThinkerSettings
-from thinker.protocol.providers import PROVIDERS, Provider
-
-KEY_VARIABLES = frozenset(p.key_var for p in PROVIDERS.values() if p.key_var is not None)
+from thinker.protocol.model_endpoints import UsedEndpoint
+from thinker.protocol.providers import Provider
 
 
 def grants(settings: ThinkerSettings, keys: Mapping[str, str]) -> tuple[Grant, ...]:
@@ -16,15 +15,16 @@ def grants(settings: ThinkerSettings, keys: Mapping[str, str]) -> tuple[Grant, .
     Without a valid key nothing is added: the worker does not start if one is needed.
     """
     return tuple(
-        _grant(provider, url, key if model_endpoints.KEY.fullmatch(key) else "")
-        for provider, url in model_endpoints.used(settings)
-        for key in (_key(provider, keys),)
+        _grant(used, key if model_endpoints.KEY.fullmatch(key) else "")
+        for used in model_endpoints.used(settings)
+        for key in (_key(used.provider, keys),)
     )
 
 
 def told(settings: ThinkerSettings, keys: Mapping[str, str]) -> ThinkerSettings:
     """Return the settings as the worker reads them: the names of keys."""
-    variables = {p.key_var: _key(p, keys) for p, _ in model_endpoints.used(settings) if p.key_var}
+    providers = [used.provider for used in model_endpoints.used(settings)]
+    variables = {p.key_var: _key(p, keys) for p in providers if p.key_var}
     valid = {
         name: bool(model_endpoints.KEY.fullmatch(key)) for name, key in variables.items() if key
     }
@@ -36,13 +36,17 @@ def told(settings: ThinkerSettings, keys: Mapping[str, str]) -> ThinkerSettings:
     )
 
 
-def _grant(provider: Provider, url: str, key: str) -> Grant:
+def _grant(used: UsedEndpoint, key: str) -> Grant:
+    provider, use = used.provider, used.use
+    of_text: CountsFormat = "anthropic" if provider.wire == "anthropic" else "openai"
     return Grant(
-        url=url,
+        url=used.url,
         headers=model_endpoints.headers(provider, key),
         secrets=(key,) if key else (),
         provider=provider.name,
-        counts="anthropic" if provider.wire == "anthropic" else "openai",
+        counts=of_text if use in ("chat", "embeddings") else "stated",
+        form=use == "hear",
+        pictures=use == "draw",
     )
 
 

@@ -20,6 +20,7 @@ from orchestrator.page_wire import (
     FD_VARIABLE,
     LOG_VARIABLE,
     NUMBER,
+    STORE_VARIABLE,
     PageEntrance,
 )
 from orchestrator.processes import restarts
@@ -176,6 +177,7 @@ class PageProcess(LoopOwned):
             "ORCHESTRATOR_HOME": str(settings.home),
             LOG_VARIABLE: settings.log_level,
             ENTRANCE_VARIABLE: self._entrance.model_dump_json(),
+            **self._store(),
         }
         program = Program("the page", ARGV, env, settings.home, FD_VARIABLE)
         async with running_with_descriptors(program, DescriptorChild, self._spawn) as child:
@@ -194,6 +196,14 @@ class PageProcess(LoopOwned):
         """Wait for the next browser."""
         self._asked = False
         log.log(kind.log_level, "page_ended", kind=kind, reason=reason)
+
+    def _store(self) -> dict[str, str]:
+        """Return the variables by which it connects as this process does, if it has to."""
+        store = self._settings.store
+        if store is None:
+            return {}
+        libpq = {name: value for name, value in self._environ.items() if name.startswith("PG")}
+        return {**libpq, STORE_VARIABLE: store.get_secret_value()}
 
 
 def _bound_to(place: int | Path) -> socket.socket:

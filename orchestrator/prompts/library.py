@@ -18,10 +18,9 @@ from orchestrator.files import write_private
 from orchestrator.home_paths import bundled
 from orchestrator.loop_owned import LoopOwned
 from orchestrator.processes.launch import TEMPLATES
-from orchestrator.processes.model_grants import KEY_VARIABLES
 from orchestrator.prompts import prompt_checks
 from orchestrator.prompts.prompt_tools import prompt_tools, registry, switched_on
-from orchestrator.prompts.tool_checks import unknown_tools
+from orchestrator.prompts.tool_checks import unknown_tools, unused_models
 from orchestrator.prompts.unread_files import unread_in, unread_personas, unread_prompts
 from orchestrator.routing import Place, match
 from orchestrator.settings import Settings
@@ -35,6 +34,7 @@ from thinker.formats.prompts.tooluse import SubagentUse
 from thinker.formats.regular_file import FileError, FileMissingError
 from thinker.protocol.environments import Env, Environments
 from thinker.protocol.messages import LATE, JsonObject
+from thinker.protocol.providers import key_variables
 
 _STORED: TypeAdapter[dict[str, PromptDefinition]] = TypeAdapter(
     dict[str, PromptDefinition], config=LATE
@@ -158,6 +158,7 @@ class PromptLibrary(LoopOwned):
                 *unread_prompts(self._folders[-1]),
                 *unread_personas(self._settings.personas, agents),
                 *unknown_tools(agents, definitions),
+                *unused_models(agents),
             ),
             bundles,
             lambda name, environment: dict(
@@ -219,7 +220,9 @@ class PromptLibrary(LoopOwned):
         Keys of providers are left out: no worker has one.
         """
         found = self.bundle_of(agent)
-        return Environments() if found is None else known.only(found.text_variables - KEY_VARIABLES)
+        return (
+            Environments() if found is None else known.only(found.text_variables - key_variables())
+        )
 
     def bundle_of(self, agent: AgentDefinition) -> PromptBundle | None:
         return self.now.bundle_of(agent)

@@ -7,12 +7,12 @@ from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
 import anyio
-import apsw
 from anyio.abc import TaskGroup
 
 from orchestrator.daemon import Daemon
 from orchestrator.errors import JournalError
 from orchestrator.journal.access import pairing
+from orchestrator.journal.db.database import Database
 from orchestrator.journal.db.store import Store
 from orchestrator.journal.db.writer import StorageFailedError
 from orchestrator.settings import Settings
@@ -76,7 +76,8 @@ class SimulatedLife:
         """Stop the daemon once all work is done, or it is too late."""
         while True:
             await anyio.sleep(PERIOD)
-            waits = self.left or self.world.bot.unconfirmed or store.read(_unsettled)
+            unsettled = await store.read(_unsettled)
+            waits = self.left or self.world.bot.unconfirmed or unsettled
             if waits and self.loop.time() < PATIENCE:
                 continue
             self.end = "late" if waits else "settled"
@@ -87,7 +88,7 @@ class SimulatedLife:
         """Approve every chat that has a code, as an operator does who looks at the list."""
         while True:
             await anyio.sleep(PERIOD)
-            for asked in store.read(pairing.every):
+            for asked in await store.read(pairing.every):
                 if asked.code is not None and daemon.control is not None:
                     # The disk is full, and the next look tries again; or it broke.
                     with suppress(JournalError, StorageFailedError):
@@ -174,6 +175,6 @@ class SimulatedLife:
                 worker.signal(signal.SIGKILL)
 
 
-def _unsettled(db: apsw.Connection) -> bool:
+def _unsettled(db: Database) -> bool:
     """Return whether anything is not finished yet; see `JournalRows.unsettled`."""
     return bool(db.execute(UNSETTLED).get)

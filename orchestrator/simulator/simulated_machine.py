@@ -8,7 +8,6 @@ from random import Random
 from typing import Any, TypeVar, TypeVarTuple
 
 import anyio
-import apsw
 
 from orchestrator.documents.document_text import plain_text
 from orchestrator.journal.db.writer import GROUP, GroupCommit, Job, settle
@@ -38,8 +37,8 @@ class Killed(Exception):  # noqa: N818 - no fault
 class VirtualWriter:
     """The journal's writer as a timer: a commit takes some time, in which jobs arrive."""
 
-    def __init__(self, db: apsw.Connection, loop: VirtualLoop, chance: Random) -> None:
-        self._commits = GroupCommit(db)
+    def __init__(self, commits: GroupCommit, loop: VirtualLoop, chance: Random) -> None:
+        self._commits = commits
         self._loop = loop
         self._chance = chance
         self._jobs: list[Job[Any]] = []

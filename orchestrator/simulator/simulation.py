@@ -8,7 +8,8 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from orchestrator import failpoints
-from orchestrator.journal.db.store import Store, open_database
+from orchestrator.journal.db.sqlite_storage import SqliteStorage, open_database
+from orchestrator.journal.db.store import Store
 from orchestrator.selftest import evidence, invariants, recovery
 from orchestrator.selftest.evidence import Death, Evidence, StepRow
 from orchestrator.selftest.invariants import Violation
@@ -93,7 +94,9 @@ class Simulation:
         life = SimulatedLife(self._settings, loop, self._world, machine, disk, self._left)
         self._world.begin_life(lambda: not loop.killed, lambda: EPOCH + loop.time())
         failpoints.observe(life)
-        store = Store(self._journal, writer=lambda db: VirtualWriter(db, loop, chance))
+        store = Store(
+            SqliteStorage(self._journal, lambda commits: VirtualWriter(commits, loop, chance))
+        )
         try:
             loop.run(life.live(store))
         except StuckError as error:
@@ -124,7 +127,7 @@ class Simulation:
         for path, data in content.items():
             path.write_bytes(data)
         self._kills += 1
-        self._deaths.append(recovery.inspect(self._home, self._world.ledger.events()))
+        self._deaths.append(recovery.inspect(self._journal, self._world.ledger.events()))
 
     def _content(self, life: SimulatedLife) -> dict[Path, bytes] | None:
         """Return the journal's files after a kill or a power failure; None after another end."""

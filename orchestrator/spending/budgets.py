@@ -7,12 +7,13 @@ A budget is a hard limit.
 import math
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime, timedelta
-from typing import NamedTuple
+from typing import NamedTuple, Self
 from zoneinfo import ZoneInfo
 
 from orchestrator.agentsfile import Budget, CostControls, Price
 from orchestrator.agentsfile.costs import MILLION
 from orchestrator.journal.turns.usage import Amount
+from thinker.protocol.background import MeteredResult
 from thinker.protocol.messages import Usage
 
 MINUTES = 60  # the detector's window; a bucket is one minute
@@ -115,15 +116,41 @@ def exceeded(limits: Window, spent: Amount, call: Amount) -> str | None:
     return None
 
 
-def cost(price: Price | None, usage: Usage) -> float | None:
-    """Return the cost of a call in US dollars; None if its model has no price."""
+class Amounts(NamedTuple):
+    """What a call has used besides tokens."""
+
+    minutes: float = 0.0
+    million_characters: float = 0.0
+    pictures: float = 0.0
+
+    @classmethod
+    def of(cls, result: MeteredResult) -> Self:
+        return cls(result.seconds / 60, result.characters / MILLION, result.pictures)
+
+    def rates(self, price: Price) -> tuple[float | None, ...]:
+        """Return the price of one of each."""
+        return price.per_minute, price.per_million_characters, price.per_picture
+
+
+NO_AMOUNTS = Amounts()
+
+
+def cost(price: Price | None, used: Usage, amounts: Amounts = NO_AMOUNTS) -> float | None:
+    """Return the cost of a call in US dollars; None if there is no price for what it used."""
     if price is None:
         return None
-    cached = price.input if price.cached is None else price.cached
-    written = price.input if price.cache_written is None else price.cache_written
-    fresh = max(0, usage.prompt - usage.cached - usage.cache_written)
-    spent = fresh * price.input + usage.cached * cached + usage.cache_written * written
-    return (spent + usage.completion * price.output) / MILLION
+    given, out = price.input or 0.0, price.output or 0.0
+    cached = given if price.cached is None else price.cached
+    written = given if price.cache_written is None else price.cache_written
+    fresh = max(0, used.prompt - used.cached - used.cache_written)
+    spent = fresh * given + used.cached * cached + used.cache_written * written
+    spent = (spent + used.completion * out) / MILLION
+    for amount, rate in zip(amounts, amounts.rates(price), strict=True):
+        if rate is not None:
+            spent += amount * rate
+        elif amount and not (used.total and price.input is not None):
+            return None
+    return spent
 
 
 def in_words(usd: float, *, unknown: bool) -> str:

@@ -19,13 +19,15 @@ class MeteredCall(NamedTuple):
 
     ``name`` identifies it in the usage table and ``tokens`` is the most that it may take.
     ``agent_id`` is the agent charged for it; ``worker`` is the agent whose process makes the call
-    (for a subagent's work these differ).
+    (for a subagent's work these differ). ``foreseen`` is what another model than the agent's own is
+    expected to use.
     """
 
     name: str
     agent_id: str
     worker: str
     tokens: int
+    foreseen: MeteredResult | None = None
 
 
 @dataclass(frozen=True)
@@ -47,7 +49,8 @@ class MeteredCalls:
             OrchestratorError: the worker failed.
         """
         reserve = self.gate.rules().reserve_work
-        if not await self.store.transact(reserve, call.agent_id, call.name, call.tokens):
+        asked = call.agent_id, call.name, call.tokens, call.foreseen
+        if not await self.store.transact(reserve, *asked):
             return None
         try:
             async with self.supervisor.using(call.worker) as worker:

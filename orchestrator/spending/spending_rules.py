@@ -9,13 +9,13 @@ from dataclasses import dataclass
 from functools import partial
 from typing import NamedTuple
 
-import apsw
 import structlog
 
 from orchestrator import chat_texts
 from orchestrator.agentsfile import AgentDefinition, AgentsFile
 from orchestrator.agentsfile.model_costs import price_of
 from orchestrator.broker.broker_wire import CallEnded
+from orchestrator.journal.db.database import Database
 from orchestrator.journal.turns import pauses, transcript, turns, usage
 from orchestrator.journal.turns.inbox import InboxRow
 from orchestrator.journal.turns.outbox import Address
@@ -23,7 +23,7 @@ from orchestrator.journal.turns.pauses import Pause
 from orchestrator.journal.turns.turns import Turn
 from orchestrator.journal.turns.usage import Amount
 from orchestrator.spending import budgets
-from orchestrator.spending.budgets import BudgetVerdict, Window
+from orchestrator.spending.budgets import NO_AMOUNTS, Amounts, BudgetVerdict, Window
 from orchestrator.timezones import zone_or_utc
 from thinker.protocol.background import MeteredResult
 from thinker.protocol.messages import Usage
@@ -59,14 +59,14 @@ class SpendingRules:
     clock: Callable[[], int]
     configured_at: int
 
-    def admits(self, db: apsw.Connection, agent_id: str, row: InboxRow) -> Pause | None:
+    def admits(self, db: Database, agent_id: str, row: InboxRow) -> Pause | None:
         """Return the pause for which a message has to wait before T2; notify its chat once."""
         pause = self._check(db, agent_id, "", row.address)
         if pause is not None and row.kind == "message":
             pauses.tell(db, pause, row.address(), pause_notice(pause), self.clock())
         return pause
 
-    def holds(self, db: apsw.Connection, turn: Turn) -> Pause | None:
+    def holds(self, db: Database, turn: Turn) -> Pause | None:
         """Return the pause for which a turn has to wait before a worker gets it.
 
         A turn whose last step was the answer makes no model call any more, so it never waits.
@@ -77,17 +77,17 @@ class SpendingRules:
             return pauses.find(db, turn.agent_id)
         return self._check(db, turn.agent_id, turn.id, partial(_origin, db, turn))
 
-    def reserve(self, db: apsw.Connection, turn: Turn) -> None:
+    def reserve(self, db: Database, turn: Turn) -> None:
         """Reserve what the turn's next model call may take, unless that was done."""
         if not (transcript.answered(db, turn.id) or usage.is_reserved(db, turn.id)):
             self._reserve(db, turn, self._next_call(db, turn.agent_id, turn.id))
 
-    def reserve_first(self, db: apsw.Connection, turn: Turn) -> None:
+    def reserve_first(self, db: Database, turn: Turn) -> None:
         """Reserve what the first model call of a turn that was just opened may take."""
         self._reserve(db, turn, self._next_call(db, turn.agent_id))
 
     def settle(
-        self, db: apsw.Connection, turn: Turn, commit: StepCommit, seq: int
+        self, db: Database, turn: Turn, commit: StepCommit, seq: int
     ) -> tuple[Pause | None, bool]:
         """Count the usage of step ``seq`` inside T3; for the next call do as `holds` and `reserve`.
 
@@ -106,29 +106,39 @@ class SpendingRules:
             self._reserve(db, turn, self._priced(turn.agent_id, used.prompt + used.completion))
         return None if ends else pause, pause is not None
 
-    def reserve_work(self, db: apsw.Connection, agent_id: str, work: str, tokens: int) -> bool:
+    def reserve_work(
+        self,
+        db: Database,
+        agent_id: str,
+        work: str,
+        tokens: int,
+        foreseen: MeteredResult | None = None,
+    ) -> bool:
         """Reserve tokens for a model call outside of turns; return False if it must not be made.
 
-        ``work`` identifies the call as a turn's id does its calls.
+        ``work`` identifies the call as a turn's id does its calls. ``foreseen`` is what another
+        model than the agent's own will use.
         """
         definition = self.agents.agent(agent_id)
         if definition is None or pauses.find(db, agent_id) is not None:
             return False
         usage.lose(db, work)
-        amount = self._priced(agent_id, tokens)
+        model, amount = self._model(agent_id), self._priced(agent_id, tokens)
+        if foreseen is not None:
+            model, amounts = foreseen.model, Amounts.of(foreseen)
+            usd = self._cost(agent_id, model, foreseen.usage, amounts)
+            amount = Amount(tokens, usd or 0.0)
         if self._over_budget(db, definition, amount) is not None:
             return False
-        usage.reserve(db, agent_id, work, self._model(agent_id), amount, self.clock())
+        usage.reserve(db, agent_id, work, model, amount, self.clock())
         return True
 
-    def settle_work(
-        self, db: apsw.Connection, agent_id: str, work: str, result: MeteredResult
-    ) -> None:
+    def settle_work(self, db: Database, agent_id: str, work: str, result: MeteredResult) -> None:
         model, used = result.model, result.usage
-        usd = self._cost(agent_id, model, used)
+        usd = self._cost(agent_id, model, used, Amounts.of(result))
         usage.settle(db, agent_id, work, model, used, usd, self.clock())
 
-    def book(self, db: apsw.Connection, calls: Sequence[UnnamedCall]) -> None:
+    def book(self, db: Database, calls: Sequence[UnnamedCall]) -> None:
         """Count calls that are in no step and no answer."""
         for unnamed in calls:
             call = unnamed.call
@@ -141,25 +151,27 @@ class SpendingRules:
             usd = self._cost(agent_id, model, call.usage)
             usage.book(db, agent_id, unnamed.work or None, model, call.usage, usd, self.clock())
 
-    def _reserve(self, db: apsw.Connection, turn: Turn, amount: Amount) -> None:
+    def _reserve(self, db: Database, turn: Turn, amount: Amount) -> None:
         model = self._model(turn.agent_id)
         usage.reserve(db, turn.agent_id, turn.id, model, amount, self.clock())
 
-    def _cost(self, agent_id: str, model: str, used: Usage) -> float | None:
+    def _cost(
+        self, agent_id: str, model: str, used: Usage, amounts: Amounts = NO_AMOUNTS
+    ) -> float | None:
         price = price_of(self.agents, self.agents.agent(agent_id), model, used.prompt)
-        return budgets.cost(price, used)
+        return budgets.cost(price, used, amounts)
 
-    def refused(self, db: apsw.Connection, turn: Turn, reason: str) -> None:
+    def refused(self, db: Database, turn: Turn, reason: str) -> None:
         """Pause an agent whose calls its provider refuses, until the next trial."""
         definition = self.agents.agent(turn.agent_id)
         if definition is not None:
             self._trip(db, definition, pauses.ACCOUNT, reason, _origin(db, turn))
 
-    def budgets(self, db: apsw.Connection) -> dict[str, list[tuple[Window, Amount]]]:
+    def budgets(self, db: Database) -> dict[str, list[tuple[Window, Amount]]]:
         """Return the periods with a limit of each agent, and what was used in them."""
         return {agent.agent_id: list(self._spent(db, agent)) for agent in self.agents.agents}
 
-    def verdict(self, db: apsw.Connection, definition: AgentDefinition) -> BudgetVerdict | None:
+    def verdict(self, db: Database, definition: AgentDefinition) -> BudgetVerdict | None:
         """Run an agent's anomaly detector; None when it is disabled."""
         controls = definition.cost_controls
         if controls is None or not controls.enabled:
@@ -168,11 +180,11 @@ class SpendingRules:
         used = usage.buckets(db, definition.agent_id, budgets.window(now))
         return budgets.assess(used, now, controls)
 
-    def pause(self, db: apsw.Connection, agent_id: str, by: str) -> None:
+    def pause(self, db: Database, agent_id: str, by: str) -> None:
         """Pause an agent on the operator's request, unless it is paused already."""
         pauses.begin(db, agent_id, "operator", "my operator paused me", by, self.clock())
 
-    def resume(self, db: apsw.Connection, agent_id: str, by: str) -> str | None:
+    def resume(self, db: Database, agent_id: str, by: str) -> str | None:
         """End a pause on the operator's request; return why the agent stays paused, or None."""
         definition = self.agents.agent(agent_id)
         over = None if definition is None else self._no_room(db, definition, "")
@@ -181,7 +193,7 @@ class SpendingRules:
         pauses.end(db, agent_id, by, self.clock())
         return None
 
-    def lift(self, db: apsw.Connection) -> tuple[bool, float]:
+    def lift(self, db: Database) -> tuple[bool, float]:
         """End the pauses that may end now; return whether one did, and the seconds to wait."""
         now, ended, delay = self.clock(), False, RECHECK
         for pause in pauses.every(db):
@@ -200,7 +212,7 @@ class SpendingRules:
         return ended, delay
 
     def _check(
-        self, db: apsw.Connection, agent_id: str, turn_id: str, origin: Callable[[], Address]
+        self, db: Database, agent_id: str, turn_id: str, origin: Callable[[], Address]
     ) -> Pause | None:
         """Return an agent's pause; if a limit is exceeded, pause it and notify the origin."""
         found = pauses.find(db, agent_id)
@@ -215,7 +227,7 @@ class SpendingRules:
 
     def _trip(
         self,
-        db: apsw.Connection,
+        db: Database,
         definition: AgentDefinition,
         kind: str,
         reason: str,
@@ -242,31 +254,25 @@ class SpendingRules:
             pauses.tell(db, pause, address, text, now)
         return pause
 
-    def _no_room(
-        self, db: apsw.Connection, definition: AgentDefinition, turn_id: str
-    ) -> str | None:
+    def _no_room(self, db: Database, definition: AgentDefinition, turn_id: str) -> str | None:
         if definition.budget is None:
             return None
         return self._over_budget(db, definition, self._next_call(db, definition.agent_id, turn_id))
 
-    def _over_budget(
-        self, db: apsw.Connection, definition: AgentDefinition, call: Amount
-    ) -> str | None:
+    def _over_budget(self, db: Database, definition: AgentDefinition, call: Amount) -> str | None:
         reasons = (
             budgets.exceeded(limits, spent, call) for limits, spent in self._spent(db, definition)
         )
         return next((reason for reason in reasons if reason is not None), None)
 
-    def _spent(
-        self, db: apsw.Connection, definition: AgentDefinition
-    ) -> Iterator[tuple[Window, Amount]]:
+    def _spent(self, db: Database, definition: AgentDefinition) -> Iterator[tuple[Window, Amount]]:
         """Yield each period with a limit, and what was used in it."""
         if definition.budget is not None:
             zone = zone_or_utc(definition.timezone, self.environ)
             for limits in budgets.windows(definition.budget, self.clock(), zone):
                 yield limits, usage.spent(db, definition.agent_id, limits.since)
 
-    def _next_call(self, db: apsw.Connection, agent_id: str, turn_id: str = "") -> Amount:
+    def _next_call(self, db: Database, agent_id: str, turn_id: str = "") -> Amount:
         return self._priced(agent_id, usage.last(db, agent_id, turn_id) or budgets.FIRST_CALL)
 
     def _priced(self, agent_id: str, tokens: int) -> Amount:
@@ -279,7 +285,7 @@ class SpendingRules:
         return "" if definition is None else f"{definition.llm_provider}/{definition.model or ''}"
 
 
-def _origin(db: apsw.Connection, turn: Turn) -> Address:
+def _origin(db: Database, turn: Turn) -> Address:
     return turns.origin(db, turn.id).address()
 
 

@@ -37,24 +37,34 @@ class Unit:
 def daemon_pid(settings: Settings) -> int:
     """Return the process that listens on the home's control socket, even if it hangs.
 
+    Without a listener it is the one that starts, ends or stands by, if there is one.
+
     Raises:
         NotRunningError: no daemon runs.
-        OrchestratorError: one starts.
     """
     with socket.socket(socket.AF_UNIX) as probe:
         try:
             probe.connect(str(settings.paths.control_socket))
         except OSError as error:
             if _is_locked(settings.paths.lock):
-                raise OrchestratorError(
-                    f"the daemon on {settings.home} is just starting or ending; try again"
-                ) from error
-            raise NotRunningError(
-                f"no daemon runs on {settings.home}; start one with 'orchestrator run'"
-            ) from error
+                with suppress(OSError, ValueError):
+                    return int(settings.paths.lock.read_text("ascii"))
+            raise NotRunningError(not_listening(settings)) from error
         found = probe.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, CREDENTIALS.size)
     pid, _, _ = CREDENTIALS.unpack(found)
     return int(pid)
+
+
+def not_listening(settings: Settings) -> str:
+    """Say why no daemon answers on a home; a journal on a server may be another daemon's."""
+    if not _is_locked(settings.paths.lock):
+        return f"no daemon runs on {settings.home}; start one with 'orchestrator run'"
+    if settings.store is None:
+        return f"the daemon on {settings.home} is just starting or ending; try again"
+    return (
+        f"the daemon on {settings.home} stands by while another one has the journal in"
+        f" {settings.journal}, or is just starting or ending; its log says which"
+    )
 
 
 def terminate(pid: int, seconds: float) -> bool:

@@ -13,7 +13,10 @@ from thinker.formats.regular_file import FileError
 
 @contextmanager
 def locked(settings: Settings) -> Iterator[None]:
-    """Hold the home's lock; the kernel releases it however the process ends."""
+    """Hold the home's lock, with this process's number in its file.
+
+    The kernel releases it however the process ends.
+    """
     path = settings.paths.lock
     try:
         fd = regular_file.open_regular(path, os.O_RDWR | os.O_CREAT)
@@ -26,4 +29,6 @@ def locked(settings: Settings) -> Iterator[None]:
             raise AlreadyRunningError(
                 f"another daemon runs on {settings.home}; stop it or set ORCHESTRATOR_HOME"
             ) from error
+        os.truncate(fd, 0)
+        os.write(fd, f"{os.getpid()}\n".encode())
         yield

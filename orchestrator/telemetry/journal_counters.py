@@ -5,32 +5,37 @@ No message waits for them, and what has been counted is not read again.
 
 from collections.abc import Callable
 from itertools import pairwise
-from pathlib import Path
 
 import anyio
 
 from orchestrator.files import OffLoop
 from orchestrator.journal.inspect.counted_events import CallTally, Durations, StepTally
 from orchestrator.journal.inspect.queue_lengths import QueueLengths
+from orchestrator.journal_address import JournalAddress
 from orchestrator.telemetry import metric_catalog as catalog
 from orchestrator.telemetry.journal_look import JournalPlace, Look, look
 from orchestrator.telemetry.metric_families import Growing, Histogram, Readings
 from thinker.protocol.methods import StopReason
 
 TOKENS = ("prompt", "cached", "completion")
+FAILED = (StopReason.MODEL_ERROR, StopReason.OVERFLOW)  # without a model that is known of
 LONGEST = 2.0  # seconds; Prometheus waits for 10 by default
 
 
 class JournalCounters:
-    """Counts what the journal of ``path`` records behind ``place``.
+    """Counts what the journal at ``address`` records behind ``place``.
 
     ``clock`` returns milliseconds since the epoch.
     """
 
     def __init__(
-        self, path: Path, place: JournalPlace, clock: Callable[[], int], in_thread: OffLoop
+        self,
+        address: JournalAddress,
+        place: JournalPlace,
+        clock: Callable[[], int],
+        in_thread: OffLoop,
     ) -> None:
-        self._path, self._place, self._clock, self._in_thread = path, place, clock, in_thread
+        self._address, self._place, self._clock, self._in_thread = address, place, clock, in_thread
         self._lock = anyio.Lock()
         self._messages = Growing[float](catalog.MESSAGES)
         self._turns = Growing[float](catalog.TURNS)
@@ -54,7 +59,7 @@ class JournalCounters:
         async with self._lock:
             until, more = anyio.current_time() + LONGEST, True
             while more and anyio.current_time() < until:
-                found = await self._in_thread(look, self._path, self._place, self._clock())
+                found = await self._in_thread(look, self._address, self._place, self._clock())
                 self._place, more = found.place, found.more
                 self._count(found)
         counted = (
@@ -70,7 +75,7 @@ class JournalCounters:
         for agent, reason, durations in found.turns:
             self._turns.add((agent, reason), durations.times)
             self._turn_seconds.add((agent,), _histogram(durations))
-            if reason == StopReason.MODEL_ERROR:  # which no model is known of
+            if reason in FAILED:
                 self._calls.add((agent, "", "turn", "failed"), durations.times)
         for step in found.steps:
             if step.kind == "tool":

@@ -1,13 +1,10 @@
 """Read what the journal has recorded since the last look."""
 
-from pathlib import Path
 from typing import NamedTuple
 
-import apsw
-
 from orchestrator.journal.db import row_marks
+from orchestrator.journal.db.database import Database
 from orchestrator.journal.db.row_marks import RowMark
-from orchestrator.journal.db.store import reading_as_it_is
 from orchestrator.journal.inspect import counted_events, queue_lengths
 from orchestrator.journal.inspect.counted_events import (
     CountedCalls,
@@ -17,6 +14,8 @@ from orchestrator.journal.inspect.counted_events import (
     TurnTally,
 )
 from orchestrator.journal.inspect.queue_lengths import QueueLengths
+from orchestrator.journal.opening import reading
+from orchestrator.journal_address import JournalAddress
 
 MOST = 20_000  # rows of one look: the write-ahead log is not emptied meanwhile
 LOST = 3_600_000  # milliseconds without an answer after which a call counts as lost
@@ -47,19 +46,19 @@ class Look(NamedTuple):
     lengths: QueueLengths
 
 
-def end(db: apsw.Connection, now: int) -> JournalPlace:
+def end(db: Database, now: int) -> JournalPlace:
     """Return the place behind all that the journal has; ``now`` in milliseconds."""
     events, settled = (row_marks.newest(db, table, now) for table in ("transition", "model_call"))
     return JournalPlace(events, settled, row_marks.last_id(db, "model_call"))
 
 
-def look(path: Path, place: JournalPlace, now: int) -> Look:
+def look(address: JournalAddress, place: JournalPlace, now: int) -> Look:
     """Read on from a place; this blocks for milliseconds.
 
     Raises:
         JournalError: the journal cannot be read.
     """
-    with reading_as_it_is(path) as db:
+    with reading(address, ours=True) as db:
         before = row_marks.found_again(db, "transition", place.events)
         last = row_marks.further(db, "transition", before.id, MOST)
         events = RowMark(*last, now) if last[0] else before._replace(read_at=now)
@@ -77,7 +76,7 @@ def look(path: Path, place: JournalPlace, now: int) -> Look:
         )
 
 
-def _calls(db: apsw.Connection, place: JournalPlace, now: int) -> tuple[CountedCalls, JournalPlace]:
+def _calls(db: Database, place: JournalPlace, now: int) -> tuple[CountedCalls, JournalPlace]:
     """Count model calls and return the place behind them."""
     settled = row_marks.found_again(db, "model_call", place.settled)
     # The newest reservation is removed if its call is not made, and its id is given again.

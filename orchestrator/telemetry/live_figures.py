@@ -37,6 +37,7 @@ def channels(found: Iterable[ChannelStatus], now: float) -> list[Readings]:
     return [
         Readings(catalog.CHANNEL_UP, {(one.name,): int(one.state == "ok") for one in known}),
         Readings(catalog.CHANNEL_AGE, ages),
+        Readings(catalog.CHANNEL_REFUSED, {(one.name,): one.refused for one in known}),
     ]
 
 

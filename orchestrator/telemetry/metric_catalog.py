@@ -54,6 +54,11 @@ OUTBOX = _gauge("outbox_messages", "Messages that are not delivered yet.")
 APPROVALS = _gauge("approvals_waiting", "Tool calls that wait for a person.")
 OPEN_TURNS = _gauge("open_turns", "Turns that have not ended.", ("state",))
 CHANNEL_UP = _gauge("channel_up", "1 if a channel is in order, else 0.", ("channel",))
+CHANNEL_REFUSED = _counter(
+    "channel_refused",
+    "Requests of a channel that were refused before they were stored.",
+    ("channel",),
+)
 CHANNEL_AGE = _gauge(
     "channel_last_ok_age_seconds",
     "Time since the last successful poll of a channel that polls.",

@@ -24,7 +24,7 @@ def exporters(
     if settings.traces is not None:
         client = _client(settings.traces, settings, network)
         trouble = CollectorTrouble(client.server, "traces", TRACES_KEPT, parts.jitter)
-        reader = BatchReader(parts.store.path, about, client.packed)
+        reader = BatchReader(parts.store.address, about, client.packed)
         found.append(SpanExporter(parts, client, reader, trouble, settings.delay / 1000))
     if settings.metrics is not None:
         client = _client(settings.metrics, settings, network)

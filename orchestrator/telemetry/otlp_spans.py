@@ -27,7 +27,7 @@ TRACE_ID = re.compile(r"(?!0{32})[0-9a-f]{32}")
 UNANSWERED = frozenset(
     {
         *(StopReason.MODEL_ERROR, StopReason.DEADLINE, StopReason.EMPTY, StopReason.OUTPUT),
-        *(StopReason.TOOL_CHOICE, "dead", "failed"),
+        *(StopReason.OVERFLOW, StopReason.TOOL_CHOICE, "dead", "failed"),
     }
 )
 

@@ -1,14 +1,14 @@
 """Read ended turns from the journal, and make requests of their spans."""
 
 from collections.abc import Callable, Iterable, Iterator
-from pathlib import Path
 from typing import NamedTuple
 
 import orjson
 
 from orchestrator.journal.db.row_marks import RowMark
-from orchestrator.journal.db.store import reading_as_it_is
 from orchestrator.journal.inspect import ended_turns
+from orchestrator.journal.opening import reading
+from orchestrator.journal_address import JournalAddress
 from orchestrator.telemetry.otlp_json import SCOPE, OtlpObject
 from orchestrator.telemetry.otlp_spans import spans
 
@@ -34,7 +34,7 @@ class SpanBatch(NamedTuple):
 class BatchReader(NamedTuple):
     """Reads a journal; ``packed`` makes the body that is posted."""
 
-    path: Path
+    address: JournalAddress
     resource: OtlpObject
     packed: Callable[[bytes], bytes]
 
@@ -44,7 +44,7 @@ class BatchReader(NamedTuple):
         Raises:
             JournalError: the journal cannot be read.
         """
-        with reading_as_it_is(self.path) as db:
+        with reading(self.address, ours=True) as db:
             found = ended_turns.find(db, after, most, now)
         made = (orjson.dumps(span) for end in found.ends for span in spans(end))
         requests = [

@@ -57,7 +57,7 @@ class SpanExporter:
         Raises:
             JournalError: the journal cannot be used.
         """
-        if self._parts.store.read(row_marks.last_id, "transition") == mark.id:
+        if await self._parts.store.read(row_marks.last_id, "transition") == mark.id:
             return None
         batch = await self._parts.in_thread(
             self._reader.read, mark, self._most, self._parts.clock()

@@ -2,11 +2,13 @@
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from functools import partial
+from typing import Self
 
 import anyio
 import structlog
 
 from orchestrator.control.operations import DaemonOperations
+from orchestrator.control.status import in_use
 from orchestrator.errors import ConfigError
 from orchestrator.files import OffLoop
 from orchestrator.processes import restarts
@@ -15,6 +17,7 @@ from orchestrator.telemetry import metric_catalog as catalog
 from orchestrator.telemetry.collector_trouble import CollectorTrouble
 from orchestrator.telemetry.exporter_parts import ExporterParts
 from orchestrator.telemetry.journal_counters import JournalCounters
+from orchestrator.telemetry.journal_look import JournalPlace
 from orchestrator.telemetry.metric_families import Growing, Readings
 from orchestrator.telemetry.otlp_settings import OtlpSettings, given_variables, without_effect
 
@@ -24,7 +27,7 @@ log = structlog.get_logger()
 
 
 class Telemetry:
-    """What the daemon tells other systems; its counters begin when it is made.
+    """What the daemon tells other systems; its counters begin behind ``place``, at ``started``.
 
     ``environ`` is the daemon's environment with its keys, which may change. ``chance`` returns
     random numbers in [0, 1). ``pages`` are served to programs with the token of the endpoints.
@@ -36,11 +39,12 @@ class Telemetry:
         environ: Mapping[str, str],
         in_thread: OffLoop,
         chance: Callable[[], float],
+        started: int,
+        place: JournalPlace,
     ) -> None:
         self._daemon, self._environ, self._in_thread = daemon, environ, in_thread
-        store, self._started = daemon.store, daemon.clock()
-        place = store.read(journal_look.end, self._started)
-        self._counters = JournalCounters(store.path, place, daemon.clock, in_thread)
+        store, self._started = daemon.store, started
+        self._counters = JournalCounters(store.address, place, daemon.clock, in_thread)
         self._parts = ExporterParts(
             *(store, self._readings, Growing[float](catalog.SPANS), self._started),
             *(daemon.clock, in_thread, partial(restarts.jitter, chance)),
@@ -48,6 +52,19 @@ class Telemetry:
         self._wrong: tuple[str, ...] = ()
         self._troubles: list[CollectorTrouble] = []
         self.pages = {"/metrics": self._metrics}
+
+    @classmethod
+    async def begun(
+        cls,
+        daemon: DaemonOperations,
+        environ: Mapping[str, str],
+        in_thread: OffLoop,
+        chance: Callable[[], float],
+    ) -> Self:
+        """Return it with counters that begin at the journal's end."""
+        started = daemon.clock()
+        place = await daemon.store.read(journal_look.end, started)
+        return cls(daemon, environ, in_thread, chance, started, place)
 
     def hints(self) -> tuple[str, ...]:
         """Return what the operator should know: wrong settings, and a collector that is away."""
@@ -104,7 +121,7 @@ class Telemetry:
 
     async def _readings(self) -> Sequence[Readings]:
         counted, daemon = await self._counters.readings(), self._daemon
-        statuses = (adapter.status for adapter in daemon.adapters.values())
+        statuses = (adapter.status for adapter in in_use(daemon.adapters.values()))
         return [
             *counted,
             self._parts.spans.readings(),

@@ -9,9 +9,8 @@ operator can.
 import secrets
 from collections.abc import Callable, Mapping
 
-import apsw
-
 from orchestrator.agentsfile import AgentDefinition
+from orchestrator.journal.db.database import Database
 from orchestrator.journal.db.store import Store
 from orchestrator.journal.turns import approvals, questions, steps
 from orchestrator.journal.turns.approvals import Approval
@@ -59,7 +58,7 @@ class ApprovalQueue(Wakeup):
         """Answer the question with this code; return None if it is not open."""
         now = self._clock()
 
-        def decide(db: apsw.Connection) -> Approval | None:
+        def decide(db: Database) -> Approval | None:
             return questions.decide(db, code, by, now, granted=granted, seen=seen, note=note)
 
         found = await self._store.transact(decide)
@@ -68,7 +67,7 @@ class ApprovalQueue(Wakeup):
 
 
 def check(
-    db: apsw.Connection,
+    db: Database,
     call: Call,
     tool: HostTool | McpTool,
     definition: AgentDefinition,
@@ -101,7 +100,7 @@ def check(
 
 
 def _reason(
-    db: apsw.Connection, call: Call, tool: HostTool | McpTool, definition: AgentDefinition, now: int
+    db: Database, call: Call, tool: HostTool | McpTool, definition: AgentDefinition, now: int
 ) -> str | None:
     if policy.needs_approval(call.name, definition.approvals):
         return "the configuration requires approval for this tool"

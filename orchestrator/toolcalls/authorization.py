@@ -9,11 +9,10 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
-import apsw
-
 from orchestrator.agentsfile import AgentDefinition
 from orchestrator.errors import JournalError
 from orchestrator.journal.db import audit
+from orchestrator.journal.db.database import Database
 from orchestrator.journal.db.savepoints import savepoint_or_rollback
 from orchestrator.journal.turns import steps, subagents, taint
 from orchestrator.journal.turns.approvals import Approval, used
@@ -63,7 +62,7 @@ class CallAuthorizer:
     now: int
     code: str
 
-    def run_local(self, db: apsw.Connection, seqs: Sequence[int]) -> dict[int, ToolResult]:
+    def run_local(self, db: Database, seqs: Sequence[int]) -> dict[int, ToolResult]:
         """Run the first calls of a step inside T3, as long as they need only the journal.
 
         It saves a round trip to the worker and a transaction for each call.
@@ -84,7 +83,7 @@ class CallAuthorizer:
             results[seq] = result
         return results
 
-    def begin(self, db: apsw.Connection, seq: int) -> ToolResult | Approval | StartedCall | None:
+    def begin(self, db: Database, seq: int) -> ToolResult | Approval | StartedCall | None:
         """Begin a call (T4); also end it (T5) if its effect is in the journal.
 
         Return the result, the approval that the call waits for, the started call, or None while a
@@ -93,16 +92,14 @@ class CallAuthorizer:
         call = self._load(db, seq)
         return self._decide(db, call) if call.result is None else call.result
 
-    def _load(self, db: apsw.Connection, seq: int) -> Call:
+    def _load(self, db: Database, seq: int) -> Call:
         turn_id = self.caller.context.turn_id
         call = steps.load_call(db, turn_id, seq)
         if call is None:
             raise JournalError(f"there is no call {turn_id}:{seq}")
         return call
 
-    def _decide(
-        self, db: apsw.Connection, call: Call
-    ) -> ToolResult | Approval | StartedCall | None:
+    def _decide(self, db: Database, call: Call) -> ToolResult | Approval | StartedCall | None:
         definition = self.caller.definition
         decision = policy.decide(call.name, definition.allowed_tools, definition.denied_tools)
         if not decision.allowed:
@@ -115,7 +112,7 @@ class CallAuthorizer:
         return self._require_approval(db, call, tool) or self._start(db, call, tool)
 
     def _start(
-        self, db: apsw.Connection, call: Call, tool: JournalTool | PlainTool | McpTool
+        self, db: Database, call: Call, tool: JournalTool | PlainTool | McpTool
     ) -> ToolResult | StartedCall:
         """Begin a call with the options of the prompt's entry, which the journal does not hold."""
         context = self.caller.context
@@ -132,7 +129,7 @@ class CallAuthorizer:
         return StartedCall(call, tool)
 
     def _delegate(
-        self, db: apsw.Connection, call: Call, tool: host_tool.DelegatingTool
+        self, db: Database, call: Call, tool: host_tool.DelegatingTool
     ) -> ToolResult | Approval | None:
         """Begin the work and return None; return the result once the work has an outcome."""
         if subagents.of_call(db, call.turn_id, call.seq) is None:
@@ -154,12 +151,12 @@ class CallAuthorizer:
         result = result.model_copy(update={"is_error": wrong})
         return steps.finish(db, call, result, self.now)
 
-    def _origin(self, db: apsw.Connection, call: Call) -> Origin:
+    def _origin(self, db: Database, call: Call) -> Origin:
         """Return who is to be taken for the author of what a call writes."""
         return "operator" if used(db, call) else taint.load(db, call.turn_id).origin
 
     def _require_approval(
-        self, db: apsw.Connection, call: Call, tool: host_tool.HostTool | McpTool
+        self, db: Database, call: Call, tool: host_tool.HostTool | McpTool
     ) -> ToolResult | Approval | None:
         """Return the refusal of a call or the approval that it waits for; None if it may run.
 
@@ -175,11 +172,11 @@ class CallAuthorizer:
         checked = approvals.check(db, call, tool, definition, address, self.code, self.now, fixed)
         return self._refuse(db, call, checked) if isinstance(checked, str) else checked
 
-    def _refuse(self, db: apsw.Connection, call: Call, reason: str) -> ToolResult:
+    def _refuse(self, db: Database, call: Call, reason: str) -> ToolResult:
         """End a call that does not run (T5)."""
         return steps.finish(db, call, failed(call, reason), self.now)
 
-    def _deny(self, db: apsw.Connection, call: Call, reason: str) -> ToolResult:
+    def _deny(self, db: Database, call: Call, reason: str) -> ToolResult:
         audit.record(db, "policy", f"denied {call.name}: {reason}", call.idem_key, self.now)
         text = f"the tool {call.name!r} is not allowed for this agent ({reason})"
         return self._refuse(db, call, text)
@@ -187,8 +184,8 @@ class CallAuthorizer:
 
 def _effect(
     tool: JournalTool, call: Call, context: ToolContext
-) -> Callable[[apsw.Connection], ToolResult]:
-    def run(db: apsw.Connection) -> ToolResult:
+) -> Callable[[Database], ToolResult]:
+    def run(db: Database) -> ToolResult:
         try:
             text = tool.effect(db, context, call.arguments)
         except ToolFailure as failure:

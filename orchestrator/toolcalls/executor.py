@@ -13,7 +13,7 @@ from anyio.abc import TaskGroup
 
 from orchestrator.agentsfile import AgentDefinition
 from orchestrator.chat_activity import CallFinished, CallMade, ChatActivity
-from orchestrator.errors import JournalError
+from orchestrator.errors import JournalError, OrchestratorError
 from orchestrator.failpoints import failpoint
 from orchestrator.journal.db.store import Store
 from orchestrator.journal.turns import steps
@@ -32,7 +32,6 @@ from thinker.protocol.logs import bound
 from thinker.protocol.messages import SideEffect, ToolResult, ToolSpec
 from thinker.protocol.methods import StepCommit, StepCommitted
 
-TOOL_TIMEOUT = 60.0  # seconds that a built-in tool may take
 OFFERS = 2048  # agents whose tools are kept; subagents come and go
 log = structlog.get_logger()
 
@@ -75,12 +74,17 @@ class _Pending:
     tell: Tell
     done: anyio.Event = field(default_factory=anyio.Event)
     outcome: CallOutcome | None = None
+    failure: JournalError | None = None
     waits_for: str = ""
     scope: anyio.CancelScope | None = None  # of a call that ends when its turn is stopped
 
     def show(self, text: str) -> None:
         self.waits_for = text
         self.tell(text)
+
+
+class CallBrokeError(OrchestratorError):
+    """A call has shown a fault of this program, and has no result."""
 
 
 @dataclass
@@ -172,6 +176,7 @@ class ToolExecutor(LoopOwned):
 
         Raises:
             JournalError: its result could not be stored; the caller may ask again.
+            CallBrokeError: the call has shown a fault of this program.
         """
         key = (caller.context.turn_id, seq)
         pending = self._pending.get(key)
@@ -182,8 +187,10 @@ class ToolExecutor(LoopOwned):
         if pending.waits_for:
             tell(pending.waits_for)
         await pending.done.wait()
+        if pending.failure is not None:
+            raise pending.failure
         if pending.outcome is None:
-            raise JournalError(f"call {key[0]}:{seq} has no result yet")
+            raise CallBrokeError(f"call {key[0]}:{seq} has no result")
         return pending.outcome
 
     async def _run(self, pending: _Pending, caller: CallContext, seq: int) -> None:
@@ -192,26 +199,27 @@ class ToolExecutor(LoopOwned):
             with bound(  # this task does not have the turn's log context
                 turn_id=context.turn_id, agent_id=context.agent_id, chat_id=context.address.chat_key
             ):
-                made, begun_at = self._tell_made(caller, seq), self.clock()
+                made, begun_at = await self._tell_made(caller, seq), self.clock()
                 pending.outcome = await self._execute(pending, caller, seq)
                 if made is not None:
                     seconds = max(0.0, (self.clock() - begun_at) / 1000)
                     self._tell_ended(caller, made, seconds, pending.outcome)
         except JournalError as error:
             log.error("tool_call_failed", seq=seq, problem=str(error))
+            pending.failure = error
         except Exception:  # a fault in one tool must not end the daemon
             log.exception("tool_call_broke", seq=seq)
         finally:
             del self._pending[(context.turn_id, seq)]
             pending.done.set()
 
-    def _tell_made(self, caller: CallContext, seq: int) -> CallMade | None:
+    async def _tell_made(self, caller: CallContext, seq: int) -> CallMade | None:
         """Tell those who watch the chat of a call that begins; None if no one does."""
         context = caller.context
         chat_key = context.address.chat_key
         if not self.activity.watched(chat_key):
             return None
-        call = self.store.read(steps.load_call, context.turn_id, seq)
+        call = await self.store.read(steps.load_call, context.turn_id, seq)
         if call is None or call.result is not None:
             return None
         made = CallMade(context.turn_id, seq, context.agent_id, call.name, call.arguments)
@@ -262,6 +270,7 @@ class ToolExecutor(LoopOwned):
             return await self.store.transact(steps.finish, call, refused, self.clock())
         log.info("tool_call", tool=call.name, seq=call.seq)
         failpoint("effect:before")
+        await self.store.still_held()
         if isinstance(tool, McpTool):
             result = await self._call_server(tool, call, pending)
         else:
@@ -287,12 +296,12 @@ def _problem(result: ToolResult) -> str | None:
 
 async def _run_plain_tool(tool: PlainTool, call: Call, context: ToolContext) -> ToolResult:
     try:
-        with anyio.fail_after(TOOL_TIMEOUT):
+        with anyio.fail_after(tool.seconds):
             text = await tool.run(context, call.arguments)
     except ToolFailure as failure:
         return failed(call, str(failure))
     except TimeoutError:
-        return failed(call, f"the tool did not finish in {TOOL_TIMEOUT:.0f} seconds")
+        return failed(call, f"the tool did not finish in {tool.seconds:.0f} seconds")
     except OSError as error:
         return failed(call, f"the tool failed: {error}")
     return told(call, text, private=tool.private)

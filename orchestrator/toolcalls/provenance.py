@@ -7,8 +7,7 @@ approves them.
 
 from collections.abc import Iterable
 
-import apsw
-
+from orchestrator.journal.db.database import Database
 from orchestrator.journal.memory import profile
 from orchestrator.journal.memory.profile import ProfileError
 from orchestrator.journal.turns import taint
@@ -37,7 +36,7 @@ KINDS: dict[Origin, str] = {
 }
 
 
-def objection(db: apsw.Connection, call: Call, tool: HostTool | McpTool) -> str | None:
+def objection(db: Database, call: Call, tool: HostTool | McpTool) -> str | None:
     """Return why an operator must approve a call, or None if it may run."""
     out, stays = carries(call.name, tool), standing(call.name, call.arguments)
     out = out and not _answers(call)

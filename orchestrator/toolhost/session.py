@@ -20,7 +20,7 @@ from orchestrator import __version__
 from orchestrator.processes import restarts
 from orchestrator.toolhost import wire
 from orchestrator.toolhost.content import tool_answer
-from orchestrator.toolhost.http_transport import explained, http
+from orchestrator.toolhost.http_transport import explained, http, sse
 from orchestrator.toolhost.server_jails import UNJAILED, ServerJails
 from orchestrator.toolhost.stdio_transport import ConnectionEnd, stdio
 from thinker.protocol.messages import MAX_DEPTH, too_deep, values
@@ -89,7 +89,10 @@ class McpSession:
     async def _session(self, end: ConnectionEnd) -> None:
         """Run one connection; its end is always an exception."""
         spec = self.spec
-        transport = stdio(spec, end, self._jails) if spec.command else http(spec)
+        if spec.command:
+            transport = stdio(spec, end, self._jails)
+        else:
+            transport = sse(spec) if spec.type == "sse" else http(spec)
         with anyio.fail_after(CONNECT_TIMEOUT) as bound:
             async with Client(
                 transport,

@@ -42,7 +42,7 @@ class ServerJail(Frozen):
 
 
 class ServerSpec(Frozen):
-    """One MCP server: ``command`` (stdio) or ``url`` (streamable HTTP).
+    """One MCP server: ``command`` (stdio) or ``url`` (streamable HTTP, or ``type`` "sse").
 
     A ``bundled`` one is a part of this program that jails what it runs.
     """
@@ -53,6 +53,7 @@ class ServerSpec(Frozen):
     env: dict[str, str] = Field(default_factory=dict)
     cwd: str | None = None
     url: str = ""
+    type: str = ""
     headers: dict[str, str] = Field(default_factory=dict)
     sandbox: ServerJail | Literal["off"] = ServerJail()
     bundled: bool = False

@@ -7,11 +7,10 @@ the model as the program wrote them, without a fence, but count as text of other
 
 from dataclasses import replace
 
-import apsw
-
 from orchestrator import chat_texts
 from orchestrator.agentsfile import AgentDefinition
 from orchestrator.errors import JournalError
+from orchestrator.journal.db.database import Database
 from orchestrator.journal.memory.fact_vectors import Embedding
 from orchestrator.journal.turns import api_requests, request_history, taint, transcript
 from orchestrator.journal.turns.api_requests import HandedCall, Request
@@ -48,7 +47,7 @@ class RequestRecipe(Recipe):
 
     @staticmethod
     def gather(
-        db: apsw.Connection,
+        db: Database,
         turn: Turn,
         definition: AgentDefinition,
         facts: LoopFacts,
@@ -87,7 +86,7 @@ class RequestRecipe(Recipe):
         run = run.model_copy(update=changes)
         return input_origins.unmarked(run) if inputs.definition.provenance == "off" else run
 
-    def reply(self, db: apsw.Connection, result: TurnResult) -> Reply:
+    def reply(self, db: Database, result: TurnResult) -> Reply:
         """Commit T6 and store the outcome for this and any repeated request."""
         turn, now = self.turn, self._services.inputs.clock()
         known, body = transcript.read(db, turn.id), _request_of(db, turn).body
@@ -109,7 +108,7 @@ class RequestRecipe(Recipe):
         api_requests.end(db, turn, api_requests.outcome(result, text, calls), now)
         return Reply(address, mode)
 
-    def dead_letter(self, db: apsw.Connection, deaths: int, reason: str) -> None:
+    def dead_letter(self, db: Database, deaths: int, reason: str) -> None:
         """Give the request up; its outcome is an error."""
         super().dead_letter(db, deaths, reason)
         text = chat_texts.POISON.format(deaths=deaths, turn=turn_name(self.turn.id))
@@ -117,7 +116,7 @@ class RequestRecipe(Recipe):
         api_requests.end(db, self.turn, outcome, self._services.inputs.clock())
 
 
-def _request_of(db: apsw.Connection, turn: Turn) -> Request:
+def _request_of(db: Database, turn: Turn) -> Request:
     found = api_requests.of_turn(db, turn.id)
     if found is None:
         raise JournalError(f"turn {turn.id} answers no request")

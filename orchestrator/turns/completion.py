@@ -4,10 +4,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import NamedTuple, Protocol
 
-import apsw
 import structlog
 
 from orchestrator.journal.db.crash_record import MAX_DEATHS
+from orchestrator.journal.db.database import Database
 from orchestrator.journal.db.store import Store
 from orchestrator.journal.turns import turns, usage
 from orchestrator.journal.turns.turns import Turn
@@ -22,10 +22,10 @@ class Ending(Protocol):
 
     turn: Turn
 
-    def reply(self, db: apsw.Connection, result: TurnResult) -> Reply | None:
+    def reply(self, db: Database, result: TurnResult) -> Reply | None:
         """Commit T6; return which chat has its reply, None if that can be any."""
 
-    def dead_letter(self, db: apsw.Connection, deaths: int, reason: str) -> None:
+    def dead_letter(self, db: Database, deaths: int, reason: str) -> None:
         """Give the turn's message up and say so where it came from."""
 
 
@@ -39,7 +39,7 @@ class EndedTurn(NamedTuple):
     usd: float | None
 
 
-def end_turn(db: apsw.Connection, ending: Ending, result: TurnResult) -> EndedTurn:
+def end_turn(db: Database, ending: Ending, result: TurnResult) -> EndedTurn:
     """Release what was reserved and commit T6."""
     if result.stop_reason is not StopReason.DEADLINE:  # which ends a call that may be billed
         usage.release(db, ending.turn.id)

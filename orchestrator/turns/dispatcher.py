@@ -10,19 +10,19 @@ from contextlib import contextmanager
 from functools import partial
 
 import anyio
-import apsw
 import structlog
 from anyio.abc import TaskGroup
 
 from orchestrator.channel_api import ReplyPart
 from orchestrator.errors import JournalError
+from orchestrator.journal.db.database import Database
 from orchestrator.journal.db.store import STORAGE_RETRY, report_failure, retry_later
 from orchestrator.journal.schedule import task_runs
 from orchestrator.journal.turns import cancellations, deadletters, inbox, subagents, turns
 from orchestrator.journal.turns.inbox import InboxRow
 from orchestrator.journal.turns.pauses import Pause
 from orchestrator.journal.turns.turns import Turn
-from orchestrator.turns.opener import TurnOpener, Unsettled
+from orchestrator.turns.opener import TurnOpener, TurnOpening, Unsettled
 from orchestrator.turns.turn_host import TurnServices
 from orchestrator.turns.turn_runner import RECIPES, OpenTurn, TurnRunner
 from orchestrator.turns.turn_slot import TurnSlot
@@ -49,7 +49,7 @@ class Dispatcher(Wakeup):
         self._inputs = services.inputs
         self._delivery = services.delivery
         self._turn_ended = services.suspension.turn_ended
-        self._runner_of = partial(TurnRunner, services)
+        self._runner_of = partial(TurnRunner.of, services)
         self._tasks = tasks
         self._busy: set[str] = set()  # chats whose queue is worked off
         self._late: set[str] = set()  # busy chats that were found to have more work
@@ -87,7 +87,10 @@ class Dispatcher(Wakeup):
                 if guilty is not None:
                     await self._give_up(guilty)
                     guilty = None
-                chats, interrupted, cancelled = self._store.read(self._scan)
+                found = self._store.read(
+                    _scan, {*self._busy}, [*self._scopes], self.opener.opening()
+                )
+                chats, interrupted, cancelled = await found
                 for chat in interrupted:
                     ended = await self._store.transact(self.opener.opening().interrupt, chat)
                     cancelled += [] if ended is None else [ended]
@@ -100,7 +103,7 @@ class Dispatcher(Wakeup):
             await changed.wait()
 
     @contextmanager
-    def opening(self, chats: Collection[str]) -> Iterator[Callable[[apsw.Connection], None]]:
+    def opening(self, chats: Collection[str]) -> Iterator[Callable[[Database], None]]:
         """Hold idle chats while their messages are stored, so that T2 can share T1's transaction.
 
         Yields what to call at the end of T1. A failure in it never rolls back T1.
@@ -145,14 +148,6 @@ class Dispatcher(Wakeup):
             self._held.clear()
             self.wake()
 
-    def _scan(self, db: apsw.Connection) -> tuple[list[str], list[str], list[str]]:
-        """Return chats with work, chats whose turn a newer message ends, and cancelled turns."""
-        chats = inbox.chats_with_work(db)
-        waiting = (chat for chat, waits in chats.items() if waits and chat in self._busy)
-        opening = self.opener.opening()
-        interrupted = [chat for chat in waiting if opening.wants_interrupt(db, chat)]
-        return [*chats], interrupted, cancellations.cancelled(db, self._scopes)
-
     async def _work_off(self, chat: str, opened: OpenTurn | None = None) -> None:
         try:
             done: Turn | None = None
@@ -186,9 +181,10 @@ class Dispatcher(Wakeup):
         log.error("message_given_up", chat=chat, problem=problem)
         self._busy.add(chat)
         try:
-            turn = self._store.read(turns.open_in, chat)
+            turn = await self._store.read(turns.open_in, chat)
             if turn is not None:
-                await self._runner_of(OpenTurn(turn)).give_up(deaths, problem)
+                runner = await self._runner_of(OpenTurn(turn))
+                await runner.give_up(deaths, problem)
             else:
                 give_up = deadletters.give_up_next
                 await self._store.transact(give_up, chat, problem, self._inputs.clock())
@@ -213,7 +209,7 @@ class Dispatcher(Wakeup):
             try:
                 if turn.id not in self._cancelled:
                     log.info("turn_started", recipe=turn.recipe)
-                    runner = self._runner_of(opened)
+                    runner = await self._runner_of(opened)
                     try:
                         await self._run_within_limit(runner, turn)
                     finally:
@@ -229,7 +225,7 @@ class Dispatcher(Wakeup):
     async def _close_preview(self, turn_id: str, ending: ReplyPart = STOPPED) -> None:
         mode, now = self._delivery.formats.mode, self._inputs.clock()
 
-        def close(db: apsw.Connection) -> None:
+        def close(db: Database) -> None:
             if not turns.close_preview(db, turn_id, ending) and ending is not STOPPED:
                 turns.keep_unfinished(db, turn_id, ending, mode, now)
 
@@ -253,7 +249,7 @@ class Dispatcher(Wakeup):
 
     async def _next(self, chat: str, done: Turn | None) -> OpenTurn | None:
         """Return the turn to run after ``done``; None when the chat has nothing more to do now."""
-        if done is not None and not self._store.read(inbox.has_work, chat):
+        if done is not None and not await self._store.read(inbox.has_work, chat):
             return None
         changed = self._inputs.guard.changed
         while isinstance(found := await self._opened(chat), InboxRow | Unsettled):
@@ -273,6 +269,19 @@ class Dispatcher(Wakeup):
     async def _opened(self, chat: str) -> OpenTurn | Pause | InboxRow | Unsettled | None:
         with bound(chat_id=chat):
             return await self._store.transact(self.opener.opening().open_next, chat)
+
+
+def _scan(
+    db: Database, busy: Collection[str], running: Collection[str], opening: TurnOpening
+) -> tuple[list[str], list[str], list[str]]:
+    """Return chats with work, chats whose turn a newer message ends, and cancelled turns.
+
+    Of the turns, those that are ``running`` count; ``busy`` are the chats of such turns.
+    """
+    chats = inbox.chats_with_work(db)
+    waiting = (chat for chat, waits in chats.items() if waits and chat in busy)
+    interrupted = [chat for chat in waiting if opening.wants_interrupt(db, chat)]
+    return [*chats], interrupted, cancellations.cancelled(db, running)
 
 
 def _task_agent(chat: str) -> tuple[str, bool]:

@@ -7,8 +7,7 @@ dies, and the model sees the calls and their results.
 import hashlib
 from collections.abc import Mapping, Sequence
 
-import apsw
-
+from orchestrator.journal.db.database import Database
 from orchestrator.journal.turns import inbox, steps, subagents, turns
 from orchestrator.journal.turns.turns import Turn
 from thinker.formats.prompts.tooluse import SUBAGENT_CREATE, Immediate, Resumable, SubagentUse
@@ -20,7 +19,7 @@ WORDLESS = "A message without words has come."
 
 
 def eager_step(
-    db: apsw.Connection,
+    db: Database,
     turn: Turn,
     uses: Sequence[SubagentUse],
     values: Mapping[str, str],

@@ -4,11 +4,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-import apsw
 import structlog
 
 from orchestrator import __version__, chat_texts, routing
 from orchestrator.agentsfile import AgentsFile
+from orchestrator.journal.db.database import Database
 from orchestrator.journal.db.savepoints import savepoint_or_rollback
 from orchestrator.journal.turns import albums, cancellations, inbox, subagents, turns
 from orchestrator.journal.turns.inbox import InboxRow
@@ -24,6 +24,7 @@ KINDS = {  # recipes by the kind of message
     inbox.TASK: "proactive",
     inbox.SUBAGENT: "subagent",
     inbox.REQUEST: "request",
+    inbox.HOOK: "hook",
 }
 UNBOUND = "no agent is bound to this chat"
 UNKNOWN = "there is no agent {agent!r} that can answer"
@@ -54,7 +55,7 @@ class TurnOpening:
     fresh: frozenset[str] = frozenset()
 
     def open_all(
-        self, chats: Sequence[str], opened: dict[str, OpenTurn | None], db: apsw.Connection
+        self, chats: Sequence[str], opened: dict[str, OpenTurn | None], db: Database
     ) -> None:
         """Open turns for these chats at the end of T1. A failure here never rolls back T1.
 
@@ -66,9 +67,7 @@ class TurnOpening:
                 if found is None or isinstance(found, OpenTurn):
                     opened[chat] = found
 
-    def open_next(
-        self, db: apsw.Connection, chat: str
-    ) -> OpenTurn | Pause | InboxRow | Unsettled | None:
+    def open_next(self, db: Database, chat: str) -> OpenTurn | Pause | InboxRow | Unsettled | None:
         """Return the chat's turn, opening one if needed; else why not, or the refused message."""
         row = inbox.next_in(db, chat) if self.admitting else None
         if row is None:
@@ -100,7 +99,7 @@ class TurnOpening:
         turn = turns.admit(db, row, admission, now)
         return None if turn is None else self._opened(db, turn, row)
 
-    def _opened(self, db: apsw.Connection, turn: Turn, row: InboxRow) -> OpenTurn:
+    def _opened(self, db: Database, turn: Turn, row: InboxRow) -> OpenTurn:
         """Reserve the first model call, and load the inputs if that needs nothing else."""
         preloaded = None
         if RECIPES[turn.recipe].limited:  # the others may need no model
@@ -109,7 +108,7 @@ class TurnOpening:
                 preloaded = self._preloaded(db, turn, turns.claimed(row, turn))
         return OpenTurn(turn, preloaded)
 
-    def _preloaded(self, db: apsw.Connection, turn: Turn, row: InboxRow) -> TurnInputs | None:
+    def _preloaded(self, db: Database, turn: Turn, row: InboxRow) -> TurnInputs | None:
         """Load the inputs, unless an embedding or an eager subagent is needed first."""
         definition = self.agents.agent(turn.agent_id)
         if definition is None or definition.embeddings or self.prompts.immediate(definition):
@@ -118,7 +117,7 @@ class TurnOpening:
         found = RECIPES[turn.recipe].gather(db, turn, definition, facts, None)
         return found if isinstance(found, TurnInputs) else None
 
-    def wants_interrupt(self, db: apsw.Connection, chat: str) -> bool:
+    def wants_interrupt(self, db: Database, chat: str) -> bool:
         """Return whether the chat's next message should end the turn that is open."""
         row = inbox.oldest_new(db, chat)
         if row is None or row.internal or row.kind == inbox.REQUEST:
@@ -127,13 +126,13 @@ class TurnOpening:
         definition = None if agent_id is None else self.agents.agent(agent_id)
         return definition is not None and (row.while_busy or definition.while_busy) == "interrupt"
 
-    def interrupt(self, db: apsw.Connection, chat: str) -> str | None:
+    def interrupt(self, db: Database, chat: str) -> str | None:
         """Cancel the chat's turn for the message that waits; return the turn's id."""
         if not self.wants_interrupt(db, chat):
             return None
         return cancellations.cancel(db, chat, "a newer message came", self.rules.clock())
 
-    def _minutes(self, db: apsw.Connection, agent_id: str, row: InboxRow) -> float:
+    def _minutes(self, db: Database, agent_id: str, row: InboxRow) -> float:
         if row.kind == inbox.SUBAGENT:
             return subagents.of_message(db, row.id).spec.timeout_minutes
         definition = self.agents.agent(agent_id)

@@ -7,12 +7,11 @@ first call: subagents that start at once.
 
 from dataclasses import dataclass
 
-import apsw
-
 from orchestrator import __version__
 from orchestrator.agentsfile import AgentDefinition
 from orchestrator.channel_api import InboundMessage
 from orchestrator.errors import WorkerError
+from orchestrator.journal.db.database import Database
 from orchestrator.journal.db.savepoints import undone
 from orchestrator.journal.memory.fact_vectors import Embedding
 from orchestrator.journal.turns import inbox, sessions, turns
@@ -72,7 +71,7 @@ class TurnRehearsal:
 
 
 def rehearse(
-    db: apsw.Connection,
+    db: Database,
     definition: AgentDefinition,
     facts: LoopFacts,
     asked: ImaginedMessage,
@@ -94,11 +93,10 @@ def rehearse(
         return gather(db, turn, definition, facts, embedding)
 
 
-def _message(db: apsw.Connection, asked: ImaginedMessage) -> InboundMessage:
+def _message(db: Database, asked: ImaginedMessage) -> InboundMessage:
     """Return the message as it would come: from who wrote last in a chat that is known."""
     known = sessions.address(db, asked.agent, asked.channel, asked.chat_id)
-    private = asked.chat_id[:1] != "-"
-    address = known or Address(asked.channel, "", asked.chat_id, private=private)
+    address = known or Address.of_unmet(asked.channel, "", asked.chat_id)
     last = inbox.newest_of(db, address.channel, address.chat_id)
     return InboundMessage(
         channel=address.channel,

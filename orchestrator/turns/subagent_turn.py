@@ -6,18 +6,19 @@ else. The result is recorded with the parent's call in the transaction that ends
 
 from contextlib import AbstractAsyncContextManager
 from dataclasses import replace
+from typing import Self
 
 import anyio
-import apsw
 
 from orchestrator import chat_texts
 from orchestrator.agentsfile import AgentDefinition
 from orchestrator.errors import QuarantinedError, UnknownAgentError
 from orchestrator.home_paths import bundled
+from orchestrator.journal.db.database import Database
 from orchestrator.journal.schedule import task_runs
 from orchestrator.journal.turns import sessions, steps, subagents, transcript, turns
 from orchestrator.journal.turns.outbox import Address
-from orchestrator.journal.turns.subagents import SubagentSpec
+from orchestrator.journal.turns.subagents import SubagentRun, SubagentSpec
 from orchestrator.journal.turns.turns import Turn
 from orchestrator.processes.launch import build_launch_spec, resolve_endpoint
 from orchestrator.processes.worker import Worker
@@ -43,9 +44,13 @@ class SubagentRecipe(Recipe):
     shown = False
     limited = False
 
-    def __init__(self, services: TurnServices, turn: Turn) -> None:
+    def __init__(self, services: TurnServices, turn: Turn, run: SubagentRun) -> None:
         super().__init__(services, turn)
-        self._run = services.store.read(subagents.of_turn, turn.id)
+        self._run = run
+
+    @classmethod
+    async def of(cls, services: TurnServices, turn: Turn) -> Self:
+        return cls(services, turn, await services.store.read(subagents.of_turn, turn.id))
 
     def definition(self) -> AgentDefinition:
         """Return the parent as it is configured now, cut down to what its call asked for."""
@@ -136,7 +141,7 @@ class SubagentRecipe(Recipe):
             return await super().run_on(worker, run, host)
         return TurnResult(text="", stop_reason=StopReason.DEADLINE)
 
-    def reply(self, db: apsw.Connection, result: TurnResult) -> None:
+    def reply(self, db: Database, result: TurnResult) -> None:
         """Commit T6: the result goes to the parent's call, and no chat is sent anything."""
         turn, now, spec = self.turn, self._services.inputs.clock(), self._run.spec
         unsuccessful = result.error is not None or result.stop_reason not in task_runs.SUCCESS
@@ -150,7 +155,7 @@ class SubagentRecipe(Recipe):
             sessions.append(db, turn.session_id, turn.id, kept, now)
         subagents.end(db, turn.id, text, now, failed=unsuccessful)
 
-    def dead_letter(self, db: apsw.Connection, deaths: int, reason: str) -> None:
+    def dead_letter(self, db: Database, deaths: int, reason: str) -> None:
         """Give the task up; its parent goes on without it."""
         turn, now = self.turn, self._services.inputs.clock()
         turns.dead_letter(db, turn, reason, None, now)

@@ -8,11 +8,11 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 
-import apsw
 import structlog
 
 from orchestrator import chat_texts
 from orchestrator.errors import QuarantinedError
+from orchestrator.journal.db.database import Database
 from orchestrator.journal.db.store import Store
 from orchestrator.journal.turns import outbox, subagents, turns, usage
 from orchestrator.journal.turns.turns import Turn
@@ -67,7 +67,7 @@ class TurnSuspension:
     async def _parked(self, turn: Turn, why: str) -> AsyncIterator[None]:
         """Keep the turn in the state ``waiting(why)``, with its reservation released."""
 
-        def park(db: apsw.Connection) -> None:
+        def park(db: Database) -> None:
             usage.release(db, turn.id)
             turns.park(db, turn, why)
 
@@ -93,5 +93,5 @@ class TurnSuspension:
         await self.store.transact(turns.extend, turn, self.clock())
 
 
-def _tell(db: apsw.Connection, turn: Turn, text: str, now: int) -> None:
+def _tell(db: Database, turn: Turn, text: str, now: int) -> None:
     outbox.add_notice(db, turns.origin(db, turn.id).address(), text, now)

@@ -5,6 +5,7 @@ chat when it has ended. A task whose plan is one call runs it without a model.
 """
 
 from collections.abc import Callable
+from typing import Self
 
 from orchestrator.agentsfile import AgentDefinition
 from orchestrator.errors import WorkerError
@@ -12,7 +13,7 @@ from orchestrator.journal.schedule import task_runs
 from orchestrator.journal.turns import steps
 from orchestrator.journal.turns.turns import Turn
 from orchestrator.prompts.prompt_tools import with_fixed_options
-from orchestrator.schedules.specs import ToolStep
+from orchestrator.schedules.specs import TaskSpec, ToolStep
 from orchestrator.tools.policy import SENDING, side_effects
 from orchestrator.turns.outcomes import Finished, Outcome
 from orchestrator.turns.recipe import Recipe
@@ -32,9 +33,14 @@ class TaskRecipe(Recipe):
     shown = False
     limited = False
 
-    def __init__(self, services: TurnServices, turn: Turn) -> None:
+    def __init__(self, services: TurnServices, turn: Turn, spec: TaskSpec) -> None:
         super().__init__(services, turn)
-        self._spec = services.store.read(task_runs.of_turn, turn.id).spec
+        self._spec = spec
+
+    @classmethod
+    async def of(cls, services: TurnServices, turn: Turn) -> Self:
+        run = await services.store.read(task_runs.of_turn, turn.id)
+        return cls(services, turn, run.spec)
 
     def definition(self) -> AgentDefinition:
         """Return the agent without the tools that send, unless the plan itself is to send."""

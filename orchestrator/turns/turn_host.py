@@ -5,13 +5,13 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from typing import NamedTuple, TypeVar
 
-import apsw
 import structlog
 
 from orchestrator import memory_access
 from orchestrator.agentsfile import AgentsFile
 from orchestrator.errors import JournalError
 from orchestrator.files import OffLoop, off_loop
+from orchestrator.journal.db.database import Database
 from orchestrator.journal.db.store import FencedError, Store
 from orchestrator.journal.turns import albums, attachments, inbox, internal_messages, steps
 from orchestrator.journal.turns.inbox import InboxRow
@@ -28,6 +28,7 @@ from orchestrator.settings import Settings
 from orchestrator.spending.spending_rules import SpendingRules
 from orchestrator.timezones import host_timezone
 from orchestrator.toolcalls.authorization import CallAuthorizer, CallContext
+from orchestrator.toolcalls.executor import CallBrokeError
 from orchestrator.tools.builtin.host_tool import ToolContext
 from orchestrator.tools.policy import side_effects
 from orchestrator.turns import input_origins
@@ -96,7 +97,8 @@ class TurnHost(LoopOwned):
     """Keeps a turn's journal during one attempt (`orchestrator.processes.worker.WorkerHost`).
 
     ``outcome`` is how the attempt ended, once a request decided it. ``last`` is the result that the
-    last step carried, from before its commit on.
+    last step carried, from before its commit on. ``unusable`` is set once the journal could not be
+    used for a request.
     """
 
     services: TurnServices
@@ -107,6 +109,7 @@ class TurnHost(LoopOwned):
     run: TurnRun | None = None  # what the worker was sent
     outcome: Outcome | None = field(default=None, init=False)
     last: TurnResult | None = field(default=None, init=False)
+    unusable: JournalError | None = field(default=None, init=False)
 
     @property
     def turn(self) -> Turn:
@@ -131,7 +134,8 @@ class TurnHost(LoopOwned):
             may_write=partial(memory_access.may_write, services.inputs.agents(), memory),
             store=services.store,
             meaning=partial(services.inputs.embeddings.embed, definition, turn.agent_id),
-            document_text=services.inputs.pictures.document_text,
+            document_text=services.inputs.media.reader(definition, turn.agent_id),
+            draw=partial(services.inputs.media.draw, definition, turn.agent_id),
             denied_tools=definition.denied_tools,
             environments=self.environments,
             off_loop=services.off_loop,
@@ -157,7 +161,7 @@ class TurnHost(LoopOwned):
                 else:
                     planned = await services.store.transact(_reply, step, last)
             except JournalError as error:
-                raise _refusal(error) from error
+                raise self._refusal(error) from error
             committed = planned.committed
             if commit.calls:
                 self._report(commit, committed)
@@ -198,8 +202,10 @@ class TurnHost(LoopOwned):
         """Run a planned call: policy, T4, effect, T5."""
         try:
             result = await self.services.inputs.tools.call(self._caller(), seq, self._show_wait())
-        except JournalError as error:
+        except CallBrokeError as error:
             raise RpcError(FAILED, str(error)) from error
+        except JournalError as error:
+            raise self._refusal(error) from error
         if isinstance(result, ToolResult):
             return self._as_read(result)
         raise self._suspended(result)
@@ -212,6 +218,12 @@ class TurnHost(LoopOwned):
     def _suspended(self, reason: Reason) -> RpcError:
         self.outcome = Suspended(reason)
         return RpcError(FENCED, str(reason))
+
+    def _refusal(self, error: JournalError) -> RpcError:
+        if isinstance(error, FencedError):
+            return RpcError(FENCED, str(error))
+        self.unusable = error
+        return RpcError(FAILED, str(error))
 
     def _caller(self) -> CallContext:
         loader = self.services.inputs
@@ -231,15 +243,15 @@ class TurnHost(LoopOwned):
         """Return the chat's new messages, if they or the agent want the turn to be steered."""
         store, turn, inputs = self.services.store, self.turn, self.services.inputs
         try:
-            row = store.read(inbox.oldest_new, turn.chat_key)
+            row = await store.read(inbox.oldest_new, turn.chat_key)
             if row is None or not _joins(row, inputs.agents(), turn.agent_id):
                 return ()
             wanted = await store.transact(attachments.wanted, turn.id, turn.chat_key)
-            await inputs.pictures.fetch(wanted)
+            await inputs.pictures.fetch(wanted, self._context.document_text)
             found = await store.transact(_enter, turn, inputs.agents(), inputs.clock())
             return tuple(self._as_read(message) for message in found)
         except JournalError as error:
-            raise _refusal(error) from error
+            raise self._refusal(error) from error
 
     def _show_wait(self) -> Callable[[str], None]:
         """Return a function that shows a line below the text before the call, or that text."""
@@ -263,9 +275,7 @@ class TurnHost(LoopOwned):
         return PreviewedLinks(inputs.read, inputs.context, on=on)
 
 
-def _enter(
-    db: apsw.Connection, turn: Turn, agents: AgentsFile, now: int
-) -> tuple[UserMessage, ...]:
+def _enter(db: Database, turn: Turn, agents: AgentsFile, now: int) -> tuple[UserMessage, ...]:
     def takes(row: InboxRow) -> bool:
         if not _joins(row, agents, turn.agent_id):
             return False
@@ -281,13 +291,13 @@ def _joins(row: InboxRow, agents: AgentsFile, agent_id: str) -> bool:
     return definition is not None and (row.while_busy or definition.while_busy) == "steer"
 
 
-def _reply(db: apsw.Connection, step: _Step, last: TurnResult) -> _Planned:
+def _reply(db: Database, step: _Step, last: TurnResult) -> _Planned:
     """Commit T3 and T6; no agent waits for what it has answered."""
     planned = _plan(db, step)
     return _Planned(planned.committed, None, planned.notified, end_turn(db, step.ending, last))
 
 
-def _plan(db: apsw.Connection, step: _Step) -> _Planned:
+def _plan(db: Database, step: _Step) -> _Planned:
     """Commit T3, and run the first calls that need only the journal."""
     turn, commit, now = step.ending.turn, step.commit, step.rules.clock()
     committed = steps.plan(db, commit, step.classes, turn.epoch, now, step.sources)
@@ -296,7 +306,3 @@ def _plan(db: apsw.Connection, step: _Step) -> _Planned:
         results = step.authorizer.run_local(db, committed.call_seqs)
         committed = committed.model_copy(update={"results": results})
     return _Planned(committed, pause, notified)
-
-
-def _refusal(error: JournalError) -> RpcError:
-    return RpcError(FENCED if isinstance(error, FencedError) else FAILED, str(error))

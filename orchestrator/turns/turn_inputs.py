@@ -5,11 +5,10 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import NamedTuple
 
-import apsw
-
 from orchestrator import memory_access
 from orchestrator.agentsfile import AgentDefinition, AgentsFile
 from orchestrator.errors import UnknownAgentError
+from orchestrator.journal.db.database import Database
 from orchestrator.journal.db.store import Store
 from orchestrator.journal.memory import fact_vectors
 from orchestrator.journal.memory.fact_vectors import Embedding
@@ -33,6 +32,7 @@ from orchestrator.journal.turns.pauses import Pause
 from orchestrator.journal.turns.taint import UNREAD, Taint
 from orchestrator.journal.turns.turns import Context, Turn
 from orchestrator.maintenance.embedding_index import EmbeddingIndex, EmbedToolsRequest
+from orchestrator.media.media_calls import MediaCalls
 from orchestrator.outbound.attachments import AttachmentFetcher
 from orchestrator.processes.worker import Worker
 from orchestrator.prompts.library import PromptLibrary
@@ -122,6 +122,7 @@ class InputLoader:
     guard: SpendingGuard
     pictures: AttachmentFetcher
     embeddings: EmbeddingIndex
+    media: MediaCalls
     clock: Callable[[], int]
 
     def definition(self, agent_id: str) -> AgentDefinition:
@@ -151,11 +152,13 @@ class InputLoader:
         """
         embedding = await self._embed_messages(turn, definition, worker)
         while True:
-            facts = self._facts(turn, definition)
+            facts = await self._facts(turn, definition)
             found = await self.store.transact(gather, turn, definition, facts, embedding)
             if not isinstance(found, list):
                 return found
-            await self.pictures.fetch(found)
+            await self.pictures.fetch(found, self.media.reader(definition, turn.agent_id))
+            if embedding is None:  # the message may have been spoken
+                embedding = await self._embed_messages(turn, definition, worker)
 
     def facts(self, turn: Turn) -> LoopFacts:
         """Return what a transaction needs to read the turn, but for its eager subagents."""
@@ -163,15 +166,14 @@ class InputLoader:
             self.guard.rules(), self.tools.running(turn.id), fresh=self.tools.servers.pins.fresh()
         )
 
-    def _facts(self, turn: Turn, definition: AgentDefinition) -> LoopFacts:
-        facts = self.facts(turn)
-        uses = () if turn.recipe == "subagent" else self.prompts.now.immediate(definition)
-        if not uses:
-            return facts
-        address = self.store.read(turns.origin, turn.id).address()
+    async def _facts(self, turn: Turn, definition: AgentDefinition) -> LoopFacts:
+        if turn.recipe == "subagent" or not self.prompts.now.immediate(definition):
+            return self.facts(turn)
+        address = (await self.store.read(turns.origin, turn.id)).address()
+        uses = self.prompts.now.immediate(definition)  # the prompts may have changed meanwhile
         values = self.prompts.values(definition, self.environments(definition, address))
         bundle, offered = self.prompts.bundle_of(definition), self.tools.offered(definition)
-        return replace(facts, eager=EagerCalls(uses, values, offered, bundle))
+        return replace(self.facts(turn), eager=EagerCalls(uses, values, offered, bundle))
 
     def turn_run(self, inputs: TurnInputs, environments: Environments) -> TurnRun:
         """Return the request that starts or resumes a turn in a worker."""
@@ -241,7 +243,7 @@ def turn_run(
 
 
 def reserve_and_gather(
-    db: apsw.Connection,
+    db: Database,
     turn: Turn,
     definition: AgentDefinition,
     facts: LoopFacts,
@@ -268,7 +270,7 @@ def reserve_and_gather(
 
 
 def gather(
-    db: apsw.Connection,
+    db: Database,
     turn: Turn,
     definition: AgentDefinition,
     facts: LoopFacts,
@@ -304,13 +306,13 @@ def gather(
     return TurnInputs(definition, context, memory, known, vector, sent, offered, read=tainted)
 
 
-def _unanswered(db: apsw.Connection, turn_id: str) -> str:
+def _unanswered(db: Database, turn_id: str) -> str:
     """Return the text of a turn that no model call has answered yet."""
     answered = transcript.answered(db, turn_id)
     return "" if answered else "\n".join(row.text for row in inbox.of_turn(db, turn_id))
 
 
-def _pictured(db: apsw.Connection, context: Context, recent: int) -> Context:
+def _pictured(db: Database, context: Context, recent: int) -> Context:
     """Add the bytes of the pictures that the model may see; they share one request's room."""
     every: list[Message] = [*context.history, *context.said]
     for step in context.steps:

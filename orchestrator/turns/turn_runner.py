@@ -8,7 +8,7 @@ the journal.
 from collections.abc import Callable, Mapping
 from contextlib import AbstractAsyncContextManager, nullcontext
 from dataclasses import replace
-from typing import NamedTuple
+from typing import NamedTuple, Self
 
 import anyio
 import structlog
@@ -24,6 +24,7 @@ from orchestrator.outbound.preview import Preview
 from orchestrator.processes.worker import Worker
 from orchestrator.toolcalls.executor import HandoffDone, ToolPending
 from orchestrator.turns.api_turn import RequestRecipe
+from orchestrator.turns.hook_turn import HookRecipe
 from orchestrator.turns.outcomes import (
     AgentPaused,
     Drained,
@@ -46,6 +47,7 @@ RECIPES: Mapping[str, type[Recipe]] = {
     "proactive": TaskRecipe,
     "request": RequestRecipe,
     "subagent": SubagentRecipe,
+    "hook": HookRecipe,
 }
 Aside = Callable[[], AbstractAsyncContextManager[None]]
 log = structlog.get_logger()
@@ -58,17 +60,32 @@ class OpenTurn(NamedTuple):
     preloaded: TurnInputs | None = None
 
 
+async def _recipe_of(services: TurnServices, turn: Turn) -> Recipe:
+    return await RECIPES[turn.recipe].of(services, turn)
+
+
 class TurnRunner(LoopOwned):
     """Runs one turn, in one attempt after the other."""
 
-    def __init__(self, services: TurnServices, opened: OpenTurn) -> None:
+    def __init__(
+        self, services: TurnServices, recipe: Recipe, preloaded: TurnInputs | None
+    ) -> None:
         self._services = services
         self._inputs = services.inputs
-        self._recipe = self._recipe_of(opened.turn)
-        self._preloaded = opened.preloaded  # for the first attempt
+        self._recipe = recipe
+        self._preloaded = preloaded  # for the first attempt
         self._host: TurnHost | None = None  # of the last attempt
         self._quarantined = False  # at an earlier attempt
         self._aside: Aside = nullcontext
+
+    @classmethod
+    async def of(cls, services: TurnServices, opened: OpenTurn) -> Self:
+        """Return what runs an open turn.
+
+        Raises:
+            JournalError: the journal cannot be read.
+        """
+        return cls(services, await _recipe_of(services, opened.turn), opened.preloaded)
 
     @property
     def shown(self) -> str:
@@ -144,7 +161,7 @@ class TurnRunner(LoopOwned):
         await self._inputs.tools.servers.wait_ready()
         if self._host is not None:  # an earlier attempt may have handed it to another agent
             turn = await self._services.store.transact(turns.load, self._recipe.turn.id)
-            self._recipe = self._recipe_of(replace(self._recipe.turn, agent_id=turn.agent_id))
+            await self._change(replace(self._recipe.turn, agent_id=turn.agent_id))
         direct = await self._recipe.without_worker(self._hosted)
         if direct is not None:
             return direct
@@ -155,14 +172,14 @@ class TurnRunner(LoopOwned):
                 return Suspended(AgentPaused(inputs.reason))
             turn = self._recipe.turn
             if turn.ready_at is None:
-                self._recipe = self._recipe_of(replace(turn, ready_at=self._inputs.clock()))
+                await self._change(replace(turn, ready_at=self._inputs.clock()))
             with self._recipe.preview(inputs.address) as preview:
                 host = self._hosted(inputs, preview)
                 host.run = self._recipe.request(inputs, host.environments)
                 return await self._run_on(worker, host.run, host)
 
-    def _recipe_of(self, turn: Turn) -> Recipe:
-        return RECIPES[turn.recipe](self._services, turn)
+    async def _change(self, turn: Turn) -> None:
+        self._recipe = await _recipe_of(self._services, turn)
 
     async def _gathered(self, definition: AgentDefinition, worker: Worker) -> TurnInputs | Pause:
         """Return what T2 loaded for this agent if that was just now; else load it now."""
@@ -179,7 +196,11 @@ class TurnRunner(LoopOwned):
         return self._host
 
     async def _run_on(self, worker: Worker, run: TurnRun, host: TurnHost) -> Outcome:
-        """Return what the worker came to, or what its requests decided before."""
+        """Return what the worker came to, or what its requests decided before.
+
+        Raises:
+            JournalError: a request could not use the journal; the next attempt goes on.
+        """
         try:
             outcome = await self._judged(await self._recipe.run_on(worker, run, host))
         except errors.WorkerLostError as error:
@@ -190,9 +211,11 @@ class TurnRunner(LoopOwned):
                 await self._services.store.transact(turns.note_lost_worker, run.turn_id, str(error))
             outcome = Suspended(Drained()) if innocent else Lost(str(error))
         except errors.WorkerError:
-            if host.outcome is None:
-                raise
-            return host.outcome
+            if host.outcome is not None:
+                return host.outcome
+            if host.unusable is not None:
+                raise host.unusable from None
+            raise
         if host.outcome is None and host.last is not None:
             return await self._cut_off(host.last, outcome)
         return host.outcome or outcome

@@ -9,12 +9,14 @@ from typing import Any
 import anyio
 import pytest
 from fakes.time_limit import time_limit
+from pydantic import SecretStr
 from structlog.testing import capture_logs
 from structlog.typing import EventDict
 from watchfiles import Change, awatch
 
 from orchestrator.configuration import Configuration
 from orchestrator.errors import ConfigError
+from orchestrator.home_paths import bundled
 from orchestrator.settings import Settings
 from orchestrator.watching import FileWatch
 
@@ -95,6 +97,33 @@ async def test_an_edit_is_heard_however_the_file_is_written(
         for number, way in enumerate(ways, 2):
             way(file, one_agent("a" * number))
             await agent_is("a" * number)
+
+
+async def test_first_file_that_a_push_brings_is_heard(tmp_path: Path) -> None:
+    """On a machine that runs on the bundled file; so is an edit of it."""
+    settings = Settings(home=tmp_path, store=SecretStr("postgresql://x/y"))
+    settings.paths.prepare()
+    configuration = Configuration(settings, {})
+    await configuration.boot()
+    assert configuration.path == bundled("config") / "agents.json"
+    heard, wait = list[str](), anyio.Event()
+
+    async def on_change() -> None:
+        nonlocal wait
+        await configuration.read()
+        heard.append(configuration.file.agents[0].agent_id)
+        wait.set()
+        wait = anyio.Event()
+
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(configuration.watch, on_change, lambda: None)
+        with time_limit():
+            for name in ("first", "second"):
+                replace(tmp_path / "agents.json", one_agent(name))
+                while heard[-1:] != [name]:
+                    await wait.wait()
+        tasks.cancel_scope.cancel()
+    assert configuration.path == tmp_path / "agents.json"
 
 
 async def test_mode_that_is_set_to_what_it_was_is_no_edit(tmp_path: Path) -> None:

@@ -60,6 +60,8 @@ def test_file_is_replaced_whole_for_this_user_alone(tmp_path: Path) -> None:
     for data in (b"one", b"two"):
         write_private(path, data)
         assert (path.read_bytes(), path.stat().st_mode & 0o777) == (data, 0o600)
+    write_private(path, data, 0o700)
+    assert path.stat().st_mode & 0o777 == 0o700
     (tmp_path / "folder").mkdir()
     with pytest.raises(IsADirectoryError):
         write_private(tmp_path / "folder", b"three")

@@ -3,10 +3,10 @@
 from contextlib import closing
 from pathlib import Path
 
-import apsw
 import pytest
+from fakes.journal import store_in
 
-from orchestrator.journal.db.store import Store
+from orchestrator.journal.db.database import Database
 from orchestrator.loop_owned import LoopOwned, LoopTouchedError
 
 
@@ -17,12 +17,12 @@ class Calls(LoopOwned):
         self._pending = {"one": 1}
         self.limit = 7
 
-    def running(self, db: apsw.Connection) -> list[str]:
+    def running(self, db: Database) -> list[str]:
         """Return their names: the mistake that this finds."""
         del db
         return list(self._pending)
 
-    def end(self, db: apsw.Connection) -> None:
+    def end(self, db: Database) -> None:
         """Write an attribute, which the loop may have read before."""
         del db
         self.limit = 0
@@ -31,7 +31,7 @@ class Calls(LoopOwned):
 async def test_job_that_touches_what_the_loop_changes_fails(tmp_path: Path) -> None:
     """The loop itself may."""
     calls = Calls()
-    with closing(Store(tmp_path / "journal.db")) as store:
+    with closing(store_in(tmp_path)) as store:
         with pytest.raises(LoopTouchedError, match=r"Calls\._pending"):
             await store.transact(calls.running)
         with pytest.raises(LoopTouchedError, match=r"Calls\.limit"):
@@ -41,6 +41,6 @@ async def test_job_that_touches_what_the_loop_changes_fails(tmp_path: Path) -> N
     assert list(calls._pending) == ["one"]
 
 
-def _names(db: apsw.Connection, running: frozenset[str]) -> list[str]:
+def _names(db: Database, running: frozenset[str]) -> list[str]:
     del db
     return list(running)

@@ -1,16 +1,20 @@
 """Whose memory a turn has, and which chats it may write to."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import apsw
 import pytest
 from fakes.agents_file import WORK, parsed
-from fakes.journal import opened
+from fakes.journal import job, opened
 
-from orchestrator.agentsfile import AgentsFile
+from orchestrator.agentsfile import AgentsFile, Channels, ChatChannel
+from orchestrator.channel_api import InboundMessage
 from orchestrator.journal.access import pairing
+from orchestrator.journal.db.database import Database
+from orchestrator.journal.turns import inbox
+from orchestrator.journal.turns.inbox import Arrival
 from orchestrator.journal.turns.outbox import Address
 from orchestrator.memory_access import is_operators, may_write, memory_of
 
@@ -19,11 +23,19 @@ NAMED = {"channel": "telegram", "chatId": "42", "agentId": "work"}
 GROUP = {"channel": "telegram", "chatId": "-100", "agentId": "work"}
 CONSOLE = {"channel": "console", "chatId": "*", "agentId": "work"}
 OPEN = {"telegram": {"access": "open"}}
+
+
+class RoomsOnly(Channels):
+    """Channels with another chat platform."""
+
+    rooms: ChatChannel
+
+
 NOTICES = {"notifyChannel": "telegram", "notifyChatId": "77"}
 
 
 @pytest.fixture
-def db(tmp_path: Path) -> Iterator[apsw.Connection]:
+def db(tmp_path: Path) -> Iterator[Database]:
     """A journal in which Telegram's chat 9 is paired."""
     with opened(tmp_path) as connection:
         pairing.ask(connection, Address("telegram", "1", "9"), "Ann", "AB12", 1)
@@ -54,14 +66,14 @@ def file(*bindings: dict[str, str], work: dict[str, Any] | None = None, **rest: 
     ],
 )
 def test_chats_share_a_memory_if_strangers_cannot_come(
-    db: apsw.Connection, agents: AgentsFile, *, joined: bool
+    db: Database, agents: AgentsFile, *, joined: bool
 ) -> None:
     """Unless the setting decides."""
     assert agents.joins_chats("work") is joined
     assert memory_of(agents, db, "work", "console:local").joined is joined
 
 
-def test_only_an_operators_chats_share_a_memory_by_default(db: apsw.Connection) -> None:
+def test_only_an_operators_chats_share_a_memory_by_default(db: Database) -> None:
     """In a group others read, and an agent that takes strangers may have handed a chat over."""
     home = {**WORK, "agentId": "home"}
     bindings = [NAMED, GROUP, {**ANY, "agentId": "home"}]
@@ -74,7 +86,7 @@ def test_only_an_operators_chats_share_a_memory_by_default(db: apsw.Connection) 
     assert all(memory_of(agents, db, "work", name).joined for name in scopes + others)
 
 
-def test_unknown_agent_shares_nothing(db: apsw.Connection) -> None:
+def test_unknown_agent_shares_nothing(db: Database) -> None:
     """It may have been removed while its turn waited."""
     memory = memory_of(file(NAMED), db, "gone", "telegram:666")
     assert (memory.joined, memory.shared) == (False, False)
@@ -97,24 +109,41 @@ def test_unknown_agent_shares_nothing(db: apsw.Connection) -> None:
         ("api:", False),
         ("web:42", False),
         ("console:task-7", False),
+        ("mcp:operator/c-1", True),
+        ("mcp:client/operator/", False),
     ],
 )
-def test_operators_chats_are_private_and_named(
-    db: apsw.Connection, scope: str, *, own: bool
-) -> None:
+def test_operators_chats_are_private_and_named(db: Database, scope: str, *, own: bool) -> None:
     """By a binding, the allow-list or a pairing; a group has other readers."""
     agents = file(ANY, NAMED, GROUP, channels={"telegram": {"allowlist": ["5", "-100"]}})
     assert is_operators(agents, db, scope) is own
     assert memory_of(agents, db, "work", scope).shared is own
 
 
-def test_pairing_makes_no_operator_while_everybody_is_let_in(db: apsw.Connection) -> None:
+def test_chat_whose_id_does_not_tell_is_private_while_its_messages_are(
+    db: Database,
+) -> None:
+    """On most platforms a private chat has another id than its person."""
+    settings = ChatChannel(allowlist=("@ada:hs",))
+    agents = file(ANY).model_copy(update={"channels": RoomsOnly(rooms=settings)})
+    assert not is_operators(agents, db, "rooms:!1:hs")
+    said = InboundMessage("rooms", "bot", "!1:hs", "1", "@ada:hs", text="hi")
+    for number, (sender, private, own) in enumerate(
+        (("@ada:hs", True, True), ("@bob:hs", True, False), ("@ada:hs", False, False))
+    ):
+        arrived = replace(said, message_id=str(number), sender_id=sender, private=private)
+        with job(db):
+            inbox.ingest(db, [Arrival(arrived)], None, number)
+        assert is_operators(agents, db, "rooms:!1:hs") is own
+
+
+def test_pairing_makes_no_operator_while_everybody_is_let_in(db: Database) -> None:
     """As for commands."""
     assert is_operators(file(ANY), db, "telegram:9")
     assert not is_operators(file(ANY, channels=OPEN), db, "telegram:9")
 
 
-def test_only_an_operators_turn_writes_to_other_chats(db: apsw.Connection) -> None:
+def test_only_an_operators_turn_writes_to_other_chats(db: Database) -> None:
     """And only to chats that the operator has named."""
     agents = file(ANY, NAMED, GROUP, channels=OPEN, work={"costControls": NOTICES})
     reached = {
@@ -134,7 +163,7 @@ def test_only_an_operators_turn_writes_to_other_chats(db: apsw.Connection) -> No
     }
 
 
-def test_shared_memory_lets_a_turn_write_to_every_known_chat(db: apsw.Connection) -> None:
+def test_shared_memory_lets_a_turn_write_to_every_known_chat(db: Database) -> None:
     """As far as the chat has written to the agent, which the tool checks."""
     agents = file(NAMED)
     memory = memory_of(agents, db, "work", "telegram:42")

@@ -6,8 +6,8 @@ import pytest
 
 from orchestrator.errors import ConfigError
 from orchestrator.home_paths import Paths, bundled
-from orchestrator.processes.model_grants import KEY_VARIABLES
 from orchestrator.settings import DefaultPrompt, Settings
+from thinker.protocol.providers import key_variables
 
 
 def test_defaults_hold_in_an_empty_environment() -> None:
@@ -45,7 +45,7 @@ def test_every_variable_is_read(tmp_path: Path) -> None:
 def test_template_of_the_keys_names_every_secret() -> None:
     """A key that is not shown cannot be found."""
     text = (bundled("config") / "keys.env").read_text("utf-8")
-    for name in (*KEY_VARIABLES, "TELEGRAM_BOT_TOKEN", "OTEL_EXPORTER_OTLP_HEADERS"):
+    for name in (*key_variables(), "TELEGRAM_BOT_TOKEN", "OTEL_EXPORTER_OTLP_HEADERS"):
         assert f"\n#{name}=\n" in text
 
 

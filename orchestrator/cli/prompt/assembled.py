@@ -5,15 +5,13 @@ file is only read.
 """
 
 import dataclasses
-from collections.abc import Iterator, Mapping
-from contextlib import closing, contextmanager
+from collections.abc import Mapping
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from types import MappingProxyType
 from typing import TypeVar
 
 import anyio
-import apsw
 from pydantic import BaseModel, ValidationError
 
 from orchestrator.agentsfile import AgentDefinition, AgentsFile
@@ -21,12 +19,11 @@ from orchestrator.cli._options import environment
 from orchestrator.errors import WorkerError
 from orchestrator.hands.hand_servers import hand_servers
 from orchestrator.journal.access import tool_lists, tool_pins
-from orchestrator.journal.db.store import reading
-from orchestrator.journal.migrations import migrate
+from orchestrator.journal.db.database import Database
+from orchestrator.journal.opening import trial
 from orchestrator.processes import launch
 from orchestrator.processes.launch import Endpoint, LaunchSpec
 from orchestrator.processes.local_models import local_servers
-from orchestrator.processes.model_grants import KEY_VARIABLES
 from orchestrator.processes.worker import running_worker
 from orchestrator.prompts.library import PromptLibrary
 from orchestrator.settings import Settings
@@ -42,6 +39,7 @@ from thinker.protocol.messages import ToolSpec
 from thinker.protocol.methods import TurnRun
 from thinker.protocol.peer import PeerClosedError, RpcError
 from thinker.protocol.prompt_record import PromptPreview
+from thinker.protocol.providers import key_variables
 from thinker.protocol.rendering import PromptRender, PromptRendered
 
 SECONDS = 30.0  # timeout of reading the skills and assembling the layers
@@ -94,26 +92,15 @@ def _turn(
 ) -> TurnRun:
     at = round(now * 1000)
     rules = SpendingRules(agents, environment(settings), lambda: at, at)
-    with _copied(settings.paths.journal) as db:
+    with trial(settings.journal) as db:
         inputs = rehearse(db, definition, LoopFacts(rules), asked)
         tools = _offered(db, settings, agents, library, definition, at)
     environments = library.environments(definition, agents, inputs.address)
     return turn_run(inputs, library, environments, tools)
 
 
-@contextmanager
-def _copied(path: Path) -> Iterator[apsw.Connection]:
-    """Open a copy of the journal in memory; an empty one if there is no journal."""
-    with closing(apsw.Connection(":memory:")) as db:
-        if path.exists():
-            with reading(path) as source, db.backup("main", source, "main") as copying:
-                copying.step()
-        migrate(db)
-        yield db
-
-
 def _offered(
-    db: apsw.Connection,
+    db: Database,
     settings: Settings,
     agents: AgentsFile,
     library: PromptLibrary,
@@ -172,7 +159,7 @@ def _spec(
 ) -> LaunchSpec:
     """Return the agent's launch spec; it needs no key, as nothing is asked."""
     endpoint = _endpoint(definition, environ)
-    keys = {**dict.fromkeys(KEY_VARIABLES, "none-needed"), **environ}
+    keys = {**dict.fromkeys(key_variables(definition.providers), "none-needed"), **environ}
     quiet = settings.model_copy(update={"log_level": "warning"})
     return launch.build_launch_spec(definition, quiet, endpoint, keys, templates)
 

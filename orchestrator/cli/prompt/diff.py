@@ -9,7 +9,6 @@ from difflib import unified_diff
 from pathlib import Path
 from typing import Annotated
 
-import apsw
 import orjson
 import typer
 from pydantic import ValidationError
@@ -21,8 +20,9 @@ from orchestrator.cli.prompt.assembled import render
 from orchestrator.cli.prompt.listing import library
 from orchestrator.control.camel_model import CamelModel
 from orchestrator.errors import ConfigError, OrchestratorError, UnknownNameError
-from orchestrator.journal.db.store import reading
+from orchestrator.journal.db.database import Database
 from orchestrator.journal.inspect import trace as journal
+from orchestrator.journal.opening import reading
 from orchestrator.journal.turns import prompt_records
 from orchestrator.settings import Settings
 from thinker.formats.prompts import definition_files
@@ -193,7 +193,7 @@ def _since_last_use(settings: Settings, name: str) -> tuple[Side, Side]:
     if current is None:
         raise ConfigError(f"agent '{name}' has no prompt definition; name two turns to compare")
     known = library(settings, file).definitions
-    with reading(settings.paths.journal) as db:
+    with reading(settings.journal) as db:
         used = prompt_records.last_use(db, name)
         if used is None:
             raise UnknownNameError(
@@ -207,11 +207,11 @@ def _side(settings: Settings, known: Definitions, name: str) -> Side:
     """Look a name up: a definition, a definition's file, or otherwise a turn."""
     if name in known or Path(name).suffix in definition_files.ENDINGS:
         return _definition(known, name)
-    with reading(settings.paths.journal) as db:
+    with reading(settings.journal) as db:
         return _turn(db, name)
 
 
-def _turn(db: apsw.Connection, name: str, at: int | None = None) -> Side:
+def _turn(db: Database, name: str, at: int | None = None) -> Side:
     """Return what a turn's model received last, or at a time (milliseconds since the epoch)."""
     every = journal.prompts(db, journal.find(db, name))
     recorded = [record for record in every if at in (None, record.at)]

@@ -2,12 +2,13 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
-from functools import partial
+from functools import cached_property, partial
 from urllib.parse import urlsplit
 
 import anyio
 import typer
 
+from orchestrator.agentsfile import AgentsFileError, parse
 from orchestrator.agentsfile.positions import read
 from orchestrator.agentsfile.problems import suggestion
 from orchestrator.cli._output import printable
@@ -21,16 +22,18 @@ from orchestrator.cli.setup.model_account import (
 from orchestrator.cli.setup.proposal import PAIRING, Wishes, access_of, agents_in, require_no_other
 from orchestrator.cli.setup.questions import Questions
 from orchestrator.cli.setup.trials import Trial, try_account, try_bot, try_model
-from orchestrator.errors import OrchestratorError
+from orchestrator.errors import ConfigError, OrchestratorError
 from orchestrator.processes.local_models import local_servers
 from thinker.protocol.messages import JsonObject
+from thinker.protocol.providers import PROVIDERS, Provider
 
 TOKEN = "TELEGRAM_BOT_TOKEN"  # noqa: S105 - a variable's name
 SHOWN = (
-    *("anthropic", "openai", "groq", "openrouter", "gemini", "deepseek", "mistral", "xai"),
-    *("ollama", "lmstudio", "demo"),
+    *("anthropic", "openai", "gemini", "mistral", "deepseek", "xai", "groq", "together", "azure"),
+    *("openrouter", "ollama", "lmstudio", "demo"),
 )
 FIRST_AGENT = "assistant"
+AN_ADDRESS = "https://NAME.openai.azure.com"
 
 
 @dataclass(frozen=True)
@@ -61,6 +64,16 @@ class Situation:
     def agents(self) -> list[JsonObject]:
         return [] if self.text is None else agents_in(read(self.text).value)
 
+    @cached_property
+    def providers(self) -> Mapping[str, Provider]:
+        """The providers that agents of the file can name."""
+        try:
+            return (
+                PROVIDERS if self.text is None else parse(self.text.encode()).file.known_providers
+            )
+        except AgentsFileError:
+            return PROVIDERS
+
 
 @dataclass
 class Interview:
@@ -88,7 +101,7 @@ class Interview:
         if agent is not None and not kept:  # before it asks for what could not be used
             fields = found.fields(self._kept_model(agent))
             require_no_other(agent, {**fields, "env": agent.get("env")})
-        choices = KeyChoices(agent_id, agents, self.before.environ)
+        choices = KeyChoices(agent_id, agents, self.before.environ, self.before.providers)
         chosen, models = self._key(found if kept else choices.known(found), choices)
         model = self._kept_model(agent) if kept else ""
         model = model if kept and (model or chosen == found) else self._model(chosen, models)
@@ -102,8 +115,9 @@ class Interview:
     def _account(self, agent: JsonObject | None) -> tuple[ModelAccount, bool]:
         """Return the account, and whether it is the one that the agent has."""
         if self.options.provider:
-            return account(self.options.provider), False
-        current = None if agent is None else of_agent(agent, self.before.environ)
+            return self._named(self.options.provider), False
+        known = self.before.providers
+        current = None if agent is None else of_agent(agent, self.before.environ, known)
         if agent is not None and current is not None and self._usable(current):
             name = f"{current.name} {self._kept_model(agent)}".strip()
             if self.options.model:
@@ -134,7 +148,7 @@ class Interview:
                 if name == "demo"
                 else ""
             )
-        usual = with_a_key(self.before.environ)
+        usual = with_a_key(self.before.environ, self.before.providers)
         first = usual.name if usual else next(iter(sorted(local)), "demo")
         if self.ask.asking:
             typer.echo(
@@ -144,11 +158,22 @@ class Interview:
         while True:
             name = self.ask.choice("Provider", "--provider", names, first)
             try:
-                return account(name)
+                return self._named(name)
             except OrchestratorError as error:
                 if not self.ask.asking:
                     raise
                 typer.echo(printable(str(error)))
+
+    def _named(self, name: str) -> ModelAccount:
+        """Return the account of this name; ask for the address if the provider has none."""
+        found = account(name, known=self.before.providers)
+        if found.url or found.provider.wire == "demo":
+            return found
+        question = f"Address of your resource at {found.provider.title}, such as {AN_ADDRESS}"
+        url = self.ask.text(question, "--provider", "")
+        if not url.startswith(("http://", "https://")):
+            raise ConfigError(f"{found.name} needs the address of your resource; give {AN_ADDRESS}")
+        return account(found.name, url, self.before.providers)
 
     def _key(
         self, chosen: ModelAccount, choices: KeyChoices

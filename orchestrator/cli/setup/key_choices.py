@@ -5,22 +5,24 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from urllib.parse import urlsplit
 
-from orchestrator.agentsfile.vendors import VENDORS
 from orchestrator.cli.setup.model_account import ModelAccount, of_agent
-from orchestrator.processes.model_grants import KEY_VARIABLES
 from thinker.protocol.messages import JsonObject
+from thinker.protocol.providers import PROVIDERS, Provider, key_variables
 
 NO_LETTER = re.compile(r"[^A-Z0-9]+")
-TAKEN = KEY_VARIABLES | {vendor.key_var for vendor in VENDORS.values()}
 
 
 @dataclass(frozen=True)
 class KeyChoices:
-    """The keys that are set, as one agent may use them; ``agents`` are all of the file."""
+    """The keys that are set, as one agent may use them.
+
+    ``agents`` are all of the file, and ``known_providers`` the providers that they can name.
+    """
 
     agent_id: str
     agents: Sequence[JsonObject]
     environ: Mapping[str, str] = field(repr=False)
+    known_providers: Mapping[str, Provider] = field(default_factory=lambda: PROVIDERS)
 
     def known(self, chosen: ModelAccount) -> ModelAccount:
         """Return the account with the variable that agents use at its address, if any do."""
@@ -35,7 +37,7 @@ class KeyChoices:
     def allowed(self, chosen: ModelAccount) -> str:
         """Return the key that is set for the address of an account; empty if there is none."""
         name = chosen.key_var or ""
-        usual = not chosen.base_url or chosen.name in VENDORS
+        usual = not chosen.base_url or chosen.usual
         used = any(there.key_var == name and _same(there, chosen) for _, there in self._accounts())
         return self.environ.get(name, "") if usual or used else ""
 
@@ -61,12 +63,15 @@ class KeyChoices:
         start = start if start[:1].isalpha() else f"AGENT_{start}".rstrip("_")
         names = (f"{start}{number}_API_KEY" for number in ("", *map("_{}".format, range(2, 1000))))
         return next(
-            name for name in names if name not in TAKEN and self.environ.get(name, key) == key
+            name
+            for name in names
+            if name not in key_variables(self.known_providers)
+            and self.environ.get(name, key) == key
         )
 
     def _accounts(self) -> Iterator[tuple[str, ModelAccount]]:
         for agent in self.agents:
-            found = of_agent(agent, self.environ)
+            found = of_agent(agent, self.environ, self.known_providers)
             if found is not None:
                 yield str(agent.get("agentId")), found
 

@@ -11,8 +11,8 @@ from orchestrator.agentsfile.positions import read
 from orchestrator.agentsfile.text_edits import with_value
 from orchestrator.cli.setup.model_account import ModelAccount
 from orchestrator.errors import ConfigError
-from orchestrator.processes.model_grants import KEY_VARIABLES
 from thinker.protocol.messages import JsonObject
+from thinker.protocol.providers import key_variables
 
 PAIRING = "pairing"
 
@@ -114,7 +114,7 @@ def require_no_other(agent: JsonObject, fields: JsonObject) -> None:
     if not fields or all(agent.get(name) == value for name, value in fields.items()):
         return
     env = agent.get("env")
-    keys = KEY_VARIABLES & env.keys() if isinstance(env, dict) else set()
+    keys = key_variables() & env.keys() if isinstance(env, dict) else set()
     wanted = fields.get("env")
     others = keys - (wanted.keys() if isinstance(wanted, dict) else set())
     other = '"baseUrl"' if agent.get("baseUrl") and "baseUrl" not in fields else ""

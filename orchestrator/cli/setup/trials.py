@@ -65,7 +65,7 @@ async def try_account(account: ModelAccount, key: str) -> Trial:
 
 async def try_model(account: ModelAccount, key: str, model: str) -> Trial:
     """Ask a model for one token; for providers that list none."""
-    url = model_endpoints.chat_url(account.provider, account.url)
+    url = model_endpoints.chat_url(account.provider, account.url, model)
     body: JsonObject = {
         "model": model,
         "max_tokens": 1,
@@ -109,10 +109,13 @@ async def _listed(
         answer = await client.get(f"{base}/key", headers=headers)
         if answer.status_code in REFUSED:
             return _refused(account, answer, key)
-    path = "/v1/models?limit=1000" if account.provider.wire == "anthropic" else "/models"
-    start = base.removesuffix("/v1") if account.provider.wire == "anthropic" else base
-    answer = await client.get(httpx.URL(start + path), headers=headers)
-    return _models_in(answer, account, key)
+    answer = await client.get(
+        httpx.URL(model_endpoints.list_url(account.provider, base)), headers=headers
+    )
+    trial = _models_in(answer, account, key)
+    if account.provider.deployments and trial.models:  # what it could deploy, not what it has
+        return Trial("works", f"{_host(base)} answers; it does not list deployments")
+    return trial
 
 
 def _models_in(answer: httpx.Response, account: ModelAccount, key: str) -> Trial:

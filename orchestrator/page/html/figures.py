@@ -19,6 +19,7 @@ ENDS = {
     "refused": "refused by the model",
     "empty": "the model said nothing",
     "model_error": "the model failed",
+    "overflow": "too long for the model",
     "output": "no answer in the right form",
     "tool_choice": "the model did not call the tool",
     "account": "no credit or a wrong key",

@@ -83,8 +83,8 @@ async def _new(visit: Visit) -> Shown:
 
 
 async def _chats(visit: Visit) -> list[ChatSummary]:
-    user = None if visit.may(Right.READ) else visit.visitor.user
-    return await visit.journal(chat_history.chats, _number(visit.query.get("chats")), user)
+    owner = None if visit.may(Right.READ) else f"{OWN}{visit.visitor.user}"
+    return await visit.journal(chat_history.chats, _number(visit.query.get("chats")), owner)
 
 
 def _title(key: str) -> str:
@@ -212,7 +212,7 @@ def _said(visit: Visit, line: SaidLine) -> h.Node:
     waits = {"new": WAITS.get(line.while_busy, WAITS[None]), "claimed": "", "done": ""}
     title = "by schedule" if line.kind == "task" else visible(line.sender) or "you"
     return [
-        h.small[
+        h.small(data_once=line.message_id)[
             title,
             " ",
             figures.moment(line.at, visit.zone),
@@ -231,7 +231,8 @@ def _head(visit: Visit, talk: TurnTalk) -> h.Node:
         h.a(href=link("turns", talk.turn_id))["why this answer"] if visit.may(Right.LOOK) else None
     )
     if talk.queue is not None:
-        way = "by schedule" if talk.queue.startswith("task/") else "from another chat"
+        ways = {"task/": "by schedule", "hook/": "by webhook"}
+        way = next((ways[q] for q in ways if talk.queue.startswith(q)), "from another chat")
         at = figures.moment(talk.said[0].at, visit.zone)
         return h.p(class_="soft")[h.b[visible(talk.agent_id or "")], f" {way} ", at, " · ", why]
     return h.p(class_="soft")[

@@ -3,7 +3,6 @@
 from collections.abc import Sequence
 from typing import NamedTuple
 
-import apsw
 import htpy as h
 
 from orchestrator.control import protocol
@@ -11,6 +10,7 @@ from orchestrator.control.page_access import Right
 from orchestrator.journal.access import pairing, tool_pins
 from orchestrator.journal.access.pairing import Pairing
 from orchestrator.journal.access.tool_pins import Pin
+from orchestrator.journal.db.database import Database
 from orchestrator.journal.inspect import chat_history, waiting
 from orchestrator.journal.inspect.chat_history import OpenQuestion
 from orchestrator.journal.inspect.waiting import AuditEntry
@@ -60,7 +60,7 @@ class WaitingList(NamedTuple):
     decided: Sequence[AuditEntry] = ()
 
 
-def read(db: apsw.Connection, now: int) -> WaitingList:
+def read(db: Database, now: int) -> WaitingList:
     """Return all that waits, at most `MOST` of each kind."""
     return WaitingList(
         chat_history.questions(db, "? = 1", 1, now)[:MOST],

@@ -67,6 +67,7 @@ def draw(visit: Visit, report: StatusReport, health: HealthReport) -> h.Node:
             if visit.may(Right.CHANGE)
             else None,
         ),
+        _nodes(visit, report) if report.nodes else None,
         panel(
             "Processes",
             table(
@@ -84,6 +85,26 @@ def draw(visit: Visit, report: StatusReport, health: HealthReport) -> h.Node:
             ),
         ),
     ]
+
+
+def _nodes(visit: Visit, report: StatusReport) -> h.Node:
+    return panel(
+        "Nodes that share the journal",
+        table(
+            "Nodes",
+            ("Node", "Address", "", "Connected"),
+            (
+                (
+                    visible(one.name),
+                    visible(one.address),
+                    figures.state(*(("running", "works") if one.works else ("ok", "stands by"))),
+                    figures.moment(one.since, visit.zone),
+                )
+                for one in report.nodes
+            ),
+        ),
+        h.p(class_="soft")[f"{report.starts} starts of a daemon so far; each takeover is one."],
+    )
 
 
 def _findings(found: Sequence[Finding]) -> h.Node:

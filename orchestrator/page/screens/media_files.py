@@ -12,6 +12,7 @@ from orchestrator.page.html import figures
 from orchestrator.page.html.forms import link
 from orchestrator.page.html.outside_text import short
 from orchestrator.page.visit import Visit
+from thinker.formats import recordings
 from thinker.formats.images import media_type
 
 ALONE = "default-src 'none'; sandbox"  # what a file may do that a browser opens
@@ -19,25 +20,26 @@ PICTURE = f"{ALONE}; style-src 'unsafe-inline'"  # browsers centre a picture wit
 
 
 async def serve_media(visit: Visit) -> Response:
-    """Return a file of a chat that the session sees; only pictures are shown, others are saved."""
+    """Return a file of a chat that the session sees; all but pictures and sound is saved."""
     found = await visit.journal(chat_files.shown, visit.path["id"], visit.visitor.sees)
     if found is None:
         text = "There is no such file in your chats; it may have been removed because of its age.\n"
         return Response(text, 404, media_type="text/plain")
     picture = media_type(found.data[:16])
-    way = "inline" if picture else "attachment"
+    sound = None if picture else recordings.sound_type(found.data[:16])
+    way = "inline" if picture or sound else "attachment"
     name = quote(" ".join(found.name.split()), safe="")
     headers = {
         "content-disposition": f"{way}; filename*=UTF-8''{name}",
         "content-security-policy": PICTURE if picture else ALONE,
         "cache-control": "private, no-cache",
     }
-    kind = picture or "application/octet-stream"
+    kind = picture or sound or "application/octet-stream"
     return Response(found.data, headers=headers, media_type=kind)
 
 
 def files(found: Iterable[FileLine]) -> h.Node:
-    """Draw files: pictures as themselves, others as links."""
+    """Draw files: pictures as themselves, sound with a player, others as links."""
     drawn = [_drawn(file) for file in found]
     return h.ul(class_="files")[(h.li[node] for node in drawn)] if drawn else None
 
@@ -50,4 +52,7 @@ def _drawn(file: FileLine) -> h.Node:
     if file.picture:
         picture = h.img(src=place, alt="", loading="lazy")
         return h.a(href=place, target="_blank", rel="noopener")[picture, h.small[name]]
+    if file.sound:
+        player = h.audio(src=place, controls=True, preload="none", aria_label=name)
+        return h.span[player, h.a(href=place)[h.small[name]]]
     return h.a(href=place)[name, " ", h.small[figures.size(file.size)]]

@@ -3,12 +3,12 @@
 from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-import apsw
 import htpy as h
 
 from orchestrator.control import protocol
 from orchestrator.control.page_access import Right
 from orchestrator.control.protocol import AgentReport, BudgetUse, RecentTurn, StatusReport
+from orchestrator.journal.db.database import Database
 from orchestrator.journal.inspect import activity, waiting
 from orchestrator.journal.inspect.activity import SpentLately, TurnInHand
 from orchestrator.page.html import figures, svg
@@ -20,7 +20,7 @@ from thinker.protocol.names import chat_name
 
 HOUR, DAY = 3_600_000, 86_400_000  # milliseconds
 PERIODS = {"Hour": "an hour", "Day": "today", "Month": "this month"}
-CHANNELS_OF_MACHINE = {"console", "api", "http", "web"}
+CHANNELS_OF_MACHINE = {"console", "api", "http", "web", "mcp"}
 
 
 class Lately(NamedTuple):
@@ -32,7 +32,7 @@ class Lately(NamedTuple):
     doing: Sequence[TurnInHand] = ()
 
 
-def _lately(db: apsw.Connection, now: int) -> Lately:
+def _lately(db: Database, now: int) -> Lately:
     return Lately(
         activity.messages(db, now - HOUR, now, 30),
         activity.spent(db, now - DAY),

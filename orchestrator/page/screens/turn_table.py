@@ -115,6 +115,8 @@ def marks(turn: FoundTurn) -> Iterator[str]:
         yield "≈ answer repaired"
     if turn.recipe == "proactive":
         yield "☾ by schedule"
+    if turn.recipe == "hook":
+        yield "↯ by webhook"
 
 
 SCREENS = (Screen("/turns", "Turns", Right.LOOK, _body, "Turns"),)

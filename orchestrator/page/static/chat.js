@@ -1,21 +1,28 @@
 // The composer: Enter sends, drafts survive a reload, files are pasted or dropped. Without this
-// script it is an ordinary form.
+// script it is an ordinary form. What is sent leaves the box at once, and comes back if it did not
+// arrive: the answer may be late, and what is typed meanwhile is the next message.
 "use strict";
 (() => {
   const box = () => document.getElementById("text");
-  const key = () => `draft ${location.pathname}`;
+  const draft = () => `draft ${location.pathname}`;
+  const sent = () => `sent ${location.pathname}`; // the message of which there is no answer yet
+  const joined = (...texts) => texts.filter((text) => text).join("\n");
   const picker = () => document.getElementById("files");
   function check() { // what the server would refuse after the whole way
     const bytes = [...picker().files].reduce((sum, file) => sum + file.size, 0);
     picker().setCustomValidity(bytes > Number(picker().dataset.most) ? picker().title : "");
     if (bytes) picker().reportValidity();
   }
+  function choose(files) {
+    const all = new DataTransfer();
+    for (const file of files) all.items.add(file);
+    picker().files = all.files;
+    write(box().value);
+  }
   function take(event, files) {
     if (!picker() || !files?.length) return;
     event.preventDefault();
-    const all = new DataTransfer();
-    for (const file of [...picker().files, ...files]) all.items.add(file);
-    picker().files = all.files;
+    choose([...picker().files, ...files]);
     check();
   }
   document.addEventListener("paste", (event) => take(event, event.clipboardData?.files));
@@ -23,25 +30,73 @@
   document.addEventListener("dragover", (event) => {
     if (picker() && event.dataTransfer?.types.includes("Files")) event.preventDefault();
   });
-  document.addEventListener("change", (event) => { if (event.target === picker()) check(); });
-  function restore() {
-    const field = box();
-    if (field && !field.value) field.value = sessionStorage.getItem(key()) ?? "";
+  document.addEventListener("change", (event) => {
+    if (event.target === picker()) { write(box().value); check(); }
+  });
+
+  // --- drafts -------------------------------------------------------------------------------------
+  let filled = null; // the box whose draft is in it
+  let files = []; // of the message that is being sent
+  let more = false; // the next message is to be sent too
+  const once = () => box().form.elements.once; // what is sent twice with it counts once
+  function write(text) {
+    if (box().value !== text) box().value = text;
+    if (text) sessionStorage.setItem(draft(), text);
+    else sessionStorage.removeItem(draft());
+    const random = crypto.getRandomValues(new Uint32Array(4)); // another text is another message
+    once().value = Array.from(random, (part) => part.toString(36)).join("-");
   }
-  document.addEventListener("input", (event) => {
-    if (event.target === box()) sessionStorage.setItem(key(), box().value);
+  function taken() { // the message that was being sent, which is no longer kept
+    const found = JSON.parse(sessionStorage.getItem(sent()) ?? "{}");
+    sessionStorage.removeItem(sent());
+    return found;
+  }
+  function unanswered() { // the text that was sent before the page was left, if the chat has it not
+    const { id, text } = taken();
+    return id && !document.querySelector(`[data-once="${CSS.escape(id)}"]`) ? text : "";
+  }
+  function restore() {
+    if (!box() || box() === filled) return;
+    filled = box();
+    const kept = sessionStorage.getItem(draft()) ?? "", typed = filled.value; // before this script came
+    write(joined(unanswered(), typed.startsWith(kept) ? typed : joined(kept, typed)));
+  }
+  document.addEventListener("input", (event) => { if (event.target === box()) write(box().value); });
+  document.addEventListener("sending", (event) => {
+    if (event.target.id !== "composer") return;
+    more = false;
+    files = [...picker().files];
+    sessionStorage.setItem(sent(), JSON.stringify({ id: once().value, text: box().value }));
+    picker().value = "";
+    write("");
+    box().focus();
   });
   document.addEventListener("sent", (event) => {
     if (event.target.id !== "composer") return;
-    sessionStorage.removeItem(key());
-    box().value = picker().value = "";
-    box().focus();
+    taken();
+    if (more) send();
   });
+  document.addEventListener("waiting", () => { more = true; });
+  document.addEventListener("unsent", (event) => { // what was typed since then stands behind it
+    if (event.target.id !== "composer") return;
+    const { id, text } = taken(), same = id && !box().value && !picker().files.length;
+    write(joined(text, box().value));
+    choose([...files, ...picker().files]);
+    if (same) once().value = id; // it may have arrived
+  });
+  document.addEventListener("shown", restore); // a form that is new has none
+  addEventListener("pageshow", (event) => { // while it was away, another page may have had the draft
+    if (event.persisted && box()) { box().value = ""; filled = null; restore(); }
+  });
+
+  function send() {
+    if (box().value.trim() || picker().files.length) box().form.requestSubmit();
+  }
   document.addEventListener("keydown", (event) => {
     if (event.target !== box() || event.isComposing) return;
     if (event.key === "Enter" && !event.shiftKey) {
       event.preventDefault();
-      if (box().value.trim() || picker().files.length) box().form.requestSubmit();
+      send();
     } else if (event.key === "Escape") box().blur();
   });
   restore();

@@ -64,6 +64,7 @@
     }
     drawn = performance.now();
     prepare();
+    document.dispatchEvent(new Event("shown"));
     if (follows) toEnd();
   }
 
@@ -140,34 +141,44 @@
   });
   function leave() { leaving.abort(); stream?.close(); stream = null; clearInterval(asking); }
   addEventListener("pagehide", leave);
+  let called = false; // to another page, which cuts off requests before this one is left
+  addEventListener("beforeunload", () => { called = true; });
   addEventListener("pageshow", () => { leaving = new AbortController(); open(); });
   addEventListener("focus", open);
 
   // --- forms: sent once, without leaving the place ------------------------------------------------
+  let writing = false; // of messages the next one waits
   let pressed = -1000; // the second click of a double click must not press what came to the place
   document.addEventListener("submit", async (event) => {
     const form = event.target;
     if (!form.matches("form.act")) { leave(); return; } // logging out ends what it would ask with
     event.preventDefault();
     const button = form.querySelector("button:not([type])"), writes = form.matches(".send");
-    if (button.disabled || (!writes && performance.now() - pressed < 1000)) return;
-    if (!writes) pressed = performance.now();
-    button.disabled = true;
+    const tell = (name) => form.dispatchEvent(new Event(name, { bubbles: true }));
+    if (writes && writing) { tell("waiting"); return; }
+    if (!writes && (button.disabled || performance.now() - pressed < 1000)) return;
+    if (writes) writing = true;
+    else { pressed = performance.now(); button.disabled = true; }
+    let done = false;
     try {
       const data = new FormData(form), whole = form.enctype === "multipart/form-data";
+      tell("sending");
       const answer = await fetch(form.action, { method: "POST", body: whole ? data : new URLSearchParams(data) });
-      const text = await answer.text();
-      if (answer.ok) {
-        etag = answer.url === location.href ? answer.headers.get("ETag") : null;
-        form.dispatchEvent(new Event("sent", { bubbles: true }));
-        if (answer.url === location.href) show(text);
+      done = answer.ok;
+      const text = await answer.text(), here = answer.url === location.href.split("#")[0];
+      if (done) {
+        etag = here ? answer.headers.get("ETag") : null;
+        if (here) show(text);
         else update();
         if (writes) toEnd();
       } else refused(text);
     } catch {
-      offline();
+      if (!leaving.signal.aborted && !called) offline();
     }
+    if (!done && called) await new Promise((stays) => { setTimeout(stays, 1000); });
     button.disabled = false;
+    if (writes) writing = false;
+    if (done || !leaving.signal.aborted) tell(done ? "sent" : "unsent"); // one that is left finds out later
   });
 
   function refused(text) { // what was typed stays where it is

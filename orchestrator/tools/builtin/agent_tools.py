@@ -8,9 +8,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import cast
 
-import apsw
 from pydantic import JsonValue
 
+from orchestrator.journal.db.database import Database
 from orchestrator.journal.turns import subagents
 from orchestrator.journal.turns.steps import Call
 from orchestrator.journal.turns.subagents import SubagentRun, SubagentSpec
@@ -54,7 +54,7 @@ class SubagentTool:
         return self.use.resumable if isinstance(self.use.resumable, Resumable) else None
 
     def create(
-        self, db: apsw.Connection, context: ToolContext, call: Call, name: str, message: str
+        self, db: Database, context: ToolContext, call: Call, name: str, message: str
     ) -> str | None:
         """Create a subagent and begin its work; return None if the call waits for its result."""
         require_capacity(db, context.agent_id)  # first: a refusal must write nothing
@@ -74,7 +74,7 @@ class SubagentTool:
         return self.answer(reference, name)
 
     def begin(
-        self, db: apsw.Connection, context: ToolContext, call: Call, reference: str, message: str
+        self, db: Database, context: ToolContext, call: Call, reference: str, message: str
     ) -> None:
         """Begin work of an existing subagent."""
         wait = self.use.blocking
@@ -84,7 +84,7 @@ class SubagentTool:
         """Return the result of a call that does not wait; None if it waits."""
         return None if self.use.blocking else INITIATED.format(name=name, id=reference)
 
-    def require_room(self, db: apsw.Connection, context: ToolContext) -> None:
+    def require_room(self, db: Database, context: ToolContext) -> None:
         """Raise `ToolFailure` if the agent has as many instances in this chat as it may have."""
         most = None if self.resumable is None else self.resumable.max_instances
         known = subagents.living(db, context.agent_id, context.address.chat_key)
@@ -104,7 +104,7 @@ def subagent(helper: SubagentTool) -> DelegatingTool:
     if helper.schema:
         about = about.model_copy(update={"parameters": helper.schema})
 
-    def start(db: apsw.Connection, context: ToolContext, call: Call) -> str | None:
+    def start(db: Database, context: ToolContext, call: Call) -> str | None:
         name = text(call.arguments, use.init_agent_name_property or "", use.name)
         return helper.create(db, context, call, name, first_message(use, call.arguments))
 
@@ -114,7 +114,7 @@ def subagent(helper: SubagentTool) -> DelegatingTool:
 def create_tool(helpers: Mapping[str, SubagentTool]) -> DelegatingTool:
     """Return ``subagent_create`` for the resumable agents of a definition."""
 
-    def start(db: apsw.Connection, context: ToolContext, call: Call) -> str | None:
+    def start(db: Database, context: ToolContext, call: Call) -> str | None:
         arguments = call.arguments
         helper = helpers.get(text(arguments, "agent"))
         if helper is None:
@@ -151,7 +151,7 @@ def create_tool(helpers: Mapping[str, SubagentTool]) -> DelegatingTool:
 def message_tool(helpers: Mapping[str, SubagentTool]) -> DelegatingTool:
     """Return ``subagent_message``, which gives a subagent of this chat more work."""
 
-    def start(db: apsw.Connection, context: ToolContext, call: Call) -> str | None:
+    def start(db: Database, context: ToolContext, call: Call) -> str | None:
         reference = text(call.arguments, "referenceId")
         known = subagents.living(db, context.agent_id, context.address.chat_key)
         found = known.get(reference)
@@ -188,13 +188,13 @@ def _message(arguments: JsonObject) -> str:
     return with_attached(message, [str(path) for path in paths])
 
 
-def _with_reference(db: apsw.Connection, run: SubagentRun) -> str | None:
+def _with_reference(db: Database, run: SubagentRun) -> str | None:
     """Return the result of a subagent and its reference; None while it works."""
     result = subagent_result(db, run)
     return None if result is None else f"{result}\n\nReference: {run.subagent_id}"
 
 
-def _notify(db: apsw.Connection, context: ToolContext, call: Call) -> str:
+def _notify(db: Database, context: ToolContext, call: Call) -> str:
     message = text(call.arguments, "message")
     run = subagents.by_turn(db, call.turn_id)
     if run is None or not run.spec.explicit:

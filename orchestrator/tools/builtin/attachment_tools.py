@@ -3,9 +3,9 @@
 from collections.abc import Iterable
 from datetime import UTC, datetime
 
-import apsw
-
 from orchestrator.documents.document_text import UnreadableError
+from orchestrator.errors import JournalError, OrchestratorError
+from orchestrator.journal.db.database import Database
 from orchestrator.journal.turns import outbox, stored_files
 from orchestrator.journal.turns.outbox import Part
 from orchestrator.journal.turns.stored_files import FoundFile
@@ -22,10 +22,14 @@ from orchestrator.tools.builtin.host_tool import (
 from thinker.protocol.messages import JsonObject, SideEffect
 
 MOST = 30  # files of a list
+SECONDS = 150.0  # for a file that has to be heard
 PIECE = 20_000  # characters of a text that are shown at once
 MAX_CAPTION = 1000  # characters; Telegram's limit is 1024
 FILE = "Its handle: file- and twelve digits."
-WORDS = "file, files, document, documents, attachment, attachments, attached, pdf, upload"
+WORDS = (
+    "file, files, document, documents, attachment, attachments, attached, pdf, upload, recording,"
+    " recordings, audio, voice message"
+)
 
 
 @journal_tool(
@@ -35,7 +39,7 @@ WORDS = "file, files, document, documents, attachment, attachments, attached, pd
     keywords=f"{WORDS}, send, picture, pictures, photo, image, chart",
     private=True,
 )
-def list_files(db: apsw.Connection, context: ToolContext, arguments: JsonObject) -> str:
+def list_files(db: Database, context: ToolContext, arguments: JsonObject) -> str:
     del arguments
     found = stored_files.listed(db, context.memory, MOST)
     lines = (f"{datetime.fromtimestamp(f.at / 1000, UTC):%Y-%m-%d %H:%M} {f}" for f in found)
@@ -44,7 +48,7 @@ def list_files(db: apsw.Connection, context: ToolContext, arguments: JsonObject)
 
 @plain_tool(
     f"Read the text of a file of this chat, {PIECE} characters at a time: plain text, PDF, office"
-    " files.",
+    " files, recordings.",
     {
         "file": FILE,
         "offset": {"type": "integer", "description": "Where to go on; 0 if omitted."},
@@ -52,15 +56,17 @@ def list_files(db: apsw.Connection, context: ToolContext, arguments: JsonObject)
     ["file"],
     keywords=WORDS,
     private=True,
+    seconds=SECONDS,
 )
 async def read_attachment(context: ToolContext, arguments: JsonObject) -> str:
-    found = context.store.read(_known, context, arguments)
-    data = context.store.read(stored_files.content, found.media_id)
+    found, data = await context.store.read(_read, context, arguments)
     if data is None:
         raise ToolFailure(f"{found}; ask for it again")
     try:
         whole = await context.document_text(data, stored_files.kind_of(found.name, data))
-    except UnreadableError as error:
+    except JournalError:
+        raise
+    except (UnreadableError, OrchestratorError) as error:
         raise ToolFailure(f"{found.name}: {error}") from error
     offset = int(number(arguments, "offset", 0, 0, len(whole)))
     piece = whole[offset : offset + PIECE]
@@ -79,7 +85,7 @@ async def read_attachment(context: ToolContext, arguments: JsonObject) -> str:
     ["file"],
     keywords=f"{WORDS}, send, picture, pictures, photo, image, chart",
 )
-def send_file(db: apsw.Connection, context: ToolContext, arguments: JsonObject) -> str:
+def send_file(db: Database, context: ToolContext, arguments: JsonObject) -> str:
     found, channel = _known(db, context, arguments), context.address.channel
     address = send_message.address_of(db, context, channel, text(arguments, "chat_id"))
     caption = text(arguments, "caption")
@@ -96,12 +102,19 @@ def send_file(db: apsw.Connection, context: ToolContext, arguments: JsonObject) 
     return f"Queued {found.name} for delivery to chat {address.chat_id}."
 
 
-def _known(db: apsw.Connection, context: ToolContext, arguments: JsonObject) -> FoundFile:
+def _known(db: Database, context: ToolContext, arguments: JsonObject) -> FoundFile:
     named = text(arguments, "file")
     found = stored_files.find(db, context.memory, named)
     if found is None:
         raise ToolFailure(f"this chat has no file {named!r}; list_files shows what it has")
     return found
+
+
+def _read(
+    db: Database, context: ToolContext, arguments: JsonObject
+) -> tuple[FoundFile, bytes | None]:
+    found = _known(db, context, arguments)
+    return found, stored_files.content(db, found.media_id)
 
 
 def _of(shown: str, files: Iterable[FoundFile]) -> str:

@@ -8,6 +8,7 @@ from orchestrator.tools.builtin import (
     attachment_tools,
     clock,
     memory_tools,
+    picture_tools,
     profile_tools,
     send_message,
     skill_tools,
@@ -45,15 +46,26 @@ TOOLS: Mapping[str, HostTool] = {
         attachment_tools.list_files,
         attachment_tools.read_attachment,
         attachment_tools.send_file,
+        picture_tools.draw_picture,
         spawn_subagent.SPAWN_SUBAGENT,
         agent_tools.NOTIFY,
         tool_finder.find_tools,
     )
 }
+DRAW, SEND = picture_tools.draw_picture.spec.name, attachment_tools.send_file.spec.name
 CLASSES: dict[str, SideEffect] = {name: tool.spec.side_effect for name, tool in TOOLS.items()}
 
 
 def offered(definition: AgentDefinition) -> tuple[ToolSpec, ...]:
-    """Return the tools that an agent's globs permit. ``notify_parent`` is only for subagents."""
-    every = (tool.spec for name, tool in TOOLS.items() if name != NOTIFY_PARENT)
+    """Return the tools that an agent's globs permit.
+
+    ``notify_parent`` is only for subagents, ``draw_picture`` only for agents that draw; what they
+    have drawn they can always send.
+    """
+    draws, every = definition.images is not None, []
+    for name, tool in TOOLS.items():
+        if name == NOTIFY_PARENT or (name == DRAW and not draws):
+            continue
+        shown = draws and name == SEND
+        every.append(tool.spec.model_copy(update={"keywords": ()}) if shown else tool.spec)
     return offer(every, definition)

@@ -3,8 +3,7 @@
 from datetime import UTC, datetime
 from zoneinfo import ZoneInfo
 
-import apsw
-
+from orchestrator.journal.db.database import Database
 from orchestrator.tools.builtin.host_tool import ToolContext, ToolFailure, journal_tool, text
 from thinker.protocol.messages import JsonObject, SideEffect
 
@@ -14,7 +13,7 @@ from thinker.protocol.messages import JsonObject, SideEffect
     {"timezone": "Such as Europe/Berlin; default: the user's."},
     side_effect=SideEffect.PURE,
 )
-def get_time(db: apsw.Connection, context: ToolContext, arguments: JsonObject) -> str:
+def get_time(db: Database, context: ToolContext, arguments: JsonObject) -> str:
     del db
     name = text(arguments, "timezone") or context.timezone
     try:

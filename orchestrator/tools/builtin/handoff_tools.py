@@ -2,8 +2,7 @@
 
 from dataclasses import replace
 
-import apsw
-
+from orchestrator.journal.db.database import Database
 from orchestrator.journal.turns import handoffs, inbox, internal_messages, steps, turns
 from orchestrator.journal.turns.internal_messages import InternalMessage
 from orchestrator.journal.turns.steps import Call
@@ -28,7 +27,7 @@ def handoff(use: HandoffUse, description: str, schema: JsonObject | None) -> Del
     message: JsonObject = {"type": "string", "description": "What the agent has to do now."}
     inputs: JsonObject = {"type": "object", "properties": {key: message}} if key else NO_INPUTS
 
-    def start(db: apsw.Connection, context: ToolContext, call: Call) -> str:
+    def start(db: Database, context: ToolContext, call: Call) -> str:
         turn = turns.load(db, call.turn_id)
         if turn.recipe != "interactive":
             raise ToolFailure("there is no chat to hand over here; do the work yourself")

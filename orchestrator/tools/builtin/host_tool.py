@@ -10,12 +10,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Self, TypeAlias
 
-import apsw
 from pydantic import JsonValue
 
 from orchestrator.channel_api import ReplyPart
 from orchestrator.documents.document_text import ReadDocument
 from orchestrator.files import OffLoop, off_loop
+from orchestrator.journal.db.database import Database
 from orchestrator.journal.db.store import Store
 from orchestrator.journal.memory.fact_vectors import Embedding
 from orchestrator.journal.memory.memory_scope import MemoryScope
@@ -25,8 +25,10 @@ from orchestrator.journal.turns.steps import Call
 from orchestrator.journal.turns.subagents import SubagentRun
 from thinker.formats.word_lists import words
 from thinker.protocol.environments import Environments
+from thinker.protocol.media_requests import Draw, Drawn
 from thinker.protocol.messages import (
     UNTRUSTED,
+    FileContent,
     JsonObject,
     Origin,
     SideEffect,
@@ -34,6 +36,8 @@ from thinker.protocol.messages import (
     ToolSpec,
     least_trusted,
 )
+
+TOOL_TIMEOUT = 60.0  # seconds that a tool may take, if it names no other time
 
 
 class ToolFailure(Exception):  # noqa: N818 - an outcome for the model, not a fault here
@@ -49,6 +53,7 @@ class ToolContext:
     the turn may read and change of the agent's memory; ``may_write`` returns whether a chat
     (channel and id) may be sent messages; ``store`` is for tools that read; ``meaning`` embeds a
     text, or returns None without an embeddings model; ``document_text`` finds the text of a file;
+    ``draw`` asks the agent's model for pictures;
     ``denied_tools`` may not be used in this turn; ``environments`` are the variables that are set
     outside the prompt; ``off_loop`` reads files; ``workspace``: the agent can run commands;
     ``fast_tasks``: tasks may be due more than once a minute; ``origin`` is who may have written
@@ -66,10 +71,11 @@ class ToolContext:
     mode: Callable[[Address], str]
     takes_files: Callable[[str], bool]
     memory: MemoryScope
-    may_write: Callable[[apsw.Connection, str, str], bool]
+    may_write: Callable[[Database, str, str], bool]
     store: Store
     meaning: Callable[[str], Awaitable[Embedding | None]]
     document_text: ReadDocument
+    draw: Callable[[Draw], Awaitable[Drawn]]
     denied_tools: tuple[str, ...] = ()
     environments: Environments = field(default_factory=Environments)
     off_loop: OffLoop = off_loop
@@ -96,9 +102,21 @@ class QuotedText(str):
         return made
 
 
+class MadeFiles(str):
+    """A result with ``files`` that the tool made, which are stored as files of the chat."""
+
+    __slots__ = ("files",)
+    files: tuple[FileContent, ...]
+
+    def __new__(cls, text: str, files: tuple[FileContent, ...]) -> Self:
+        made = super().__new__(cls, text)
+        made.files = files
+        return made
+
+
 STRING: JsonObject = {"type": "string"}
 STRINGS: JsonObject = {"type": "array", "items": STRING}
-Effect: TypeAlias = Callable[[apsw.Connection, ToolContext, JsonObject], str]
+Effect: TypeAlias = Callable[[Database, ToolContext, JsonObject], str]
 Reading: TypeAlias = Callable[[ToolContext, JsonObject], Awaitable[str]]
 
 
@@ -114,14 +132,18 @@ class JournalTool:
 
 @dataclass(frozen=True)
 class PlainTool:
-    """A tool that reads from outside the journal, too; ``private``: what it reads is."""
+    """A tool that reads from outside the journal, too; ``private``: what it reads is.
+
+    It is given up after so many ``seconds``.
+    """
 
     spec: ToolSpec
     run: Reading
     private: bool = False
+    seconds: float = TOOL_TIMEOUT
 
 
-def subagent_result(_db: apsw.Connection, run: SubagentRun) -> str | None:
+def subagent_result(_db: Database, run: SubagentRun) -> str | None:
     """Return the result of a subagent, None while it works; raise `ToolFailure` if it failed."""
     if not run.ended:
         return None
@@ -140,11 +162,11 @@ class DelegatingTool:
     """
 
     spec: ToolSpec
-    start: Callable[[apsw.Connection, ToolContext, Call], str | None]
-    result: Callable[[apsw.Connection, SubagentRun], str | None] = subagent_result
+    start: Callable[[Database, ToolContext, Call], str | None]
+    result: Callable[[Database, SubagentRun], str | None] = subagent_result
     hands_over: bool = False
 
-    def outcome(self, db: apsw.Connection, context: ToolContext, call: Call) -> str | None:
+    def outcome(self, db: Database, context: ToolContext, call: Call) -> str | None:
         """Return the result of a call, begun if it has not begun yet; None while it goes on."""
         run = subagents.of_call(db, call.turn_id, call.seq)
         return self.start(db, context, call) if run is None else self.result(db, run)
@@ -160,7 +182,12 @@ def told(call: Call, text: str, *, private: bool = False) -> ToolResult:
     """Return the result of a call with this text."""
     origin: Origin = text.origin if isinstance(text, QuotedText) else "operator"
     return ToolResult(
-        call_id=call.call_id, name=call.name, content=str(text), origin=origin, private=private
+        call_id=call.call_id,
+        name=call.name,
+        content=str(text),
+        origin=origin,
+        private=private,
+        files=text.files if isinstance(text, MadeFiles) else (),
     )
 
 
@@ -194,13 +221,14 @@ def plain_tool(
     *,
     keywords: str = "",
     private: bool = False,
+    seconds: float = TOOL_TIMEOUT,
 ) -> Callable[[Reading], PlainTool]:
     """Make a tool of a function that only reads, like `journal_tool`."""
 
     def decorate(run: Reading) -> PlainTool:
         name, pure = run.__name__, SideEffect.PURE
         about = spec(name, description, properties, required, pure, keywords=keywords)
-        return PlainTool(about, run, private)
+        return PlainTool(about, run, private, seconds)
 
     return decorate
 

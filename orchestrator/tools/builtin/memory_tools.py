@@ -5,8 +5,7 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from zoneinfo import ZoneInfo
 
-import apsw
-
+from orchestrator.journal.db.database import Database
 from orchestrator.journal.memory import facts, message_search
 from orchestrator.journal.memory.facts import Fact, RefusedFactError
 from orchestrator.tools.builtin.host_tool import (
@@ -36,7 +35,7 @@ FACT_ID: JsonObject = {"type": "integer", "description": "As lists show it."}
     {"fact": "One complete sentence.", "category": CATEGORY, "confidence": CONFIDENCE},
     ["fact"],
 )
-def store_fact(db: apsw.Connection, context: ToolContext, arguments: JsonObject) -> str:
+def store_fact(db: Database, context: ToolContext, arguments: JsonObject) -> str:
     fact, category = _fact(arguments, ""), _category(arguments) or "background"
     confidence = number(arguments, "confidence", 1.0, 0, 1)
     try:
@@ -81,7 +80,7 @@ async def search_memories(context: ToolContext, arguments: JsonObject) -> str:
     keywords="facts, memories, know about me, remember about me, remembered",
     private=True,
 )
-def list_facts(db: apsw.Connection, context: ToolContext, arguments: JsonObject) -> str:
+def list_facts(db: Database, context: ToolContext, arguments: JsonObject) -> str:
     limit = int(number(arguments, "limit", PAGE, 1, MAX_PAGE))
     before = int(number(arguments, "before_id", facts.FOREVER, 1, facts.FOREVER))
     found = facts.newest(db, context.memory, _category(arguments), before, limit + 1)
@@ -102,7 +101,7 @@ def list_facts(db: apsw.Connection, context: ToolContext, arguments: JsonObject)
     ["id"],
     keywords="fact, facts, correct, wrong, no longer, not anymore, outdated, change what you know",
 )
-def update_fact(db: apsw.Connection, context: ToolContext, arguments: JsonObject) -> str:
+def update_fact(db: Database, context: ToolContext, arguments: JsonObject) -> str:
     old = _known(db, context, arguments)
     new = replace(
         old,
@@ -122,7 +121,7 @@ def update_fact(db: apsw.Connection, context: ToolContext, arguments: JsonObject
 @journal_tool(
     "Forget a remembered fact.", {"id": FACT_ID}, ["id"], keywords="forget, fact, facts, memories"
 )
-def delete_fact(db: apsw.Connection, context: ToolContext, arguments: JsonObject) -> str:
+def delete_fact(db: Database, context: ToolContext, arguments: JsonObject) -> str:
     old = _known(db, context, arguments)
     facts.delete(db, context.memory, old.id)
     return f"Deleted: {old.fact}"
@@ -137,7 +136,7 @@ def delete_fact(db: apsw.Connection, context: ToolContext, arguments: JsonObject
     " did we, told you, mentioned",
     private=True,
 )
-def search_conversations(db: apsw.Connection, context: ToolContext, arguments: JsonObject) -> str:
+def search_conversations(db: Database, context: ToolContext, arguments: JsonObject) -> str:
     limit = int(number(arguments, "limit", FOUND, 1, MAX_PAGE))
     found = message_search.search(db, context.memory, text(arguments, "query"), limit)
     zone = ZoneInfo(context.timezone)
@@ -170,7 +169,7 @@ def _category(arguments: JsonObject) -> str | None:
     return category or None
 
 
-def _known(db: apsw.Connection, context: ToolContext, arguments: JsonObject) -> Fact:
+def _known(db: Database, context: ToolContext, arguments: JsonObject) -> Fact:
     fact_id = int(number(arguments, "id", 0, 0, facts.FOREVER))
     found = facts.get(db, context.memory, fact_id)
     if found is None:

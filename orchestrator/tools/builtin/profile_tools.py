@@ -1,9 +1,9 @@
 """get_profile and update_profile: named fields about the user, and the agent's persona."""
 
-import apsw
 import orjson
 from pydantic import JsonValue
 
+from orchestrator.journal.db.database import Database
 from orchestrator.journal.memory import profile
 from orchestrator.journal.memory.profile import ProfileError
 from orchestrator.journal.turns import taint
@@ -29,7 +29,7 @@ CHANGES = 20  # newest changes that the history shows
     private=True,
     keywords="profile, persona, contact data",
 )
-def get_profile(db: apsw.Connection, context: ToolContext, arguments: JsonObject) -> str:
+def get_profile(db: Database, context: ToolContext, arguments: JsonObject) -> str:
     path = text(arguments, "path")
     try:
         keys = profile.keys_of(path)
@@ -55,7 +55,7 @@ def get_profile(db: apsw.Connection, context: ToolContext, arguments: JsonObject
     keywords="profile, persona, contact data, call me, call you, call yourself, your name,"
     " system prompt",
 )
-def update_profile(db: apsw.Connection, context: ToolContext, arguments: JsonObject) -> str:
+def update_profile(db: Database, context: ToolContext, arguments: JsonObject) -> str:
     path, value = text(arguments, "path"), arguments.get("value")
     try:
         changed = profile.update(

@@ -1,7 +1,6 @@
 """send_message and send_telegram: send a message before the reply."""
 
-import apsw
-
+from orchestrator.journal.db.database import Database
 from orchestrator.journal.turns import outbox, sessions
 from orchestrator.journal.turns.outbox import Address, Part
 from orchestrator.tools.builtin.host_tool import ToolContext, ToolFailure, journal_tool, text
@@ -17,7 +16,7 @@ PROPERTIES = {"message": "", "chat_id": "Default: the current chat."}
     ["message"],
     keywords="send, message, messages, telegram, notify, let know, text me, tell them",
 )
-def send_message(db: apsw.Connection, context: ToolContext, arguments: JsonObject) -> str:
+def send_message(db: Database, context: ToolContext, arguments: JsonObject) -> str:
     return _queue(db, context, arguments, context.address.channel)
 
 
@@ -27,11 +26,11 @@ def send_message(db: apsw.Connection, context: ToolContext, arguments: JsonObjec
     ["message"],
     keywords="send, message, messages, telegram, notify, let know, text me, tell them",
 )
-def send_telegram(db: apsw.Connection, context: ToolContext, arguments: JsonObject) -> str:
+def send_telegram(db: Database, context: ToolContext, arguments: JsonObject) -> str:
     return _queue(db, context, arguments, "telegram")
 
 
-def _queue(db: apsw.Connection, context: ToolContext, arguments: JsonObject, channel: str) -> str:
+def _queue(db: Database, context: ToolContext, arguments: JsonObject, channel: str) -> str:
     address = address_of(db, context, channel, text(arguments, "chat_id"))
     texts = context.split(channel, text(arguments, "message"))
     parts = [Part(part.text, rendered=part.rendered) for part in texts]
@@ -42,7 +41,7 @@ def _queue(db: apsw.Connection, context: ToolContext, arguments: JsonObject, cha
     return f"Queued for delivery to chat {address.chat_id}."
 
 
-def require_room(db: apsw.Connection, context: ToolContext, parts: int) -> None:
+def require_room(db: Database, context: ToolContext, parts: int) -> None:
     """Raise `ToolFailure` unless the turn may send so many more messages."""
     if outbox.extras(db, context.turn_id) + parts > MOST:
         raise ToolFailure(
@@ -51,7 +50,7 @@ def require_room(db: apsw.Connection, context: ToolContext, parts: int) -> None:
         )
 
 
-def address_of(db: apsw.Connection, context: ToolContext, channel: str, chat_id: str) -> Address:
+def address_of(db: Database, context: ToolContext, channel: str, chat_id: str) -> Address:
     """Return the current chat's address, or that of another chat that the turn may write to."""
     current = context.address
     if channel == current.channel and chat_id in ("", current.chat_id):

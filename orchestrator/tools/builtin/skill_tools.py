@@ -7,7 +7,6 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Annotated, TypeVar, TypeVarTuple
 
-import apsw
 from pydantic import (
     AfterValidator,
     BaseModel,
@@ -19,6 +18,7 @@ from pydantic import (
     ValidationError,
 )
 
+from orchestrator.journal.db.database import Database
 from orchestrator.journal.memory import playbooks
 from orchestrator.journal.memory.playbooks import PlaybookError, StoredPlaybook
 from orchestrator.tools.builtin.bundled_files import bundled_files, read_bundled
@@ -161,7 +161,7 @@ async def list_skills(context: ToolContext, arguments: JsonObject) -> str:
     ["name", "description", "instructions"],
     keywords=CHANGES,
 )
-def store_skill(db: apsw.Connection, context: ToolContext, arguments: JsonObject) -> str:
+def store_skill(db: Database, context: ToolContext, arguments: JsonObject) -> str:
     new = _valid(_New, arguments)
     if not _allowed(context.skills, new.name):
         raise ToolFailure('the agent\'s setting "skills" excludes this name; choose another')
@@ -181,7 +181,7 @@ def store_skill(db: apsw.Connection, context: ToolContext, arguments: JsonObject
     ["name"],
     keywords=CHANGES,
 )
-def update_skill(db: apsw.Connection, context: ToolContext, arguments: JsonObject) -> str:
+def update_skill(db: Database, context: ToolContext, arguments: JsonObject) -> str:
     changed = _valid(_Changed, arguments)
     old = _stored(db, context, changed.name)
     new = replace(
@@ -195,7 +195,7 @@ def update_skill(db: apsw.Connection, context: ToolContext, arguments: JsonObjec
 
 
 @journal_tool("Delete a stored skill or playbook.", {"name": ""}, ["name"], keywords=SKILLS)
-def delete_skill(db: apsw.Connection, context: ToolContext, arguments: JsonObject) -> str:
+def delete_skill(db: Database, context: ToolContext, arguments: JsonObject) -> str:
     old = _stored(db, context, text(arguments, "name"))
     try:
         playbooks.delete(db, context.memory, old.name)
@@ -218,7 +218,7 @@ async def _known(context: ToolContext) -> tuple[list[SkillFile], list[StoredPlay
     return [skill for skill in files if _allowed(context.skills, skill.name)], stored
 
 
-def _stored(db: apsw.Connection, context: ToolContext, name: str) -> StoredPlaybook:
+def _stored(db: Database, context: ToolContext, name: str) -> StoredPlaybook:
     found = playbooks.get(db, context.memory, name)
     if found is None:
         raise ToolFailure(f"no stored skill {name!r}; see list_skills (files cannot be changed)")

@@ -1,9 +1,9 @@
 """spawn_subagent: give a task to a subagent in a separate process."""
 
-import apsw
 from pydantic import JsonValue, ValidationError
 from pydantic.alias_generators import to_camel
 
+from orchestrator.journal.db.database import Database
 from orchestrator.journal.turns import subagents
 from orchestrator.journal.turns.steps import Call
 from orchestrator.journal.turns.subagents import SubagentSpec
@@ -18,7 +18,7 @@ from thinker.formats.word_lists import WORDS, words
 from thinker.protocol.messages import JsonObject
 
 
-def _spawn(db: apsw.Connection, context: ToolContext, call: Call) -> str | None:
+def _spawn(db: Database, context: ToolContext, call: Call) -> str | None:
     task = text(call.arguments, "task")
     if not task:
         raise ToolFailure("task is empty; write what to do")
@@ -32,7 +32,7 @@ def _spawn(db: apsw.Connection, context: ToolContext, call: Call) -> str | None:
     return f"Started subagent {subagent_id}. Its result will come as a message."
 
 
-def require_capacity(db: apsw.Connection, agent_id: str) -> None:
+def require_capacity(db: Database, agent_id: str) -> None:
     """Raise `ToolFailure` if as many subagents of the agent run as may run at the same time."""
     running = subagents.open_count(db, agent_id)
     if running >= subagents.MOST:

@@ -2,9 +2,9 @@
 
 from collections.abc import Iterator
 
-import apsw
 import orjson
 
+from orchestrator.journal.db.database import Database
 from orchestrator.journal.turns import subagents, transcript
 from orchestrator.journal.turns.steps import Call
 from orchestrator.journal.turns.subagents import SubagentRun, SubagentSpec
@@ -26,7 +26,7 @@ from thinker.formats.prompts.tooluse import SubpromptUse
 def subprompt(definition: PromptDefinition, use: SubpromptUse) -> DelegatingTool:
     """Return the tool whose calls are turns with the prompt of ``definition``."""
 
-    def start(db: apsw.Connection, context: ToolContext, call: Call) -> None:
+    def start(db: Database, context: ToolContext, call: Call) -> None:
         require_capacity(db, context.agent_id)
         subagent = SubagentSpec(prompt=definition.name, denied_tools=context.denied_tools)
         arguments = with_defaults(call.arguments, definition.required_schema or NO_INPUTS)
@@ -34,7 +34,7 @@ def subprompt(definition: PromptDefinition, use: SubpromptUse) -> DelegatingTool
         message = first_message(use, arguments)
         subagents.begin(db, call, subagent_id, context.address, message, context.now, wait=True)
 
-    def result(db: apsw.Connection, run: SubagentRun) -> str | None:
+    def result(db: Database, run: SubagentRun) -> str | None:
         if not run.ended:
             return None
         if run.state != "done" or run.failed:
@@ -44,7 +44,7 @@ def subprompt(definition: PromptDefinition, use: SubpromptUse) -> DelegatingTool
     return DelegatingTool(as_tool(definition), start, result)
 
 
-def _calls(db: apsw.Connection, run: SubagentRun) -> Iterator[SubpromptCall]:
+def _calls(db: Database, run: SubagentRun) -> Iterator[SubpromptCall]:
     """Yield the ended calls of a run, in their order."""
     for step in transcript.read(db, subagents.working_turn(db, run)).steps:
         for call, made in zip(step.response.tool_calls, step.calls, strict=True):

@@ -6,10 +6,9 @@ it was scheduled.
 
 from collections.abc import Iterator
 
-import apsw
-
 from orchestrator.agentsfile.problems import suggestion
 from orchestrator.errors import OrchestratorError
+from orchestrator.journal.db.database import Database
 from orchestrator.journal.schedule import tasks
 from orchestrator.journal.schedule.tasks import Task
 from orchestrator.schedules.describe import describe, local_time
@@ -42,7 +41,7 @@ TASKS = "task, tasks, reminder, reminders, alarm, alarms, scheduled, cron"
     ["name", "instructions"],
     aliases=frozenset({*ALIASES, *MISFIRE, "trigger_config", "max_steps"}),
 )
-def schedule_task(db: apsw.Connection, context: ToolContext, arguments: JsonObject) -> str:
+def schedule_task(db: Database, context: ToolContext, arguments: JsonObject) -> str:
     fields = normalize({**arguments, "execution_plan": None}, context.now, context.agent_id)
     config = fields.get("trigger_config")
     if not isinstance(config, dict) or TRIGGERS.isdisjoint(config):
@@ -78,7 +77,7 @@ def _useless(task: TaskSpec, tools: tuple[ToolSpec, ...] | None) -> Iterator[str
     side_effect=SideEffect.PURE,
     keywords=f"{TASKS}, my schedule, planned",
 )
-def list_tasks(db: apsw.Connection, context: ToolContext, arguments: JsonObject) -> str:
+def list_tasks(db: Database, context: ToolContext, arguments: JsonObject) -> str:
     del arguments
     return "\n".join(map(_line, tasks.visible(db, context.memory))) or "No tasks are scheduled."
 
@@ -89,7 +88,7 @@ def list_tasks(db: apsw.Connection, context: ToolContext, arguments: JsonObject)
     ["task"],
     keywords=f"{TASKS}, cancel, stop reminding, stop sending",
 )
-def cancel_task(db: apsw.Connection, context: ToolContext, arguments: JsonObject) -> str:
+def cancel_task(db: Database, context: ToolContext, arguments: JsonObject) -> str:
     name = text(arguments, "task")
     every = tasks.visible(db, context.memory)
     found = next((task for task in every if name in (str(task.id), task.name)), None)

@@ -2,8 +2,7 @@
 
 import re
 
-import apsw
-
+from orchestrator.journal.db.database import Database
 from orchestrator.tools.builtin.host_tool import ToolContext, ToolFailure, journal_tool
 from thinker.protocol.messages import JsonObject, SideEffect, ToolSpec
 
@@ -19,7 +18,7 @@ WORD = re.compile(r"[^\W_]{3,}")
     ["names"],
     side_effect=SideEffect.PURE,
 )
-def find_tools(db: apsw.Connection, context: ToolContext, arguments: JsonObject) -> str:
+def find_tools(db: Database, context: ToolContext, arguments: JsonObject) -> str:
     del db
     asked, tools = str(arguments.get("names")), context.offered or ()
     named = set(re.findall(r"[\w-]+", asked))

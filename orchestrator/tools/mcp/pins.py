@@ -7,7 +7,6 @@ chats that the ``costControls`` of its agents name.
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 
-import apsw
 import structlog
 from pydantic import TypeAdapter, ValidationError
 
@@ -15,6 +14,7 @@ from orchestrator import chat_texts
 from orchestrator.agentsfile import AgentDefinition, AgentsFile
 from orchestrator.errors import JournalError
 from orchestrator.journal.access import tool_lists, tool_pins
+from orchestrator.journal.db.database import Database
 from orchestrator.journal.db.store import Store, report_failure
 from orchestrator.journal.turns import outbox, pauses
 from orchestrator.loop_owned import LoopOwned
@@ -47,10 +47,10 @@ class ToolPins(LoopOwned):
     _accepted: dict[str, frozenset[str]] = field(default_factory=dict, init=False)
     _fresh: dict[str, list[str]] = field(default_factory=dict, init=False)  # tools by server
 
-    def remembered(self) -> dict[str, tuple[ServerTool, ...]]:
+    async def remembered(self) -> dict[str, tuple[ServerTool, ...]]:
         """Return the tools that each server listed last, also before a restart."""
         try:
-            found = self.store.read(tool_lists.every)
+            found = await self.store.read(tool_lists.every)
             return {server: TOOLS.validate_json(tools) for server, tools in found.items()}
         except JournalError as error:
             report_failure(error)
@@ -134,7 +134,7 @@ class ToolPins(LoopOwned):
 
 
 def _look(
-    db: apsw.Connection,
+    db: Database,
     server: str,
     tools: tuple[ServerTool, ...],
     pinned: bool,  # noqa: FBT001 - `Store.transact` passes arguments by position
@@ -157,7 +157,7 @@ def _look(
 
 
 def _notify(
-    db: apsw.Connection, server: str, tool: str, agents: tuple[AgentDefinition, ...], now: int
+    db: Database, server: str, tool: str, agents: tuple[AgentDefinition, ...], now: int
 ) -> None:
     name = name_for(server, tool)
     places = {}

@@ -96,7 +96,7 @@ class McpServers(LoopOwned):
         self._outdated = False  # the tool host does not have the newest servers yet
         self.tools: Mapping[str, McpTool] = {}
 
-    def define(
+    async def define(
         self,
         servers: Mapping[str, McpServer],
         hands: Mapping[str, HandServer] = MappingProxyType({}),
@@ -106,17 +106,17 @@ class McpServers(LoopOwned):
 
         ``hands`` are the bundled servers of single agents. Another ``sandbox`` restarts all.
         """
+        shared = {name: server for name, server in servers.items() if server.runs}
+        new = {**shared, **{name: hand.server for name, hand in hands.items()}}
+        old = self._servers
+        known = await self.pins.remembered() if new != old else {}
         if sandbox != self._sandbox:
             self._sandbox = sandbox
             self._changes.wake()
-        new = {name: server for name, server in servers.items() if server.runs}
-        self._shared, self._hands = frozenset(new), hands
-        new |= {name: hand.server for name, hand in hands.items()}
-        old = self._servers
+        self._shared, self._hands = frozenset(shared), hands
         if new == old:
             return
         fresh = {n for n in new if n not in old or server_spec(n, new[n]) != server_spec(n, old[n])}
-        known = self.pins.remembered()
         started = {
             name: wire.ServerState(name=name, state="starting", tools=known.get(name, ()))
             for name in fresh

@@ -114,6 +114,46 @@ def test_mcp_servers_of_other_hosts_are_accepted_with_warnings() -> None:
     assert [server.runs for server in loaded.file.mcp_servers.values()] == [True, False]
 
 
+@pytest.mark.parametrize(
+    ("server", "advice"),
+    [
+        ({"url": "http://h/mcp", "type": "websocket"}, '"url"; write "http" or "sse", or remove'),
+        ({"url": "http://h/sse", "type": "SSE"}, '"url"; write "http" or "sse", or remove'),
+        ({"command": "true", "type": "sse"}, '"command"; write "stdio", or remove'),
+        ({"url": "http://h/mcp", "type": "streamable-http"}, ""),
+        ({"command": "true", "type": "stdio"}, ""),
+    ],
+)
+def test_transport_that_does_not_fit_the_server_is_warned_about(
+    server: dict[str, str], advice: str
+) -> None:
+    """It has no effect; names that other hosts give to streamable HTTP fit."""
+    found = messages(parsed(WORK, mcpServers={"s": server}), "warning")
+    about = [text for text in found if "the type" in text]
+    assert len(about) == bool(advice)
+    assert all(advice in text for text in about)
+
+
+@pytest.mark.parametrize(
+    "headers", [{"A B": "x"}, {"A": "two\nlines"}, {"A": " x"}, {"Content-Length": "1"}]
+)
+def test_mcp_server_with_a_header_that_no_request_can_carry_is_left_out(
+    headers: dict[str, str],
+) -> None:
+    """It could not be connected, or would cut requests off."""
+    loaded = parsed(WORK, mcpServers={"s": {"url": "http://h/mcp", "headers": headers}})
+    (error,) = loaded.errors
+    assert "server 's': \"headers\"" in error.message
+    assert not loaded.file.mcp_servers
+
+
+@pytest.mark.parametrize("fields", [{"fallbackModels": ["openai/"]}, {"smallModel": "openai/ "}])
+def test_other_model_without_a_name_is_refused(fields: dict[str, Any]) -> None:
+    """It could never be asked."""
+    (error,) = parsed(WORK | fields, {"agentId": "b", "model": "m", "smallModel": "/a/b"}).errors
+    assert 'must be "model" or "provider/model", not' in error.message
+
+
 def test_field_in_the_wrong_place_is_told_where_it_belongs() -> None:
     """Not to remove it."""
     fields = {"limits": {"maxSteps": 3}, "sandbox": "off"}

@@ -35,7 +35,8 @@ def test_unusable_budget_disables_its_agent(budget: object) -> None:
     ("prices", "words"),
     [
         ({"gpt": PRICE}, 'must be "provider/model"'),
-        ({"openai/gpt": {"input": 1}}, "price 'openai/gpt' has no output"),
+        ({"openai/gpt": {"input": 1}}, 'price \'openai/gpt\' needs both "input" and "output"'),
+        ({"openai/gpt": {}}, 'or "perMinute", "perMillionCharacters" or "perPicture"'),
         ({"openai/gpt": PRICE | {"input": -1}}, "greater than or equal to 0"),
         ([], "must be an object"),
     ],

@@ -14,6 +14,7 @@ def loaded(chat_id: str) -> LoadedConfig:
         "llmProvider": "demo",
         "costControls": {"notifyChannel": "telegram", "notifyChatId": chat_id},
     }
+    groups = {"chats": {chat_id: {"answer": ["all"]}, "-7": {"answer": []}}}
     file = {
         "agents": [agent],
         "bindings": [
@@ -21,7 +22,7 @@ def loaded(chat_id: str) -> LoadedConfig:
             {"channel": "console", "chatId": "-9", "agentId": "work"},
             {"channel": "telegram", "chatId": "*", "agentId": "work"},
         ],
-        "channels": {"telegram": {"allowlist": [5, int(chat_id)]}},
+        "channels": {"telegram": {"allowlist": [5, int(chat_id)], "groups": groups}},
     }
     return parse(json.dumps(file, indent=1).encode(), moved=MOVED)
 
@@ -35,6 +36,7 @@ def test_first_id_works_and_is_to_be_edited() -> None:
         "agents[0].costControls.notifyChatId",
         "bindings[0].chatId",
         "channels.telegram.allowlist[1]",
+        "channels.telegram.groups.chats.-9",
     ]
     assert all("write -1009" in problem.message for problem in found.problems)
     assert all(problem.line for problem in found.problems)

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 from fakes.golden import restore as golden_journal
+from pydantic import SecretStr
 
 from orchestrator.backups.archive import unpack
 from orchestrator.backups.backup import as_sentences, write_backup
@@ -95,3 +96,10 @@ def test_refusal_of_the_system_is_a_sentence(number: int, told: str) -> None:
     refused = OSError(number, "Permission denied", "/x/y")
     with pytest.raises(OrchestratorError, match=told), as_sentences(Path("/target")):
         raise refused
+
+
+def test_journal_in_a_database_is_not_in_it(settings: Settings, tmp_path: Path) -> None:
+    """Nor the file that it once was in, of which it could be taken for the newest state."""
+    stored = settings.model_copy(update={"store": SecretStr("postgresql://localhost/j")})
+    manifest = write_backup(stored, tmp_path / "b", keys=False).manifest
+    assert (manifest.schema, set(manifest.files)) == (None, {"agents.json", "persona"})

@@ -11,7 +11,7 @@ from fakes.golden import restore as golden_journal
 from orchestrator.backups.backup import write_backup
 from orchestrator.backups.restore import restore_backup
 from orchestrator.errors import AlreadyRunningError, OrchestratorError
-from orchestrator.journal.db.store import open_database
+from orchestrator.journal.db.sqlite_storage import open_database
 from orchestrator.journal.migrations import scripts
 from orchestrator.settings import Settings
 from orchestrator.system.homelock import locked

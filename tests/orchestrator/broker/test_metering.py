@@ -137,3 +137,11 @@ def test_line_without_an_end_takes_a_bounded_room() -> None:
     for _ in range(100):
         meter.feed(b"x" * 100_000)
     assert len(meter._line) <= 1 << 20
+
+
+def test_sound_and_pictures_count_what_their_answer_says() -> None:
+    """Nothing is estimated: a recording's size is no measure of its words."""
+    told = b'{"text": "hi", "usage": {"type": "tokens", "input_tokens": 14, "output_tokens": 5}}'
+    assert counted(told, "stated", streamed=False) == ("", Usage(prompt=14, completion=5), False)
+    assert counted(b'{"text": "hi"}', "stated", streamed=False) == ("", Usage(), False)
+    assert counted(b"OggS\ndata: x\n" * 9, "stated") == ("", Usage(), False)

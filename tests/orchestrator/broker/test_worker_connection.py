@@ -36,6 +36,24 @@ async def test_request_gets_the_key_and_loses_what_the_worker_may_not_say() -> N
     assert "its-own" not in head
 
 
+@pytest.mark.parametrize(
+    ("body", "kind"),
+    [
+        (b"--" + b"a1" * 24 + b"\r\nx", "multipart/form-data; boundary=" + "a1" * 24),
+        (b"--a\r\nx-own: its-own", "application/json"),
+        (b"{}", "application/json"),
+    ],
+)
+async def test_form_is_sent_as_one(body: bytes, kind: str) -> None:
+    """Its first line has the mark between its parts; the worker writes no header with it."""
+    async with brokered(form=True) as run:
+        answer = await run.link.send("POST", run.provider.url, OWN, body)
+        await answer.read(MIB)
+        (head,) = run.provider.heads
+        assert run.provider.bodies == [body]
+    assert f"content-type: {kind}\r\n" in head
+
+
 async def test_answer_keeps_only_headers_that_a_worker_needs() -> None:
     """No cookie; the time to wait and the request's id."""
     extra = b"set-cookie: a=b\r\nretry-after: 3\r\nx-request-id: r1\r\n"

@@ -7,6 +7,7 @@ import pytest
 from fakes.control_server import command
 from fakes.journal import job, opened
 
+from orchestrator.agentsfile.channel_kinds import channel_kinds
 from orchestrator.errors import ExitCode
 from orchestrator.journal.access import pairing
 from orchestrator.journal.turns import chat_moves
@@ -110,8 +111,8 @@ def test_every_error_is_named_with_its_line_and_the_exit_code_is_78(tmp_path: Pa
 
 
 def test_warning_alone_is_no_failure(tmp_path: Path) -> None:
-    """An unsupported transport gets a warning."""
-    path = write(tmp_path, mcpServers={"old": {"url": "http://h/sse", "type": "sse"}})
+    """An address that seems to be of the older transport gets a warning."""
+    path = write(tmp_path, mcpServers={"old": {"url": "http://h/sse"}})
     checked = command(tmp_path, "check", str(path))
     assert checked.exit_code == 0
     assert checked.stdout.splitlines()[-1].endswith("no errors, 1 warning")
@@ -200,6 +201,98 @@ def test_route_of_a_chat_that_is_not_admitted_says_so(tmp_path: Path) -> None:
         pairing.approve(db, code or "", 1)
     admitted = command(tmp_path, "route", "explain", "telegram", "55").stdout
     assert admitted.endswith("answered by agent 'home'\n")
+
+
+def test_route_in_a_group_shows_the_rule_that_decides(tmp_path: Path) -> None:
+    """Of a message that the options describe, from the file alone."""
+    chats = {"-1001": {"answer": ["reply"]}}
+    groups = {"patterns": ["^hey bot"], "chats": chats}
+    write(tmp_path, channels={"telegram": {"allowlist": ["-1001", "7"], "groups": groups}})
+
+    def explained(*words: str) -> list[str]:
+        found = command(tmp_path, "route", "explain", *words)
+        assert found.exit_code == 0
+        return [line for line in found.stdout.splitlines() if not line.startswith("binding")]
+
+    own = "in this group the bot answers: reply, '^hey bot' (channels.telegram.groups.chats.-1001)"
+    answered = "answered by agent 'home'"
+    refused = "but this message is refused: "
+    assert explained("telegram:-1001") == [own, answered]
+    assert explained("telegram:-1001", "--is", "reply") == [
+        own,
+        "this message is for the bot: reply",
+        answered,
+    ]
+    mentioned = explained("telegram:-1001", "--is", "mention")
+    assert mentioned == [own, answered, f"{refused}not addressed"]
+    robot = explained("telegram:-1001", "--is", "bot", "--is", "reply")
+    assert robot == [own, answered, f"{refused}from a bot"]
+    other = explained("telegram:-1002", "--text", "Hey bot, hi", "--sender", "7")
+    assert other == [
+        "in this group the bot answers: mention, reply, '^hey bot' (channels.telegram.groups)",
+        "this message is for the bot: '^hey bot'",
+        answered,
+    ]
+    stranger = explained("telegram:-1002", "--is", "mention", "--sender", "8")
+    assert stranger[-1].startswith("but the chat is not admitted: not paired yet; only people")
+
+
+def test_route_of_a_private_chat_has_no_rule_for_groups(tmp_path: Path) -> None:
+    """Every message there is for the bot; a person's id is no group."""
+    write(tmp_path)
+    lines = command(tmp_path, "route", "explain", "telegram:123", "--is", "mention").stdout
+    assert lines.startswith("in this chat every message is for the bot\n")
+    wrong = command(tmp_path, "route", "explain", "telegram:123", "--is", "group")
+    assert wrong.exit_code == 2
+    assert "no group, but a private chat" in wrong.stderr
+
+
+def test_route_of_a_hosted_channel_is_explained_like_any_other(tmp_path: Path) -> None:
+    """Whether the file has its section or not."""
+    (here, kind), (absent, other) = list(channel_kinds().items())[:2]
+    bound = {"channel": here, "chatId": "*", "agentId": "work"}
+    write(tmp_path, bindings=[bound], channels={here: {"access": "open"}})
+    told = command(tmp_path, "route", "explain", f"{here}:{kind.id_example}")
+    assert f"binding {here}:* -> work: any chat, applies" in told.stdout
+    assert told.exit_code == 0
+    told = command(tmp_path, "route", "explain", f"{absent}:{other.id_example}")
+    assert told.exit_code == 0
+    assert told.stdout.splitlines()[-1] == (
+        "but no message comes from there: agents.json has no such channel"
+    )
+
+
+def test_route_of_a_channel_that_is_off_says_so(tmp_path: Path) -> None:
+    """No message comes from there, whatever the bindings say."""
+    write(tmp_path, channels={"telegram": {"enabled": False}})
+    told = command(tmp_path, "route", "explain", "telegram:123").stdout
+    assert told.endswith("but the channel is off; see channels.telegram and: orchestrator check\n")
+
+
+def test_route_of_a_wrong_webhook_says_that_it_is_off(tmp_path: Path) -> None:
+    """It alone is off; the others have their routes."""
+    hook = {"agentId": "work", "secret": "0123456789abcdef"}
+    wrong = {**hook, "template": "{{"}
+    write(tmp_path, channels={"hook": {"incoming": {"gh": hook, "bad": wrong}}})
+    assert "answered by agent 'work'" in command(tmp_path, "route", "explain", "hook:gh").stdout
+    assert command(tmp_path, "route", "explain", "hook:bad").stdout == (
+        "refused: the webhook 'bad' is off, because of an error; see: orchestrator check\n"
+    )
+    checked = command(tmp_path, "check")
+    assert "webhook 'bad': \"template\" has a {{ or }} without a path" in (
+        checked.stdout + checked.stderr
+    )
+
+
+def test_route_of_a_webhook_is_the_agent_that_it_names(tmp_path: Path) -> None:
+    """Whatever the bindings say."""
+    hook = {"agentId": "work", "secret": "0123456789abcdef"}
+    write(tmp_path, channels={"hook": {"incoming": {"gh": hook}}})
+    told = command(tmp_path, "route", "explain", "hook:gh").stdout
+    assert told == "answered by agent 'work', which channels.hook.incoming.gh names\n"
+    unknown = command(tmp_path, "route", "explain", "hook:ghh")
+    assert unknown.exit_code == ExitCode.USAGE
+    assert "there is no webhook 'ghh' in channels.hook.incoming; did you mean" in unknown.stderr
 
 
 def test_route_in_a_broken_file_is_refused_with_the_problem(tmp_path: Path) -> None:

@@ -6,26 +6,27 @@ from pathlib import Path
 
 import pytest
 from fakes.control_server import Answer, ask, command, serving
-from fakes.golden import restore
+from fakes.golden import restore_in
+from fakes.journal import connection_in, reading_in
+from fakes.postgresql import sqlite_only
 
 from orchestrator.control import protocol
 from orchestrator.control.protocol import Ack
 from orchestrator.errors import ExitCode
-from orchestrator.journal.db.store import open_database, reading
 from thinker.protocol.peer import FAILED, RpcError
 
 
 @pytest.fixture
 def home(tmp_path: Path) -> Path:
     """A home with one dead letter, number 10, of a turn that was given up."""
-    restore(tmp_path / "journal.db")
-    open_database(tmp_path / "journal.db").close()
+    restore_in(tmp_path)
+    connection_in(tmp_path).close()
     return tmp_path
 
 
 def row(home: Path) -> tuple[object, ...]:
     """Return the stored message."""
-    with reading(home / "journal.db") as db:
+    with reading_in(home) as db:
         query = "SELECT state, claims, turn_id, error FROM inbox WHERE id = 10"
         found = db.execute(query).fetchone()
     assert found is not None
@@ -34,7 +35,7 @@ def row(home: Path) -> tuple[object, ...]:
 
 def audited(home: Path) -> str:
     """The newest decision."""
-    with reading(home / "journal.db") as db:
+    with reading_in(home) as db:
         return str(db.execute("SELECT act FROM audit ORDER BY id DESC LIMIT 1").get)
 
 
@@ -100,6 +101,7 @@ def test_journal_of_a_daemon_that_starts_or_stops_is_not_touched(home: Path) -> 
     assert row(home)[0] == "dead"
 
 
+@sqlite_only
 def test_without_a_journal_there_is_nothing_to_decide(tmp_path: Path) -> None:
     """And none is made."""
     for arguments in (["list"], ["retry", "1"]):

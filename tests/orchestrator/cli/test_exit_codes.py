@@ -6,6 +6,7 @@ import pytest
 from fakes.command_line import every_command
 from fakes.control_server import ask, command, serving
 from fakes.journal import opened
+from fakes.postgresql import sqlite_only
 
 from orchestrator.control import page_protocol, protocol
 from orchestrator.errors import ExitCode
@@ -42,6 +43,7 @@ UNKNOWN_TO_THE_FILES = (
     ("memory", "list", "--agent", "nope"),
     ("memory", "search", "tea", "--agent", "nope"),
     ("skills", "list", "--agent", "nope"),
+    ("models", "test", "nope"),
     ("prompt", "show", "nope"),
     ("prompt", "show", "nope", "--message", "hello"),
     ("route", "explain", "telegrm:5"),
@@ -51,10 +53,10 @@ NAMELESS = {  # commands whose arguments name nothing that could be unknown
     ("chat",): "tests of its own",
     ("check",): "a file",
     ("completion",): "a shell",
+    ("config", "push"): "a folder",
     ("dashboard",): "a new address",
     ("dashboard", "invite"): "a new name",
     ("help",): "a page",
-    ("models",): "a part of names",
     ("restore",): "a file",
 }
 
@@ -89,6 +91,7 @@ def test_each_command_with_a_name_is_looked_at() -> None:
     assert named - seen == set()
 
 
+@sqlite_only
 @pytest.mark.parametrize(
     "words", [("tasks", "list"), ("usage",), ("trace", "1"), ("memory", "list")]
 )

@@ -3,13 +3,13 @@
 import json
 from pathlib import Path
 
-import apsw
 import pytest
 from fakes.control_server import ask, command, serving
 from fakes.journal import job, opened
 
 from orchestrator.control.protocol import SESSION_END, Ack
 from orchestrator.errors import ExitCode
+from orchestrator.journal.db.database import Database
 from orchestrator.journal.turns import sessions
 from thinker.protocol.messages import AssistantMessage, Message, ToolCall, ToolResult, UserMessage
 
@@ -26,7 +26,7 @@ def home(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def talk(db: apsw.Connection, session: int) -> None:
+def talk(db: Database, session: int) -> None:
     """A question, a call of a tool and an answer."""
     call = ToolCall(id="c", name="get_time", arguments={"zone": "UTC"})
     messages: list[Message] = [

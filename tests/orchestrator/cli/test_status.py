@@ -7,6 +7,7 @@ import anyio
 from fakes.control_server import ask, command, serving
 from pydantic import JsonValue
 
+from orchestrator.cli._output import moment
 from orchestrator.control import protocol
 from orchestrator.control.protocol import (
     Ack,
@@ -14,6 +15,7 @@ from orchestrator.control.protocol import (
     AgentReport,
     ChannelReport,
     ConfigProblem,
+    NodeReport,
     PairedChat,
     PairingList,
     PairingReport,
@@ -79,6 +81,22 @@ async def test_status_shows_agents_channels_problems_and_turns_with_their_tools(
     assert turn.split() in rows
     assert ["inbox", "3", "new"] in rows
     assert ["set", "a", "key"] in rows
+    assert "Nodes" not in shown.stdout
+
+
+async def test_status_shows_who_shares_the_journal(tmp_path: Path) -> None:
+    """The daemon that works, and those that stand by."""
+    nodes = (
+        NodeReport(name="one", address="10.0.0.1", works=True, since=1_800_000_000_000),
+        NodeReport(name="two", address="10.0.0.2", works=False, since=1_800_000_000_000),
+    )
+    shared = REPORT.model_copy(update={"nodes": nodes, "starts": 7})
+    async with serving(tmp_path, {protocol.STATUS: shared}):
+        shown = await ask(tmp_path, "status")
+    rows = [line.split()[:4] for line in shown.stdout.splitlines()]
+    assert ["one", "10.0.0.1", "works", moment(1_800_000_000_000).split()[0]] in rows
+    assert ["two", "10.0.0.2", "stands", "by"] in rows
+    assert "7 starts" in shown.stdout
 
 
 async def test_status_json_is_the_report_under_the_documented_names(tmp_path: Path) -> None:

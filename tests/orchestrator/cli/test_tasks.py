@@ -1,18 +1,17 @@
 """``orchestrator tasks``: with a daemon through it, without one in the journal."""
 
 import json
-from contextlib import closing
 from pathlib import Path
 
 import pytest
 from fakes.control_server import Answer, ask, command, serving
-from fakes.journal import booted, job, next_turn, receive, update
+from fakes.journal import booted, connection_in, job, next_turn, opened, reading_in, receive, update
 from fakes.memory import WORK
+from fakes.postgresql import sqlite_only
 
 from orchestrator.control import protocol
 from orchestrator.control.protocol import Ack
 from orchestrator.errors import ExitCode
-from orchestrator.journal.db.store import open_database, reading
 from orchestrator.journal.schedule import task_runs, tasks
 from orchestrator.schedules.specs import Notify, TaskSpec
 from thinker.protocol.peer import FAILED, RpcError
@@ -27,7 +26,7 @@ SPEC = TaskSpec(
 @pytest.fixture
 def home(tmp_path: Path) -> Path:
     """A home with task 1, of which one run waits and one was missed."""
-    with closing(open_database(tmp_path / "journal.db")) as db, db:
+    with opened(tmp_path) as db, job(db):
         tasks.add(db, WORK, SPEC, START)
         task_runs.fire(db, 1, MORNING + 86_400_000)
     return tmp_path
@@ -35,7 +34,7 @@ def home(tmp_path: Path) -> Path:
 
 def state(home: Path) -> str:
     """Whether the task runs."""
-    with reading(home / "journal.db") as db:
+    with reading_in(home) as db:
         return tasks.load(db, 1).state
 
 
@@ -91,7 +90,7 @@ def test_without_a_daemon_the_journal_is_changed(home: Path) -> None:
     assert command(home, "tasks", "enable", "1").stdout == "task 1 is enabled\n"
     assert state(home) == "active"
     assert command(home, "tasks", "run", "1").stdout.startswith("task 1 is queued")
-    with reading(home / "journal.db") as db:
+    with reading_in(home) as db:
         assert [run.state for run in task_runs.history(db, 1, 9)] == ["due", "due", "missed"]
 
 
@@ -118,10 +117,11 @@ async def test_running_daemon_makes_the_change(home: Path) -> None:
     assert state(home) == "active"
 
 
+@sqlite_only
 def test_home_without_a_task_says_so(tmp_path: Path) -> None:
     """Without a journal the message says that there is none."""
     assert command(tmp_path, "tasks", "list").exit_code == ExitCode.IO
-    open_database(tmp_path / "journal.db").close()
+    connection_in(tmp_path).close()
     assert command(tmp_path, "tasks", "list").stdout == "no task is scheduled\n"
     skill = tmp_path / "skills" / "tea" / "SKILL.md"
     skill.parent.mkdir(parents=True)

@@ -5,10 +5,11 @@ from pathlib import Path
 
 import pytest
 from fakes.control_server import command
-from fakes.golden import restore
+from fakes.golden import restore_in
+from fakes.journal import connection_in, job, opened
+from fakes.postgresql import sqlite_only
 
 from orchestrator.errors import ExitCode
-from orchestrator.journal.db.store import open_database
 from orchestrator.journal.turns import turns
 from thinker.protocol.call_timing import CallAttempt, CallTiming
 
@@ -16,11 +17,9 @@ from thinker.protocol.call_timing import CallAttempt, CallTiming
 @pytest.fixture
 def home(tmp_path: Path) -> Path:
     """A home whose daemon of an older version was killed, and a new one, too."""
-    restore(tmp_path / "journal.db")
-    db = open_database(tmp_path / "journal.db")
-    with db:
+    restore_in(tmp_path)
+    with opened(tmp_path) as db, job(db):
         turns.boot(db, 0)
-    db.close()
     return tmp_path
 
 
@@ -70,7 +69,7 @@ def test_trace_shows_what_each_model_call_took(home: Path) -> None:
     failed = CallAttempt(model="a/b", began=1, ended=40, status=429, error="a answered 429")
     attempts = (failed, CallAttempt(model="a/b", began=1040, ended=2_100, status=200))
     timing = CallTiming(began=0, ended=2_101, first=1_500, attempts=attempts, sent=12_345, got=678)
-    db = open_database(home / "journal.db")
+    db = connection_in(home)
     db.execute("UPDATE step SET timing = ? WHERE seq = 3", (timing.model_dump_json(),))
     db.close()
     shown = " ".join(command(home, "trace", "6").stdout.split())
@@ -86,7 +85,7 @@ def test_trace_shows_what_each_model_call_took(home: Path) -> None:
 
 def test_trace_shows_how_long_a_turn_waited_for_its_worker(home: Path) -> None:
     """And which messages of the conversation its prompt had."""
-    db = open_database(home / "journal.db")
+    db = connection_in(home)
     db.execute("UPDATE turn SET ready_at = started_at + 812 WHERE id = 'turn-closed'")
     db.execute("UPDATE turn_prompt SET history_first = 3, history_last = 9")
     db.close()
@@ -137,7 +136,7 @@ def test_unclear_name_lists_what_it_could_mean(home: Path) -> None:
 
 def test_message_ids_of_two_chats_are_told_apart(home: Path) -> None:
     """Telegram numbers the messages of each chat from 1."""
-    db = open_database(home / "journal.db")
+    db = connection_in(home)
     db.execute("UPDATE inbox SET message_id = '77' WHERE id IN(3, 4)")
     db.close()
     unclear = command(home, "trace", "telegram:77")
@@ -157,6 +156,7 @@ def test_prompt_of_a_turn_is_shown_layer_by_layer(home: Path) -> None:
     assert command(home, "trace", "turn-fresh", "--prompt").stdout == "no model was called yet\n"
 
 
+@sqlite_only
 def test_home_without_a_journal_is_an_error_that_says_so(tmp_path: Path) -> None:
     """And none is made."""
     refused = command(tmp_path, "trace", "1")
@@ -165,6 +165,7 @@ def test_home_without_a_journal_is_an_error_that_says_so(tmp_path: Path) -> None
     assert list(tmp_path.iterdir()) == []
 
 
+@sqlite_only
 def test_journal_without_a_schema_is_an_error_that_says_so(tmp_path: Path) -> None:
     """Reading changes nothing, so the daemon has to migrate it first."""
     (tmp_path / "journal.db").touch()
@@ -175,9 +176,10 @@ def test_journal_without_a_schema_is_an_error_that_says_so(tmp_path: Path) -> No
 
 def test_reason_of_each_offered_tool_is_shown(home: Path) -> None:
     """As the selection gave it."""
-    db = open_database(home / "journal.db")
-    reasons = '{"get_time": "always"}'
-    db.execute("UPDATE turn_prompt SET body = json_set(body, '$.reasons', json(?))", (reasons,))
+    db = connection_in(home)
+    body = json.loads(db.execute("SELECT body FROM turn_prompt LIMIT 1").get)
+    body["reasons"] = {"get_time": "always"}
+    db.execute("UPDATE turn_prompt SET body = ?", (json.dumps(body),))
     db.close()
     shown = command(home, "trace", "turn-closed", "--prompt").stdout
     assert "── tools · get_time (always) ──" in shown
@@ -185,7 +187,7 @@ def test_reason_of_each_offered_tool_is_shown(home: Path) -> None:
 
 def test_layers_beside_the_system_prompt_and_what_changed_are_shown(home: Path) -> None:
     """Where a layer was sent, the fingerprints of the two parts, and why the stable one is new."""
-    db = open_database(home / "journal.db")
+    db = connection_in(home)
     prompt = {
         "layers": [
             {"name": "base", "text": "B"},

@@ -4,12 +4,12 @@ import json
 import time
 from pathlib import Path
 
-import apsw
 import pytest
 from fakes.control_server import command
 from fakes.journal import job, opened
 
 from orchestrator.errors import ExitCode
+from orchestrator.journal.db.database import Database
 from orchestrator.journal.turns import usage
 from orchestrator.journal.turns.usage import Amount
 from thinker.protocol.messages import Usage
@@ -27,7 +27,7 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def calls(db: apsw.Connection, now: int) -> None:
+def calls(db: Database, now: int) -> None:
     """Fill the ledger."""
     spent = Usage(prompt=1_000, completion=50, cached=250)
     usage.book(db, "work", None, "a/b", spent, 0.5, now)

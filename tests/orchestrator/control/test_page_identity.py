@@ -7,6 +7,7 @@ from pathlib import Path
 
 import anyio
 import pytest
+from fakes.journal import store_in
 from fakes.page import NOW
 
 from orchestrator.agentsfile.agents_file import PageIdentity, PageSettings
@@ -29,7 +30,7 @@ connection.recv(1)
 @pytest.fixture
 def store(tmp_path: Path) -> Iterator[Store]:
     """An empty journal."""
-    found = Store(tmp_path / "journal.db")
+    found = store_in(tmp_path)
     yield found
     found.close()
 
@@ -60,9 +61,9 @@ async def test_role_is_that_of_agents_json(store: Store) -> None:
     desk = identities(store, {}, socket=False)
     assert await let_in(desk, ANN.upper())
     assert not await let_in(desk, "eve@example.org")
-    (session,) = store.read(web_sessions.every, NOW)
+    (session,) = await store.read(web_sessions.every, NOW)
     assert (session.user, session.role, session.made_by) == (ANN, "approver", "identity")
-    assert store.read(audit.verify) is None
+    assert await store.read(audit.verify) is None
 
 
 @pytest.mark.process
@@ -83,5 +84,5 @@ async def test_connection_tells_who_speaks_over_the_socket(store: Store, tmp_pat
             assert not await let_in(desk, ANN, 3)
             kept.close()
     path.unlink()
-    assert len(store.read(web_sessions.every, NOW)) == 1
+    assert len(await store.read(web_sessions.every, NOW)) == 1
     assert mine.fileno() == childs.fileno() == -1

@@ -1,15 +1,17 @@
 """What keeps the daemon from being ready."""
 
 from pathlib import Path
+from typing import Any
 
 import pytest
+from fakes.agents_file import WORK, parsed
 from fakes.channel import FakeChannel
+from fakes.journal import store_in
 
 from orchestrator.channel_api import ChannelStatus
 from orchestrator.control import status
 from orchestrator.control.protocol import AgentReport, ToolServerReport
 from orchestrator.journal.db import liveness
-from orchestrator.journal.db.store import Store
 from orchestrator.outbound.flood_control import BOT, Hold
 
 
@@ -17,7 +19,7 @@ async def test_health_names_everything_that_keeps_messages_from_being_answered(
     tmp_path: Path,
 ) -> None:
     """A stopping daemon, a deaf channel, a journal that takes no write; the last one is tried."""
-    store, chats = Store(tmp_path / "journal.db"), FakeChannel()
+    store, chats = store_in(tmp_path), FakeChannel()
     ready = await status.health(store, [chats], 1100.0, admitting=True)
     assert (ready.ready, ready.reasons) == (True, ())
     chats.status.detail = "token refused"
@@ -34,11 +36,11 @@ async def test_health_names_everything_that_keeps_messages_from_being_answered(
 
 async def test_fresh_proof_of_writing_is_not_repeated(tmp_path: Path) -> None:
     """To look at the state again and again writes nothing; an old proof is renewed."""
-    store = Store(tmp_path / "journal.db")
+    store = store_in(tmp_path)
 
     async def proven(now: float) -> int:
         assert (await status.health(store, [], now, admitting=True, proof_age=60.0)).ready
-        return store.read(liveness.proven)
+        return await store.read(liveness.proven)
 
     assert [await proven(now) for now in (100.0, 160.0, 160.1, 90.0)] == [
         100_000,
@@ -47,7 +49,7 @@ async def test_fresh_proof_of_writing_is_not_repeated(tmp_path: Path) -> None:
         90_000,
     ]
     await status.health(store, [], 95.0, admitting=True)
-    assert store.read(liveness.proven) == 95_000
+    assert await store.read(liveness.proven) == 95_000
     store.close()
 
 
@@ -58,7 +60,7 @@ async def test_what_a_platform_does_not_take_is_told_until_when(
     tmp_path: Path, chat: str, seconds: float, *, ready: bool
 ) -> None:
     """One chat, or a bot for a moment, does not keep the others from an answer."""
-    store = Store(tmp_path / "journal.db")
+    store = store_in(tmp_path)
     hold = Hold("telegram", chat, seconds)
     report = await status.health(store, [], 1_800_000_000.0, admitting=True, holds=[hold])
     store.close()
@@ -74,11 +76,31 @@ async def test_channel_without_a_platform_is_not_said_to_have_heard_nothing(
     tmp_path: Path,
 ) -> None:
     """Its own reason is given."""
-    store, chats = Store(tmp_path / "journal.db"), FakeChannel()
+    store, chats = store_in(tmp_path), FakeChannel()
     chats.status = ChannelStatus("http", "degraded", "port 1 is taken")
     report = await status.health(store, [chats], 0.0, admitting=True)
     store.close()
     assert report.reasons == ("channel http: port 1 is taken",)
+
+
+@pytest.mark.parametrize(
+    ("groups", "told"),
+    [
+        ({}, False),
+        ({"answer": ["all"]}, True),
+        ({"patterns": ["tea"]}, True),
+        ({"chats": {"-1": {"answer": ["mention"]}, "-2": {"patterns": ["tea"]}}}, True),
+    ],
+)
+def test_rules_that_need_what_a_platform_withholds_are_told(
+    groups: dict[str, Any], *, told: bool
+) -> None:
+    """With what to do, which the channel knows; a channel that hears all has no such hint."""
+    file = parsed(WORK, channels={"telegram": {"groups": groups}}).file
+    deaf = ChannelStatus("telegram", "ok", withheld="it hears little; turn up the volume")
+    hints = [*status.unheard(file, [deaf, ChannelStatus("web", "ok", withheld="no")])]
+    assert [hint.endswith("turn up the volume") for hint in hints] == [True] * told
+    assert [*status.unheard(file, [ChannelStatus("telegram", "ok")])] == []
 
 
 def test_agents_that_take_no_messages_and_failed_servers_are_named() -> None:
@@ -104,7 +126,7 @@ async def test_channel_that_never_polled_is_judged_by_its_state(
     tmp_path: Path, state: str, *, ready: bool
 ) -> None:
     """The console has nothing to poll; a Telegram that is still starting is not ready."""
-    store, chats = Store(tmp_path / "journal.db"), FakeChannel()
+    store, chats = store_in(tmp_path), FakeChannel()
     chats.status = ChannelStatus("telegram", state)
     assert (await status.health(store, [chats], 0.0, admitting=True)).ready is ready
     store.close()

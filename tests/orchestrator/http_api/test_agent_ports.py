@@ -11,12 +11,12 @@ from pathlib import Path
 import anyio
 import httpx
 from fakes.commands import NoQueues, command_desk, no_notice
+from fakes.journal import store_in
 from fakes.time_limit import time_limit
 
 from orchestrator.agentsfile import AgentsFile
 from orchestrator.http_api.agent_ports import AgentPorts
 from orchestrator.inbound.intake import JournalIntake
-from orchestrator.journal.db.store import Store
 from orchestrator.wakeup import Wakeup
 
 
@@ -57,7 +57,7 @@ def where(agent_id: str, field: str) -> str:
 @asynccontextmanager
 async def serving(folder: Path, edited: Edited) -> AsyncIterator[AgentPorts]:
     """The ports of a configuration."""
-    store = Store(folder / "journal.db")
+    store = store_in(folder)
     commands = command_desk(store, lambda: edited.file)
     intake = JournalIntake(
         store, lambda: edited.file, no_notice, NoQueues(), lambda: None, commands

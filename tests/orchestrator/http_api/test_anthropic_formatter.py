@@ -78,4 +78,5 @@ def test_whole_message_says_why_it_ended(reason: StopReason, shown: str) -> None
 def test_failure_ends_a_stream_with_its_reason() -> None:
     """As the client raises it."""
     (event,) = events(formatter().fail(invalid("x", "no")))
-    assert (event["type"], event["error"]["message"]) == ("error", "no")
+    error = {"type": "invalid_request_error", "message": "no"}
+    assert event == {"type": "error", "error": error}

@@ -11,8 +11,10 @@ from orchestrator.errors import JournalError
 from orchestrator.http_api.api_channel import ApiChannel
 from orchestrator.http_api.endpoints import Endpoints
 from orchestrator.http_api.token import TokenFile
+from orchestrator.mcp_server.mcp_service import McpService
 
 NOTHING = cast("DaemonOperations", None)  # no page asks the daemon
+NO_MCP = cast("McpService", None)
 
 
 async def fine() -> tuple[str, bytes]:
@@ -30,7 +32,7 @@ async def test_page_of_another_part_is_for_those_with_the_token(tmp_path: Path) 
     token = TokenFile(tmp_path / "api-token")
     right = {"authorization": f"Bearer {token.make()}"}
     pages = {"/fine": fine, "/broken": broken}
-    app = Endpoints(NOTHING, cast("ApiChannel", None), pages, plain).app(token)
+    app = Endpoints(NOTHING, cast("ApiChannel", None), pages, plain, NO_MCP).app(token)
     transport = httpx.ASGITransport(app=app)
     async with httpx.AsyncClient(transport=transport, base_url="http://127.0.0.1") as client:
         assert (await client.get("/fine")).status_code == 401

@@ -90,10 +90,7 @@ def test_chat_becomes_the_conversation_that_it_is() -> None:
 
 def test_tools_are_the_clients_to_run() -> None:
     """Always offered; one that says nothing of its parameters has none."""
-    tools: Any = [
-        {"type": "function", "function": {"name": "f", "strict": True}},
-        {"type": "other"},
-    ]
+    tools: Any = [{"type": "function", "function": {"name": "f", "strict": True}}]
     (tool,) = parse_chat({"model": "work", "messages": HELLO, "tools": tools}).body.tools
     assert (tool.handed_back, tool.always, tool.strict) == (True, True, True)
     assert tool.parameters == {"type": "object", "properties": {}}
@@ -147,3 +144,12 @@ def test_response_goes_on_from_one_thing_alone() -> None:
     assert not read(store=False).body.store
     with pytest.raises(ApiProblem):
         read(conversation="trip", previous_response_id="resp_1")
+
+
+@pytest.mark.parametrize("conversation", [5, "", {}, {"id": 5}])
+def test_wrong_conversation_is_named_by_its_field_alone(conversation: Any) -> None:
+    """Names of the types that it could have are not the client's."""
+    with pytest.raises(ApiProblem) as refused:
+        parse_responses({"model": "work", "input": "hello", "conversation": conversation})
+    assert refused.value.param in ("conversation", "conversation.id")
+    assert str(refused.value).startswith(f"{refused.value.param}: ")

@@ -2,7 +2,9 @@
 
 import pytest
 
-from orchestrator.http_api.response_formatters import AnswerDelta
+from orchestrator.http_api.response_formatters import AnswerDelta, problem_of
+from orchestrator.journal.turns.api_requests import Outcome
+from thinker.protocol.methods import StopReason
 
 
 @pytest.mark.parametrize(
@@ -20,3 +22,13 @@ def test_what_is_new_is_sent_once(texts: tuple[str, ...], news: list[tuple[str, 
     """The rest of the same text, or another one, said after a tool call."""
     delta = AnswerDelta()
     assert [delta.advance(text) for text in texts] == news
+
+
+def test_request_that_is_too_long_for_the_model_is_one_that_must_be_shortened() -> None:
+    """Clients know it by the code, or by words of OpenAI's and Anthropic's sentences."""
+    problem = problem_of(Outcome(text="x", stop_reason=StopReason.OVERFLOW, error="10 tokens"))
+    assert problem is not None
+    assert (problem.status, problem.code) == (400, "context_length_exceeded")
+    assert "prompt is too long" in str(problem)
+    assert "exceeds the context window" in str(problem)
+    assert problem.headers() == {"x-should-retry": "false"}

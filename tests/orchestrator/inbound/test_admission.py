@@ -1,44 +1,71 @@
 """Admission: which chats are admitted, get a pairing code, or are refused."""
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from orchestrator.agentsfile import Access
+from orchestrator.agentsfile import Access, AgentsFile, ChatChannel
 from orchestrator.channel_api import InboundMessage
 from orchestrator.inbound.admission import (
     CODE_ALPHABET,
+    Admission,
     AdmissionDecision,
     decide,
+    judge,
     pairing_code,
     pairing_text,
 )
 
 PRIVATE = InboundMessage("telegram", "1", chat_id="7", message_id="1", sender_id="7")
-GROUP = InboundMessage("telegram", "1", "-100", "1", sender_id="7", private=False)
+GROUP = InboundMessage("telegram", "1", "-100", "1", sender_id="7", private=False, mentioned=True)
+AGENTS = AgentsFile.model_validate(
+    {
+        "agents": [{"agentId": "work", "llmProvider": "demo"}],
+        "bindings": [{"channel": "telegram", "chatId": "7", "agentId": "work"}],
+        "channels": {"telegram": {"access": "allowlist"}},
+    }
+)
 
 
-def verdict(
+def admission(
     message: InboundMessage,
     access: Access = "pairing",
     *,
     bound: tuple[str, ...] = (),
     allowed: tuple[str, ...] = (),
     paired: tuple[str, ...] = (),
+) -> Admission:
+    """Return what is decided."""
+    settings = ChatChannel(access=access, allowlist=allowed)
+    return decide(message, settings, bound_chats=bound, paired=paired)
+
+
+def verdict(
+    message: InboundMessage, access: Access = "pairing", **known: tuple[str, ...]
 ) -> AdmissionDecision:
     """Return the verdict."""
-    return decide(
-        message, access=access, bound_chats=bound, allowlist=allowed, paired=paired
-    ).verdict
+    return admission(message, access, **known).verdict
 
 
-@pytest.mark.parametrize("channel", ["console", "web", "api"])
+@pytest.mark.parametrize("channel", ["console", "web", "api", "http", "mcp"])
 def test_local_channels_are_admitted(channel: str) -> None:
     """A channel on this host with a token needs no admission."""
     message = InboundMessage(channel, "", "main", "1", "operator")
-    assert verdict(message, "allowlist") is AdmissionDecision.ADMIT
+    found = judge(AGENTS, message, ())
+    assert (found.verdict, found.operator) == (AdmissionDecision.ADMIT, channel != "http")
+
+
+def test_chat_platform_is_judged_by_its_own_settings() -> None:
+    """Bindings and pairings of another channel open nothing; one without settings is closed."""
+    other = replace(PRIVATE, channel="carrier-pigeon")
+    assert judge(AGENTS, PRIVATE, ()).verdict is AdmissionDecision.ADMIT
+    stranger = replace(PRIVATE, chat_id="8", sender_id="8")
+    pairings = {("console", "8"), ("carrier-pigeon", "7")}
+    assert judge(AGENTS, stranger, pairings).verdict is AdmissionDecision.REFUSE
+    assert judge(AGENTS, other, pairings).verdict is AdmissionDecision.REFUSE
 
 
 def test_unknown_chat_gets_its_code_in_pairing_mode() -> None:
@@ -49,7 +76,7 @@ def test_unknown_chat_gets_its_code_in_pairing_mode() -> None:
 
 def test_empty_allowlist_admits_no_chat() -> None:
     """Empty never means everybody (CVE-2026-28480)."""
-    decided = decide(PRIVATE, access="allowlist", bound_chats=(), allowlist=(), paired=())
+    decided = admission(PRIVATE, "allowlist")
     assert decided.verdict is AdmissionDecision.REFUSE
     assert "allow-list" in decided.reason
 
@@ -91,43 +118,75 @@ def test_operators_are_the_people_named_by_the_configuration_or_a_pairing() -> N
     def operator(
         message: InboundMessage, access: Access = "open", **known: tuple[str, ...]
     ) -> bool:
-        lists = {"bound_chats": (), "allowlist": (), "paired": ()} | known
-        return decide(message, access=access, **lists).operator
+        return admission(message, access, **known).operator
 
-    console = InboundMessage("console", "", "main", "1", "operator")
-    as_group = InboundMessage("telegram", "1", "-100", "1", sender_id="-100", private=False)
-    assert operator(console)
+    as_group = replace(GROUP, sender_id="-100", personal=False)
     assert not operator(PRIVATE)
-    assert operator(PRIVATE, allowlist=("7",))
-    assert operator(PRIVATE, bound_chats=("7", "*"))
+    assert operator(PRIVATE, allowed=("7",))
+    assert operator(PRIVATE, bound=("7", "*"))
     assert operator(PRIVATE, "pairing", paired=("7",))
     assert not operator(PRIVATE, paired=("7",))
-    assert not operator(GROUP, bound_chats=("-100",))
-    assert not operator(as_group, bound_chats=("-100",), allowlist=("-100",))
-    assert operator(GROUP, bound_chats=("-100",), allowlist=("7",))
+    assert not operator(GROUP, bound=("-100",))
+    assert not operator(as_group, bound=("-100",), allowed=("-100",))
+    assert operator(GROUP, bound=("-100",), allowed=("7",))
 
 
-@pytest.mark.parametrize("sender", ["-200", "-100", "\u0667", "7 ", "+7", ""])
-def test_what_speaks_in_the_name_of_a_chat_commands_nothing(sender: str) -> None:
+def test_person_is_known_by_the_private_chat_where_it_has_an_id_of_its_own() -> None:
+    """A room that has more members by now has no operator."""
+    room = InboundMessage("matrix", "@bot:hs", "!room:hs", "$1", "@ada:hs", mentioned=True)
+    for known in ({"bound": ("!room:hs",)}, {"allowed": ("@ada:hs",)}, {"paired": ("!room:hs",)}):
+        assert admission(room, "pairing", **known).operator
+    grown = admission(replace(room, private=False), "pairing", paired=("!room:hs",))
+    assert (grown.verdict, grown.operator) == (AdmissionDecision.ADMIT, False)
+
+
+@pytest.mark.parametrize(("sender", "personal"), [("-200", False), ("-100", False), ("", True)])
+def test_what_speaks_in_the_name_of_a_chat_commands_nothing(sender: str, *, personal: bool) -> None:
     """A channel that a binding and the allow-list name may post in any group that lets it."""
-    message = replace(GROUP, sender_id=sender)
-    known = ("-100", "-200", "\u0667", "7 ", "+7", "")
-    found = decide(message, access="open", bound_chats=known, allowlist=known, paired=known)
+    message = replace(GROUP, sender_id=sender, personal=personal)
+    known = ("-100", "-200")
+    found = admission(message, "open", bound=(*known, ""), allowed=known, paired=(*known, ""))
     assert (found.verdict, found.operator) == (AdmissionDecision.ADMIT, False)
 
 
 def test_a_known_channel_opens_no_other_group() -> None:
     """Its administrators are not the people whom the operator knows."""
-    posted = replace(GROUP, sender_id="-200")
+    posted = replace(GROUP, sender_id="-200", personal=False)
     assert verdict(posted, "allowlist", allowed=("-200",)) is AdmissionDecision.REFUSE
 
 
-def test_a_name_on_the_allowlist_opens_nothing() -> None:
-    """Usernames change hands; a message that carries one as its id is refused."""
-    named = InboundMessage("telegram", "1", "@ada", "1", "ada")
-    assert verdict(named, "allowlist", allowed=("@ada", "ada")) is AdmissionDecision.REFUSE
+def test_sender_without_an_id_is_a_stranger() -> None:
+    """Whatever the lists hold."""
     anonymous = InboundMessage("telegram", "1", "9", "1", sender_id="")
-    assert verdict(anonymous, "allowlist", allowed=("",)) is AdmissionDecision.REFUSE
+    assert verdict(anonymous, "pairing", paired=("",)) is AdmissionDecision.PAIR
+    assert verdict(anonymous, "allowlist", bound=("",)) is AdmissionDecision.REFUSE
+
+
+@pytest.mark.parametrize(
+    ("facts", "reason"),
+    [
+        ({"mentioned": True}, ""),
+        ({"replied_to_bot": True}, ""),
+        ({"kind": "press"}, ""),
+        ({"kind": "edit"}, "not addressed"),
+        ({}, "not addressed"),
+        ({"mentioned": True, "from_bot": True}, "from a bot"),
+        ({"private": True}, ""),
+        ({"private": True, "from_bot": True}, "from a bot"),
+    ],
+)
+def test_group_is_answered_when_a_person_addresses_the_bot(
+    facts: dict[str, Any], reason: str
+) -> None:
+    """By a mention, a reply or a button; what another bot says is no instruction."""
+    message = replace(GROUP, **{"mentioned": False, **facts})
+    found = admission(message, allowed=("-100",))
+    assert (found.reason, found.verdict is AdmissionDecision.ADMIT) == (reason, not reason)
+
+
+def test_bot_gets_no_code() -> None:
+    """No operator should let it in by mistake."""
+    assert verdict(replace(PRIVATE, from_bot=True)) is AdmissionDecision.REFUSE
 
 
 def test_an_update_without_a_chat_is_refused_even_when_open() -> None:
@@ -135,6 +194,13 @@ def test_an_update_without_a_chat_is_refused_even_when_open() -> None:
     assert (
         verdict(InboundMessage("telegram", "1", "", "u5", ""), "open") is AdmissionDecision.REFUSE
     )
+
+
+@pytest.mark.parametrize("access", ["pairing", "open"])
+def test_a_message_of_an_unknown_writer_says_why(access: Access) -> None:
+    """It gets no pairing code: that would go to whom it names."""
+    forged = InboundMessage("email", "email", "", "m1", "", skip="the sender is not verified")
+    assert admission(forged, access) == (AdmissionDecision.REFUSE, forged.skip, False)
 
 
 @given(st.binary(min_size=8, max_size=8))
@@ -154,5 +220,4 @@ def test_unknown_chat_gets_the_command_to_run() -> None:
 def test_channel_that_knows_its_sender_says_who_is_an_operator(*, operator: bool) -> None:
     """A person who may chat on the page gives no orders to the daemon."""
     message = InboundMessage("web", "local", "ann/1", "1", "ann", operator=operator)
-    found = decide(message, access="open", bound_chats=(), allowlist=(), paired=())
-    assert found.operator is operator
+    assert judge(AGENTS, message, ()).operator is operator

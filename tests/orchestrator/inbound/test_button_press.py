@@ -5,16 +5,16 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-import apsw
 import pytest
 from fakes.commands import NoQueues, command_desk, no_notice
-from fakes.journal import job, next_turn, planned, update
+from fakes.journal import connection_in, job, next_turn, planned, store_in, update
 
 from orchestrator.agentsfile import AgentsFile
 from orchestrator.channel_api import PRESS, InboundMessage
 from orchestrator.inbound.button_press import NOT_OPERATOR, UNKNOWN
 from orchestrator.inbound.intake import JournalIntake
-from orchestrator.journal.db.store import Store, open_database
+from orchestrator.journal.db.database import Database
+from orchestrator.journal.db.store import Store
 from orchestrator.journal.turns import approvals, outbox, questions, turns
 from orchestrator.journal.turns.approvals import LIFETIME
 
@@ -36,7 +36,7 @@ NOW = 1_770_000_000_000
 class Desk:
     """A daemon's intake, and a question with buttons that the operator's chat was sent."""
 
-    db: apsw.Connection
+    db: Database
     store: Store
     now: int = NOW
     presses: int = 0
@@ -75,6 +75,7 @@ class Desk:
             update_id=100 + self.presses,
             kind=PRESS,
             private=not chat.startswith("-"),
+            personal=not sender.startswith("-"),
         )
 
     async def pressed(self, *messages: InboundMessage) -> list[str]:
@@ -95,8 +96,8 @@ class Desk:
 @asynccontextmanager
 async def desk_in(folder: Path) -> AsyncIterator[Desk]:
     """Open a journal."""
-    store = Store(folder / "journal.db")
-    db = open_database(folder / "journal.db")
+    store = store_in(folder)
+    db = connection_in(folder)
     try:
         yield Desk(db, store)
     finally:

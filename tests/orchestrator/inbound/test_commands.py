@@ -5,15 +5,15 @@ from contextlib import asynccontextmanager
 from dataclasses import replace
 from pathlib import Path
 
-import apsw
 import pytest
 from fakes.commands import NoQueues, command_desk, no_notice
-from fakes.journal import CLASSES, next_turn, planned, step, update
+from fakes.journal import CLASSES, connection_in, next_turn, planned, step, store_in, update
 
 from orchestrator.agentsfile import AgentsFile
 from orchestrator.channel_api import InboundMessage, ReplyPart
 from orchestrator.inbound.intake import JournalIntake
-from orchestrator.journal.db.store import Store, open_database
+from orchestrator.journal.db.database import Database
+from orchestrator.journal.db.store import Store
 from orchestrator.journal.inspect import invariants, recent
 from orchestrator.journal.turns import (
     approvals,
@@ -45,7 +45,7 @@ NOW = 1_770_000_000_000
 class Chat:
     """A chat and its daemon's intake; ``stopped`` are the turns that commands canceled."""
 
-    def __init__(self, db: apsw.Connection, store: Store) -> None:
+    def __init__(self, db: Database, store: Store) -> None:
         self.db = db
         self.stopped: list[str] = []
         commands = command_desk(store, lambda: AGENTS, self.stopped.extend, lambda: NOW)
@@ -74,8 +74,8 @@ class Chat:
 @asynccontextmanager
 async def chat_in(folder: Path) -> AsyncIterator[Chat]:
     """A journal and a way into it."""
-    store = Store(folder / "journal.db")
-    db = open_database(folder / "journal.db")
+    store = store_in(folder)
+    db = connection_in(folder)
     try:
         yield Chat(db, store)
         assert invariants.violations(db) == []
@@ -140,9 +140,9 @@ async def test_stranger_may_only_help_themselves(tmp_path: Path) -> None:
 
 async def test_everybody_in_a_group_is_a_stranger_but_the_operator(tmp_path: Path) -> None:
     """The group is admitted, its members are not operators for that; nor is its own name."""
-    group = replace(update(1, "/pause"), chat_id="-100", private=False)
+    group = replace(update(1, "/pause"), chat_id="-100", private=False, mentioned=True)
     async with chat_in(tmp_path) as chat:
-        await chat.hears(replace(group, sender_id="-100"))
+        await chat.hears(replace(group, sender_id="-100", personal=False))
         await chat.hears(replace(group, message_id="2", update_id=2, sender_id=STRANGER))
         assert pauses.every(chat.db) == []
         await chat.hears(replace(group, message_id="3", update_id=3, sender_id=OPERATOR))

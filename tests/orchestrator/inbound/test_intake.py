@@ -5,23 +5,25 @@ from contextlib import closing, contextmanager
 from dataclasses import replace
 from pathlib import Path
 
-import apsw
 import pytest
 from fakes.commands import command_desk, no_notice
-from fakes.journal import update
+from fakes.journal import connection_in, store_in, update
 
 from orchestrator.agentsfile import AgentsFile
 from orchestrator.chat_texts import HELD_FULL, PAIRED, PAIRED_ANSWERS
 from orchestrator.inbound.intake import JournalIntake
 from orchestrator.journal.access import pairing
-from orchestrator.journal.db.store import Store, open_database
+from orchestrator.journal.db.database import Database
 from orchestrator.journal.inspect import invariants
 from orchestrator.journal.turns.held_messages import MOST
+
+pytestmark = pytest.mark.usefixtures("reads")
 
 AGENTS = AgentsFile.model_validate(
     {
         "agents": [{"agentId": "work", "llmProvider": "demo"}],
         "bindings": [{"channel": "telegram", "chatId": "7", "agentId": "work"}],
+        "channels": {"telegram": {"allowlist": ["9"]}},
     }
 )
 STRANGER = "8"
@@ -35,12 +37,12 @@ class Queues:
         self.stored: list[int] = []
 
     @contextmanager
-    def opening(self, chats: Collection[str]) -> Iterator[Callable[[apsw.Connection], None]]:
+    def opening(self, chats: Collection[str]) -> Iterator[Callable[[Database], None]]:
         """Note the chats; at the end of T1, note its messages."""
         self.held.append(set(chats))
         yield self._admit
 
-    def _admit(self, db: apsw.Connection) -> None:
+    def _admit(self, db: Database) -> None:
         assert db.in_transaction
         self.stored.append(int(db.execute("SELECT count(*) FROM inbox").get or 0))
 
@@ -49,8 +51,8 @@ class Bench:
     """An intake on a journal; ``answers`` counts the commits that may have answered something."""
 
     def __init__(self, folder: Path) -> None:
-        self.store = Store(folder / "journal.db")
-        self.db = open_database(folder / "journal.db")
+        self.store = store_in(folder)
+        self.db = connection_in(folder)
         self.queues = Queues()
         self.answers = 0
         commands = command_desk(self.store, lambda: AGENTS)
@@ -174,6 +176,21 @@ async def test_revoked_chat_leaves_no_text(bench: Bench) -> None:
     assert bench.rows() == [("4", "cancelled", ""), ("5", "cancelled", "")]
 
 
+async def test_paired_person_is_known_in_groups_by_an_id_of_their_own(bench: Bench) -> None:
+    """On most platforms it is another one than that of the private chat."""
+    await bench.intake.accept([replace(update(4, "hi", "room"), sender_id="@ada")], 5)
+    asked = replace(update(5, "and here?", "-100"), private=False, mentioned=True)
+    await bench.intake.accept([replace(asked, sender_id="@ada")], 6)
+    (code,) = (text.rpartition(" ")[2] for text in bench.notices("room"))
+    assert await bench.approve(code)
+    again = replace(asked, update_id=6, message_id="6")
+    await bench.intake.accept([replace(again, sender_id="@ada")], 7)
+    stranger = replace(asked, update_id=7, message_id="7", sender_id="@bob")
+    await bench.intake.accept([stranger], 8)
+    states = [(number, state) for number, state, _ in bench.rows()]
+    assert states == [("4", "new"), ("5", "cancelled"), ("6", "new"), ("7", "cancelled")]
+
+
 async def test_group_gets_no_code(bench: Bench) -> None:
     """Its members would all see it."""
     message = replace(update(4, "hi", "-100"), sender_id=STRANGER, private=False)
@@ -181,6 +198,23 @@ async def test_group_gets_no_code(bench: Bench) -> None:
     assert bench.notices("-100") == []
     assert bench.held() == []
     assert [text for _, _, text in bench.rows()] == [""]
+
+
+async def test_what_a_group_says_to_itself_is_stored_without_its_words(bench: Bench) -> None:
+    """It holds up no chat, and gets no notice even if it is too long for the bot."""
+    said = replace(
+        update(4, "/pause", "-100"),
+        sender_id="9",
+        private=False,
+        skip="too long",
+        notice="Shorter!",
+    )
+    await bench.intake.accept([said], 5)
+    assert bench.queues.held == [set()]
+    assert bench.rows() == [("4", "cancelled", "")]
+    assert bench.notices("-100") == []
+    reasons = bench.db.execute("SELECT act FROM audit ORDER BY id").fetchall()
+    assert reasons == [("refused: not addressed",)]
 
 
 async def test_update_without_a_message_is_skipped_with_its_notice(bench: Bench) -> None:

@@ -6,20 +6,23 @@ from pathlib import Path
 from typing import NamedTuple
 
 import anyio
-import apsw
 import pytest
 from anyio import create_task_group
-from fakes.channel import FakeChannel
+from fakes.channel import FakeChannel, silent
 from fakes.commands import NoQueues, command_desk
+from fakes.journal import store_in
+from fakes.postgresql import sqlite_only
 
 from orchestrator.agentsfile import AgentsFile
 from orchestrator.channel_api import InboundMessage
 from orchestrator.inbound.intake import NO_SPACE, JournalIntake
+from orchestrator.journal.db.database import Database
 from orchestrator.journal.db.store import Store
 from orchestrator.journal.db.writer import StorageFullError
 from orchestrator.journal.inspect import recent
 from orchestrator.outbound.delivery import Delivery
 
+pytestmark = sqlite_only
 AGENTS = AgentsFile.model_validate(
     {
         "agents": [{"agentId": "work", "llmProvider": "demo"}],
@@ -41,7 +44,7 @@ def says(number: int, chat_id: str, text: str = "x" * 1_000_000) -> InboundMessa
     )
 
 
-def limit(db: apsw.Connection, pages: int) -> None:
+def limit(db: Database, pages: int) -> None:
     """Let the file have so many pages."""
     db.execute(f"PRAGMA max_page_count={pages:d}")
 
@@ -58,12 +61,12 @@ class Full(NamedTuple):
 @asynccontextmanager
 async def full(folder: Path) -> AsyncIterator[Full]:
     """A store that can take no more, and what hands messages to it."""
-    store, chats = Store(folder / "journal.db", retry=0.01), FakeChannel()
+    store, chats = store_in(folder, retry=0.01), FakeChannel()
     try:
         await store.attempt(limit, 1)
         commands = command_desk(store, lambda: AGENTS)
         async with create_task_group() as tasks:
-            delivery = Delivery(store, {"telegram": chats}, tasks, lambda: 0)
+            delivery = Delivery(store, {"telegram": chats}, tasks, lambda: 0, silent)
             queues, nothing = NoQueues(), lambda: None
             intake = JournalIntake(store, lambda: AGENTS, delivery.tell, queues, nothing, commands)
             yield Full(store, chats, delivery, intake)
@@ -96,7 +99,7 @@ async def test_chat_that_wants_nothing_for_now_gets_its_notice_later(tmp_path: P
         with pytest.raises(StorageFullError):
             await intake.accept([says(1, "7")], 2)
         assert chats.sent == []
-        intake.tell = Delivery(store, {"telegram": chats}, tasks, lambda: 0).tell
+        intake.tell = Delivery(store, {"telegram": chats}, tasks, lambda: 0, silent).tell
         with pytest.raises(StorageFullError):
             await intake.accept([says(1, "7")], 2)
         assert [part.text for part in chats.sent] == [NO_SPACE]

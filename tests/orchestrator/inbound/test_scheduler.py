@@ -2,18 +2,18 @@
 
 from pathlib import Path
 
-import apsw
 import pytest
 from fakes.memory import WORK
 from fakes.scheduler import MINUTE, NOON, Bench, agents, running
 from fakes.time_limit import time_limit
 
 from orchestrator.inbound.scheduler import PERIOD
+from orchestrator.journal.db.database import Database
 from orchestrator.journal.schedule import task_runs, tasks
 from orchestrator.schedules.specs import TaskSpec
 
 
-def names(db: apsw.Connection) -> list[str]:
+def names(db: Database) -> list[str]:
     """Return the tasks."""
     return [task.name for task in tasks.listed(db)]
 
@@ -94,7 +94,7 @@ async def test_outcome_of_a_skills_task_goes_to_the_agents_notify_chat(tmp_path:
 async def test_task_that_cannot_be_read_any_more_does_not_stop_the_others(tmp_path: Path) -> None:
     """This machine may have lost its time zone."""
 
-    def spoil(db: apsw.Connection) -> None:
+    def spoil(db: Database) -> None:
         db.execute("UPDATE task SET spec = replace(spec, '\"UTC\"', '\"Old/Zone\"')")
 
     async with running(tmp_path) as bench:

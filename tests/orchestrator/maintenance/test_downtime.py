@@ -3,15 +3,16 @@
 from pathlib import Path
 
 import anyio
-import apsw
 import pytest
+from fakes.journal import store_in
 from fakes.time_limit import time_limit
 
+from orchestrator.journal.db.database import Database
 from orchestrator.journal.db.store import Store
 from orchestrator.maintenance.downtime import HOUR, KEPT, DowntimeMonitor
 
 
-def noted(db: apsw.Connection) -> str | None:
+def noted(db: Database) -> str | None:
     """Return when the daemon was last alive."""
     found = db.execute("SELECT v FROM meta WHERE k = 'alive_at'").get
     return None if found is None else str(found)
@@ -34,7 +35,7 @@ async def test_downtime_beyond_what_telegram_keeps_is_reported(
     tmp_path: Path, away: int, *, reported: bool
 ) -> None:
     """With its length (F59); a new journal has none."""
-    store = Store(tmp_path / "journal.db")
+    store = store_in(tmp_path)
     assert await hints(store, HOUR) == ()
     found = await hints(store, HOUR + away)
     store.close()

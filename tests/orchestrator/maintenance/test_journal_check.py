@@ -10,7 +10,8 @@ from structlog.testing import capture_logs
 from orchestrator.errors import ExitCode, JournalError
 from orchestrator.journal.db.journal_file import wal_of
 from orchestrator.journal.db.liveness import set_meta
-from orchestrator.journal.db.store import PAGE, Store, open_database
+from orchestrator.journal.db.sqlite_storage import PAGE, SqliteStorage, open_database
+from orchestrator.journal.db.store import Store
 from orchestrator.journal.db.writer import StorageFailedError
 from orchestrator.maintenance.journal_check import JournalCheck
 
@@ -45,7 +46,7 @@ async def events(store: Store) -> list[str]:
 async def test_damage_ends_all_writing_and_the_next_start_refuses_the_file(path: Path) -> None:
     """It is found before anybody needs the page."""
     damage(path)
-    store = Store(path)
+    store = Store(SqliteStorage(path))
     assert await events(store) == ["journal_damaged"]
     with time_limit():
         found = await store.failed()
@@ -55,12 +56,12 @@ async def test_damage_ends_all_writing_and_the_next_start_refuses_the_file(path:
         await store.transact(set_meta, "more", 1)
     store.close()
     with pytest.raises(JournalError, match="restore a backup"):
-        Store(path)
+        Store(SqliteStorage(path))
 
 
 async def test_sound_journal_goes_on(path: Path) -> None:
     """And its next start needs no check before it."""
-    store = Store(path)
+    store = Store(SqliteStorage(path))
     assert await events(store) == ["journal_checked"]
     await store.transact(set_meta, "more", 1)
     store.close()
@@ -70,14 +71,14 @@ async def test_sound_journal_goes_on(path: Path) -> None:
 async def test_file_that_was_checked_at_its_opening_is_not_checked_again(path: Path) -> None:
     """Its last end was unclean."""
     wal_of(path).touch()
-    store = Store(path)
+    store = Store(SqliteStorage(path))
     assert await events(store) == []
     store.close()
 
 
 async def test_stop_waits_for_no_check(path: Path) -> None:
     """It is neither waited for nor taken for damage, and leaves the file closed."""
-    store = Store(path)
+    store = Store(SqliteStorage(path))
     with time_limit():
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(JournalCheck(store, first=0).run)

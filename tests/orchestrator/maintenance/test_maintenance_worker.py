@@ -6,17 +6,19 @@ from pathlib import Path
 from typing import Any
 
 import anyio
-import apsw
 import pytest
 from fakes.agent_process import real_spec
 from fakes.agents_file import parsed
 from fakes.background_work import AGENT, NOON, USED, BackgroundBench, background, embedded
 from fakes.journal import job
 from fakes.memory import WORK
+from fakes.suspending_reads import interrupt_read
 
+from orchestrator.journal.db.database import Database
 from orchestrator.journal.memory import fact_vectors, facts
 from orchestrator.journal.turns import sessions
 from orchestrator.journal.upkeep import compaction
+from orchestrator.maintenance import maintenance_worker
 from thinker.protocol.background import (
     FACTS_EXTRACT,
     SESSION_COMPACT,
@@ -30,6 +32,8 @@ from thinker.protocol.background import (
 )
 from thinker.protocol.messages import AssistantMessage, Message, UserMessage
 from thinker.protocol.vectors import packed
+
+pytestmark = pytest.mark.usefixtures("reads")
 
 LARGE = {"compaction": {"thresholdTokens": 100}, "factExtraction": {"enabled": False}}
 QUIET = {"compaction": {"enabled": False}, "factExtraction": {"idleMinutes": 5}}
@@ -79,7 +83,7 @@ async def test_after_a_reply_only_its_agent_is_looked_at(
     looked: list[set[str]] = []
     large = compaction.large
 
-    def spied(db: apsw.Connection, limits: Mapping[str, int]) -> list[tuple[int, str, int]]:
+    def spied(db: Database, limits: Mapping[str, int]) -> list[tuple[int, str, int]]:
         looked.append(set(limits))
         return large(db, limits)
 
@@ -99,6 +103,24 @@ async def test_after_a_reply_only_its_agent_is_looked_at(
             bench.maintenance.wake(name)
             await bench.until(lambda: bool(looked))
             assert looked == [expected]
+        bench.maintenance.close()
+
+
+async def test_session_that_grows_while_others_are_looked_at_is_summarized(tmp_path: Path) -> None:
+    """Its agent is not taken for one that was looked at."""
+    async with background(tmp_path, **LARGE) as bench, anyio.create_task_group() as tasks:
+        bench.serve(SESSION_COMPACT, Compact, lambda _: Compacted(summary="They talked.", **USED))
+        grown: list[int] = []
+
+        async def happens(_: object) -> bool:
+            grown.append(talk(bench, 8))
+            bench.maintenance.wake("work")
+            return True
+
+        interrupt_read(bench.store, maintenance_worker._due, happens)
+        tasks.start_soon(bench.maintenance.run)
+        await bench.until(lambda: bool(grown))
+        await bench.until(lambda: sessions.summary(bench.db, grown[0])[0] == "They talked.")
         bench.maintenance.close()
 
 

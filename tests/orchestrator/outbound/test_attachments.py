@@ -5,11 +5,10 @@ from pathlib import Path
 
 import pytest
 from fakes.channel import FakeChannel
-from fakes.journal import opened, receive, update
+from fakes.journal import opened, receive, store_in, update
 from fakes.tool_call import plain
 
 from orchestrator.channel_api import Attachment, SendOutcome
-from orchestrator.journal.db.store import Store
 from orchestrator.journal.turns import attachments
 from orchestrator.outbound.attachments import TRIES, AttachmentFetcher
 
@@ -37,9 +36,10 @@ async def test_picture_is_tried_a_few_times(
     channel = FakeChannel()
     channel.pictures["handle"] = PNG
     channel.outcomes.extend(outcomes)
-    store = Store(tmp_path / "journal.db")
-    await AttachmentFetcher(store, {"telegram": channel}, lambda: 1, plain).fetch(wanted)
-    (image,) = store.read(attachments.user_message, row, "look").images
+    store = store_in(tmp_path)
+    await AttachmentFetcher(store, {"telegram": channel}, lambda: 1).fetch(wanted, plain)
+    message = await store.read(attachments.user_message, row, "look")
+    (image,) = message.images
     store.close()
     assert (channel.calls, image.about) == (["download"] * calls, about)
 
@@ -49,7 +49,7 @@ async def test_picture_of_a_channel_that_is_gone_is_missing(tmp_path: Path) -> N
     with opened(tmp_path) as db:
         receive(db, replace(update(1, "look"), attachments=(Attachment("handle", "a photo"),)))
         wanted = attachments.wanted(db, "", "telegram/1/7/")
-    store = Store(tmp_path / "journal.db")
-    await AttachmentFetcher(store, {}, lambda: 1, plain).fetch(wanted)
-    assert store.read(attachments.wanted, "", "telegram/1/7/") == []
+    store = store_in(tmp_path)
+    await AttachmentFetcher(store, {}, lambda: 1).fetch(wanted, plain)
+    assert await store.read(attachments.wanted, "", "telegram/1/7/") == []
     store.close()

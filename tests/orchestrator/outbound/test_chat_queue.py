@@ -7,14 +7,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import anyio
-import apsw
 import pytest
-from fakes.channel import FakeChannel
+from fakes.channel import FakeChannel, silent
 from fakes.delivering import HERE, WORDS, Outbox, answering, delivering
-from fakes.journal import open_turn, opened
+from fakes.journal import job, open_turn, opened, store_in
 from fakes.time_limit import time_limit
 
 from orchestrator.channel_api import OutboundPart, SendError, SendOutcome
+from orchestrator.journal.db.database import Database
 from orchestrator.journal.db.store import Store
 from orchestrator.journal.turns import outbox, turns
 from orchestrator.journal.turns.outbox import Part
@@ -22,6 +22,8 @@ from orchestrator.journal.turns.turns import Turn
 from orchestrator.outbound.chat_queue import MAX_PLACES, MAX_RETRY_DELAY, REPEATED
 from orchestrator.outbound.delivery import Delivery
 from orchestrator.outbound.preview import Preview
+
+pytestmark = pytest.mark.usefixtures("reads")
 
 FATES = ("sent", "sent", "not sent", "lost", "refused for good")
 PLACES = (
@@ -82,7 +84,7 @@ class Lives:
         await self.store.transact(turns.boot, self.now)
         async with anyio.create_task_group() as tasks:
             adapters = {self.channel.name: self.channel}
-            self.delivery = Delivery(self.store, adapters, tasks, lambda: self.now, 0.0)
+            self.delivery = Delivery(self.store, adapters, tasks, lambda: self.now, silent, 0.0)
             tasks.start_soon(self.delivery.run, "telegram")
             yield
             tasks.cancel_scope.cancel()
@@ -120,7 +122,7 @@ class Lives:
             await self.store.transact(outbox.add_extra, turn_id, HERE, [note], way, self.now)
             self.delivery.wake()
 
-    def end(self, db: apsw.Connection, number: int, mode: str) -> None:
+    def end(self, db: Database, number: int, mode: str) -> None:
         """T6."""
         parts = [Part(f"{number}#{part}") for part in range(self.rng.randrange(1, 3))]
         turns.reply(db, loaded(db, number), parts, mode, ("done", None), self.now)
@@ -128,17 +130,17 @@ class Lives:
     async def rest(self) -> None:
         """Send until nothing is left."""
         async with self.process():
-            while self.store.read(lambda db: db.execute(OPEN).get):
+            while await self.store.read(lambda db: db.execute(OPEN).get):
                 await self.some_time()
 
 
-def begin(db: apsw.Connection, number: int) -> None:
+def begin(db: Database, number: int) -> None:
     """T1 and T2."""
-    db.execute("INSERT OR IGNORE INTO meta VALUES('epoch', '1')")
+    db.execute("INSERT INTO meta VALUES('epoch', '1') ON CONFLICT DO NOTHING")
     open_turn(db, f"t{number}")
 
 
-def loaded(db: apsw.Connection, number: int) -> Turn:
+def loaded(db: Database, number: int) -> Turn:
     """A turn as it is in this epoch."""
     return turns.load(db, f"t{number}")
 
@@ -149,14 +151,14 @@ async def test_messages_stand_in_the_order_in_which_they_were_queued(
 ) -> None:
     """By the platform's numbers, and each with its own text."""
     rng = random.Random(seed)  # noqa: S311 - repeatable, not secret
-    channel, store = FlakyChannel(rng), Store(tmp_path / "journal.db")
+    channel, store = FlakyChannel(rng), store_in(tmp_path)
     lives = Lives(store, channel, rng)
     try:
         with time_limit():
             for number in range(1, 5):
                 await lives.answer(number)
             await lives.rest()
-        placed = store.read(lambda db: list(db.execute(PLACES)))
+        placed = await store.read(lambda db: list(db.execute(PLACES)))
     finally:
         store.close()
     numbers = [int(place) for place, *_ in placed]
@@ -187,7 +189,7 @@ async def killed(folder: Path) -> AsyncIterator[tuple[Outbox, Turn]]:
         running.channel.sent += answer.running.channel.sent
         running.channel.texts |= answer.running.channel.texts
         await running.store.transact(turns.boot, running.now)
-        yield running, running.store.read(turns.load, answer.turn.id)
+        yield running, await running.store.read(turns.load, answer.turn.id)
 
 
 async def test_late_edit_of_a_killed_process_does_not_stay(tmp_path: Path) -> None:
@@ -228,6 +230,16 @@ async def test_next_answer_grows_while_an_edit_is_to_be_repeated(tmp_path: Path)
             while running.shown[-1] != f"{WORDS} …":
                 await anyio.lowlevel.checkpoint()
             assert await running.states() == ["delivered", "ph_sent", "ph_sent"]
+
+
+async def test_a_repeated_message_has_its_first_key_and_time(tmp_path: Path) -> None:
+    """By which a platform knows it again, or its adapter looks where it may stand."""
+    async with delivering(tmp_path, SendOutcome.NOT_SENT) as running:
+        running.now = 5
+        await running.add("a note")
+        while await running.states() != ["delivered"]:
+            running.pass_retry_delay()
+        assert [(part.key, part.queued_at) for part in running.channel.sent] == [("1-5", 5)]
 
 
 NOT_SENT, UNKNOWN, GONE = SendOutcome.NOT_SENT, SendOutcome.UNKNOWN, SendOutcome.GONE
@@ -307,7 +319,7 @@ async def test_reply_that_a_kill_left_between_sending_and_receipt_stands_in_its_
     """Only after a late message has had the time to land; other chats write meanwhile."""
     with opened(tmp_path) as db:
         turn = open_turn(db, "t0")
-        with db:
+        with job(db):
             turns.reply(db, turn, [Part("done")], "edit", ("done", None), 0)
             outbox.sending(db, 1, "sending", 0)
             turns.boot(db, 0)

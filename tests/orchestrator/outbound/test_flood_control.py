@@ -32,3 +32,11 @@ def test_second_refusal_never_shortens_a_hold() -> None:
     flood.refused(CHANNEL, "1", 50.0, 100.0)
     assert flood.refused(CHANNEL, "1", 5.0, 101.0) == Hold(CHANNEL, "1", 49.0)
     assert flood.holds(101.0) == (Hold(CHANNEL, "1", 49.0),)
+
+
+def test_servers_of_webhooks_are_held_apart() -> None:
+    """One that is busy says nothing about another."""
+    flood = FloodControl()
+    flood.refused("hook", "a", 10, 0)
+    assert flood.refused("hook", "b", 20, 0).chat_id == "b"
+    assert flood.left("hook", "c", 0) == 0

@@ -31,9 +31,9 @@ def by(person: str, **headers: str) -> dict[str, str]:
     return {**PROXIED, "x-forwarded-email": f"{person}@example.org", **headers}
 
 
-def sessions(bench: PageBench) -> list[WebSession]:
+async def sessions(bench: PageBench) -> list[WebSession]:
     """Who is logged in."""
-    return bench.store.read(web_sessions.every, bench.now)
+    return await bench.store.read(web_sessions.every, bench.now)
 
 
 async def link(bench: PageBench) -> str:
@@ -54,10 +54,12 @@ async def test_listed_person_is_let_in_without_a_code(tmp_path: Path) -> None:
         assert first.status_code == 200
         assert "__Host-orchestrator=" in first.headers["set-cookie"]
         assert "Path=/; SameSite=strict; Secure" in first.headers["set-cookie"]
-        (session,) = sessions(bench)
+        (session,) = await sessions(bench)
         assert (session.user, session.role) == ("ann@example.org", "approver")
         assert (session.label or "").startswith("192.0.2.9 ")
-        kept = bench.store.read(lambda db: db.execute("SELECT actor, act FROM audit").fetchall())
+        kept = await bench.store.read(
+            lambda db: db.execute("SELECT actor, act FROM audit").fetchall()
+        )
         assert kept == [("web:ann@example.org", "web:login:approver")]
 
 
@@ -83,7 +85,7 @@ async def test_cookie_is_used_again(tmp_path: Path) -> None:
         again = await browser.get("/", headers={**by("ann"), **cookie(token)})
         assert (again.status_code, "set-cookie" in again.headers) == (200, False)
         assert (await browser.get("/", headers={**PROXIED, **cookie(token)})).status_code == 200
-        assert len(sessions(bench)) == 1
+        assert len(await sessions(bench)) == 1
 
 
 @pytest.mark.parametrize(
@@ -104,7 +106,7 @@ async def test_no_one_else_is_let_in(tmp_path: Path, headers: dict[str, str]) ->
         answer = await bench.browser().get("/", headers=headers)
         assert answer.status_code in (401, 403)
         assert "set-cookie" not in answer.headers
-        assert sessions(bench) == []
+        assert await sessions(bench) == []
 
 
 async def test_person_who_is_not_listed_is_told_so(tmp_path: Path) -> None:
@@ -143,7 +145,7 @@ async def test_login_by_a_code_is_kept_behind_the_proxy(tmp_path: Path) -> None:
         browser.cookies.clear()
         page = await browser.get("/", headers={**by("bob"), **cookie(token)})
         assert "operator" in page.text
-        assert [session.user for session in sessions(bench)] == ["operator"]
+        assert [session.user for session in await sessions(bench)] == ["operator"]
 
 
 @pytest.mark.parametrize("later", [listed(bob="viewer"), listed(ann="viewer"), PageSettings()])
@@ -173,7 +175,7 @@ async def test_browser_that_keeps_no_cookie_has_few_logins(tmp_path: Path) -> No
         await entered(browser, "bob")
         for _ in range(MOST_OF_ONE + 3):
             newest = await entered(browser, "ann")
-        found = [session.user for session in sessions(bench)]
+        found = [session.user for session in await sessions(bench)]
         assert found.count("ann@example.org") == MOST_OF_ONE
         assert found.count("bob@example.org") == 1
         assert (await browser.get("/", headers={**PROXIED, **cookie(newest)})).status_code == 200
@@ -187,7 +189,7 @@ async def test_stream_and_forms_let_no_one_in(tmp_path: Path) -> None:
         assert (await browser.get("/events", headers=by("ann"))).status_code == 401
         sent = await browser.post("/out", headers={**by("ann"), **FORM})
         assert sent.status_code == 401
-        assert sessions(bench) == []
+        assert await sessions(bench) == []
 
 
 def name_of(answer: Response) -> tuple[str, bool, bool]:

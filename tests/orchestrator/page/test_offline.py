@@ -5,8 +5,9 @@ from zoneinfo import ZoneInfo
 
 import apsw
 import pytest
-from fakes.journal import booted, next_turn, receive, update
+from fakes.journal import address_of, booted, next_turn, receive, update
 from fakes.page import ORIGIN
+from fakes.postgresql import sqlite_only
 from httpx import ASGITransport, AsyncClient
 
 from orchestrator.errors import JournalError
@@ -25,7 +26,7 @@ async def test_every_screen_shows_the_journal_and_offers_no_action(tmp_path: Pat
     with booted(tmp_path) as db:
         receive(db, update(1, "what was said"))
         next_turn(db, "t1")
-    with opened(tmp_path / "journal.db") as reads:
+    with opened(address_of(tmp_path)) as reads:
         daemon = Unattended("c0de")
         app = PageApp(
             reads, daemon, ZoneInfo("UTC"), lambda: 1, LiveFeed(reads.version), known=daemon.session
@@ -44,6 +45,7 @@ async def test_every_screen_shows_the_journal_and_offers_no_action(tmp_path: Pat
             assert "what was said" in (await browser.get("/chats/telegram/1/7/")).text
 
 
+@sqlite_only
 def test_journal_of_an_older_version_is_read_in_a_copy(tmp_path: Path) -> None:
     """The file stays as it is."""
     path = tmp_path / "journal.db"
@@ -58,6 +60,7 @@ def test_journal_of_an_older_version_is_read_in_a_copy(tmp_path: Path) -> None:
     db.close()
 
 
+@sqlite_only
 def test_missing_journal_is_a_sentence(tmp_path: Path) -> None:
     """Nothing is made in its place."""
     with pytest.raises(JournalError, match="there is no journal"), opened(tmp_path / "journal.db"):

@@ -99,11 +99,11 @@ async def test_each_role_may_do_what_its_rights_say(tmp_path: Path, role: str) -
             done = any(entry[:2] == ("web:ann", method) for entry in bench.acts)
             assert done is may(role, method)
             assert answer.status_code == (303 if done else 409)
-        kept = bench.store.read(
+        kept = await bench.store.read(
             lambda db: {str(act) for (act,) in db.execute("SELECT act FROM audit")}
         )
         assert kept == {method for method in FIELDS if may(role, method)}
-        assert bench.store.read(audit.verify) is None
+        assert await bench.store.read(audit.verify) is None
 
 
 def test_every_form_is_of_a_method_that_a_role_may_call() -> None:
@@ -244,7 +244,7 @@ async def test_logging_out_ends_the_session(tmp_path: Path) -> None:
         value = page.text.partition('name="csrf" value="')[2].partition('"')[0]
         out = await person.browser.post("/out", data={"csrf": value}, headers={"origin": ORIGIN})
         assert out.headers["location"] == "/in"
-        assert bench.store.read(web_sessions.every, bench.now) == []
+        assert await bench.store.read(web_sessions.every, bench.now) == []
 
 
 async def test_files_are_kept_for_a_year_and_old_ones_are_unknown(tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 import os
 import stat
 from pathlib import Path
+from typing import Any
 
 import pytest
 from fakes.agent_process import real_spec
@@ -49,10 +50,10 @@ def test_auto_takes_the_first_key_then_a_local_server_then_demo() -> None:
     auto = agent(llm_provider="auto")
     left = dict(KEYS)
     for provider in PROVIDERS.values():
-        if provider.key_var is not None:
+        if provider.key_var is not None and provider.default_model:
             expected = Endpoint(provider.name, provider.default_model)
             assert resolve_endpoint(auto, left, (OLLAMA,)) == expected
-            left.pop(provider.key_var)
+        left.pop(provider.key_var or "", None)
     assert (
         resolve_endpoint(auto, dict.fromkeys(KEYS, ""), (OLLAMA, Endpoint("lmstudio", "m")))
         == OLLAMA
@@ -81,7 +82,9 @@ def test_named_provider_is_taken_as_it_is() -> None:
 @pytest.mark.parametrize("provider", [p.name for p in PROVIDERS.values()])
 def test_worker_gets_no_key_but_the_name_of_its_providers(tmp_path: Path, provider: str) -> None:
     """No secret of the daemon is in its environment; the broker is granted its key alone."""
-    spec = real_spec(tmp_path, environ=KEYS | CANARIES, llm_provider=provider, model="m")
+    own: dict[str, Any] = {"llm_provider": provider, "model": "m"}
+    own |= {} if PROVIDERS[provider].base_url else {"base_url": "https://n.openai.azure.com"}
+    spec = real_spec(tmp_path, environ=KEYS | CANARIES, **own)
     variable = PROVIDERS[provider].key_var
     text = "\0".join(f"{name}={value}" for name, value in spec.env.items())
     assert [value for value in (KEYS | CANARIES).values() if value in text] == []
@@ -133,6 +136,34 @@ def test_broker_gets_the_key_of_embeddings(tmp_path: Path) -> None:
     grant, read = granted(model="e", baseUrl="http://[::1]:8/v1")
     assert (grant.url, grant.secrets) == ("http://[::1]:8/v1/embeddings", ())
     assert (read.keys, read.embeddings_base_url) == (("GROQ_API_KEY",), "http://[::1]:8/v1")
+
+
+def test_broker_gets_the_addresses_of_sound_and_pictures(tmp_path: Path) -> None:
+    """Recordings are sent as a form, linked pictures are fetched, sizes count no tokens."""
+    place = {"provider": "openai", "model": "m"}
+    spec = real_spec(
+        tmp_path,
+        environ=KEYS,
+        llm_provider="groq",
+        model="m",
+        voice={"hear": place, "speak": {**place, "baseUrl": "http://[::1]:8/v1", "voice": "v"}},
+        images={**place, "sizes": {"tall": "10x20"}},
+    )
+    found = {grant.url: (grant.form, grant.pictures, grant.counts) for grant in spec.grants[1:]}
+    assert found == {
+        "https://api.openai.com/v1/audio/transcriptions": (True, False, "stated"),
+        "http://[::1]:8/v1/audio/speech": (False, False, "stated"),
+        "https://api.openai.com/v1/images/generations": (False, True, "stated"),
+    }
+    assert {grant.secrets for grant in spec.grants[1:]} == {("key-of-openai",)}
+    read = ThinkerSettings.read(spec.env)
+    assert (read.hear, read.speak, read.draw) == (
+        spec.settings.hear,
+        spec.settings.speak,
+        spec.settings.draw,
+    )
+    assert read.draw is not None
+    assert read.draw.size("tall") == "10x20"
 
 
 def test_key_that_no_header_can_carry_is_granted_to_nobody(tmp_path: Path) -> None:

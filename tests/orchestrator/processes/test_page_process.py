@@ -11,6 +11,9 @@ import anyio.lowlevel
 import pytest
 from fakes.time_limit import time_limit
 
+from orchestrator.errors import WorkerError
+from orchestrator.page_wire import STORE_VARIABLE
+from orchestrator.processes.child_process import Program, Spawned
 from orchestrator.processes.page_process import PageProcess
 from orchestrator.settings import Settings
 
@@ -82,3 +85,23 @@ def test_socket_without_its_folder_is_a_problem(home: Path) -> None:
     process.configure(home / "none" / "page.sock")
     assert process.listen() is not None
     assert "cannot listen on" in process.problem
+
+
+@pytest.mark.parametrize("store", ["postgresql://ann:pass-word@db/journal", ""])
+async def test_address_of_a_database_is_in_the_environment_alone(home: Path, store: str) -> None:
+    """Arguments are for all to see. What else libpq reads is as the daemon has it."""
+    started: list[Program] = []
+
+    async def spawn(program: Program) -> Spawned:
+        started.append(program)
+        raise WorkerError("not here")
+
+    environ = {"ORCHESTRATOR_HOME": str(home), STORE_VARIABLE: store, "PGSSLMODE": "require"}
+    process = PageProcess(Settings.read(environ), environ, lambda: 0.0, spawn=spawn)
+    with pytest.raises(WorkerError):
+        async with process.start():
+            pass
+    (program,) = started
+    assert "pass-word" not in " ".join(program.argv)
+    found = {name: program.env.get(name, "") for name in (STORE_VARIABLE, "PGSSLMODE")}
+    assert found == {STORE_VARIABLE: store, "PGSSLMODE": "require" if store else ""}

@@ -70,7 +70,7 @@ async def test_seeded_bug_is_found_by_a_seed(name: str, tmp_path: Path) -> None:
     async with await anyio.open_process(command, env=environ, stderr=None) as process:
         assert process.stdout is not None
         lines = BufferedByteReceiveStream(process.stdout)
-        with time_limit():
+        with time_limit(3):  # it takes half a minute of a processor
             while not json.loads(await lines.receive_until(b"\n", 1024 * 1024))["violations"]:
                 pass
         process.kill()

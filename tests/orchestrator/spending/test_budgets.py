@@ -6,6 +6,7 @@ import pytest
 from vector_runner.schedules import ms
 
 from orchestrator.agentsfile import Budget, CostControls, Price, find_price
+from orchestrator.agentsfile.known_models import NOTHING
 from orchestrator.journal.turns.usage import Amount
 from orchestrator.spending import budgets
 from orchestrator.spending.budgets import Window
@@ -70,6 +71,31 @@ def test_cached_tokens_cost_their_own_price() -> None:
     assert budgets.cost(Price(input=3, output=10), usage) == pytest.approx(4.0)
     assert budgets.cost(Price(input=3, output=10, cached=0.5), usage) == pytest.approx(3.0)
     assert budgets.cost(None, usage) is None
+
+
+@pytest.mark.parametrize(
+    ("price", "used", "cost"),
+    [
+        ({"perMinute": 0.6}, Usage(), 0.9),
+        ({"perMinute": 0.6}, Usage(prompt=1_000_000), 0.9),
+        ({"perMinute": 0.6, "input": 2, "output": 4}, Usage(prompt=500_000), 1.9),
+        ({"input": 2, "output": 4}, Usage(prompt=500_000), 1.0),
+        ({"input": 2, "output": 4}, Usage(), None),
+        ({"perPicture": 1}, Usage(prompt=500_000), None),
+    ],
+)
+def test_minutes_are_priced_beside_tokens(
+    price: dict[str, float], used: Usage, cost: float | None
+) -> None:
+    """Whatever has a price counts; a minute and no token with a price is unknown."""
+    found = budgets.cost(Price.model_validate(price), used, budgets.Amounts(minutes=1.5))
+    assert found == (None if cost is None else pytest.approx(cost))
+
+
+def test_free_model_costs_nothing_whatever_it_does() -> None:
+    """It runs on this machine."""
+    amounts = budgets.Amounts(minutes=3, million_characters=1, pictures=2)
+    assert budgets.cost(NOTHING, Usage(), amounts) == 0
 
 
 def test_tokens_written_to_a_cache_cost_their_own_price() -> None:

@@ -5,17 +5,16 @@ from pathlib import Path
 from typing import Any
 
 import anyio
-import apsw
 import pytest
 from fakes.agents_file import parsed
-from fakes.journal import CLASSES, job, open_turn, opened, receive, step, update
+from fakes.journal import CLASSES, job, open_turn, opened, receive, step, store_in, update
 from fakes.time_limit import time_limit
 from structlog.testing import capture_logs
 
 from orchestrator.agentsfile import AgentsFile
 from orchestrator.broker.broker_wire import CallEnded
 from orchestrator.journal.db import audit
-from orchestrator.journal.db.store import Store
+from orchestrator.journal.db.database import Database
 from orchestrator.journal.turns import inbox, pauses, steps, turns, usage
 from orchestrator.journal.turns.outbox import Part
 from orchestrator.journal.turns.pauses import Pause
@@ -35,11 +34,11 @@ PRICES = {"groq/m": {"input": 1, "output": 2}}
 class Bench:
     """A journal with a turn open in it, a clock and a configuration that a test may change."""
 
-    def __init__(self, db: apsw.Connection, path: Path) -> None:
+    def __init__(self, db: Database, path: Path) -> None:
         self.db = db
         self.now = NOON
         self.file = AgentsFile.model_construct(agents=())
-        self.store = Store(path)
+        self.store = store_in(path.parent)
         self.gate = SpendingGuard(self.store, lambda: self.file, {"TZ": "UTC"}, lambda: self.now)
 
     def configure(self, **fields: Any) -> None:

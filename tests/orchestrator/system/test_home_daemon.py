@@ -30,10 +30,12 @@ def test_home_without_a_daemon_is_told(tmp_path: Path) -> None:
         daemon_pid(Settings(home=tmp_path))
 
 
-def test_daemon_that_just_starts_is_not_taken_for_none(tmp_path: Path) -> None:
-    """It holds the home, and does not listen yet."""
+def test_daemon_that_does_not_listen_yet_is_found(tmp_path: Path) -> None:
+    """It starts, or stands by; either can be stopped."""
     settings = Settings(home=tmp_path)
-    with locked(settings), pytest.raises(OrchestratorError, match="starting or ending"):
+    with locked(settings):
+        assert daemon_pid(settings) == os.getpid()
+    with pytest.raises(NotRunningError):
         daemon_pid(settings)
 
 

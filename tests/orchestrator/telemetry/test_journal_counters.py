@@ -8,8 +8,9 @@ import anyio
 import pytest
 from anyio import to_thread
 from fakes.ended_turn import MODEL, began, called, lived, replied
-from fakes.journal import booted, opened
+from fakes.journal import address_of, booted, opened
 from fakes.lived import Life
+from fakes.postgresql import sqlite_only
 from prometheus_client.parser import text_string_to_metric_families
 
 from orchestrator.errors import JournalError
@@ -25,7 +26,7 @@ NOW = 9_000_000_000_000
 
 def counters(folder: Path, place: JournalPlace) -> JournalCounters:
     """Those of the journal of a folder."""
-    return JournalCounters(folder / "journal.db", place, lambda: NOW, to_thread.run_sync)
+    return JournalCounters(address_of(folder), place, lambda: NOW, to_thread.run_sync)
 
 
 def series(readings: list[Readings], family: Family) -> Mapping[Labels, float | Histogram]:
@@ -83,8 +84,9 @@ async def test_turn_without_a_models_answer_had_a_call_that_failed(tmp_path: Pat
     with booted(tmp_path) as db:
         counted = counters(tmp_path, journal_look.end(db, NOW))
         replied(db, began(db, 1), "model_error")
+        replied(db, began(db, 2), "overflow")
         found = await counted.readings()
-        assert series(found, metric_catalog.CALLS) == {("work", "", "turn", "failed"): 1}
+        assert series(found, metric_catalog.CALLS) == {("work", "", "turn", "failed"): 2}
 
 
 async def test_two_who_ask_at_once_count_nothing_twice(tmp_path: Path) -> None:
@@ -129,6 +131,7 @@ async def test_text_of_a_whole_life_keeps_the_rules_of_prometheus(tmp_path: Path
     assert "4711" not in text
 
 
+@sqlite_only
 async def test_journal_that_cannot_be_read_loses_nothing(tmp_path: Path) -> None:
     """The next look goes on where the last good one ended."""
     with booted(tmp_path) as db:

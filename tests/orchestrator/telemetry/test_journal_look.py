@@ -2,10 +2,10 @@
 
 from pathlib import Path
 
-import apsw
 from fakes.ended_turn import began, called, delivered, lived, replied
-from fakes.journal import booted, job
+from fakes.journal import address_of, booted, job
 
+from orchestrator.journal.db.database import Database
 from orchestrator.journal.turns import turns, usage
 from orchestrator.journal.turns.usage import Amount
 from orchestrator.journal.upkeep import erasure
@@ -21,8 +21,8 @@ OLD = 10  # of model calls, which tests date
 class Looking:
     """Looks from place to place."""
 
-    def __init__(self, folder: Path, db: apsw.Connection) -> None:
-        self.path = folder / "journal.db"
+    def __init__(self, folder: Path, db: Database) -> None:
+        self.path = address_of(folder)
         self.place: JournalPlace = journal_look.end(db, NOW)
 
     def on(self, now: int = NOW) -> Look:

@@ -30,14 +30,15 @@ def test_restarts_are_those_of_agents() -> None:
 
 def test_channel_is_up_or_down_and_its_last_success_has_an_age() -> None:
     """One that does not poll has none; a clock that was set back makes no negative age."""
-    up, ages = live_figures.channels(
+    up, ages, refused = live_figures.channels(
         (
             ChannelStatus("telegram", "degraded", last_ok=70.0),
             ChannelStatus("other", "ok", last_ok=130.0),
-            ChannelStatus("console", "ok"),
+            ChannelStatus("console", "ok", refused=3),
         ),
         100.0,
     )
+    assert refused.series[("console",)] == 3
     assert up.series == {("telegram",): 0, ("other",): 1, ("console",): 1}
     assert ages.series == {("telegram",): 30.0, ("other",): 0.0}
 

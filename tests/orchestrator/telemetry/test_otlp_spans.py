@@ -3,7 +3,6 @@
 from pathlib import Path
 from typing import Any
 
-import apsw
 import orjson
 from fakes.ended_turn import MODEL, SECRET, began, called, delivered, lived, replied, turn_id
 from fakes.journal import booted, call, job, planned, step
@@ -11,6 +10,7 @@ from fakes.otlp_collector import values, with_bytes
 from google.protobuf.json_format import ParseDict
 from opentelemetry.proto.trace.v1.trace_pb2 import Span, Status
 
+from orchestrator.journal.db.database import Database
 from orchestrator.journal.db.row_marks import RowMark
 from orchestrator.journal.inspect import ended_turns
 from orchestrator.journal.turns import inbox, outbox, steps, subagents, turns
@@ -24,7 +24,7 @@ NOW = 9_000_000_000_000
 MS = 1_000_000  # nanoseconds
 
 
-def found(db: apsw.Connection) -> list[Span]:
+def found(db: Database) -> list[Span]:
     """The spans of everything that has ended."""
     work = ended_turns.find(db, RowMark(), 1000, NOW)
     made = [span for end in work.ends for span in otlp_spans.spans(end)]

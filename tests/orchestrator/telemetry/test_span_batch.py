@@ -5,7 +5,7 @@ from pathlib import Path
 import orjson
 import pytest
 from fakes.ended_turn import began, called, delivered, lived, replied
-from fakes.journal import booted
+from fakes.journal import address_of, booted
 
 from orchestrator.journal.db.row_marks import RowMark
 from orchestrator.telemetry import span_batch
@@ -18,7 +18,7 @@ ABOUT = resource("", {"host.name": "box"})
 
 def reader(folder: Path) -> BatchReader:
     """Of a folder's journal, for requests that are not compressed."""
-    return BatchReader(folder / "journal.db", ABOUT, lambda body: body)
+    return BatchReader(address_of(folder), ABOUT, lambda body: body)
 
 
 def ids(batch: SpanBatch) -> list[list[str]]:

@@ -6,17 +6,17 @@ from contextlib import asynccontextmanager, closing
 from pathlib import Path
 
 import anyio
-import apsw
 import pytest
 from anyio import to_thread
 from fakes.ended_turn import SECRET, began, called, delivered, lived, replied, turn_id
-from fakes.journal import booted, job
+from fakes.journal import booted, job, store_in
 from fakes.otlp_collector import OtlpCollector, Told
 from fakes.time_limit import time_limit
 from opentelemetry.proto.trace.v1.trace_pb2 import Span
 from structlog.testing import capture_logs
 
 from orchestrator.journal.db import row_marks
+from orchestrator.journal.db.database import Database
 from orchestrator.journal.db.store import Store
 from orchestrator.journal.upkeep import erasure
 from orchestrator.journal.upkeep.erasure import Subject
@@ -39,7 +39,7 @@ async def nothing() -> Sequence[Readings]:
 class Sending:
     """A journal whose turns are sent to a collector while `on` runs; tries follow at once."""
 
-    def __init__(self, db: apsw.Connection, store: Store, collector: OtlpCollector) -> None:
+    def __init__(self, db: Database, store: Store, collector: OtlpCollector) -> None:
         self.db, self.store, self.collector = db, store, collector
         self.counted = Growing[float](metric_catalog.SPANS)
 
@@ -55,7 +55,7 @@ class Sending:
         (exporter,) = exporters(settings, parts, web)
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(exporter.run)
-            while self.store.read(place) is None:  # until it knows from where on to send
+            while await self.store.read(place) is None:  # until it knows from where on to send
                 await anyio.lowlevel.checkpoint()
             yield
             tasks.cancel_scope.cancel()
@@ -65,7 +65,9 @@ class Sending:
         """Wait until these turns arrived, and the mark is behind them."""
         wanted = {turn_id(number) for number in numbers}
         await self.collector.until(lambda: wanted <= {trace for trace, _ in self.collector.ids()})
-        while self.store.read(place) != self.store.read(row_marks.last_id, "transition"):
+        while await self.store.read(place) != await self.store.read(
+            row_marks.last_id, "transition"
+        ):
             await anyio.lowlevel.checkpoint()
 
     def outcomes(self) -> Series:
@@ -74,7 +76,7 @@ class Sending:
         return {labels: number for labels, number in found if number}
 
 
-def place(db: apsw.Connection) -> int | None:
+def place(db: Database) -> int | None:
     """The last transition that the collector has."""
     found = db.execute("SELECT transition_id FROM sent_spans").get
     return None if found is None else int(found)
@@ -83,7 +85,7 @@ def place(db: apsw.Connection) -> int | None:
 @asynccontextmanager
 async def sending(folder: Path, collector: OtlpCollector) -> AsyncIterator[Sending]:
     """Open a journal for a collector."""
-    with booted(folder) as db, closing(Store(folder / "journal.db")) as store, time_limit():
+    with booted(folder) as db, closing(store_in(folder)) as store, time_limit():
         async with collector:
             yield Sending(db, store, collector)
 

@@ -7,13 +7,13 @@ from itertools import count
 from pathlib import Path
 
 import anyio
-import apsw
 import pytest
 from fakes.agents_file import WORK, parsed
-from fakes.journal import job, open_turn, opened, planned
+from fakes.journal import job, open_turn, opened, planned, store_in
 from fakes.time_limit import time_limit
 
 from orchestrator.agentsfile import AgentDefinition
+from orchestrator.journal.db.database import Database
 from orchestrator.journal.db.store import Store
 from orchestrator.journal.turns import outbox, steps, turns
 from orchestrator.journal.turns.approvals import LIFETIME, REPEAT_WINDOW, Approval
@@ -29,7 +29,7 @@ CHAT = Address("telegram", "1", "7")
 class Bench:
     """The turn ``t1`` of an agent that needs approval to pay."""
 
-    db: apsw.Connection
+    db: Database
     store: Store
     now: int = 5
     codes: Iterator[str] = field(default_factory=lambda: (f"code{n}" for n in count(1)))
@@ -65,7 +65,7 @@ def agent(approvals: tuple[str, ...]) -> AgentDefinition:
 @pytest.fixture
 def bench(tmp_path: Path) -> Iterator[Bench]:
     """A turn that has just begun."""
-    with opened(tmp_path) as db, closing(Store(tmp_path / "journal.db")) as store:
+    with opened(tmp_path) as db, closing(store_in(tmp_path)) as store:
         open_turn(db)
         yield Bench(db, store)
 

@@ -4,13 +4,12 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-import apsw
 import pytest
 from fakes.agents_file import WORK, parsed
-from fakes.journal import call, job, open_turn, opened, planned, step
+from fakes.journal import call, job, open_turn, opened, planned, step, store_in
 from fakes.tool_call import tool_context
 
-from orchestrator.journal.db.store import Store
+from orchestrator.journal.db.database import Database
 from orchestrator.journal.turns import steps
 from orchestrator.journal.turns.approvals import Approval
 from orchestrator.toolcalls.authorization import CallAuthorizer, CallContext
@@ -23,7 +22,7 @@ from thinker.protocol.messages import JsonObject, ToolResult
 class Bench:
     """The turn ``t1``, and the context of its calls."""
 
-    db: apsw.Connection
+    db: Database
     context: ToolContext
 
     def caller(self, handed_back: frozenset[str] = frozenset(), **fields: object) -> CallContext:
@@ -54,7 +53,7 @@ def bench(tmp_path: Path) -> Iterator[Bench]:
     """A turn that has just begun."""
     with opened(tmp_path) as db:
         open_turn(db)
-        store = Store(tmp_path / "journal.db")
+        store = store_in(tmp_path)
         yield Bench(db, tool_context(store, tmp_path))
         store.close()
 
@@ -115,7 +114,7 @@ def test_fault_of_a_tool_leaves_nothing_behind(
 ) -> None:
     """Only that call is undone, not T3 or the calls before."""
 
-    def effect(db: apsw.Connection, context: ToolContext, arguments: JsonObject) -> str:
+    def effect(db: Database, context: ToolContext, arguments: JsonObject) -> str:
         del context, arguments
         db.execute("INSERT INTO meta VALUES('half', 'done')")
         raise KeyError("a bug")

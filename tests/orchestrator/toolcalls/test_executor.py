@@ -11,8 +11,7 @@ from fakes.journal import job
 from orchestrator.errors import JournalError
 from orchestrator.journal.turns import steps
 from orchestrator.journal.turns.steps import UNKNOWN_OUTCOME
-from orchestrator.toolcalls import executor
-from orchestrator.toolcalls.executor import OFFERS, ToolPending
+from orchestrator.toolcalls.executor import OFFERS, CallBrokeError, ToolPending
 from orchestrator.tools.builtin.catalog import TOOLS
 from orchestrator.tools.builtin.host_tool import PlainTool, ToolContext, ToolFailure, spec
 from orchestrator.tools.mcp.mcp_tools import McpTool
@@ -157,31 +156,46 @@ async def test_tool_that_takes_too_long_fails(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Its turn goes on."""
-    monkeypatch.setattr(executor, "TOOL_TIMEOUT", 0.0)
-    offer(monkeypatch, "held", HeldTool())
+    about = spec("held", "A test tool.", {}, side_effect=SideEffect.PURE)
+    monkeypatch.setitem(TOOLS, "held", PlainTool(about, HeldTool().run, seconds=0.0))
     async with running(tmp_path) as bench:
         (seq,) = bench.plan("held")
         result = await bench.ask(seq)
     assert (result.is_error, result.content) == (True, "the tool did not finish in 0 seconds")
 
 
+def raising(error: Exception) -> PlainTool:
+    """A tool that only raises this."""
+
+    async def run(context: ToolContext, arguments: JsonObject) -> str:
+        del context, arguments
+        raise error
+
+    return PlainTool(spec("broken", "A test tool.", {}, side_effect=SideEffect.PURE), run)
+
+
 async def test_fault_in_a_tool_leaves_the_call_without_a_result(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It does not end the daemon; the turn's recovery decides what happens to the call."""
-
-    async def break_down(context: ToolContext, arguments: JsonObject) -> str:
-        del context, arguments
-        raise KeyError("a bug")
-
-    about = spec("broken", "A test tool.", {}, side_effect=SideEffect.PURE)
-    monkeypatch.setitem(TOOLS, "broken", PlainTool(about, break_down))
+    monkeypatch.setitem(TOOLS, "broken", raising(KeyError("a bug")))
     async with running(tmp_path) as bench:
         (seq,) = bench.plan("broken")
-        with pytest.raises(JournalError, match="call t1:2 has no result yet"):
+        with pytest.raises(CallBrokeError, match="call t1:2 has no result"):
             await bench.ask(seq)
         assert bench.state(seq) == "intent"
         assert bench.runner.running("t1") == frozenset()
+
+
+async def test_call_that_cannot_use_the_journal_says_why(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its turn is tried again then."""
+    monkeypatch.setitem(TOOLS, "broken", raising(JournalError("the server is away")))
+    async with running(tmp_path) as bench:
+        (seq,) = bench.plan("broken")
+        with pytest.raises(JournalError, match="the server is away"):
+            await bench.ask(seq)
 
 
 async def test_tool_that_is_gone_is_refused_with_the_reason(tmp_path: Path) -> None:

@@ -3,10 +3,10 @@
 from collections.abc import Iterator
 from pathlib import Path
 
-import apsw
 import pytest
 from fakes.journal import booted, open_turn, planned
 
+from orchestrator.journal.db.database import Database
 from orchestrator.journal.turns import taint
 from orchestrator.journal.turns.taint import Taint
 from orchestrator.toolcalls.provenance import objection
@@ -19,7 +19,7 @@ FOREIGN = Taint(untrusted={"fetch": "web"})
 
 
 @pytest.fixture
-def db(tmp_path: Path) -> Iterator[apsw.Connection]:
+def db(tmp_path: Path) -> Iterator[Database]:
     """A journal with the turn ``t1``."""
     with booted(tmp_path) as connection:
         open_turn(connection)
@@ -31,7 +31,7 @@ def mail(*, carries: bool = True) -> McpTool:
     return McpTool(spec, "hx", "mail", 5, keyed=False, carries=carries)
 
 
-def told(db: apsw.Connection, name: str, /, **arguments: str | None) -> str | None:
+def told(db: Database, name: str, /, **arguments: str | None) -> str | None:
     """Why a call of a built-in tool would wait."""
     given: JsonObject = {**arguments}
     (call,) = planned(db, "t1", name, arguments=given)
@@ -39,7 +39,7 @@ def told(db: apsw.Connection, name: str, /, **arguments: str | None) -> str | No
 
 
 def test_turn_that_has_read_both_may_not_carry_data_out_and_is_told_why(
-    db: apsw.Connection,
+    db: Database,
 ) -> None:
     """Either alone is no reason."""
     (call,) = planned(db, "t1", "hx_mail")
@@ -72,7 +72,7 @@ def test_turn_that_has_read_both_may_not_carry_data_out_and_is_told_why(
     ],
 )
 def test_change_that_lasts_waits_in_a_turn_with_text_of_others(
-    db: apsw.Connection, name: str, arguments: dict[str, str | None]
+    db: Database, name: str, arguments: dict[str, str | None]
 ) -> None:
     """Without such text nothing waits."""
     assert told(db, name, **arguments) is None
@@ -82,13 +82,13 @@ def test_change_that_lasts_waits_in_a_turn_with_text_of_others(
     )
 
 
-def test_field_of_the_profile_may_be_set(db: apsw.Connection) -> None:
+def test_field_of_the_profile_may_be_set(db: Database) -> None:
     """It is data from then on, as a stored fact is."""
     taint.add(db, "t1", FOREIGN)
     assert told(db, "update_profile", path="pets[0]", value="cat") is None
 
 
-def test_many_sources_are_counted(db: apsw.Connection) -> None:
+def test_many_sources_are_counted(db: Database) -> None:
     """The question stays short."""
     names = [f"notes{number}" for number in range(5)]
     taint.add(db, "t1", FOREIGN)

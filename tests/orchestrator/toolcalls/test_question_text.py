@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from orchestrator.channels.telegram import formatting
+from orchestrator.channels import formatting
 from orchestrator.journal.turns.approvals import Approval
 from orchestrator.journal.turns.outbox import Address
 from orchestrator.toolcalls.question_text import REASON, question

@@ -117,17 +117,18 @@ def program(code: str) -> ServerSpec:
 
 
 @asynccontextmanager
-async def http(folder: Path) -> AsyncIterator[ServerSpec]:
+async def http(folder: Path, transport: str = "http") -> AsyncIterator[ServerSpec]:
     """The fake at an address."""
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = free.getsockname()[1]
     env = {**os.environ, "EFFECTS": str(record(folder, "fake"))}
-    argv = (sys.executable, str(SERVER), "http", str(port))
+    argv = (sys.executable, str(SERVER), transport, str(port))
     async with await anyio.open_process(
         argv, env=env, stdout=None, stderr=subprocess.DEVNULL
     ) as it:
         try:
-            yield ServerSpec(name="fake", url=f"http://127.0.0.1:{port}/mcp")
+            path = "sse" if transport == "sse" else "mcp"
+            yield ServerSpec(name="fake", url=f"http://127.0.0.1:{port}/{path}", type=transport)
         finally:
             with suppress(ProcessLookupError):  # it crashed
                 it.kill()
@@ -211,9 +212,12 @@ async def test_stdio_server_is_listed_followed_and_called(tmp_path: Path) -> Non
     assert str(SERVER) not in commands()
 
 
-async def test_http_server_is_listed_followed_and_called(tmp_path: Path) -> None:
+@pytest.mark.parametrize("transport", ["http", "sse"])
+async def test_server_at_an_address_is_listed_followed_and_called(
+    tmp_path: Path, transport: str
+) -> None:
     """As over stdio, without restarting the server."""
-    async with http(tmp_path) as spec, watched(spec) as fake:
+    async with http(tmp_path, transport) as spec, watched(spec) as fake:
         await checks_of_both(fake, tmp_path)
         assert await refused(fake.call("echo", {"text": "gone"}, 0.1)) == NOT_SENT
 
@@ -255,8 +259,9 @@ async def test_address_that_is_none_of_streamable_http_is_explained(tmp_path: Pa
         async with watched(wrong) as fake:
             state = await fake.until(lambda state: state.error.startswith("Not Found"))
             assert state.error == (
-                "Not Found: this is no address of streamable HTTP, which is often …/mcp; the old"
-                ' transport "sse" is not supported'
+                "Not Found: this is no address of streamable HTTP, which is often …/mcp; if the"
+                " server speaks the older transport, whose address is often …/sse, set"
+                ' "type": "sse"'
             )
 
 

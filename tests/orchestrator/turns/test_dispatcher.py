@@ -1,23 +1,27 @@
 """Queues of chats: one turn at a time in each, chats beside each other."""
 
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
 import anyio
-import apsw
 import pytest
 from fakes.journal import receive, update
+from fakes.suspending_reads import interrupt_read
 from fakes.turn_bench import START, echo, turn_bench
 from structlog.testing import capture_logs
 
 from orchestrator import chat_texts
 from orchestrator.agentsfile.agents_file import AgentsFile
+from orchestrator.journal.db.database import Database
 from orchestrator.journal.inspect import invariants
 from orchestrator.journal.turns import cancellations, inbox
 from orchestrator.processes.worker import WorkerHost
 from orchestrator.turns import dispatcher
 from orchestrator.turns.opener import TurnOpening
 from thinker.protocol.methods import TurnResult, TurnRun
+
+pytestmark = pytest.mark.usefixtures("reads")
 
 
 class Gatekeeper:
@@ -156,7 +160,7 @@ async def test_t2_shares_the_transaction_in_which_the_message_is_stored(tmp_path
         assert await bench.channel.until(1) == ["echo: hello"]
 
 
-def _apply(db: apsw.Connection, work: object) -> None:
+def _apply(db: Database, work: object) -> None:
     assert callable(work)
     work(db)
 
@@ -274,7 +278,8 @@ async def test_after_a_death_in_t1_messages_are_stored_before_they_are_read(
     """T2 in the same transaction could end the daemon again before the message is stored."""
     died_in(tmp_path, "1 _ingest ")
     async with turn_bench(tmp_path) as bench:
-        await bench.store.transact(lambda _: None)  # the dispatcher has looked for the first time
+        await bench.store.transact(lambda _: None)
+        await bench.store.read(lambda _: None)  # the dispatcher has looked for the first time
         with bench.dispatcher.opening(["telegram/1/7/"]) as open_all:
             receive(bench.db, update(1, "hello"))
             await bench.store.transact(_apply, open_all)
@@ -289,7 +294,7 @@ async def test_message_for_which_no_turn_can_be_opened_is_given_up(
     monkeypatch.setattr(dispatcher, "STORAGE_RETRY", 0.0)
     original = TurnOpening.open_next
 
-    def faulty(opening: TurnOpening, db: apsw.Connection, chat: str) -> object:
+    def faulty(opening: TurnOpening, db: Database, chat: str) -> object:
         row = inbox.oldest_new(db, chat)
         if row is not None and row.text == "poison":
             raise RecursionError
@@ -303,3 +308,19 @@ async def test_message_for_which_no_turn_can_be_opened_is_given_up(
             assert told.startswith("I am sorry: the agent died 3 times")
             assert answer == "echo: fine"
             assert bench.inbox() == ["dead", "done"]
+
+
+@pytest.mark.parametrize(("look", "chat_id"), [(dispatcher._scan, "8"), (inbox.has_work, "7")])
+async def test_message_that_arrives_while_the_dispatcher_looks_is_answered(
+    tmp_path: Path, look: Callable[..., object], chat_id: str
+) -> None:
+    """What was looked for at all chats, or at the end of a chat's turn, is outdated then."""
+    async with turn_bench(tmp_path) as bench:
+
+        async def happens(_: object) -> bool:
+            bench.hears("second", chat_id=chat_id)
+            return True
+
+        interrupt_read(bench.store, look, happens)
+        bench.hears("first")
+        assert sorted(await bench.channel.until(2)) == ["echo: first", "echo: second"]

@@ -2,11 +2,11 @@
 
 from pathlib import Path
 
-import apsw
 import pytest
 from fakes.journal import booted, job, next_turn, planned, receive, update
 from fakes.journal import open_turn as opened_turn
 
+from orchestrator.journal.db.database import Database
 from orchestrator.journal.memory.prompt_memory import PromptMemory
 from orchestrator.journal.turns import steps, taint, turns
 from orchestrator.journal.turns.outbox import Part
@@ -17,12 +17,12 @@ from thinker.protocol.messages import Origin, ToolResult, UserMessage
 from thinker.protocol.methods import Memory
 
 
-def context(db: apsw.Connection, turn_id: str) -> Context:
+def context(db: Database, turn_id: str) -> Context:
     with job(db):
         return turns.context(db, turn_id, frozenset(), 50, 0)
 
 
-def read(db: apsw.Connection, turn_id: str, name: str, origin: Origin, *, private: bool) -> None:
+def read(db: Database, turn_id: str, name: str, origin: Origin, *, private: bool) -> None:
     """One call in a turn, with its result."""
     (call,) = planned(db, turn_id, name)
     with job(db):
@@ -33,7 +33,7 @@ def read(db: apsw.Connection, turn_id: str, name: str, origin: Origin, *, privat
         steps.finish(db, call, result, 1)
 
 
-def second_turn(db: apsw.Connection) -> Taint:
+def second_turn(db: Database) -> Taint:
     """What the next turn reads, once the first has ended."""
     with job(db):
         turns.reply(db, turns.load(db, "t1"), [Part("done")], "direct", ("done", None), 2)

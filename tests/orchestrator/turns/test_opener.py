@@ -2,11 +2,11 @@
 
 from pathlib import Path
 
-import apsw
 import pytest
 from fakes.journal import job
 from fakes.turn_bench import TurnBench, turn_bench
 
+from orchestrator.journal.db.database import Database
 from orchestrator.journal.turns import turns
 from orchestrator.journal.turns.inbox import InboxRow
 from orchestrator.journal.turns.pauses import Pause
@@ -118,7 +118,7 @@ async def test_a_failure_in_one_chat_leaves_the_others_their_turns(
         broken = TurnOpening.open_next
         opened: dict[str, OpenTurn | None] = {}
 
-        def failing(opening: TurnOpening, db: apsw.Connection, chat: str) -> Found:
+        def failing(opening: TurnOpening, db: Database, chat: str) -> Found:
             found = broken(opening, db, chat)
             if chat == CHAT:
                 raise KeyError("a bug")

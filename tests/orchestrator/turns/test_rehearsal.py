@@ -3,11 +3,12 @@
 from dataclasses import replace
 from pathlib import Path
 
-import apsw
 from fakes.agents_file import WORK, parsed
 from fakes.journal import booted, job
 
 from orchestrator.channel_api import InboundMessage
+from orchestrator.journal.db.database import Database
+from orchestrator.journal.transfer import TABLES
 from orchestrator.journal.turns import inbox, turns
 from orchestrator.journal.turns.inbox import INBOX, Arrival
 from orchestrator.journal.turns.turns import TurnAdmission
@@ -21,7 +22,7 @@ GROUP = InboundMessage(
 ASKED = ImaginedMessage("work", "and now?", "telegram", "-5")
 
 
-def rehearsed(db: apsw.Connection, asked: ImaginedMessage) -> TurnInputs:
+def rehearsed(db: Database, asked: ImaginedMessage) -> TurnInputs:
     """Rehearse inside a transaction, at second 1."""
     agents = parsed(WORK).file
     definition = agents.agent("work")
@@ -32,11 +33,9 @@ def rehearsed(db: apsw.Connection, asked: ImaginedMessage) -> TurnInputs:
         )
 
 
-def rows(db: apsw.Connection) -> dict[str, list[object]]:
+def rows(db: Database) -> dict[str, list[object]]:
     """Everything in the journal, by table."""
-    tables = "SELECT name FROM sqlite_schema WHERE type = 'table' AND sql NOT LIKE '%VIRTUAL%'"
-    names = [str(name) for (name,) in db.execute(tables)]
-    return {name: [*db.execute(f"SELECT * FROM {name}")] for name in names}  # noqa: S608 - names of tables
+    return {name: [*db.execute(f"SELECT * FROM {name}")] for name in TABLES}  # noqa: S608 - names of tables
 
 
 def test_inputs_are_those_of_a_turn_and_nothing_is_written(tmp_path: Path) -> None:

@@ -1,11 +1,14 @@
-"""Messages that join a running turn between two of its steps."""
+"""What a worker asks for between two steps of a turn: messages that join it, an outage."""
 
 from pathlib import Path
 
+import pytest
 from fakes.turn_bench import echo, response, turn_bench
 
+from orchestrator.errors import JournalError, WorkerError
 from orchestrator.processes.worker import WorkerHost
 from thinker.protocol.methods import TurnResult, TurnRun
+from thinker.protocol.peer import RpcError
 
 
 async def test_an_album_enters_a_running_turn_when_it_is_complete(tmp_path: Path) -> None:
@@ -46,3 +49,36 @@ async def test_a_message_says_itself_whether_it_joins_the_turn(tmp_path: Path) -
         bench.hears("hello")
         assert await bench.channel.until(3) == ["echo: hello", "echo: b", "echo: c"]
     assert entered == [["a"], [], []]
+
+
+async def test_an_outage_of_the_journal_delays_a_turn(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A request cannot read; the next attempt goes on behind the steps that are stored."""
+    monkeypatch.setattr("orchestrator.journal.db.store.STORAGE_RETRY", 0.0)
+    stored: list[int] = []
+
+    async def asking(run: TurnRun, host: WorkerHost) -> TurnResult:
+        stored.append(len(run.steps))
+        if run.steps:
+            await host.call_tool(run.steps[0].calls[0].seq)
+            return await echo(run, host)
+        await host.commit(response(run, "", ("get_time", {})))
+        monkeypatch.setattr(bench.store, "read", unreadable)
+        try:
+            await host.entered()
+        except RpcError as error:
+            raise WorkerError(str(error)) from error
+        finally:
+            monkeypatch.setattr(bench.store, "read", reader)
+        raise AssertionError
+
+    async def unreadable(*_: object) -> object:
+        raise JournalError("the server is away")
+
+    async with turn_bench(tmp_path) as bench:
+        reader = bench.store.read
+        bench.scripted(asking)
+        bench.hears("hello")
+        assert await bench.channel.until(1) == ["echo: hello"]
+    assert stored == [0, 1]

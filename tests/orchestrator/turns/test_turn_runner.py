@@ -5,7 +5,6 @@ from pathlib import Path
 from typing import TypeVar, TypeVarTuple
 
 import anyio
-import apsw
 import pytest
 from fakes.turn_bench import done, echo, response, turn_bench
 from structlog.testing import capture_logs
@@ -18,6 +17,7 @@ from orchestrator.errors import (
     WorkerError,
     WorkerLostError,
 )
+from orchestrator.journal.db.database import Database
 from orchestrator.journal.inspect import invariants
 from orchestrator.processes.worker import WorkerHost
 from thinker.protocol.messages import RESULT_LIMIT, JsonObject, ToolResult
@@ -59,7 +59,9 @@ async def test_a_turn_tells_when_its_worker_was_ready_and_what_history_it_was_se
             await bench.until_state("closed")
         ready = bench.db.execute("SELECT ready_at >= started_at FROM turn").fetchall()
         assert ready == [(1,), (1,)]
-        query = "SELECT history_first, history_last FROM turn_prompt ORDER BY history_first"
+        query = (
+            "SELECT history_first, history_last FROM turn_prompt ORDER BY history_first NULLS FIRST"
+        )
         assert bench.db.execute(query).fetchall() == [(None, None), (1, 2)]
 
 
@@ -340,7 +342,7 @@ async def test_a_fault_of_ours_is_not_tried_for_ever(
     assert [entry["event"] for entry in logged].count("turn_broke") == 3
 
 
-def _apply(db: apsw.Connection, work: Callable[[apsw.Connection], None]) -> None:
+def _apply(db: Database, work: Callable[[Database], None]) -> None:
     work(db)
 
 

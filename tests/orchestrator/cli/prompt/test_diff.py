@@ -3,13 +3,13 @@
 import json
 from pathlib import Path
 
-import apsw
 import pytest
 from fakes.control_server import command
 from fakes.journal import CLASSES, open_turn, opened, step
 
 from orchestrator.cli.prompt.diff import compare
 from orchestrator.errors import ExitCode
+from orchestrator.journal.db.database import Database
 from orchestrator.journal.turns import steps
 from orchestrator.journal.turns.prompt_records import PromptSources
 from thinker.protocol.messages import AUTO, JsonObject, LayerRecord, ToolSpec
@@ -43,7 +43,7 @@ def tool(parameters: JsonObject) -> ToolSpec:
     return ToolSpec(name="look", description="Looks", parameters=parameters)
 
 
-def sent(db: apsw.Connection, base: str, heat: float, made_of: PromptSources) -> None:
+def sent(db: Database, base: str, heat: float, made_of: PromptSources) -> None:
     """The turn's model is asked once more, with this base prompt and temperature."""
     settings = ModelSettings(model="demo/demo", temperature=heat, tool_choice=AUTO, parallel=True)
     layers = (LayerRecord(name="base", text=base), LayerRecord(name="chat", text="chat_id: 7"))

@@ -7,13 +7,15 @@ from pathlib import Path
 
 import pytest
 from fakes.control_server import command
+from fakes.journal import connection_in
 from fakes.memory import WORK
+from fakes.postgresql import sqlite_only
 from typer.testing import Result
 
 from orchestrator.channel_api import InboundMessage
 from orchestrator.errors import ExitCode
-from orchestrator.journal.db.store import open_database
 from orchestrator.journal.memory import facts
+from orchestrator.journal.transfer import counts
 from orchestrator.journal.turns import inbox, sessions
 from orchestrator.journal.turns.inbox import Arrival
 
@@ -89,7 +91,7 @@ def test_what_the_journal_knows_is_in_the_prompt_and_the_journal_is_only_read(
 ) -> None:
     """Facts, profile and summary of the chat, while the file is open elsewhere."""
     write(tmp_path, deniedTools=["send_*"], memory="agent")
-    db = open_database(tmp_path / "journal.db")
+    db = connection_in(tmp_path)
     facts.store(db, WORK, "User likes tea", "preference", "test", 1)
     profile = json.dumps({"persona": {"system_prompt": "You are Ada."}})
     db.execute("INSERT INTO profile(agent_id, body, updated_at) VALUES('work', ?, 1)", (profile,))
@@ -100,10 +102,10 @@ def test_what_the_journal_knows_is_in_the_prompt_and_the_journal_is_only_read(
     session = sessions.current(db, "work", key, 1)
     db.execute("UPDATE session SET summary = 'They met.' WHERE id = ?", (session,))
     place = ("--channel", "telegram", "--chat")
-    before = db.pragma("data_version")
+    before = counts(db)
     known = show(tmp_path, "--message", "tea", *place, "5", "--json")
     other = show(tmp_path, "--message", "coffee", *place, "6", "--json")
-    assert db.pragma("data_version") == before
+    assert counts(db) == before
     db.close()
     report = json.loads(known.stdout)
     layers = {layer["name"]: layer["text"] for layer in report["layers"]}
@@ -121,7 +123,7 @@ def test_summary_of_what_others_wrote_is_shown_where_a_turn_has_it(
 ) -> None:
     """Quoted in the newest message, unless the agent does not tell whose words it reads."""
     write(tmp_path, provenance=provenance)
-    with closing(open_database(tmp_path / "journal.db")) as db:
+    with closing(connection_in(tmp_path)) as db:
         message = InboundMessage("telegram", "bot", "5", "1", "5", text="hi", target="work")
         inbox.ingest(db, [Arrival(message)], None, 1)
         db.execute("UPDATE inbox SET agent_id = 'work'")
@@ -140,6 +142,7 @@ def test_unknown_agent_is_exit_64(tmp_path: Path) -> None:
     assert refused.stderr.startswith(f"{tmp_path / 'agents.json'}: there is no agent 'nobody'")
 
 
+@sqlite_only
 def test_journal_that_cannot_be_read_is_exit_74(tmp_path: Path) -> None:
     """It is no database."""
     write(tmp_path)

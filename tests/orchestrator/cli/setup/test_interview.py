@@ -88,3 +88,24 @@ def test_who_may_write_is_pairing_or_numbers() -> None:
     for wrong in ("@joe", "pairing, 42", "4x", "٣"):
         with pytest.raises(OrchestratorError, match="--allow"):
             allowed(wrong)
+
+
+async def test_address_of_a_resource_is_asked_for_and_its_deployment_tried() -> None:
+    """Azure has no address of its own, and lists no deployments."""
+    async with OpenAIApi() as model:
+        model.pages["/openai/models?api-version=2024-10-21"] = model.pages["/v1/models"]
+        wishes, stored = await answered(
+            GivenAnswers(provider="azure"),
+            Situation(None, {}, {}, "http://127.0.0.1:1"),
+            *(model.url, "azure-key", "my-gpt", ""),
+        )
+        (listed,), (asked,) = model.lookups, model.requests
+    assert wishes.account is not None
+    assert wishes.account.fields(wishes.model) == {
+        "llmProvider": "azure",
+        "model": "my-gpt",
+        "baseUrl": model.url,
+    }
+    assert stored == {"AZURE_OPENAI_API_KEY": "azure-key"}
+    assert listed.headers["api-key"] == asked.headers["api-key"] == "azure-key"
+    assert asked.path == "/openai/deployments/my-gpt/chat/completions?api-version=2024-10-21"

@@ -2,25 +2,50 @@
 
 import pytest
 
-from orchestrator.cli.setup.model_account import CHOICES, account, of_agent, with_a_key
+from orchestrator.cli.setup.model_account import ModelAccount, account, of_agent, with_a_key
 from orchestrator.errors import ConfigError
+from thinker.protocol.messages import JsonObject
+from thinker.protocol.providers import PROVIDERS
 
 
-@pytest.mark.parametrize("name", CHOICES)
+@pytest.mark.parametrize("name", PROVIDERS)
 def test_every_provider_that_is_offered_can_be_written_and_recognized(name: str) -> None:
     """An agent with the fields of an account has that account."""
     found = account(name)
     assert of_agent({"agentId": "a", **found.fields("m")}, {}) == found
 
 
-def test_vendor_gets_the_key_that_its_own_documentation_names() -> None:
-    """agents.json has the name of the key, not the key."""
-    assert account("Mistral AI").fields("m") == {
+def test_provider_is_written_by_its_name_alone() -> None:
+    """Its address and its variable are known; a key of another name stands beside it."""
+    found = account("Mistral AI")
+    assert found.fields("m") == {"llmProvider": "mistral", "model": "m"}
+    assert found == account("https://api.mistral.ai/v1/")
+    own = ModelAccount(found.name, found.provider, key_var="WORK_API_KEY")
+    assert own.fields("m")["env"] == {"MISTRAL_API_KEY": "${WORK_API_KEY}"}
+
+
+def test_older_file_that_names_an_address_is_recognized() -> None:
+    """The key is the one that it names."""
+    older: JsonObject = {
         "llmProvider": "openai",
-        "model": "m",
         "baseUrl": "https://api.mistral.ai/v1",
         "env": {"OPENAI_API_KEY": "${MISTRAL_API_KEY}"},
     }
+    found = of_agent(older, {})
+    assert found is not None
+    assert (found.name, found.provider.name, found.key_var) == (
+        *("mistral", "openai"),
+        "MISTRAL_API_KEY",
+    )
+    assert found.fields("m") == {**older, "model": "m"}
+    assert found.needs_key
+
+
+def test_resource_at_azure_is_recognized_by_its_address() -> None:
+    """It wants a key."""
+    found = account("https://mine.openai.azure.com")
+    assert (found.name, found.needs_key) == ("azure", True)
+    assert found.fields("gpt")["baseUrl"] == "https://mine.openai.azure.com"
 
 
 def test_server_of_ones_own_needs_no_key() -> None:

@@ -57,6 +57,7 @@ def test_moment_has_its_zone_and_utc() -> None:
         ("running", None, "● running"),
         ("cancelled", "cancelled", "○ stopped"),
         ("closed", "model_error", "✕ the model failed"),
+        ("closed", "overflow", "✕ too long for the model"),
         ("failed", "of another version", "✕ of another version"),
     ],
 )

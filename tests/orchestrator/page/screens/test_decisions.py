@@ -4,7 +4,6 @@ import re
 from collections.abc import AsyncIterator
 from pathlib import Path
 
-import apsw
 import pytest
 from fakes.journal import next_turn, planned, receive, update
 from fakes.page import NOW, PageBench, page_bench
@@ -12,6 +11,7 @@ from fakes.page import NOW, PageBench, page_bench
 from orchestrator.control import protocol
 from orchestrator.control.protocol import LogLines
 from orchestrator.journal.access import pairing, tool_pins
+from orchestrator.journal.db.database import Database
 from orchestrator.journal.memory.memory_scope import MemoryScope
 from orchestrator.journal.schedule import tasks
 from orchestrator.journal.turns import approvals, deadletters, pauses, steps, turns, usage
@@ -30,7 +30,7 @@ ADDRESSES = (
 )
 
 
-def fill(db: apsw.Connection, now: int) -> None:
+def fill(db: Database, now: int) -> None:
     """One of everything that can wait, with hostile texts."""
     turns.boot(db, now)
     receive(db, update(1, SECRET + EVIL), update(2, SECRET, "8"), now=now)

@@ -3,13 +3,13 @@
 from dataclasses import replace
 from pathlib import Path
 
-import apsw
 import pytest
 from fakes.journal import booted, receive, update
 from fakes.page import PageBench, page_bench
 
 from orchestrator.channel_api import Attachment
 from orchestrator.control.page_protocol import MAX_FILES, WEB_SEND
+from orchestrator.journal.db.database import Database
 from orchestrator.journal.turns import stored_files
 
 PNG = b"\x89PNG\r\n\x1a\nx"
@@ -17,7 +17,7 @@ HTML = b"<script>alert(1)</script>"
 ROLES = {"viewer": 404, "approver": 404, "chat": 404, "operator": 200}
 
 
-def attached(db: apsw.Connection, number: int, chat: str, name: str, data: bytes) -> str:
+def attached(db: Database, number: int, chat: str, name: str, data: bytes) -> str:
     """The address of a file that came with a message to a chat of the page."""
     file = Attachment("", name, name, data)
     came = replace(update(number, "look", chat), channel="web", bot_id="local", update_id=None)
@@ -94,3 +94,24 @@ async def test_form_with_files_is_one_of_the_page_as_any_other(tmp_path: Path) -
         fields = {"once": "form-0002", "chat": "ann/x", "text": ""}
         assert (await person.send(WEB_SEND, fields, [("a", b"x")])).status_code == 403
         assert len(bench.acts) == 1
+
+
+async def test_sound_is_played_in_its_chat(tmp_path: Path) -> None:
+    """Without leaving the page, and by no other page; a name does not make a sound of a file."""
+    with booted(tmp_path) as db:
+        file = Attachment("", "say", "say.ogg", b"OggS\0\2")
+        came = replace(update(1, "hear", "ann/x"), channel="web", bot_id="local", update_id=None)
+        receive(db, replace(came, attachments=(file,)))
+        place = f"/media/{stored_files.keep(db, b'OggS' + bytes([0, 2]), 'audio/ogg', 1)}"
+        forged = attached(db, 2, "ann/x", "b.ogg", HTML)
+    async with page_bench(tmp_path) as bench:
+        person = await bench.login()
+        shown = await person.get("/chats/web/local/ann/x/")
+        sound, page = await person.get(place), await person.get(forged)
+    assert (
+        f'<audio src="{place}" controls preload="none" aria-label="say.ogg"></audio>' in shown.text
+    )
+    assert "media-src 'self'" in shown.headers["content-security-policy"]
+    assert (sound.headers["content-type"], sound.content[:4]) == ("audio/ogg", b"OggS")
+    assert sound.headers["content-security-policy"].startswith("default-src 'none'; sandbox")
+    assert page.headers["content-type"] == "application/octet-stream"

@@ -2,11 +2,11 @@
 
 from pathlib import Path
 
-import apsw
 import pytest
 from fakes.journal import next_turn, receive, update
 from fakes.page import PageBench, page_bench
 
+from orchestrator.journal.db.database import Database
 from orchestrator.journal.turns import outbox, turns
 
 
@@ -48,7 +48,7 @@ async def test_nothing_found_and_nothing_asked_are_sentences(tmp_path: Path) -> 
 
 
 async def _asked(bench: PageBench) -> None:
-    def ask(db: apsw.Connection) -> None:
+    def ask(db: Database) -> None:
         turns.boot(db, 0)
         receive(db, update(1, "when does the zeppelin leave?"))
         turn = next_turn(db, "turn-1")

@@ -1,9 +1,9 @@
 """notify_parent: a subagent's messages to the agent that it works for."""
 
-import apsw
 import pytest
 from fakes.journal import job, planned
 
+from orchestrator.journal.db.database import Database
 from orchestrator.journal.turns import inbox, subagents
 from orchestrator.journal.turns.steps import Call
 from orchestrator.journal.turns.subagents import SubagentSpec
@@ -11,15 +11,13 @@ from orchestrator.tools.builtin.agent_tools import NOTIFY
 from orchestrator.tools.builtin.host_tool import ToolContext, ToolFailure
 
 
-def notify(db: apsw.Connection, context: ToolContext, call: Call) -> str | None:
+def notify(db: Database, context: ToolContext, call: Call) -> str | None:
     """Return the tool's answer."""
     with job(db):
         return NOTIFY.outcome(db, context, call)
 
 
-def subagent_call(
-    db: apsw.Connection, context: ToolContext, message: str, *, explicit: bool
-) -> Call:
+def subagent_call(db: Database, context: ToolContext, message: str, *, explicit: bool) -> Call:
     """Return a call of turn t1, which works for a call of its own."""
     parent, call = planned(
         db, "t1", "spawn_subagent", "notify_parent", arguments={"message": message}
@@ -32,15 +30,13 @@ def subagent_call(
     return call
 
 
-def reports(db: apsw.Connection) -> list[str]:
+def reports(db: Database) -> list[str]:
     """Return the messages to the parent agent."""
     rows = db.execute("SELECT text FROM inbox WHERE kind = ? ORDER BY id", (inbox.RESULT,))
     return [str(text) for (text,) in rows]
 
 
-def test_turn_of_no_subagent_cannot_notify_a_parent(
-    db: apsw.Connection, context: ToolContext
-) -> None:
+def test_turn_of_no_subagent_cannot_notify_a_parent(db: Database, context: ToolContext) -> None:
     """The failure says that no message is needed."""
     (call,) = planned(db, "t1", "notify_parent", arguments={"message": "Half done."})
     with pytest.raises(ToolFailure, match="this subagent reports automatically"):
@@ -48,7 +44,7 @@ def test_turn_of_no_subagent_cannot_notify_a_parent(
 
 
 def test_subagent_that_reports_automatically_cannot_notify_its_parent(
-    db: apsw.Connection, context: ToolContext
+    db: Database, context: ToolContext
 ) -> None:
     """Its result is the only message."""
     call = subagent_call(db, context, "Half done.", explicit=False)
@@ -57,7 +53,7 @@ def test_subagent_that_reports_automatically_cannot_notify_its_parent(
     assert reports(db) == []
 
 
-def test_parent_gets_each_message_once(db: apsw.Connection, context: ToolContext) -> None:
+def test_parent_gets_each_message_once(db: Database, context: ToolContext) -> None:
     """A call that is repeated after a crash posts nothing new."""
     call = subagent_call(db, context, "Half done.", explicit=True)
     for _ in range(2):
@@ -66,7 +62,7 @@ def test_parent_gets_each_message_once(db: apsw.Connection, context: ToolContext
     assert report.endswith("Half done.")
 
 
-def test_empty_message_is_refused(db: apsw.Connection, context: ToolContext) -> None:
+def test_empty_message_is_refused(db: Database, context: ToolContext) -> None:
     """The parent gets nothing."""
     call = subagent_call(db, context, " ", explicit=True)
     with pytest.raises(ToolFailure, match="message is empty"):

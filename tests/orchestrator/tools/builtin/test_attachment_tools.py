@@ -3,7 +3,6 @@
 from base64 import b64encode
 from dataclasses import replace
 
-import apsw
 import pytest
 from fakes.journal import job, next_turn, planned, receive, update
 from fakes.memory import HOME
@@ -12,6 +11,7 @@ from pydantic import JsonValue
 
 from orchestrator.channel_api import Attachment
 from orchestrator.documents.document_text import UnreadableError
+from orchestrator.journal.db.database import Database
 from orchestrator.journal.turns import outbox, steps, stored_files
 from orchestrator.journal.turns.outbox import Address
 from orchestrator.tools.builtin import attachment_tools, send_message
@@ -31,7 +31,7 @@ async def locked(data: bytes, media_type: str) -> str:
     raise UnreadableError(f"{len(data)} bytes of {media_type} are encrypted")
 
 
-def attached(db: apsw.Connection, name: str, data: bytes) -> str:
+def attached(db: Database, name: str, data: bytes) -> str:
     """A handle of a file that came with a message of the turn."""
     handle = stored_files.handle(stored_files.keep(db, data, "", 1))
     number = 50 + int(db.execute("SELECT count(*) FROM inbox").get)
@@ -41,7 +41,7 @@ def attached(db: apsw.Connection, name: str, data: bytes) -> str:
     return handle
 
 
-def made(db: apsw.Connection, name: str, data: bytes) -> str:
+def made(db: Database, name: str, data: bytes) -> str:
     """A handle of a file that a tool of the turn made, as its result names it."""
     (call,) = planned(db, "t1", "plot")
     file = FileContent(name=name, media_type="", data=b64encode(data).decode())
@@ -54,7 +54,7 @@ def made(db: apsw.Connection, name: str, data: bytes) -> str:
 
 
 async def test_files_of_the_chat_are_listed_with_what_they_are(
-    db: apsw.Connection, context: ToolContext
+    db: Database, context: ToolContext
 ) -> None:
     """What people attached and what tools made, and those of no other chat or agent."""
     assert run(attachment_tools.list_files, db, context) == "This chat has no files."
@@ -69,7 +69,7 @@ async def test_files_of_the_chat_are_listed_with_what_they_are(
         await read(other, file=notes)
 
 
-async def test_text_is_read_piece_by_piece(db: apsw.Connection, context: ToolContext) -> None:
+async def test_text_is_read_piece_by_piece(db: Database, context: ToolContext) -> None:
     """Each piece says where to go on; the last one does not."""
     with job(db):
         handle = attached(db, "long.txt", LONG.encode())
@@ -81,11 +81,11 @@ async def test_text_is_read_piece_by_piece(db: apsw.Connection, context: ToolCon
         await read(context, file=handle, offset=50_001)
 
 
-async def test_what_cannot_be_read_is_said_to_be(db: apsw.Connection, context: ToolContext) -> None:
+async def test_what_cannot_be_read_is_said_to_be(db: Database, context: ToolContext) -> None:
     """Other formats, files that retention removed, and handles of nothing."""
     with job(db):
         handle, old = attached(db, "a.pdf", b"%PDF\0"), attached(db, "old.txt", b"x")
-        db.execute("DELETE FROM media WHERE data = x'78'")
+        db.execute("DELETE FROM media WHERE data = ?", (b"x",))
     with pytest.raises(ToolFailure, match=r"a\.pdf: 5 bytes of application/pdf are encrypted"):
         await read(replace(context, document_text=locked), file=handle)
     with pytest.raises(ToolFailure, match=r"old\.txt, .* removed because of its age"):
@@ -95,7 +95,7 @@ async def test_what_cannot_be_read_is_said_to_be(db: apsw.Connection, context: T
             run(attachment_tools.send_file, db, context, file=named)
 
 
-def test_file_is_queued_with_its_caption(db: apsw.Connection, context: ToolContext) -> None:
+def test_file_is_queued_with_its_caption(db: Database, context: ToolContext) -> None:
     """Sent once, as a message of its own; it counts with the turn's other messages."""
     with job(db):
         handle = made(db, "sums.csv", b"1,2")
@@ -112,7 +112,7 @@ def test_file_is_queued_with_its_caption(db: apsw.Connection, context: ToolConte
 
 
 def test_file_that_cannot_be_sent_is_refused_with_what_to_do(
-    db: apsw.Connection, context: ToolContext
+    db: Database, context: ToolContext
 ) -> None:
     """A chat without files, a long caption, a chat that the turn may not write to."""
     with job(db):

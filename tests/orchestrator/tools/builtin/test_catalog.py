@@ -3,7 +3,6 @@
 from dataclasses import replace
 from pathlib import Path
 
-import apsw
 import pytest
 from fakes.journal import next_turn, receive, update
 from fakes.memory import HOME
@@ -11,6 +10,7 @@ from fakes.tool_call import run
 
 from orchestrator.agentsfile import AgentDefinition
 from orchestrator.channel_api import ReplyPart
+from orchestrator.journal.db.database import Database
 from orchestrator.journal.turns import outbox
 from orchestrator.journal.turns.outbox import Address
 from orchestrator.tools.builtin import clock, memory_tools, send_message, skill_tools
@@ -36,9 +36,7 @@ def context(context: ToolContext) -> ToolContext:
     )
 
 
-def test_time_is_told_in_the_users_zone_or_any_other(
-    db: apsw.Connection, context: ToolContext
-) -> None:
+def test_time_is_told_in_the_users_zone_or_any_other(db: Database, context: ToolContext) -> None:
     """With the offset, so that a model need not guess."""
     assert run(clock.get_time, db, context) == (
         "Thursday, 2026-02-12 07:00:00 -0500 (America/New_York)"
@@ -48,16 +46,14 @@ def test_time_is_told_in_the_users_zone_or_any_other(
 
 @pytest.mark.parametrize("zone", ["Mars/Base", "../etc/passwd", "/etc", "Europe", "a\0", "x" * 999])
 def test_unknown_time_zone_is_an_answer_to_the_model(
-    db: apsw.Connection, context: ToolContext, zone: str
+    db: Database, context: ToolContext, zone: str
 ) -> None:
     """And no file outside the zone data is touched."""
     with pytest.raises(ToolFailure, match="use one such as Europe/Berlin"):
         run(clock.get_time, db, context, timezone=zone)
 
 
-async def test_fact_is_stored_once_and_found_again(
-    db: apsw.Connection, context: ToolContext
-) -> None:
+async def test_fact_is_stored_once_and_found_again(db: Database, context: ToolContext) -> None:
     """Only by its own agent."""
     fact = {"fact": " User likes tea. ", "category": "Preference"}
     assert run(memory_tools.store_fact, db, context, **fact) == (
@@ -80,7 +76,7 @@ async def test_fact_is_stored_once_and_found_again(
     ],
 )
 def test_unusable_fact_is_refused_with_the_mend(
-    db: apsw.Connection, context: ToolContext, arguments: dict[str, str], message: str
+    db: Database, context: ToolContext, arguments: dict[str, str], message: str
 ) -> None:
     """Nothing is stored."""
     with pytest.raises(ToolFailure, match=message):
@@ -88,7 +84,7 @@ def test_unusable_fact_is_refused_with_the_mend(
     assert db.execute("SELECT count(*) FROM fact").get == 0
 
 
-def test_message_is_queued_for_the_current_chat(db: apsw.Connection, context: ToolContext) -> None:
+def test_message_is_queued_for_the_current_chat(db: Database, context: ToolContext) -> None:
     """In the channel's parts, with the turn that sent it."""
     answer = run(send_message.send_message, db, context, message="one|two")
     assert answer == "Queued for delivery to chat 7."
@@ -98,7 +94,7 @@ def test_message_is_queued_for_the_current_chat(db: apsw.Connection, context: To
 
 
 def test_message_goes_to_no_chat_that_has_not_talked_to_the_agent(
-    db: apsw.Connection, context: ToolContext
+    db: Database, context: ToolContext
 ) -> None:
     """Not to strangers, not to another agent's chats, not by another channel's name."""
     receive(db, update(2, chat_id="8"))
@@ -114,7 +110,7 @@ def test_message_goes_to_no_chat_that_has_not_talked_to_the_agent(
 
 
 def test_message_reaches_a_chat_that_the_agent_knows_from_elsewhere(
-    db: apsw.Connection, context: ToolContext
+    db: Database, context: ToolContext
 ) -> None:
     """From the console to the Telegram chat it has talked in, by the account that it knows."""
     console = replace(context, address=Address("console", "local", "operator"))
@@ -147,7 +143,10 @@ def test_offered_tools_are_what_the_lists_of_the_agent_leave() -> None:
         values = {"agent_id": "work", "llm_provider": "demo", **fields}
         return {spec.name for spec in offered(AgentDefinition.model_validate(values))}
 
-    assert names() == set(TOOLS) - {"notify_parent"}  # which subagents alone are given
+    # Subagents alone are given notify_parent, and agents with a model for it can draw.
+    assert names() == set(TOOLS) - {"notify_parent", "draw_picture"}
+    images = {"provider": "openai", "model": "gpt-image-1"}
+    assert names(images=images) - names() == {"draw_picture"}
     assert names(allowed_tools=("*_message", "get_time")) == {"send_message", "get_time"}
     assert names(allowed_tools=("send_*",), denied_tools=("*telegram", "*file")) == {"send_message"}
 
@@ -164,7 +163,7 @@ def test_every_tool_says_what_running_it_twice_would_do() -> None:
             assert CLASSES[name] is SideEffect.PURE
 
 
-def test_turn_sends_a_handful_of_messages(db: apsw.Connection, context: ToolContext) -> None:
+def test_turn_sends_a_handful_of_messages(db: Database, context: ToolContext) -> None:
     """The parts of a long text count; what does not fit is not sent at all."""
     for _ in range(2):
         run(send_message.send_message, db, context, message="one|two")
@@ -177,7 +176,7 @@ def test_turn_sends_a_handful_of_messages(db: apsw.Connection, context: ToolCont
 
 
 def test_message_goes_to_no_chat_that_the_turn_may_not_write_to(
-    db: apsw.Connection, context: ToolContext
+    db: Database, context: ToolContext
 ) -> None:
     """A known chat looks like an unknown one."""
     receive(db, update(2, chat_id="8"))

@@ -2,12 +2,12 @@
 
 from dataclasses import replace
 
-import apsw
 import pytest
 from fakes.journal import job
 from fakes.memory import HOME, WORK
 from fakes.tool_call import NOON, run
 
+from orchestrator.journal.db.database import Database
 from orchestrator.journal.memory import facts
 from orchestrator.journal.turns import sessions
 from orchestrator.tools.builtin import memory_tools, profile_tools
@@ -15,9 +15,7 @@ from orchestrator.tools.builtin.host_tool import JournalTool, ToolContext, ToolF
 from thinker.protocol.messages import JsonObject, UserMessage
 
 
-def test_fact_is_marked_with_its_turn_and_confidence(
-    db: apsw.Connection, context: ToolContext
-) -> None:
+def test_fact_is_marked_with_its_turn_and_confidence(db: Database, context: ToolContext) -> None:
     """So its origin can be shown later."""
     run(memory_tools.store_fact, db, context, fact="User likes tea", confidence=0.5)
     (fact,) = facts.newest(db, WORK, None, facts.FOREVER, 9)
@@ -26,7 +24,7 @@ def test_fact_is_marked_with_its_turn_and_confidence(
     assert shown == "- User likes tea (background, confidence 0.5, id 1)"
 
 
-def test_similar_fact_is_stored_with_a_note(db: apsw.Connection, context: ToolContext) -> None:
+def test_similar_fact_is_stored_with_a_note(db: Database, context: ToolContext) -> None:
     """Of the same category only; the model decides which of them stays."""
     run(
         memory_tools.store_fact, db, context, fact="User drinks green tea daily", category="pattern"
@@ -45,7 +43,7 @@ def test_similar_fact_is_stored_with_a_note(db: apsw.Connection, context: ToolCo
     ]
 
 
-def test_secret_is_refused_by_every_way_in(db: apsw.Connection, context: ToolContext) -> None:
+def test_secret_is_refused_by_every_way_in(db: Database, context: ToolContext) -> None:
     """Storing, changing, profile; nothing of it is kept."""
     run(memory_tools.store_fact, db, context, fact="User likes tea")
     secret = "The wifi password: hunter2"
@@ -62,7 +60,7 @@ def test_secret_is_refused_by_every_way_in(db: apsw.Connection, context: ToolCon
 
 
 async def test_fact_is_corrected_and_forgotten_by_its_id(
-    db: apsw.Connection, context: ToolContext
+    db: Database, context: ToolContext
 ) -> None:
     """Other fields stay; the search finds the new text."""
     run(memory_tools.store_fact, db, context, fact="User likes tea", category="preference")
@@ -73,7 +71,7 @@ async def test_fact_is_corrected_and_forgotten_by_its_id(
     assert run(memory_tools.list_facts, db, context) == "No facts are stored."
 
 
-def test_fact_of_another_agent_cannot_be_touched(db: apsw.Connection, context: ToolContext) -> None:
+def test_fact_of_another_agent_cannot_be_touched(db: Database, context: ToolContext) -> None:
     """Ids are the journal's, so they could be guessed."""
     run(
         memory_tools.store_fact,
@@ -87,9 +85,7 @@ def test_fact_of_another_agent_cannot_be_touched(db: apsw.Connection, context: T
                 run(tool, db, context, id=number)
 
 
-def test_fact_cannot_become_the_double_of_another(
-    db: apsw.Connection, context: ToolContext
-) -> None:
+def test_fact_cannot_become_the_double_of_another(db: Database, context: ToolContext) -> None:
     """The model is told to delete one."""
     run(memory_tools.store_fact, db, context, fact="User likes tea")
     run(memory_tools.store_fact, db, context, fact="User likes cocoa")
@@ -97,7 +93,7 @@ def test_fact_cannot_become_the_double_of_another(
         run(memory_tools.update_fact, db, context, id=2, fact="User likes tea")
 
 
-def test_facts_are_listed_in_pages_newest_first(db: apsw.Connection, context: ToolContext) -> None:
+def test_facts_are_listed_in_pages_newest_first(db: Database, context: ToolContext) -> None:
     """By category when asked; the answer says how to go on."""
     for number in range(1, 6):
         category = "project" if number == 2 else "background"
@@ -123,7 +119,7 @@ BAD: tuple[JsonObject, ...] = (
 
 @pytest.mark.parametrize("arguments", BAD)
 def test_argument_out_of_bounds_is_told(
-    db: apsw.Connection, context: ToolContext, arguments: JsonObject
+    db: Database, context: ToolContext, arguments: JsonObject
 ) -> None:
     """It does not rely on the worker's check."""
     with pytest.raises(ToolFailure, match="must be"):
@@ -131,7 +127,7 @@ def test_argument_out_of_bounds_is_told(
 
 
 def test_earlier_messages_are_found_with_time_and_speaker(
-    db: apsw.Connection, context: ToolContext
+    db: Database, context: ToolContext
 ) -> None:
     """In the user's time zone, long ones shortened."""
     with job(db):
@@ -146,9 +142,7 @@ def test_earlier_messages_are_found_with_time_and_speaker(
     )
 
 
-def test_profile_is_set_read_and_remembers_what_it_was(
-    db: apsw.Connection, context: ToolContext
-) -> None:
+def test_profile_is_set_read_and_remembers_what_it_was(db: Database, context: ToolContext) -> None:
     """By path, whole, and with its history."""
     answer = run(profile_tools.update_profile, db, context, path="pets[0].name", value="Tom")
     assert answer == 'pets[0].name is now "Tom"'
@@ -165,9 +159,7 @@ def test_profile_is_set_read_and_remembers_what_it_was(
 
 
 @pytest.mark.parametrize("tool", [profile_tools.get_profile, profile_tools.update_profile])
-def test_path_that_is_none_is_told(
-    db: apsw.Connection, context: ToolContext, tool: JournalTool
-) -> None:
+def test_path_that_is_none_is_told(db: Database, context: ToolContext, tool: JournalTool) -> None:
     """With an example."""
     with pytest.raises(ToolFailure, match="write one such as"):
         run(tool, db, context, path="a..b", value=1)

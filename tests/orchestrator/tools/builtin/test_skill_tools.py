@@ -6,11 +6,11 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from fakes.journal import store_in
 from fakes.memory import HOME, WORK
 from fakes.tool_call import tool_context
 from pydantic import JsonValue
 
-from orchestrator.journal.db.store import Store
 from orchestrator.journal.memory import playbooks
 from orchestrator.journal.memory.playbooks import StoredPlaybook
 from orchestrator.tools.builtin import skill_tools
@@ -35,7 +35,7 @@ async def calling(tmp_path: Path, *globs: str) -> AsyncIterator[ToolContext]:
     folder = tmp_path / "skills" / "mail"
     folder.mkdir(parents=True)
     (folder / "SKILL.md").write_text(SKILL.format(name="mail"), "utf-8")
-    store = Store(tmp_path / "journal.db")
+    store = store_in(tmp_path)
     try:
         yield replace(tool_context(store, tmp_path / "skills"), skills=globs or ("tea*", "mail"))
     finally:

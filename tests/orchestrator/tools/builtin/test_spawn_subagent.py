@@ -2,11 +2,11 @@
 
 from dataclasses import replace
 
-import apsw
 import pytest
 from fakes.journal import CLASSES, job
 from pydantic import JsonValue
 
+from orchestrator.journal.db.database import Database
 from orchestrator.journal.turns import steps, subagents
 from orchestrator.journal.turns.steps import Call
 from orchestrator.journal.turns.subagents import SubagentRun
@@ -23,12 +23,12 @@ from thinker.protocol.messages import AssistantMessage, JsonObject, ToolCall
 from thinker.protocol.methods import PlannedCall, StepCommit
 
 
-def wanted(db: apsw.Connection, **arguments: JsonValue) -> Call:
+def wanted(db: Database, **arguments: JsonValue) -> Call:
     """A committed call of the tool in turn t1."""
     return of_tool(db, SPAWN_SUBAGENT.spec.name, arguments)
 
 
-def of_tool(db: apsw.Connection, name: str, arguments: JsonObject) -> Call:
+def of_tool(db: Database, name: str, arguments: JsonObject) -> Call:
     """A committed call of a tool in turn t1."""
     commit = StepCommit(
         turn_id="t1",
@@ -42,13 +42,13 @@ def of_tool(db: apsw.Connection, name: str, arguments: JsonObject) -> Call:
     return call
 
 
-def outcome(db: apsw.Connection, context: ToolContext, call: Call) -> str | None:
+def outcome(db: Database, context: ToolContext, call: Call) -> str | None:
     """What the tool answers now."""
     with job(db):
         return SPAWN_SUBAGENT.outcome(db, context, call)
 
 
-def work(db: apsw.Connection, call: Call) -> SubagentRun:
+def work(db: Database, call: Call) -> SubagentRun:
     """Return the run that a call has started."""
     found = subagents.of_call(db, "t1", call.seq)
     assert found is not None
@@ -56,7 +56,7 @@ def work(db: apsw.Connection, call: Call) -> SubagentRun:
 
 
 def ended(
-    db: apsw.Connection, call: Call, state: str, result: str | None, *, failed: bool = False
+    db: Database, call: Call, state: str, result: str | None, *, failed: bool = False
 ) -> None:
     """End the work of a call with this state and result."""
     row = work(db, call).inbox_id
@@ -68,9 +68,7 @@ def ended(
         )
 
 
-def test_first_call_begins_and_the_next_ones_find_it(
-    db: apsw.Connection, context: ToolContext
-) -> None:
+def test_first_call_begins_and_the_next_ones_find_it(db: Database, context: ToolContext) -> None:
     """There is no answer before the subagent ends, and always the same one after that."""
     call = wanted(db, task="count", allowedTools=["get_*"], timeoutMinutes=2, model="m2")
     assert subagents.of_call(db, "t1", call.seq) is None
@@ -85,7 +83,7 @@ def test_first_call_begins_and_the_next_ones_find_it(
     assert db.execute("SELECT count(*) FROM subagent_run").get == 1
 
 
-def test_defaults_are_the_seeds(db: apsw.Connection, context: ToolContext) -> None:
+def test_defaults_are_the_seeds(db: Database, context: ToolContext) -> None:
     """Five minutes, the parent's model and tools, and the call waits."""
     call = wanted(db, task="count")
     assert outcome(db, context, call) is None
@@ -94,9 +92,7 @@ def test_defaults_are_the_seeds(db: apsw.Connection, context: ToolContext) -> No
     assert run.wait
 
 
-def test_call_that_does_not_wait_has_its_answer_at_once(
-    db: apsw.Connection, context: ToolContext
-) -> None:
+def test_call_that_does_not_wait_has_its_answer_at_once(db: Database, context: ToolContext) -> None:
     """With the name under which the result will come."""
     call = wanted(db, task="count", wait=False)
     told = outcome(db, context, call)
@@ -112,7 +108,7 @@ def test_call_that_does_not_wait_has_its_answer_at_once(
     ],
 )
 def test_failure_is_an_error_result(
-    db: apsw.Connection,
+    db: Database,
     context: ToolContext,
     state: str,
     result: str | None,
@@ -127,7 +123,7 @@ def test_failure_is_an_error_result(
 
 
 def test_sixth_at_once_is_refused_and_one_that_ended_makes_room(
-    db: apsw.Connection, context: ToolContext
+    db: Database, context: ToolContext
 ) -> None:
     """All turns of the agent count, those of other agents do not."""
     calls = [wanted(db, task=f"count {number}", wait=False) for number in range(7)]
@@ -151,7 +147,7 @@ def test_sixth_at_once_is_refused_and_one_that_ended_makes_room(
     ],
 )
 def test_bad_argument_is_named(
-    db: apsw.Connection,
+    db: Database,
     context: ToolContext,
     arguments: dict[str, JsonValue],
     words: str,
@@ -164,7 +160,7 @@ def test_bad_argument_is_named(
 
 
 def test_refusal_for_want_of_room_leaves_no_subagent_that_lives(
-    db: apsw.Connection, context: ToolContext
+    db: Database, context: ToolContext
 ) -> None:
     """The refusal is committed with its call, which must have written nothing."""
     use = SubagentUse(name="home", blocking=False, resumable=Resumable(receives_messages="side_a"))

@@ -2,12 +2,12 @@
 
 from dataclasses import replace
 
-import apsw
 import pytest
 from fakes.memory import HOME
 from fakes.tool_call import NOON, run
 from pydantic import JsonValue
 
+from orchestrator.journal.db.database import Database
 from orchestrator.journal.schedule import tasks
 from orchestrator.schedules.specs import Notify
 from orchestrator.tools.builtin import task_tools as tools
@@ -19,7 +19,7 @@ from thinker.toolcalls.schema_validation import validate
 
 
 def test_task_is_scheduled_for_this_chat_in_the_users_zone(
-    db: apsw.Connection, context: ToolContext
+    db: Database, context: ToolContext
 ) -> None:
     """The answer says when it will run."""
     answer = run(
@@ -41,7 +41,7 @@ def test_task_is_scheduled_for_this_chat_in_the_users_zone(
     assert run(tools.list_tasks, db, context) == answer.removeprefix("Scheduled: ")
 
 
-def test_reminder_in_some_minutes_runs_once(db: apsw.Connection, context: ToolContext) -> None:
+def test_reminder_in_some_minutes_runs_once(db: Database, context: ToolContext) -> None:
     """It runs without tools if it needs none."""
     reminder = {"name": "tea", "instructions": "Say: tea!", "in_minutes": "5", "no_tools": "true"}
     assert "once, Thu 2026-02-12 07:05" in run(tools.schedule_task, db, context, **reminder)
@@ -51,7 +51,7 @@ def test_reminder_in_some_minutes_runs_once(db: apsw.Connection, context: ToolCo
 
 @pytest.mark.parametrize("soon", [{"in_minutes": 0.01}, {"at": "2020-01-01T00:00"}])
 def test_task_is_due_in_a_minute_at_the_earliest(
-    db: apsw.Connection, context: ToolContext, soon: dict[str, JsonValue]
+    db: Database, context: ToolContext, soon: dict[str, JsonValue]
 ) -> None:
     """A task that schedules the next one does not run all the time."""
     answer = run(tools.schedule_task, db, context, name="x", instructions="y", **soon)
@@ -79,7 +79,7 @@ def test_numbers_are_numbers_for_the_model() -> None:
     ],
 )
 def test_unusable_schedule_is_an_answer_to_the_model(
-    db: apsw.Connection, context: ToolContext, arguments: dict[str, str], message: str
+    db: Database, context: ToolContext, arguments: dict[str, str], message: str
 ) -> None:
     """Nothing is scheduled."""
     with pytest.raises(ToolFailure, match=message):
@@ -87,9 +87,7 @@ def test_unusable_schedule_is_an_answer_to_the_model(
     assert run(tools.list_tasks, db, context) == "No tasks are scheduled."
 
 
-def test_model_cannot_choose_a_stranger_or_skip_itself(
-    db: apsw.Connection, context: ToolContext
-) -> None:
+def test_model_cannot_choose_a_stranger_or_skip_itself(db: Database, context: ToolContext) -> None:
     """The outcome goes to this chat, and every call is decided by a model."""
     arguments = {"name": "x", "instructions": "y", "in_hours": "1", "notify_chat_id": "666"}
     plan = '[{"toolName": "send_telegram"}]'
@@ -99,7 +97,7 @@ def test_model_cannot_choose_a_stranger_or_skip_itself(
 
 
 def test_task_is_cancelled_by_number_or_name_by_its_own_agent(
-    db: apsw.Connection, context: ToolContext
+    db: Database, context: ToolContext
 ) -> None:
     """Another agent's tasks do not exist for it."""
     for name in ("one", "two"):
@@ -111,16 +109,14 @@ def test_task_is_cancelled_by_number_or_name_by_its_own_agent(
     assert run(tools.list_tasks, db, context) == "No tasks are scheduled."
 
 
-def test_disabled_task_says_why_it_does_not_run(db: apsw.Connection, context: ToolContext) -> None:
+def test_disabled_task_says_why_it_does_not_run(db: Database, context: ToolContext) -> None:
     """So that the model can tell the user."""
     run(tools.schedule_task, db, context, name="x", instructions="y", interval_minutes="60")
     tasks.disable(db, 1, NOON)
     assert run(tools.list_tasks, db, context) == "1 'x': every hour, disabled (by the operator)"
 
 
-def test_tools_that_a_task_will_not_have_are_told(
-    db: apsw.Connection, context: ToolContext
-) -> None:
+def test_tools_that_a_task_will_not_have_are_told(db: Database, context: ToolContext) -> None:
     """With the nearest that there is; the task is scheduled all the same."""
     offered = TOOLS["search_memories"].spec, TOOLS["get_time"].spec
     calling = replace(context, offered=offered)
@@ -148,7 +144,7 @@ def test_tools_that_a_task_will_not_have_are_told(
 
 @pytest.mark.parametrize("blank", ["", "none", [], None])
 def test_blank_list_of_tools_leaves_the_choice_to_the_text(
-    db: apsw.Connection, context: ToolContext, blank: JsonValue
+    db: Database, context: ToolContext, blank: JsonValue
 ) -> None:
     """Weak models fill every field."""
     given: dict[str, JsonValue] = {"name": "z", "instructions": "y", "in_hours": 1}
@@ -158,7 +154,7 @@ def test_blank_list_of_tools_leaves_the_choice_to_the_text(
 
 
 def test_call_with_every_field_filled_in_is_one_with_the_fields_that_say_something(
-    db: apsw.Connection, context: ToolContext
+    db: Database, context: ToolContext
 ) -> None:
     """As a weak model writes it, and as it is checked against the schema."""
     schema = tools.schedule_task.spec.parameters

@@ -3,13 +3,13 @@
 from collections.abc import Mapping
 from dataclasses import replace
 
-import apsw
 import pytest
 from fakes.agents_file import WORK, parsed
 from fakes.scripted import MemoryHost, ScriptedModel, calls, says, turn_run
 from fakes.tool_call import run
 
 from orchestrator.agentsfile import AgentDefinition
+from orchestrator.journal.db.database import Database
 from orchestrator.tools.builtin.catalog import TOOLS, offered
 from orchestrator.tools.builtin.host_tool import ToolContext, ToolFailure
 from orchestrator.tools.builtin.tool_finder import find_tools
@@ -38,7 +38,9 @@ ARGUMENTS: Mapping[str, JsonObject] = {  # of calls that need some
     "spawn_subagent": {"task": "Count."},
     "read_attachment": {"file": "file-123456789012"},
     "send_file": {"file": "file-123456789012"},
+    "draw_picture": {"prompt": "A cat."},
 }
+IMAGES = {"provider": "openai", "model": "gpt-image-1"}  # so that the agent can draw
 AT_ONCE = (
     ("get_time", "What time is it in Tokyo?"),
     ("get_time", "Wie spät ist es in Tokio?"),
@@ -69,6 +71,7 @@ AT_ONCE = (
     ("list_files", "Which pictures did I give you?"),
     ("read_attachment", "What does the attached contract say at its end?"),
     ("send_file", "Send me the chart as a picture."),
+    ("draw_picture", "Draw me a cat on the moon."),
 )
 FOUND = (
     ("list_facts", "Zeig mir alles, was du über mich weißt."),
@@ -101,7 +104,7 @@ def agent(**fields: object) -> AgentDefinition:
 class Asked:
     """A turn of an agent with its built-in tools, whose model wants one of them."""
 
-    def __init__(self, wanted: str, context: ToolContext, db: apsw.Connection) -> None:
+    def __init__(self, wanted: str, context: ToolContext, db: Database) -> None:
         self._wanted, self._context, self._db = wanted, context, db
         self.words = wanted
 
@@ -135,15 +138,16 @@ class Asked:
 
 @pytest.mark.parametrize(("tool", "text"), AT_ONCE)
 async def test_natural_request_reaches_its_tool_at_once(
-    tool: str, text: str, db: apsw.Connection, context: ToolContext
+    tool: str, text: str, db: Database, context: ToolContext
 ) -> None:
     """What is used most in any language, the rest by words of the request."""
-    assert await Asked(tool, context, db).called(text, offered(agent())) == [tool]
+    able = agent(images=IMAGES)
+    assert await Asked(tool, context, db).called(text, offered(able)) == [tool]
 
 
 @pytest.mark.parametrize(("tool", "text"), FOUND)
 async def test_request_in_any_words_reaches_its_tool_by_the_finder(
-    tool: str, text: str, db: apsw.Connection, context: ToolContext
+    tool: str, text: str, db: Database, context: ToolContext
 ) -> None:
     """The model sees all names, and has the tool in the next step."""
     assert await Asked(tool, context, db).called(text, offered(agent())) == [FINDER, tool]
@@ -159,7 +163,7 @@ def test_every_built_in_tool_is_asked_for() -> None:
 
 @pytest.mark.parametrize("words", ["delete remembered facts", "forgetting", " delete_fact, gone "])
 async def test_tool_is_found_by_words_as_well(
-    words: str, db: apsw.Connection, context: ToolContext
+    words: str, db: Database, context: ToolContext
 ) -> None:
     """Of its name and description, also inflected ones."""
     asked = Asked("delete_fact", context, db)
@@ -168,7 +172,7 @@ async def test_tool_is_found_by_words_as_well(
 
 
 def test_words_that_no_tool_has_are_an_answer_to_the_model(
-    db: apsw.Connection, context: ToolContext
+    db: Database, context: ToolContext
 ) -> None:
     """Also where the agent's tools are unknown."""
     for tools in (None, offered(agent())):
@@ -177,7 +181,7 @@ def test_words_that_no_tool_has_are_an_answer_to_the_model(
 
 
 async def test_tools_that_the_agents_list_names_are_offered_at_once(
-    db: apsw.Connection, context: ToolContext
+    db: Database, context: ToolContext
 ) -> None:
     """A pattern leaves them on demand; without the finder nothing is."""
     named = offered(agent(allowedTools=["find_tools", "delete_fact", "update_*"]))

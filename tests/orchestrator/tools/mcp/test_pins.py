@@ -6,6 +6,7 @@ from pathlib import Path
 import anyio
 import anyio.lowlevel
 import pytest
+from fakes.journal import store_in
 from fakes.pins import silent_pins
 
 from orchestrator.agentsfile import AgentDefinition, AgentsFile
@@ -39,7 +40,7 @@ def tool(digest: str, name: str = "read") -> ServerTool:
 @pytest.fixture
 def store(tmp_path: Path) -> Iterator[Store]:
     """A journal of its own."""
-    opened = Store(tmp_path / "journal.db")
+    opened = store_in(tmp_path)
     yield opened
     opened.close()
 

@@ -11,6 +11,7 @@ from typing import Any
 import anyio
 import pytest
 from fakes.agent_process import Clock
+from fakes.journal import store_in
 from fakes.mcp_config import effects, entry, held
 from fakes.pins import silent_pins
 from fakes.time_limit import time_limit
@@ -18,7 +19,6 @@ from fakes.time_limit import time_limit
 from orchestrator.agentsfile import McpServer
 from orchestrator.errors import ToolLostError, ToolUnavailableError
 from orchestrator.journal.access import tool_pins
-from orchestrator.journal.db.store import Store
 from orchestrator.journal.turns.steps import Call
 from orchestrator.processes import child_process
 from orchestrator.processes.reaper import members
@@ -37,7 +37,7 @@ async def running(folder: Path, clock: Clock, **fields: Any) -> AsyncIterator[Mc
     with pinned(folder) as pins:
         servers = McpServers(Settings(home=folder), os.environ, (), pins, clock, lambda: 0.0)
         assert servers.states() == ()
-        servers.define({"s": McpServer.model_validate(entry(folder, "s", **fields))})
+        await servers.define({"s": McpServer.model_validate(entry(folder, "s", **fields))})
         async with serving(servers):
             await until(servers, lambda: "s_echo" in servers.tools)
             yield servers
@@ -56,7 +56,7 @@ async def serving(servers: McpServers) -> AsyncIterator[None]:
 @contextmanager
 def pinned(folder: Path) -> Iterator[ToolPins]:
     """Pins in a journal of their own."""
-    store = Store(folder / "journal.db")
+    store = store_in(folder)
     try:
         yield silent_pins(store)
     finally:
@@ -163,11 +163,11 @@ async def test_settings_of_our_own_change_without_a_new_connection(tmp_path: Pat
         await until(servers, lambda: bool(servers.pins.withheld()))
         first = pid(servers)
         fields = entry(tmp_path, "s", trusted=True, pin=False)
-        servers.define({"s": McpServer.model_validate(fields)})
+        await servers.define({"s": McpServer.model_validate(fields)})
         assert servers.states()[0].state == "connected"
         assert servers.tools["s_add"].spec.description == "Another one."
         assert servers.tools["s_echo"].spec.side_effect is SideEffect.PURE
-        servers.define({"s": McpServer.model_validate(entry(tmp_path, "s"))})
+        await servers.define({"s": McpServer.model_validate(entry(tmp_path, "s"))})
         await until(servers, lambda: bool(servers.pins.withheld()))
         assert "s_add" not in servers.tools
         assert pid(servers) == first
@@ -184,7 +184,7 @@ async def test_tools_are_offered_after_a_restart_and_a_call_waits_for_its_server
     gate = tmp_path / "gate"
     with pinned(tmp_path) as pins:
         servers = McpServers(Settings(home=tmp_path), os.environ, (), pins, Clock(), lambda: 0.0)
-        servers.define({"s": McpServer.model_validate(held(tmp_path, "s", gate, pin=pin))})
+        await servers.define({"s": McpServer.model_validate(held(tmp_path, "s", gate, pin=pin))})
         told: list[str] = []
 
         def tell(text: str) -> None:
@@ -214,7 +214,7 @@ async def test_call_of_a_remembered_tool_ends_as_its_server_says_when_it_answers
         await until(servers, lambda: "s_add" in servers.tools)
     with pinned(tmp_path) as pins:
         servers = McpServers(Settings(home=tmp_path), os.environ, (), pins, Clock(), lambda: 0.0)
-        servers.define({"s": McpServer.model_validate(entry(tmp_path, "s"))})
+        await servers.define({"s": McpServer.model_validate(entry(tmp_path, "s"))})
         async with serving(servers):
             await servers.wait_ready()
             gone, changed = servers.tools["s_added"], servers.tools["s_add"]
@@ -232,7 +232,7 @@ async def test_call_to_a_server_that_does_not_start_fails_with_its_problem(
         pass
     with pinned(tmp_path) as pins:
         servers = McpServers(Settings(home=tmp_path), os.environ, (), pins, Clock(), lambda: 0.0)
-        servers.define({"s": McpServer(command="no-such-program")})
+        await servers.define({"s": McpServer(command="no-such-program")})
         async with serving(servers):
             await servers.wait_ready()
             failed = await result(servers, "s_echo", {"text": "hi"})
@@ -241,7 +241,7 @@ async def test_call_to_a_server_that_does_not_start_fails_with_its_problem(
             assert failed.content.startswith("the tool failed: the tool server 's' is away: ended")
             assert "no-such-program" in failed.content
             assert "is away: ended" in servers.why_missing("s_unheard_of", "a")
-            servers.define({})
+            await servers.define({})
             assert servers.tools == {}
 
 
@@ -280,7 +280,7 @@ async def test_change_while_pins_are_compared_is_told_at_once(
 
         async def compared() -> bool:
             found = await compare()
-            servers.define(both)
+            await servers.define(both)
             return found
 
         monkeypatch.setattr(servers.pins, "compare_new", compared)
@@ -292,7 +292,9 @@ async def test_tool_host_that_cannot_start_is_told_in_the_status(tmp_path: Path)
     """It is retried with growing delays; turns do not wait for it."""
     with pinned(tmp_path) as pins, time_limit():
         servers = McpServers(Settings(home=tmp_path / "missing"), os.environ, (), pins, Clock())
-        servers.define({"s": McpServer(command="x"), "old": McpServer(url="http://h", type="sse")})
+        await servers.define(
+            {"s": McpServer(command="x"), "old": McpServer(url="http://h", disabled=True)}
+        )
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(servers.run)
             await servers.wait_ready()

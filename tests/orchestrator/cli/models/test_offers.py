@@ -15,6 +15,7 @@ from fakes.time_limit import time_limit
 from typer.testing import Result
 
 from orchestrator.errors import ExitCode
+from thinker.protocol.providers import PROVIDERS
 
 KEYS = {"GROQ_API_KEY": "gsk-1", "OPENAI_API_KEY": "sk-1", "ANTHROPIC_API_KEY": "ant-1"}
 
@@ -52,7 +53,11 @@ async def test_listed_models_are_shown_with_prices_and_users(tmp_path: Path) -> 
         prices = {"groq/b": {"input": 1, "output": 2.5}}
         done = await shown(tmp_path, [agent("home", api, "used")], prices=prices)
     assert done.exit_code == ExitCode.OK
-    rows = [line.split() for line in done.stdout.splitlines()]
+    known, _, offered = done.stdout.partition("\n\n")
+    assert "groq       GROQ_API_KEY is set" in known
+    assert "anthropic  ANTHROPIC_API_KEY is set" in known
+    assert "mistral" not in known
+    rows = [line.split() for line in offered.splitlines()]
     assert rows[1:5] == [
         ["model", "input", "output", "used", "by"],
         ["used-20260102", "home"],
@@ -89,7 +94,9 @@ async def test_model_that_is_not_listed_is_named_with_the_nearest(tmp_path: Path
     async with OpenAIApi() as api:
         api.pages["/v1/models"] = listing("llama-3.3-70b-versatile", "qwen/qwen3-32b")
         fallback = {"fallbackModels": ["lama-3.3-70b-versatile"]}
-        done = await shown(tmp_path, [agent("home", api, "qwen/qwen3-32b", **fallback)], "qwen")
+        done = await shown(
+            tmp_path, [agent("home", api, "qwen/qwen3-32b", **fallback)], "--find", "qwen"
+        )
     assert "llama" not in done.stdout.partition("\n\n")[0]
     said = "home: groq does not list 'lama-3.3-70b-versatile'; did you mean \"llama-3.3-70b-vers"
     assert said in done.stdout
@@ -140,7 +147,7 @@ async def test_provider_is_asked_where_an_agent_uses_it(tmp_path: Path) -> None:
         agents = [home, {"agentId": "b", "llmProvider": "demo"}]
         done = await shown(tmp_path, agents, "--provider", "groq")
     assert "fake-model  home" in done.stdout
-    assert "demo" not in done.stdout
+    assert "demo:" not in done.stdout
     assert [found.headers["authorization"] for found in api.lookups] == ["Bearer own"]
 
 
@@ -152,3 +159,21 @@ async def test_embeddings_at_an_address_are_asked_without_a_key(tmp_path: Path) 
         done = await shown(tmp_path, agents)
     assert "fake-model  home" in done.stdout
     assert ["authorization" in found.headers for found in api.lookups] == [False]
+
+
+async def test_every_provider_is_shown_with_what_it_can_if_that_is_wanted(tmp_path: Path) -> None:
+    """And those of the file in any case."""
+    demo = [{"agentId": "home", "llmProvider": "demo"}]
+    own = {"acme": {"baseUrl": "https://a.example/v1", "keyVariable": "ACME_API_KEY"}}
+    done = await shown(tmp_path, demo, "--all", "--json", providers=own)
+    known = {one["name"]: one for one in json.loads(done.stdout)["known"]}
+    assert known.keys() == {*PROVIDERS, "acme"}
+    assert known["mistral"]["can"] == [*PROVIDERS["mistral"].can]
+    assert (known["groq"]["keySet"], known["acme"]["keySet"], known["demo"]["keySet"]) == (
+        *(True, False),
+        None,
+    )
+    assert known["demo"]["agents"] == ["home"]
+    usual = await shown(tmp_path, demo, "--json", providers=own)
+    names = {one["name"] for one in json.loads(usual.stdout)["known"]}
+    assert names == {"anthropic", "openai", "groq", "demo", "acme"}

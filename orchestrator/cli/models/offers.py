@@ -1,44 +1,28 @@
-"""``orchestrator models``: what the providers offer, what it costs, and who uses it."""
+"""What the providers offer, what it costs, and who uses it."""
 
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import chain
-from typing import Annotated
 
 import anyio
-import typer
 
-from orchestrator.agentsfile import AgentDefinition, AgentsFile, load
+from orchestrator.agentsfile import AgentDefinition, AgentsFile
 from orchestrator.agentsfile.costs import find_price
 from orchestrator.agentsfile.known_models import known
 from orchestrator.agentsfile.model_costs import models_of
 from orchestrator.agentsfile.problems import suggestion
-from orchestrator.cli._options import (
-    AsJson,
-    Config,
-    Home,
-    command_group,
-    environment,
-    load_settings,
-)
-from orchestrator.cli._prose import say
-from orchestrator.cli._tables import print_json, table
 from orchestrator.cli.setup.model_account import ModelAccount, account, of_agent
 from orchestrator.cli.setup.trials import Trial, try_account
 from orchestrator.control.camel_model import CamelModel
-from orchestrator.errors import ExitCode
 from orchestrator.processes.launch import resolve_endpoint
 from orchestrator.processes.local_models import local_servers
 from thinker.protocol import model_endpoints
 from thinker.protocol.messages import JsonObject
-from thinker.protocol.providers import CUSTOM, PROVIDERS
-
-app = command_group()
+from thinker.protocol.providers import CUSTOM, PROVIDERS, Ability, Provider
 
 VERSION = re.compile(r"-\d{8}|-\d{4}-\d\d-\d\d|[:-]latest")  # what requests may leave out
 KEY_MISSING = "{key} is not set; add it to keys.env in the daemon's home, or run orchestrator setup"
-UNITS = "Prices are US dollars per million tokens; what stands empty is not known."
 
 
 class OfferedModel(CamelModel):
@@ -71,9 +55,20 @@ class ProviderOffer(CamelModel):
     not_listed: tuple[UnlistedModel, ...] = ()
 
 
+class ProviderFacts(CamelModel):
+    """A provider that agents can name; ``key_set`` is None for one that needs no key."""
+
+    name: str
+    key_variable: str | None
+    key_set: bool | None
+    can: tuple[Ability, ...]
+    agents: tuple[str, ...]
+
+
 class ModelsReport(CamelModel):
     """What ``models --json`` prints."""
 
+    known: tuple[ProviderFacts, ...]
     providers: tuple[ProviderOffer, ...]
 
 
@@ -86,44 +81,33 @@ class Asked:
     used: dict[str, list[str]] = field(default_factory=dict)
 
 
-@app.command()
-def models(
-    text: Annotated[
-        str, typer.Argument(metavar="[TEXT]", help="Show only models with this in their name.")
-    ] = "",
-    *,
-    provider: Annotated[
-        str | None, typer.Option(help="Ask this provider instead of those that agents use.")
-    ] = None,
-    as_json: AsJson = False,
-    config: Config = None,
-    home: Home = None,
-) -> None:
-    """List the models that the providers offer, with their prices.
-
-    Each provider of an agent is asked now, with the key in place. Context windows and prices are
-    those that the program knows, or that agents.json sets.
-    """
-    settings = load_settings(home, config)
-    environ = environment(settings)
-    file = load(settings.agents_file(), environ).file
-    offers = anyio.run(_offers, file, environ, provider)
-    report = ModelsReport(providers=tuple(_only(offer, text.lower()) for offer in offers))
-    if as_json:
-        print_json(report)
-    else:
-        _print(report)
-    if not all(offer.works for offer in offers):
-        raise typer.Exit(ExitCode.FAILED)
+def facts(file: AgentsFile, environ: Mapping[str, str]) -> Iterator[ProviderFacts]:
+    """Yield what is known of each provider that agents of the file can name."""
+    used: dict[str, list[str]] = {}
+    for agent in file.agents:
+        keys = {**environ, **agent.env}
+        own = resolve_endpoint(agent, keys, ()).provider
+        names = {own, *(name.partition("/")[0] for name in models_of(agent))}
+        for name in names if agent.enabled else ():
+            used.setdefault(name, []).append(agent.agent_id)
+    for name, provider in file.known_providers.items():
+        key = provider.key_var
+        yield ProviderFacts(
+            name=name,
+            key_variable=key,
+            key_set=None if key is None else bool(environ.get(key)),
+            can=provider.can,
+            agents=tuple(used.get(name, ())),
+        )
 
 
-async def _offers(
+async def offers(
     file: AgentsFile, environ: Mapping[str, str], provider: str | None
 ) -> list[ProviderOffer]:
     """Ask all providers at once; in the order of the agents."""
     asked = await _asked(file, environ)
     if provider is not None:
-        chosen = account(provider)
+        chosen = account(provider, known=file.known_providers)
         there = [one for one in asked if one.account.url == chosen.url]
         named = [one for one in asked if one.account.name == chosen.name]
         asked = there or named or [Asked(chosen, environ.get(chosen.key_var or "", ""))]
@@ -155,28 +139,28 @@ async def _asked(file: AgentsFile, environ: Mapping[str, str]) -> list[Asked]:
         for name, place in _places(chosen):
             _add(asked, place, name, agent.agent_id, {**environ, **agent.env})
     for name, reference in file.models.items():
-        place = _place(reference.provider, str(reference.base_url or ""))
+        place = _place(reference.provider, str(reference.base_url or ""), file.known_providers)
         _add(asked, place, reference.model, f'"{name}" of models', environ)
     return list(asked.values())
 
 
 def _places(agent: AgentDefinition) -> Iterator[tuple[str, ModelAccount]]:
     """Yield each model that an agent uses with the account that is asked for it."""
-    embeddings = agent.embeddings
+    beside = {model.name: str(model.base_url or "") for _, model in agent.served}
     for number, reference in enumerate(models_of(agent)):
         provider, _, model = reference.partition("/")
-        model = PROVIDERS[provider].default_model if model == "*" else model
+        model = agent.providers[provider].default_model if model == "*" else model
         url = str(agent.base_url or "") if provider == agent.llm_provider else ""
-        if embeddings is not None and number and reference == embeddings.name:
-            url = str(embeddings.base_url or "")
-        yield model, _place(provider, url)
+        if number:
+            url = beside.get(reference, url)
+        yield model, _place(provider, url, agent.providers)
 
 
-def _place(provider: str, base_url: str) -> ModelAccount:
+def _place(provider: str, base_url: str, known: Mapping[str, Provider]) -> ModelAccount:
     if provider == CUSTOM:  # it is asked without a key
         return ModelAccount(CUSTOM, model_endpoints.PLAIN, base_url)
     given: JsonObject = {"llmProvider": provider, "baseUrl": base_url}
-    return of_agent(given, {}) or account(provider, base_url)
+    return of_agent(given, {}, known) or account(provider, base_url, known)
 
 
 def _add(
@@ -233,7 +217,8 @@ def _means(model: str, name: str, listed: tuple[str, ...]) -> bool:
 def _offered(
     file: AgentsFile, place: ModelAccount, name: str, users: tuple[str, ...]
 ) -> OfferedModel:
-    found = known(place.provider.name, name, place.base_url)
+    own = place.provider is not PROVIDERS.get(place.provider.name)
+    found = known(place.provider.name, name, place.url if own else place.base_url)
     price = find_price(file.prices, f"{place.provider.name}/{name}") or (found and found.price())
     return OfferedModel(
         id=name,
@@ -245,40 +230,7 @@ def _offered(
     )
 
 
-def _only(offer: ProviderOffer, text: str) -> ProviderOffer:
+def only(offer: ProviderOffer, text: str) -> ProviderOffer:
     """Return the offer with the models that have a text in their names."""
     chosen = tuple(model for model in offer.models if text in model.id.lower())
     return offer.model_copy(update={"models": chosen})
-
-
-def _print(report: ModelsReport) -> None:
-    shown = [
-        table(
-            f"{offer.provider} ({offer.address})" if offer.address else offer.provider,
-            ("model", "context", "input", "output", "cached", "used by"),
-            (
-                (
-                    model.id,
-                    model.context_window and f"{model.context_window:,}",
-                    *map(_dollars, (model.input, model.output, model.cached)),
-                    ", ".join(model.agents),
-                )
-                for model in offer.models
-            ),
-        )
-        for offer in report.providers
-    ]
-    priced = (model.input is not None for offer in report.providers for model in offer.models)
-    if any(priced):
-        say(UNITS)
-    for offer, had_rows in zip(report.providers, shown, strict=True):
-        none = ", none of them with that name" if offer.works and not had_rows else ""
-        say(f"{offer.provider}: {offer.text}{none}")
-        for model in offer.not_listed:
-            users = ", ".join(model.agents)
-            line = f"{users}: {offer.provider} does not list {model.id!r}; {model.advice}"
-            say(line)
-
-
-def _dollars(price: float | None) -> str:
-    return "" if price is None else f"{price:.6g}"

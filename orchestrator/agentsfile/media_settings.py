@@ -1,0 +1,99 @@
+"""Models of an agent's models beside its own: embeddings, voice and pictures."""
+
+from typing import Literal, Self
+
+from pydantic import Field, model_validator
+
+from orchestrator.agentsfile.field_types import ConfigModel, HttpUrl, Language, PictureSize, Text
+from orchestrator.agentsfile.provider_names import (
+    DrawingProvider,
+    EmbeddingsProvider,
+    HearingProvider,
+    SpeakingProvider,
+)
+from thinker.protocol.providers import CUSTOM
+from thinker.protocol.served_models import SIZES, SpeechFormat
+
+
+class ServedModelSettings(ConfigModel):
+    """A model at any server with OpenAI's API."""
+
+    model: Text
+    """The provider's name of the model."""
+    provider: str | None = None
+    """Where the model runs; without it `baseUrl` is called without a key."""
+    base_url: HttpUrl | None = None
+    """Address of the API when it is not the provider's usual one."""
+
+    @model_validator(mode="after")
+    def _is_somewhere(self) -> Self:
+        if self.provider is None and self.base_url is None:
+            raise ValueError('needs "provider" or "baseUrl"; set one of them')
+        return self
+
+    @property
+    def name(self) -> str:
+        """The model as usage records and prices name it: ``provider/model``."""
+        return f"{self.provider or CUSTOM}/{self.model}"
+
+
+class EmbeddingsModel(ServedModelSettings):
+    """An embeddings model, at any server that has OpenAI's `/embeddings`."""
+
+    provider: EmbeddingsProvider | None = None
+    """Where the model runs; without it `baseUrl` is called without a key."""
+    dimensions: int | None = Field(None, ge=1, le=4096)
+    """Length of the vectors, for models that can shorten them; the model's own when absent."""
+
+
+class Hearing(ServedModelSettings):
+    """A model that turns recordings into text, by OpenAI's `/audio/transcriptions`."""
+
+    provider: HearingProvider | None = None
+    """Where the model runs; without it `baseUrl` is called without a key."""
+    language: Language | None = None
+    """The language that is spoken, such as `de`; found out when absent."""
+
+
+class Speaking(ServedModelSettings):
+    """A model that speaks answers, by OpenAI's `/audio/speech`."""
+
+    provider: SpeakingProvider | None = None
+    """Where the model runs; without it `baseUrl` is called without a key."""
+    voice: Text
+    """The provider's name of the voice, such as `alloy`."""
+    when: Literal["voice", "always", "never"] = "voice"
+    """Which answers are spoken: those to voice messages ("voice"), all, or none."""
+    format: SpeechFormat = "opus"
+    """The format to ask for; Telegram shows "opus", "mp3" and "aac" as voice messages."""
+
+
+class Voice(ConfigModel):
+    """How an agent hears voice messages and recordings, and speaks its answers."""
+
+    hear: Hearing | None = None
+    """The model that hears; without it the agent only knows that there is a recording."""
+    speak: Speaking | None = None
+    """The model that speaks; without it answers are text alone."""
+
+
+class PictureSizes(ConfigModel):
+    """What a model calls the sizes of its pictures, such as `1792x1024`."""
+
+    square: PictureSize = SIZES["square"]
+    """Of a square picture."""
+    wide: PictureSize = SIZES["wide"]
+    """Of a picture that is wider than high."""
+    tall: PictureSize = SIZES["tall"]
+    """Of a picture that is higher than wide."""
+
+
+class Drawing(ServedModelSettings):
+    """A model that draws pictures, by OpenAI's `/images/generations`."""
+
+    provider: DrawingProvider | None = None
+    """Where the model runs; without it `baseUrl` is called without a key."""
+    sizes: PictureSizes = PictureSizes()
+    """The sizes to ask for."""
+    quality: Text | None = None
+    """The provider's name of a quality, such as `low`; its own choice when absent."""

@@ -1,0 +1,109 @@
+"""Providers that agents.json adds, or knows better."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any, Literal
+
+from pydantic import Field, field_validator
+
+from orchestrator.agentsfile.field_types import ConfigModel, HttpUrl, Text, dangerous
+from orchestrator.agentsfile.provider_names import AUTO, LikeProvider
+from thinker.protocol.providers import CUSTOM, PROVIDERS, Ability, Provider
+
+TAKEN = frozenset({AUTO, CUSTOM, "demo"})  # names that mean something else
+KEY_ENDINGS = ("KEY", "TOKEN")  # which the daemon erases from its environment
+NEEDED = ("messages", "model")  # fields that no request can do without
+NO_KEYS = frozenset({"TELEGRAM_BOT_TOKEN"})
+
+
+class ProviderSettings(ConfigModel):
+    """A server with OpenAI's API by a name of its own, or what differs for a known provider."""
+
+    base_url: HttpUrl | None = None
+    """Address of the API, such as `https://llm.example/v1`; needed unless the name is known."""
+    like: LikeProvider | None = None
+    """Known provider whose rules apply, such as "azure" for a second resource."""
+    key_variable: Text | None = None
+    """Variable that holds its key, such as `ACME_API_KEY`; without one it is sent none."""
+    api_version: Text | None = None
+    """Value of `api-version` in the address, as Azure wants it."""
+    default_model: Text | None = None
+    """Model of agents that name none."""
+    tools: bool | None = None
+    """Whether its models call tools natively; otherwise they write calls as text."""
+    images: bool | None = None
+    """Whether its models see pictures; otherwise they read descriptions."""
+    structured_output: Literal["schema", "json", "none"] | None = None
+    """What enforces the form of an answer: a JSON schema, JSON mode, or the prompt alone."""
+    embeddings: bool | None = None
+    """Whether it has `/embeddings`."""
+    transcription: bool | None = None
+    """Whether it has `/audio/transcriptions`."""
+    speech: bool | None = None
+    """Whether it has `/audio/speech`."""
+    drawing: bool | None = None
+    """Whether it has `/images/generations`."""
+    omits: tuple[Text, ...] | None = Field(None)
+    """Fields of a request that it refuses, such as `stream_options`."""
+
+    @field_validator("key_variable")
+    @classmethod
+    def _is_secret(cls, value: str | None) -> str | None:
+        if value is None:
+            return None
+        if not (value.isidentifier() and value.isascii()) or dangerous(value):
+            raise ValueError("must be the name of a variable, such as ACME_API_KEY")
+        if not value.endswith(KEY_ENDINGS) or value in NO_KEYS:
+            raise ValueError("must end in KEY or TOKEN, and be no other token of the daemon")
+        return value
+
+    @field_validator("omits")
+    @classmethod
+    def _leaves_a_request(cls, value: tuple[str, ...] | None) -> tuple[str, ...] | None:
+        for name in NEEDED:
+            if name in (value or ()):
+                raise ValueError(f'must not have "{name}", which every request needs; remove it')
+        return value
+
+    def provider(self, name: str) -> Provider:
+        """Return the provider that is meant by this name."""
+        model = PROVIDERS.get(self.like or name, Provider(name))
+        stated: dict[str, Any] = {"name": name}
+        if name not in PROVIDERS:  # neither key nor model of another server
+            stated |= {"key_var": None, "default_model": "", "title": "", "aliases": ()}
+            stated |= {"model_var": Provider(name).model_var, "local": False}
+        if self.base_url:
+            stated["base_url"] = self.base_url.rstrip("/")
+        optional = {
+            "key_var": self.key_variable,
+            "api_version": self.api_version,
+            "default_model": self.default_model,
+        }
+        stated |= {field: value for field, value in optional.items() if value is not None}
+        if self.omits is not None:
+            stated["requests"] = replace(model.requests, omits=self.omits)
+        return replace(model, can=self._can(model), **stated)
+
+    def _can(self, model: Provider) -> tuple[Ability, ...]:
+        switches: dict[Ability, bool | None] = {
+            "tools": self.tools,
+            "images": self.images,
+            "embeddings": self.embeddings,
+            "transcription": self.transcription,
+            "speech": self.speech,
+            "drawing": self.drawing,
+        }
+        if self.structured_output is not None:
+            switches |= {"schema": False, "json": False}
+            if self.structured_output != "none":
+                switches[self.structured_output] = True
+        kept = [ability for ability in model.can if switches.get(ability) is not False]
+        added = [ability for ability, on in switches.items() if on and ability not in kept]
+        return (*kept, *added)
+
+
+def all_providers(own: Mapping[str, ProviderSettings]) -> Mapping[str, Provider]:
+    """Return the providers that agents of a file can name."""
+    if not own:
+        return PROVIDERS
+    return {**PROVIDERS, **{name: settings.provider(name) for name, settings in own.items()}}

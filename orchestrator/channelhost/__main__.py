@@ -1,0 +1,66 @@
+"""``python -P -m orchestrator.channelhost NAME``: started by the supervisor, ends with its socket.
+
+The process has its channel's secrets and a network; files, programs and other processes are out of
+its reach before the first byte of the platform is read.
+"""
+
+import faulthandler
+import gc
+import importlib
+import logging
+import os
+import socket
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+
+import anyio
+import orjson
+import structlog
+
+from orchestrator.agentsfile.channel_kinds import channel_kinds
+from orchestrator.channelhost import channel_wire as wire
+from orchestrator.channelhost.channel_host import ChannelHost
+from orchestrator.channelhost.foreign_channel import Connect
+from thinker.http.tls import tls_context
+from thinker.jail import kernel
+from thinker.jail.worker_jail import prepare
+from thinker.protocol import logs
+from thinker.protocol.peer import connected
+from thinker.protocol.sandbox import SandboxReport
+
+log = structlog.get_logger()
+
+
+class _LibraryLog(logging.Handler):
+    """Logs the library's messages at debug level: the host reports failures itself."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        log.debug("channel_library", logger=record.name, text=record.getMessage())
+
+
+async def _serve(connect: Connect, secrets: Mapping[str, str], sandbox: SandboxReport) -> None:
+    options = orjson.loads(os.environ.get(wire.OPTIONS_VARIABLE, "{}"))
+    host = ChannelHost(connect(options, secrets), sandbox)
+    wire_socket = socket.socket(fileno=int(os.environ[wire.FD_VARIABLE]))
+    async with connected(wire_socket, host.requests) as peer:
+        await host.serve(peer)
+
+
+def main(name: str) -> None:
+    faulthandler.enable()  # SIGABRT from the supervisor prints where it hangs
+    logs.configure(os.environ.get(wire.LOG_VARIABLE, "info"))
+    logging.basicConfig(handlers=[_LibraryLog()], level=logging.INFO)
+    logging.captureWarnings(capture=True)
+    kernel.die_with(os.getppid())
+    module = importlib.import_module(f"orchestrator.channelhost.{name}.{name}_channel")
+    connect: Connect = module.connect
+    secrets = {secret: os.environ[secret] for secret in channel_kinds()[name].secrets}
+    tls_context()  # before its files are out of reach
+    jail = prepare(network=True, files=None).close((), Path.cwd())
+    gc.freeze()  # what is there now stays
+    anyio.run(_serve, connect, secrets, jail.report)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1])

@@ -1,0 +1,129 @@
+"""The wire between supervisor and a channel host.
+
+Supervisor to channel host: ``message/send``, ``message/edit``, ``message/remove``, ``typing/show``,
+``file/download`` and, as to every child process, ``ping`` (requests). Channel host to supervisor:
+``channel/cursor``, ``channel/begin``, ``messages/accept`` (requests); ``ready``, ``channel/state``
+(notifications).
+"""
+
+from typing import Annotated, Literal, TypeAlias
+
+from pydantic import Field, StringConstraints
+
+from orchestrator.channel_api import SendOutcome
+from thinker.protocol.messages import FileContent, Frozen
+
+SEND = "message/send"  # OutgoingMessage → CallReport
+EDIT = "message/edit"  # OutgoingMessage → CallReport
+REMOVE = "message/remove"  # MessageName → CallReport
+TYPING = "typing/show"  # MessageName → CallReport
+DOWNLOAD = "file/download"  # FileName → CallReport
+CURSOR = "channel/cursor"  # → ChannelCursor
+BEGIN = "channel/begin"  # ChannelCursor → null
+ACCEPT = "messages/accept"  # ReceivedBatch → null
+STATE = "channel/state"  # notification ChannelState
+
+FD_VARIABLE = "ORCHESTRATOR_CHANNELHOST_FD"
+LOG_VARIABLE = "ORCHESTRATOR_LOG_LEVEL"
+OPTIONS_VARIABLE = "ORCHESTRATOR_CHANNEL_OPTIONS"  # JSON of the options in agents.json
+MAX_TEXT = 100_000  # characters of a message that is received
+MAX_ID = 512  # characters; an event id of Matrix has 255 at most
+MAX_BATCH = 100  # messages
+MAX_SENT_FILE = 11 * 1024 * 1024  # bytes; one line of the wire holds it as base64
+
+ForeignId: TypeAlias = Annotated[str, StringConstraints(max_length=MAX_ID)]
+
+
+class ReceivedFile(Frozen):
+    """A file that came with a message; see `orchestrator.channel_api.Attachment`."""
+
+    handle: Annotated[str, StringConstraints(max_length=4096)]
+    about: Annotated[str, StringConstraints(max_length=1000)]
+    name: Annotated[str, StringConstraints(max_length=255)] = ""
+    voice: bool = False
+
+
+class ReceivedMessage(Frozen):
+    """A message as its chat system has it; see `orchestrator.channel_api.InboundMessage`."""
+
+    chat_id: ForeignId
+    message_id: ForeignId
+    sender_id: ForeignId
+    sender_name: Annotated[str, StringConstraints(max_length=255)] = ""
+    text: str = ""
+    thread_id: ForeignId | None = None
+    edit_date: int = 0
+    private: bool = True
+    mentioned: bool = False
+    replied_to_bot: bool = False
+    from_bot: bool = False
+    skip: str | None = None
+    notice: str | None = None
+    attachments: tuple[ReceivedFile, ...] = ()
+
+
+class ReceivedBatch(Frozen):
+    """Messages in their order, and where the channel goes on once they are stored."""
+
+    messages: Annotated[tuple[ReceivedMessage, ...], Field(max_length=MAX_BATCH)]
+    cursor: str
+
+
+class ChannelCursor(Frozen):
+    """Where a channel goes on; empty before its first message."""
+
+    cursor: str = ""
+
+
+class ChannelState(Frozen):
+    """Whether messages are received, and what is wrong otherwise."""
+
+    state: Literal["starting", "ok", "degraded"]
+    detail: str = ""
+
+
+class OutgoingMessage(Frozen):
+    """A message to send, or what a sent one with ``message_id`` becomes.
+
+    ``text`` is plain; ``html``, if there is any, is the same with the few tags that
+    `orchestrator.channels.formatting` writes. See `orchestrator.channel_api.OutboundPart`.
+    """
+
+    chat_id: str
+    text: str
+    html: str = ""
+    thread_id: str | None = None
+    reply_to: str | None = None
+    key: str = ""
+    queued_at: int = 0
+    file: FileContent | None = None
+    voice: bool = False
+    message_id: str = ""
+
+
+class MessageName(Frozen):
+    """A chat, with a thread or a message in it."""
+
+    chat_id: str
+    thread_id: str | None = None
+    message_id: str = ""
+
+
+class FileName(Frozen):
+    """A received file, by its handle, of at most ``limit`` bytes."""
+
+    handle: str
+    limit: int
+
+
+class CallReport(Frozen):
+    """What came of a call: the id of a sent message, base64 of a file, or what is known otherwise.
+
+    ``retry_after`` in seconds.
+    """
+
+    message_id: str = ""
+    data: str = ""
+    outcome: SendOutcome | None = None
+    problem: str = ""
+    retry_after: float | None = None

@@ -1,0 +1,1 @@
+"""E-mail: a mailbox over IMAP, answers over SMTP by aiosmtplib."""

@@ -1,0 +1,86 @@
+"""Write a mail: plain text with HTML beside it, in the thread of what it answers. Pure."""
+
+import base64
+import hashlib
+import re
+from collections.abc import Sequence
+from datetime import datetime
+from email.message import EmailMessage
+from email.policy import SMTP
+from email.utils import format_datetime
+
+from orchestrator.channelhost.channel_wire import OutgoingMessage
+from orchestrator.channelhost.email.email_events import Thread
+
+MAX_SUBJECT = 70  # characters
+_MEDIA_TYPE = re.compile(r"([\w.+-]+)/([\w.+-]+)")
+_PRE = re.compile(r"(<pre>.*?</pre>)", re.DOTALL)
+_CONTROLS = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]+")
+
+
+def own_id(key: str, address: str) -> str:
+    """Return the Message-ID of a message with this key, the same each time."""
+    name = hashlib.sha256(key.encode()).hexdigest()[:32]
+    return f"orchestrator.{name}@{address.rpartition('@')[2]}"
+
+
+def written(
+    message: OutgoingMessage, address: str, thread: Thread | None, now: datetime
+) -> EmailMessage:
+    """Return a mail from the bot's address; without a ``thread`` it begins one.
+
+    Other programs know by its fields that they must not answer.
+    """
+    mail = EmailMessage(policy=SMTP)
+    mail["From"] = address
+    mail["To"] = message.chat_id
+    mail["Subject"] = _subject(message, thread)
+    mail["Date"] = format_datetime(now)
+    mail["Message-ID"] = f"<{own_id(message.key, address)}>"
+    answered = message.reply_to or (thread.references[-1] if thread else "")
+    if answered:
+        before = thread.references if thread else ()
+        mail["In-Reply-To"] = f"<{answered}>"
+        mail["References"] = _joined((*before, answered))
+    mail["Auto-Submitted"] = "auto-replied" if answered else "auto-generated"
+    mail["X-Auto-Response-Suppress"] = "All"
+    mail.set_content(_valid(message.text))
+    if message.html and message.html != message.text:
+        mail.add_alternative(_document(_valid(message.html)), subtype="html")
+    if message.file is not None:
+        found = _MEDIA_TYPE.fullmatch(message.file.media_type)
+        main, sub = found.groups() if found else ("application", "octet-stream")
+        if main in ("message", "multipart"):
+            main, sub = "application", "octet-stream"
+        data, name = base64.b64decode(message.file.data), _one_line(message.file.name)
+        mail.add_attachment(data, maintype=main, subtype=sub, filename=name)
+    return mail
+
+
+def _subject(message: OutgoingMessage, thread: Thread | None) -> str:
+    if thread and thread.subject:
+        return f"Re: {_one_line(thread.subject)}"
+    words = _one_line(message.text.strip().partition("\n")[0])
+    if not words and message.file is not None:
+        words = _one_line(message.file.name)
+    return words if len(words) <= MAX_SUBJECT else words[:MAX_SUBJECT].rpartition(" ")[0] + " …"
+
+
+def _joined(ids: Sequence[str]) -> str:
+    return " ".join(f"<{one}>" for one in dict.fromkeys(ids))
+
+
+def _document(html: str) -> str:
+    pieces = (
+        piece if piece.startswith("<pre>") else piece.replace("\n", "<br>\n")
+        for piece in _PRE.split(html)
+    )
+    return f"<html><body>{''.join(pieces)}</body></html>\n"
+
+
+def _one_line(text: str) -> str:
+    return " ".join(_CONTROLS.sub(" ", _valid(text)).split())[:300]
+
+
+def _valid(text: str) -> str:
+    return text.encode("utf-8", "replace").decode()

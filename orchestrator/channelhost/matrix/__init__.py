@@ -1,0 +1,1 @@
+"""Matrix: rooms of any homeserver, over its client-server API, by matrix-nio."""

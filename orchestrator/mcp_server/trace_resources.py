@@ -1,0 +1,155 @@
+"""Resources: the newest turns, and the trace of each as text and as JSON."""
+
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+import orjson
+from pydantic import JsonValue
+
+from orchestrator.control.page_access import Right
+from orchestrator.errors import UnknownNameError
+from orchestrator.journal.db.database import Database
+from orchestrator.journal.db.store import Store
+from orchestrator.journal.inspect import trace, turn_search
+from orchestrator.journal.inspect.trace import Trace, TraceEvent
+from orchestrator.journal.inspect.turn_search import FoundTurn
+from orchestrator.mcp_server.mcp_caller import McpCaller
+from orchestrator.mcp_server.rpc_messages import INVALID_PARAMS, NOT_FOUND, McpProblem
+from thinker.protocol.messages import JsonObject
+from thinker.protocol.names import chat_name, turn_name
+
+TURNS = "orchestrator://turns"
+AS_JSON = "/json"
+ASKED = 80  # characters of a question in a title
+TEXT, JSON = "text/plain", "application/json"
+
+
+@dataclass(frozen=True)
+class TraceResources:
+    """The turns that a caller may see: an operator all, others those of their own chats."""
+
+    store: Store
+
+    async def listed(self, caller: McpCaller, cursor: str | None) -> JsonObject:
+        """Return a page of resources, the newest turns first; the first page has their list too."""
+        wanted = {} if caller.may(Right.READ) else {"chat": caller.own_chats}
+        page = await self.store.read(turn_search.find, wanted, cursor)
+        resources: list[JsonValue] = [_resource(turn) for turn in page.turns]
+        if cursor is None:
+            about = "The newest turns of all agents that you may see, as JSON."
+            overview: JsonObject = {"uri": TURNS, "name": "turns", "title": "Newest turns"}
+            resources.insert(0, {**overview, "description": about, "mimeType": JSON})
+        found: JsonObject = {"resources": resources}
+        return found if page.before is None else {**found, "nextCursor": page.before}
+
+    def templates(self) -> JsonObject:
+        about = "What a turn did, step by step: {turn} is its id or the end of it, as {form}."
+        as_text: JsonObject = {
+            "uriTemplate": f"{TURNS}/{{turn}}",
+            "name": "trace",
+            "title": "Trace of a turn",
+            "description": about.format(turn="`turn`", form="text"),
+            "mimeType": TEXT,
+        }
+        as_json: JsonObject = {
+            "uriTemplate": f"{TURNS}/{{turn}}{AS_JSON}",
+            "name": "trace_json",
+            "title": "Trace of a turn, as JSON",
+            "description": about.format(turn="`turn`", form="JSON"),
+            "mimeType": JSON,
+        }
+        return {"resourceTemplates": [as_text, as_json]}
+
+    async def read(self, caller: McpCaller, uri: str, *, stateless: bool) -> JsonObject:
+        """Return the contents of a resource.
+
+        Raises:
+            McpProblem: the caller may read nothing at this address.
+        """
+        if uri == TURNS:
+            return _contents(uri, JSON, await self._overview(caller))
+        name = uri.removeprefix(f"{TURNS}/")
+        as_json, name = name.endswith(AS_JSON), name.removesuffix(AS_JSON)
+        try:
+            among = None if caller.may(Right.READ) else caller
+            found = await self.store.read(_trace, "" if name == uri else name, among)
+        except UnknownNameError as error:
+            code = INVALID_PARAMS if stateless else NOT_FOUND
+            message = f"there is no resource {uri[:200]!r}: {error}"
+            raise McpProblem(code, message, {"uri": uri}) from error
+        if as_json:
+            return _contents(uri, JSON, found.model_dump_json(by_alias=True, indent=2))
+        return _contents(uri, TEXT, _in_words(found))
+
+    async def _overview(self, caller: McpCaller) -> str:
+        wanted = {} if caller.may(Right.READ) else {"chat": caller.own_chats}
+        page = await self.store.read(turn_search.find, wanted, None)
+        turns = [
+            {
+                "turn": turn.id,
+                "agent": turn.agent_id,
+                "chat": chat_name(turn.chat_key),
+                "state": turn.state,
+                "stopReason": turn.stop_reason,
+                "began": _time(turn.began),
+                "ended": None if turn.ended is None else _time(turn.ended),
+                "asked": turn.asked,
+                "tools": turn.tools,
+                "tokens": turn.tokens,
+                "usd": turn.usd,
+            }
+            for turn in page.turns
+        ]
+        return orjson.dumps(turns, option=orjson.OPT_INDENT_2).decode()
+
+
+def _resource(turn: FoundTurn) -> JsonObject:
+    asked = " ".join(turn.asked.split())
+    title = f"{turn.agent_id} in {chat_name(turn.chat_key)}: {asked[:ASKED]}"
+    return {
+        "uri": f"{TURNS}/{turn.id}",
+        "name": turn_name(turn.id),
+        "title": title,
+        "description": f"{turn.state}, {_time(turn.began)}",
+        "mimeType": TEXT,
+    }
+
+
+def _trace(db: Database, name: str, among: McpCaller | None) -> Trace:
+    """Return the trace of a turn; of a caller who may not see all, only if it is one of theirs.
+
+    Raises:
+        UnknownNameError: it is not, or several have such an end.
+    """
+    ids = trace.turns_named(db, name)
+    if name in ids:
+        ids = [name]
+    turns = turn_search.described(db, ids)
+    if among is not None:
+        turns = [turn for turn in turns if turn.chat_key.startswith(among.own_chats)]
+    if len(turns) != 1:
+        many = "several turns have such an id; write more of it"
+        raise UnknownNameError(many if turns else "there is no such turn")
+    return trace.of_turn(db, turns[0].id)
+
+
+def _contents(uri: str, media_type: str, text: str) -> JsonObject:
+    return {"contents": [{"uri": uri, "mimeType": media_type, "text": text}]}
+
+
+def _in_words(found: Trace) -> str:
+    messages = ", ".join(map(str, found.messages))
+    turns = " ".join(map(turn_name, found.turns))
+    lines = [f"message {messages}, turn {turns}", "", "time (UTC), what, state, ms, detail"]
+    return "\n".join([*lines, *map(_row, found.events)])
+
+
+def _row(event: TraceEvent) -> str:
+    name = {"inbox": "message", "outbox": "reply"}.get(event.kind, event.kind)
+    number = turn_name(event.turn_id or "") if event.kind == "turn" else event.number
+    took = "" if event.ms is None else f"{event.ms}"
+    return f"{_time(event.at)}  {name} {number}  {event.state}  {took}  {event.detail}".rstrip()
+
+
+def _time(at: int) -> str:
+    return datetime.fromtimestamp(at / 1000, UTC).strftime("%Y-%m-%d %H:%M:%S.%f")[:-3]

@@ -1,0 +1,92 @@
+"""``orchestrator migrate``: the journal moves to PostgreSQL and back, and is used in one place."""
+
+import json
+from pathlib import Path
+
+import pytest
+from fakes.control_server import command
+from fakes.journal import job, sqlite
+from fakes.lived import Life
+from fakes.postgresql import database_of, needs_server, sqlite_only
+
+from orchestrator.errors import ExitCode, JournalError
+from orchestrator.journal import opening
+from orchestrator.journal.turns import turns
+from orchestrator.journal_address import DatabaseServer
+
+pytestmark = [needs_server, sqlite_only]
+AGENTS = {"agents": [{"agentId": "work", "llmProvider": "demo"}]}
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Path:
+    """A home with a conversation in its journal's file."""
+    home = tmp_path / "home"
+    home.mkdir()
+    (home / "agents.json").write_text(json.dumps(AGENTS), "utf-8")
+    (home / "lock").touch()
+    with sqlite(home) as db:
+        with job(db):
+            turns.boot(db, 0)
+        Life(db, "work", "4711", "zebra").live()
+    return home
+
+
+def test_journal_moves_there_and_back(
+    home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What was said is where the setting leads, and the other place is refused."""
+    url = database_of(tmp_path / "server")
+    moved = command(home, "migrate", "--to", url)
+    assert moved.exit_code == 0, moved.stderr
+    assert "copied and compared" in moved.stdout
+    refused = command(home, "send", "work", "hi")
+    with pytest.raises(JournalError, match="was moved to postgresql://"):
+        opening.open_store(home / "journal.db")
+    assert refused.exit_code != 0
+    monkeypatch.setenv("ORCHESTRATOR_STORE", url)
+    assert "zebra" in command(home, "export", "agent", "work").stdout
+    back = command(home, "migrate", "--back")
+    assert back.exit_code == 0, back.stderr
+    assert (home / "journal.db-before").exists()
+    with pytest.raises(JournalError, match="moved back to a file"):
+        opening.open_store(DatabaseServer(url, home / "journal.db"))
+    monkeypatch.delenv("ORCHESTRATOR_STORE")
+    assert "zebra" in command(home, "export", "agent", "work").stdout
+    opening.open_store(home / "journal.db").close()
+
+
+def test_database_that_is_used_already_is_refused(home: Path, tmp_path: Path) -> None:
+    """The file stays the journal."""
+    url = database_of(tmp_path / "server")
+    assert command(home, "migrate", "--to", url).exit_code == 0
+    (home / "journal.db-moved").unlink()
+    again = command(home, "migrate", "--to", url)
+    assert again.exit_code == ExitCode.IO
+    assert "the target has a journal already" in again.stderr
+    opening.open_store(home / "journal.db").close()
+
+
+@pytest.mark.parametrize(
+    ("options", "problem"),
+    [
+        ((), "say where it moves"),
+        (("--to", "postgresql://x/y", "--back"), "say where it moves"),
+        (("--to", "mysql://x/y"), "must begin with postgresql://"),
+        (("--to", "postgresql://127.0.0.1:1/x"), "check the server and ORCHESTRATOR_STORE"),
+        (("--back",), "ORCHESTRATOR_STORE is not set"),
+    ],
+)
+def test_wrong_use_says_what_to_do(home: Path, options: tuple[str, ...], problem: str) -> None:
+    """And changes nothing."""
+    done = command(home, "migrate", *options)
+    assert done.exit_code != 0
+    assert problem in done.stderr
+    assert not (home / "journal.db-moved").exists()
+
+
+def test_home_without_a_journal_is_told(tmp_path: Path) -> None:
+    """There is nothing to move."""
+    done = command(tmp_path, "migrate", "--to", database_of(tmp_path))
+    assert done.exit_code == ExitCode.IO
+    assert "there is no journal; start the daemon once" in done.stderr
