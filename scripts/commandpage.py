@@ -57,7 +57,7 @@ def described(path: str, command: Any) -> Iterator[str]:  # noqa: ANN401 - typer
         for option in command.params
         if option.name != "home"  # told once, above
     ]
-    yield from table(("argument or option", "default", "meaning"), rows)
+    yield from table(("option", "default", "meaning"), rows)
     for name, child in below.items():
         yield f"### {path} {name}"
         yield ""
@@ -80,7 +80,7 @@ def argument(option: Any) -> str:  # noqa: ANN401 - typer's click
 
 
 def spelling(option: Any) -> str:  # noqa: ANN401 - typer's click
-    """How an argument or option is written."""
+    """How an option is written."""
     if not option.opts[0].startswith("-"):
         return f"`{argument(option)}`"
     names = ", ".join(f"`{name}`" for name in (*option.opts, *option.secondary_opts))

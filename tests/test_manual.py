@@ -3,20 +3,17 @@
 import ast
 import json
 import re
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 import jsonschema
 import pytest
-import typer.main
 from fakes import manual
-from fakes.manual import PAGES, REFERENCES, ROOT, CommandLine, Example
-from typer.exceptions import TyperException
+from fakes.command_line import check_command
+from fakes.manual import PAGES, REFERENCES, ROOT, Example
 
 from orchestrator.agentsfile.json_schema import schema
 from orchestrator.agentsfile.loading import parse
-from orchestrator.cli import COMMANDS
 from orchestrator.inbound.skill_tasks import skill_fields
 from orchestrator.journal.inspect import invariants as journal_invariants
 from orchestrator.schedules.normalize import normalize
@@ -125,26 +122,6 @@ def test_every_package_stands_in_the_architecture(package: str) -> None:
     listed = re.findall(r"^\| `([\w]+)/` \|", table, re.MULTILINE)
     found = {path.parent.name for path in (ROOT / package).glob("*/__init__.py")}
     assert {*listed} == found
-
-
-def check_command(line: CommandLine) -> None:
-    """Parse a command line as typer does, without running it."""
-    first, *words = line.arguments or ("",)
-    if first in ("--help", "--version") or set(first) <= {"1", "…"}:
-        return
-    assert first in COMMANDS, line
-    command: Any = typer.main.get_command(import_module(f"orchestrator.cli.{first}").app)
-    while hasattr(command, "commands") and words and words[0] in command.commands:
-        command = command.commands[words.pop(0)]
-    only_group = hasattr(command, "commands") and not command.invoke_without_command
-    if only_group or "--help" in words:
-        assert (line.whole, words) in ((False, []), (False, ["--help"])), line
-        return
-    try:
-        command.make_context(first, words)
-    except TyperException as error:
-        if line.whole or type(error).__name__ != "MissingParameter":
-            pytest.fail(f"{line}: {error}")
 
 
 def check_example(example: Example, folder: Path) -> None:

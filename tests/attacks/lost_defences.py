@@ -30,7 +30,7 @@ UNPROVEN = (
     Edit(COMMAND_JAIL, "    _prove(order)\n", ""),
     Edit(COMMAND_JAIL, "    if missing:", "    if not order:"),
 )
-FORMATTING = "orchestrator/channels/telegram/formatting.py"
+FORMATTING = "orchestrator/channels/formatting.py"
 
 NOTHING_CLOSED = (
     *NO_JAIL,
@@ -99,16 +99,16 @@ LOST_DEFENCES: dict[str, tuple[Edit, ...]] = {
     ),
     "bots get no answer": (
         Edit(
-            "orchestrator/channels/telegram/updates.py",
-            "if message.author and message.author.is_bot and not message.sender_chat:",
-            "if not message.chat:",
+            "orchestrator/inbound/admission.py",
+            "    if message.from_bot:\n",
+            "    if not message.channel:\n",
         ),
     ),
     "only people whom the operator named command": (
         Edit(
             "orchestrator/inbound/admission.py",
-            "return message.sender_id in trusted and",
-            "return bool(trusted) or",
+            "return message.personal and not own.isdisjoint(trusted)",
+            "return bool(trusted)",
         ),
     ),
     "approvals are single use": (
@@ -164,7 +164,7 @@ LOST_DEFENCES: dict[str, tuple[Edit, ...]] = {
     ),
     "linear text": (
         Edit(
-            "orchestrator/channels/telegram/parsing_cost.py",
+            "orchestrator/channels/parsing_cost.py",
             "    spent = end = openers",
             "    return len(text)\n    spent = end = openers",
         ),

@@ -84,8 +84,8 @@ LOST_PAGE_DEFENCES: dict[str, tuple[Edit, ...]] = {
         ),
         Edit(
             PAGE_DESK,
-            "if own is None and not self.store.read(web_sessions.invited,",
-            "if own is None and not self.store.read(lambda *_: True,",
+            "if own is None and not await self.store.read(web_sessions.invited,",
+            "if own is None and not await self.store.read(lambda *_: True,",
         ),
         Edit(
             SESSIONS,

@@ -11,6 +11,7 @@ from fakes.inspection import may_look_inside
 
 from orchestrator.attacks.attack_world import SEVERAL
 from orchestrator.attacks.run_attacks import chosen, run_attacks
+from orchestrator.selftest.daemon_process import PAGE, ForkServer
 
 # What the kernel itself refuses this user, if vm.unprivileged_userfaultfd is 0.
 REFUSED = () if may_look_inside() else ("tries userfaultfd",)
@@ -44,6 +45,7 @@ async def test_attacks_succeed_without_their_defence(
     """All attacks that name it reach what they are after."""
     python = build_with(LOST_DEFENCES[lost], tmp_path)
     attacks = [pair for pair in chosen() if pair[1].defence == lost]
-    results = [result async for result in run_attacks(attacks, folder, python)]
+    with ForkServer(modules=PAGE, python=python) as server:
+        results = [result async for result in run_attacks(attacks, folder, python, server.start)]
     missed = [result.name for result in results if not result.reached]
     assert [name for name in missed if not name.endswith(REFUSED)] == []

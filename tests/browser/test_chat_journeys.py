@@ -4,19 +4,18 @@ import re
 import time
 from pathlib import Path
 
-import apsw
 import pytest
 from anyio import Path as AsyncPath
 from fakes.browser import CHROMIUM, page_user
 from fakes.calling_model import CallingModel
 from fakes.held_model import HeldModel, agent
-from fakes.journal import job
+from fakes.journal import connection_in, job
 from fakes.mcp_config import entry
 from fakes.model_api import Reply
 from playwright.async_api import FilePayload, Page, expect
 
 from orchestrator.channel_api import InboundMessage
-from orchestrator.journal.db.store import open_database
+from orchestrator.journal.db.database import Database
 from orchestrator.journal.inspect.chat_history import PAGE
 from orchestrator.journal.turns import inbox, outbox, steps, turns
 from orchestrator.journal.turns.inbox import Arrival
@@ -42,6 +41,7 @@ DROP = """() => {
   document.body.dispatchEvent(new DragEvent("drop", {dataTransfer: data, bubbles: true}));
 }"""
 MESSAGES = 5_000
+GROUP = 100  # of them in a transaction: PostgreSQL slows down within a long one
 
 
 async def say(page: Page, text: str) -> None:
@@ -145,11 +145,13 @@ async def test_message_joins_or_ends_the_answer_that_is_written(tmp_path: Path) 
 
 async def test_chat_of_many_messages_shows_its_end_and_leads_back(tmp_path: Path) -> None:
     """Fifty messages at a time, however long it is."""
-    db, now = open_database(tmp_path / "journal.db"), time.time_ns() // 1_000_000
+    db, now = connection_in(tmp_path), time.time_ns() // 1_000_000
     with job(db):
         turns.boot(db, now)
-        for number in range(MESSAGES):
-            _answered(db, number, now - MESSAGES + number)
+    for start in range(0, MESSAGES, GROUP):
+        with job(db):
+            for number in range(start, start + GROUP):
+                _answered(db, number, now - MESSAGES + number)
     db.close()
     async with page_user(tmp_path) as user:
         page = await user.logged_in()
@@ -165,7 +167,7 @@ async def test_chat_of_many_messages_shows_its_end_and_leads_back(tmp_path: Path
         await expect(page.locator(".talk .answer").last).to_contain_text("one more")
 
 
-def _answered(db: apsw.Connection, number: int, now: int) -> None:
+def _answered(db: Database, number: int, now: int) -> None:
     """Store a message of the page that was answered."""
     message = InboundMessage(
         channel="web",

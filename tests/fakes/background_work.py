@@ -12,16 +12,16 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import anyio
-import apsw
 from anyio.abc import TaskGroup
 from fakes.agent_process import real_spec
 from fakes.agents_file import parsed
+from fakes.journal import connection_in, store_in
 from fakes.time_limit import time_limit
 from fakes.wire import memory_pair
 from pydantic import BaseModel, JsonValue
 
 from orchestrator.agentsfile import AgentDefinition, AgentsFile
-from orchestrator.journal.db.store import Store, open_database
+from orchestrator.journal.db.database import Connection
 from orchestrator.journal.inspect import recent
 from orchestrator.maintenance.embedding_index import EmbeddingIndex
 from orchestrator.maintenance.maintenance_worker import MaintenanceWorker
@@ -68,8 +68,8 @@ class BackgroundBench:
 
     def __init__(self, folder: Path, tasks: TaskGroup, fields: dict[str, Any]) -> None:
         self.folder = folder
-        self.store = Store(folder / "journal.db")
-        self.db: apsw.Connection = open_database(folder / "journal.db")
+        self.store = store_in(folder)
+        self.db: Connection = connection_in(folder)
         self.now = NOON
         loaded = parsed(AGENT | fields)
         assert not loaded.errors

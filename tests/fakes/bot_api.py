@@ -70,6 +70,10 @@ class FakeBotApi(BotApiServer):
         self._seen: dict[int, set[int]] = defaultdict(set)
         self._moved: dict[int, int] = {}
 
+    def update(self, number: int) -> ForeignJson:
+        """Return an update by its number."""
+        return self._updates[number]
+
     def user_edits(self, chat_id: int, message_id: int, text: str, date: int) -> int:
         """Edit a message as a person and return the update's number."""
         fields = {"message_id": message_id, "edit_date": date}

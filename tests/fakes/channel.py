@@ -12,12 +12,14 @@ from orchestrator.channel_api import (
     SendError,
     SendOutcome,
 )
+from orchestrator.journal.turns.outbox import OutboxRow
 
 
 class FakeChannel:
     """The `Adapter` of a platform that keeps what is sent to it."""
 
-    name, bot_id, edits, takes_files, from_journal = "telegram", "1", True, True, False
+    name, bot_id, edits, takes_files = "telegram", "1", True, True
+    keyed = from_journal = False
 
     def __init__(self) -> None:
         self.status = ChannelStatus("telegram", "ok", last_ok=1000.0)
@@ -106,3 +108,8 @@ class FakeChannel:
             raise SendError(f"{name}: too many requests", SendOutcome.NOT_SENT, outcome)
         if outcome is not None:
             raise SendError(f"{name} failed", outcome, 0.001 if name == "download" else None)
+
+
+async def silent(row: OutboxRow) -> None:
+    """Speak nothing: no agent of these tests does."""
+    raise AssertionError(f"{row} is not to be spoken")

@@ -3,7 +3,10 @@
 from importlib import import_module
 from typing import Any
 
-import typer
+import pytest
+import typer.main
+from fakes.manual import CommandLine
+from typer.exceptions import TyperException
 
 from orchestrator.cli import COMMANDS
 
@@ -22,3 +25,23 @@ def every_command() -> dict[tuple[str, ...], tuple[str, ...]]:
 def arguments(command: Any) -> tuple[str, ...]:
     """The names of a command's arguments."""
     return tuple(str(p.metavar) for p in command.params if not p.opts[0].startswith("-"))
+
+
+def check_command(line: CommandLine) -> None:
+    """Parse a command line as typer does, without running it."""
+    first, *words = line.arguments or ("",)
+    if first in ("--help", "--version") or set(first) <= {"1", "…"}:
+        return
+    assert first in COMMANDS, line
+    command: Any = typer.main.get_command(import_module(f"orchestrator.cli.{first}").app)
+    while hasattr(command, "commands") and words and words[0] in command.commands:
+        command = command.commands[words.pop(0)]
+    only_group = hasattr(command, "commands") and not command.invoke_without_command
+    if only_group or "--help" in words:
+        assert (line.whole, words) in ((False, []), (False, ["--help"])), line
+        return
+    try:
+        command.make_context(first, words)
+    except TyperException as error:
+        if line.whole or type(error).__name__ != "MissingParameter":
+            pytest.fail(f"{line}: {error}")

@@ -3,11 +3,10 @@
 from collections.abc import Callable, Collection, Sequence
 from contextlib import nullcontext
 
-import apsw
-
 from orchestrator.agentsfile import AgentsFile
 from orchestrator.channel_api import OutboundPart
 from orchestrator.inbound.commands import Commands, DaemonSnapshot
+from orchestrator.journal.db.database import Database
 from orchestrator.journal.db.store import Store
 from orchestrator.spending.spending_guard import SpendingGuard
 
@@ -37,7 +36,7 @@ async def no_notice(channel: str, part: OutboundPart) -> bool:
 class NoQueues:
     """Messages are stored, and no one is there to have them answered."""
 
-    def opening(self, chats: Collection[str]) -> nullcontext[Callable[[apsw.Connection], None]]:
+    def opening(self, chats: Collection[str]) -> nullcontext[Callable[[Database], None]]:
         """T1 alone."""
         del chats
         return nullcontext(lambda _: None)

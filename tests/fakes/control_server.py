@@ -9,6 +9,7 @@ from pathlib import Path
 
 import anyio
 from anyio import to_thread
+from fakes.postgresql import store_of
 from fakes.time_limit import time_limit
 from pydantic import BaseModel, JsonValue
 from typer.testing import CliRunner, Result
@@ -120,6 +121,7 @@ def command(home: Path, *arguments: str, said: str | None = None, terminal: bool
     """Run a command of the command line in this process on ``home``."""
     env = {
         "ORCHESTRATOR_HOME": str(home),
+        **store_of(home),
         "ORCHESTRATOR_CONFIG": None,
         "TTY_COMPATIBLE": "1" if terminal else "0",
     }

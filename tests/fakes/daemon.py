@@ -1,30 +1,34 @@
 """A real daemon process on a home of its own: started, asked, watched, and seen to leave nothing.
 
 ``async with running_daemon(home, config, bot) as daemon``. What belongs to a daemon is known by
-a mark that workers inherit, so that all strays are found.
+a mark that workers inherit, so that all strays are found. A warm process forks the daemons, as
+those of the crash self-test: an executed one spends most of its life on imports.
 """
 
+import atexit
 import json
 import os
 import signal
 import sys
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping
-from contextlib import asynccontextmanager, contextmanager, suppress
+from contextlib import ExitStack, asynccontextmanager, suppress
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
-from subprocess import DEVNULL, PIPE
+from subprocess import DEVNULL
 from typing import Any, TypeVar
 
 import anyio
-from anyio.abc import ByteReceiveStream, Process
-from anyio.streams.buffered import BufferedByteReceiveStream
 from fakes.bot_api import FakeBotApi
+from fakes.postgresql import POSTGRESQL, store_of
 from fakes.time_limit import LIMIT, time_limit
 from pydantic import BaseModel
 
 from orchestrator.control import protocol
 from orchestrator.control.connection import connect
 from orchestrator.control.protocol import StatusReport
+from orchestrator.selftest import process_tree
+from orchestrator.selftest.daemon_process import DATABASE, PAGE, SPAWN, DaemonProcess, ForkServer
 from orchestrator.selftest.home_mark import mark, of_home
 from orchestrator.settings import Settings
 from thinker.protocol.messages import JsonObject
@@ -33,7 +37,7 @@ from thinker.protocol.peer import Params
 COMMAND = (sys.executable, "-P", "-m", "orchestrator", "run")
 TOKEN = "123456:integration-token"
 PASSED = ("PATH", "ORCHESTRATOR_SPAWN")  # so that everything can be run in the other mode
-MAX_LINE = 1 << 20  # bytes of one log line
+READ = 1 << 16  # bytes of the log at once
 GLANCE = 0.1  # seconds until a status is asked for again when the log is silent
 R = TypeVar("R", bound=BaseModel)
 
@@ -43,7 +47,7 @@ class RunningDaemon:
     """One daemon. ``log`` holds its log and its workers'; ``noise`` what was no JSON."""
 
     home: Path
-    process: Process
+    process: DaemonProcess
     settings: Settings
     log: list[dict[str, Any]] = field(default_factory=list)
     noise: list[str] = field(default_factory=list)
@@ -94,8 +98,12 @@ class RunningDaemon:
 
     async def kill(self) -> None:
         """``kill -9``; returns when its process is gone, and not its children."""
-        self.process.kill()
+        self.signal(signal.SIGKILL)
         await self.died()
+
+    def signal(self, number: signal.Signals) -> None:
+        """Send it a signal; it may just have ended."""
+        process_tree.send(self.process, number)
 
     async def died(self) -> None:
         """Wait until it is gone, as it was killed."""
@@ -111,21 +119,22 @@ class RunningDaemon:
         """Replace agents.json as an editor does."""
         write_config(self.home, config)
 
-    async def read(self, stderr: ByteReceiveStream) -> None:
+    async def read(self, stderr: int) -> None:
         """Keep the log, line by line, until the last process that holds it ends."""
-        lines = BufferedByteReceiveStream(stderr)
+        rest = b""
         while True:
-            try:
-                line = (await lines.receive_until(b"\n", MAX_LINE)).decode()
-            except (anyio.EndOfStream, anyio.IncompleteRead):
-                self.silent = True
-                self._notify()
-                return
-            try:
-                self.log.append(json.loads(line))
-            except ValueError:
-                self.noise.append(line)
+            await anyio.wait_readable(stderr)
+            more = os.read(stderr, READ)
+            *lines, rest = (rest + more).split(b"\n")
+            for line in lines:
+                try:
+                    self.log.append(json.loads(line))
+                except ValueError:
+                    self.noise.append(line.decode())
+            self.silent = not more
             self._notify()
+            if not more:
+                return
 
     def _notify(self) -> None:
         self._changed.set()
@@ -142,26 +151,29 @@ async def running_daemon(
     config: JsonObject | str | None,
     bot: FakeBotApi | None = None,
     env: Mapping[str, str] | None = None,
+    *,
+    executed: bool = False,
+    awaits: str = "ready",
 ) -> AsyncIterator[RunningDaemon]:
-    """A ready daemon; None leaves the agents.json of an earlier one.
+    """A daemon that has logged what it ``awaits``; None leaves the agents.json of an earlier one.
 
     At the end it is stopped, unless it was killed: it must exit 0, have logged nothing but JSON
-    and leave no process.
+    and leave no process. ``executed``: by its interpreter, for a test of what its memory holds.
     """
     environ = environment(home, bot, env)
     if config is not None:
         write_config(home, config)
-    process = await anyio.open_process(
-        COMMAND, env=environ, cwd=home, stdin=DEVNULL, stdout=DEVNULL, stderr=PIPE
-    )
-    mark(process.pid, home)  # long before it starts a process
-    daemon = RunningDaemon(home, process, Settings.read(environ))
-    assert process.stderr is not None
+    log, theirs = os.pipe()
     try:
-        async with process, anyio.create_task_group() as tasks:
-            tasks.start_soon(daemon.read, process.stderr)
-            with _killed_on_failure(process):
-                await daemon.logged("ready")
+        process = await (_execute if executed else _fork)(environ, home, theirs)
+    finally:
+        os.close(theirs)
+    daemon = RunningDaemon(home, process, Settings.read(environ))
+    try:
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(daemon.read, log)
+            async with _killed_on_failure(process):
+                await daemon.logged(awaits)
                 yield daemon
                 await _stop(daemon)
             tasks.cancel_scope.cancel()
@@ -169,26 +181,59 @@ async def running_daemon(
         error.add_note("\n".join([*map(str, daemon.log[-40:]), *daemon.noise[-40:]]))
         raise
     finally:
+        os.close(log)
         for pid in processes(home):
             os.kill(pid, signal.SIGKILL)
 
 
-@contextmanager
-def _killed_on_failure(process: Process) -> Iterator[None]:
+@cache
+def _server() -> ForkServer:
+    """The warm process of this test process."""
+    stack = ExitStack()
+    atexit.register(stack.close)
+    return stack.enter_context(ForkServer(modules=(*PAGE, *(DATABASE if POSTGRESQL else ()))))
+
+
+async def _fork(environ: Mapping[str, str], home: Path, log: int) -> DaemonProcess:
+    """Fork a daemon, and what it is about to start."""
+    config = home / "agents.json"
+    text = config.read_text("utf-8") if config.is_file() else ""
+    spares = ["orchestrator.broker"]
+    if environ.get(SPAWN) != "exec":
+        spares.append("thinker.zygote")
+    if "mcpServers" in text or "workspace" in text:
+        spares.append("orchestrator.toolhost")
+    if '"web"' in text:
+        spares.append("orchestrator.page")
+    return await _server().fork(environ, home, log, tuple(spares))
+
+
+async def _execute(environ: Mapping[str, str], home: Path, log: int) -> DaemonProcess:
+    """Execute a daemon as a shell does."""
+    process = await anyio.open_process(
+        COMMAND, env=environ, cwd=home, stdin=DEVNULL, stdout=log, stderr=log
+    )
+    mark(process.pid, home)  # long before it starts a process
+    return process
+
+
+@asynccontextmanager
+async def _killed_on_failure(process: DaemonProcess) -> AsyncIterator[None]:
     """A test that failed must not wait for a daemon that was not asked to stop."""
     try:
         yield
     except BaseException:
-        with suppress(ProcessLookupError):
-            process.kill()
+        process_tree.send(process, signal.SIGKILL)
         raise
+    finally:
+        with anyio.CancelScope(shield=True):
+            await process.wait()
 
 
 async def _stop(daemon: RunningDaemon) -> None:
     if daemon.killed:
         return
-    if daemon.process.returncode is None:
-        daemon.process.terminate()
+    daemon.signal(signal.SIGTERM)
     assert await daemon.ended() == 0
     assert daemon.noise == []
     assert processes(daemon.home) == {}
@@ -211,7 +256,7 @@ def environment(
     """A daemon's whole environment: its home, the fake Telegram, nothing of ours but PATH."""
     telegram = {"TELEGRAM_BOT_TOKEN": bot.token, "TELEGRAM_API_URL": bot.url} if bot else {}
     passed = {name: os.environ[name] for name in PASSED if name in os.environ}
-    own = {**passed, "HOME": str(home), "ORCHESTRATOR_HOME": str(home)}
+    own = {**passed, "HOME": str(home), "ORCHESTRATOR_HOME": str(home), **store_of(home)}
     own["ORCHESTRATOR_LOG_LEVEL"] = "debug"  # tests wait for events
     return {**own, **telegram, **(env or {})}
 
@@ -244,8 +289,13 @@ def processes(home: Path) -> dict[int, tuple[str, ...]]:
     found = {}
     for pid in of_home(home):
         with suppress(OSError):  # it ended meanwhile
-            found[pid] = tuple(Path(f"/proc/{pid}/cmdline").read_text("utf-8").split("\0")[:-1])
+            found[pid] = _shown_arguments(pid)
     return found
+
+
+def _shown_arguments(pid: int) -> tuple[str, ...]:
+    """A process's argv; behind that of a forked one there is unused room."""
+    return tuple(Path(f"/proc/{pid}/cmdline").read_text("utf-8").rstrip("\0").split("\0"))
 
 
 def _memory(pid: int) -> Iterator[bytes]:

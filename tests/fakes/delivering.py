@@ -6,12 +6,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import anyio
-import apsw
-from fakes.channel import FakeChannel
-from fakes.journal import open_turn, opened
+from fakes.channel import FakeChannel, silent
+from fakes.journal import end_cleanly, open_turn, opened, store_in
 from fakes.time_limit import time_limit
 
 from orchestrator.channel_api import SendOutcome
+from orchestrator.journal.db.database import Database
 from orchestrator.journal.db.store import Store
 from orchestrator.journal.turns import outbox, turns
 from orchestrator.journal.turns.outbox import Address, Part
@@ -37,12 +37,14 @@ class Outbox:
     def __post_init__(self) -> None:
         self.tasks = anyio.create_task_group()
         adapters = {self.channel.name: self.channel}
-        self.delivery = Delivery(self.store, adapters, self.tasks, lambda: self.now, patience=0.0)
+        self.delivery = Delivery(
+            self.store, adapters, self.tasks, lambda: self.now, silent, patience=0.0
+        )
 
     async def add(self, text: str, chat_id: str = "7", again: int = 0) -> None:
         """Queue a message of the daemon."""
 
-        def add_notice(db: apsw.Connection) -> None:
+        def add_notice(db: Database) -> None:
             address = Address("telegram", "1", chat_id)
             outbox.add_notice(db, address, text, self.now, again=again)
 
@@ -52,12 +54,12 @@ class Outbox:
     async def states(self) -> list[object]:
         """The states of all rows, once none is due."""
         await self.delivery.wait_idle()
-        return self.store.read(lambda db: [state for (state,) in db.execute(STATES)])
+        return await self.store.read(lambda db: [state for (state,) in db.execute(STATES)])
 
     async def reply(self, turn: Turn, text: str) -> None:
         """End a turn with its reply (T6)."""
 
-        def end(db: apsw.Connection) -> None:
+        def end(db: Database) -> None:
             turns.reply(db, turn, [Part(text)], "edit", ("done", None), self.now)
 
         await self.store.transact(end)
@@ -84,7 +86,8 @@ async def delivering(folder: Path, *outcomes: SendOutcome | float | None) -> Asy
     """The delivery of a folder's journal; these are the outcomes of the first calls."""
     channel = FakeChannel()
     channel.outcomes.extend(outcomes)
-    store = Store(folder / "journal.db")
+    end_cleanly(folder)
+    store = store_in(folder)
     try:
         running = Outbox(store, channel)
         async with running.tasks as tasks:

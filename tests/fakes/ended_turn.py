@@ -1,8 +1,8 @@
 """Turns that went all the way, with what was measured of them."""
 
-import apsw
 from fakes.journal import call, job, next_turn, receive, update
 
+from orchestrator.journal.db.database import Database
 from orchestrator.journal.turns import approvals, outbox, steps, turns, usage
 from orchestrator.journal.turns.outbox import Part
 from orchestrator.journal.turns.turns import Turn
@@ -23,7 +23,7 @@ def turn_id(number: int) -> str:
     return f"{number:032x}"
 
 
-def began(db: apsw.Connection, number: int) -> Turn:
+def began(db: Database, number: int) -> Turn:
     """A turn that waits for its model."""
     receive(db, update(number, f"hello {SECRET}", f"{SECRET}{number}"), now=500)
     turn = next_turn(db, turn_id(number), f"{SECRET}{number}", now=800)
@@ -31,7 +31,7 @@ def began(db: apsw.Connection, number: int) -> Turn:
     return turn
 
 
-def called(db: apsw.Connection, turn: Turn, *, approved: bool = False) -> None:
+def called(db: Database, turn: Turn, *, approved: bool = False) -> None:
     """A model's response that called a tool, which ran."""
     made = ToolCall(id="c", name="pay")
     commit = StepCommit(
@@ -55,13 +55,13 @@ def called(db: apsw.Connection, turn: Turn, *, approved: bool = False) -> None:
         steps.finish(db, call(db, turn.id, seq), result, 5000)
 
 
-def replied(db: apsw.Connection, turn: Turn, reason: str = "done") -> None:
+def replied(db: Database, turn: Turn, reason: str = "done") -> None:
     """The answer, which is to be delivered yet."""
     with job(db):
         turns.reply(db, turn, [Part(SECRET)], "direct", (reason, None), 6000)
 
 
-def delivered(db: apsw.Connection) -> None:
+def delivered(db: Database) -> None:
     """Deliver all that waits."""
     with job(db):
         for row in outbox.due(db, "telegram"):
@@ -69,7 +69,7 @@ def delivered(db: apsw.Connection) -> None:
             outbox.delivered(db, row.id, "1", 7000)
 
 
-def lived(db: apsw.Connection, number: int) -> Turn:
+def lived(db: Database, number: int) -> Turn:
     """A turn from its message to the delivery of its answer."""
     turn = began(db, number)
     called(db, turn)

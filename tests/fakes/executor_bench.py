@@ -8,18 +8,17 @@ from pathlib import Path
 from typing import Any
 
 import anyio
-import apsw
 import pytest
 from anyio.abc import TaskGroup
 from fakes.agents_file import WORK, parsed
-from fakes.journal import job, open_turn, opened, step
+from fakes.journal import job, open_turn, opened, step, store_in
 from fakes.pins import silent_pins
 from fakes.time_limit import time_limit
 from fakes.tool_call import tool_context
 
 from orchestrator.chat_activity import ChatActivity
 from orchestrator.errors import ToolLostError
-from orchestrator.journal.db.store import Store
+from orchestrator.journal.db.database import Database
 from orchestrator.journal.turns import steps
 from orchestrator.journal.turns.approvals import Approval
 from orchestrator.prompts.library import PromptLibrary
@@ -109,7 +108,7 @@ class HeldTool:
 class Bench:
     """The turn ``t1`` of the agent ``work``, and who runs its calls."""
 
-    db: apsw.Connection
+    db: Database
     tasks: TaskGroup
     runner: ToolExecutor
     approvals: ApprovalQueue
@@ -155,7 +154,7 @@ async def running(
     folder: Path, kind: type[McpServers] = BoundServers, now: Callable[[], int] = lambda: 5
 ) -> AsyncIterator[Bench]:
     """A turn that has just begun, with its tools."""
-    with opened(folder) as db, closing(Store(folder / "journal.db")) as store, time_limit():
+    with opened(folder) as db, closing(store_in(folder)) as store, time_limit():
         open_turn(db)
         settings, changes = Settings(home=folder), list[str]()
         servers = kind(settings, {}, (), silent_pins(store))

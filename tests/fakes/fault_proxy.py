@@ -69,6 +69,10 @@ class FaultProxy(LoopbackServer):
         """Let the next requests that hold all these words (in head or body) go wrong."""
         self._faults.extend([(tuple(word.encode() for word in words), fault)] * times)
 
+    def heal(self) -> None:
+        """Let no more requests go wrong."""
+        self._faults.clear()
+
     async def spoilt(self, times: int = 1) -> None:
         """Wait until so many requests went wrong.
 

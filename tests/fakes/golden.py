@@ -4,6 +4,10 @@ from contextlib import closing
 from pathlib import Path
 
 import apsw
+from fakes.journal import address_of
+
+from orchestrator.journal import moving
+from orchestrator.journal_address import DatabaseServer
 
 FILES = sorted((Path(__file__).parent.parent / "golden").glob("*.sql"))
 
@@ -14,3 +18,11 @@ def restore(path: Path, golden: Path = FILES[0]) -> None:
     with closing(apsw.Connection(str(path))) as db:
         db.execute("PRAGMA journal_mode=WAL")
         db.execute(golden.read_text("utf-8"))
+
+
+def restore_in(folder: Path) -> None:
+    """Let a folder have the oldest golden journal, wherever the journals of this run are."""
+    restore(folder / "journal.db")
+    address = address_of(folder)
+    if isinstance(address, DatabaseServer):
+        moving.move_to_server(address)

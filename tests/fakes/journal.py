@@ -1,18 +1,27 @@
 """Journals in files of their own, and functions that create their first rows."""
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, closing, contextmanager
 from pathlib import Path
 
 import apsw
+import psycopg
+from fakes.postgresql import POSTGRESQL, database_of
 
 from orchestrator.channel_api import InboundMessage
-from orchestrator.journal.db.store import open_database
+from orchestrator.journal.db import liveness
+from orchestrator.journal.db.database import Connection, Database, is_postgresql
+from orchestrator.journal.db.savepoints import savepoint
+from orchestrator.journal.db.sqlite_storage import open_database
+from orchestrator.journal.db.store import STORAGE_RETRY, Store
 from orchestrator.journal.inspect import invariants
+from orchestrator.journal.opening import open_store, reading
+from orchestrator.journal.postgresql.pg_connection import PostgresConnection
 from orchestrator.journal.turns import inbox, steps, turns
 from orchestrator.journal.turns.inbox import Arrival, InboxRow, Offset
 from orchestrator.journal.turns.steps import Call
 from orchestrator.journal.turns.turns import Turn, TurnAdmission
+from orchestrator.journal_address import DatabaseServer, JournalAddress
 from thinker.protocol.messages import AssistantMessage, JsonObject, SideEffect, ToolCall
 from thinker.protocol.methods import PlannedCall, StepCommit
 
@@ -22,20 +31,55 @@ CLASSES = {
     "pay": SideEffect.KEYED,
     "check": SideEffect.VERIFIABLE,
 }  # every other tool is non-idempotent
+REFUSED = (apsw.ConstraintError, psycopg.IntegrityError)  # by a rule of the tables
+
+
+def address_of(folder: Path) -> JournalAddress:
+    """Where the journal of a folder is: a file, or a database in a run with PostgreSQL."""
+    file = folder / "journal.db"
+    return DatabaseServer(database_of(folder), file) if POSTGRESQL else file
+
+
+def store_in(folder: Path, retry: float = STORAGE_RETRY) -> Store:
+    """The open journal of a folder, as a daemon has it."""
+    return open_store(address_of(folder), retry)
+
+
+def connection_in(folder: Path) -> Connection:
+    """A connection to the journal of a folder, beside those of its daemon."""
+    if POSTGRESQL:
+        return PostgresConnection(database_of(folder))
+    return open_database(folder / "journal.db")
+
+
+def reading_in(folder: Path) -> AbstractContextManager[Database]:
+    """One state of the journal of a folder."""
+    return reading(address_of(folder))
 
 
 @contextmanager
-def opened(folder: Path) -> Iterator[apsw.Connection]:
-    """Open the journal of a folder and close it after the block."""
-    db = open_database(folder / "journal.db")
-    try:
+def sqlite(folder: Path) -> Iterator[apsw.Connection]:
+    """`opened`, for tests of what SQLite does with a statement."""
+    with closing(open_database(folder / "journal.db")) as db:
         yield db
-    finally:
-        db.close()
 
 
 @contextmanager
-def booted(folder: Path) -> Iterator[apsw.Connection]:
+def opened(folder: Path) -> Iterator[Connection]:
+    """Open the journal of a folder and close it after the block."""
+    with closing(connection_in(folder)) as db:
+        yield db
+
+
+def end_cleanly(folder: Path) -> None:
+    """Let the process that opened the journal last have ended as it should."""
+    if POSTGRESQL:  # SQLite's connections have left nothing behind
+        with opened(folder) as db:
+            liveness.ended_cleanly(db)
+
+
+@contextmanager
+def booted(folder: Path) -> Iterator[Connection]:
     """Open a journal under its first epoch; after the block its invariants hold."""
     with opened(folder) as db:
         with job(db):
@@ -45,14 +89,14 @@ def booted(folder: Path) -> Iterator[apsw.Connection]:
 
 
 @contextmanager
-def job(db: apsw.Connection) -> Iterator[None]:
+def job(db: Database) -> Iterator[None]:
     """Run the block in a transaction, as `Store` does: one that waits for another writer."""
     if db.in_transaction:  # a job within a job
-        with db:
+        with savepoint(db):
             yield
         return
     # `with db` would wait for the other writer with Python's lock in hand, which that one needs.
-    db.execute("BEGIN IMMEDIATE")
+    db.execute("BEGIN" if is_postgresql(db) else "BEGIN IMMEDIATE")
     try:
         yield
     except BaseException:
@@ -75,7 +119,7 @@ def update(number: int, text: str = "hello", chat_id: str = "7") -> InboundMessa
     )
 
 
-def receive(db: apsw.Connection, *messages: InboundMessage, now: int = 0) -> list[int]:
+def receive(db: Database, *messages: InboundMessage, now: int = 0) -> list[int]:
     """T1 of admitted messages."""
     offset = Offset("telegram", "1", max(message.update_id or 0 for message in messages) + 1)
     with job(db):
@@ -83,7 +127,7 @@ def receive(db: apsw.Connection, *messages: InboundMessage, now: int = 0) -> lis
 
 
 def next_turn(
-    db: apsw.Connection, turn_id: str, chat_id: str = "7", *, epoch: int = 1, now: int = 0
+    db: Database, turn_id: str, chat_id: str = "7", *, epoch: int = 1, now: int = 0
 ) -> Turn | None:
     """T2 for the message of a chat that is next in line, for the agent ``work``."""
     with job(db):
@@ -92,7 +136,7 @@ def next_turn(
         return turns.admit(db, row, TurnAdmission(turn_id, "work", epoch, 15, "1"), now)
 
 
-def open_turn(db: apsw.Connection, turn_id: str = "t1", text: str = "hello") -> Turn:
+def open_turn(db: Database, turn_id: str = "t1", text: str = "hello") -> Turn:
     """A turn that has just begun, under a fresh epoch of 1."""
     if not db.execute("SELECT 1 FROM meta").get:
         with job(db):
@@ -132,7 +176,7 @@ def step(
 
 
 def planned(
-    db: apsw.Connection, turn_id: str, *tools: str, arguments: JsonObject | None = None
+    db: Database, turn_id: str, *tools: str, arguments: JsonObject | None = None
 ) -> list[Call]:
     """T3 of a response that calls tools; the calls as the journal holds them."""
     with job(db):
@@ -140,14 +184,14 @@ def planned(
     return [call(db, turn_id, seq) for seq in committed.call_seqs]
 
 
-def call(db: apsw.Connection, turn_id: str, seq: int) -> Call:
+def call(db: Database, turn_id: str, seq: int) -> Call:
     """A tool call that exists."""
     found = steps.load_call(db, turn_id, seq)
     assert found is not None
     return found
 
 
-def row_of(db: apsw.Connection, turn_id: str) -> InboxRow:
+def row_of(db: Database, turn_id: str) -> InboxRow:
     """The one message of a turn."""
     (row,) = inbox.of_turn(db, turn_id)
     return row

@@ -6,16 +6,17 @@ Each text, turn and file handle contains ``mark``, by which a test finds what is
 from base64 import b64encode
 from dataclasses import dataclass
 
-import apsw
 from fakes.journal import call, job
 
 from orchestrator.channel_api import Attachment, InboundMessage
 from orchestrator.journal.access import pairing
+from orchestrator.journal.db.database import Database
 from orchestrator.journal.memory import fact_vectors, facts, playbooks, profile
 from orchestrator.journal.memory.memory_scope import MemoryScope
 from orchestrator.journal.memory.playbooks import StoredPlaybook
 from orchestrator.journal.schedule import task_runs, tasks
 from orchestrator.journal.turns import (
+    api_conversations,
     api_requests,
     approvals,
     attachments,
@@ -59,7 +60,7 @@ PNG = b"\x89PNG\r\n\x1a\n"
 class Life:
     """The history of the agent ``agent`` in the Telegram chat ``chat``."""
 
-    db: apsw.Connection
+    db: Database
     agent: str
     chat: str
     mark: str
@@ -237,10 +238,13 @@ class Life:
 
     def _request(self) -> None:
         body = api_requests.Body(messages=(UserMessage(content=self.mark),))
-        new = NewRequest(f"req-{self.mark}", self.agent, body, "digest", self.mark)
-        api_requests.receive(self.db, new, 9)
-        queue = inbox.chat_key("api", "local", new.id, None)
-        self._end(self._admitted(queue, "request"))
+        made = f"conv_{self.mark}"
+        api_conversations.create(self.db, made, {"about": self.mark}, 9)
+        api_conversations.add(self.db, made, [UserMessage(content=self.mark)])
+        whole = NewRequest(f"req-{self.mark}", self.agent, body, "digest", self.mark)
+        api_requests.receive(self.db, whole._replace(conversation=made), 9)
+        api_conversations.add(self.db, made, [UserMessage(content=f"more {self.mark}")])
+        self._end(self._admitted(f"api/{self.agent}/{made}/{self.mark}", "request"))
 
     def _paused(self) -> None:
         pauses.begin(self.db, self.agent, "operator", "enough", "operator", 9)

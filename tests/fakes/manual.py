@@ -15,7 +15,7 @@ PAGES = (
     SKILL / "SKILL.md",
     *sorted(REFERENCES.glob("*.md")),
 )
-GENERATED = ("agents-json", "commands", "environment", "exit-codes")
+GENERATED = ("agents-json", "channel-keys", "commands", "environment", "exit-codes")
 FENCE = re.compile(r"^( *)```([^\n]*)\n(.*?)^\1```[ ]*$", re.DOTALL | re.MULTILINE)
 INLINE = re.compile(r"(?<!`)`([^`]+)`(?!`)")
 LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)")
@@ -75,7 +75,7 @@ def command_lines(page: Path) -> Iterator[CommandLine]:
     for example in examples(page):
         if example.info in ("sh", "console"):
             for line in example.text.replace("\\\n", " ").splitlines():
-                for words in _commands(line.removeprefix("$ ")):
+                for words in commands_in(line.removeprefix("$ ")):
                     yield CommandLine(words, whole=True)
     for code in inline_code(page):
         if code.startswith("orchestrator "):
@@ -83,7 +83,8 @@ def command_lines(page: Path) -> Iterator[CommandLine]:
             yield CommandLine(words, whole=False)
 
 
-def _commands(line: str) -> Iterator[tuple[str, ...]]:
+def commands_in(line: str) -> Iterator[tuple[str, ...]]:
+    """The arguments of every ``orchestrator`` in a line of a shell."""
     lexer = shlex.shlex(line, posix=True, punctuation_chars=True)
     lexer.whitespace_split = True
     try:

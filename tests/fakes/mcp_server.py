@@ -1,4 +1,4 @@
-"""An MCP server with the official SDK: ``python mcp_server.py [http PORT]``.
+"""An MCP server with the official SDK: ``python mcp_server.py [http PORT | sse PORT]``.
 
 Its tools do what servers do wrong. Effects are appended as lines to the file that
 ``EFFECTS`` names, so that a test can count them.
@@ -209,5 +209,7 @@ def health() -> str:
 if __name__ == "__main__":
     if sys.argv[1:2] == ["http"]:
         server.run(transport="streamable-http", host="127.0.0.1", port=int(sys.argv[2]))
+    elif sys.argv[1:2] == ["sse"]:
+        server.run(transport="sse", host="127.0.0.1", port=int(sys.argv[2]))
     else:
         server.run()

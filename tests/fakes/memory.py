@@ -1,13 +1,12 @@
 """Memories of agents, as turns have them."""
 
-import apsw
-
+from orchestrator.journal.db.database import Database
 from orchestrator.journal.memory.memory_scope import MemoryScope
 
 WORK, HOME = map(MemoryScope.whole, ("work", "home"))  # of agents whose chats share one
 
 
-def scoped(_: apsw.Connection, agent_id: str, scope: str) -> MemoryScope:
+def scoped(_: Database, agent_id: str, scope: str) -> MemoryScope:
     """The memory of an agent whose chats share one."""
     del scope
     return MemoryScope.whole(agent_id)

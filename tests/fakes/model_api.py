@@ -71,7 +71,7 @@ class ModelApi(LoopbackServer):
         self.requests: list[Received] = []
         self.script: deque[Reply] = deque()
         self.received = anyio.Event()
-        self.pages: dict[str, dict[str, Any] | Reply] = {}
+        self.pages: dict[str, dict[str, Any] | bytes | Reply] = {}
         self.lookups: list[Received] = []
         self.key = ""
         self._reply = reply or self.echo
@@ -80,9 +80,19 @@ class ModelApi(LoopbackServer):
         """Repeat the newest user text."""
         raise NotImplementedError
 
+    def fields(self, headers: Mapping[str, str], content: bytes) -> dict[str, Any]:
+        """What a request's body says."""
+        del headers
+        fields: dict[str, Any] = orjson.loads(content)
+        return fields
+
     def document(self, body: dict[str, Any], reply: Reply) -> dict[str, Any]:
         """The whole answer."""
         raise NotImplementedError
+
+    def answer(self, body: dict[str, Any], reply: Reply) -> tuple[str, bytes]:
+        """The whole answer with its media type."""
+        return "application/json", orjson.dumps(self.document(body, reply))
 
     def events(self, body: dict[str, Any], reply: Reply) -> list[bytes]:
         """The streamed answer, event by event."""
@@ -121,15 +131,17 @@ class ModelApi(LoopbackServer):
             found = self.pages.get(path)
             if isinstance(found, Reply):
                 await _send(stream, found.status, orjson.dumps(self.error(found)))
+            elif isinstance(found, bytes):
+                await _send(stream, 200, found, {"content-type": "image/png"})
             else:
                 await _send(stream, 404 if found is None else 200, orjson.dumps(found))
             return True
-        body = orjson.loads(content)
-        self.requests.append(Received(path, headers, body, content))
+        request = Received(path, headers, self.fields(headers, content), content)
+        self.requests.append(request)
         self.received.set()
         self.received = anyio.Event()
-        reply = self.script.popleft() if self.script else self._reply(body)
-        return await self._answer(stream, body, reply)
+        reply = self.script.popleft() if self.script else self._reply(request.body)
+        return await self._answer(stream, request.body, reply)
 
     async def _answer(self, stream: SocketStream, body: dict[str, Any], reply: Reply) -> bool:
         if reply.fault == "hang":
@@ -139,13 +151,13 @@ class ModelApi(LoopbackServer):
             await _send(stream, reply.status, content, reply.headers)
             return True
         if not body.get("stream"):
-            content = orjson.dumps(self.document(body, reply))
+            kind, content = self.answer(body, reply)
             half = content[: len(content) // 2]
             sent = half if reply.fault == "broken_json" else content
             if reply.fault == "cut":
                 await stream.send(_head(200, {"content-length": str(len(content))}) + half)
                 return False
-            await _send(stream, 200, sent, reply.headers)
+            await _send(stream, 200, sent, {"content-type": kind, **reply.headers})
             return True
         return await self._stream(stream, body, reply)
 

@@ -8,6 +8,7 @@ from typing import TypeVar
 from zoneinfo import ZoneInfo
 
 from fakes.control_server import STATUS
+from fakes.journal import address_of, store_in
 from httpx import ASGITransport, AsyncClient, Response
 from pydantic import BaseModel, JsonValue
 
@@ -24,7 +25,7 @@ from orchestrator.page.live import LiveFeed
 from orchestrator.page.login import COOKIE
 from orchestrator.page.page_app import PageApp, csrf_value
 from orchestrator.page.page_guard import PageGuard
-from orchestrator.page.page_reads import PageReads
+from orchestrator.page.page_reads import open_reads
 from orchestrator.page_wire import PageEntrance
 from orchestrator.processes.page_process import PageProcess
 from orchestrator.settings import Settings
@@ -147,7 +148,7 @@ class Person:
 @asynccontextmanager
 async def page_bench(folder: Path) -> AsyncIterator[PageBench]:
     """A page over the journal in a folder."""
-    store = Store(folder / "journal.db")
+    store = store_in(folder)
     numbers = iter(range(1, 10_000))
     switched: list[bool] = []
     process = PageProcess(Settings(home=folder), {}, lambda: 0.0)
@@ -169,7 +170,7 @@ async def page_bench(folder: Path) -> AsyncIterator[PageBench]:
         looks=SharedLooks(lambda: bench.now / 1000),
         settings=lambda: bench.web,
     )
-    reads = PageReads(folder / "journal.db")
+    reads = open_reads(address_of(folder))
     caller = DirectCaller(desk.page_methods)
     app = PageApp(reads, caller, ZoneInfo("UTC"), lambda: bench.now, LiveFeed(reads.version))
     bench = PageBench(store, desk, app, switched=switched)

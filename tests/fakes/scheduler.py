@@ -5,13 +5,13 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 
 import anyio
-import apsw
+from fakes.journal import store_in
 from fakes.memory import WORK
 from fakes.time_limit import time_limit
 
 from orchestrator.agentsfile import AgentsFile
 from orchestrator.inbound.scheduler import Scheduler
-from orchestrator.journal.db.store import Store
+from orchestrator.journal.db.database import Database
 from orchestrator.journal.schedule import task_runs, tasks
 from orchestrator.schedules.specs import TaskSpec
 from orchestrator.settings import Settings
@@ -26,7 +26,7 @@ class Bench:
 
     def __init__(self, home: Path) -> None:
         self.home = home
-        self.store = Store(home / "journal.db")
+        self.store = store_in(home)
         self.now = NOON
         self.monotonic = 1000.0
         self.file = agents()
@@ -58,10 +58,10 @@ class Bench:
         """What became of its runs, the newest first."""
         return [run.state for run in await self.store.transact(task_runs.history, task, 10)]
 
-    async def until(self, wanted: Callable[[apsw.Connection], bool]) -> None:
+    async def until(self, wanted: Callable[[Database], bool]) -> None:
         """Wait until this holds of the journal."""
         with time_limit():
-            while not self.store.read(wanted):
+            while not await self.store.read(wanted):
                 await self.store.transact(lambda _: None)
 
     def skill(self, name: str, trigger: str | None) -> None:

@@ -11,9 +11,9 @@ from typing import Any
 from fakes.bot_api import FakeBotApi
 from fakes.calling_model import CallingModel, one_agent
 from fakes.daemon import TOKEN, RunningDaemon, running_daemon
+from fakes.journal import reading_in
 
 from orchestrator.control.protocol import AgentReport
-from orchestrator.journal.db.store import reading
 from orchestrator.journal.inspect import invariants
 from thinker.protocol.messages import JsonObject
 
@@ -62,6 +62,6 @@ async def kill_child(daemon: RunningDaemon) -> None:
 async def settled(daemon: RunningDaemon) -> None:
     """No turn is open, no subagent is left, and every promise about the journal holds."""
     await daemon.until(lambda report: report.open_turns == 0 and len(report.agents) == 1)
-    with reading(daemon.home / "journal.db") as db:
+    with reading_in(daemon.home) as db:
         assert invariants.violations(db) == []
         assert db.execute("SELECT count(*) FROM subagent_run").get == 1

@@ -11,6 +11,6 @@ import anyio
 LIMIT = 120.0  # seconds
 
 
-def time_limit() -> AbstractContextManager[anyio.CancelScope]:
-    """Raise TimeoutError in the block when it takes longer than `LIMIT`."""
-    return anyio.fail_after(LIMIT)
+def time_limit(times: int = 1) -> AbstractContextManager[anyio.CancelScope]:
+    """Raise TimeoutError in the block when it takes longer than so many times `LIMIT`."""
+    return anyio.fail_after(times * LIMIT)

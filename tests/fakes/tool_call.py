@@ -2,15 +2,17 @@
 
 from pathlib import Path
 
-import apsw
 from fakes.memory import WORK
 from pydantic import JsonValue
 
 from orchestrator.channel_api import ReplyPart
 from orchestrator.documents.document_text import plain_text
+from orchestrator.errors import MediaError
+from orchestrator.journal.db.database import Database
 from orchestrator.journal.db.store import Store
 from orchestrator.journal.turns.outbox import Address
 from orchestrator.tools.builtin.host_tool import JournalTool, ToolContext
+from thinker.protocol.media_requests import Draw, Drawn
 
 NOON = 1_770_897_600_000  # 2026-02-12 12:00 UTC, 07:00 in New York
 
@@ -33,6 +35,7 @@ def tool_context(store: Store, skills: Path) -> ToolContext:
         store=store,
         meaning=_unknown,
         document_text=plain,
+        draw=_undrawn,
     )
 
 
@@ -47,8 +50,11 @@ async def _unknown(text: str) -> None:
     del text
 
 
-def run(
-    tool: JournalTool, db: apsw.Connection, context: ToolContext, **arguments: JsonValue
-) -> str:
+async def _undrawn(request: Draw) -> Drawn:
+    """There is no model that draws."""
+    raise MediaError(f"the agent does not draw {request.prompt}")
+
+
+def run(tool: JournalTool, db: Database, context: ToolContext, **arguments: JsonValue) -> str:
     """What a tool answers."""
     return tool.effect(db, context, arguments)

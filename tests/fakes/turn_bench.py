@@ -8,10 +8,9 @@ from pathlib import Path
 from typing import Any, cast
 
 import anyio
-import apsw
 from anyio.abc import TaskGroup
 from fakes.agents_file import parsed
-from fakes.journal import job, receive, update
+from fakes.journal import connection_in, job, receive, store_in, update
 from fakes.pins import silent_pins
 from fakes.time_limit import time_limit
 from fakes.tool_call import plain
@@ -19,9 +18,12 @@ from fakes.tool_call import plain
 from orchestrator.agentsfile import AgentsFile
 from orchestrator.channel_api import ChannelStatus, InboundMessage, Intake, OutboundPart, ReplyPart
 from orchestrator.files import OffLoop, off_loop
-from orchestrator.journal.db.store import Store, open_database
+from orchestrator.journal.db.database import Database
+from orchestrator.journal.db.store import Store
 from orchestrator.journal.turns import turns
 from orchestrator.maintenance.embedding_index import EmbeddingIndex
+from orchestrator.media.answer_speech import AnswerSpeech
+from orchestrator.media.media_calls import MediaCalls
 from orchestrator.outbound.attachments import AttachmentFetcher
 from orchestrator.outbound.delivery import Delivery
 from orchestrator.processes.supervisor import Supervisor
@@ -118,7 +120,8 @@ class ScriptedSupervisor(Supervisor):
 class MemoryChannel:
     """A Telegram whose messages arrive here."""
 
-    name, bot_id, edits, takes_files, from_journal = "telegram", "1", False, True, False
+    name, bot_id, edits, takes_files = "telegram", "1", False, True
+    keyed = from_journal = False
 
     def __init__(self) -> None:
         self.status = ChannelStatus(name="telegram")
@@ -187,7 +190,7 @@ class MemoryChannel:
 class TurnBench:
     """The parts, and a second connection to look at the journal."""
 
-    db: apsw.Connection
+    db: Database
     store: Store
     supervisor: ScriptedSupervisor
     channel: MemoryChannel
@@ -244,8 +247,8 @@ async def turn_bench(
     assert not loaded.errors
     files, now, settings = [loaded.file], [START], Settings(home=folder)
     settings.paths.prepare()
-    store = Store(settings.paths.journal)
-    db = open_database(settings.paths.journal)
+    store = store_in(settings.home)
+    db = connection_in(settings.home)
     try:
         with job(db):
             epoch = turns.boot(db, START)
@@ -266,7 +269,7 @@ async def turn_bench(
 def _wired(
     tasks: TaskGroup,
     store: Store,
-    db: apsw.Connection,
+    db: Database,
     settings: Settings,
     epoch: int,
     files: list[AgentsFile],
@@ -276,10 +279,13 @@ def _wired(
     environ = {"TZ": "UTC"}
     agents, clock = partial(files.__getitem__, 0), partial(now.__getitem__, 0)
     supervisor, channel = ScriptedSupervisor(tasks), MemoryChannel()
-    delivery = Delivery(store, {"telegram": channel}, tasks, clock)
+    guard = SpendingGuard(store, agents, environ, clock)
+    calls = MeteredCalls(store, supervisor, guard)
+    media = MediaCalls(calls, plain)
+    speech = AnswerSpeech(media, agents, clock)
+    delivery = Delivery(store, {"telegram": channel}, tasks, clock, speech.make)
     tasks.start_soon(delivery.run, "telegram")
     prompts, approvals = PromptLibrary(settings), ApprovalQueue(store, clock)
-    guard = SpendingGuard(store, agents, environ, clock)
     servers = McpServers(settings, environ, TOOLS, silent_pins(store))
 
     def changed() -> None:
@@ -289,9 +295,11 @@ def _wired(
     tools = ToolExecutor(
         store, servers, prompts, tasks, approvals, clock, changed, delivery.activity
     )
-    embeddings = EmbeddingIndex(MeteredCalls(store, supervisor, guard), lambda: 0.0)
-    pictures = AttachmentFetcher(store, {"telegram": channel}, clock, plain)
-    inputs = InputLoader(store, agents, prompts, tools, guard, pictures, embeddings, clock)
+    embeddings = EmbeddingIndex(calls, lambda: 0.0)
+    pictures = AttachmentFetcher(store, {"telegram": channel}, clock)
+    inputs = InputLoader(
+        *(store, agents, prompts, tools, guard), *(pictures, embeddings, media, clock)
+    )
     completion = TurnCompletion(store, delivery, lambda _: None, clock)
     ended: list[str] = []
     turn_ended = Wakeup()

@@ -12,7 +12,9 @@ from fakes.journal import CLASSES, job, receive, step, update
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, precondition, rule
 
-from orchestrator.journal.db.store import FencedError, open_database
+from orchestrator.journal.db.database import Database
+from orchestrator.journal.db.sqlite_storage import open_database
+from orchestrator.journal.db.store import FencedError
 from orchestrator.journal.inspect import recent
 from orchestrator.journal.turns import inbox, steps, turns
 from orchestrator.journal.turns.inbox import Arrival
@@ -33,7 +35,7 @@ def result_of(call: Call, *, ok: bool) -> ToolResult:
     return ToolResult(call_id=call.call_id, name=call.name, content="42", is_error=not ok)
 
 
-def rows(db: apsw.Connection) -> list[object]:
+def rows(db: Database) -> list[object]:
     """The whole journal but for the times that SQLite took."""
     queries = (
         "SELECT * FROM inbox",

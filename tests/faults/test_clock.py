@@ -9,12 +9,13 @@ from pathlib import Path
 
 import anyio
 import pytest
-from fakes.journal import next_turn, opened, receive, update
+from fakes.channel import silent
+from fakes.journal import job, next_turn, opened, receive, store_in, update
 from fakes.scripted import MemoryHost, ScriptedModel, call, calls, says, spec, turn_run
 from fakes.time_limit import time_limit
 
 from orchestrator.channel_api import Adapter, OutboundPart
-from orchestrator.channels.telegram.pacing import CHAT, RateLimiter
+from orchestrator.channels.pacing import Rate, RateLimiter
 from orchestrator.control.console import Console
 from orchestrator.journal.db.store import Store
 from orchestrator.journal.turns import outbox, turns
@@ -59,7 +60,7 @@ class Listener(Console):
 async def test_failed_message_is_sent_again_in_a_moment(tmp_path: Path, jump: float) -> None:
     """A row that was to be repeated in a second is not kept for an hour."""
     wall = Wall()
-    store = Store(tmp_path / "journal.db")
+    store = store_in(tmp_path)
     adapter = Listener(store)
     adapters: dict[str, Adapter] = {"console": adapter}
     await store.transact(outbox.add_notice, Address("console", "", "c"), "hello", wall())
@@ -67,7 +68,7 @@ async def test_failed_message_is_sent_again_in_a_moment(tmp_path: Path, jump: fl
     wall.offset = jump
     with time_limit():
         async with anyio.create_task_group() as tasks:
-            tasks.start_soon(Delivery(store, adapters, tasks, wall).run, "console")
+            tasks.start_soon(Delivery(store, adapters, tasks, wall, silent).run, "console")
             await adapter.sent.wait()
             tasks.cancel_scope.cancel()
     store.close()
@@ -83,12 +84,13 @@ async def test_pacing_owes_no_hour_to_a_chat(jump: float) -> None:
         slept.append(seconds)
         await anyio.lowlevel.checkpoint()
 
-    pacer = RateLimiter(lambda: now[0], sleep)
-    for _ in range(CHAT.burst):
-        await pacer.wait("1", group=False)
+    rate = Rate(1.0, 4)
+    pacer = RateLimiter(Rate(30.0, 30), lambda: now[0], sleep)
+    for _ in range(rate.burst):
+        await pacer.wait("1", rate)
     now[0] += jump
-    await pacer.wait("1", group=False)
-    assert sum(slept) <= 1 / CHAT.per_second
+    await pacer.wait("1", rate)
+    assert sum(slept) <= 1 / rate.per_second
 
 
 @JUMPS
@@ -117,17 +119,17 @@ def test_open_turns_are_adopted_with_their_whole_time(tmp_path: Path, jump: floa
     """A restart under another clock ends no turn, and messages stay in the order they came."""
     later = round(jump * 1000) + 10_000_000_000_000
     with opened(tmp_path) as db:
-        with db:
+        with job(db):
             epoch = turns.boot(db, 10_000_000_000_000)
         receive(db, update(1, "first"), update(2, "second"), now=10_000_000_000_000)
         turn = next_turn(db, "t1", epoch=epoch, now=10_000_000_000_000)
         assert turn is not None
         receive(db, update(3, "third"), now=later)
-        with db:
+        with job(db):
             epoch = turns.boot(db, later)
         adopted = turns.load(db, "t1")
         assert (adopted.state, adopted.deadline) == ("running", later + 15 * 60_000)
-        with db:
+        with job(db):
             turns.reply(db, adopted, [outbox.Part("done")], "edit", ("done", None), later)
         following = next_turn(db, "t2", epoch=epoch, now=later)
         assert following is not None

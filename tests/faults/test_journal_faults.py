@@ -5,18 +5,21 @@ import shutil
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
-from contextlib import closing
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
 from pathlib import Path
+from subprocess import PIPE
 
 import apsw
 import pytest
 from fakes.daemon import run_to_its_end, write_config
 from fakes.golden import restore
 from fakes.journal import receive, update
+from fakes.postgresql import sqlite_only
 
 from orchestrator.errors import ExitCode
-from orchestrator.journal.db.store import PAGE, Store, open_database
+from orchestrator.journal.db.sqlite_storage import PAGE, SqliteStorage, open_database
+from orchestrator.journal.db.store import Store
 from orchestrator.journal.migrations import scripts
 from orchestrator.journal.turns import inbox
 
@@ -128,26 +131,50 @@ UPDATE turn SET later = 1;
 DROP TABLE pause_told;
 DROP TABLE pause;
 """
-DIE_AFTER = """
+DYING = """
 import os, signal, sys
 import apsw
 from orchestrator.journal.migrations import migrate, scripts
 
 class Dying(apsw.Connection):
-    def __init__(self, path):
+    def __init__(self, path, last):
         super().__init__(path)
-        self.statements = 0
+        self.left = last
         self.exec_trace = self.trace
 
     def trace(self, cursor, sql, bindings):
-        self.statements += 1
-        if self.statements > int(sys.argv[2]):
+        if not self.left:
             os.kill(os.getpid(), signal.SIGKILL)
+        self.left -= 1
         return True
 
 known = scripts()
-migrate(Dying(sys.argv[1]), known | {max(known) + 1: sys.argv[3]})
+for last in sys.stdin:
+    pid = os.fork()
+    if pid == 0:
+        migrate(Dying(sys.argv[1], int(last)), known | {max(known) + 1: sys.argv[2]})
+        os._exit(0)
+    print(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]), flush=True)
 """
+
+
+@contextmanager
+def dying_processes(path: Path) -> Iterator[Callable[[int], int]]:
+    """A function that migrates in a process which dies after so many statements.
+
+    It returns the exit code. One process forks them all.
+    """
+    command = [sys.executable, "-c", DYING, str(path), CHANGE]
+    with subprocess.Popen(command, stdin=PIPE, stdout=PIPE, text=True) as server:
+        assert server.stdin
+        assert server.stdout
+        asked, answers = server.stdin, server.stdout
+
+        def migrated(statements: int) -> int:
+            print(statements, file=asked, flush=True)
+            return int(answers.readline())
+
+        yield migrated
 
 
 @pytest.mark.process
@@ -158,20 +185,21 @@ def test_death_within_a_migration_leaves_the_old_journal_or_the_new_one(tmp_path
     with closing(apsw.Connection(str(path))) as db:
         before = db.execute("SELECT id, text FROM inbox").fetchall()
     deaths, died = 0, True
-    while died:
-        command = [sys.executable, "-c", DIE_AFTER, str(path), str(deaths), CHANGE]
-        died = subprocess.run(command, check=False).returncode == -signal.SIGKILL
-        deaths += died
-        with closing(apsw.Connection(str(path))) as db:
-            assert db.execute("PRAGMA integrity_check").get == "ok"
-            assert db.execute("SELECT id, text FROM inbox").fetchall() == before
-            tables = {str(name) for (name,) in db.execute("SELECT name FROM sqlite_schema")}
-            assert (db.execute("PRAGMA user_version").get > max(scripts())) != died
-        assert ("kept" in tables) != died
-        assert ("pause" in tables) == died
+    with dying_processes(path) as migrated:
+        while died:
+            died = migrated(deaths) == -signal.SIGKILL
+            deaths += died
+            with closing(apsw.Connection(str(path))) as db:
+                assert db.execute("PRAGMA integrity_check").get == "ok"
+                assert db.execute("SELECT id, text FROM inbox").fetchall() == before
+                tables = {str(name) for (name,) in db.execute("SELECT name FROM sqlite_schema")}
+                assert (db.execute("PRAGMA user_version").get > max(scripts())) != died
+            assert ("kept" in tables) != died
+            assert ("pause" in tables) == died
     assert deaths > len(CHANGE.strip().splitlines())
 
 
+@sqlite_only
 @pytest.mark.process
 async def test_damaged_journal_is_refused_with_the_mend_and_kept(tmp_path: Path) -> None:
     """The daemon ends with 74 before it touches anything (F24)."""
@@ -203,7 +231,7 @@ def read_only(tmp_path: Path) -> Iterator[Path]:
     if made.returncode:
         pytest.skip("only root can mount a file system")
     write_config(disk, {"agents": [{"agentId": "work", "llmProvider": "demo"}]})
-    Store(disk / "journal.db").close()
+    Store(SqliteStorage(disk / "journal.db")).close()
     subprocess.run([mount, "-o", "remount,ro", disk], check=True)
     yield disk
     subprocess.run([umount, "--lazy", disk], check=True)

@@ -49,7 +49,7 @@ async def test_frozen_supervisor_keeps_its_home_and_loses_nothing_when_it_is_kil
             bot.user_says(123, "slow")
             await model.asked("slow")
             async with ending(processes(tmp_path).keys() - {daemon.process.pid}):
-                daemon.process.send_signal(signal.SIGSTOP)
+                daemon.signal(signal.SIGSTOP)
                 bot.user_says(456, "while it is frozen")
                 code, _ = await run_to_its_end(tmp_path, bot=bot)
                 assert code == ExitCode.ALREADY_RUNNING
@@ -71,7 +71,7 @@ async def test_stuck_tool_does_not_hold_up_the_end(tmp_path: Path) -> None:
             bot.user_says(1, said)
             await daemon.logged("tool_call", tool="wild_slow")
             await until_effect(tmp_path, daemon)
-            daemon.process.terminate()
+            daemon.signal(signal.SIGTERM)
             assert await daemon.ended() == 0
         async with running_daemon(tmp_path, None, bot):
             assert "couldn't confirm whether this happened" in await bot.reply_in(1)
@@ -90,10 +90,10 @@ async def test_sighup_with_a_bad_file_changes_nothing_and_neither_does_its_loss(
     async with FakeBotApi(TOKEN) as bot, HeldModel() as model:
         async with running_daemon(tmp_path, two_agents(model), bot) as daemon:
             daemon.write('{"agents": [')
-            daemon.process.send_signal(signal.SIGHUP)
+            daemon.signal(signal.SIGHUP)
             await daemon.until(lambda report: bool(report.config_errors))
             (tmp_path / "agents.json").unlink()
-            daemon.process.send_signal(signal.SIGHUP)
+            daemon.signal(signal.SIGHUP)
             await daemon.logged("config_refused", 2)
             bot.user_says(123, "still you?")
             assert await bot.reply_in(123) == "work-model: still you?"

@@ -9,13 +9,13 @@ from fakes.bot_api import BLOCKED, FakeBotApi, Fault, too_many
 from fakes.daemon import TOKEN, running_daemon
 from fakes.fault_proxy import LOST_ANSWER, LOST_REQUEST, RESET, FaultProxy, cut, late
 from fakes.held_model import HeldModel, agent, held_daemon, two_agents
+from fakes.journal import reading_in
 from fakes.model_api import Reply
 from fakes.time_limit import LIMIT
 
 from orchestrator.control import protocol
 from orchestrator.control.connection import connect
 from orchestrator.control.protocol import Ack, ChatOutcome, ChatSend, ChatWait
-from orchestrator.journal.db.store import reading
 from orchestrator.selftest.fake_telegram import PREVIEW_MARK
 
 pytestmark = pytest.mark.process
@@ -31,7 +31,7 @@ def finals(bot: FakeBotApi, chat: int) -> list[str]:
 
 def unfinished(home: Path) -> list[str]:
     """The states of outbox rows that are not delivered."""
-    with reading(home / "journal.db") as db:
+    with reading_in(home) as db:
         rows = db.execute("SELECT state FROM outbox WHERE state <> 'delivered'")
         return [str(state) for (state,) in rows]
 
@@ -122,7 +122,7 @@ async def test_blocked_bot_is_a_permanent_failure_of_that_chat_alone(tmp_path: P
         assert await bot.reply_in(456) == "home-model: still here"
         await daemon.until(lambda report: report.open_turns == 0)
         assert bot.texts(123) == []
-    with reading(tmp_path / "journal.db") as db:
+    with reading_in(tmp_path) as db:
         states = db.execute("SELECT chat_id, state, attempt FROM outbox ORDER BY id").fetchall()
         turns = db.execute("SELECT DISTINCT state FROM turn").fetchall()
     assert states == [("123", "failed_permanent", 1), ("456", "delivered", 1)]

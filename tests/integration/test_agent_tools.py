@@ -8,9 +8,9 @@ from fakes.bot_api import FakeBotApi
 from fakes.calling_model import CallingModel
 from fakes.daemon import TOKEN, RunningDaemon, dying, running_daemon
 from fakes.held_model import agent, system
+from fakes.journal import reading_in
 from pydantic import JsonValue
 
-from orchestrator.journal.db.store import reading
 from orchestrator.journal.inspect import invariants
 from thinker.protocol.messages import JsonObject
 
@@ -56,7 +56,7 @@ def more(reference: str, message: str) -> str:
 async def settled(daemon: RunningDaemon, runs: int) -> None:
     """No turn is open, so much work was begun, the journal keeps its promises."""
     await daemon.until(lambda report: report.open_turns == 0 and len(report.agents) == 2)
-    with reading(daemon.home / "journal.db") as db:
+    with reading_in(daemon.home) as db:
         assert invariants.violations(db) == []
         assert db.execute("SELECT count(*) FROM subagent_run").get == runs
 
@@ -141,7 +141,7 @@ async def test_killed_message_to_a_subagent_is_worked_on_once(tmp_path: Path, ki
                 answer = await bot.reply_in(CHAT)
                 assert answer.startswith("result: helper-model: and the dolphins")
                 await settled(daemon, 2)
-        with reading(tmp_path / "journal.db") as db:
+        with reading_in(tmp_path) as db:
             kept = db.execute("SELECT count(*) FROM message WHERE body LIKE '%dolphins%'").get
             calls = db.execute(
                 "SELECT count(*) FROM step WHERE name = 'subagent_message' AND state = 'done'"

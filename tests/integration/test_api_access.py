@@ -18,7 +18,7 @@ from fakes.time_limit import LIMIT
 from orchestrator.cli import api as command
 from orchestrator.control import protocol
 from orchestrator.control.protocol import Ack, AgentName
-from orchestrator.http_api.endpoints import MAX_BODY
+from orchestrator.http_api.app import MAX_BODY
 from orchestrator.http_api.token import TokenFile
 from thinker.protocol.messages import JsonObject
 
@@ -91,11 +91,11 @@ async def test_what_cannot_be_answered_is_told_in_openais_shape(tmp_path: Path) 
             deep = b'{"model":"work","input":"x","metadata":{"a":' + b"[" * 70 + b"]" * 70 + b"}}"
             no_json = (b"", b"{", b"\xff", b"[" * 100_000, b'{"a":"\\ud800"}')
             for body in (*no_json, b"[]", b"{}", deep):
-                for path in ("chat/completions", "responses"):
+                for path in ("chat/completions", "responses", "embeddings"):
                     assert (await raw.post(path, content=body)).status_code == 400
             assert (await raw.get("responses")).status_code == HTTPStatus.METHOD_NOT_ALLOWED
         with pytest.raises(openai.NotFoundError):
-            await api.client.embeddings.create(model="work", input="x")
+            await api.client.moderations.create(input="x")
         assert model.requests == []
 
 

@@ -7,9 +7,9 @@ import openai
 import pytest
 from fakes.api_client import CHAT_TOOL, ScriptedModel, ask_for_weather, endpoints
 from fakes.held_model import HeldModel, system
+from fakes.journal import reading_in
 from fakes.model_api import Reply
 
-from orchestrator.journal.db.store import reading
 from orchestrator.journal.turns import api_requests
 
 pytestmark = pytest.mark.process
@@ -140,7 +140,7 @@ async def test_tool_of_the_program_hides_ours_of_its_name(tmp_path: Path) -> Non
         assert done.choices[0].finish_reason == "tool_calls"
         calls: Any = done.choices[0].message.tool_calls
         assert [made.function.name for made in calls] == ["get_profile"]
-    with reading(tmp_path / "journal.db") as db:
+    with reading_in(tmp_path) as db:
         stored = str(db.execute("SELECT result FROM step WHERE kind = 'tool'").get)
     assert api_requests.HANDED_BACK in stored
 

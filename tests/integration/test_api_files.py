@@ -1,9 +1,11 @@
 """Files in requests: the official clients against the real daemon."""
 
 from base64 import b64encode
+from functools import partial
 from pathlib import Path
 from typing import Any
 
+import anyio
 import openai
 import pytest
 from anthropic import AsyncAnthropic
@@ -53,6 +55,22 @@ async def test_pdf_is_read_for_each_client(tmp_path: Path) -> None:
                 model="work", max_tokens=9, messages=[{"role": "user", "content": [document]}]
             )
         assert told(model.requests[-1]).startswith(TOLD)
+
+
+async def test_files_that_come_at_once_are_all_read(tmp_path: Path) -> None:
+    """The end of one reader's process leaves the others alone."""
+    file: Any = {"type": "file", "file": {"filename": "prices.pdf", "file_data": URL}}
+    asked: Any = [{"role": "user", "content": [file]}]
+    async with (
+        HeldModel() as model,
+        endpoints(tmp_path, model) as api,
+        anyio.create_task_group() as tasks,
+    ):
+        for _ in range(6):
+            tasks.start_soon(
+                partial(api.client.chat.completions.create, model="work", messages=asked)
+            )
+    assert [told(request) for request in model.requests] == [TOLD] * 6
 
 
 async def test_file_that_cannot_be_read_is_refused_with_the_reason(tmp_path: Path) -> None:

@@ -129,7 +129,9 @@ async def test_failures_have_the_types_that_the_client_knows(tmp_path: Path) -> 
         },
         "role must be user, assistant or system": {"messages": [{"role": "x", "content": "x"}]},
         "container is not supported": {"container": "c"},
+        "compaction is not supported": {"extra_body": {"compaction": {"type": "x"}}},
         "tool_choice.type must be": {"tools": [TOOL], "tool_choice": {"type": "some"}},
+        "send the whole conversation": {"extra_body": {"thread": {"type": "create"}}},
     }
     async with (
         HeldModel() as model,
@@ -141,7 +143,10 @@ async def test_failures_have_the_types_that_the_client_knows(tmp_path: Path) -> 
             with pytest.raises(anthropic.BadRequestError) as bad:
                 await client.messages.create(**asked("x", **fields))
             assert sentence in str(bad.value)
-            assert bad.value.status_code == 400
+            body: Any = bad.value.body
+            assert (body["type"], body["error"]["type"]) == ("error", "invalid_request_error")
+        # Of a thread their clients are told how to go on without one.
+        assert body["error"]["details"]["error_code"] == "thread_unsupported_request"
         with pytest.raises(anthropic.NotFoundError, match="there is no agent 'other'"):
             await client.messages.create(**asked("x", model="other"))
         with pytest.raises(anthropic.AuthenticationError):

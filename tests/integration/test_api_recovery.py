@@ -1,6 +1,6 @@
 """Requests are durable: lost connections, kills and stops lose and repeat nothing."""
 
-from contextlib import closing
+import signal
 from pathlib import Path
 from typing import Any
 
@@ -10,10 +10,10 @@ import pytest
 from fakes.api_client import ANY_PORT, ScriptedModel, address, endpoints
 from fakes.daemon import running_daemon
 from fakes.held_model import HeldModel, held_daemon
+from fakes.journal import job, opened, reading_in
 from fakes.model_api import Reply
 from openai import AsyncOpenAI
 
-from orchestrator.journal.db.store import open_database, reading
 from orchestrator.journal.inspect import trace
 from orchestrator.journal.inspect.invariants import violations
 from orchestrator.journal.turns import api_requests
@@ -57,7 +57,7 @@ async def test_request_outlives_a_kill_and_is_answered_to_who_asks_again(tmp_pat
             assert reused.value.code == "idempotency_key_reused"
             report = await daemon.until(lambda report: report.open_turns == 0)
             assert report.inbox["done"] == 1
-    with reading(tmp_path / "journal.db") as db:
+    with reading_in(tmp_path) as db:
         assert violations(db) == []
         assert db.execute("SELECT count(*) FROM fact WHERE fact = 'Likes tea'").get == 1
 
@@ -83,7 +83,7 @@ async def test_answer_whose_client_went_away_stays_in_the_journal(tmp_path: Path
         done = await api.client.responses.create(**ask)
         assert done.output_text == "work-model: slow"
         assert len(model.requests_about("slow")) == 1
-    with reading(tmp_path / "journal.db") as db:
+    with reading_in(tmp_path) as db:
         found = trace.find(db, f"api:{done.id.removeprefix('resp_')}")
         assert violations(db) == []
     assert [e.state for e in found.events if e.kind == "outbox"][-1] == "failed_permanent"
@@ -94,7 +94,7 @@ async def test_answer_whose_client_waits_is_delivered_as_it_is_stored(tmp_path: 
     """In one transaction: nothing is sent that the client does not read in the journal."""
     async with HeldModel() as model, endpoints(tmp_path, model) as api:
         done = await api.client.responses.create(model="work", input="quick")
-    with reading(tmp_path / "journal.db") as db:
+    with reading_in(tmp_path) as db:
         found = trace.find(db, f"api:{done.id.removeprefix('resp_')}")
         assert violations(db) == []
     assert [event.state for event in found.events if event.kind == "outbox"] == ["delivered"]
@@ -117,7 +117,7 @@ async def test_stop_ends_open_answers_cleanly(tmp_path: Path, *, stream: bool) -
 
             tasks.start_soon(ask)
             await model.asked("slow")
-            api.daemon.process.terminate()
+            api.daemon.signal(signal.SIGTERM)
         assert await api.daemon.ended() == 0
 
 
@@ -125,7 +125,7 @@ async def test_request_that_cannot_be_read_any_more_is_given_up(tmp_path: Path) 
     """A defect that one request meets is not retried for ever, and other chats go on."""
     async with held_daemon(tmp_path):
         pass
-    with closing(open_database(tmp_path / "journal.db")) as db, db:
+    with opened(tmp_path) as db, job(db):
         body = Body(messages=(UserMessage(content="hello"),))
         api_requests.receive(db, NewRequest("r1", "work", body, "digest"), 1)
         db.execute("UPDATE request SET body = '{}'")
@@ -134,6 +134,6 @@ async def test_request_that_cannot_be_read_any_more_is_given_up(tmp_path: Path) 
         bot.user_says(123, "hello")
         assert await bot.reply_in(123) == "work-model: hello"
         assert (await daemon.status()).inbox["dead"] == 1
-    with reading(tmp_path / "journal.db") as db:
-        assert violations(db) == []
-        assert "gave it up" in str(db.execute("SELECT outcome FROM request").get)
+    with reading_in(tmp_path) as found:
+        assert violations(found) == []
+        assert "gave it up" in str(found.execute("SELECT outcome FROM request").get)

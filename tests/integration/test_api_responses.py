@@ -37,6 +37,14 @@ async def test_response_goes_on_from_another_one_and_in_a_conversation(tmp_path:
         for text in ("un", "deux"):
             await create(model="work", input=text, conversation="french")
         assert len((await model.asked("deux")).body["messages"]) == 4
+        # Another person's, by Open WebUI's header or by the field, is another conversation.
+        for text, person in (
+            ("eins", {"extra_headers": {"x-openwebui-user-id": "ada"}}),
+            ("zwei", {"user": "ada"}),
+        ):
+            await create(model="work", input=text, conversation="french", **person)
+        heard = [m["content"] for m in (await model.asked("zwei")).body["messages"][1:]]
+        assert heard == ["eins", "work-model: eins", "zwei"]
         lone = await create(model="work", input="lone", store=False)
         for unknown in (lone.id, "resp_0"):
             with pytest.raises(openai.BadRequestError) as refused:
@@ -81,7 +89,7 @@ async def test_function_calls_go_to_the_client_and_their_outputs_come_back(
         return Reply(",".join(m["content"] for m in body["messages"] if m["role"] == "tool")[-8:])
 
     async with ScriptedModel(script) as model, endpoints(tmp_path, model) as api:
-        tools: Any = [RESPONSE_TOOL, {"type": "web_search"}]
+        tools: Any = [RESPONSE_TOOL]
         if stream:
             async with api.client.responses.stream(
                 model="work", input="weather?", tools=tools

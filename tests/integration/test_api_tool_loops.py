@@ -8,10 +8,10 @@ import anyio
 import pytest
 from anyio.abc import SocketStream
 from fakes.api_client import CHAT_TOOL, RESPONSE_TOOL, Endpoints, ScriptedModel, endpoints
+from fakes.journal import reading_in
 from fakes.model_api import Reply
 from fakes.time_limit import time_limit
 
-from orchestrator.journal.db.store import reading
 from orchestrator.journal.inspect.invariants import violations
 
 pytestmark = pytest.mark.process
@@ -123,6 +123,6 @@ async def test_stream_that_is_cut_is_had_whole_by_asking_again(tmp_path: Path) -
         assert len(model.requests) == 2
         report = await api.daemon.until(lambda report: report.open_turns == 0)
         assert report.inbox["done"] == 1
-    with reading(tmp_path / "journal.db") as db:
+    with reading_in(tmp_path) as db:
         assert violations(db) == []
         assert db.execute("SELECT count(*) FROM fact").get == 1

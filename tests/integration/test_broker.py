@@ -2,15 +2,14 @@
 
 import os
 import signal
-from contextlib import closing
 from pathlib import Path
 
-import apsw
 import pytest
 from fakes.bot_api import FakeBotApi
 from fakes.daemon import TOKEN, holds, running_daemon
 from fakes.held_model import HeldModel, held_daemon, two_agents
 from fakes.inspection import looks_inside
+from fakes.journal import reading_in
 from fakes.model_api import Reply
 
 from orchestrator.control.protocol import StatusReport
@@ -31,7 +30,7 @@ def broker_of(report: StatusReport) -> int:
 
 def calls(home: Path) -> list[tuple[str, int, int]]:
     """The settled calls: agent, tokens sent and received."""
-    with closing(apsw.Connection(str(home / "journal.db"))) as db:
+    with reading_in(home) as db:
         query = "SELECT agent_id, prompt, completion FROM model_call WHERE state = 'settled'"
         return [(str(a), int(p), int(c)) for a, p, c in db.execute(query)]
 
@@ -63,7 +62,7 @@ async def test_broker_alone_holds_the_key_and_is_walled_off(tmp_path: Path) -> N
     """Also the one of an agent's own; its level is what it found itself."""
     async with FakeBotApi(TOKEN) as bot, HeldModel() as model:
         config = two_agents(model, env={"OPENAI_API_KEY": KEY})
-        async with running_daemon(tmp_path, config, bot) as daemon:
+        async with running_daemon(tmp_path, config, bot, executed=True) as daemon:
             bot.user_says(123, "hello")
             assert await bot.reply_in(123) == "work-model: hello"
             report = await daemon.status()
@@ -101,7 +100,7 @@ async def test_key_of_the_homes_file_reaches_the_broker_alone_and_an_edit_of_it_
     write_private(keys, f"MINE={KEY}\n".encode())
     async with FakeBotApi(TOKEN) as bot, HeldModel() as model:
         config = two_agents(model, env={"OPENAI_API_KEY": "${MINE}"})
-        async with running_daemon(tmp_path, config, bot) as daemon:
+        async with running_daemon(tmp_path, config, bot, executed=True) as daemon:
             bot.user_says(123, "one")
             assert await bot.reply_in(123) == "work-model: one"
             report = await daemon.status()

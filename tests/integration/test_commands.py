@@ -6,13 +6,13 @@ import pytest
 from fakes.bot_api import HANG, FakeBotApi
 from fakes.daemon import TOKEN, running_daemon
 from fakes.held_model import HeldModel, two_agents
+from fakes.journal import reading_in
 from fakes.model_api import Reply
 from fakes.time_limit import time_limit
 
 from orchestrator.control import protocol
 from orchestrator.control.protocol import Ack, AgentName, ChatSend
 from orchestrator.inbound.commands import MENU
-from orchestrator.journal.db.store import reading
 from thinker.protocol.messages import JsonObject
 from thinker.protocol.peer import RpcError
 
@@ -85,7 +85,7 @@ async def test_stopped_preview_of_a_long_answer_says_so(tmp_path: Path) -> None:
 
 def charged(home: Path) -> list[tuple[object, ...]]:
     """The calls that turns are charged for: the state of the turn, and that of the charge."""
-    with reading(home / "journal.db") as db:
+    with reading_in(home) as db:
         return db.execute(
             "SELECT turn.state, model_call.state FROM model_call JOIN turn ON turn.id = turn_id"
             " ORDER BY turn.id, model_call.id"

@@ -41,7 +41,9 @@ async def test_daemon_is_ready_before_anybody_wrote(tmp_path: Path) -> None:
     assert {channel.name: channel.state for channel in report.channels} == {
         "api": "ok",
         "console": "ok",
+        "hook": "ok",
         "http": "ok",
+        "mcp": "ok",
         "telegram": "ok",
         "web": "ok",
     }

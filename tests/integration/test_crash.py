@@ -150,7 +150,7 @@ async def test_sigterm_ends_in_time_and_the_open_turn_is_answered_next_time(
             bot.user_says(123, "next")
             await model.asked("slow")
             await bot.confirmed()
-            daemon.process.terminate()
+            daemon.signal(signal.SIGTERM)
             assert await daemon.ended() == 0
         assert bot.texts(123) == []
         async with running_daemon(tmp_path, None, bot):
@@ -165,7 +165,7 @@ async def test_sigterm_waits_for_the_step_in_hand(tmp_path: Path) -> None:
         gate = model.hold("nearly done")
         bot.user_says(123, "nearly done")
         await model.asked("nearly done")
-        daemon.process.terminate()
+        daemon.signal(signal.SIGTERM)
         await daemon.logged("draining", agent_id="work")
         gate.set()
         assert await daemon.ended() == 0

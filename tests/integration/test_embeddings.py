@@ -10,10 +10,10 @@ from fakes.calling_model import CallingModel, one_agent
 from fakes.daemon import TOKEN, RunningDaemon, running_daemon
 from fakes.embeddings_api import EmbeddingsApi
 from fakes.held_model import HeldModel, system
+from fakes.journal import reading_in
 from fakes.mcp_config import entry
 from fakes.model_api import PROMPT_TOKENS, Reply
 
-from orchestrator.journal.db.store import reading
 from thinker.protocol.messages import JsonObject
 
 pytestmark = pytest.mark.process
@@ -60,7 +60,7 @@ async def test_fact_is_found_by_its_meaning_after_a_restart(tmp_path: Path) -> N
             assert KEY not in str(daemon.log)
         assert Counter(api.texts())[REX] == 1
         assert {request.headers["authorization"] for request in api.requests} == {f"Bearer {KEY}"}
-    with reading(tmp_path / "journal.db") as db:
+    with reading_in(tmp_path) as db:
         counted = db.execute(
             "SELECT count(*), sum(prompt) FROM model_call"
             " WHERE model = 'openai/small' AND state = 'settled'"

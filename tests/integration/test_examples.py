@@ -7,9 +7,9 @@ import pytest
 from fakes.bot_api import FakeBotApi
 from fakes.control_server import command
 from fakes.daemon import TOKEN, running_daemon
+from fakes.journal import reading_in
 
 from orchestrator.home_paths import bundled
-from orchestrator.journal.db.store import reading
 from orchestrator.journal.turns import handoffs
 
 pytestmark = pytest.mark.process
@@ -44,6 +44,6 @@ async def test_newcomer_has_the_chat_handed_over_and_work_done(home: Path) -> No
         bot.user_says(CHAT, "ask billing: is my bill paid?")
         assert "You said: is my bill paid?" in await bot.reply_in(CHAT)
         await daemon.until(lambda report: report.open_turns == 0)
-        with reading(home / "journal.db") as db:
+        with reading_in(home) as db:
             (handed,) = handoffs.every(db)
         assert (handed.routed_id, handed.agent_id) == ("front-desk", "billing")

@@ -6,10 +6,10 @@ import pytest
 from fakes.bot_api import FakeBotApi
 from fakes.daemon import TOKEN, RunningDaemon, dying, running_daemon
 from fakes.held_model import HeldModel, held_daemon, two_agents
+from fakes.journal import reading_in
 
 from orchestrator.control import protocol
 from orchestrator.control.protocol import Ack, ErasureTarget
-from orchestrator.journal.db.store import reading
 from orchestrator.journal.upkeep import erasure
 from orchestrator.journal.upkeep.erasure import Subject
 from thinker.protocol.peer import PeerClosedError, RpcError
@@ -20,7 +20,7 @@ CHAT = ErasureTarget(channel="telegram", chat="123")
 
 def kept(home: Path) -> int:
     """How many messages of the chat the journal has."""
-    with reading(home / "journal.db") as db:
+    with reading_in(home) as db:
         found = erasure.count(db, Subject(channel="telegram", chat="123"))
     return found.get("message", 0)
 

@@ -10,10 +10,10 @@ from fakes.bot_api import FakeBotApi
 from fakes.calling_model import CallingModel
 from fakes.daemon import TOKEN, RunningDaemon, dying, running_daemon
 from fakes.held_model import agent, system
+from fakes.journal import reading_in
 from fakes.model_api import Reply
 from pydantic import JsonValue
 
-from orchestrator.journal.db.store import reading
 from orchestrator.journal.inspect import invariants
 from orchestrator.journal.turns import handoffs
 from thinker.protocol.messages import JsonObject
@@ -58,7 +58,7 @@ def home(folder: Path, model: CallingModel, **entry: JsonValue) -> JsonObject:
 async def settled(daemon: RunningDaemon, answering: dict[str, str]) -> None:
     """No turn is open, the chats are answered by these agents, the journal keeps its promises."""
     await daemon.until(lambda report: report.open_turns == 0)
-    with reading(daemon.home / "journal.db") as db:
+    with reading_in(daemon.home) as db:
         assert invariants.violations(db) == []
         found = handoffs.every(db)
     assert {handoff.routed_id: handoff.agent_id for handoff in found} == answering
@@ -126,7 +126,7 @@ async def test_killed_handoff_happens_once(tmp_path: Path, kill: str) -> None:
             bot.user_says(CHAT, "and now?")
             assert await bot.reply_in(CHAT) == "home-model: and now?"
             await settled(daemon, {"work": "home"})
-        with reading(tmp_path / "journal.db") as db:
+        with reading_in(tmp_path) as db:
             calls = db.execute("SELECT state FROM step WHERE name = 'home'").fetchall()
         assert calls == [("done",)]
 

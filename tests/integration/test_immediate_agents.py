@@ -8,8 +8,8 @@ from fakes.bot_api import FakeBotApi
 from fakes.calling_model import CallingModel
 from fakes.daemon import TOKEN, RunningDaemon, dying, running_daemon
 from fakes.held_model import agent, system
+from fakes.journal import reading_in
 
-from orchestrator.journal.db.store import reading
 from orchestrator.journal.inspect import invariants
 from thinker.protocol.messages import JsonObject
 
@@ -56,7 +56,7 @@ def home(folder: Path, model: CallingModel, entry: JsonObject) -> JsonObject:
 async def settled(daemon: RunningDaemon, runs: int) -> None:
     """No turn is open, so much work was begun, the journal keeps its promises."""
     await daemon.until(lambda report: report.open_turns == 0)
-    with reading(daemon.home / "journal.db") as db:
+    with reading_in(daemon.home) as db:
         assert invariants.violations(db) == []
         assert db.execute("SELECT count(*) FROM subagent_run").get == runs
 
@@ -94,7 +94,7 @@ async def test_resumable_one_is_begun_once_with_what_variables_say(tmp_path: Pat
         assert system(await model.asked("count the whales")).startswith("You help Acme\n\n")
         bot.user_says(CHAT, "again")
         assert await bot.reply_in(CHAT) == "work-model: again"
-        with reading(daemon.home / "journal.db") as db:
+        with reading_in(daemon.home) as db:
             spec = str(db.execute("SELECT spec FROM subagent").get)
         assert json.loads(spec)["name"] == "Ann"
         assert "s3cret" not in spec

@@ -10,6 +10,7 @@ import anyio
 import apsw
 from fakes.commands import command_desk, no_notice
 from fakes.journal import update
+from fakes.postgresql import sqlite_only
 from fakes.turn_bench import TurnBench, done, response, turn_bench
 
 from orchestrator.inbound.intake import JournalIntake
@@ -80,6 +81,7 @@ async def answered(bench: TurnBench, intake: JournalIntake, number: int) -> None
     await bench.dispatcher.wait_idle()
 
 
+@sqlite_only  # which traces its statements, and has pages
 async def test_plain_message_costs_few_statements_and_pages(tmp_path: Path) -> None:
     """It is stored and admitted in one transaction, its answer stored in another."""
     async with turn_bench(tmp_path, bindings=[BOUND]) as bench:

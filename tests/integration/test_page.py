@@ -7,8 +7,10 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 
+import psycopg
 import pytest
 from fakes.daemon import RunningDaemon, running_daemon
+from fakes.postgresql import POSTGRESQL, database_of
 from fakes.time_limit import LIMIT
 from httpx import AsyncClient
 from pydantic import JsonValue
@@ -16,9 +18,11 @@ from pydantic import JsonValue
 from orchestrator.control import page_protocol
 from orchestrator.control.page_protocol import PageAddress, PageSessions, SessionName
 from orchestrator.control.protocol import Ack, ProcessReport, StatusReport
+from orchestrator.journal.postgresql.pg_page_reads import SHOWN
 from thinker.protocol.messages import JsonObject
 
 pytestmark = pytest.mark.process
+SESSIONS = "FROM pg_stat_activity WHERE datname = current_database() AND application_name = %s"
 
 
 def config(port: int) -> JsonObject:
@@ -83,6 +87,25 @@ async def test_switch_of_the_page_outlives_a_restart(tmp_path: Path) -> None:
         await daemon.ask(page_protocol.DASHBOARD_CLOSE, None, Ack)
         await daemon.until(lambda report: page_process(report) is None)
         assert not (tmp_path / "page-on").exists()
+
+
+@pytest.mark.skipif(not POSTGRESQL, reason="about a session of PostgreSQL")
+async def test_page_whose_session_ended_is_replaced(tmp_path: Path) -> None:
+    """From inside its jail it cannot connect again."""
+    async with running_daemon(tmp_path, config(free_port())) as daemon:
+        async with logged_in(daemon) as browser:
+            assert "Agents" in (await browser.get("/")).text
+            first = page_process(await daemon.status())
+            assert first is not None
+            assert first.sandbox == "full"
+            with psycopg.connect(database_of(tmp_path), autocommit=True) as session:
+                ended = session.execute(f"SELECT pg_terminate_backend(pid) {SESSIONS}", [SHOWN])
+                assert ended.fetchall() == [(True,)]
+            await daemon.logged("page_ended", kind="crash")
+            assert "Agents" in (await browser.get("/")).text
+            second = page_process(await daemon.status())
+        assert second is not None
+        assert second.pid != first.pid
 
 
 async def test_revoked_login_is_over_at_once(tmp_path: Path) -> None:

@@ -15,11 +15,11 @@ from fakes.calling_model import CallingModel
 from fakes.control_server import command
 from fakes.daemon import TOKEN, running_daemon
 from fakes.held_model import agent
+from fakes.journal import connection_in, reading_in
 from fakes.mcp_config import entry
 from fakes.model_api import ModelApi, Received, Reply
 from fakes.seed_prompt import ZONE, write_skill
 
-from orchestrator.journal.db.store import open_database, reading
 from orchestrator.journal.memory import facts
 from orchestrator.journal.memory.memory_scope import MemoryScope
 from thinker.protocol.messages import JsonObject
@@ -147,7 +147,7 @@ def furnish(home: Path) -> None:
     keywords = "metadata:\n  keywords: [train]\n  required_tools: [get_time]\n"
     write_skill(home, "travel", SKILL.format(name="travel", more=keywords))
     write_skill(home, "cellar", SKILL.format(name="cellar", more=""))
-    with closing(open_database(home / "journal.db")) as db:
+    with closing(connection_in(home)) as db:
         profile = json.dumps({"persona": {"system_prompt": "You are of the profile."}})
         for kind, chat in CHATS.items():
             own = MemoryScope(kind, f"telegram:{chat}", joined=False, shared=False)
@@ -241,5 +241,5 @@ async def test_what_is_shown_is_what_is_sent(tmp_path: Path) -> None:
                 messages += 1
             assert body == real.content, (kind, live)
             assert SEEN.get(kind, "You are ") in body.decode(), kind
-        with reading(tmp_path / "journal.db") as db:
+        with reading_in(tmp_path) as db:
             assert db.execute("SELECT count(*) FROM inbox").get == messages

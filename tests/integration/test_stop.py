@@ -29,7 +29,7 @@ async def test_sigterm_with_twenty_open_turns_loses_none(tmp_path: Path) -> None
         for number in range(ROUNDS):
             async with running_daemon(tmp_path, config, bot, env) as daemon:
                 gates = await _open_turns(bot, model, daemon, number)
-                daemon.process.terminate()
+                daemon.signal(signal.SIGTERM)
                 assert await daemon.ended() == 0
             for gate in gates:
                 gate.set()
@@ -50,9 +50,9 @@ async def test_second_signal_ends_at_once_without_a_traceback(tmp_path: Path) ->
         async with running_daemon(tmp_path, one_agent(model, {}), bot) as daemon:
             bot.user_says(500, "slow")
             await model.asked("slow")
-            daemon.process.send_signal(signal.SIGINT)
+            daemon.signal(signal.SIGINT)
             await daemon.logged("stopping")
-            daemon.process.send_signal(signal.SIGINT)
+            daemon.signal(signal.SIGINT)
             assert await daemon.ended() == -signal.SIGINT
             assert not daemon.noise
             daemon.killed = True

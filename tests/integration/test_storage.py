@@ -9,6 +9,7 @@ import pytest
 from fakes.bot_api import FakeBotApi
 from fakes.daemon import TOKEN, running_daemon
 from fakes.held_model import HeldModel, two_agents
+from fakes.postgresql import sqlite_only
 from fakes.time_limit import time_limit
 
 from orchestrator.control import protocol
@@ -16,7 +17,7 @@ from orchestrator.control.protocol import HealthReport
 from orchestrator.errors import ExitCode
 from orchestrator.inbound.intake import NO_SPACE
 
-pytestmark = pytest.mark.process
+pytestmark = [pytest.mark.process, sqlite_only]
 SIZE = "8m"
 
 

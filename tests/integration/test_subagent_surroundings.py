@@ -1,6 +1,7 @@
 """What happens around a subagent at work: edits, a stop of the daemon, newer messages, tasks."""
 
 import json
+import signal
 from pathlib import Path
 
 import pytest
@@ -59,7 +60,7 @@ async def test_stopped_daemon_goes_on_with_the_subagent_next_time(tmp_path: Path
         async with running_daemon(tmp_path, config(model), bot, env) as daemon:
             bot.user_says(CHAT, spawn())
             await model.asked(TASK)
-            daemon.process.terminate()
+            daemon.signal(signal.SIGTERM)
             assert await daemon.ended() == 0
         assert processes(tmp_path) == {}
         gate.set()

@@ -3,8 +3,6 @@
 import json
 import os
 import signal
-import sqlite3
-from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -12,6 +10,7 @@ from fakes.bot_api import FakeBotApi
 from fakes.calling_model import CallingModel
 from fakes.daemon import TOKEN, running_daemon
 from fakes.held_model import system
+from fakes.journal import opened, reading_in
 from fakes.model_api import Reply
 from fakes.subagent import (
     CHAT,
@@ -27,7 +26,6 @@ from fakes.subagent import (
 
 from orchestrator.control import protocol
 from orchestrator.control.protocol import Ack, ApprovalDecision, ApprovalList
-from orchestrator.journal.db.store import reading
 
 pytestmark = pytest.mark.process
 
@@ -55,7 +53,7 @@ async def test_subagent_does_its_task_in_a_process_of_its_own(tmp_path: Path) ->
     assert {"get_time", "search_memories", "send_message"} <= offered
     withheld = {"spawn_subagent", "schedule_task", "store_fact", "list_tasks", "list_facts"}
     assert not offered & withheld
-    with reading(tmp_path / "journal.db") as db:
+    with reading_in(tmp_path) as db:
         spent = db.execute("SELECT agent_id, count(*) FROM model_call GROUP BY 1").fetchall()
     assert spent == [("work", 3)]
 
@@ -149,9 +147,8 @@ async def test_deadline_ends_a_subagent_and_outlives_a_restart(tmp_path: Path) -
             bot.user_says(CHAT, spawn(timeoutMinutes=2))
             await model.asked(TASK)
             await daemon.kill()
-        with closing(sqlite3.connect(tmp_path / "journal.db")) as db, db:
-            (allowed,) = db.execute("SELECT allowed FROM turn WHERE recipe='subagent'").fetchone()
-            assert allowed == 120_000
+        with opened(tmp_path) as db:
+            assert db.execute("SELECT allowed FROM turn WHERE recipe='subagent'").get == 120_000
             db.execute("UPDATE turn SET allowed = 5000 WHERE recipe = 'subagent'")
         async with running_daemon(tmp_path, None, bot) as daemon:
             assert await bot.reply_in(CHAT) == (

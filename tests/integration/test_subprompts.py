@@ -11,9 +11,9 @@ from fakes.bot_api import FakeBotApi
 from fakes.calling_model import CallingModel, one_agent
 from fakes.daemon import TOKEN, RunningDaemon, running_daemon
 from fakes.held_model import system
+from fakes.journal import reading_in
 from pydantic import JsonValue
 
-from orchestrator.journal.db.store import reading
 from orchestrator.journal.inspect import invariants
 from thinker.protocol.messages import JsonObject
 
@@ -54,7 +54,7 @@ def call(**arguments: JsonValue) -> str:
 async def settled(daemon: RunningDaemon) -> None:
     """No turn is open, the sub-prompt's process has gone, and the journal keeps its promises."""
     await daemon.until(lambda report: report.open_turns == 0 and len(report.agents) == 1)
-    with reading(daemon.home / "journal.db") as db:
+    with reading_in(daemon.home) as db:
         assert invariants.violations(db) == []
         assert db.execute("SELECT count(*) FROM subagent_run").get == 1
 

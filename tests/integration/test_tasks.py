@@ -6,11 +6,11 @@ import pytest
 from fakes.bot_api import FakeBotApi
 from fakes.daemon import TOKEN, RunningDaemon, running_daemon
 from fakes.held_model import HeldModel, held_daemon, said, system, two_agents
+from fakes.journal import reading_in
 from fakes.model_api import Reply
 
 from orchestrator.control import protocol
 from orchestrator.control.protocol import Ack, RowId
-from orchestrator.journal.db.store import reading
 from orchestrator.journal.schedule import task_runs, tasks
 from orchestrator.journal.schedule.task_runs import TaskRun
 
@@ -37,7 +37,7 @@ def write_skill(home: Path, name: str, trigger: str, text: str, more: str = "") 
 
 def history(home: Path, name: str) -> list[TaskRun]:
     """The runs of a task, the newest first; none while there is no such task."""
-    with reading(home / "journal.db") as db:
+    with reading_in(home) as db:
         found = tasks.TASKS.select(db, "name = ?", name)
         return task_runs.history(db, found[0].id, 10) if found else []
 
@@ -146,7 +146,7 @@ async def test_failed_task_is_told_and_waits(tmp_path: Path) -> None:
             assert "couldn't get an answer" in await bot.reply_in(123)
             run = await ended(daemon, "fails", "failed")
         assert run.note is not None
-        with reading(tmp_path / "journal.db") as db:
+        with reading_in(tmp_path) as db:
             (task,) = tasks.listed(db)
         assert (task.state, task.failures) == ("active", 1)
 

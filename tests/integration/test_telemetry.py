@@ -70,6 +70,7 @@ async def test_collector_gets_every_turn_across_a_restart(tmp_path: Path) -> Non
             "OTEL_EXPORTER_OTLP_COMPRESSION": "gzip",
             "OTEL_EXPORTER_OTLP_HEADERS": "authorization=Bearer%20secret-canary",
             "OTEL_BSP_SCHEDULE_DELAY": "20",
+            "OTEL_METRIC_EXPORT_INTERVAL": "1000",
             "OTEL_SERVICE_NAME": "bots",
         }
         collector.dead = True

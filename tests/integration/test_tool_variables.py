@@ -7,10 +7,10 @@ import pytest
 from fakes.bot_api import FakeBotApi
 from fakes.calling_model import CallingModel, one_agent
 from fakes.daemon import TOKEN, running_daemon
+from fakes.journal import reading_in
 from fakes.mcp_config import entry
 from pydantic import JsonValue
 
-from orchestrator.journal.db.store import reading
 from thinker.protocol.messages import JsonObject
 
 pytestmark = pytest.mark.process
@@ -43,6 +43,6 @@ async def test_server_is_told_a_secret_that_no_model_and_no_journal_sees(tmp_pat
                 assert await bot.reply_in(chat) == told
         first = model.requests_about("!wild_told")[0]
         assert "s3cret" not in json.dumps(first.body)
-    with reading(tmp_path / "journal.db") as db:
+    with reading_in(tmp_path) as db:
         calls = db.execute("SELECT args FROM step WHERE kind = 'tool'").fetchall()
     assert [json.loads(str(args)) for (args,) in calls] == 2 * [tool["options"]]

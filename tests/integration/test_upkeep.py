@@ -8,9 +8,9 @@ from fakes.bot_api import FakeBotApi
 from fakes.daemon import TOKEN, running_daemon
 from fakes.digesting_model import DigestingModel
 from fakes.held_model import said, system, two_agents
+from fakes.journal import reading_in
 from fakes.memory import own_of
 
-from orchestrator.journal.db.store import reading
 from orchestrator.journal.memory import facts
 from orchestrator.journal.turns import usage
 from thinker.protocol.messages import JsonObject
@@ -48,7 +48,7 @@ async def test_long_conversation_is_summarised_with_the_summary_before(tmp_path:
             assert "--- summary so far\nSummary 1.\n---" in again
             assert "User: four:" in again
             assert "User: one:" not in again
-    with reading(tmp_path / "journal.db") as db:
+    with reading_in(tmp_path) as db:
         calls = db.execute("SELECT state, prompt FROM model_call WHERE turn_id LIKE 'compaction/%'")
         assert list(calls) == [("settled", 11), ("settled", 11)]
 
@@ -70,7 +70,7 @@ async def test_next_message_does_not_wait_for_the_summary(tmp_path: Path) -> Non
             await daemon.logged("session_compacted")
             await talk(bot, "after")
             assert "Summary" in system(await model.asked("after"))
-    with reading(tmp_path / "journal.db") as db:
+    with reading_in(tmp_path) as db:
         states = db.execute("SELECT state FROM model_call WHERE turn_id LIKE 'compaction/%'")
         assert [state for (state,) in states] == ["lost", "settled"]
         assert usage.totals(db, 0, 2**62)[0].unsettled > 0
@@ -93,7 +93,7 @@ async def test_quiet_conversation_is_looked_through_once_across_a_restart(tmp_pa
             await talk(bot, "and then")
     stretches = [said(r.body).count("User: I like tea") for r in model.digested()]
     assert sum(stretches) == 1
-    with reading(tmp_path / "journal.db") as db:
+    with reading_in(tmp_path) as db:
         kept = facts.newest(db, own_of("telegram:123"), None, facts.FOREVER, 9)
         assert len(kept) == 1
         assert kept[0].source.startswith("extraction ")

@@ -1,5 +1,6 @@
 """Nothing is installed whose bytes are not known."""
 
+import json
 import re
 from pathlib import Path
 
@@ -9,7 +10,7 @@ ROOT = Path(__file__).parents[2]
 BUILD = {"hatchling", "editables"}  # what makes an editable install of the checkout
 
 
-@pytest.mark.parametrize("lock", ["runtime.lock", "dev.lock"])
+@pytest.mark.parametrize("lock", ["runtime.lock", "dev.lock", "clients.lock"])
 def test_every_package_is_locked_with_a_hash(lock: str) -> None:
     """The build backend and what it needs too."""
     entries = re.split(r"\n(?=\S)", (ROOT / ".ci" / lock).read_text("utf-8").strip())
@@ -17,7 +18,17 @@ def test_every_package_is_locked_with_a_hash(lock: str) -> None:
         re.match(r"([\w.-]+)==\S+ .*--hash=sha256:[0-9a-f]{64}", e, re.DOTALL) for e in entries
     ]
     assert all(pinned)
-    assert {found[1] for found in pinned if found} >= BUILD
+    if lock != "clients.lock":
+        assert {found[1] for found in pinned if found} >= BUILD
+
+
+def test_packages_of_node_are_locked_with_a_hash_and_no_host() -> None:
+    """They come from the registry of the machine."""
+    text = (ROOT / "scripts/client_trials/package-lock.json").read_text("utf-8")
+    packages = {name: found for name, found in json.loads(text)["packages"].items() if name}
+    assert packages
+    assert all(found["integrity"].startswith("sha512-") for found in packages.values())
+    assert "resolved" not in text
 
 
 def test_checkout_is_built_with_what_is_locked() -> None:

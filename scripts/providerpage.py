@@ -1,0 +1,137 @@
+"""The page of the manual that lists the providers; part of scripts/reference."""
+
+from collections.abc import Iterator
+
+from markdowntable import table
+
+from thinker.protocol.providers import ABILITIES, PROVIDERS, Ability, Provider
+
+MEANINGS: dict[Ability, str] = {
+    "tools": "its models call tools natively; otherwise they are offered tools as text",
+    "images": "some of its models see pictures; otherwise they read descriptions",
+    "schema": "it enforces a JSON schema of an answer",
+    "json": "it enforces JSON; the prompt describes the schema, and the answer is checked",
+    "caching": "beginnings of prompts that repeat are cheaper",
+    "embeddings": "it can be the `provider` of `embeddings`",
+    "transcription": "speech to text",
+    "speech": "text to speech",
+    "drawing": "pictures from a description",
+}
+HOW_TO = """
+## Use one
+
+Put the key into `keys.env` in the home, and name the provider and one of its models:
+
+```json
+{
+  "agents": [
+    { "agentId": "work", "llmProvider": "gemini", "model": "gemini-2.5-flash",
+      "fallbackModels": ["mistral/mistral-small-latest", "gemini-2.5-pro"] }
+  ]
+}
+```
+
+`orchestrator setup --provider gemini` asks for the key, tries it and writes this. `orchestrator
+models` lists what your providers offer, and `orchestrator check` names a key that is missing. In
+`fallbackModels` and `smallModel` the text before a slash is a provider if its name is in the
+table or in `providers`; models of Groq, OpenRouter, Together and others that are called
+`deepseek/…` or `qwen/…` stay theirs.
+
+## Test one
+
+```sh
+orchestrator models --all
+orchestrator models test
+orchestrator models test work
+orchestrator models test mistral/mistral-small-latest
+```
+
+`models --all` shows each provider with what it can do and whether its key is set. `models test`
+makes one small call for each thing that a model should do (an answer, a tool call, a picture,
+JSON by a schema, a vector) by the code, the jail and the broker that your agents use, and says
+why one fails and what to do. The calls cost a few hundred tokens a model; budgets do not count
+them.
+
+## Azure
+
+A resource has an address of its own, and `model` is the name of your deployment. Set the address
+once:
+
+```json
+{
+  "providers": {
+    "azure": { "baseUrl": "https://NAME.openai.azure.com", "apiVersion": "2024-10-21" }
+  },
+  "agents": [
+    { "agentId": "work", "llmProvider": "azure", "model": "my-deployment" }
+  ]
+}
+```
+
+The request goes to `…/openai/deployments/my-deployment/chat/completions?api-version=2024-10-21`
+with the header `api-key`. A `baseUrl` that ends in `/openai/v1` uses the newer API without
+versions.
+
+## Any other server
+
+`providers` gives a server with OpenAI's API a name, and says what it can do:
+
+```json
+{
+  "providers": {
+    "acme": {
+      "baseUrl": "https://llm.acme.example/v1",
+      "keyVariable": "ACME_API_KEY",
+      "images": false,
+      "structuredOutput": "json",
+      "omits": ["stream_options"]
+    },
+    "azure-eu": {
+      "like": "azure",
+      "baseUrl": "https://EU.openai.azure.com",
+      "keyVariable": "EU_API_KEY"
+    }
+  },
+  "agents": [
+    { "agentId": "work", "llmProvider": "acme", "model": "large" },
+    { "agentId": "home", "llmProvider": "azure-eu", "model": "my-deployment" }
+  ]
+}
+```
+
+`like` takes over the rules of a known provider, never its key. An entry with the name of a known
+provider changes what it says and keeps the rest. The fields are on the page
+[agents-json](agents-json.md#providersettings); an edit is live. A key stands in `keys.env`; only
+the [broker](processes.md#broker) sees it.
+
+Where no rule is known, the first refusal teaches one: a server that says that it does not know
+`stream_options`, `max_tokens`, `temperature`, `prompt_cache_key` or `reasoning_effort` is asked
+again without, and from then on. So are one that knows no tools and one that knows no schemas; see
+`toolCalls` and `structuredOutput` of an agent.
+
+An agent with a `baseUrl` of its own needs no entry: `"llmProvider": "openai"` with `"baseUrl"` is
+any server, asked with `OPENAI_API_KEY`. The rules are those of the provider whose address it is.
+"""
+
+
+def providers() -> Iterator[str]:
+    """Every provider, and how to use it."""
+    yield "# Providers"
+    yield ""
+    yield (
+        "Where models run: the providers that `llmProvider` can name, the variable of each one's"
+        " key, and what they can do. `thinker/protocol/providers.json` has these facts."
+    )
+    yield ""
+    rows = [_row(name, provider) for name, provider in PROVIDERS.items()]
+    yield from table(("name", "provider", "key", "can"), rows)
+    yield "What a provider can, its models may not all be able to:"
+    yield ""
+    yield from table(("word", "meaning"), [(word, MEANINGS[word]) for word in ABILITIES])
+    yield HOW_TO.strip()
+
+
+def _row(name: str, provider: Provider) -> tuple[str, str, str, str]:
+    key = f"`{provider.key_var}`" if provider.key_var else "none"
+    place = f", {provider.base_url.split('/')[2]}" if provider.local else ""
+    return f"`{name}`", f"{provider.title}{place}", key, ", ".join(provider.can)

@@ -1,0 +1,167 @@
+"""The files for containers say what the program does: commands, variables, paths, times."""
+
+import re
+import shlex
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from fakes import manual
+from fakes.command_line import check_command
+from fakes.manual import ROOT, CommandLine
+
+from orchestrator import settings
+from orchestrator.agentsfile.loading import parse
+from orchestrator.cli._client import ANSWER_SECONDS
+from orchestrator.cli.stop import WAIT
+from orchestrator.errors import ExitCode
+from orchestrator.home_paths import Paths
+
+CLUSTER = ROOT / "config" / "cluster"
+CONTAINERFILE = (CLUSTER / "Containerfile").read_text("utf-8").replace("\\\n", " ")
+COMPOSE: Any = yaml.safe_load((CLUSTER / "compose.yaml").read_text("utf-8"))
+MANIFEST: dict[str, Any] = {
+    part["kind"]: part
+    for part in yaml.safe_load_all((CLUSTER / "kubernetes.yaml").read_text("utf-8"))
+}
+NODES = [COMPOSE["services"][name] for name in ("one", "two")]
+POD = MANIFEST["StatefulSet"]["spec"]["template"]["spec"]
+CONTAINER = POD["containers"][0]
+ALIVE = f"orchestrator health || test $? -eq {ExitCode.NOT_RUNNING.value}"
+READY = "orchestrator health --ready"
+
+
+def instruction(name: str) -> list[str]:
+    """What follows each instruction of this name in the Containerfile."""
+    return re.findall(rf"^{name} (.*)$", CONTAINERFILE, re.MULTILINE)
+
+
+def probe(name: str) -> str:
+    """The line of a probe of the manifest, as a shell reads it."""
+    words: list[str] = CONTAINER[name]["exec"]["command"]
+    return words[2] if words[:2] == ["sh", "-c"] else shlex.join(words)
+
+
+def home() -> Path:
+    """The home in the image."""
+    named = [line.partition("=")[2] for line in instruction("ENV") if "ORCHESTRATOR_HOME" in line]
+    return Path(*named)
+
+
+def mounts(node: dict[str, Any]) -> dict[Path, tuple[str, bool]]:
+    """What a node of compose.yaml mounts, and whether it may only read it, by place."""
+    parts = [volume.split(":") for volume in node["volumes"]]
+    return {Path(place): (source, mode == ["ro"]) for source, place, *mode in parts}
+
+
+def test_nodes_are_alive_while_they_stand_by_but_not_ready() -> None:
+    """Code 3 is what `orchestrator health` ends with then."""
+    assert [node["healthcheck"]["test"].replace("$$", "$") for node in NODES] == [ALIVE, ALIVE]
+    assert (probe("livenessProbe"), probe("readinessProbe")) == (ALIVE, READY)
+
+
+@pytest.mark.parametrize("line", [shlex.join(["orchestrator", "run"]), ALIVE, READY])
+def test_commands_are_those_of_the_program(line: str) -> None:
+    """With their options; `orchestrator run` is the image's own."""
+    assert instruction("CMD") == ['["orchestrator", "run"]']
+    commands = list(manual.commands_in(line))
+    assert commands
+    for words in commands:
+        check_command(CommandLine(words, whole=True))
+
+
+@pytest.mark.parametrize("file", sorted(CLUSTER.iterdir()), ids=lambda file: file.name)
+def test_variables_are_settings(file: Path) -> None:
+    """Also those that a comment names."""
+    named = set(re.findall(r"\bORCHESTRATOR_\w+", file.read_text("utf-8")))
+    assert named
+    assert named <= settings.VARIABLES
+
+
+def test_nodes_differ_in_their_volume_alone() -> None:
+    """Each has a home of its own, and all else in common."""
+    one, two = ({**node, "volumes": len(node["volumes"])} for node in NODES)
+    assert one == two
+    places = [mounts(node) for node in NODES]
+    own = [place.pop(home().parent) for place in places]
+    assert own == [("one", False), ("two", False)]
+    assert places[0] == places[1]
+    assert {*COMPOSE["volumes"]} == {"one", "two", "database"}
+
+
+def test_shared_folders_are_where_the_daemon_looks_for_them() -> None:
+    """They can be read only."""
+    config = Path(NODES[0]["environment"]["ORCHESTRATOR_CONFIG"])
+    paths = Paths(home())
+    shared = {place: found for place, found in mounts(NODES[0]).items() if place != home().parent}
+    assert shared == {
+        config.parent: ("./shared", True),
+        paths.skills: ("./shared/skills", True),
+        paths.prompts: ("./shared/prompts", True),
+    }
+    assert config.name == "agents.json"
+
+
+def test_pods_mount_what_the_daemon_uses() -> None:
+    """A volume for the home, agents.json, and a place for temporary files."""
+    places = {mount["name"]: Path(mount["mountPath"]) for mount in CONTAINER["volumeMounts"]}
+    config = MANIFEST["ConfigMap"]
+    [variable] = CONTAINER["env"]
+    assert (variable["name"], Path(variable["value"]).parent) == (
+        "ORCHESTRATOR_CONFIG",
+        places["config"],
+    )
+    assert list(config["data"]) == [Path(variable["value"]).name]
+    assert places["home"] == home().parent == Path(*instruction("VOLUME"))
+    volumes = {volume["name"]: volume for volume in POD["volumes"]}
+    claims = MANIFEST["StatefulSet"]["spec"]["volumeClaimTemplates"]
+    assert {*volumes} | {claim["metadata"]["name"] for claim in claims} == {*places}
+    assert volumes["config"]["configMap"]["name"] == config["metadata"]["name"]
+
+
+def test_agents_json_of_the_manifest_has_no_problem() -> None:
+    """As `orchestrator check` reads it."""
+    loaded = parse(MANIFEST["ConfigMap"]["data"]["agents.json"].encode(), environ={})
+    assert loaded.problems == ()
+
+
+def test_a_stop_has_the_time_that_it_may_take() -> None:
+    """As long as `orchestrator stop` waits; and a node that hangs is told from a slow machine."""
+    assert [node["stop_grace_period"] for node in NODES] == [f"{WAIT:.0f}s"] * 2
+    assert POD["terminationGracePeriodSeconds"] == WAIT
+    assert CONTAINER["livenessProbe"]["timeoutSeconds"] > ANSWER_SECONDS
+    assert all(int(node["healthcheck"]["timeout"][:-1]) > ANSWER_SECONDS for node in NODES)
+
+
+def test_user_of_the_image_is_that_of_the_pods() -> None:
+    """Otherwise the home would belong to another one."""
+    [user] = instruction("USER")
+    context = POD["securityContext"]
+    assert user == f"{context['runAsUser']}:{context['runAsGroup']}"
+    assert context["fsGroup"] == context["runAsGroup"]
+    assert f"useradd --uid {context['runAsUser']} " in CONTAINERFILE
+
+
+def test_image_is_made_of_what_the_checkout_has() -> None:
+    """The sources of each COPY exist, and are all that the build reads."""
+    copied = [
+        source
+        for line in instruction("COPY")
+        if not line.startswith("--")
+        for source in line.split()[:-1]
+    ]
+    assert [source for source in copied if not (ROOT / source).exists()] == []
+    assert {"orchestrator", "thinker", "config", "prompts", "skills", "LICENSE"} <= {*copied}
+
+
+def test_driver_of_the_image_is_locked() -> None:
+    """Its lines are cut from the lock, each package with its version and hashes."""
+    [expression] = re.findall(r"sed -n '([^']*)' \.ci/dev\.lock", CONTAINERFILE)
+    command = ["sed", "-n", expression, ".ci/dev.lock"]
+    cut = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    parts = re.split(r"^(?=\S)", cut, flags=re.MULTILINE)[1:]
+    assert [part.partition("==")[0] for part in parts] == ["psycopg", "psycopg-binary"]
+    assert all("--hash=sha256:" in part for part in parts)
+    assert not cut.rstrip().endswith("\\")
