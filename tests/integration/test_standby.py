@@ -1,5 +1,6 @@
 """Two daemons on one journal in PostgreSQL: one works, and the other goes on when that one ends."""
 
+import shutil
 import signal
 from functools import partial
 from pathlib import Path
@@ -8,11 +9,15 @@ import psycopg
 import pytest
 from anyio import to_thread
 from fakes.control_server import command
+from fakes.daemon import run_to_its_end, running_daemon
+from fakes.held_model import two_agents
 from fakes.postgresql import database_of, needs_server
 from fakes.shared_journal import pair, working
 
 from orchestrator.errors import ExitCode
+from orchestrator.journal import migrations
 
+ROOT = Path(__file__).parents[2]
 pytestmark = [pytest.mark.process, needs_server]
 
 
@@ -73,6 +78,45 @@ async def test_stopped_daemon_hands_over_and_may_come_back(tmp_path: Path) -> No
         await second.logged("ready")
         bot.user_says(123, "hello")
         assert await bot.reply_in(123) == "work-model: hello"
+
+
+async def test_newer_version_takes_over_and_the_older_one_may_not_come_back(
+    tmp_path: Path,
+) -> None:
+    """The one that stood by changes the schema when it takes the journal, and not before."""
+    newer = {"ORCHESTRATOR_STORE": database_of(tmp_path), "PYTHONPATH": str(_newer(tmp_path))}
+    home = tmp_path / "two"
+    home.mkdir()
+    async with (
+        working(tmp_path) as (bot, model, first),
+        running_daemon(
+            home, two_agents(model), bot, newer, executed=True, awaits="standing_by"
+        ) as second,
+    ):
+        bot.user_says(123, "one")
+        assert await bot.reply_in(123) == "work-model: one"
+        first.killed = True  # it is stopped here
+        first.signal(signal.SIGTERM)
+        assert await first.ended() == ExitCode.OK
+        await second.logged("ready")
+        bot.user_says(123, "two")
+        assert await bot.reply_in(123) == "work-model: two"
+        older = {"ORCHESTRATOR_STORE": database_of(tmp_path)}
+        code, told = await run_to_its_end(tmp_path / "one", older, bot)
+        assert code == ExitCode.IO
+        assert "this version reads schemas up to" in told
+
+
+def _newer(folder: Path) -> Path:
+    """The program with one more change of the schema."""
+    for name in ("orchestrator", "thinker", "prompts", "skills"):
+        shutil.copytree(ROOT / name, folder / "newer" / name)
+    journal = folder / "newer" / "orchestrator" / "journal"
+    number = max(migrations.scripts()) + 1
+    for changes in (journal / "migrations", journal / "postgresql" / "changes"):
+        change = "ALTER TABLE turn ADD COLUMN mood TEXT NOT NULL DEFAULT 'calm';"
+        (changes / f"{number:04}_mood.sql").write_text(change)
+    return folder / "newer"
 
 
 async def test_lost_session_costs_no_message(tmp_path: Path) -> None:

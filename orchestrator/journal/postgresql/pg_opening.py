@@ -85,11 +85,11 @@ def require_version(db: PostgresConnection, server: DatabaseServer) -> None:
     Raises:
         JournalError: the journal is missing.
     """
-    found = pg_schema.number(db)
-    if found != pg_schema.NUMBER:
+    found, newest = pg_schema.number(db), max(pg_schema.changes())
+    if found != newest:
         raise JournalError(
             f"{server}: the journal has schema {found or 'none'}, this version reads schema"
-            f" {pg_schema.NUMBER}; start the daemon of this version once"
+            f" {newest}; start the daemon of this version once"
         )
 
 

@@ -1,14 +1,14 @@
-"""The schema of the journal in PostgreSQL, under the numbers that SQLite's has."""
+"""The schema of the journal in PostgreSQL as changes, with the numbers of those for SQLite."""
 
-from functools import cache
-from importlib import resources
+from collections.abc import Mapping
+from pathlib import Path
 
 import psycopg
 
 from orchestrator.errors import JournalError
+from orchestrator.journal import migrations
 from orchestrator.journal.postgresql.pg_connection import PostgresConnection
 
-NUMBER = 21  # of the newest change for SQLite that schema.sql has
 LOCK = 0x6F7263685F6A6F75  # of the daemon that has the journal: "orch_jou"
 TRY_LOCK = f"SELECT pg_try_advisory_lock({LOCK})"
 WAIT_FOR_LOCK = f"SELECT pg_advisory_lock({LOCK})"
@@ -26,19 +26,45 @@ CREATE TABLE config_file(
 EXTENSIONS = ("pg_trgm", "unaccent")  # parts of PostgreSQL; the owner of a database may add them
 
 
-def bring_up(db: PostgresConnection, shown: str) -> None:
-    """Make the schema in an empty database; ``shown`` names it in errors.
+def changes() -> dict[int, str]:
+    """Return the SQL of every change by its number; the first one makes all tables."""
+    return migrations.scripts(Path(__file__).with_name("changes"))
+
+
+def bring_up(db: PostgresConnection, shown: str, known: Mapping[int, str] | None = None) -> None:
+    """Make the changes that a database lacks, all in one transaction.
+
+    ``known`` are the changes by number, without gaps (default: `changes`).
 
     Raises:
-        JournalError: another program's tables are there, or those of a newer version.
+        JournalError: as `verify`; or another program's tables are there.
         psycopg.Error: the server refuses it.
+    """
+    known = known or changes()
+    found, newest = verify(db, shown, known), max(known)
+    if found == newest:
+        return
+    db.execute("BEGIN")
+    if not found:
+        _begin(db, shown)
+    for change in range(found + 1 if found else min(known), newest + 1):
+        db.execute_script(known[change])
+    db.execute("UPDATE schema_version SET number = ?", (newest,))
+    db.execute("COMMIT")
+
+
+def verify(db: PostgresConnection, shown: str, known: Mapping[int, str] | None = None) -> int:
+    """Return the schema number of a journal, or 0 without one; ``shown`` names it in errors.
+
+    Raises:
+        JournalError: it is of a newer version, was moved away, or cannot hold all characters.
     """
     if db.execute("SHOW server_encoding").get != "UTF8":
         raise JournalError(f"{shown}: the encoding of the database must be UTF8")
-    found = number(db)
-    if found > NUMBER:
+    found, newest = number(db), max(known or changes())
+    if found > newest:
         raise JournalError(
-            f"{shown}: the journal has schema {found}, this version reads schemas up to {NUMBER};"
+            f"{shown}: the journal has schema {found}, this version reads schemas up to {newest};"
             " run the version that wrote it, or restore an older backup"
         )
     if found and db.execute("SELECT moved FROM schema_version").get:
@@ -46,11 +72,7 @@ def bring_up(db: PostgresConnection, shown: str) -> None:
             f"{shown}: this journal was moved back to a file; unset ORCHESTRATOR_STORE, or use an"
             " empty database"
         )
-    if found:
-        return
-    if db.execute("SELECT to_regclass('turn') IS NOT NULL OR to_regclass('meta') IS NOT NULL").get:
-        raise JournalError(f"{shown}: another program has tables there; use an empty database")
-    _make(db, shown)
+    return found
 
 
 def number(db: PostgresConnection) -> int:
@@ -60,24 +82,23 @@ def number(db: PostgresConnection) -> int:
     return int(db.execute("SELECT number FROM schema_version").get)
 
 
-def _make(db: PostgresConnection, shown: str) -> None:
-    db.execute("BEGIN")
+def _begin(db: PostgresConnection, shown: str) -> None:
+    """Make what no other store has, in an empty database."""
+    if db.execute("SELECT to_regclass('turn') IS NOT NULL OR to_regclass('meta') IS NOT NULL").get:
+        raise JournalError(f"{shown}: another program has tables there; use an empty database")
     try:
         for name in EXTENSIONS:
             db.execute(f"CREATE EXTENSION IF NOT EXISTS {name}")
     except psycopg.Error as error:
-        db.execute("ROLLBACK")
         raise JournalError(
             f"{shown}: the journal needs the extensions {' and '.join(EXTENSIONS)}; let the owner"
             f" of the database run: {'; '.join(f'CREATE EXTENSION {name}' for name in EXTENSIONS)}"
         ) from error
-    db.execute_script(script())
     db.execute("CREATE TABLE schema_version(number bigint NOT NULL, moved bigint NOT NULL)")
-    db.execute("INSERT INTO schema_version VALUES(?, 0)", (NUMBER,))
+    db.execute("INSERT INTO schema_version VALUES(0, 0)")
     db.execute("CREATE TABLE last_commit(mark text NOT NULL)")
     db.execute("INSERT INTO last_commit VALUES('')")
     db.execute_script(SHARED)
-    db.execute("COMMIT")
 
 
 def count_on(db: PostgresConnection) -> None:
@@ -96,9 +117,3 @@ def count_on(db: PostgresConnection) -> None:
 def leave(db: PostgresConnection) -> None:
     """Let no daemon use the journal any more: it was moved to a file."""
     db.execute("UPDATE schema_version SET moved = 1")
-
-
-@cache
-def script() -> str:
-    """Return the statements that make the schema."""
-    return resources.files(__package__).joinpath("schema.sql").read_text("utf-8")

@@ -146,6 +146,7 @@ class _Writing:
         try:
             db = self._connected()
             if not db.execute(pg_schema.TRY_LOCK).get:
+                pg_schema.verify(db, str(self._server))  # or it would wait in vain
                 log.warning("standing_by", journal=str(self._server))
                 db = self._stand_by(db, standing_by)
             log.info("journal_taken", journal=str(self._server))

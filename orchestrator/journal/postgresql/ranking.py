@@ -1,7 +1,7 @@
 """Full-text search in PostgreSQL, ranked as SQLite's BM25 does.
 
 PostgreSQL's own ranking does not know how rare a word is, and "what is the" would outweigh "tea".
-The indexes are of `words_in` and `letters_in`, see schema.sql.
+The indexes are of `words_in` and `letters_in`, see the first change.
 """
 
 from collections.abc import Sequence

@@ -3,9 +3,9 @@
 import re
 from collections.abc import Iterator
 from contextlib import closing
-from importlib import resources
 from pathlib import Path
 
+import psycopg
 import pytest
 from fakes.journal import sqlite
 from fakes.postgresql import database_of, needs_server
@@ -38,7 +38,7 @@ def db(tmp_path: Path) -> Iterator[PostgresConnection]:
 
 def test_number_is_that_of_the_newest_change_for_sqlite() -> None:
     """A change for one database has to be made for both."""
-    assert max(migrations.scripts()) == pg_schema.NUMBER
+    assert max(migrations.scripts()) == max(pg_schema.changes())
 
 
 @needs_server
@@ -78,6 +78,28 @@ def test_schema_of_a_newer_version_is_refused_and_the_same_taken(db: PostgresCon
 
 
 @needs_server
+def test_newer_version_makes_the_changes_that_are_missing(db: PostgresConnection) -> None:
+    """All or none; what is stored stays."""
+    db.execute("UPDATE last_commit SET mark = 'kept'")
+    first = max(pg_schema.changes())
+    newer = {
+        **pg_schema.changes(),
+        first + 1: "ALTER TABLE turn ADD COLUMN mood text NOT NULL DEFAULT 'calm';",
+        first + 2: "CREATE INDEX turn_by_mood ON turn(mood);",
+    }
+    broken = {**newer, first + 2: "CREATE INDEX turn_by_mood ON turn(moood);"}
+    with pytest.raises(psycopg.Error):
+        pg_schema.bring_up(db, "here", broken)
+    db.execute("ROLLBACK")
+    assert pg_schema.number(db) == first
+    assert "turn.mood" not in {name for (name,) in db.execute(COLUMNS)}
+    pg_schema.bring_up(db, "here", newer)
+    assert pg_schema.number(db) == first + 2
+    assert "turn.mood" in {name for (name,) in db.execute(COLUMNS)}
+    assert db.execute("SELECT mark FROM last_commit").get == "kept"
+
+
+@needs_server
 def test_database_of_another_program_is_refused(db: PostgresConnection) -> None:
     """Its tables are not taken for ours."""
     db.execute("DROP TABLE schema_version")
@@ -95,5 +117,5 @@ def test_journal_that_was_moved_away_is_not_used_again(db: PostgresConnection) -
 
 def test_schema_names_every_table_that_is_moved() -> None:
     """`orchestrator migrate` copies what its list has."""
-    text = resources.files("orchestrator.journal.postgresql").joinpath("schema.sql").read_text()
+    text = "".join(pg_schema.changes().values())
     assert set(re.findall(r"CREATE TABLE (\w+)", text)) == set(TABLES)
