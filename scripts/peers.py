@@ -7,20 +7,16 @@ are raised as `PeerError`.
 
 import json
 import os
-import random
 import re
 import shutil
-import socket
 import subprocess
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
 INSTALL_WITHIN = 1200.0  # seconds for one command
 AT_ONCE = 64  # limit of concurrent messages
-PORTS = range(20_000, 32_000)  # below those of Linux for any port, ip_local_port_range
 
 
 class PeerError(Exception):
@@ -241,12 +237,3 @@ def prepare(peer: Peer, place: Place) -> tuple[list[str], dict[str, str]]:
     env = {"HOME": str(place.home), "TMPDIR": str(temporary), **launch.env}
     command = [str(place.program / peer.program), *launch.arguments]
     return command, surroundings(place.program, env)
-
-
-def free_port() -> int:
-    """Return a free port on loopback that no program gets by asking for any port."""
-    for port in random.sample(PORTS, len(PORTS)):
-        with suppress(OSError), socket.socket() as probe:
-            probe.bind(("127.0.0.1", port))
-            return port
-    raise OSError("no port is free")

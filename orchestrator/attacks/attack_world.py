@@ -3,7 +3,6 @@
 import json
 import os
 import signal
-import socket
 import sys
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager, closing
@@ -26,7 +25,7 @@ from orchestrator.http_api.token import TokenFile
 from orchestrator.selftest import process_tree
 from orchestrator.selftest.daemon_process import DaemonProcess, StartDaemon, execute
 from orchestrator.selftest.fake_telegram import BotApiServer
-from orchestrator.selftest.loopback import ForeignJson
+from orchestrator.selftest.loopback import ForeignJson, free_port
 from orchestrator.settings import Settings
 from thinker.protocol.messages import JsonObject
 
@@ -102,7 +101,7 @@ class AttackWorld:
         self.settings = Settings.model_validate({"home": self.home})
         self.process: DaemonProcess | None = None
         self.api_token = ""
-        self.page_port = _free_port()
+        self.page_port = free_port()
         self.reached: dict[str, list[str]] = {}  # by the place that tried
         self._chats = {agent: count(base) for agent, base in _BASES.items()}
         self._numbers = count(1)
@@ -261,11 +260,6 @@ class AttackWorld:
             **fields,
         }
         return json.loads(json.dumps(agent))  # type: ignore[no-any-return]
-
-
-def _free_port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-        return int(listener.getsockname()[1])
 
 
 _BASES: Mapping[str, int] = {

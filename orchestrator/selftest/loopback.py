@@ -1,6 +1,8 @@
 """Base of the fake servers: a listener on loopback and minimal HTTP/1.1 with JSON bodies."""
 
 import json
+import random
+import socket
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager, suppress
 from email import message_from_bytes
@@ -12,8 +14,21 @@ from anyio import AsyncContextManagerMixin
 from anyio.abc import SocketAttribute, SocketStream
 from anyio.streams.buffered import BufferedByteReceiveStream
 
+PORTS = range(20_000, 32_000)  # below those that Linux gives to who asks for any port
 MAX_HEAD = 65_536  # bytes of a request's head
 ForeignJson: TypeAlias = dict[str, Any]  # JSON of a client, which a fake does not validate
+
+
+def free_port() -> int:
+    """Return a free port on loopback that no program gets by asking for any port.
+
+    Raises:
+        OSError: all are taken.
+    """
+    for port in random.sample(PORTS, len(PORTS)):
+        with suppress(OSError), socket.create_server(("127.0.0.1", port)):
+            return port
+    raise OSError("no port is free")
 
 
 class LoopbackServer(AsyncContextManagerMixin):

@@ -18,6 +18,8 @@ import pytest
 from fakes.certificate import certificate
 from fakes.time_limit import LIMIT
 
+from orchestrator.selftest.loopback import free_port
+
 DOVECOT = shutil.which("dovecot", path=f"{os.environ.get('PATH', '')}:/usr/sbin")
 WITH_DOVECOT = pytest.mark.skipif(DOVECOT is None, reason="there is no Dovecot; install Debian's")
 PASSWORD = "app-password"
@@ -157,7 +159,7 @@ def mail_host(relay: int = 25) -> Iterator[MailHost]:
         for inside in ("run", "mail"):
             (folder / inside).mkdir()
         certificate(folder)
-        host = MailHost(folder, user, _free_port(), _free_port(), _free_port(), relay)
+        host = MailHost(folder, user, free_port(), free_port(), free_port(), relay)
         config = CONFIG.format(
             user=pwd.getpwuid(user).pw_name,
             group=grp.getgrgid(user).gr_name,
@@ -174,8 +176,3 @@ def mail_host(relay: int = 25) -> Iterator[MailHost]:
             yield host
         finally:
             host.kill()
-
-
-def _free_port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        return int(free.getsockname()[1])

@@ -2,7 +2,6 @@
 
 import os
 import shutil
-import socket
 import ssl
 import subprocess
 from collections.abc import AsyncIterator, Mapping
@@ -15,6 +14,8 @@ from fakes.certificate import certificate
 from fakes.manual import REFERENCES, examples
 from fakes.time_limit import LIMIT, time_limit
 from httpx import AsyncClient, Response
+
+from orchestrator.selftest.loopback import free_port
 
 PASSWORD = "secret"
 HOST, PREFIX = "agents.example.org", "/agents"
@@ -158,9 +159,3 @@ async def _listens(port: int) -> bool:
         await anyio.sleep(0.02)  # a proxy has no event for it
         return False
     return True
-
-
-def free_port() -> int:
-    """A port that no one listens on."""
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-        return int(listener.getsockname()[1])

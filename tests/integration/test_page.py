@@ -2,7 +2,6 @@
 
 import os
 import signal
-import socket
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -19,6 +18,7 @@ from orchestrator.control import page_protocol
 from orchestrator.control.page_protocol import PageAddress, PageSessions, SessionName
 from orchestrator.control.protocol import Ack, ProcessReport, StatusReport
 from orchestrator.journal.postgresql.pg_page_reads import SHOWN
+from orchestrator.selftest.loopback import free_port
 from thinker.protocol.messages import JsonObject
 
 pytestmark = pytest.mark.process
@@ -29,12 +29,6 @@ def config(port: int) -> JsonObject:
     """One agent without a model, and the page at a port."""
     agents: list[JsonValue] = [{"agentId": "home", "llmProvider": "demo"}]
     return {"agents": agents, "fallbackAgentId": "home", "channels": {"web": {"port": port}}}
-
-
-def free_port() -> int:
-    """A port that no one listens on."""
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-        return int(listener.getsockname()[1])
 
 
 @asynccontextmanager

@@ -16,7 +16,6 @@ from fakes.proxies import (
     ProxyPlaces,
     browser,
     caddy,
-    free_port,
     nginx,
     recipe,
 )
@@ -27,6 +26,7 @@ from pydantic import JsonValue
 from orchestrator.control import page_protocol
 from orchestrator.control.page_protocol import PageAddress, PageSession, PageSessions
 from orchestrator.control.protocol import Ack
+from orchestrator.selftest.loopback import free_port
 from thinker.protocol.messages import JsonObject
 
 pytestmark = pytest.mark.process

@@ -5,7 +5,6 @@ They are ordinary processes of this machine's own programs, and listen on loopba
 
 import os
 import shutil
-import socket
 import subprocess
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -14,6 +13,7 @@ from pathlib import Path
 from tempfile import mkdtemp
 
 from orchestrator.errors import ConfigError
+from orchestrator.selftest.loopback import free_port
 
 PROGRAMS = Path("/usr/lib/postgresql")  # of Debian; those on the PATH count first
 USER = "postgres"  # who runs a server for root, whom it refuses
@@ -37,7 +37,7 @@ class ServerProcess:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self.data = folder / "data"
-        self.port = _free_port()
+        self.port = free_port()
 
     def make(self) -> None:
         """Make an empty server."""
@@ -193,9 +193,3 @@ def _run(program: str, *arguments: str) -> str:
         problem = (done.stderr or b"").decode(errors="replace").strip()
         raise ConfigError(f"{program} has failed: {problem or done.returncode}")
     return (done.stdout or b"").decode().strip()
-
-
-def _free_port() -> int:
-    with socket.socket() as found:
-        found.bind(("127.0.0.1", 0))
-        return int(found.getsockname()[1])

@@ -17,14 +17,8 @@ from fakes.time_limit import time_limit
 from orchestrator.agentsfile import AgentsFile
 from orchestrator.http_api.agent_ports import AgentPorts
 from orchestrator.inbound.intake import JournalIntake
+from orchestrator.selftest.loopback import free_port
 from orchestrator.wakeup import Wakeup
-
-
-def free_port() -> int:
-    """A number that a daemon can listen on."""
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-        number: int = listener.getsockname()[1]
-    return number
 
 
 @dataclass

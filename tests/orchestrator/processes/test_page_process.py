@@ -15,13 +15,8 @@ from orchestrator.errors import WorkerError
 from orchestrator.page_wire import STORE_VARIABLE
 from orchestrator.processes.child_process import Program, Spawned
 from orchestrator.processes.page_process import PageProcess
+from orchestrator.selftest.loopback import free_port
 from orchestrator.settings import Settings
-
-
-def free_port() -> int:
-    """A port that no one listens on."""
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-        return int(listener.getsockname()[1])
 
 
 @pytest.fixture

@@ -1,11 +1,11 @@
 """What a Matrix account without a homeserver says."""
 
 import pytest
-from fakes.proxies import free_port
 
 from orchestrator.channel_api import SendError, SendOutcome
 from orchestrator.channelhost.channel_host import ChannelHost
 from orchestrator.channelhost.matrix.matrix_channel import connect
+from orchestrator.selftest.loopback import free_port
 from thinker.protocol.sandbox import SandboxReport
 
 
