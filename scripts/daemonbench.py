@@ -4,9 +4,11 @@ import json
 import os
 import signal
 import socket
+import statistics
+import subprocess
 import sys
 import time
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -22,6 +24,7 @@ from thinker.protocol.peer import Peer
 
 RUN = ("-P", "-m", "orchestrator", "run")
 WITHIN = 60.0  # seconds allowed for a start and for each message
+LOOK = 0.005  # seconds between two looks into a log
 
 
 @dataclass(frozen=True)
@@ -61,6 +64,27 @@ def telegram(token: str, url: str, agent: str) -> Outside:
     return Outside(top, {"TELEGRAM_BOT_TOKEN": token, "TELEGRAM_API_URL": url})
 
 
+async def at_once(
+    say: Callable[[int], Awaitable[float]], conversations: int, messages: int
+) -> dict[str, float]:
+    """Let conversations send their messages one after the other, by ``say`` with their number.
+
+    Return messages per second, and quantiles of the milliseconds that ``say`` returns.
+    """
+    taken: list[float] = []
+
+    async def converse(number: int) -> None:
+        taken.extend([await say(number) for _ in range(messages)])
+
+    start = time.perf_counter()
+    async with anyio.create_task_group() as tasks:
+        for number in range(conversations):
+            tasks.start_soon(converse, number)
+    rate = len(taken) / (time.perf_counter() - start)
+    cuts = statistics.quantiles(taken, n=100)
+    return {"per_second": rate, "p50_ms": cuts[49], "p99_ms": cuts[98]}
+
+
 @asynccontextmanager
 async def stub_model(bench: str = "bench_turn") -> AsyncIterator[str]:
     """Start a bench's stub model in its own process and yield its address."""
@@ -98,6 +122,32 @@ def configure(
 def python_of(tree: Path | None) -> str:
     """Return the Python of a checkout's own environment; without one, of this process."""
     return sys.executable if tree is None else str(tree.absolute() / ".venv" / "bin" / "python")
+
+
+class Logged:
+    """A daemon that is known by its log, as one that stands by is."""
+
+    def __init__(self, home: Path, env: dict[str, str]) -> None:
+        self.log = home / f"log-{uuid4().hex}"
+        with self.log.open("wb") as log:
+            self.process = subprocess.Popen(
+                (sys.executable, *RUN), env=env, stdin=subprocess.DEVNULL, stdout=log, stderr=log
+            )
+
+    async def until(self, event: str) -> float:
+        """Return when a line of the log has an event."""
+        mark = f'"event":"{event}"'.encode()
+        for _ in range(round(WITHIN / LOOK)):
+            if mark in self.log.read_bytes():
+                return time.monotonic()
+            await anyio.sleep(LOOK)
+        raise SystemExit(f"no {event}: {self.log.read_text('utf-8')}")
+
+    def end(self) -> None:
+        """Kill it, also if it is frozen."""
+        for number in (signal.SIGKILL, signal.SIGCONT):
+            self.process.send_signal(number)
+        self.process.wait()
 
 
 @asynccontextmanager
