@@ -14,7 +14,7 @@ from anyio import to_thread
 from orchestrator.errors import ConfigError, ExitCode
 from orchestrator.selftest.invariants import Violation
 from orchestrator.selftest.nodes.blocking_proxy import BlockingProxy
-from orchestrator.selftest.nodes.node import READY, STANDS_BY, TAKEN, Node, until
+from orchestrator.selftest.nodes.node import READY, STANDS_BY, TAKEN, WITHIN, Node, until
 from orchestrator.selftest.nodes.postgres_server import ServerPair
 
 DATABASE = "nodes"  # the journal's
@@ -33,11 +33,15 @@ class Takeover:
 
 @dataclass
 class Cluster:
-    """The nodes; ``works`` has the journal. A frozen machine sleeps for ``pause`` seconds."""
+    """The nodes; ``works`` has the journal. A frozen machine sleeps for ``pause`` seconds.
+
+    Another node takes over, and one that lost the journal stands by, in ``patience`` seconds.
+    """
 
     nodes: list[Node]
     servers: ServerPair
     pause: float
+    patience: float = WITHIN
     takeovers: list[Takeover] = field(default_factory=list)
     violations: list[Violation] = field(default_factory=list)
 
@@ -113,7 +117,7 @@ class Cluster:
             TimeoutError: none does.
         """
         others = [other for other in self.nodes if other is not node]
-        await until(lambda: _any_ready(others))
+        await until(lambda: _any_ready(others), self.patience)
         self.takeovers.append(Takeover(began, (_now() - began) / 1000))
         (self.works, *more) = (other for other in others if other.state == READY)
         for other in more:
@@ -122,7 +126,7 @@ class Cluster:
     async def _gives_up(self, node: Node) -> None:
         """See that a node that lost the journal stands by."""
         try:
-            await until(lambda: node.state == STANDS_BY)
+            await until(lambda: node.state == STANDS_BY, self.patience)
         except TimeoutError:
             self._report("fence", f"a node that lost the journal goes on; see {node.log}")
             await node.end()
@@ -165,7 +169,11 @@ def clocks(fault: str, number: int) -> dict[str, str]:
 
 @asynccontextmanager
 async def cluster(
-    folder: Path, environs: list[dict[str, str]], servers: ServerPair, pause: float
+    folder: Path,
+    environs: list[dict[str, str]],
+    servers: ServerPair,
+    pause: float,
+    patience: float = WITHIN,
 ) -> AsyncIterator[Cluster]:
     """Start nodes with these environments, each with a home and a network of its own."""
     async with AsyncExitStack() as stack:
@@ -180,7 +188,7 @@ async def cluster(
             stack.push_async_callback(node.end)
             await node.start()
             nodes.append(node)
-        yield Cluster(nodes, servers, pause)
+        yield Cluster(nodes, servers, pause, patience)
 
 
 def _any_ready(nodes: list[Node]) -> bool:

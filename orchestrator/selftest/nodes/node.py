@@ -83,12 +83,12 @@ def _mark(event: str) -> bytes:
     return f'"event":"{event}"'.encode()
 
 
-async def until(found: Callable[[], bool]) -> None:
+async def until(found: Callable[[], bool], seconds: float = WITHIN) -> None:
     """Wait until the logs show something.
 
     Raises:
         TimeoutError: they do not.
     """
-    with anyio.fail_after(WITHIN):
+    with anyio.fail_after(seconds):
         while not found():  # noqa: ASYNC110 - a log has no events to wait for
             await anyio.sleep(LOOK)

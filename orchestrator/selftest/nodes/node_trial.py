@@ -17,6 +17,7 @@ from orchestrator.selftest.invariants import Violation
 from orchestrator.selftest.ledger import Ledger, LedgerEvent, confirmed
 from orchestrator.selftest.nodes.cluster import DATABASE, FAULTS, Cluster, Takeover, clocks, cluster
 from orchestrator.selftest.nodes.crowd import Crowd, talks
+from orchestrator.selftest.nodes.node import WITHIN
 from orchestrator.selftest.nodes.postgres_server import ServerPair, server_pair
 from orchestrator.selftest.scenario import SERVER, config
 from orchestrator.selftest.world import TOKEN
@@ -52,7 +53,8 @@ class TrialResult:
 class NodeTrial:
     """Tries a fault with so many ``nodes`` and messages, in ``folder``.
 
-    A frozen machine sleeps for ``pause`` seconds; ``environ`` is added to that of the daemons.
+    A frozen machine sleeps for ``pause`` seconds; ``environ`` is added to that of the daemons. A
+    node that does not take over, or give up, is waited for so many seconds of ``patience``.
     """
 
     folder: Path
@@ -60,6 +62,7 @@ class NodeTrial:
     messages: int
     pause: float
     environ: Mapping[str, str] = field(default_factory=dict)
+    patience: float = WITHIN
 
     async def run(self, fault: str, progress: Callable[[int], None]) -> TrialResult:
         """Try one fault; ``progress`` gets how many messages were written.
@@ -78,7 +81,9 @@ class NodeTrial:
                     self._environ(crowd, number) | clocks(fault, number)
                     for number in range(self.nodes)
                 ]
-                async with cluster(self.folder, environs, servers, self.pause) as nodes:
+                async with cluster(
+                    self.folder, environs, servers, self.pause, self.patience
+                ) as nodes:
                     deaths = await self._try(fault, nodes, crowd, servers, progress)
                     result.violations += nodes.violations
                     faults = list(nodes.takeovers)
