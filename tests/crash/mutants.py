@@ -71,10 +71,10 @@ MUTANTS = (
     Mutant(
         "updates are confirmed before they are stored",
         "lost",
-        "channels/telegram/adapter.py",
-        "        answers = await intake.accept(messages, offset)\n",
+        "channels/telegram/update_store.py",
+        "        answers = await self._intake.accept(messages, offset)\n",
         "        await self._api.poll(offset, updates.KINDS, 0)\n"
-        "        answers = await intake.accept(messages, offset)\n",
+        "        answers = await self._intake.accept(messages, offset)\n",
         ("supervisor@ingest:before#1",),
     ),
     Mutant(

@@ -101,7 +101,7 @@ SENTENCES = {
     "hook_failed": "the hook {hook} failed at {point} and is passed over; correct it",
     "task_disabled": "task {task} is disabled: {problem}; then: orchestrator tasks enable {task}",
     "config_broken_using_last_good": "agents.json is broken, the last good one is used: {problem}",
-    "telegram_poll_failed": "Telegram: {detail}",
+    "telegram_failed": "Telegram: {detail}",
     "api_listening": "the API listens on {address}",
     "api_closed": "the API no longer listens on port {port}",
     "agent_port": "listens on port {port}",

@@ -1,7 +1,8 @@
-"""Telegram: long polling in, messages and edits out, over the Bot API.
+"""Telegram: updates in by long polling, messages and edits out, over the Bot API.
 
-`adapter` is the channel, `bot_api` the HTTP calls, `bot_errors` what a failed call means: it reads
-``retry_after`` of a 429, and `adapter` (for polls) and `orchestrator.outbound.flood_control` (for
-chats) wait that long. `orchestrator.channels.pacing` delays calls in advance, to avoid a 429.
+`adapter` is the channel, `polling` the way in, and `update_store` hands what comes
+to the journal. `bot_api` has the HTTP calls, `bot_errors` what a failed call means: it reads
+``retry_after`` of a 429, and `reception` (for updates) and `orchestrator.outbound.flood_control`
+(for chats) wait that long. `orchestrator.channels.pacing` delays calls in advance, to avoid a 429.
 `updates` and `media` are pure translations.
 """

@@ -1,16 +1,14 @@
-"""Telegram: long polling in, messages and edits out.
+"""Telegram: messages and edits out; in by long polling.
 
-Telegram takes an update as confirmed when the next poll has a higher offset. The offset rises only
-after the journal has stored the update. After a failure the adapter waits and polls again.
+After a failure the adapter waits and tries again.
 """
 
 import random
 import time
 from collections.abc import Awaitable, Callable, Mapping
-from operator import itemgetter
 
 import anyio
-import structlog
+from anyio.abc import TaskGroup
 from pydantic import JsonValue
 
 from orchestrator.channel_api import (
@@ -19,45 +17,26 @@ from orchestrator.channel_api import (
     OutboundFile,
     OutboundPart,
     ReplyPart,
-    SendError,
-    SendOutcome,
 )
 from orchestrator.channels import formatting
 from orchestrator.channels.pacing import Rate, RateLimiter
 from orchestrator.channels.telegram import command_menu, updates
-from orchestrator.channels.telegram.bot_api import (
-    POLL_WAIT,
-    BotApi,
-    Result,
-    Sent,
-    User,
-    WebhookInfo,
-)
+from orchestrator.channels.telegram.bot_api import BotApi, Result, Sent
 from orchestrator.channels.telegram.bot_errors import BotApiError
-from orchestrator.channels.telegram.updates import Bot
-from orchestrator.failpoints import failpoint
+from orchestrator.channels.telegram.group_moves import GroupMoves
+from orchestrator.channels.telegram.polling import Polling
+from orchestrator.channels.telegram.reception import Reception
+from orchestrator.channels.telegram.update_store import UpdateStore
 from thinker.protocol.messages import JsonObject
 
-log = structlog.get_logger()
-
-ANSWER_SECONDS = 5.0  # for answering presses, which takes no longer than a poll may wait
-MAX_ANSWER = 200  # characters of the answer to a press (Bot API, answerCallbackQuery)
 MAX_PHOTO = 10_000_000  # bytes (Bot API, sendPhoto)
 PHOTOS = ("image/jpeg", "image/png", "image/webp")
 AUDIOS = ("audio/mpeg", "audio/mp4")  # Bot API, sendAudio
 VOICES = (*AUDIOS, "audio/ogg")  # Bot API, sendVoice
-PRIVACY_MODE = (
-    "Telegram's privacy mode keeps them from it, except in groups where it is an administrator;"
-    " switch that off with /setprivacy at @BotFather, add the bot to its groups again and restart"
-    " the daemon"
-)
 # Approximate limits of Telegram's FAQ for bots; it tolerates short bursts.
 CHAT_RATE = Rate(1.0, 4)
 GROUP_RATE = Rate(20 / 60, 4)
 BOT_RATE = Rate(30.0, 30)
-MAX_BACKOFF = 60.0  # seconds
-CONFLICT_BACKOFF = 10.0  # seconds; Telegram holds the poll of a stopped daemon for about 30
-CONFLICT_PATIENCE = 180.0  # seconds; a longer conflict is not caused by a restart
 
 
 class Telegram:
@@ -87,14 +66,9 @@ class Telegram:
         self._menus = menus or {}
         self._clock = clock
         self._sleep = sleep
-        self._chance = chance
-        self._bot: Bot | None = None
-        self._offset: int | None = None
-        self._failures = 0
-        self._conflict_since: float | None = None
+        self._reception = Reception(self.status, clock, chance)
         self._limiter = RateLimiter(BOT_RATE, clock, sleep)
-        self._moved: dict[str, str] = {}  # new ids of groups that became supergroups, by the old
-        self._unrecorded: dict[str, str] = {}  # those of them that the journal may not know
+        self._moves = GroupMoves()
 
     @property
     def bot_id(self) -> str:
@@ -102,128 +76,26 @@ class Telegram:
 
     async def run(self, intake: Intake) -> None:
         """Receive messages until cancelled, whatever fails at Telegram or in the journal."""
+        store = UpdateStore(self._api, self._moves, intake)
         try:
             async with anyio.create_task_group() as tasks:
-                while True:
-                    try:
-                        await self._round(intake)
-                    except Exception as error:  # noqa: BLE001 - one failing channel must not end the others
-                        await self._sleep(self._failed(error))
-                        continue
-                    if self._menus:  # once, beside the next poll: messages do not wait for it
-                        tasks.start_soon(command_menu.offer, self._api, self._menus)
-                        self._menus = {}
+                await self._repeat(Polling(self._api, store, self._clock), store, tasks)
         finally:
             self.status.state = "stopped"
 
-    async def _round(self, intake: Intake) -> None:
-        bot = self._bot = self._bot or await self._introduce()
-        if self._offset is None:
-            moves = await intake.moves(self.name)
-            self._moved = {old: new for new, old in moves.items()} | self._moved
-            self._offset = await intake.offset(self.name, self.bot_id)
-        began, first = self._clock(), self.status.state == "starting"
-        # The first poll returns at once, so that a quiet bot is soon known to be ready.
-        wait = 0 if first else POLL_WAIT
-        failpoint("poll:before")
-        received = await self._api.poll(self._offset, updates.KINDS, wait)
-        failpoint("poll:after")
-        for old, new in filter(None, map(updates.moved, received)):
-            self._chat_moved(old, new)
-        for old, new in [*self._unrecorded.items()]:
-            await intake.moved(self.name, self.bot_id, old, new)
-            self._unrecorded.pop(old)
-        if received:
-            await self._store(received, bot, intake)
-        self._failures, self._conflict_since = 0, None
-        self.status.state, self.status.detail = "ok", ""
-        self.status.last_ok = self._clock()
-        if not received and not first and self._clock() - began < 1:
-            await self._sleep(1)  # this server does not hold polls open
-
-    async def _introduce(self) -> Bot:
-        """Learn the bot's name and make sure that updates can be polled."""
-        me = await self._api.call("getMe", {}, User)
-        self.status.withheld = "" if me.can_read_all_group_messages else PRIVACY_MODE
-        try:
-            webhook = await self._api.call("getWebhookInfo", {}, WebhookInfo)
-            if webhook.url:
-                # Never with drop_pending_updates, which would lose messages.
-                await self._api.call("deleteWebhook", {}, object)
-        except BotApiError as error:
-            if not error.unsupported:
-                raise
-        return Bot(self.bot_id, me.username)
-
-    async def _store(self, received: list[JsonValue], bot: Bot, intake: Intake) -> None:
-        numbered = [
-            (number, update)
-            for update in received
-            if (number := updates.update_number(update)) is not None
-        ]
-        if len(numbered) < len(received):
-            log.warning("telegram_update_without_number", count=len(received) - len(numbered))
-        if not numbered:
-            raise SendError(
-                "telegram getUpdates: the updates have no update_id; check TELEGRAM_API_URL",
-                SendOutcome.UNKNOWN,
-            )
-        numbered.sort(key=itemgetter(0))  # one that comes again may stand before older ones
-        # It may fall: after a quiet week Telegram's numbers start anywhere.
-        offset = numbered[-1][0] + 1
-        messages = [updates.inbound(update, number, bot) for number, update in numbered]
-        answers = await intake.accept(messages, offset)
-        self._offset = offset
-        if answers:
-            await self._answer_presses(answers)
-
-    async def _answer_presses(self, answers: Mapping[str, str]) -> None:
-        """Show each person who pressed a button what came of it; nothing depends on it."""
-        with anyio.move_on_after(ANSWER_SECONDS):
-            async with anyio.create_task_group() as tasks:
-                for message_id, text in answers.items():
-                    tasks.start_soon(self._answer_press, message_id, text)
-
-    async def _answer_press(self, message_id: str, text: str) -> None:
-        params: JsonObject = {
-            "callback_query_id": message_id.removeprefix(updates.PRESSED),
-            "text": formatting.plain(text)[:MAX_ANSWER],
-        }
-        try:
-            await self._api.call("answerCallbackQuery", params, object)
-        except BotApiError as error:
-            log.debug("press_not_answered", problem=str(error))
-
-    def _failed(self, error: Exception) -> float:
-        self._failures += 1
-        delay = 2.0 ** min(self._failures, 6)
-        state, detail = "degraded", str(error) or type(error).__name__
-        if not isinstance(error, SendError):
-            detail = f"cannot store updates: {detail}"
-        elif isinstance(error, BotApiError) and error.conflict:
-            state, detail = self._conflicted()
-            delay *= CONFLICT_BACKOFF / 2
-        elif isinstance(error, BotApiError) and error.token_refused:
-            detail = "token refused; copy it from @BotFather to TELEGRAM_BOT_TOKEN and restart"
-            delay = MAX_BACKOFF
-        if (state, detail) != (self.status.state, self.status.detail):
-            log.warning("telegram_poll_failed", state=state, detail=detail)
-        self.status.state, self.status.detail = state, detail
-        if isinstance(error, SendError) and error.retry_after:
-            return error.retry_after
-        return min(MAX_BACKOFF, delay * (1 + self._chance() / 2))
-
-    def _conflicted(self) -> tuple[str, str]:
-        """Return the channel's state and detail while another program polls this bot."""
-        now = self._clock()
-        if self._conflict_since is None:
-            self._conflict_since = now
-        self._bot = None  # it may be a webhook: check again, and remove it
-        lasting = now - self._conflict_since >= CONFLICT_PATIENCE
-        return (
-            "degraded" if lasting else self.status.state,
-            "another program polls this bot; stop it, or use another bot on this machine",
-        )
+    async def _repeat(self, way: Polling, store: UpdateStore, tasks: TaskGroup) -> None:
+        while True:
+            try:
+                await store.open(self.status)
+                self._reception.went_on(await way.round())
+            except Exception as error:  # noqa: BLE001 - one failing channel must not end the others
+                await self._sleep(self._reception.failed(error))
+                continue
+            if self._menus:  # once, beside the next round: messages do not wait for it
+                tasks.start_soon(command_menu.offer, self._api, self._menus)
+                self._menus = {}
+            if way.pause:
+                await self._sleep(way.pause)
 
     def split(self, text: str, mark: str = "") -> tuple[ReplyPart, ...]:
         end = 2 * formatting.LIMIT if mark else None  # only the first part has a mark, and is shown
@@ -242,7 +114,7 @@ class Telegram:
             ]
             params["reply_markup"] = {"inline_keyboard": [row]}
         origin, _, number = (part.reply_to or "").rpartition(":")
-        here = self._moved.get(part.chat_id, part.chat_id)
+        here = self._moves.present(part.chat_id)
         # Groups have negative numbers, and a supergroup numbers its messages anew.
         if number and here.startswith("-") and here == (origin or part.chat_id):
             params["reply_parameters"] = {
@@ -291,16 +163,13 @@ class Telegram:
         except BotApiError as error:
             if error.new_chat_id is None or error.new_chat_id == self._chat(part.chat_id):
                 raise
-            self._chat_moved(part.chat_id, str(error.new_chat_id))
+            self._moves.learn(part.chat_id, str(error.new_chat_id))
         unrelated = {name: params[name] for name in params if name != "reply_parameters"}
         return await self._write_once(method, part, unrelated, expected)
 
-    def _chat_moved(self, old: str, new: str) -> None:
-        self._moved[old] = self._unrecorded[old] = new
-
     def _chat(self, chat_id: str) -> int | str:
         """Return Telegram's id of a chat that the journal knows by its first id."""
-        return _number(self._moved.get(chat_id, chat_id))
+        return _number(self._moves.present(chat_id))
 
     async def _write_once(
         self, method: str, part: OutboundPart, params: JsonObject, expected: type[Result]

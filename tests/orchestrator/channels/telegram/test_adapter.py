@@ -1,101 +1,22 @@
 """The Telegram adapter against a Bot API on loopback: polling, storing, sending, failing."""
 
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
 import anyio
 import pytest
 from fakes.bot_api import CONFLICT, HANG, LOST_ANSWER, UNAUTHORIZED, FakeBotApi, Fault, too_many
 from fakes.network import AnsweringNetwork, Asked, answered
+from fakes.telegram_inbox import Clock, Inbox
 from fakes.time_limit import LIMIT, time_limit
 
-from orchestrator.channel_api import PRESS, InboundMessage, OutboundPart, SendError
+from orchestrator.channel_api import PRESS, OutboundPart, SendError
 from orchestrator.channels.telegram.adapter import Telegram
 from orchestrator.channels.telegram.bot_api import BotApi
-from orchestrator.errors import JournalError
 from thinker.http.exchange import HttpAnswer
 
 TOKEN = "123456:ABC-DEF"
 MENTION = {"type": "mention", "offset": 0, "length": 9}
-
-
-class Inbox:
-    """An intake in memory; ``full`` makes it refuse."""
-
-    def __init__(self, offset: int = 0) -> None:
-        self.stored: list[InboundMessage] = []
-        self.next_offset = offset
-        self.full = False
-        self.known: dict[str, str] = {}  # first ids of moved chats by the new ones
-        self._grown = anyio.Event()
-
-    async def offset(self, channel: str, bot_id: str) -> int:
-        """The stored offset."""
-        assert (channel, bot_id) == ("telegram", "123456")
-        return self.next_offset
-
-    async def cursor(self, channel: str, bot_id: str) -> str:
-        """Never asked: Telegram counts."""
-        raise AssertionError((channel, bot_id))
-
-    async def begin(self, channel: str, bot_id: str, cursor: str) -> None:
-        """Never called."""
-        raise AssertionError((channel, bot_id, cursor))
-
-    async def moves(self, channel: str) -> dict[str, str]:
-        """The moves that are stored."""
-        assert channel == "telegram"
-        return dict(self.known)
-
-    async def moved(self, channel: str, bot_id: str, old_id: str, new_id: str) -> None:
-        """Store a move, before any update of its batch."""
-        assert (channel, bot_id) == ("telegram", "123456")
-        assert all(message.chat_id != new_id for message in self.stored)
-        self.known[new_id] = old_id
-
-    async def accept(
-        self, messages: Sequence[InboundMessage], offset: int | str | None = None
-    ) -> Mapping[str, str]:
-        """Store, or refuse whole; a press is answered with its text."""
-        if self.full:
-            raise JournalError("storage full; free space")
-        self.stored.extend(messages)
-        self.next_offset = offset if isinstance(offset, int) else self.next_offset
-        self._grown.set()
-        self._grown = anyio.Event()
-        return {found.message_id: found.text for found in messages if found.kind == PRESS}
-
-    async def holds(self, count: int) -> None:
-        """Wait until so many updates are stored."""
-        with time_limit():
-            while len(self.stored) < count:
-                await self._grown.wait()
-
-    @property
-    def texts(self) -> list[str]:
-        """What was said."""
-        return [message.text for message in self.stored]
-
-
-class Clock:
-    """A clock that only sleeping moves."""
-
-    def __init__(self) -> None:
-        self.now = 1000.0
-        self.slept: list[float] = []
-        self.twice = anyio.Event()
-
-    def __call__(self) -> float:
-        """Seconds since the epoch."""
-        return self.now
-
-    async def sleep(self, seconds: float) -> None:
-        """Move on, and let others run."""
-        self.slept.append(seconds)
-        self.now += seconds
-        if len(self.slept) > 1:
-            self.twice.set()
-        await anyio.lowlevel.checkpoint()
 
 
 def adapter(api: BotApi, clock: Clock) -> Telegram:
