@@ -216,8 +216,10 @@ class BotWorld:
         self._pending = [update for update in self._pending if update["update_id"] >= offset]
         self.changes.wake()
         with anyio.move_on_after(params.get("timeout", 0)):
-            while not (self._pending or self._again):
+            while not (self._pending or self._again or self.webhook):
                 await self.change()
+        if self.webhook:
+            raise RefusedError(409, "Conflict: terminated by setWebhook request")
         again, self._again = self._again, []
         found = [*again, *self._pending]
         return [update for update in found if self._asked_for(update)][: params.get("limit", 100)]
