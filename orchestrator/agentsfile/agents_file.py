@@ -182,6 +182,11 @@ class Channels(ConfigModel):
         """The settings of the channels of the channel host, by their names."""
         return self.__pydantic_extra__
 
+    @property
+    def reached(self) -> bool:
+        """Whether senders without a token reach the endpoints: those of webhooks, and Telegram."""
+        return bool((self.hook.enabled and self.hook.incoming) or self.telegram.webhook_url)
+
     def guarded(self) -> dict[str, ChatChannel]:
         """Return the settings of the chat platforms by their names: strangers can write there."""
         return {name: channel for name, channel in self if isinstance(channel, ChatChannel)}

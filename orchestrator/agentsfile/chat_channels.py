@@ -5,7 +5,13 @@ from typing import Literal, TypeAlias
 from pydantic import ConfigDict, Field
 
 from orchestrator.agentsfile.channel_kinds import ChannelKind
-from orchestrator.agentsfile.field_types import ConfigModel, NumericId, OptionText, PlatformId
+from orchestrator.agentsfile.field_types import (
+    ConfigModel,
+    HttpUrl,
+    NumericId,
+    OptionText,
+    PlatformId,
+)
 from orchestrator.agentsfile.text_patterns import TextPattern
 
 Access: TypeAlias = Literal["pairing", "allowlist", "open"]
@@ -72,13 +78,27 @@ class ChatChannel(ConfigModel):
         return None
 
 
+class WebhookSettings(ConfigModel):
+    """Where Telegram pushes updates to; the endpoints of `channels.api` take them at /telegram."""
+
+    url: HttpUrl
+    """Address of a proxy that leads there: https, and port 443, 80, 88 or 8443."""
+
+
 class TelegramChannel(ChatChannel):
     """The Telegram bot, and who may talk to it."""
 
     enabled: bool = True
     """Whether the channel runs (it also needs TELEGRAM_BOT_TOKEN)."""
+    webhook: WebhookSettings | None = None
+    """Lets Telegram push updates; without it the daemon asks for them, and needs no address."""
     allowlist: tuple[NumericId, ...] = ()
     """Numeric ids of the users and chats that are admitted; user names change hands."""
+
+    @property
+    def webhook_url(self) -> str | None:
+        """Where Telegram is to push updates to; None if the daemon asks for them."""
+        return self.webhook.url if self.enabled and self.webhook is not None else None
 
     def is_person(self, chat_id: str) -> bool:
         """Return whether an id is that of a person: groups and channels have negative ones."""

@@ -25,6 +25,7 @@ from orchestrator.agentsfile.page_checks import check_page
 from orchestrator.agentsfile.plain_addresses import check_plain
 from orchestrator.agentsfile.problems import field_names, suggestion
 from orchestrator.agentsfile.server_sandbox import inside_home, weakenings
+from orchestrator.agentsfile.telegram_checks import check_telegram
 
 TRANSPORTS = {"command": ("stdio",), "url": ("http", "sse")}
 STREAMABLE = ("streamable-http", "streamableHttp", "streamable_http")  # "http" of other hosts
@@ -45,6 +46,7 @@ def check(draft: Draft, environ: Mapping[str, str] | None = None, home: Path | N
     check_addresses(draft)
     check_hooks(draft, declared)
     _reachable(draft)
+    check_telegram(draft, environ)
     check_channels(draft, environ, home)
     check_groups(draft)
     check_hosted(draft, environ)
