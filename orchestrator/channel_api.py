@@ -7,7 +7,7 @@ that a new chat system is one package in `orchestrator/channels`.
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import NamedTuple, Protocol
+from typing import NamedTuple, Protocol, runtime_checkable
 
 from orchestrator.errors import OrchestratorError
 from thinker.protocol.messages import Origin, WhileBusy
@@ -201,6 +201,21 @@ class Intake(Protocol):
 
     async def moved(self, channel: str, bot_id: str, old_id: str, new_id: str) -> None:
         """Store that a chat has a new id. Until an adapter knows it, it stores no update of it."""
+
+
+@runtime_checkable
+class PushTarget(Protocol):
+    """A channel whose platform may push its updates to the daemon, one in each request."""
+
+    @property
+    def push_secret(self) -> str | None:
+        """What the platform shows in each request; None if nothing is to be pushed."""
+
+    async def pushed(self, raw: bytes) -> str:
+        """Store the update in a body, so that it can be acknowledged.
+
+        Returns why that was impossible for now; nothing once it is stored.
+        """
 
 
 class Adapter(Protocol):

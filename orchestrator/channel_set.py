@@ -80,6 +80,8 @@ class ChannelSet:
         self.adapters["telegram"] = Telegram(
             await stack.enter_async_context(api),
             menus=MENU,
+            webhook_url=lambda: self._configuration.file.channels.telegram.webhook_url,
+            configured=self._configuration.changed,
             clock=lambda: machine.clock() / 1000,
             chance=machine.chance,
         )

@@ -171,7 +171,7 @@ def _api_port(file: AgentsFile, settings: Settings) -> Iterator[Finding]:
     """Open the port of the endpoints for a moment, if a token or a webhook has opened them."""
     given = settings.api_port
     port = file.channels.api.port if given is None else given
-    opened = file.channels.hook.incoming or settings.paths.api_token.exists()
+    opened = file.channels.reached or settings.paths.api_token.exists()
     if port and file.channels.api.enabled and opened:
         try:
             socket.create_server((file.channels.api.host, port)).close()

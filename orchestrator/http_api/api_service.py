@@ -1,4 +1,4 @@
-"""Serve the endpoints for as long as there is a token or an incoming webhook."""
+"""Serve the endpoints for as long as there is a token, an incoming webhook or Telegram's."""
 
 import errno
 import socket
@@ -149,9 +149,8 @@ class ApiService(Wakeup):
             self._report("degraded", f"{self._token.path}: {error}")
             return None
         channels = self._daemon.configuration.file.channels
-        api, hooks = channels.api, channels.hook
-        wanted = digest is not None or (hooks.enabled and hooks.incoming)
-        if not wanted or not api.enabled:
+        api = channels.api
+        if not api.enabled or (digest is None and not channels.reached):
             self._report("ok", OFF)
             return None
         port = api.port if port is None else port

@@ -72,17 +72,24 @@ def json_object(raw: bytes) -> JsonObject:
 async def read_body(request: Request, limit: int, seconds: float) -> bytes:
     """Read a body of at most ``limit`` bytes within ``seconds``.
 
+    One that says that it is too large is not read.
+
     Raises:
         ApiProblem: the body is larger (413), or did not arrive in time (408).
     """
     body = bytearray()
+    too_large = ApiProblem(
+        HTTPStatus.REQUEST_ENTITY_TOO_LARGE, f"the body is larger than {limit} bytes"
+    )
+    length = request.headers.get("content-length", "0")
+    if length.isdecimal() and int(length[:15]) > limit:
+        raise too_large
     try:
         with anyio.fail_after(seconds):
             async for chunk in request.stream():
                 body += chunk
                 if len(body) > limit:
-                    message = f"the body is larger than {limit} bytes"
-                    raise ApiProblem(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, message)
+                    raise too_large
     except TimeoutError:
         message = f"the body did not arrive within {seconds:.0f} seconds"
         raise ApiProblem(HTTPStatus.REQUEST_TIMEOUT, message) from None

@@ -35,7 +35,7 @@ from orchestrator.http_api.embedding_requests import (
 from orchestrator.http_api.error_response import ApiProblem, invalid
 from orchestrator.http_api.extra_pages import ExtraPages
 from orchestrator.http_api.file_parts import FilePart, files_of, read_files
-from orchestrator.http_api.guard import CLOSED, Doors, Guard
+from orchestrator.http_api.guard import CLOSED, TELEGRAM, Doors, Guard
 from orchestrator.http_api.hook_endpoint import HookEndpoint
 from orchestrator.http_api.mcp_route import SESSION, McpRoute
 from orchestrator.http_api.parsed_request import (
@@ -48,6 +48,7 @@ from orchestrator.http_api.parsed_request import (
 from orchestrator.http_api.pending_response import RETRY, FormatterFactory, PendingResponse
 from orchestrator.http_api.refusal import MCP, REQUEST_ID, Refusal
 from orchestrator.http_api.response_formatters import ChatFormatter, ResponsesFormatter
+from orchestrator.http_api.telegram_endpoint import TelegramEndpoint
 from orchestrator.http_api.token import TokenFile
 from orchestrator.http_api.unsupported_requests import unsupported_routes
 from orchestrator.journal.turns import api_requests
@@ -100,6 +101,7 @@ class Endpoints:
             Route("/v1/embeddings", self.embeddings, methods=["POST"]),
             Route(MCP, McpRoute(self.mcp, self.channel).post, methods=["POST"]),
             Route("/hooks/{name}", HookEndpoint(self.daemon).take, methods=["POST"]),
+            Route(TELEGRAM, TelegramEndpoint(self.daemon).take, methods=["POST"]),
             *(Route(path, partial(self._page, path)) for path in self.pages),
         ]
         guarded = Guard(build_app(routes, Refusal), token, doors=doors)

@@ -1,4 +1,4 @@
-"""Admit programs on this machine that hold the token, and webhooks, which are signed instead.
+"""Admit programs on this machine that hold the token, and webhooks, which show another secret.
 
 Everything here is decided from the head of a request, before any of its body is read. Only requests
 with the token take slots, so that strangers cannot use them up.
@@ -31,7 +31,9 @@ FAILURES, WINDOW = 30, 60.0  # wrong tokens within so many seconds, after which 
 MAX_REQUESTS = 200  # with the token, at a time
 MAX_PROBES = 20  # of PUBLIC, at a time
 HOOKS = "/hooks/"  # begins the paths of webhooks; their endpoint checks the signature
-MAX_HOOKS = 20  # at a time
+TELEGRAM = "/telegram"  # its endpoint checks Telegram's secret, before it reads a body
+OWN_CHECK = PUBLIC | {TELEGRAM}
+MAX_HOOKS = 20  # at a time, and as many of Telegram
 
 
 @dataclass
@@ -98,7 +100,7 @@ class Guard:
     def __post_init__(self) -> None:
         self._wrong = WrongTokens(self.clock)
         self._requests, self._probes = RequestSlots(MAX_REQUESTS), RequestSlots(MAX_PROBES)
-        self._hooks = RequestSlots(MAX_HOOKS)
+        self._hooks, self._pushes = RequestSlots(MAX_HOOKS), RequestSlots(MAX_HOOKS)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         problem = await self._problem(scope) if scope["type"] == "http" else None
@@ -109,6 +111,8 @@ class Guard:
             await (self.app if free else Refusal(BUSY))(scope, receive, send)
 
     def _slots(self, path: str) -> RequestSlots:
+        if path == TELEGRAM:
+            return self._pushes
         if path.startswith(HOOKS):
             return self._hooks
         return self._probes if path in PUBLIC else self._requests
@@ -116,7 +120,7 @@ class Guard:
     async def _problem(self, scope: Scope) -> ApiProblem | None:
         headers, path = Headers(scope=scope), scope["path"]
         problem = _refused_head(headers, self.doors)
-        if problem is not None or path in PUBLIC or path.startswith(HOOKS):
+        if problem is not None or path in OWN_CHECK or path.startswith(HOOKS):
             return problem
         scheme, _, token = headers.get("authorization", "").partition(" ")
         if not scheme:  # Anthropic's clients send it by itself

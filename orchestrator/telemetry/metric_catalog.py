@@ -61,7 +61,7 @@ CHANNEL_REFUSED = _counter(
 )
 CHANNEL_AGE = _gauge(
     "channel_last_ok_age_seconds",
-    "Time since the last successful poll of a channel that polls.",
+    "Time since the last successful poll of a channel that polls, or look at a webhook.",
     ("channel",),
     "s",
 )

@@ -102,6 +102,8 @@ SENTENCES = {
     "task_disabled": "task {task} is disabled: {problem}; then: orchestrator tasks enable {task}",
     "config_broken_using_last_good": "agents.json is broken, the last good one is used: {problem}",
     "telegram_failed": "Telegram: {detail}",
+    "telegram_webhook_set": "Telegram pushes to {url}",
+    "telegram_push_refused": "/telegram: {problem}",
     "api_listening": "the API listens on {address}",
     "api_closed": "the API no longer listens on port {port}",
     "agent_port": "listens on port {port}",

@@ -1,4 +1,4 @@
-"""Telegram: messages and edits out; in by long polling.
+"""Telegram: messages and edits out; in by long polling or, if agents.json says so, by webhook.
 
 After a failure the adapter waits and tries again.
 """
@@ -27,6 +27,7 @@ from orchestrator.channels.telegram.group_moves import GroupMoves
 from orchestrator.channels.telegram.polling import Polling
 from orchestrator.channels.telegram.reception import Reception
 from orchestrator.channels.telegram.update_store import UpdateStore
+from orchestrator.channels.telegram.webhook import NOT_READY, Webhook
 from thinker.protocol.messages import JsonObject
 
 MAX_PHOTO = 10_000_000  # bytes (Bot API, sendPhoto)
@@ -42,7 +43,9 @@ BOT_RATE = Rate(30.0, 30)
 class Telegram:
     """The adapter of one bot; ``api`` must stay open while it is used.
 
-    ``menus`` are the commands that Telegram offers, with what each does, by scope.
+    ``menus`` are the commands that Telegram offers, with what each does, by scope. ``webhook_url``
+    returns the address that Telegram is to push to, None for polling; ``configured`` when it may
+    have changed.
     ``clock`` returns seconds since the epoch, ``chance`` a number in [0, 1) for jitter.
     """
 
@@ -57,6 +60,8 @@ class Telegram:
         api: BotApi,
         *,
         menus: Mapping[str, Mapping[str, str]] | None = None,
+        webhook_url: Callable[[], str | None] = lambda: None,
+        configured: Callable[[], Awaitable[None]] = anyio.sleep_forever,
         clock: Callable[[], float] = time.time,
         sleep: Callable[[float], Awaitable[None]] = anyio.sleep,
         chance: Callable[[], float] = random.random,
@@ -66,6 +71,9 @@ class Telegram:
         self._menus = menus or {}
         self._clock = clock
         self._sleep = sleep
+        self._webhook_url = webhook_url
+        self._configured = configured
+        self._webhook: Webhook | None = None  # while updates are received by it
         self._reception = Reception(self.status, clock, chance)
         self._limiter = RateLimiter(BOT_RATE, clock, sleep)
         self._moves = GroupMoves()
@@ -78,12 +86,25 @@ class Telegram:
         """Receive messages until cancelled, whatever fails at Telegram or in the journal."""
         store = UpdateStore(self._api, self._moves, intake)
         try:
-            async with anyio.create_task_group() as tasks:
-                await self._repeat(Polling(self._api, store, self._clock), store, tasks)
+            while True:
+                await self._receive(store, self._webhook_url())
         finally:
+            self._webhook = None
             self.status.state = "stopped"
 
-    async def _repeat(self, way: Polling, store: UpdateStore, tasks: TaskGroup) -> None:
+    async def _receive(self, store: UpdateStore, url: str | None) -> None:
+        """Receive in one way, until agents.json names another one."""
+        way: Polling | Webhook = Polling(self._api, store, self._clock)
+        if url is not None:
+            way = self._webhook = Webhook(url, self._api, store, self._reception)
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(self._repeat, way, store, tasks)
+            while self._webhook_url() == url:
+                await self._configured()
+            tasks.cancel_scope.cancel()
+        self._webhook = None
+
+    async def _repeat(self, way: Polling | Webhook, store: UpdateStore, tasks: TaskGroup) -> None:
         while True:
             try:
                 await store.open(self.status)
@@ -96,6 +117,13 @@ class Telegram:
                 self._menus = {}
             if way.pause:
                 await self._sleep(way.pause)
+
+    @property
+    def push_secret(self) -> str | None:
+        return None if self._webhook_url() is None else self._api.push_secret
+
+    async def pushed(self, raw: bytes) -> str:
+        return NOT_READY if self._webhook is None else await self._webhook.take(raw)
 
     def split(self, text: str, mark: str = "") -> tuple[ReplyPart, ...]:
         end = 2 * formatting.LIMIT if mark else None  # only the first part has a mark, and is shown

@@ -3,6 +3,7 @@
 Every URL contains the token, so no URL may appear in an error, a log or a repr.
 """
 
+import hmac
 import json
 import re
 import secrets
@@ -110,6 +111,11 @@ class BotApi:
                 "TELEGRAM_API_URL is not a URL; unset it, or set it to https://HOST"
             ) from None
 
+    @property
+    def push_secret(self) -> str:
+        """What Telegram shows when it pushes: the same on all machines that have the token."""
+        return hmac.digest(self._token.encode(), b"orchestrator webhook", "sha256").hex()
+
     async def __aenter__(self) -> Self:
         return self
 
@@ -212,7 +218,7 @@ class BotApi:
 
     def _result(self, method: str, status: int, content: bytes) -> object:
         try:
-            answer = _Answer.model_validate(_decode(content))
+            answer = _Answer.model_validate(decode(content))
         except (ValueError, RecursionError):
             answer = None
         if answer and answer.ok and status in SUCCESS:
@@ -261,10 +267,14 @@ def _adapter(expected: type[Result]) -> TypeAdapter[Result]:
     return TypeAdapter(expected)
 
 
-def _decode(body: bytes) -> object:
+def decode(body: bytes) -> Any:  # noqa: ANN401 - whatever JSON holds
     """Decode a JSON body; what UTF-8 cannot hold becomes ``?``, since it could never be stored.
 
     JSON can express half of a surrogate pair, and other servers may send invalid bytes.
+
+    Raises:
+        ValueError: it is not JSON.
+        RecursionError: it is nested too deeply.
     """
     try:
         return orjson.loads(body)

@@ -160,6 +160,20 @@ async def test_requests_with_the_token_take_places_of_their_own(
             assert (await program.get("/v1/models", headers=right)).status_code == 200
 
 
+async def test_telegram_needs_no_token_and_no_place_of_webhooks(
+    token: TokenFile, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Strangers can keep those with slow bodies; a rebound name is refused all the same."""
+    guard = Guard(PlainTextResponse("in"), token)
+    monkeypatch.setattr(guard._hooks, "free", 0)
+    async with client(guard) as program:
+        assert (await program.post("/hooks/gh")).status_code == 503
+        assert (await program.post("/telegram")).text == "in"
+        assert (await program.post("/telegram/x")).status_code == 401
+        rebound = {"host": "evil.example"}
+        assert (await program.post("/telegram", headers=rebound)).status_code == 403
+
+
 async def test_probes_are_bounded_without_a_token(
     token: TokenFile, monkeypatch: pytest.MonkeyPatch
 ) -> None:
