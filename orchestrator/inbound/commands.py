@@ -12,8 +12,6 @@ from datetime import timedelta
 from functools import partial
 from typing import NamedTuple
 
-import structlog
-
 from orchestrator import chat_texts
 from orchestrator.channel_api import PRESS, InboundMessage
 from orchestrator.errors import OrchestratorError
@@ -65,7 +63,6 @@ MENU = {"default": {name: HELP[name] for name in FOR_ALL}, "all_private_chats": 
 ALIASES = {"start": "help"}  # Telegram sends /start when a person opens the chat
 NO_AGENT = "No agent answers this chat."
 _COMMAND = re.compile(r"\s*/([A-Za-z][A-Za-z0-9_]*)(?:\s+(.*))?\s*", re.DOTALL)
-log = structlog.get_logger()
 
 
 class DaemonSnapshot(NamedTuple):
@@ -82,8 +79,8 @@ class DaemonSnapshot(NamedTuple):
 class Command:
     """One command of one message; T1 runs `answer` of a copy of its own.
 
-    In that, ``operator`` says whether its sender is one, and ``stopped`` collects the turns that
-    the commands of T1 canceled.
+    In that, ``operator`` says whether its sender is one, ``stopped`` collects the turns that the
+    commands of T1 canceled, and ``failed`` the errors of commands with their names.
     """
 
     name: str
@@ -93,6 +90,7 @@ class Command:
     rules: SpendingRules
     operator: bool = False
     stopped: list[str] = field(default_factory=list)
+    failed: list[tuple[str, Exception]] = field(default_factory=list)
 
     def answer(self, db: Database) -> str:
         """Run the command and return its answer; a fault in it leaves the rest of T1 intact."""
@@ -101,8 +99,8 @@ class Command:
                 text = _run(db, self)
         except ABORTED:
             raise
-        except Exception:  # the message counts as answered: a retry would fail again
-            log.exception("command_failed", command=self.name)
+        except Exception as error:  # noqa: BLE001 - it counts as answered: a retry would fail again
+            self.failed.append((self.name, error))
             text = chat_texts.COMMAND_FAILED
         return text if len(text) <= MAX_ANSWER else text[: MAX_ANSWER - 1] + "…"
 

@@ -130,6 +130,8 @@ class JournalIntake(LoopOwned):
         self._notified.clear()
         if any(command for _, command in read):
             self.commands.on_commit(outcomes.stopped)
+        for name, error in outcomes.failed:
+            log.error("command_failed", command=name, exc_info=error)
         answered = len(admitted) < len(messages)  # without an agent
         log_it = log.info if answered else log.debug
         counts = {"stored": len(admitted), "received": len(messages)}
@@ -164,12 +166,13 @@ class _Batch(NamedTuple):
 
 @dataclass
 class _Outcomes:
-    """What happened inside T1: the turns that commands canceled, the answers to presses.
+    """What happened inside T1: the turns that commands canceled, their errors, answers to presses.
 
     ``refused`` says of each chat that gets no answer why, once.
     """
 
     stopped: list[str] = field(default_factory=list)
+    failed: list[tuple[str, Exception]] = field(default_factory=list)
     pressed: dict[str, str] = field(default_factory=dict)
     refused: dict[str, None] = field(default_factory=dict)
 
@@ -218,7 +221,9 @@ def _arrival(
             return Arrival(message, ANSWERED)
         if command is None:
             return Arrival(message)
-        own = replace(command, operator=admission.operator, stopped=outcomes.stopped)
+        own = replace(
+            command, operator=admission.operator, stopped=outcomes.stopped, failed=outcomes.failed
+        )
         if message.kind == PRESS:
             return Arrival(message, command=partial(_press, own, outcomes.pressed))
         return Arrival(message, command=own.answer)
