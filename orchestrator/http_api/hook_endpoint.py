@@ -66,12 +66,12 @@ class HookEndpoint:
             raise found from None
 
     async def _taken(self, request: Request, name: str) -> Response:
+        raw = await read_body(request, MAX_BODY, BODY_TIMEOUT)  # bounded, also where no hook is
         hooks = self.daemon.configuration.file.channels.hook
         hook = hooks.incoming.get(name) if hooks.enabled else None
         if hook is None:
             message = f"there is no webhook {name!r} in channels.hook.incoming"
             raise ApiProblem(HTTPStatus.NOT_FOUND, message)
-        raw = await read_body(request, MAX_BODY, BODY_TIMEOUT)
         self._check(hook, raw, request)
         delivery = _delivery_id(hook, raw, request)
         payload = await _off_loop(raw, lambda: _payload(raw, request))
