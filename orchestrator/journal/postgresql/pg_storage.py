@@ -66,6 +66,8 @@ CUT_OFF = """SELECT pid, pg_terminate_backend(pid) FROM pg_stat_activity
 SKEW = 250  # milliseconds that two clocks may differ before the server's counts
 NOW = """SELECT pg_database_size(current_database()),
   round(extract(epoch FROM clock_timestamp()) * 1000)::bigint"""
+AWAY = 30.0  # seconds that a start waits for a server, which may start or be followed as well
+LOOK = 1.0  # seconds between two tries to reach it
 UNKNOWN = 30.0  # seconds to learn what became of a COMMIT whose answer was lost
 # Marks a transaction that has written, and returns the mark; those who listen learn of its commit.
 # Its number would not do: after a crash the server may give it to another transaction.
@@ -83,11 +85,15 @@ class PostgresStorage:
     checked = True  # the server looks after its files
 
     def __init__(
-        self, server: DatabaseServer, standing_by: Callable[[], None] = lambda: None
+        self,
+        server: DatabaseServer,
+        standing_by: Callable[[], None] = lambda: None,
+        away: float = AWAY,
     ) -> None:
         """Wait until no other daemon has the journal, then open it.
 
-        ``standing_by`` is called as the wait begins, and every ten seconds.
+        ``standing_by`` is called as the wait begins, and at least every ten seconds. A server that
+        cannot be reached is tried again for ``away`` seconds.
 
         Raises:
             JournalError: the server cannot be reached, or its journal cannot be used.
@@ -96,7 +102,7 @@ class PostgresStorage:
         session = _Writing(server)
         with ExitStack() as opened:
             opened.callback(session.close)
-            self.unclean = not session.take(standing_by)
+            self.unclean = not session.take(standing_by, away)
             opened.pop_all()
         self.crashes = CrashRecord(server.file.with_name(f"{server.file.name}-job"))
         self.read = PostgresReader(server)
@@ -138,13 +144,13 @@ class _Writing:
         self.stored = self.sent = ""
         self._alive_at = 0.0  # the server had the session then, or later
 
-    def take(self, standing_by: Callable[[], None]) -> bool:
+    def take(self, standing_by: Callable[[], None], away: float) -> bool:
         """Wait for the journal and bring its schema up to date.
 
         Return whether the daemon before this one has ended cleanly.
         """
         try:
-            db = self._connected()
+            db = self._reached(standing_by, time.monotonic() + away)
             if not db.execute(pg_schema.TRY_LOCK).get:
                 pg_schema.verify(db, str(self._server))  # or it would wait in vain
                 log.warning("standing_by", journal=str(self._server))
@@ -162,6 +168,18 @@ class _Writing:
                 " and ORCHESTRATOR_STORE"
             ) from error
         return clean
+
+    def _reached(self, waits: Callable[[], None], ends: float) -> PostgresConnection:
+        """Connect; the server may start as well, or be about to be followed by another one."""
+        while True:
+            try:
+                return self._connected()
+            except psycopg.OperationalError as error:
+                if time.monotonic() >= ends:
+                    raise
+                log.error("journal_failed", problem=first_line(error))
+            waits()
+            time.sleep(LOOK)
 
     def _stand_by(
         self, db: PostgresConnection, standing_by: Callable[[], None]

@@ -2,6 +2,7 @@
 
 import os
 import socket
+import threading
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -19,6 +20,7 @@ from structlog.testing import capture_logs
 
 from orchestrator.errors import JournalError
 from orchestrator.journal import opening
+from orchestrator.journal.db import liveness
 from orchestrator.journal.db.database import Database
 from orchestrator.journal.db.store import Store
 from orchestrator.journal.db.writer import (
@@ -378,11 +380,30 @@ async def test_clock_that_agrees_is_left_alone(store: Store) -> None:
     assert store.clock_offset() == 0
 
 
+@needs_programs
+async def test_server_that_starts_later_is_waited_for(tmp_path: Path) -> None:
+    """As when both start with the machine, or while a standby takes the place of its server."""
+    with running_server() as server:
+        server.crash()
+        begun = threading.Event()
+
+        def start() -> None:
+            begun.wait()
+            server.start()
+
+        address = DatabaseServer(server.url, tmp_path / "journal.db")
+        with ThreadPoolExecutor() as threads:
+            starting = threads.submit(start)
+            with closing(Store(PostgresStorage(address, begun.set))) as store:
+                assert await store.read(liveness.starts) == 0
+            starting.result()
+
+
 async def test_server_that_is_not_there_is_told(tmp_path: Path) -> None:
     """With the address, without its password, and with what to do."""
     away = DatabaseServer("postgresql://me:secret@127.0.0.1:1/x", tmp_path / "journal.db")
     with pytest.raises(JournalError, match="check the server and ORCHESTRATOR_STORE") as found:
-        PostgresStorage(away)
+        PostgresStorage(away, away=0)
     assert "postgresql://127.0.0.1:1/x" in str(found.value)
     assert "secret" not in str(found.value)
     assert "secret" not in repr(away)
