@@ -150,7 +150,7 @@ class _Writing:
         Return whether the daemon before this one has ended cleanly.
         """
         try:
-            db = self._reached(standing_by, time.monotonic() + away)
+            db = self._reached(standing_by, away)
             if not db.execute(pg_schema.TRY_LOCK).get:
                 pg_schema.verify(db, str(self._server))  # or it would wait in vain
                 log.warning("standing_by", journal=str(self._server))
@@ -169,15 +169,19 @@ class _Writing:
             ) from error
         return clean
 
-    def _reached(self, waits: Callable[[], None], ends: float) -> PostgresConnection:
+    def _reached(self, waits: Callable[[], None], away: float) -> PostgresConnection:
         """Connect; the server may start as well, or be about to be followed by another one."""
+        ends, problem = time.monotonic() + away, ""
         while True:
             try:
                 return self._connected()
             except psycopg.OperationalError as error:
                 if time.monotonic() >= ends:
                     raise
-                log.error("journal_failed", problem=first_line(error))
+                problem, before = first_line(error), problem
+                if problem != before:
+                    tries = f"it is tried for {away:.0f} s, check the server and ORCHESTRATOR_STORE"
+                    log.error("journal_failed", problem=f"{problem}; {tries}")
             waits()
             time.sleep(LOOK)
 
