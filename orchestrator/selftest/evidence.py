@@ -165,7 +165,8 @@ class Evidence:
     """The evidence of one history.
 
     ``kills`` counts the verified kills, ``boots`` the starts whose T0 was committed, and
-    ``worker_deaths`` those that certainly interrupted a turn and that a supervisor saw.
+    ``worker_deaths`` those that certainly interrupted a turn and that a supervisor saw. ``sleeps``
+    says that a machine may have slept within a call, and ended it when it woke.
     """
 
     scenario: Scenario
@@ -175,6 +176,7 @@ class Evidence:
     kills: int = 0
     boots: int = 1
     worker_deaths: int = 0
+    sleeps: bool = False
 
     @cached_property
     def visible(self) -> dict[int, dict[int, str]]:

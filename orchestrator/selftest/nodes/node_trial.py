@@ -90,7 +90,9 @@ class NodeTrial:
                 journal = self._journal(servers)
                 rows = await to_thread.run_sync(lambda: evidence.read(journal, check=True))
         events = ledger.events()
-        found = Evidence(crowd.scenario, rows, events, tuple(deaths), kills=len(faults))
+        found = Evidence(
+            crowd.scenario, rows, events, tuple(deaths), kills=len(faults), sleeps=True
+        )
         result.violations += [
             broken for broken in invariants.check(found) if broken.check not in ONE_HOME
         ]

@@ -151,6 +151,25 @@ def test_unknown_call_that_was_told_is_no_violation() -> None:
     assert check(replace(evidence, events=(*EVENTS, notice))) == []
 
 
+@pytest.mark.parametrize(
+    ("step", "sleeps", "found"),
+    [
+        (UNKNOWN, True, []),
+        (UNKNOWN, False, ["re-run (5)"]),
+        (CALL, True, ["re-run (5)"]),
+    ],
+)
+def test_effect_may_come_late_only_of_a_machine_that_slept(
+    step: StepRow, *, sleeps: bool, found: list[str]
+) -> None:
+    """And only if the call had been given up as unknown, which the chat was told."""
+    events = tuple(replace(event, at=40) if event == EFFECT else event for event in EVENTS)
+    notice = LedgerEvent("shown", "⚠️ I couldn't confirm whether this happened: effect.", 4, 101)
+    rows = replace(JOURNAL, steps=(MODEL, step))
+    late = replace(WELL, journal=rows, events=(*events, notice), sleeps=sleeps)
+    assert [v.check for v in check(late) if v.check.startswith("re-run")] == found
+
+
 def test_quotes_and_previews_hold_no_marks() -> None:
     """A reply that quotes an earlier one counts with its own mark only."""
     quote = "⚠️ I couldn't confirm that this reached you earlier:\none#1 done\n\ntwo#1 done"
