@@ -270,10 +270,10 @@ class ToolExecutor(LoopOwned):
             return await self.store.transact(steps.finish, call, refused, self.clock())
         log.info("tool_call", tool=call.name, seq=call.seq)
         failpoint("effect:before")
-        await self.store.still_held()
         if isinstance(tool, McpTool):
             result = await self._call_server(tool, call, pending)
         else:
+            await self.store.still_held()
             result = await _run_plain_tool(tool, call, caller.context)
         failpoint("effect:after")
         if result is not None:

@@ -2,18 +2,27 @@
 
 import hashlib
 import os
+import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from functools import cache
 from pathlib import Path
 
+import psycopg
 import pytest
 
 from orchestrator.journal.postgresql.pg_scratch import ScratchDatabases
+from orchestrator.journal.postgresql.pg_storage import PostgresStorage
+from orchestrator.journal_address import DatabaseServer
 
 SERVER = os.environ.get("TEST_POSTGRESQL", "")  # a server's address, without a database
 PROGRAMS = [*Path("/usr/lib/postgresql").glob("*/bin/pg_ctl")]
 needs_programs = pytest.mark.skipif(not PROGRAMS, reason="PostgreSQL is not installed")
 POSTGRESQL = os.environ.get("TEST_STORE") == "postgresql"  # whether all journals are in it
+LOCKS = (
+    "FROM pg_locks WHERE locktype = 'advisory' AND database ="
+    " (SELECT oid FROM pg_database WHERE datname = current_database())"
+)
 needs_server = pytest.mark.skipif(not SERVER, reason="PostgreSQL is not there; use scripts/test")
 sqlite_only = pytest.mark.skipif(POSTGRESQL, reason="about SQLite's file")
 _addresses: dict[Path, str] = {}  # of the databases that there are, by the names of their folders
@@ -46,3 +55,20 @@ def _databases_of_its_own() -> Iterator[None]:
 def store_of(folder: Path) -> dict[str, str]:
     """The variables of a daemon whose home is a folder."""
     return {"ORCHESTRATOR_STORE": database_of(folder)} if POSTGRESQL else {}
+
+
+def follow(server: DatabaseServer) -> PostgresStorage:
+    """What a daemon that stands by has once the server ended the session of the other one."""
+    with ThreadPoolExecutor(1) as other:
+        storage = other.submit(PostgresStorage, server)
+        with psycopg.connect(server.url, autocommit=True) as session:
+            while session.execute(f"SELECT count(*) {LOCKS} AND NOT granted").fetchone() != (1,):
+                assert not storage.done()
+            session.execute(f"SELECT pg_terminate_backend(pid) {LOCKS} AND granted")
+        return storage.result()
+
+
+def sleep(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let a minute pass on the clock of this machine that counts on while it sleeps."""
+    real = time.clock_gettime
+    monkeypatch.setattr(time, "clock_gettime", lambda clock: real(clock) + 60)

@@ -193,8 +193,10 @@ class McpServers(LoopOwned):
         Raises:
             ToolUnavailableError: the tool did not run.
             ToolLostError: it is unknown whether the tool ran.
+            StorageFailedError: another daemon has the journal; the tool did not run.
         """
         child = await self._answering(tool.server, tell)
+        await self.pins.store.still_held()  # after the wait, and before each repetition
         if self._today(tool) is None:
             hand = self._hands.get(tool.server)
             agent_id = "" if hand is None else hand.agent_id

@@ -14,7 +14,7 @@ import anyio
 import anyio.lowlevel
 import psycopg
 import pytest
-from fakes.postgresql import database_of, needs_programs, needs_server
+from fakes.postgresql import database_of, follow, needs_programs, needs_server, sleep
 from fakes.time_limit import time_limit
 from structlog.testing import capture_logs
 
@@ -35,10 +35,6 @@ from orchestrator.journal_address import DatabaseServer
 from orchestrator.selftest.nodes.postgres_server import running_server
 
 pytestmark = needs_server
-LOCKS = (
-    "FROM pg_locks WHERE locktype = 'advisory' AND database ="
-    " (SELECT oid FROM pg_database WHERE datname = current_database())"
-)
 END_ALL = (
     "SELECT pg_terminate_backend(pid) FROM pg_stat_activity"
     " WHERE datname = current_database() AND pid <> pg_backend_pid()"
@@ -217,17 +213,6 @@ async def test_second_daemon_waits_until_the_first_has_ended(
     assert seen == [["first", "second"]]
 
 
-def follow(server: DatabaseServer) -> PostgresStorage:
-    """What a daemon that stands by has once the server ended the session of the other one."""
-    with ThreadPoolExecutor(1) as other:
-        storage = other.submit(PostgresStorage, server)
-        with psycopg.connect(server.url, autocommit=True) as session:
-            while session.execute(f"SELECT count(*) {LOCKS} AND NOT granted").fetchone() != (1,):
-                assert not storage.done()
-            session.execute(f"SELECT pg_terminate_backend(pid) {LOCKS} AND granted")
-        return storage.result()
-
-
 async def test_daemon_whose_follower_has_ended_does_not_go_on(
     store: Store, server: DatabaseServer
 ) -> None:
@@ -367,12 +352,6 @@ async def test_machine_that_slept_too_long_does_nothing_more(
         sleep(monkeypatch)
         with pytest.raises(JournalTakenError):
             await slept.still_held()
-
-
-def sleep(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let a minute pass on the clock of this machine that counts on while it sleeps."""
-    real = time.clock_gettime
-    monkeypatch.setattr(time, "clock_gettime", lambda clock: real(clock) + 60)
 
 
 async def test_clock_that_agrees_is_left_alone(store: Store) -> None:

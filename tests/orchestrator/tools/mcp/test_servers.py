@@ -3,7 +3,7 @@
 import os
 import signal
 from collections.abc import AsyncIterator, Callable, Iterator
-from contextlib import asynccontextmanager, contextmanager
+from contextlib import asynccontextmanager, closing, contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -14,12 +14,17 @@ from fakes.agent_process import Clock
 from fakes.journal import store_in
 from fakes.mcp_config import effects, entry, held
 from fakes.pins import silent_pins
+from fakes.postgresql import database_of, follow, needs_server, sleep
 from fakes.time_limit import time_limit
 
 from orchestrator.agentsfile import McpServer
 from orchestrator.errors import ToolLostError, ToolUnavailableError
 from orchestrator.journal.access import tool_pins
+from orchestrator.journal.db.store import Store
+from orchestrator.journal.db.writer import StorageFailedError
+from orchestrator.journal.postgresql.pg_storage import PostgresStorage
 from orchestrator.journal.turns.steps import Call
+from orchestrator.journal_address import DatabaseServer
 from orchestrator.processes import child_process
 from orchestrator.processes.reaper import members
 from orchestrator.settings import Settings
@@ -95,6 +100,25 @@ async def result(
         epoch=1,
     )
     return await servers.result(tool, call, tell)
+
+
+@needs_server
+async def test_call_is_not_sent_by_a_machine_that_slept_too_long(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As while a server was waited for: another daemon has given the call up by then."""
+    address = DatabaseServer(database_of(tmp_path), tmp_path / "journal.db")
+    with closing(Store(PostgresStorage(address))) as store:
+        settings = Settings(home=tmp_path)
+        servers = McpServers(settings, os.environ, (), silent_pins(store), Clock(), lambda: 0.0)
+        await servers.define({"s": McpServer.model_validate(entry(tmp_path, "s"))})
+        async with serving(servers):
+            await until(servers, lambda: "s_echo" in servers.tools)
+            with closing(Store(follow(address))):
+                sleep(monkeypatch)
+                with pytest.raises(StorageFailedError):
+                    await result(servers, "s_keyed", {"text": "x"})
+            assert effects(tmp_path, "s") == []
 
 
 async def test_calls_end_as_their_class_says(tmp_path: Path) -> None:
