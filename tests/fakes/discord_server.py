@@ -122,7 +122,7 @@ class DiscordServer:
     async def write(
         self, channel: str, author: dict[str, Any], content: str, **more: Any
     ) -> dict[str, Any]:
-        """Let somebody's message stand in a channel, and tell all logins."""
+        """Let a person's message stand in a channel, and tell all logins."""
         message = {
             "id": self.new_id(),
             "channel_id": channel,

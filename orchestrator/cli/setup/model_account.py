@@ -62,7 +62,7 @@ def account(
     """Return the account of a provider by any name that people use, or by its address.
 
     Raises:
-        ConfigError: there is none of this name.
+        ConfigError: the name is unknown.
     """
     if name.startswith(("http://", "https://")):
         return account(_at(name, known) or COMPATIBLE, name, known)

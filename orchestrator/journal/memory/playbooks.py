@@ -153,7 +153,7 @@ def update(db: Database, memory: MemoryScope, playbook: StoredPlaybook, now: int
 
 
 def delete(db: Database, memory: MemoryScope, name: str) -> bool:
-    """Delete a playbook or skill; return False if there is none of this name.
+    """Delete a playbook or skill; return False if the name is unknown.
 
     Raises:
         PlaybookError: it belongs to other chats, too.

@@ -82,7 +82,7 @@ def test_what_cannot_be_used_is_said_with_its_remedy(providers: dict[str, Any], 
 
 
 def test_agent_of_a_provider_with_an_error_is_told_of_that() -> None:
-    """Not that there is none of this name."""
+    """Not that the name is unknown."""
     loaded = parsed(WORK, OWN, providers={"acme": ACME | {"images": "yes"}})
     said = [error.message for error in loaded.errors]
     assert "agent 'own' names the provider 'acme', which has an error; correct that first" in said

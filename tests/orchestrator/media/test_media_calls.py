@@ -60,7 +60,7 @@ def spent(bench: BackgroundBench) -> list[tuple[Any, ...]]:
 
 
 async def test_recording_is_heard_once_and_counted(tmp_path: Path) -> None:
-    """Whoever reads on in it does not pay again; other files need no model."""
+    """Reading on in it does not pay again; other files need no model."""
     prices = {"openai/ears": {"perMinute": 0.5}}
     async with background(tmp_path, voice=VOICE) as bench:
         bench.file = bench.file.model_copy(update={"prices": _priced(prices)})
