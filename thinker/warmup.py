@@ -10,6 +10,7 @@ import socket
 import time
 from collections.abc import Iterator
 from contextlib import suppress
+from functools import cache
 from http import HTTPStatus
 
 import anyio
@@ -25,6 +26,7 @@ from thinker.protocol.methods import ChatRef, TurnEnded, TurnRun
 from thinker.protocol.peer import connected
 from thinker.terminal import StandaloneHost
 
+ROUNDS = 12  # rehearsals: CPython specializes hot code, which writes to its pages
 SECONDS = 10.0  # limit for the rehearsal, on a busy machine
 TOOL = "rehearse"
 STREAM = {"content-type": "text/event-stream"}
@@ -34,7 +36,15 @@ ANSWERS = ((CALL % TOOL.encode(), b"tool_calls"), (b'{"content":"done"}', b"stop
 log = structlog.get_logger()
 
 
-async def rehearse() -> None:
+@cache
+def warm_up() -> None:
+    """Rehearse turns and starts, once for this process and all that it forks."""
+    for _ in range(ROUNDS):
+        anyio.run(_rehearse)
+        rehearse_start()
+
+
+async def _rehearse() -> None:
     """Run a turn with one tool call."""
     brokers, workers = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     link = broker_link(workers.detach())

@@ -26,7 +26,6 @@ from functools import partial
 from pathlib import Path
 from typing import NoReturn
 
-import anyio
 import orjson
 
 from thinker.http.optional_imports import without
@@ -39,11 +38,10 @@ with without("rich", "click"):  # optional extras of structlog and others
     from thinker.protocol.env import BROKER_VARIABLE, ThinkerSettings, unpack_start
     from thinker.protocol.methods import Forked, Ready, Reaped
     from thinker.protocol.peer import FAILED
-    from thinker.warmup import rehearse, rehearse_start
+    from thinker.warmup import ROUNDS, rehearse_start, warm_up
 
 EXIT_OSERR = 71  # sysexits.h
 PR_SET_NAME = 15  # linux/prctl.h
-ROUNDS = 12  # rehearsals: CPython specializes hot code, which writes to its pages
 GAPS = 300  # filled for each size; more did not reduce a worker's memory
 DESCRIPTORS = 3  # of a new worker: wire, start and, for a model, its channel to the broker
 STANDARD = 3  # descriptors: stdin, stdout, stderr
@@ -253,10 +251,9 @@ def main() -> None:
     harden()
     kernel.die_with(os.getppid())
     logs.configure("error")  # the rehearsal is not a real turn
+    warm_up()
     own = ThinkerSettings.read(os.environ).own_paths()
     for _ in range(ROUNDS):
-        anyio.run(rehearse)
-        rehearse_start()
         worker_jail.rehearse(own)
     if len(list(Path("/proc/self/task").iterdir())) > 1:
         raise SystemExit("the zygote has threads, so it cannot fork safely")

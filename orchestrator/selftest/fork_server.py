@@ -26,13 +26,17 @@ from contextlib import suppress
 from dataclasses import asdict, dataclass
 from importlib import import_module
 from pathlib import Path
-from typing import TextIO
+from typing import NoReturn, TextIO
+
+from pydantic import BaseModel
 
 from orchestrator import failpoints, loop_owned
 from orchestrator.processes import child_process
 from orchestrator.processes.child_process import Program
 from orchestrator.selftest.home_mark import mark
+from thinker.protocol import logs
 from thinker.protocol.env import pack_start, unpack_start
+from thinker.warmup import warm_up
 
 MODULES = (  # what a daemon, its zygote and its tool host import, also when they first need it
     "orchestrator.cli.run",
@@ -40,8 +44,8 @@ MODULES = (  # what a daemon, its zygote and its tool host import, also when the
     "orchestrator.channels.telegram.bot_api",
     "orchestrator.broker.broker_host",
     "orchestrator.toolhost.host",
+    "thinker.prompt.render.turn_prompt",
     "thinker.startup",
-    "thinker.warmup",
     "thinker.http.web_client",
 )
 MESSAGE = 1 << 16  # bytes of a message at most
@@ -91,11 +95,11 @@ class ForkedSpare:
         signal.pidfd_send_signal(self._pidfd, signal.SIGKILL)
 
 
-def _become(module: str, receiver: socket.socket) -> None:
+def _become(module: str, receiver: socket.socket) -> NoReturn:
     """Wait for a program; then run its module as an interpreter does."""
     start, received, _, _ = socket.recv_fds(receiver, MESSAGE, 2)
     if not received:
-        raise SystemExit(0)  # the daemon has ended
+        _end(0)  # the daemon has ended
     wire, stdin = received
     cwd, env = unpack_start(start)
     os.setsid()
@@ -104,11 +108,17 @@ def _become(module: str, receiver: socket.socket) -> None:
     os.dup2(2, 1)  # as `child_process` does
     os.dup2(wire, WIRE)
     os.closerange(WIRE + 1, os.sysconf("SC_OPEN_MAX"))
-    _run(module, env, cwd)
-    raise SystemExit(0)
+    _end(_run(module, env, cwd))
 
 
-def _live(life: Life, log: int) -> None:
+def _end(code: int) -> NoReturn:
+    """End this process; the interpreter would copy most of the memory to take itself apart."""
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(code)
+
+
+def _live(life: Life, log: int) -> NoReturn:
     null = os.open(os.devnull, os.O_RDONLY)
     for fd, number in ((null, 0), (log, 1), (log, 2)):
         os.dup2(fd, number)
@@ -118,9 +128,10 @@ def _live(life: Life, log: int) -> None:
     for module in life.spares:
         child_process.keep(ForkedSpare(module))
     try:
-        _run("orchestrator", life.environ, life.folder, "run")
+        code = _run("orchestrator", life.environ, life.folder, "run")
     finally:
         child_process.end_spares()
+    _end(code)
 
 
 def _standard_stream(fd: int, errors: str) -> TextIO:
@@ -128,8 +139,11 @@ def _standard_stream(fd: int, errors: str) -> TextIO:
     return open(fd, "w", buffering=1, encoding="utf-8", errors=errors, closefd=False)
 
 
-def _run(module: str, environ: Mapping[str, str], folder: str, *arguments: str) -> None:
-    """Run a module as ``python -m`` does, with this environment, in this folder."""
+def _run(module: str, environ: Mapping[str, str], folder: str, *arguments: str) -> int:
+    """Run a module as ``python -m`` does, with this environment, in this folder.
+
+    Return its exit code.
+    """
     os.environ.clear()
     os.environ.update(environ)
     _show(ARGUMENTS, (sys.executable, "-P", "-m", module, *arguments))
@@ -138,7 +152,14 @@ def _run(module: str, environ: Mapping[str, str], folder: str, *arguments: str) 
     os.chdir(folder)
     failpoints.observe(failpoints.FailpointInjector(environ))
     sys.argv = [module, *arguments]
-    runpy.run_module(module, run_name="__main__", alter_sys=True)
+    try:
+        runpy.run_module(module, run_name="__main__", alter_sys=True)
+    except SystemExit as end:
+        if not isinstance(end.code, str):
+            return end.code or 0
+        sys.stderr.write(f"{end.code}\n")
+        return 1
+    return 0
 
 
 def _show(at: int, words: Iterable[str]) -> None:
@@ -180,7 +201,6 @@ def _fork(message: bytes, user: socket.socket, log: int) -> _Forked:
     pid = os.fork()
     if pid == 0:
         _live(Life(**json.loads(message)), log)
-        raise SystemExit(0)
     os.close(log)
     forked = _Forked(pid, os.pidfd_open(pid), user)
     forked.tell(pid)
@@ -218,11 +238,21 @@ def _serve(control: socket.socket) -> None:
                 poll.register(user, 0)  # its end is always reported
 
 
+def _complete(model: type[BaseModel]) -> None:
+    """Make the validators of all models, which are made at their first use otherwise."""
+    for kind in model.__subclasses__():
+        kind.model_rebuild(raise_errors=False)
+        _complete(kind)
+
+
 def main() -> None:
-    """Import everything, then fork daemons until standard input ends."""
+    """Do what all zygotes would, then fork daemons until standard input ends."""
     for module in (*MODULES, *sys.argv[1:]):
         import_module(module)
     loop_owned.switch_on()
+    logs.configure("error")  # the rehearsal is not a real turn
+    warm_up()
+    _complete(BaseModel)
     gc.collect()
     gc.freeze()
     _serve(socket.socket(fileno=0))
