@@ -10,6 +10,7 @@ from orchestrator.cli._other_user import require_owner
 from orchestrator.cli._output import count, printable
 from orchestrator.errors import ConfigError
 from orchestrator.journal.opening import reading, require_driver
+from orchestrator.journal.transfer import Copied
 from orchestrator.journal_address import SCHEMES, DatabaseServer
 from orchestrator.system.homelock import locked
 
@@ -45,9 +46,11 @@ def migrate(
         server = DatabaseServer(to, settings.paths.journal)
     if not isinstance(server, DatabaseServer):
         raise ConfigError("ORCHESTRATOR_STORE is not set, so the journal is a file already")
-    with reading(settings.paths.journal if to is not None else server):
-        pass  # raises if there is no journal to move
     aside: Path | None = settings.paths.journal
+    copied: Copied | None
+    if to is not None:
+        with reading(settings.paths.journal):
+            pass  # raises if there is no journal to move
     with locked(settings):
         if to is not None:
             copied = moving.move_to_server(server)
@@ -55,6 +58,8 @@ def migrate(
             copied, aside = moving.move_back(server)
     typer.echo(
         f"copied and compared {count(copied.rows, 'row')} of {count(copied.tables, 'table')}"
+        if copied is not None
+        else "a move was interrupted before; the file has the journal"
     )
     if to is not None:
         typer.echo(f"now set ORCHESTRATOR_STORE to the address of {server}, and start the daemon")

@@ -19,7 +19,7 @@ from orchestrator.inbound import call_pages
 from orchestrator.inbound.button_press import ButtonPress
 from orchestrator.journal.access import tool_pins
 from orchestrator.journal.db.database import Database
-from orchestrator.journal.db.savepoints import ABORTED, savepoint
+from orchestrator.journal.db.savepoints import ABORTED
 from orchestrator.journal.inspect import recent
 from orchestrator.journal.schedule import tasks
 from orchestrator.journal.turns import (
@@ -95,7 +95,7 @@ class Command:
     def answer(self, db: Database) -> str:
         """Run the command and return its answer; a fault in it leaves the rest of T1 intact."""
         try:
-            with savepoint(db):
+            with db:
                 text = _run(db, self)
         except ABORTED:
             raise

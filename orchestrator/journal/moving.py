@@ -1,6 +1,11 @@
-"""Move the journal of a home from its file to a database server, and back."""
+"""Move the journal of a home from its file to a database server, and back.
+
+Whenever this is interrupted, the file or the server has the whole journal, and the other one, if
+not both, refuses to be used; `move_back` then goes back to the file.
+"""
 
 from contextlib import closing
+from itertools import count
 from pathlib import Path
 
 from orchestrator.errors import JournalError
@@ -26,42 +31,51 @@ def move_to_server(server: DatabaseServer) -> Copied:
         sqlite_storage.reading(server.file) as source,
         closing(pg_opening.open_database(server)) as target,
     ):
-        target.execute("BEGIN")
-        copied = transfer.copy_rows(source, target)
-        pg_schema.count_on(target)
-        liveness.was_clean(target)  # long ago, if at all
-        moved_mark(server.file).write_text(f"{server}\n", "utf-8")  # no two of them may be used
-        target.execute("COMMIT")
+        with pg_opening.transaction(target, server):
+            copied = transfer.copy_rows(source, target)
+            pg_schema.count_on(target)
+            liveness.was_clean(target)  # long ago, if at all
+            pg_schema.leave(target)  # the file counts until it is marked
+        moved_mark(server.file).write_text(f"{server}\n", "utf-8")
+        with pg_opening.transaction(target, server):
+            pg_schema.arrive(target)
     return copied
 
 
-def move_back(server: DatabaseServer) -> tuple[Copied, Path | None]:
+def move_back(server: DatabaseServer) -> tuple[Copied | None, Path | None]:
     """Copy a server's journal to a file; what the server has is not used any more.
 
     The caller has locked the home. A file that is left from the way there is kept under another
-    name, which is returned.
+    name, which is returned. Nothing is copied if the file has the journal: a move was interrupted.
 
     Raises:
         AlreadyRunningError: a daemon has the journal of the server.
         JournalError: one of them cannot be used, or the copy is not what the server has.
     """
-    file = server.file
-    if file.exists() and not moved_mark(file).exists():
+    file, mark = server.file, moved_mark(server.file)
+    if file.exists() and not mark.exists():
         raise JournalError(f"{file}: this journal was never moved; move it away first")
-    draft, kept = (file.with_name(f"{file.name}-{name}") for name in ("draft", "before"))
-    for left in (draft, kept):
-        left.unlink(missing_ok=True)
-    with closing(pg_opening.open_database(server)) as source:
-        source.execute("BEGIN ISOLATION LEVEL REPEATABLE READ")
+    if file.exists() and pg_opening.was_left(server):
+        mark.unlink()
+        return None, None
+    with pg_opening.reading(server):
+        pass  # raises if there is no journal to move
+    draft = file.with_name(f"{file.name}-draft")
+    draft.unlink(missing_ok=True)
+    aside = None
+    with (
+        closing(pg_opening.open_database(server)) as source,
+        pg_opening.transaction(source, server, "REPEATABLE READ"),
+    ):
         with closing(sqlite_storage.open_database(draft)) as target:
             target.execute("BEGIN")
             copied = transfer.copy_rows(source, target)
             target.execute("COMMIT")
-        aside = kept if file.exists() else None
-        if aside is not None:
+        if file.exists():
+            names = (f"{file.name}-before{number or ''}" for number in count())
+            aside = next(path for path in map(file.with_name, names) if not path.exists())
             file.rename(aside)
         draft.replace(file)
         pg_schema.leave(source)
-        source.execute("COMMIT")
-        moved_mark(file).unlink(missing_ok=True)
+    mark.unlink(missing_ok=True)
     return copied, aside

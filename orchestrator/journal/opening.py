@@ -13,6 +13,8 @@ from orchestrator.journal.db.sqlite_storage import SqliteStorage
 from orchestrator.journal.db.store import STORAGE_RETRY, Store
 from orchestrator.journal_address import DatabaseServer, JournalAddress
 
+TRIAL = 10_000  # milliseconds that a trial may be silent
+
 
 def open_store(
     address: JournalAddress,
@@ -54,10 +56,17 @@ def open_journal(address: JournalAddress) -> Connection:
 @contextmanager
 def writing(address: JournalAddress) -> Iterator[Database]:
     """Open the journal as `open_journal` does, with a transaction for the block."""
-    with closing(open_journal(address)) as db:
-        db.execute("BEGIN")
-        yield db
-        db.execute("COMMIT")
+    if isinstance(address, Path):
+        with closing(sqlite_storage.open_database(address)) as db:
+            db.execute("BEGIN")
+            yield db
+            db.execute("COMMIT")
+        return
+    require_driver()
+    from orchestrator.journal.postgresql import pg_opening  # noqa: PLC0415 - optional
+
+    with pg_opening.writing(address) as stored:
+        yield stored
 
 
 @contextmanager
@@ -113,6 +122,8 @@ def trial(address: JournalAddress) -> Iterator[Database]:
             yield db
         return
     with reading(address) as db:
+        # What it writes holds the daemon up, so one that is stopped midway must end.
+        db.execute(f"SET LOCAL idle_in_transaction_session_timeout = {TRIAL}")
         yield db
 
 

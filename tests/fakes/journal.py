@@ -11,7 +11,6 @@ from fakes.postgresql import POSTGRESQL, database_of
 from orchestrator.channel_api import InboundMessage
 from orchestrator.journal.db import liveness
 from orchestrator.journal.db.database import Connection, Database, is_postgresql
-from orchestrator.journal.db.savepoints import savepoint
 from orchestrator.journal.db.sqlite_storage import open_database
 from orchestrator.journal.db.store import STORAGE_RETRY, Store
 from orchestrator.journal.inspect import invariants
@@ -92,7 +91,7 @@ def booted(folder: Path) -> Iterator[Connection]:
 def job(db: Database) -> Iterator[None]:
     """Run the block in a transaction, as `Store` does: one that waits for another writer."""
     if db.in_transaction:  # a job within a job
-        with savepoint(db):
+        with db:
             yield
         return
     # `with db` would wait for the other writer with Python's lock in hand, which that one needs.

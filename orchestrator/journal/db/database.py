@@ -5,6 +5,7 @@ queries are written once.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from types import TracebackType
 from typing import Any, Protocol, TypeAlias
 
 import apsw
@@ -50,6 +51,17 @@ class Database(Protocol):
 
     def changes(self) -> int:
         """Return how many rows the last INSERT, UPDATE or DELETE has changed."""
+
+    def __enter__(self) -> object:
+        """Begin a part of the transaction, which is rolled back if the block fails."""
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+        /,
+    ) -> bool | None: ...
 
 
 class Connection(Database, Protocol):

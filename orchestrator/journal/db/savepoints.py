@@ -12,28 +12,13 @@ ABORTED = (apsw.FullError, apsw.IOError, apsw.CorruptError, AbortedError)
 
 
 @contextmanager
-def savepoint(db: Database) -> Iterator[None]:
-    """Roll back what the block has written if it fails, and raise its error."""
-    db.execute("SAVEPOINT part")
-    try:
-        yield
-    except ABORTED:
-        raise
-    except BaseException:
-        db.execute("ROLLBACK TO part")
-        db.execute("RELEASE part")
-        raise
-    db.execute("RELEASE part")
-
-
-@contextmanager
 def savepoint_or_rollback(db: Database) -> Iterator[None]:
     """Roll back what the block has written if it fails, and swallow its error.
 
     Errors that have rolled back the whole transaction are raised.
     """
     try:
-        with savepoint(db):
+        with db:
             yield
     except ABORTED:
         raise

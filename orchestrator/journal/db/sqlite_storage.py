@@ -1,10 +1,10 @@
 """The journal as a file of SQLite: one connection that writes, and one that reads."""
 
+import math
 import os
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager, suppress
 from pathlib import Path
-from typing import TypeVar
 
 import apsw
 import structlog
@@ -19,12 +19,13 @@ from orchestrator.journal.migrations import migrate, scripts, verify
 
 STATEMENTS = 512  # cached statements: more than there are; with triggers, preparing one takes 50 µs
 PAGE = 1024  # bytes; a commit writes a page of every table and index that it changes
-T = TypeVar("T")
 log = structlog.get_logger()
 
 
 class SqliteStorage:
     """An open file. ``writer`` makes what runs its jobs."""
+
+    watch = math.inf  # its home is locked
 
     def __init__(
         self, path: Path, writer: Callable[[GroupCommit], JobWriter] = WriterThread

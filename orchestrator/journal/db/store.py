@@ -63,13 +63,17 @@ class Read(Protocol):
 class Storage(Protocol):
     """What a `Store` writes to and reads from.
 
-    ``checked`` tells that it was looked through for damage when it was opened or need not be,
-    ``unclean`` that the process before this one may have done what is not stored, and ``crashes``
-    in which job it died.
+    ``watch`` is the seconds between two looks whether another process has taken it, infinite if
+    none can. ``checked`` tells that it was looked through for damage when it was opened or need not
+    be, ``unclean`` that the process before this one may have done what is not stored, and
+    ``crashes`` in which job it died.
     """
 
     @property
     def address(self) -> JournalAddress: ...
+
+    @property
+    def watch(self) -> float: ...
 
     @property
     def checked(self) -> bool: ...
@@ -196,8 +200,13 @@ class Store(LoopOwned):
         self._failed.set()
 
     async def failed(self) -> StorageFailedError:
-        await self._failed.wait()
-        return self.failure or StorageFailedError("the journal cannot be used any more")
+        """Return why the journal cannot be used any more; what can be lost is looked at."""
+        while self.failure is None:
+            with anyio.move_on_after(self._storage.watch):
+                await self._failed.wait()
+            with suppress(StorageFailedError, JournalError):
+                await self.still_held()
+        return self.failure
 
     def size(self) -> int:
         """Return the size of what is stored in bytes."""

@@ -1,8 +1,11 @@
 """A connection to PostgreSQL with the members of `Connection`."""
 
 import re
+import select
 from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from decimal import Decimal
+from types import TracebackType
 from typing import Any
 
 import psycopg
@@ -32,8 +35,11 @@ NUL_SHOWN = (
     "\u2400"  # the symbol for NUL, which stands in its place: PostgreSQL has no NUL in texts
 )
 NUL_IN_JSON = re.compile(r"(?<!\\)((?:\\\\)*)\\u0000")
-# The whole transaction has ended, and may be run again.
+# The server is away, or has ended the session or the transaction, which may be run again.
 REFUSED = (psycopg.OperationalError, psycopg.InterfaceError)
+TOO_LARGE = "54"  # class of the errors of a statement or row that is over a limit of the server
+READ_ONLY = "25006"  # the server takes no writes for now
+HUNG_UP = select.POLLRDHUP | select.POLLHUP | select.POLLERR
 WRITES = ("INSERT", "UPDATE", "DELETE")
 FAILED = (AbortedError, psycopg.Error)  # what a session raises
 ENDED = (AbortedError, *REFUSED)  # what it raises if another one may do better
@@ -135,25 +141,50 @@ class PostgresConnection:
         """Whether the session has ended."""
         return self._session.closed
 
+    @property
+    def hung_up(self) -> bool:
+        """Whether the server has ended the session, which a statement may not have found yet.
+
+        Any thread may ask.
+        """
+        look = select.poll()
+        try:
+            look.register(self._session.fileno(), HUNG_UP)
+        except (psycopg.OperationalError, OSError):  # closed here
+            return True
+        return bool(look.poll(0))
+
     def execute(self, statement: str, values: Values = (), /) -> PostgresCursor:
         text, order = found = translate(statement)
-        try:
+        with self._aborting():
             cursor = self._session.cursor()
             cursor.execute(text, found.bind(values) if order else None)
-        except REFUSED as error:
-            raise AbortedError(str(error)) from error
         self._count(cursor)
         return PostgresCursor(cursor)
 
     def executemany(self, statement: str, rows: Iterable[Values], /) -> PostgresCursor:
         found = translate(statement)
-        try:
+        with self._aborting():
             cursor = self._session.cursor()
             cursor.executemany(found.text, [found.bind(values) for values in rows])
-        except REFUSED as error:
-            raise AbortedError(str(error)) from error
         self._count(cursor)
         return PostgresCursor(cursor)
+
+    def __enter__(self) -> None:
+        self.execute("SAVEPOINT part")
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+        /,
+    ) -> None:
+        if isinstance(error, AbortedError):
+            return  # the transaction has ended
+        if error is not None:
+            self.execute("ROLLBACK TO part")
+        self.execute("RELEASE part")
 
     def execute_script(self, statements: str) -> None:
         """Run several statements that take no values."""
@@ -169,10 +200,8 @@ class PostgresConnection:
             AbortedError: the session has ended.
         """
         self.execute("SELECT 1")
-        try:
+        with self._aborting():
             return sum(1 for _ in self._session.notifies(timeout=0))
-        except REFUSED as error:
-            raise AbortedError(str(error)) from error
 
     def changes(self) -> int:
         return self._changes
@@ -182,6 +211,18 @@ class PostgresConnection:
 
     def close(self) -> None:
         self._session.close()
+
+    @contextmanager
+    def _aborting(self) -> Iterator[None]:
+        """Raise `AbortedError` if the block ends the transaction by no fault of its statement."""
+        try:
+            yield
+        except psycopg.Error as error:
+            state = error.sqlstate or ""
+            away = isinstance(error, REFUSED) and not state.startswith(TOO_LARGE)
+            if away or self.closed or state == READ_ONLY:
+                raise AbortedError(str(error)) from error
+            raise
 
     def _count(self, cursor: "psycopg.Cursor[Any]") -> None:
         status = cursor.statusmessage or ""

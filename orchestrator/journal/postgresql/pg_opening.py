@@ -15,17 +15,34 @@ C = TypeVar("C", bound=PostgresConnection)
 def open_database(server: DatabaseServer) -> PostgresConnection:
     """Open the journal to write to it; make its schema in an empty database.
 
+    A daemon that has lost it, and comes back, does not go on with what it knows.
+
     Raises:
         AlreadyRunningError: a daemon has it.
         JournalError: it cannot be opened.
     """
     with ExitStack() as opened:
         db = opened.enter_context(closing(connected(server, PostgresConnection)))
-        if not db.execute(pg_schema.TRY_LOCK).get:
-            raise AlreadyRunningError(f"{server}: a daemon has this journal; stop it first")
-        pg_schema.bring_up(db, str(server))
+        try:
+            if not db.execute(pg_schema.TRY_LOCK).get:
+                raise AlreadyRunningError(f"{server}: a daemon has this journal; stop it first")
+            pg_schema.bring_up(db, str(server))
+            db.execute("UPDATE last_commit SET mark = ''")
+        except FAILED as error:
+            raise unreadable(server, error) from error
         opened.pop_all()
         return db
+
+
+@contextmanager
+def writing(server: DatabaseServer) -> Iterator[PostgresConnection]:
+    """Open the journal as `open_database` does, with a transaction for the block.
+
+    Raises:
+        AlreadyRunningError, JournalError: as `open_database`; or it is not known to be stored.
+    """
+    with closing(open_database(server)) as db, transaction(db, server):
+        yield db
 
 
 @contextmanager
@@ -54,17 +71,9 @@ def beside_daemon(server: DatabaseServer) -> Iterator[PostgresConnection]:
         JournalError: it cannot be used, or is of another version.
     """
     with closing(connected(server, PostgresConnection)) as db:
-        try:
-            require_version(db, server)
-            pg_schema.bring_up(db, str(server))  # refuses one that was moved away
-            db.execute("BEGIN")
+        require_version(db, server)
+        with transaction(db, server):
             yield db
-            db.execute("COMMIT")
-        except FAILED as error:
-            raise JournalError(
-                f"{server}: it is not known to be stored ({first_line(error)}); check the server,"
-                " and repeat the command"
-            ) from error
 
 
 def connected(server: DatabaseServer, kind: type[C]) -> C:
@@ -79,13 +88,49 @@ def connected(server: DatabaseServer, kind: type[C]) -> C:
         raise unreadable(server, error) from error
 
 
+def was_left(server: DatabaseServer) -> bool:
+    """Return whether the server has a journal that was moved to a file, or not quite moved here.
+
+    Raises:
+        JournalError: it cannot be read.
+    """
+    with closing(connected(server, PostgresConnection)) as db:
+        try:
+            return pg_schema.is_left(db)
+        except FAILED as error:
+            raise unreadable(server, error) from error
+
+
+@contextmanager
+def transaction(
+    db: PostgresConnection, server: DatabaseServer, level: str = "READ COMMITTED"
+) -> Iterator[None]:
+    """Store what the block writes.
+
+    Raises:
+        JournalError: it is not known to be stored.
+    """
+    try:
+        db.execute(f"BEGIN ISOLATION LEVEL {level}")
+        yield
+        db.execute("COMMIT")
+    except FAILED as error:
+        raise JournalError(
+            f"{server}: it is not known to be stored ({first_line(error)}); check the server,"
+            " and repeat the command"
+        ) from error
+
+
 def require_version(db: PostgresConnection, server: DatabaseServer) -> None:
     """Find a journal of this version.
 
     Raises:
-        JournalError: the journal is missing.
+        JournalError: the journal is missing, was moved away, or the server is gone.
     """
-    found, newest = pg_schema.number(db), max(pg_schema.changes())
+    try:
+        found, newest = pg_schema.verify(db, str(server)), max(pg_schema.changes())
+    except FAILED as error:
+        raise unreadable(server, error) from error
     if found != newest:
         raise JournalError(
             f"{server}: the journal has schema {found or 'none'}, this version reads schema"

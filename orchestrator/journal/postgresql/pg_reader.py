@@ -54,8 +54,12 @@ class PostgresReader:
         try:
             with suppress(Empty):
                 while True:  # an idle session may have ended, and a read may be done again
-                    with suppress(AbortedError):
-                        return self._read_by(self._idle.get_nowait(), work, args)
+                    db = self._idle.get_nowait()
+                    try:
+                        return self._read_by(db, work, args)
+                    except AbortedError:
+                        if not db.closed:
+                            raise
             return self._read_by(PostgresConnection(self._server.url), work, args)
         except ENDED:
             raise
@@ -84,7 +88,7 @@ class PostgresReader:
     def _give_back(self, db: PostgresConnection) -> None:
         """Keep a session for the next read; a read that was left to itself may end last."""
         with self._giving_back:
-            if self._closed:
+            if self._closed or self._idle.qsize() >= READERS:
                 db.close()
             elif not db.closed:
                 self._idle.put(db)

@@ -67,7 +67,7 @@ def verify(db: PostgresConnection, shown: str, known: Mapping[int, str] | None =
             f"{shown}: the journal has schema {found}, this version reads schemas up to {newest};"
             " run the version that wrote it, or restore an older backup"
         )
-    if found and db.execute("SELECT moved FROM schema_version").get:
+    if is_left(db):
         raise JournalError(
             f"{shown}: this journal was moved back to a file; unset ORCHESTRATOR_STORE, or use an"
             " empty database"
@@ -115,5 +115,15 @@ def count_on(db: PostgresConnection) -> None:
 
 
 def leave(db: PostgresConnection) -> None:
-    """Let no daemon use the journal any more: it was moved to a file."""
+    """Let no daemon use the journal: the one in a file counts."""
     db.execute("UPDATE schema_version SET moved = 1")
+
+
+def arrive(db: PostgresConnection) -> None:
+    """Let daemons use the journal: no file counts any more."""
+    db.execute("UPDATE schema_version SET moved = 0")
+
+
+def is_left(db: PostgresConnection) -> bool:
+    """Return whether there is a journal that was left."""
+    return bool(number(db) and db.execute("SELECT moved FROM schema_version").get)

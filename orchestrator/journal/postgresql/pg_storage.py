@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack, closing, contextmanager, suppress
 from itertools import count
 from socket import gethostname
-from typing import Any, TypeVar
+from typing import Any
 
 import psycopg
 import structlog
@@ -67,7 +67,7 @@ SKEW = 250  # milliseconds that two clocks may differ before the server's counts
 NOW = """SELECT pg_database_size(current_database()),
   round(extract(epoch FROM clock_timestamp()) * 1000)::bigint"""
 AWAY = 30.0  # seconds that a start waits for a server, which may start or be followed as well
-LOOK = 1.0  # seconds between two tries to reach it
+LOOK = 1.0  # seconds between two tries to reach it, and two looks whether this daemon has it
 UNKNOWN = 30.0  # seconds to learn what became of a COMMIT whose answer was lost
 # Marks a transaction that has written, and returns the mark; those who listen learn of its commit.
 # Its number would not do: after a crash the server may give it to another transaction.
@@ -75,7 +75,6 @@ MARK = f"""WITH marked AS (UPDATE last_commit SET mark = ?
   WHERE pg_current_xact_id_if_assigned() IS NOT NULL RETURNING mark)
 SELECT mark, pg_notify('{pg_schema.COMMITS}', '')::text FROM marked"""
 LAST_COMMIT = "SELECT mark FROM last_commit"
-T = TypeVar("T")
 log = structlog.get_logger()
 
 
@@ -83,6 +82,7 @@ class PostgresStorage:
     """A database that this daemon alone writes to, until `close` or the end of its session."""
 
     checked = True  # the server looks after its files
+    watch = LOOK
 
     def __init__(
         self,
@@ -156,9 +156,9 @@ class _Writing:
                 log.warning("standing_by", journal=str(self._server))
                 db = self._stand_by(db, standing_by)
             log.info("journal_taken", journal=str(self._server))
+            self._keep_alive(db)
             pg_schema.bring_up(db, str(self._server))
             clean = liveness.was_clean(db)
-            self._keep_alive(db)
             self.stored = f"{self.holder} 0"
             db.execute("UPDATE last_commit SET mark = ?", (self.stored,))
             self.beat()
@@ -175,7 +175,7 @@ class _Writing:
         while True:
             try:
                 return self._connected()
-            except psycopg.OperationalError as error:
+            except ENDED as error:
                 if time.monotonic() >= ends:
                     raise
                 problem, before = first_line(error), problem
@@ -202,12 +202,13 @@ class _Writing:
             else:
                 return db
             time.sleep(LOST_AFTER / 1000)  # the daemon that had it is the first to come back
-            with suppress(psycopg.OperationalError):
+            with suppress(*ENDED):
                 db = self._connected()
 
     def held(self) -> bool:
         """Return whether no other daemon can have the journal now."""
-        return _boot_time() < self._alive_at + LOST_AFTER / 1000
+        in_time, db = _boot_time() < self._alive_at + LOST_AFTER / 1000, self._db
+        return in_time and db is not None and not db.hung_up
 
     @contextmanager
     def living(self) -> Iterator[None]:
@@ -240,14 +241,17 @@ class _Writing:
             db, asked = self.db(), time.time_ns()
             with self.living():
                 size, now = db.execute(NOW).get
-            offset = int(now) - (asked + time.time_ns()) // 2_000_000
+            answered = time.time_ns()
+            offset = int(now) - (asked + answered) // 2_000_000
             self.size = int(size)
-            if abs(offset - self.clock_offset) > SKEW:
+            # The longer it took, the less is known of when the server looked.
+            if abs(offset - self.clock_offset) > SKEW + (answered - asked) // 2_000_000:
                 log.warning("clock_differs", seconds=round(offset / 1000, 1))
                 self.clock_offset = offset
 
     def close(self, *, clean: bool = False) -> None:
         """End the session, if there is one; ``clean`` if all is stored that the daemon did."""
+        self._alive_at = 0.0
         if self._db is not None:
             with suppress(*FAILED):
                 if clean and not self._db.in_transaction:
@@ -287,7 +291,7 @@ class _Writing:
         with self.living():
             db.execute(f"SET idle_session_timeout = {LOST_AFTER}")
         db.execute(f"SET idle_in_transaction_session_timeout = {WITHIN}")
-        db.execute("SET lock_timeout = 0")
+        db.execute(f"SET lock_timeout = {WITHIN}")  # set by who does not know of daemons
         self.holder = db.execute(HOLDER).get
 
 

@@ -10,12 +10,17 @@ from fakes.lived import Life
 from fakes.postgresql import database_of, needs_server, sqlite_only
 
 from orchestrator.errors import ExitCode, JournalError
-from orchestrator.journal import opening
+from orchestrator.journal import moving, opening
+from orchestrator.journal.postgresql import pg_schema
 from orchestrator.journal.turns import turns
 from orchestrator.journal_address import DatabaseServer
 
 pytestmark = [needs_server, sqlite_only]
 AGENTS = {"agents": [{"agentId": "work", "llmProvider": "demo"}]}
+
+
+def _interrupted(_: object) -> None:
+    raise KeyboardInterrupt
 
 
 @pytest.fixture
@@ -54,6 +59,39 @@ def test_journal_moves_there_and_back(
     monkeypatch.delenv("ORCHESTRATOR_STORE")
     assert "zebra" in command(home, "export", "agent", "work").stdout
     opening.open_store(home / "journal.db").close()
+
+
+def test_move_that_was_interrupted_leaves_one_journal(
+    home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The machine went down when the file was marked, and the server not yet."""
+    url = database_of(tmp_path / "server")
+    server = DatabaseServer(url, home / "journal.db")
+    monkeypatch.setattr(pg_schema, "arrive", _interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        moving.move_to_server(server)
+    with pytest.raises(JournalError, match="moved back to a file"):
+        opening.open_store(server)  # not as an empty one
+    monkeypatch.setenv("ORCHESTRATOR_STORE", url)
+    back = command(home, "migrate", "--back")
+    assert back.exit_code == 0, back.stderr
+    assert "the file has the journal" in back.stdout
+    monkeypatch.delenv("ORCHESTRATOR_STORE")
+    assert "zebra" in command(home, "export", "agent", "work").stdout
+
+
+def test_file_that_was_put_aside_is_never_removed(
+    home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By a second way there and back."""
+    for name in ("one", "two"):
+        url = database_of(tmp_path / name)
+        assert command(home, "migrate", "--to", url).exit_code == 0
+        monkeypatch.setenv("ORCHESTRATOR_STORE", url)
+        assert command(home, "migrate", "--back").exit_code == 0
+        monkeypatch.delenv("ORCHESTRATOR_STORE")
+    assert (home / "journal.db-before").exists()
+    assert (home / "journal.db-before1").exists()
 
 
 def test_database_that_is_used_already_is_refused(home: Path, tmp_path: Path) -> None:

@@ -70,13 +70,28 @@ def test_nul_in_json_is_shown_as_well(db: PostgresConnection) -> None:
 
 
 def test_refused_statement_ends_no_session(db: PostgresConnection) -> None:
-    """The transaction can be rolled back to a savepoint before it."""
-    db.execute("SAVEPOINT part")
-    with pytest.raises(psycopg.errors.UndefinedTable):
+    """Its part of the transaction is rolled back."""
+    with pytest.raises(psycopg.errors.UndefinedTable), db:
         db.execute("SELECT * FROM nothing")
-    db.execute("ROLLBACK TO part")
     assert db.execute("SELECT 1").get == 1
     assert (db.closed, db.in_transaction) == (False, True)
+
+
+def test_row_that_is_too_large_is_no_fault_of_the_server(db: PostgresConnection) -> None:
+    """It would be refused again and again."""
+    db.execute("CREATE TEMP TABLE word(w text PRIMARY KEY)")
+    word = "".join(chr(0x4E00 + number) for number in range(9000))
+    with pytest.raises(psycopg.errors.ProgramLimitExceeded), db:
+        db.execute("INSERT INTO word VALUES(?)", (word,))
+    assert db.execute("SELECT 1").get == 1
+
+
+def test_server_that_takes_no_writes_for_now_is_one_that_is_away(db: PostgresConnection) -> None:
+    """As a full disk makes it at some providers; the transaction is run again later."""
+    db.execute("ROLLBACK")
+    db.execute("SET default_transaction_read_only = on")
+    with pytest.raises(AbortedError):
+        db.execute("INSERT INTO meta VALUES('a', '1')")
 
 
 def test_ended_session_aborts_what_it_did(db: PostgresConnection, tmp_path: Path) -> None:

@@ -243,6 +243,60 @@ async def test_idle_daemon_that_was_followed_keeps_no_session(
             assert await now.read(keys) == []
 
 
+async def test_idle_daemon_learns_without_a_job_that_it_was_followed(
+    server: DatabaseServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It would go on to ask its platforms for messages that another one is to get."""
+    monkeypatch.setattr(PostgresStorage, "watch", 0.01)
+    store = Store(PostgresStorage(server))
+    with closing(store), closing(Store(follow(server))), time_limit():
+        assert isinstance(await store.failed(), JournalTakenError)
+
+
+async def test_journal_is_not_held_once_the_server_ended_the_session(
+    server: DatabaseServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The daemon that waits for it has it then, long before the daemon's next sign of life."""
+    monkeypatch.setattr(pg_storage, "BEAT", 3600)
+    monkeypatch.setattr(pg_storage, "LOST_AFTER", 3_600_000)
+    storage = PostgresStorage(server)
+    with closing(Store(storage)):
+        assert storage.held()
+        end_sessions(server)
+        with time_limit():
+            while storage.held():
+                await anyio.lowlevel.checkpoint()
+
+
+async def test_daemon_does_not_go_on_after_a_command_that_has_written(
+    server: DatabaseServer,
+) -> None:
+    """Without it, while it was cut off: it would write what it knows from before."""
+    with closing(Store(PostgresStorage(server))) as store:
+        await store.transact(put, "mine")
+        end_sessions(server)
+        with opening.writing(server) as db:
+            db.execute("DELETE FROM meta WHERE k = 'mine'")
+        with pytest.raises(JournalTakenError):
+            await store.transact(put, "late")
+
+
+async def test_row_that_is_held_up_lets_no_session_wait_for_ever(
+    store: Store, server: DatabaseServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By an administrator, who knows nothing of daemons; the job is done when he has ended."""
+    monkeypatch.setattr(pg_storage, "WITHIN", 50)
+    end_sessions(server)  # the next one has this limit
+    await store.transact(put, "first")
+    with psycopg.connect(server.url) as session, time_limit():
+        session.execute("LOCK TABLE meta")
+        with pytest.raises(StorageFullError, match="lock timeout"):
+            await store.attempt(put, "second")
+        session.rollback()
+        await store.transact(put, "second")
+    assert await store.read(keys) == ["first", "second"]
+
+
 async def test_daemon_that_lost_the_journal_to_another_writes_no_more(
     store: Store, server: DatabaseServer
 ) -> None:
