@@ -356,7 +356,8 @@ CREATE INDEX fact_vector_model ON fact_vector(agent_id, model, dimensions);
 CREATE INDEX task_due ON task(next_at) WHERE state = 'active';
 CREATE INDEX task_run_open ON task_run(task_id) WHERE state = 'due';
 CREATE INDEX inbox_album ON inbox(chat_key, album) WHERE album IS NOT NULL;
-CREATE UNIQUE INDEX fact_once ON fact(agent_id, fact, scope);
+-- An index takes texts of 2,700 bytes at most.
+CREATE UNIQUE INDEX fact_once ON fact(agent_id, md5(fact), scope);
 CREATE INDEX fact_scope ON fact(agent_id, scope);
 CREATE UNIQUE INDEX task_name ON task(agent_id, source, scope, name)
   WHERE state IN('active','disabled');

@@ -68,6 +68,13 @@ def test_long_text_looks_up_a_bounded_number_of_terms(db: Database) -> None:
     assert found(db, "tea " * 10_000) == ["User likes green tea"]
 
 
+def test_fact_of_the_greatest_length_is_stored_once(db: Database) -> None:
+    """In any script, and also where an index takes only short texts."""
+    fact = "".join(chr(0x4E00 + number * 7) for number in range(2000))
+    stored = facts.store(db, WORK, fact, "background", "test", 1)
+    assert facts.store(db, WORK, fact, "background", "test", 2) == stored._replace(new=False)
+
+
 def test_best_fact_comes_first_and_the_number_is_bounded(db: Database) -> None:
     """Ranked by BM25."""
     for number in range(10):
