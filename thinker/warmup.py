@@ -40,11 +40,11 @@ log = structlog.get_logger()
 def warm_up() -> None:
     """Rehearse turns and starts, once for this process and all that it forks."""
     for _ in range(ROUNDS):
-        anyio.run(_rehearse)
+        anyio.run(rehearse)
         rehearse_start()
 
 
-async def _rehearse() -> None:
+async def rehearse() -> None:
     """Run a turn with one tool call."""
     brokers, workers = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     link = broker_link(workers.detach())

@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
 
-import apsw
 from pydantic import BaseModel, ConfigDict, Field
 
 from orchestrator.channel_api import ReplyPart
@@ -19,6 +18,7 @@ from orchestrator.control.operations import DaemonOperations
 from orchestrator.control.page_access import Right
 from orchestrator.errors import OrchestratorError
 from orchestrator.journal.db import audit
+from orchestrator.journal.db.database import Database
 from orchestrator.journal.inspect import chat_history
 from orchestrator.journal.inspect.chat_history import ChatPlace, SaidLine, TurnTalk
 from orchestrator.journal.turns import inbox, outbox
@@ -196,7 +196,7 @@ def _send(
     mode: str,
     owner: str,
     now: int,
-    db: apsw.Connection,
+    db: Database,
 ) -> None:
     messages = [Part(part.text, rendered=part.rendered) for part in parts]
     outbox.add_extra(db, None, address, messages, mode, now)

@@ -61,6 +61,7 @@ class TurnOpening:
 
         ``opened`` gets the chats that have a turn now (None: nothing to do).
         """
+        opened.clear()  # of a try that the database has ended
         for chat in chats:
             with savepoint_or_rollback(db):
                 found = self.open_next(db, chat)

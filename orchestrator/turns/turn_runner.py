@@ -208,7 +208,8 @@ class TurnRunner(LoopOwned):
             # A worker that waits for a tool does nothing with the message that could kill it.
             innocent = drained or self._inputs.tools.running(run.turn_id)
             if not drained:
-                await self._services.store.transact(turns.note_lost_worker, run.turn_id, str(error))
+                noted = run.turn_id, str(error), self._inputs.clock()
+                await self._services.store.transact(turns.note_lost_worker, *noted)
             outcome = Suspended(Drained()) if innocent else Lost(str(error))
         except errors.WorkerError:
             if host.outcome is not None:

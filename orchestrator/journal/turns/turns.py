@@ -5,7 +5,6 @@ chat is open. Every change is fenced by the epoch: a replaced supervisor changes
 """
 
 import secrets
-import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
@@ -210,9 +209,8 @@ def process_died(db: Database, turn_id: str) -> int:
     return int(db.execute("SELECT max(claims) FROM inbox WHERE turn_id = ?", (turn_id,)).get or 0)
 
 
-def note_lost_worker(db: Database, turn_id: str, problem: str) -> None:
+def note_lost_worker(db: Database, turn_id: str, problem: str, now: int) -> None:
     """Note in a turn's history that its worker was lost, whether that counts as a death or not."""
-    now = round(time.time() * 1000)  # as in the rows beside it, which triggers write
     db.execute(
         "INSERT INTO transition(at, kind, number, turn_id, state, note)"
         " SELECT ?, 'turn', 0, id, state, ? FROM turn WHERE id = ?",

@@ -116,7 +116,7 @@ async def test_a_failure_in_one_chat_leaves_the_others_their_turns(
         store(bench, "one")
         store(bench, "two", chat_id="8")
         broken = TurnOpening.open_next
-        opened: dict[str, OpenTurn | None] = {}
+        opened: dict[str, OpenTurn | None] = {"of a try that was rolled back": None}
 
         def failing(opening: TurnOpening, db: Database, chat: str) -> Found:
             found = broken(opening, db, chat)

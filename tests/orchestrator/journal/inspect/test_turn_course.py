@@ -1,5 +1,6 @@
 """The course of a turn in time."""
 
+import time
 from pathlib import Path
 
 from fakes.journal import CLASSES, booted, open_turn, planned, receive, step, update
@@ -37,7 +38,8 @@ def test_death_of_a_worker_is_a_mark(tmp_path: Path) -> None:
     """Once, with what is known of it."""
     with booted(tmp_path) as db:
         turn = open_turn(db)
-        turns.note_lost_worker(db, turn.id, "agent 'work' hung")
+        now = round(time.time() * 1000)  # as in the rows beside it, which triggers write
+        turns.note_lost_worker(db, turn.id, "agent 'work' hung", now)
         turns.process_died(db, turn.id)
         found = turn_course.find(db, turn.id, NOW)
         assert found is not None
