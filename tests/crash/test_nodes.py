@@ -43,7 +43,7 @@ NODE_MUTANTS = (
 )
 
 
-@pytest.mark.parametrize("fault", ["kill", "freeze", "failover"])
+@pytest.mark.parametrize("fault", ["kill", "freeze", "session", "failover"])
 async def test_nodes_lose_and_repeat_nothing(fault: str, tmp_path: Path) -> None:
     """Each message is answered once and in order, and no effect happens twice unmarked."""
     trial = NodeTrial(tmp_path / "nodes", 3, MESSAGES, SLEEP)

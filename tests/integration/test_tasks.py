@@ -1,6 +1,7 @@
 """Scheduled tasks in a real daemon: once each, told in the chat, kept through kill -9."""
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 from fakes.bot_api import FakeBotApi
@@ -106,10 +107,16 @@ async def test_task_of_one_call_needs_no_model(tmp_path: Path) -> None:
 async def test_model_schedules_a_task_that_may_not_send(tmp_path: Path) -> None:
     """A reminder by ``schedule_task``; the call of a tool that was withheld fails."""
     reminder = {"name": "tea", "instructions": "Say: tea!", "interval_minutes": "60"}
-    async with FakeBotApi(TOKEN) as bot, HeldModel() as model:
-        model.script.append(Reply(tool_calls=(("schedule_task", reminder),)))
-        model.script.append(Reply("Scheduled."))
-        model.script.append(Reply(tool_calls=(("send_message", {"message": "tea!"}),)))
+
+    def answer(body: dict[str, Any]) -> Reply:
+        """By what is asked: the task may begin before the chat is answered."""
+        task = said(body) == "Say: tea!"
+        if body["messages"][-1]["role"] != "user":
+            return Reply("work-model: Say: tea!" if task else "Scheduled.")
+        send = ("send_message", {"message": "tea!"})
+        return Reply(tool_calls=(send if task else ("schedule_task", reminder),))
+
+    async with FakeBotApi(TOKEN) as bot, HeldModel(answer) as model:
         async with running_daemon(tmp_path, two_agents(model), bot) as daemon:
             bot.user_says(123, "remind me of tea every hour")
             replies = {await bot.reply_in(123), await bot.reply_in(123)}

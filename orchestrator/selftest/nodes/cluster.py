@@ -79,6 +79,13 @@ class Cluster:
             proxy.unblock()
         await self._gives_up(node)
 
+    async def end_session(self) -> None:
+        """End the session of the daemon that works, so that one that stands by gets the journal."""
+        node, began = self.works, _now()
+        await to_thread.run_sync(self.servers.end_holder)
+        await self._taken_over(node, began)
+        await self._gives_up(node)
+
     async def restart(self) -> None:
         """Let the server crash, and start it again."""
         await self._without_server(self.servers.restart)
@@ -141,6 +148,7 @@ FAULTS: Mapping[str, Fault] = {
     "kill": Cluster.kill,
     "freeze": Cluster.freeze,
     "block": Cluster.block,
+    "session": Cluster.end_session,
     "restart": Cluster.restart,
     "failover": Cluster.fail_over,
     "clocks": Cluster.kill,

@@ -28,6 +28,9 @@ OPTIONS = (
 )
 SYNCHRONOUS = ("ALTER SYSTEM SET synchronous_standby_names = '*'", "SELECT pg_reload_conf()")
 STATE = "SELECT count(*) FROM pg_stat_replication WHERE sync_state = 'sync'"
+END_HOLDER = (
+    "SELECT pg_terminate_backend(pid) FROM pg_locks WHERE locktype = 'advisory' AND granted"
+)
 WAITS = 600  # looks at a standby that is to become synchronous, each of which takes some 20 ms
 
 
@@ -107,6 +110,10 @@ class ServerPair:
         ports = ports or (self.first.port, self.second.port)
         hosts, numbers = ",".join("127.0.0.1" for _ in ports), ",".join(map(str, ports))
         return f"postgresql:///{name}?user={USER}&host={hosts}&port={numbers}"
+
+    def end_holder(self) -> None:
+        """End the session that has the journal, as an administrator could."""
+        self.first.query(END_HOLDER)
 
     def fail_over(self) -> None:
         """Let the first one crash, and the second take its place."""

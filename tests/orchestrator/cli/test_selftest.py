@@ -27,7 +27,7 @@ def test_fault_of_nodes_that_there_is_not_is_refused(history: str, tmp_path: Pat
     """With those that there are."""
     refused = command(tmp_path, "selftest", "crash", "--nodes", "3", "--history", history)
     assert refused.exit_code == ExitCode.CONFIG
-    known = "kill, freeze, block, restart, failover, clocks, upgrade, or kill#500"
+    known = "kill, freeze, block, session, restart, failover, clocks, upgrade, or kill#500"
     assert known in " ".join(refused.stderr.split())
 
 
