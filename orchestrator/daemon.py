@@ -339,6 +339,8 @@ class Daemon:
         await self._supervisor.drain(self._settings.drain_seconds)
         with anyio.move_on_after(SETTLE):
             await self._dispatcher.wait_idle()
-        for flushed in (self._delivery.wait_idle, self._api.stop):
-            with anyio.move_on_after(FLUSH):
-                await flushed()
+        with anyio.move_on_after(FLUSH):
+            followed = len(await self._store.sharing()) > 1
+            await self._delivery.wait_idle(followed=followed)
+        with anyio.move_on_after(FLUSH):
+            await self._api.stop()

@@ -12,13 +12,14 @@ import anyio
 import typer
 from rich.progress import Progress, TaskID
 
-from orchestrator.cli._long_command import end_by_sigterm, memory_folder, progress_bar
+from orchestrator.cli._long_command import end_by_sigterm, progress_bar
 from orchestrator.cli._prose import say
 from orchestrator.cli._tables import table
 from orchestrator.errors import ConfigError, ExitCode
 from orchestrator.journal.opening import require_driver
 from orchestrator.selftest.nodes.cluster import FAULTS, clocks
 from orchestrator.selftest.nodes.node_trial import NodeTrial, TrialResult
+from orchestrator.selftest.scratch_place import memory_folder
 
 QUICK = ("kill", "freeze", "restart")
 QUICK_MESSAGES, QUICK_PAUSE = 60, 6.0

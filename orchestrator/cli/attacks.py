@@ -13,11 +13,12 @@ import anyio
 import typer
 
 from orchestrator.attacks.run_attacks import AttackResult, chosen, run_attacks
-from orchestrator.cli._long_command import end_by_sigterm, memory_folder, progress_bar
+from orchestrator.cli._long_command import end_by_sigterm, progress_bar
 from orchestrator.cli._options import AsJson
 from orchestrator.cli._prose import say
 from orchestrator.cli._tables import table
 from orchestrator.errors import ConfigError, ExitCode
+from orchestrator.selftest.scratch_place import memory_folder
 from thinker.protocol import logs
 
 

@@ -17,7 +17,7 @@ import anyio
 import typer
 
 from orchestrator import __version__
-from orchestrator.cli._long_command import end_by_sigterm, memory_folder, progress_bar
+from orchestrator.cli._long_command import end_by_sigterm, progress_bar
 from orchestrator.cli._options import AsJson, command_group, load_settings
 from orchestrator.cli._prose import say
 from orchestrator.cli._tables import table
@@ -31,6 +31,7 @@ from orchestrator.selftest.invariants import CHECKS, ELSEWHERE
 from orchestrator.selftest.journals import Journals, journals_at
 from orchestrator.selftest.last_run import LastRun
 from orchestrator.selftest.runner import Result
+from orchestrator.selftest.scratch_place import memory_folder
 from thinker.protocol import logs
 
 RANDOM, PAIRS = 1000, 500  # histories

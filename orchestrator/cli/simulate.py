@@ -11,10 +11,11 @@ from typing import Annotated
 import anyio
 import typer
 
-from orchestrator.cli._long_command import end_by_sigterm, memory_folder, progress_bar
+from orchestrator.cli._long_command import end_by_sigterm, progress_bar
 from orchestrator.cli._options import AsJson
 from orchestrator.cli._prose import say
 from orchestrator.errors import ConfigError, ExitCode
+from orchestrator.selftest.scratch_place import memory_folder
 from orchestrator.simulator.seeds import SeedReport, run_seeds
 
 SEEDS = 10_000

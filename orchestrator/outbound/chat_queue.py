@@ -47,8 +47,8 @@ log = structlog.get_logger()
 class Platform:
     """What the queues of a channel share. ``clock`` returns milliseconds since the epoch.
 
-    ``rested`` is woken when a queue has nothing to send now. ``speak`` gives a row that is to be
-    spoken its file, or makes it a text.
+    ``rested`` is woken when a queue has nothing to send now, or waits for the platform's rate.
+    ``speak`` gives a row that is to be spoken its file, or makes it a text.
     """
 
     store: Store
@@ -98,6 +98,7 @@ class ChatQueue(Wakeup):
         super().__init__()
         self.preview: Preview | None = None
         self.sending = False  # a row, or storing what became of it
+        self.paced = False  # it waits for the platform's rate
         self._row: OutboxRow | None = None  # that is sent next
         self._bound: tuple[int, str] | None = None  # a lost row, and a placeholder sent after it
         self._address = address
@@ -153,7 +154,12 @@ class ChatQueue(Wakeup):
 
     async def _admitted(self) -> bool:
         """Wait for the platform's rate; return false if the chat is held by then."""
-        await self._adapter.pace(self._address.chat_id)
+        self.paced = True
+        self._platform.rested.wake()
+        try:
+            await self._adapter.pace(self._address.chat_id)
+        finally:
+            self.paced = False
         await self._store.still_held()
         return not self._platform.held(self._address.chat_id)
 
@@ -182,7 +188,7 @@ class ChatQueue(Wakeup):
                 await (self._send(row) if self._whole(row) else self._edit(row))
         except SendError as error:
             await self._failed(row, error)
-        except JournalError:
+        except (JournalError, StorageFailedError):
             raise
         except Exception as error:  # a fault in one message must not end the daemon
             log.exception("delivery_broke", chat=row.chat_key)

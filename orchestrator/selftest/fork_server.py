@@ -36,7 +36,6 @@ from orchestrator.processes.child_process import Program
 from orchestrator.selftest.home_mark import mark
 from thinker.protocol import logs
 from thinker.protocol.env import pack_start, unpack_start
-from thinker.warmup import warm_up
 
 MODULES = (  # what a daemon, its zygote and its tool host import, also when they first need it
     "orchestrator.cli.run",
@@ -251,7 +250,7 @@ def main() -> None:
         import_module(module)
     loop_owned.switch_on()
     logs.configure("error")  # the rehearsal is not a real turn
-    warm_up()
+    import_module("thinker.warmup").warm_up()  # the workers' own code
     _complete(BaseModel)
     gc.collect()
     gc.freeze()

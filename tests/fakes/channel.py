@@ -33,6 +33,7 @@ class FakeChannel:
         self.refusals: deque[float] = deque()  # of the next typing indicators: retry_after
         self.calls: list[str] = []
         self.held: dict[str, anyio.Event] = {}  # chats whose calls wait
+        self.reached: dict[str, anyio.Event] = {}  # chats that may have no call now
 
     async def run(self, intake: Intake) -> None:
         """Receive nothing."""
@@ -42,7 +43,9 @@ class FakeChannel:
         return (ReplyPart(text + mark),)
 
     async def pace(self, chat_id: str) -> None:
-        """Admit all calls."""
+        """Admit all calls but to chats whose rate is reached."""
+        if chat_id in self.reached:
+            await self.reached[chat_id].wait()
 
     async def send(self, part: OutboundPart) -> str:
         """Show a new message."""

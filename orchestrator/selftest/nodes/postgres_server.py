@@ -14,6 +14,7 @@ from tempfile import mkdtemp
 
 from orchestrator.errors import ConfigError
 from orchestrator.selftest.loopback import free_port
+from orchestrator.selftest.scratch_place import memory_folder
 
 PROGRAMS = Path("/usr/lib/postgresql")  # of Debian; those on the PATH count first
 USER = "postgres"  # who runs a server for root, whom it refuses
@@ -167,7 +168,7 @@ def server_pair() -> Iterator[ServerPair]:
 @contextmanager
 def _folder() -> Iterator[Path]:
     """Make a folder for a server, which goes with the block; its path is short enough."""
-    folder = Path(mkdtemp(prefix="pg-"))
+    folder = Path(mkdtemp(prefix="pg-", dir=memory_folder()))
     if os.geteuid() == 0:
         shutil.chown(folder, USER)
     try:

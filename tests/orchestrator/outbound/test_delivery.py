@@ -178,6 +178,18 @@ async def test_slow_chat_holds_up_no_other(tmp_path: Path) -> None:
         assert running.shown == ["other", "first", "second"]
 
 
+async def test_daemon_that_is_followed_leaves_what_waits_for_a_rate(tmp_path: Path) -> None:
+    """The next one sends it, and new messages need not wait for it."""
+    async with delivering(tmp_path) as running:
+        gate = running.channel.reached["7"] = anyio.Event()
+        await running.add("later", "7")
+        await running.add("now", "8")
+        await running.delivery.wait_idle(followed=True)
+        assert running.shown == ["now"]
+        gate.set()
+        assert await running.states() == ["delivered"] * 2
+
+
 async def test_row_of_a_clock_that_was_set_back_is_sent_at_once(tmp_path: Path) -> None:
     """Its time is further off than any retry."""
     async with delivering(tmp_path, SendOutcome.NOT_SENT) as running:
