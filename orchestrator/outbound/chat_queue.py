@@ -11,7 +11,7 @@ only if its row says that a second copy does no harm.
 """
 
 import math
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from typing import TypeAlias
@@ -26,6 +26,7 @@ from orchestrator.failpoints import failpoint
 from orchestrator.journal.db.store import Store, retry_later
 from orchestrator.journal.db.writer import StorageFailedError
 from orchestrator.journal.turns import outbox, questions, stored_files
+from orchestrator.journal.turns.message_numbers import free_numbers, number_before
 from orchestrator.journal.turns.outbox import LATE_EDIT, UNFINISHED, Address, OutboxRow
 from orchestrator.outbound.flood_control import FloodControl
 from orchestrator.outbound.preview import Preview
@@ -236,19 +237,22 @@ class ChatQueue(Wakeup):
     async def _look_for(self, row: OutboxRow) -> None:
         """Find where a reply stands whose sending got no answer; if nowhere, put it in a new place.
 
-        It is the next message of the bot, or one of few up to a placeholder that is sent now.
+        It is the next message of the bot, or one of few up to a placeholder that is sent now; the
+        messages that the journal knows are left out.
         """
-        before = await self._store.read(outbox.number_before, row)
-        if await self._found(row, range(before + 1, before + 2)) or not await self._admitted():
+        before = await self._store.read(number_before, row)
+        nearest = await self._store.read(free_numbers, row, before + 1, before + MAX_PLACES)
+        if await self._found(row, nearest[:1]) or not await self._admitted():
             return
         if self._bound is None or self._bound[0] != row.id:
             with _bounded("placeholder"):
                 self._bound = row.id, await self._adapter.send(_part(row, PLACEHOLDER))
         _, placeholder = self._bound
         after = int(placeholder) if placeholder.isdecimal() else 0
-        if not 0 < after - before <= MAX_PLACES:
+        places = await self._store.read(free_numbers, row, before + 1, after - 1)
+        if after <= before or len(places) > MAX_PLACES:
             await self._send_again(row)
-        elif not await self._found(row, range(before + 2, after)):
+        elif not await self._found(row, [place for place in places if place not in nearest[:1]]):
             await self._record(outbox.placeholder_sent, row.id, placeholder)
 
     async def _send_again(self, row: OutboxRow) -> None:
@@ -259,7 +263,7 @@ class ChatQueue(Wakeup):
             await self._unbind(row)
             await self._record(outbox.forget_placeholder, row.id)
 
-    async def _found(self, row: OutboxRow, numbers: range) -> bool:
+    async def _found(self, row: OutboxRow, numbers: Iterable[int]) -> bool:
         """Try to edit messages; return whether one was the bot's, or the rest has to wait."""
         for number in numbers:
             if not await self._admitted():

@@ -407,23 +407,6 @@ def look_later(db: Database, row_id: int, error: str, not_before: int) -> None:
     db.execute(sql, (error, not_before, row_id))
 
 
-def number_before(db: Database, row: OutboxRow) -> int:
-    """Return the number of a message shortly before a row's; 0 if none is known.
-
-    A bot's private chats share a sequence of numbers.
-    """
-    sql = (
-        "SELECT * FROM (SELECT message_id FROM inbox"
-        " WHERE id <= (SELECT max(id) FROM inbox WHERE turn_id = :turn_id) AND private = 1"
-        " AND channel || '' = :channel AND bot_id = :bot_id AND update_id IS NOT NULL"
-        " ORDER BY id DESC LIMIT 20) AS received UNION ALL SELECT * FROM"
-        " (SELECT coalesce(msg_id, ph_id) FROM outbox WHERE chat_key = :chat_key AND id < :id"
-        " AND id > :id - 1000 ORDER BY id DESC LIMIT 20) AS sent"
-    )
-    names = [str(name) for (name,) in db.execute(sql, vars(row))]
-    return max((int(name) for name in names if name.isdecimal()), default=0)
-
-
 def forget_placeholder(db: Database, row_id: int) -> None:
     """Queue a row again without its placeholder, so that a new message is sent."""
     sql = f"UPDATE outbox SET state = 'queued', ph_id = NULL, again = 0 WHERE id = ? AND {OPEN}"

@@ -357,6 +357,18 @@ async def test_reply_that_may_stand_anywhere_is_sent_again_behind_a_mark(
         assert earlier.count("done") == int(arrives)
 
 
+async def test_reply_is_found_among_many_messages_that_are_known(tmp_path: Path) -> None:
+    """To other chats, while it was not known what had become of it."""
+    async with replying(tmp_path, UNKNOWN, arrives=True, others=1) as running:
+        await running.queued(1)
+        for _ in range(MAX_PLACES + 1):
+            await running.add("for another", "8")
+        while set(await running.states()) != {"delivered"}:
+            running.pass_retry_delay()
+        assert [text for text in running.shown if text != "for another"] == ["done"]
+        assert running.channel.calls.count("edit") <= 3
+
+
 async def test_reply_after_a_notice_that_no_row_knows_begins_as_a_placeholder(
     tmp_path: Path,
 ) -> None:

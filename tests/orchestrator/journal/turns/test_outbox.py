@@ -4,10 +4,8 @@ from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
-import apsw
 import pytest
-from fakes.journal import open_turn, opened, sqlite
-from fakes.postgresql import POSTGRESQL
+from fakes.journal import open_turn, opened
 
 from orchestrator.channel_api import ReplyPart
 from orchestrator.journal.db.database import Database
@@ -273,30 +271,3 @@ def test_row_keeps_how_it_is_to_be_sent(db: Database) -> None:
     row = first(db)
     assert (row.thread_id, row.markdown, row.reply_to, row.final) == ("5", False, "m0", True)
     assert row.chat_key == thread.chat_key == "telegram/1/7/5"
-
-
-def test_number_before_a_row_is_that_of_the_newest_message_before(db: Database) -> None:
-    """What the chat wrote, or was sent; names of messages of a moved chat are no numbers."""
-    outbox.add(db, "t1", HERE, [Part("a")], "direct", 1)
-    outbox.add_extra(db, None, HERE, [Part("b"), Part("c")], "direct", 1)
-    rows = outbox.OUTBOX.select(db, "true ORDER BY id")
-    assert [outbox.number_before(db, row) for row in rows] == [1, 0, 0]
-    outbox.delivered(db, rows[0].id, "5", 2)
-    outbox.delivered(db, rows[1].id, "-1009:6", 2)
-    assert [outbox.number_before(db, row) for row in rows] == [1, 5, 5]
-
-
-@pytest.mark.skipif(bool(POSTGRESQL), reason="about SQLite's plan")
-def test_number_before_a_row_is_found_without_sorting_all_messages(
-    db: Database, tmp_path: Path
-) -> None:
-    """It is read on the event loop, in a journal that may have a million."""
-    outbox.add(db, "t1", HERE, [Part("1")], "edit", 1)
-    row, sorts = first(db), []
-    with sqlite(tmp_path) as traced:
-        traced.trace_v2(
-            apsw.SQLITE_TRACE_PROFILE,
-            lambda event: sorts.append(event["stmt_status"]["SQLITE_STMTSTATUS_SORT"]),
-        )
-        assert outbox.number_before(traced, row) == 1
-    assert sorts == [0]
