@@ -11,7 +11,7 @@ from orchestrator.selftest.nodes.node_trial import NodeTrial
 pytestmark = [pytest.mark.process, pytest.mark.long, needs_programs]
 MESSAGES, SLEEP = 16, 6.0
 PATIENCE = 20.0  # seconds for a bug to show that a node does not do what takes four
-STORAGE = "journal/postgresql/pg_storage.py"
+SESSION = "journal/postgresql/writing_session.py"
 # What keeps daemons apart, left out; the faults that show it; and the checks of which one finds it.
 NODE_MUTANTS = (
     Mutant(
@@ -25,7 +25,7 @@ NODE_MUTANTS = (
     Mutant(
         "the server keeps a session that is silent",
         "settled",
-        STORAGE,
+        SESSION,
         "    def _keep_alive(self, db: PostgresConnection) -> None:\n",
         "    def _keep_alive(self, db: PostgresConnection) -> None:\n"
         "        self.holder = db.execute(HOLDER).get\n"
@@ -35,7 +35,7 @@ NODE_MUTANTS = (
     Mutant(
         "a daemon that lost its session takes no notice of the one that has the lock",
         "fence",
-        STORAGE,
+        SESSION,
         "        if not locked or db.execute(LAST_COMMIT).get not in (self.stored, self.sent):\n",
         "        if locked is None:\n",
         ("freeze",),

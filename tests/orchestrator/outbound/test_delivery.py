@@ -371,24 +371,3 @@ async def test_answer_that_grows_is_shown_by_editing_its_preview(tmp_path: Path)
         await running.reply(answer.turn, "done")
         assert await running.states() == ["delivered"] * 2
         assert running.shown == ["before", "done"]
-
-
-@pytest.mark.parametrize(
-    ("text", "words"),
-    [
-        (WORDS, FIRST),
-        ("\n\nExactly twenty-four long words", "Exactly twenty-four long …"),
-        ("One line\nand_a_word_beyond_the_end", "One line …"),
-        ("Donaudampfschifffahrtsgesellschaft", "Donaudampfschifffahrtsge …"),
-    ],
-)
-async def test_preview_begins_with_the_first_words(tmp_path: Path, text: str, words: str) -> None:
-    """Even if the whole answer is there: a preview that is left over must not look like it."""
-    with opened(tmp_path) as db:
-        turn = open_turn(db)
-    async with delivering(tmp_path) as running:
-        with running.delivery.preview(turn.id, HERE) as preview:
-            preview.show(text)
-            await running.queued(1)
-            assert await running.states() == ["ph_sent"]
-            assert running.shown == [words]

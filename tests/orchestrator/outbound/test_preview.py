@@ -1,6 +1,11 @@
 """The answer of a turn while it is written."""
 
+from pathlib import Path
+
 import anyio
+import pytest
+from fakes.delivering import FIRST, HERE, WORDS, delivering
+from fakes.journal import open_turn, opened
 from fakes.time_limit import time_limit
 
 from orchestrator.outbound.preview import Preview
@@ -42,3 +47,24 @@ def test_closed_preview_shows_nothing_more() -> None:
     preview.close()
     preview.show("ab")
     assert (preview.text, views) == ("a", ["a"])
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        (WORDS, FIRST),
+        ("\n\nExactly twenty-four long words", "Exactly twenty-four long …"),
+        ("One line\nand_a_word_beyond_the_end", "One line …"),
+        ("Donaudampfschifffahrtsgesellschaft", "Donaudampfschifffahrtsge …"),
+    ],
+)
+async def test_preview_begins_with_the_first_words(tmp_path: Path, text: str, words: str) -> None:
+    """Even if the whole answer is there: a preview that is left over must not look like it."""
+    with opened(tmp_path) as db:
+        turn = open_turn(db)
+    async with delivering(tmp_path) as running:
+        with running.delivery.preview(turn.id, HERE) as preview:
+            preview.show(text)
+            await running.queued(1)
+            assert await running.states() == ["ph_sent"]
+            assert running.shown == [words]
