@@ -341,6 +341,6 @@ class Daemon:
             await self._dispatcher.wait_idle()
         with anyio.move_on_after(FLUSH):
             followed = len(await self._store.sharing()) > 1
-            await self._delivery.wait_idle(followed=followed)
+            await (self._delivery.hand_over() if followed else self._delivery.wait_idle())
         with anyio.move_on_after(FLUSH):
             await self._api.stop()

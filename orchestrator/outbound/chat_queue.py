@@ -49,7 +49,8 @@ class Platform:
     """What the queues of a channel share. ``clock`` returns milliseconds since the epoch.
 
     ``rested`` is woken when a queue has nothing to send now, or waits for the platform's rate.
-    ``speak`` gives a row that is to be spoken its file, or makes it a text.
+    ``speak`` gives a row that is to be spoken its file, or makes it a text. Once another daemon
+    follows (``handed_over``), no further call is made.
     """
 
     store: Store
@@ -58,6 +59,7 @@ class Platform:
     clock: Callable[[], int]
     rested: Wakeup
     speak: Speak
+    handed_over: anyio.Event = field(default_factory=anyio.Event)
     _doubts: dict[str, bool] = field(default_factory=dict)
 
     def doubtful(self, chat_id: str) -> bool:
@@ -99,7 +101,7 @@ class ChatQueue(Wakeup):
         super().__init__()
         self.preview: Preview | None = None
         self.sending = False  # a row, or storing what became of it
-        self.paced = False  # it waits for the platform's rate
+        self.paced = False  # it waits before a call of the platform
         self._row: OutboxRow | None = None  # that is sent next
         self._bound: tuple[int, str] | None = None  # a lost row, and a placeholder sent after it
         self._address = address
@@ -159,6 +161,8 @@ class ChatQueue(Wakeup):
         self._platform.rested.wake()
         try:
             await self._adapter.pace(self._address.chat_id)
+            if self._platform.handed_over.is_set():
+                await anyio.sleep_forever()
         finally:
             self.paced = False
         await self._store.still_held()

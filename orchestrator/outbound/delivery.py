@@ -151,21 +151,26 @@ class Delivery(LoopOwned):
                 await anyio.sleep(1)
             await changed.wait()
 
-    async def wait_idle(self, *, followed: bool = False) -> None:
-        """Wait until no row is due, and of none that was sent the outcome is yet to be stored.
-
-        What waits for the platform's rate is left to the daemon that has ``followed`` at once.
-        """
+    async def wait_idle(self) -> None:
+        """Wait until no row is due, and of none that was sent the outcome is yet to be stored."""
         for channel, platform in self._platforms.items():
             while True:
                 changed = self._rested.changed
                 rows = await self._store.read(outbox.due, channel)
-                queues = self._queues.items()
-                left = {chat for chat, queue in queues if followed and queue.paced}
-                due = any(row.chat_key not in left and platform.delay(row) <= 0 for row in rows)
-                if not due and not any(queue.sending for chat, queue in queues if chat not in left):
+                due = any(platform.delay(row) <= 0 for row in rows)
+                if not due and not any(queue.sending for queue in self._queues.values()):
                     break
                 await changed.wait()
+
+    async def hand_over(self) -> None:
+        """Send nothing more, and wait until the outcome of all that was sent is stored."""
+        for platform in self._platforms.values():
+            platform.handed_over.set()
+        while True:
+            changed = self._rested.changed
+            if not any(queue.sending and not queue.paced for queue in self._queues.values()):
+                return
+            await changed.wait()
 
     def _queue(self, address: Address) -> ChatQueue:
         """Return the queue of a chat; let it look for something to send."""

@@ -34,6 +34,7 @@ class FakeChannel:
         self.calls: list[str] = []
         self.held: dict[str, anyio.Event] = {}  # chats whose calls wait
         self.reached: dict[str, anyio.Event] = {}  # chats that may have no call now
+        self.waits: set[str] = set()  # chats of which a call has waited
 
     async def run(self, intake: Intake) -> None:
         """Receive nothing."""
@@ -45,11 +46,13 @@ class FakeChannel:
     async def pace(self, chat_id: str) -> None:
         """Admit all calls but to chats whose rate is reached."""
         if chat_id in self.reached:
+            self.waits.add(chat_id)
             await self.reached[chat_id].wait()
 
     async def send(self, part: OutboundPart) -> str:
         """Show a new message."""
         if part.chat_id in self.held:
+            self.waits.add(part.chat_id)
             await self.held[part.chat_id].wait()
         if self.arrives and self.outcomes and self.outcomes[0] is SendOutcome.UNKNOWN:
             self._show(part)

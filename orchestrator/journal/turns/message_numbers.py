@@ -38,13 +38,13 @@ def free_numbers(db: Database, row: OutboxRow, first: int, last: int) -> tuple[i
 
     No other message is known to stand there. Of a long sequence only the beginning is returned.
     """
-    private = not row.chat_id.startswith("-")
-    received, sent = ("private = 1", "chat_id NOT LIKE '-%'") if private else ("true", "true")
-    here = "true" if private else "chat_id = :chat_id"
+    received, sent = "private = 1", "chat_id NOT LIKE '-%'"
+    if row.chat_id.startswith("-"):
+        received = sent = "chat_id = :chat_id"
     sql = (
-        f"SELECT message_id FROM ({RECEIVED}) AS received WHERE {OF_BOT} AND {received} AND {here}"
+        f"SELECT message_id FROM ({RECEIVED}) AS received WHERE {OF_BOT} AND {received}"
         f" UNION ALL SELECT message_id FROM ({SENT}) AS sent"
-        f" WHERE {OF_BOT} AND {sent} AND {here} AND id <> :id"
+        f" WHERE {OF_BOT} AND {sent} AND id <> :id"
     )
     taken = {str(name) for (name,) in db.execute(sql, vars(row))}
     end = min(last, first + 2 * KNOWN)
