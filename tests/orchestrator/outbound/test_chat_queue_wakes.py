@@ -1,4 +1,4 @@
-"""Messages that are queued between a look at the outbox and what follows from it."""
+"""Messages that are queued between a look at the outbox and what follows, or as a daemon ends."""
 
 from pathlib import Path
 
@@ -32,3 +32,21 @@ async def test_message_that_is_queued_while_a_queue_finds_nothing_more_is_sent(
         await running.add("first")
         while running.shown != ["first", "second"]:
             await anyio.lowlevel.checkpoint()
+
+
+async def test_daemon_that_is_followed_waits_for_what_is_on_its_way_alone(tmp_path: Path) -> None:
+    """The next one sends the rest, also what waited for the platform's rate until now."""
+    async with delivering(tmp_path) as running:
+        rate = running.channel.reached["7"] = anyio.Event()
+        way = running.channel.held["8"] = anyio.Event()
+        await running.add("later", "7")
+        await running.add("on its way", "8")
+        while running.channel.waits != {"7", "8"}:
+            await anyio.lowlevel.checkpoint()
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(running.delivery.hand_over)
+            await anyio.wait_all_tasks_blocked()
+            rate.set()
+            way.set()
+        await anyio.wait_all_tasks_blocked()
+        assert running.shown == ["on its way"]

@@ -178,24 +178,6 @@ async def test_slow_chat_holds_up_no_other(tmp_path: Path) -> None:
         assert running.shown == ["other", "first", "second"]
 
 
-async def test_daemon_that_is_followed_waits_for_what_is_on_its_way_alone(tmp_path: Path) -> None:
-    """The next one sends the rest, also what waited for the platform's rate until now."""
-    async with delivering(tmp_path) as running:
-        rate = running.channel.reached["7"] = anyio.Event()
-        way = running.channel.held["8"] = anyio.Event()
-        await running.add("later", "7")
-        await running.add("on its way", "8")
-        while running.channel.waits != {"7", "8"}:
-            await anyio.lowlevel.checkpoint()
-        async with anyio.create_task_group() as tasks:
-            tasks.start_soon(running.delivery.hand_over)
-            await anyio.wait_all_tasks_blocked()
-            rate.set()
-            way.set()
-        await anyio.wait_all_tasks_blocked()
-        assert running.shown == ["on its way"]
-
-
 async def test_row_of_a_clock_that_was_set_back_is_sent_at_once(tmp_path: Path) -> None:
     """Its time is further off than any retry."""
     async with delivering(tmp_path, SendOutcome.NOT_SENT) as running:
