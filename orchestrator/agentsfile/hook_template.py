@@ -19,6 +19,7 @@ HEADER = "header:"
 PLACE = re.compile(r"\{\{\s*([^{}]*?)\s*\}\}")
 PATH = re.compile(r"\.|header:[A-Za-z0-9-]+|(?!header:)[^\s.?{}]+(\.[^\s.?{}]+)*")
 MAX_VALUE = 20_000  # characters of one value
+MAX_NUMBER = 40  # characters
 CUT = "[{left} characters more were left out]"
 DEFAULT = "A webhook brought this:\n\n{{ . }}"
 
@@ -72,7 +73,8 @@ def filled(template: str, payload: HookEvent, mark: str, source: str) -> str:
                 return ""
             raise
         # A number cannot tell a model anything else.
-        return fenced(_cut(found), mark, source) if found.strip("-.0123456789") else found
+        number = len(found) <= MAX_NUMBER and not found.strip("-.0123456789")
+        return found if number else fenced(_cut(found), mark, source)
 
     return PLACE.sub(value, template)
 

@@ -159,12 +159,10 @@ class ChatQueue(Wakeup):
         """Wait for the platform's rate; return false if the chat is held by then."""
         self.paced = True
         self._platform.rested.wake()
-        try:
-            await self._adapter.pace(self._address.chat_id)
-            if self._platform.handed_over.is_set():
-                await anyio.sleep_forever()
-        finally:
-            self.paced = False
+        await self._adapter.pace(self._address.chat_id)
+        if self._platform.handed_over.is_set():
+            await anyio.sleep_forever()
+        self.paced = False
         await self._store.still_held()
         return not self._platform.held(self._address.chat_id)
 

@@ -174,7 +174,7 @@ class DiscordChannel:
 
     async def edit(self, message: OutgoingMessage) -> None:
         content = content_of(message.text, message.html)
-        place = await self._placed(message.chat_id, message.message_id)
+        place = await self._placed(message.thread_id or message.chat_id, message.message_id)
         with explained(edit=True):
             await place.edit(content=content, allowed_mentions=discord.AllowedMentions.none())
 

@@ -68,11 +68,12 @@ class MailFolder:
 
     async def end(self) -> FolderPlace:
         """Return the place after all mails that are there now."""
-        since = 0
+        since, uid = 0, self._next - 1  # which not every server tells
         if self._size:
             newest = await self._envelopes("*")
             since = max((mail.date + 1 for mail in newest), default=0)
-        return FolderPlace(self.validity, self._next - 1, since)
+            uid = max(uid, *(mail.uid for mail in newest))
+        return FolderPlace(self.validity, uid, since)
 
     def settled(self, place: FolderPlace) -> FolderPlace:
         """Return a place, after which nothing is new, in the numbers that the folder has now."""

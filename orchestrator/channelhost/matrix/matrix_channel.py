@@ -11,6 +11,7 @@ from typing import TypeVar
 
 import aiohttp
 import nio
+import structlog
 from nio.api import MessageDirection
 from pydantic import JsonValue
 
@@ -50,6 +51,7 @@ FOR_GOOD = frozenset(
     {"M_FORBIDDEN", "M_NOT_FOUND", "M_TOO_LARGE", "M_BAD_JSON", "M_NOT_JSON", "M_INVALID_PARAM"}
 )
 R = TypeVar("R")
+log = structlog.get_logger()
 
 
 def connect(options: Mapping[str, str], secrets: Mapping[str, str]) -> "MatrixChannel":
@@ -120,7 +122,12 @@ class MatrixChannel:
                 said = [*gap, *events]
             view = self._view(room_id)
             for event in said:
-                message = received(event, view, answers_bot=await self._answers_bot(view, event))
+                answers_bot = await self._answers_bot(view, event)
+                try:
+                    message = received(event, view, answers_bot=answers_bot)
+                except ValueError:  # no event may stop those that follow
+                    log.exception("event_unreadable", room=room_id)
+                    continue
                 if message is not None:
                     messages.append(message)
         return messages
