@@ -147,9 +147,8 @@ class ChatQueue(Wakeup):
 
     def _wait(self, row: OutboxRow | None) -> float:
         """Return the seconds until there is something to do, unless the queue is woken before."""
-        if row is not None:
-            return self._platform.delay(row)
-        return self._platform.held(self._address.chat_id) if self._offered else math.inf
+        idle = self._platform.held(self._address.chat_id) if self._offered else math.inf
+        return idle if row is None else self._platform.delay(row)
 
     @property
     def _offered(self) -> bool:
