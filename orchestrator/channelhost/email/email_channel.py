@@ -13,7 +13,6 @@ from datetime import UTC, datetime
 from typing import TypeAlias
 
 import anyio
-import structlog
 
 from orchestrator.channel_api import SendError, SendOutcome
 from orchestrator.channelhost.channel_wire import MessageName, OutgoingMessage
@@ -50,7 +49,6 @@ REMEMBERED = 1000  # threads whose last mail is known
 LOOK_UP_SECONDS = 10.0  # for the subject of another thread
 _Chat: TypeAlias = tuple[str, str]  # a sender and the name of a thread
 _HANDLE = re.compile(r"(\d+):(\d+):(\d+)")
-log = structlog.get_logger()
 
 
 @dataclass(frozen=True)
@@ -117,13 +115,9 @@ class EmailChannel:
         whole = mail.size <= MAX_MAIL
         raw = await folder.read(mail.uid, whole=whole)
         handle = f"{folder.validity}:{mail.uid}"
-        try:
-            message = await anyio.to_thread.run_sync(
-                lambda: received(raw, handle, self._bot, whole=whole) if raw else None
-            )
-        except Exception:  # no mail may stop those that follow
-            log.exception("mail_unreadable", uid=mail.uid)
-            return
+        message = await anyio.to_thread.run_sync(
+            lambda: received(raw, handle, self._bot, whole=whole) if raw else None
+        )
         if message is None:
             return
         if message.chat_id and message.thread_id:
@@ -154,7 +148,7 @@ class EmailChannel:
         return own_id(message.key, self._account.address)
 
     async def edit(self, message: OutgoingMessage) -> None:
-        """Do nothing: a mail is sent for good, and so is the question that was decided."""
+        raise SendError(f"the mail {message.message_id} is sent for good", SendOutcome.PERMANENT)
 
     async def remove(self, message: MessageName) -> None:
         raise SendError(f"the mail {message.message_id} is sent for good", SendOutcome.PERMANENT)
@@ -167,16 +161,12 @@ class EmailChannel:
 
     async def _thread(self, chat: _Chat) -> Thread | None:
         """Return what an answer in a thread needs, as far as it is known; None without a thread."""
-        if not chat[1] or chat in self._threads:
-            return self._threads.get(chat)
-        found = await self._looked_up(*chat)
-        if found is None:
-            return Thread("", (thread_root(chat[1]),))
-        self._threads[chat] = found
-        return found
+        if chat[1] and chat not in self._threads:
+            self._threads[chat] = await self._looked_up(*chat)
+        return self._threads.get(chat)
 
-    async def _looked_up(self, sender: str, name: str) -> Thread | None:
-        """Return what the last mail of a thread says, as after a restart; None if none is found."""
+    async def _looked_up(self, sender: str, name: str) -> Thread:
+        """Return what the last mail of a thread says, as after a restart."""
         root = thread_root(name)
         with anyio.move_on_after(LOOK_UP_SECONDS), suppress(ConnectionError, ImapError):
             async with self._folder() as folder:
@@ -185,7 +175,7 @@ class EmailChannel:
             found = received(head, "", self._bot, whole=False)
             if found is not None and found.chat_id == sender:
                 return thread_of(parsed_head(head), found.message_id)
-        return None
+        return Thread("", (root,))
 
     def _folder(self) -> AbstractAsyncContextManager[MailFolder]:
         account = self._account

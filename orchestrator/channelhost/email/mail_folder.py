@@ -68,12 +68,11 @@ class MailFolder:
 
     async def end(self) -> FolderPlace:
         """Return the place after all mails that are there now."""
-        since, uid = 0, self._next - 1  # which not every server tells
+        since = 0
         if self._size:
             newest = await self._envelopes("*")
             since = max((mail.date + 1 for mail in newest), default=0)
-            uid = max(uid, *(mail.uid for mail in newest))
-        return FolderPlace(self.validity, uid, since)
+        return FolderPlace(self.validity, self._next - 1, since)
 
     def settled(self, place: FolderPlace) -> FolderPlace:
         """Return a place, after which nothing is new, in the numbers that the folder has now."""

@@ -13,7 +13,6 @@ from orchestrator.channelhost.channel_wire import OutgoingMessage
 from orchestrator.channelhost.email.email_events import Thread
 
 MAX_SUBJECT = 70  # characters
-_POLICY = SMTP.clone(max_line_length=998)  # RFC 5322; an id on two lines would not be one any more
 _MEDIA_TYPE = re.compile(r"([\w.+-]+)/([\w.+-]+)")
 _PRE = re.compile(r"(<pre>.*?</pre>)", re.DOTALL)
 _CONTROLS = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]+")
@@ -32,7 +31,7 @@ def written(
 
     Other programs know by its fields that they must not answer.
     """
-    mail = EmailMessage(policy=_POLICY)
+    mail = EmailMessage(policy=SMTP)
     mail["From"] = address
     mail["To"] = message.chat_id
     mail["Subject"] = _subject(message, thread)
@@ -64,10 +63,7 @@ def _subject(message: OutgoingMessage, thread: Thread | None) -> str:
     words = _one_line(message.text.strip().partition("\n")[0])
     if not words and message.file is not None:
         words = _one_line(message.file.name)
-    if len(words) <= MAX_SUBJECT:
-        return words
-    cut = words[:MAX_SUBJECT]
-    return f"{cut.rpartition(' ')[0] or cut} …"
+    return words if len(words) <= MAX_SUBJECT else words[:MAX_SUBJECT].rpartition(" ")[0] + " …"
 
 
 def _joined(ids: Sequence[str]) -> str:
