@@ -1,9 +1,14 @@
 """What a chat system of the channel host provides, and what the host provides to it."""
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Protocol, TypeAlias
+from typing import Protocol, TypeAlias, TypeVarTuple
+
+import structlog
 
 from orchestrator.channelhost.channel_wire import MessageName, OutgoingMessage, ReceivedMessage
+
+Ts = TypeVarTuple("Ts")
+log = structlog.get_logger()
 
 
 class ChannelInbox(Protocol):
@@ -60,3 +65,18 @@ class ForeignChannel(Protocol):
 
 # Makes the channel from its options in agents.json and its secrets, both by name.
 Connect: TypeAlias = Callable[[Mapping[str, str], Mapping[str, str]], ForeignChannel]
+
+
+def readable(
+    read: Callable[[*Ts], ReceivedMessage | None], *foreign: *Ts
+) -> ReceivedMessage | None:
+    """Return the message that ``read`` makes of something foreign; None if that breaks it.
+
+    Anyone may send anything. What cannot be read would come again and again, and those that follow
+    would wait behind it for ever.
+    """
+    try:
+        return read(*foreign)
+    except Exception:
+        log.exception("message_unreadable")
+        return None

@@ -6,6 +6,7 @@ left out: its history has it.
 """
 
 from collections.abc import Collection, Sequence
+from functools import partial
 
 import anyio
 import discord
@@ -24,7 +25,7 @@ from orchestrator.channelhost.discord.discord_client import (
 )
 from orchestrator.channelhost.discord.discord_events import is_private, received
 from orchestrator.channelhost.discord.discord_progress import PRIVATE, DiscordProgress, id_at
-from orchestrator.channelhost.foreign_channel import ChannelInbox
+from orchestrator.channelhost.foreign_channel import ChannelInbox, readable
 
 MAX_WAITING = 1000  # events that wait to be stored
 OVERRUN = "messages come faster than they can be stored; the rest is read from the history"
@@ -131,7 +132,8 @@ class DiscordInbox:
 
     async def _accept(self, messages: Sequence[discord.Message], *, edited: bool = False) -> None:
         bot = self._client.user.id if self._client.user else 0
-        found = (received(message, bot, self._sent, edited=edited) for message in messages)
+        read = partial(received, edited=edited)
+        found = (readable(read, message, bot, self._sent) for message in messages)
         if said := [message for message in found if message is not None]:
             text = self._progress.model_dump_json()
             await self._inbox.accept(said, text)

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractAsyncContextManager, contextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import partial
 from typing import TypeAlias
 
 import anyio
@@ -42,7 +43,7 @@ from orchestrator.channelhost.email.mail_folder import (
 from orchestrator.channelhost.email.mail_sender import PASSWORD_REFUSED, REFUSED, send_mail
 from orchestrator.channelhost.email.mail_server import MailServer, mail_server
 from orchestrator.channelhost.email.outgoing_mail import own_id, written
-from orchestrator.channelhost.foreign_channel import ChannelInbox
+from orchestrator.channelhost.foreign_channel import ChannelInbox, readable
 from orchestrator.recent import Recent
 
 REMEMBERED = 1000  # threads whose last mail is known
@@ -114,10 +115,11 @@ class EmailChannel:
         """Hand in one mail, if it is a message, and mark it as seen once it is stored."""
         whole = mail.size <= MAX_MAIL
         raw = await folder.read(mail.uid, whole=whole)
+        if not raw:
+            return  # it is gone
         handle = f"{folder.validity}:{mail.uid}"
-        message = await anyio.to_thread.run_sync(
-            lambda: received(raw, handle, self._bot, whole=whole) if raw else None
-        )
+        read = partial(received, whole=whole)
+        message = await anyio.to_thread.run_sync(readable, read, raw, handle, self._bot)
         if message is None:
             return
         if message.chat_id and message.thread_id:
@@ -148,7 +150,7 @@ class EmailChannel:
         return own_id(message.key, self._account.address)
 
     async def edit(self, message: OutgoingMessage) -> None:
-        raise SendError(f"the mail {message.message_id} is sent for good", SendOutcome.PERMANENT)
+        """Do nothing: a mail is sent for good, and so is the question that was decided."""
 
     async def remove(self, message: MessageName) -> None:
         raise SendError(f"the mail {message.message_id} is sent for good", SendOutcome.PERMANENT)
@@ -161,21 +163,25 @@ class EmailChannel:
 
     async def _thread(self, chat: _Chat) -> Thread | None:
         """Return what an answer in a thread needs, as far as it is known; None without a thread."""
-        if chat[1] and chat not in self._threads:
-            self._threads[chat] = await self._looked_up(*chat)
-        return self._threads.get(chat)
+        if not chat[1] or chat in self._threads:
+            return self._threads.get(chat)
+        found = await self._looked_up(*chat)
+        if found is None:
+            return Thread("", (thread_root(chat[1]),))
+        self._threads[chat] = found
+        return found
 
-    async def _looked_up(self, sender: str, name: str) -> Thread:
-        """Return what the last mail of a thread says, as after a restart."""
+    async def _looked_up(self, sender: str, name: str) -> Thread | None:
+        """Return what the last mail of a thread says, as after a restart; None if none is found."""
         root = thread_root(name)
         with anyio.move_on_after(LOOK_UP_SECONDS), suppress(ConnectionError, ImapError):
             async with self._folder() as folder:
                 uid = await folder.last_of(root, sender)
                 head = await folder.read(uid, whole=False) if uid else b""
-            found = received(head, "", self._bot, whole=False)
+            found = readable(partial(received, whole=False), head, "", self._bot)
             if found is not None and found.chat_id == sender:
                 return thread_of(parsed_head(head), found.message_id)
-        return Thread("", (root,))
+        return None
 
     def _folder(self) -> AbstractAsyncContextManager[MailFolder]:
         account = self._account

@@ -32,6 +32,7 @@ TOO_LARGE = (
 )
 MAX_ID = 300  # characters of a Message-ID, also once they are escaped
 MAX_NAME = 200
+MAX_ADDRESS = 320  # characters: RFC 5321 allows 64 before the @ and 255 behind it
 MAX_REFERENCES = 20
 ADDRESS = re.compile(
     r"[a-z0-9.!#$%&'*+=?^_`{|}~-]{1,64}@[a-z0-9-]+(?:\.[a-z0-9-]+)*", re.IGNORECASE
@@ -108,7 +109,7 @@ def sender_of(mail: Mail) -> tuple[str, str]:
     said = fields(mail, "From")
     found = _SENDER.fullmatch(said[0]) if len(said) == 1 else None
     address = (found["inside"] or found["bare"]).lower() if found else ""
-    if found is None or not ADDRESS.fullmatch(address):
+    if found is None or len(address) > MAX_ADDRESS or not ADDRESS.fullmatch(address):
         return "", ""
     name = (found["name"] or "").strip()
     if name.startswith('"'):

@@ -21,7 +21,9 @@ MAX_FILES = 20
 # More lines and parts than people send, and fewer than would fill the memory. Parts inside parts
 # cost the parser time for each line.
 MAX_LINES, MAX_PARTS, MAX_NESTED = 400_000, 2_000, 40
-NOT_CHARSETS = frozenset({"idna", "punycode", "undefined", "unicode_escape", "raw_unicode_escape"})
+NOT_CHARSETS = frozenset(
+    {"idna", "punycode", "undefined", "unicode_escape", "raw_unicode_escape", "utf-7"}
+)
 _NESTED = re.compile(rb"multipart/|message/", re.IGNORECASE)
 _HEAD_END = re.compile(rb"\r?\n\r?\n")
 _CONTROLS = re.compile(r"[\x00-\x1f\x7f-\x9f]+")
@@ -110,7 +112,7 @@ def content(mail: Mail) -> MailContent:
     text = "\n".join(map(_text, plain))
     if not text.strip():
         text = "\n".join(_of_html(_text(part, MAX_HTML)) for part in html)
-    return MailContent(text, tuple(files[:MAX_FILES]))
+    return MailContent(text[: MAX_TEXT + 1], tuple(files[:MAX_FILES]))
 
 
 def file_name(part: Mail) -> str:
@@ -123,7 +125,7 @@ def file_name(part: Mail) -> str:
 
 def data(part: Mail) -> bytes:
     """Return the bytes of a file; a mail that was attached is a file too."""
-    inside = part.get_payload()
+    inside = part.get_payload() if part.is_multipart() else ""
     if isinstance(inside, list):
         return b"\n".join(piece.as_bytes() for piece in inside if isinstance(piece, Message))
     found = part.get_payload(decode=True)
@@ -135,7 +137,8 @@ def _parts(mail: Mail) -> Iterator[Mail]:
     waiting = [mail]
     while waiting:
         part = waiting.pop()
-        inside = part.get_payload()
+        # What has no parts is not decoded here: its charset may be any word.
+        inside = part.get_payload() if part.is_multipart() else ""
         if part.get_content_maintype() == "multipart" and isinstance(inside, list):
             waiting += [piece for piece in reversed(inside) if isinstance(piece, Message)]
         else:
@@ -144,7 +147,11 @@ def _parts(mail: Mail) -> Iterator[Mail]:
 
 def _text(part: Mail, most: int = MAX_TEXT + 1) -> str:
     found = data(part)[: 4 * most]  # a character has up to four bytes
-    return decode(found, part.get_content_charset("utf-8")).replace("\0", "")[:most]
+    try:
+        charset = part.get_content_charset("utf-8")
+    except (LookupError, ValueError):
+        charset = "utf-8"
+    return decode(found, charset).replace("\0", "")[:most]
 
 
 def _of_html(html: str) -> str:

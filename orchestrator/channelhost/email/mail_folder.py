@@ -63,20 +63,20 @@ class MailFolder:
         said = b"\n".join(line.text for line in selected)
         self._connection = connection
         self._size = _number(rb"\* (\d+) EXISTS", said) or 0
-        self._next = _number(rb"\[UIDNEXT (\d+)\]", said) or 1
+        self._next = _number(rb"\[UIDNEXT (\d+)\]", said)  # which not every server tells
         self.validity = _number(rb"\[UIDVALIDITY (\d+)\]", said) or 0
 
     async def end(self) -> FolderPlace:
         """Return the place after all mails that are there now."""
-        since = 0
-        if self._size:
-            newest = await self._envelopes("*")
-            since = max((mail.date + 1 for mail in newest), default=0)
-        return FolderPlace(self.validity, self._next - 1, since)
+        newest = await self._envelopes("*") if self._size else []
+        since = max((mail.date + 1 for mail in newest), default=0)
+        # A mail that came since the folder was opened is new, also if it is among these.
+        last = max((mail.uid for mail in newest), default=0)
+        return FolderPlace(self.validity, last if self._next is None else self._next - 1, since)
 
     def settled(self, place: FolderPlace) -> FolderPlace:
         """Return a place, after which nothing is new, in the numbers that the folder has now."""
-        if place.validity == self.validity:
+        if place.validity == self.validity or self._next is None:
             return place
         return replace(place, validity=self.validity, uid=self._next - 1)
 

@@ -13,6 +13,7 @@ from orchestrator.channelhost.channel_wire import OutgoingMessage
 from orchestrator.channelhost.email.email_events import Thread
 
 MAX_SUBJECT = 70  # characters
+LONG_FIELDS = SMTP.clone(max_line_length=998)  # RFC 5322's limit: an id has to stay on one line
 _MEDIA_TYPE = re.compile(r"([\w.+-]+)/([\w.+-]+)")
 _PRE = re.compile(r"(<pre>.*?</pre>)", re.DOTALL)
 _CONTROLS = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]+")
@@ -54,6 +55,7 @@ def written(
             main, sub = "application", "octet-stream"
         data, name = base64.b64decode(message.file.data), _one_line(message.file.name)
         mail.add_attachment(data, maintype=main, subtype=sub, filename=name)
+    mail.policy = LONG_FIELDS  # of its head; the body was encoded above
     return mail
 
 
@@ -63,7 +65,10 @@ def _subject(message: OutgoingMessage, thread: Thread | None) -> str:
     words = _one_line(message.text.strip().partition("\n")[0])
     if not words and message.file is not None:
         words = _one_line(message.file.name)
-    return words if len(words) <= MAX_SUBJECT else words[:MAX_SUBJECT].rpartition(" ")[0] + " …"
+    if len(words) <= MAX_SUBJECT:
+        return words
+    cut = words[:MAX_SUBJECT]
+    return f"{cut.rpartition(' ')[0] or cut} …"
 
 
 def _joined(ids: Sequence[str]) -> str:

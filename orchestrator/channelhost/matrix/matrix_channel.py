@@ -7,17 +7,17 @@ arrives once. So what may have arrived is simply sent again.
 import base64
 import io
 from collections.abc import Mapping
+from functools import partial
 from typing import TypeVar
 
 import aiohttp
 import nio
-import structlog
 from nio.api import MessageDirection
 from pydantic import JsonValue
 
 from orchestrator.channel_api import SendError, SendOutcome
 from orchestrator.channelhost.channel_wire import MessageName, OutgoingMessage, ReceivedMessage
-from orchestrator.channelhost.foreign_channel import ChannelInbox
+from orchestrator.channelhost.foreign_channel import ChannelInbox, readable
 from orchestrator.channelhost.matrix.matrix_events import (
     VOICE,
     MatrixEvent,
@@ -51,7 +51,6 @@ FOR_GOOD = frozenset(
     {"M_FORBIDDEN", "M_NOT_FOUND", "M_TOO_LARGE", "M_BAD_JSON", "M_NOT_JSON", "M_INVALID_PARAM"}
 )
 R = TypeVar("R")
-log = structlog.get_logger()
 
 
 def connect(options: Mapping[str, str], secrets: Mapping[str, str]) -> "MatrixChannel":
@@ -123,11 +122,7 @@ class MatrixChannel:
             view = self._view(room_id)
             for event in said:
                 answers_bot = await self._answers_bot(view, event)
-                try:
-                    message = received(event, view, answers_bot=answers_bot)
-                except ValueError:  # no event may stop those that follow
-                    log.exception("event_unreadable", room=room_id)
-                    continue
+                message = readable(partial(received, answers_bot=answers_bot), event, view)
                 if message is not None:
                     messages.append(message)
         return messages

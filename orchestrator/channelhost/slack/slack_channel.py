@@ -12,7 +12,7 @@ import anyio
 
 from orchestrator.channel_api import SendError, SendOutcome
 from orchestrator.channelhost.channel_wire import MessageName, OutgoingMessage, ReceivedMessage
-from orchestrator.channelhost.foreign_channel import ChannelInbox
+from orchestrator.channelhost.foreign_channel import ChannelInbox, readable
 from orchestrator.channelhost.slack.slack_answers import SlackPerson, SlackPosted
 from orchestrator.channelhost.slack.slack_api import SlackApi
 from orchestrator.channelhost.slack.slack_events import (
@@ -87,7 +87,7 @@ class SlackChannel:
         for message in messages:
             for person in message.people:
                 await self._learn_name(person)
-            translated = received(message, view)
+            translated = readable(received, message, view)
             if translated is not None:
                 found.append(translated)
         return found

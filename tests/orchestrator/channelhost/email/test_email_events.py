@@ -255,3 +255,27 @@ def test_every_id_has_a_name_as_a_thread(root: str) -> None:
     """From which it can be read again."""
     assert thread_root(thread_name(root)) == root
     assert not set("/:") & set(thread_name(root))
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"Content-Type": "text/plain; charset=idna"},
+        {"Content-Type": "text/plain; charset*=utf-8''x"},
+        {"Content-Type": "text/plain; charset=utf-7"},
+        {"Subject": "=?utf-7?q?+2AE-?="},
+        {"From": "=?utf-7?q?+2AE-?= <ann@a.example>"},
+        {"From": f"ann@{'a.' * 300}example"},
+    ],
+)
+def test_no_mail_breaks_what_reads_it(fields: dict[str, str]) -> None:
+    """With words for charsets that are none for a text, half characters, and addresses too long."""
+    found = message(raw(b"\xff +2AE- hello", **fields))
+    assert found.model_dump_json()
+
+
+def test_parts_of_a_text_are_cut_as_one() -> None:
+    """However many there are, it fits where a message has to pass."""
+    part = "--b\r\nContent-Type: text/plain; charset=utf-8\r\n\r\n" + "x" * MAX_TEXT + "\r\n"
+    mail = raw(part * 3 + "--b--\r\n", Content_Type="multipart/mixed; boundary=b")
+    assert len(message(mail).text) <= MAX_TEXT + 1
