@@ -1,23 +1,29 @@
-"""What both applications share: an error response for every failure, and bounded bodies."""
+"""What all applications share: an error response for every failure, and bounded bodies."""
 
 from collections.abc import Callable, Sequence
 from http import HTTPStatus
-from typing import TypeAlias
+from typing import TypeAlias, TypeVar, TypeVarTuple
 
 import anyio
 import orjson
 import structlog
+from anyio import to_thread
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 from starlette.routing import Route
 
+from orchestrator.errors import JournalError
 from orchestrator.http_api.error_response import ApiProblem, invalid
 from thinker.protocol.messages import MAX_DEPTH, JsonObject, too_deep
 
 MAX_BODY = 8 * 1024 * 1024  # bytes; a frame to a worker has 16 MiB
+SHORT_BODY = 4 * 1024  # bytes; a schema of that size is checked in 30 ms
 BODY_TIMEOUT = 30.0  # seconds for a body to arrive
+RETRY = 5  # seconds after which a client should repeat what was not taken
+T = TypeVar("T")
+Ts = TypeVarTuple("Ts")
 Renderer: TypeAlias = Callable[[ApiProblem], Response]
 log = structlog.get_logger()
 
@@ -27,6 +33,9 @@ def build_app(routes: Sequence[Route], render: Renderer) -> Starlette:
 
     async def refused(_: Request, error: Exception) -> Response:
         return render(error if isinstance(error, ApiProblem) else invalid(None, str(error)))
+
+    async def unstored(_: Request, error: Exception) -> Response:
+        return render(ApiProblem(HTTPStatus.SERVICE_UNAVAILABLE, str(error), retry=RETRY))
 
     async def no_route(request: Request, error: Exception) -> Response:
         status = error.status_code if isinstance(error, HTTPException) else HTTPStatus.NOT_FOUND
@@ -45,6 +54,7 @@ def build_app(routes: Sequence[Route], render: Renderer) -> Starlette:
         routes=routes,
         exception_handlers={
             ApiProblem: refused,
+            JournalError: unstored,
             HTTPException: no_route,
             ClientDisconnect: disconnected,
             Exception: failed,
@@ -94,3 +104,13 @@ async def read_body(request: Request, limit: int, seconds: float) -> bytes:
         message = f"the body did not arrive within {seconds:.0f} seconds"
         raise ApiProblem(HTTPStatus.REQUEST_TIMEOUT, message) from None
     return bytes(body)
+
+
+async def work_on(raw: bytes, work: Callable[[*Ts], T], *arguments: *Ts) -> T:
+    """Return ``work(*arguments)``, which reads a body.
+
+    A long one takes longer than other chats may wait, so it is read in a thread.
+    """
+    if len(raw) <= SHORT_BODY:
+        return work(*arguments)
+    return await to_thread.run_sync(work, *arguments)

@@ -13,12 +13,10 @@ from starlette.routing import Route
 
 from orchestrator.control.operations import DaemonOperations
 from orchestrator.documents.document_text import ReadDocument
-from orchestrator.errors import JournalError
 from orchestrator.http_api import stored_responses
-from orchestrator.http_api.app import BODY_TIMEOUT, MAX_BODY, json_object, read_body
+from orchestrator.http_api.app import BODY_TIMEOUT, MAX_BODY, json_object, read_body, work_on
 from orchestrator.http_api.error_response import ApiProblem, invalid, malformed
 from orchestrator.http_api.file_parts import files_of, read_files
-from orchestrator.http_api.pending_response import RETRY
 from orchestrator.http_api.responses_items import conversation, developer_parts
 from orchestrator.journal.db.database import Database
 from orchestrator.journal.turns import api_conversations, api_requests
@@ -135,7 +133,7 @@ class ConversationEndpoints:
     async def _read(self, request: Request) -> tuple[ConversationFields, tuple[Message, ...]]:
         """Return the body, and the messages that its items are."""
         raw = await read_body(request, MAX_BODY, BODY_TIMEOUT)
-        fields = _fields(json_object(raw) if raw else {})
+        fields = await work_on(raw, _fields, raw)
         items = fields.items or []
         if len(items) > MOST:
             raise invalid("items", f"send at most {MOST} items at a time")
@@ -143,22 +141,16 @@ class ConversationEndpoints:
             await read_files(files_of({"input": items}), self.document_text)
             if developer_parts(items):
                 raise invalid("input", "system and developer items: send instructions instead")
-            return fields, conversation(items)
+            return fields, await work_on(raw, conversation, items)
         except ApiProblem as problem:  # of input items, as a response has them
             param = (problem.param or "").replace("input", "items", 1)
             raise invalid(param, str(problem)) from None
 
     async def _look(self, query: Callable[[Database, str], T], name: str) -> T:
-        try:
-            return await self.daemon.store.read(query, name)
-        except JournalError as error:
-            raise ApiProblem(HTTPStatus.SERVICE_UNAVAILABLE, str(error), retry=RETRY) from error
+        return await self.daemon.store.read(query, name)
 
     async def _write(self, work: Callable[[Database], T]) -> T:
-        try:
-            return await self.daemon.store.attempt(work)
-        except JournalError as error:
-            raise ApiProblem(HTTPStatus.SERVICE_UNAVAILABLE, str(error), retry=RETRY) from error
+        return await self.daemon.store.attempt(work)
 
 
 def _name(request: Request) -> str:
@@ -225,7 +217,8 @@ def _document(found: ApiConversation) -> JsonObject:
     }
 
 
-def _fields(body: JsonObject) -> ConversationFields:
+def _fields(raw: bytes) -> ConversationFields:
+    body = json_object(raw) if raw else {}
     try:
         fields = ConversationFields.model_validate(body)
     except ValidationError as error:

@@ -8,10 +8,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from http import HTTPStatus
-from typing import TypeVar
 from uuid import uuid4
 
-from anyio import to_thread
 from pydantic import JsonValue
 from starlette.middleware.cors import CORSMiddleware
 from starlette.requests import Request
@@ -21,11 +19,17 @@ from starlette.types import ASGIApp
 
 from orchestrator.control.operations import DaemonOperations
 from orchestrator.documents.document_text import ReadDocument
-from orchestrator.errors import JournalError
 from orchestrator.http_api import stored_responses
 from orchestrator.http_api.anthropic_formatter import MessagesFormatter
 from orchestrator.http_api.api_channel import ApiChannel
-from orchestrator.http_api.app import BODY_TIMEOUT, MAX_BODY, build_app, json_object, read_body
+from orchestrator.http_api.app import (
+    BODY_TIMEOUT,
+    MAX_BODY,
+    build_app,
+    json_object,
+    read_body,
+    work_on,
+)
 from orchestrator.http_api.conversation_endpoints import ConversationEndpoints
 from orchestrator.http_api.embedding_requests import (
     EmbeddingsFields,
@@ -45,7 +49,7 @@ from orchestrator.http_api.parsed_request import (
     parse_messages,
     parse_responses,
 )
-from orchestrator.http_api.pending_response import RETRY, FormatterFactory, PendingResponse
+from orchestrator.http_api.pending_response import FormatterFactory, PendingResponse
 from orchestrator.http_api.refusal import MCP, REQUEST_ID, Refusal
 from orchestrator.http_api.response_formatters import ChatFormatter, ResponsesFormatter
 from orchestrator.http_api.telegram_endpoint import TelegramEndpoint
@@ -58,13 +62,10 @@ from orchestrator.mcp_server.mcp_service import McpService
 from orchestrator.spending.metered_calls import MeteredCalls
 from thinker.protocol.messages import JsonObject
 
-SHORT_BODY = 4 * 1024  # bytes; a schema of that size is checked in 30 ms
 EPOCH = "1970-01-01T00:00:00Z"  # when an agent was made is not known
 METHODS = ("GET", "POST", "DELETE")
 PERSON = "x-openwebui-user-id"  # who asks, of those whom one program serves
 MAX_KEY = 255  # characters of an Idempotency-Key
-A = TypeVar("A")
-T = TypeVar("T")
 Parser = Callable[[JsonObject], ParsedRequest]
 
 
@@ -138,10 +139,7 @@ class Endpoints:
         found = await self._found(name)
         if request.method != "DELETE":
             return JSONResponse(stored_responses.document(found))
-        try:
-            await self.daemon.store.transact(api_requests.disown, found.id)
-        except JournalError as error:
-            raise ApiProblem(HTTPStatus.SERVICE_UNAVAILABLE, str(error), retry=RETRY) from error
+        await self.daemon.store.transact(api_requests.disown, found.id)
         return JSONResponse({"id": name, "object": "response", "deleted": True})
 
     async def inputs(self, request: Request) -> Response:
@@ -151,41 +149,29 @@ class Endpoints:
     async def embeddings(self, request: Request) -> Response:
         """Return the vectors of texts, by the embeddings model of an agent."""
         raw = await read_body(request, MAX_BODY, BODY_TIMEOUT)
-        off_loop = _here if len(raw) <= SHORT_BODY else to_thread.run_sync
-        fields = await off_loop(_embeddings_fields, raw)
+        fields = await work_on(raw, _embeddings_fields, raw)
         daemon = self.daemon
         definition = daemon.configuration.file.agent(self._agent(fields.model))
         calls = MeteredCalls(daemon.store, daemon.supervisor, daemon.guard)
         if definition is None:
             raise AssertionError(fields.model)
-        try:
-            found = await embedded(calls, definition, fields)
-            return Response(found, media_type="application/json")
-        except JournalError as error:
-            raise ApiProblem(HTTPStatus.SERVICE_UNAVAILABLE, str(error), retry=RETRY) from error
+        found = await embedded(calls, definition, fields)
+        return Response(found, media_type="application/json")
 
     async def _found(self, name: str) -> StoredRequest:
-        try:
-            return await self.daemon.store.read(stored_responses.find, name)
-        except JournalError as error:
-            raise ApiProblem(HTTPStatus.SERVICE_UNAVAILABLE, str(error), retry=RETRY) from error
+        return await self.daemon.store.read(stored_responses.find, name)
 
     async def _page(self, path: str, _: Request) -> Response:
-        try:
-            media_type, body = await self.pages[path]()
-        except JournalError as error:
-            raise ApiProblem(HTTPStatus.SERVICE_UNAVAILABLE, str(error)) from error
+        media_type, body = await self.pages[path]()
         return Response(body, media_type=media_type)
 
     async def _respond(
         self, parse: Parser, formatter: FormatterFactory, request: Request
     ) -> PendingResponse:
         raw = await read_body(request, MAX_BODY, BODY_TIMEOUT)
-        # A long body takes longer to read than other chats may wait.
-        off_loop = _here if len(raw) <= SHORT_BODY else to_thread.run_sync
-        body, files = await off_loop(_with_files, raw)
+        body, files = await work_on(raw, _with_files, raw)
         await read_files(files, self.document_text)
-        parsed = await off_loop(parse, body)
+        parsed = await work_on(raw, parse, body)
         agent_id = self._agent(parsed.fields.model)
         new = NewRequest(
             id=uuid4().hex,
@@ -204,10 +190,6 @@ class Endpoints:
             message = f"there is no agent {name!r}; GET /v1/models lists the agents"
             raise ApiProblem(HTTPStatus.NOT_FOUND, message, code="model_not_found", param="model")
         return name
-
-
-async def _here(function: Callable[[A], T], argument: A) -> T:
-    return function(argument)
 
 
 def _with_files(raw: bytes) -> tuple[JsonObject, list[FilePart]]:

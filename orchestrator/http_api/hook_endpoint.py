@@ -8,11 +8,9 @@ import hashlib
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from http import HTTPStatus
-from typing import TypeVar
 from uuid import uuid4
 
 import structlog
-from anyio import to_thread
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 
@@ -23,7 +21,7 @@ from orchestrator.channels.hook.hook_body import PayloadError, read_payload
 from orchestrator.channels.hook.signatures import objection
 from orchestrator.control.operations import DaemonOperations
 from orchestrator.errors import JournalError
-from orchestrator.http_api.app import read_body
+from orchestrator.http_api.app import RETRY, read_body, work_on
 from orchestrator.http_api.error_response import ApiProblem, invalid
 from orchestrator.http_api.guard import WrongTokens
 from orchestrator.journal.db.database import Database
@@ -34,9 +32,7 @@ from thinker.protocol.fencing import mark_of
 from thinker.protocol.names import ChatName
 
 MAX_BODY = 2 * 1024 * 1024  # bytes
-SHORT_BODY = 16 * 1024  # bytes; a longer one is read in a thread
 BODY_TIMEOUT = 10.0  # seconds for a body to arrive
-RETRY = 5  # seconds after which a sender should repeat what was not taken
 MAX_ID = 255  # characters
 OF_STRANGERS = (  # statuses that need no secret, and could be had without end
     HTTPStatus.UNAUTHORIZED,
@@ -44,7 +40,6 @@ OF_STRANGERS = (  # statuses that need no secret, and could be had without end
     HTTPStatus.REQUEST_ENTITY_TOO_LARGE,
     HTTPStatus.REQUEST_TIMEOUT,
 )
-T = TypeVar("T")
 log = structlog.get_logger()
 
 
@@ -74,7 +69,7 @@ class HookEndpoint:
             raise ApiProblem(HTTPStatus.NOT_FOUND, message)
         self._check(hook, raw, request)
         delivery = _delivery_id(hook, raw, request)
-        payload = await _off_loop(raw, lambda: _payload(raw, request))
+        payload = await work_on(raw, _payload, raw, request)
         if not hook_template.selected(hook.only, payload):
             return JSONResponse({"id": delivery, "status": "ignored"})
         try:
@@ -158,7 +153,3 @@ def _delivery_id(hook: IncomingHook, raw: bytes, request: Request) -> str:
         message = f"{hook.id_header} must have 1 to {MAX_ID} printable ASCII characters"
         raise invalid(hook.id_header, message)
     return found
-
-
-async def _off_loop(raw: bytes, work: Callable[[], T]) -> T:
-    return work() if len(raw) <= SHORT_BODY else await to_thread.run_sync(work)

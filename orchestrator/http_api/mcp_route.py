@@ -11,14 +11,13 @@ from http import HTTPStatus
 
 import anyio
 import orjson
-from anyio import to_thread
 from starlette.datastructures import Headers
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.types import Receive, Scope, Send
 
 from orchestrator.http_api.api_channel import ApiChannel
-from orchestrator.http_api.app import read_body
+from orchestrator.http_api.app import BODY_TIMEOUT, MAX_BODY, read_body, work_on
 from orchestrator.mcp_server.mcp_caller import McpCaller
 from orchestrator.mcp_server.mcp_service import McpExchange, McpService
 from orchestrator.mcp_server.protocol_eras import ROUTING, VERSION_HEADER, WITH_BATCHES
@@ -37,9 +36,6 @@ from orchestrator.mcp_server.rpc_messages import (
 )
 from thinker.protocol.messages import JsonObject
 
-MAX_BODY = 8 * 1024 * 1024  # bytes, as of the other endpoints
-SHORT_BODY = 64 * 1024  # bytes; what is longer is parsed off the loop
-BODY_TIMEOUT = 30.0  # seconds for a body to arrive
 KEEP_ALIVE = 15.0  # seconds without news after which a stream sends a comment
 SESSION = "mcp-session-id"
 SESSION_ID = re.compile(r"[\x21-\x7e]{1,128}")
@@ -66,7 +62,7 @@ class McpRoute:
         headers = request.headers
         try:
             _check_single(headers)
-            value = parse(raw) if len(raw) <= SHORT_BODY else await to_thread.run_sync(parse, raw)
+            value = await work_on(raw, parse, raw)
             allowed = headers.get(VERSION_HEADER, WITH_BATCHES[-1]) in WITH_BATCHES
             batch = batch_of(value, allowed=allowed)
             caller = self._caller(headers)

@@ -13,6 +13,7 @@ from starlette.types import Receive, Scope, Send
 from orchestrator.control.operations import DaemonOperations
 from orchestrator.errors import JournalError, OrchestratorError
 from orchestrator.http_api.api_channel import ApiChannel, Listener
+from orchestrator.http_api.app import RETRY
 from orchestrator.http_api.error_response import ApiProblem
 from orchestrator.http_api.parsed_request import ParsedRequest
 from orchestrator.http_api.refusal import REQUEST_ID, Refusal
@@ -31,7 +32,6 @@ from orchestrator.journal.turns.api_requests import (
 )
 
 KEEP_ALIVE = 15  # looks without news after which a stream sends a comment
-RETRY = 5  # seconds after which a client should repeat a request that was not taken
 FormatterFactory: TypeAlias = Callable[[str, int, ParsedRequest], ResponseFormatter]
 log = structlog.get_logger()
 

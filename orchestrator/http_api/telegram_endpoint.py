@@ -13,7 +13,7 @@ from starlette.responses import JSONResponse, Response
 
 from orchestrator.channel_api import PushTarget
 from orchestrator.control.operations import DaemonOperations
-from orchestrator.http_api.app import read_body
+from orchestrator.http_api.app import RETRY, read_body
 from orchestrator.http_api.error_response import ApiProblem
 from orchestrator.http_api.guard import WINDOW, WrongTokens
 from orchestrator.http_api.refusal import Refusal
@@ -22,7 +22,6 @@ CHANNEL = "telegram"
 SECRET = "x-telegram-bot-api-secret-token"  # noqa: S105 - a header's name
 MAX_BODY = 2 * 1024 * 1024  # bytes; Telegram's own updates have some KB
 BODY_TIMEOUT = 10.0  # seconds for a body to arrive
-RETRY = 5  # seconds after which what was not taken should be repeated
 log = structlog.get_logger()
 
 
