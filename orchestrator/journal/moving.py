@@ -1,7 +1,8 @@
 """Move the journal of a home from its file to a database server, and back.
 
 Whenever this is interrupted, the file or the server has the whole journal, and the other one, if
-not both, refuses to be used; `move_back` then goes back to the file.
+not both, refuses to be used; `move_back` then goes back to the file. A file that was moved has a
+mark beside it: where it went, and on the way back at which start of a daemon.
 """
 
 from contextlib import closing
@@ -15,6 +16,8 @@ from orchestrator.journal.db.journal_file import moved_mark
 from orchestrator.journal.postgresql import pg_opening, pg_schema
 from orchestrator.journal.transfer import Copied
 from orchestrator.journal_address import DatabaseServer
+
+BACK = "back at start {starts}\n"
 
 
 def move_to_server(server: DatabaseServer) -> Copied:
@@ -35,7 +38,7 @@ def move_to_server(server: DatabaseServer) -> Copied:
             copied = transfer.copy_rows(source, target)
             pg_schema.count_on(target)
             liveness.was_clean(target)  # long ago, if at all
-            pg_schema.leave(target)  # the file counts until it is marked
+            pg_schema.await_move(target)
         moved_mark(server.file).write_text(f"{server}\n", "utf-8")
         with pg_opening.transaction(target, server):
             pg_schema.arrive(target)
@@ -55,7 +58,7 @@ def move_back(server: DatabaseServer) -> tuple[Copied | None, Path | None]:
     file, mark = server.file, moved_mark(server.file)
     if file.exists() and not mark.exists():
         raise JournalError(f"{file}: this journal was never moved; move it away first")
-    if file.exists() and pg_opening.was_left(server):
+    if file.exists() and _has_all(server):
         mark.unlink()
         return None, None
     with pg_opening.reading(server):
@@ -71,6 +74,10 @@ def move_back(server: DatabaseServer) -> tuple[Copied | None, Path | None]:
             target.execute("BEGIN")
             copied = transfer.copy_rows(source, target)
             target.execute("COMMIT")
+        if not mark.exists():  # a machine that never had the file
+            mark.write_text(f"{server}\n", "utf-8")
+        with mark.open("a", encoding="utf-8") as text:
+            text.write(BACK.format(starts=liveness.starts(source)))
         if file.exists():
             names = (f"{file.name}-before{number or ''}" for number in count())
             aside = next(path for path in map(file.with_name, names) if not path.exists())
@@ -79,3 +86,10 @@ def move_back(server: DatabaseServer) -> tuple[Copied | None, Path | None]:
         pg_schema.leave(source)
     mark.unlink(missing_ok=True)
     return copied, aside
+
+
+def _has_all(server: DatabaseServer) -> bool:
+    """Return whether a file that may not be used has the journal, after an interrupted move."""
+    state, starts = pg_opening.whereabouts(server)
+    came_back = BACK.format(starts=starts) in moved_mark(server.file).read_text("utf-8")
+    return state == pg_schema.ARRIVING or (state == pg_schema.LEFT and came_back)

@@ -37,8 +37,9 @@ def prepare(path: Path) -> bool:
         OSError: the file cannot be made or read.
     """
     if (mark := moved_mark(path)).exists():
+        server, *_ = mark.read_text("utf-8").splitlines() or ["a server"]
         raise JournalError(
-            f"{path}: the journal was moved to {mark.read_text('utf-8').strip()}; set"
+            f"{path}: the journal was moved to {server}; set"
             " ORCHESTRATOR_STORE to it, or move it back: orchestrator migrate --back"
         )
     if path.is_symlink() and not path.exists():

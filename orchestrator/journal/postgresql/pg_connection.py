@@ -5,7 +5,6 @@ import select
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from decimal import Decimal
-from types import TracebackType
 from typing import Any
 
 import psycopg
@@ -173,13 +172,7 @@ class PostgresConnection:
     def __enter__(self) -> None:
         self.execute("SAVEPOINT part")
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-        /,
-    ) -> None:
+    def __exit__(self, kind: object, error: BaseException | None, trace: object, /) -> None:
         if isinstance(error, AbortedError):
             return  # the transaction has ended
         if error is not None:

@@ -5,6 +5,7 @@ from contextlib import ExitStack, closing, contextmanager
 from typing import TypeVar
 
 from orchestrator.errors import AlreadyRunningError, JournalError
+from orchestrator.journal.db import liveness
 from orchestrator.journal.postgresql import pg_schema
 from orchestrator.journal.postgresql.pg_connection import FAILED, PostgresConnection, first_line
 from orchestrator.journal_address import DatabaseServer
@@ -88,15 +89,15 @@ def connected(server: DatabaseServer, kind: type[C]) -> C:
         raise unreadable(server, error) from error
 
 
-def was_left(server: DatabaseServer) -> bool:
-    """Return whether the server has a journal that was moved to a file, or not quite moved here.
+def whereabouts(server: DatabaseServer) -> tuple[int, int]:
+    """Return the state of the journal (see `pg_schema.state`), and how often a daemon has begun.
 
     Raises:
         JournalError: it cannot be read.
     """
     with closing(connected(server, PostgresConnection)) as db:
         try:
-            return pg_schema.is_left(db)
+            return pg_schema.state(db), liveness.starts(db) if pg_schema.number(db) else 0
         except FAILED as error:
             raise unreadable(server, error) from error
 

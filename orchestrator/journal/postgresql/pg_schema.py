@@ -23,6 +23,7 @@ CREATE TABLE config_file(
   executable bigint NOT NULL, data bytea NOT NULL, PRIMARY KEY(version, name)
 );
 """
+IN_USE, LEFT, ARRIVING = range(3)  # of the column schema_version.moved
 EXTENSIONS = ("pg_trgm", "unaccent")  # parts of PostgreSQL; the owner of a database may add them
 
 
@@ -67,10 +68,16 @@ def verify(db: PostgresConnection, shown: str, known: Mapping[int, str] | None =
             f"{shown}: the journal has schema {found}, this version reads schemas up to {newest};"
             " run the version that wrote it, or restore an older backup"
         )
-    if is_left(db):
+    found_state = state(db)
+    if found_state == LEFT:
         raise JournalError(
             f"{shown}: this journal was moved back to a file; unset ORCHESTRATOR_STORE, or use an"
             " empty database"
+        )
+    if found_state == ARRIVING:
+        raise JournalError(
+            f"{shown}: moving a journal there was interrupted; go back to its file, with"
+            " orchestrator migrate --back, and then move it to an empty database"
         )
     return found
 
@@ -114,16 +121,25 @@ def count_on(db: PostgresConnection) -> None:
         )
 
 
-def leave(db: PostgresConnection) -> None:
-    """Let no daemon use the journal: the one in a file counts."""
-    db.execute("UPDATE schema_version SET moved = 1")
+def await_move(db: PostgresConnection) -> None:
+    """Let no daemon use the journal yet: the one in a file counts until `arrive`."""
+    _set_state(db, ARRIVING)
 
 
 def arrive(db: PostgresConnection) -> None:
-    """Let daemons use the journal: no file counts any more."""
-    db.execute("UPDATE schema_version SET moved = 0")
+    """Let daemons use the journal."""
+    _set_state(db, IN_USE)
 
 
-def is_left(db: PostgresConnection) -> bool:
-    """Return whether there is a journal that was left."""
-    return bool(number(db) and db.execute("SELECT moved FROM schema_version").get)
+def leave(db: PostgresConnection) -> None:
+    """Let no daemon use the journal any more: it was moved to a file."""
+    _set_state(db, LEFT)
+
+
+def state(db: PostgresConnection) -> int:
+    """Return whether the journal is `IN_USE`, `LEFT` or `ARRIVING`; none is made to be used."""
+    return int(db.execute("SELECT moved FROM schema_version").get) if number(db) else IN_USE
+
+
+def _set_state(db: PostgresConnection, new: int) -> None:
+    db.execute("UPDATE schema_version SET moved = ?", (new,))

@@ -19,6 +19,10 @@ pytestmark = [needs_server, sqlite_only]
 AGENTS = {"agents": [{"agentId": "work", "llmProvider": "demo"}]}
 
 
+def _kept(_: Path, *, missing_ok: bool = False) -> None:
+    del missing_ok
+
+
 def _interrupted(_: object) -> None:
     raise KeyboardInterrupt
 
@@ -70,12 +74,33 @@ def test_move_that_was_interrupted_leaves_one_journal(
     monkeypatch.setattr(pg_schema, "arrive", _interrupted)
     with pytest.raises(KeyboardInterrupt):
         moving.move_to_server(server)
-    with pytest.raises(JournalError, match="moved back to a file"):
+    with pytest.raises(JournalError, match="was interrupted"):
         opening.open_store(server)  # not as an empty one
     monkeypatch.setenv("ORCHESTRATOR_STORE", url)
     back = command(home, "migrate", "--back")
     assert back.exit_code == 0, back.stderr
     assert "the file has the journal" in back.stdout
+    monkeypatch.delenv("ORCHESTRATOR_STORE")
+    assert "zebra" in command(home, "export", "agent", "work").stdout
+
+
+def test_way_back_that_was_interrupted_is_finished(
+    home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The server was left, and the file not yet given free; an older file never is."""
+    url = database_of(tmp_path / "server")
+    assert command(home, "migrate", "--to", url).exit_code == 0
+    monkeypatch.setenv("ORCHESTRATOR_STORE", url)
+    old = (home / "journal.db-moved").read_text()
+    with monkeypatch.context() as patched:
+        patched.setattr(Path, "unlink", _kept)
+        assert command(home, "migrate", "--back").exit_code == 0
+    back = (home / "journal.db-moved").read_text()
+    (home / "journal.db-moved").write_text(old)
+    refused = command(home, "migrate", "--back")
+    assert "moved back to a file" in refused.stderr
+    (home / "journal.db-moved").write_text(back)
+    assert "the file has the journal" in command(home, "migrate", "--back").stdout
     monkeypatch.delenv("ORCHESTRATOR_STORE")
     assert "zebra" in command(home, "export", "agent", "work").stdout
 
