@@ -2,7 +2,6 @@
 
 import os
 import shutil
-import socket
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
@@ -14,6 +13,7 @@ from playwright.async_api import Browser, Page, ViewportSize, async_playwright, 
 
 from orchestrator.control import page_protocol
 from orchestrator.control.page_protocol import PageAddress
+from orchestrator.selftest.loopback import free_port
 from thinker.protocol.messages import JsonObject
 
 CHROMIUM = shutil.which("chromium")
@@ -75,8 +75,7 @@ async def page_user(
     path: str = "",
 ) -> AsyncIterator[PageUser]:
     """A daemon, its page, which may begin at a path, and a browser."""
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        port = int(free.getsockname()[1])
+    port = free_port()
     expect.set_options(timeout=LIMIT * 1000)
     arguments = ["--no-sandbox"] if os.geteuid() == 0 else []
     given: JsonObject = {**config, "channels": {"web": {"port": port, "path": path}}}

@@ -1,6 +1,5 @@
 """Ann, a robot and the bot, who talk over the fake of Discord."""
 
-import socket
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass, field
@@ -17,6 +16,7 @@ from fakes.hosted import hosted_adapter
 
 from orchestrator.channel_api import Adapter
 from orchestrator.channelhost.discord.discord_channel import connect
+from orchestrator.selftest.loopback import free_port
 
 
 async def _at_once(*_: object, **__: object) -> None:
@@ -96,8 +96,7 @@ class DiscordWorld:
 
     def be_gone(self) -> None:
         """Let the API be out of reach."""
-        with socket.create_server(("127.0.0.1", 0)) as closed:
-            port = closed.getsockname()[1]
+        port = free_port()
         Route.BASE = f"http://127.0.0.1:{port}/api/v10"  # restored with the world
 
     async def leave(self) -> str:

@@ -22,6 +22,7 @@ from fakes.time_limit import LIMIT, time_limit
 
 from orchestrator.channel_api import Adapter
 from orchestrator.channelhost.matrix.matrix_channel import connect
+from orchestrator.selftest.loopback import free_port
 
 SYNAPSE = Path(sys.prefix) / "synapse" / "bin" / "python"  # where scripts/test installs it
 DOMAIN = "test.local"
@@ -93,8 +94,7 @@ def homeserver(folder: Path) -> Iterator[Homeserver]:
     """Run Synapse in a folder; skip the test where it is not installed."""
     if not SYNAPSE.exists():
         pytest.skip("Synapse is not installed; scripts/test installs it when CI is set")
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        port = free.getsockname()[1]
+    port = free_port()
     config = CONFIG.format(folder=folder, port=port, unlimited=UNLIMITED)
     (folder / "config.yaml").write_text(config)
     (folder / "log.yaml").write_text(LOG)

@@ -1,6 +1,5 @@
 """Which requests are served, when, and how all others are refused."""
 
-import socket
 from http import HTTPStatus
 from pathlib import Path
 from typing import Any
@@ -20,6 +19,7 @@ from orchestrator.control import protocol
 from orchestrator.control.protocol import Ack, AgentName
 from orchestrator.http_api.app import MAX_BODY
 from orchestrator.http_api.token import TokenFile
+from orchestrator.selftest.loopback import free_port
 from thinker.protocol.messages import JsonObject
 
 pytestmark = pytest.mark.process
@@ -55,8 +55,7 @@ async def test_only_programs_with_the_token_are_heard(tmp_path: Path) -> None:
 async def test_ready_daemon_takes_connections(tmp_path: Path) -> None:
     """They wait until the web server is loaded, which is after everything else."""
     TokenFile(tmp_path / "api-token").make()
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        port = free.getsockname()[1]
+    port = free_port()
     async with HeldModel() as model:
         config: JsonObject = {"agents": [agent("work", model)]}
         env = {"ORCHESTRATOR_API_PORT": str(port)}

@@ -10,6 +10,7 @@ from fakes.brokered import KEY, OK, Brokered, brokered, request
 from structlog.testing import capture_logs
 
 from orchestrator.broker import worker_connection
+from orchestrator.selftest.loopback import free_port
 from thinker.http.broker_link import REQUEST
 from thinker.http.exchange import BrokenAnswerError, ConnectError
 
@@ -233,8 +234,7 @@ async def test_key_in_an_error_or_a_header_is_removed() -> None:
 async def test_failure_to_connect_is_known_as_such() -> None:
     """The worker sees the error that it would have had without a broker."""
     async with brokered() as run:
-        with socket.create_server(("127.0.0.1", 0)) as closed:
-            port = closed.getsockname()[1]
+        port = free_port()
         run.host._channels[1][1].grants = {
             f"http://127.0.0.1:{port}/v1/chat".encode(): next(
                 iter(run.host._channels[1][1].grants.values())

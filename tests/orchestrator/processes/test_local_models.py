@@ -1,6 +1,5 @@
 """Local model servers are found by a request to each known port."""
 
-import socket
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from functools import partial
@@ -11,6 +10,7 @@ from fakes.time_limit import time_limit
 
 from orchestrator.processes.launch import Endpoint
 from orchestrator.processes.local_models import local_servers
+from orchestrator.selftest.loopback import free_port
 from thinker.protocol.providers import Provider
 
 
@@ -55,8 +55,7 @@ async def test_server_with_a_model_is_found_in_the_order_of_the_table() -> None:
 
 async def test_server_without_a_usable_model_is_passed_over() -> None:
     """A server without a model, one with a broken answer, and a closed port."""
-    with socket.create_server(("127.0.0.1", 0)) as closed:
-        absent = _provider("absent", closed.getsockname()[1])
+    absent = _provider("absent", free_port())
     with time_limit():
         async with (
             _server("empty", b'{"data":[]}') as empty,

@@ -1,7 +1,6 @@
 """One real MCP server over stdio and streamable HTTP; its failures affect no other server."""
 
 import os
-import socket
 import subprocess
 import sys
 from collections.abc import AsyncIterator, Awaitable, Callable
@@ -15,6 +14,7 @@ from fakes.time_limit import LIMIT, time_limit
 from mcp_types import Tool
 
 from orchestrator.processes.reaper import ended, members
+from orchestrator.selftest.loopback import free_port
 from orchestrator.toolhost import session
 from orchestrator.toolhost.session import McpSession, _digest
 from orchestrator.toolhost.wire import (
@@ -119,8 +119,7 @@ def program(code: str) -> ServerSpec:
 @asynccontextmanager
 async def http(folder: Path, transport: str = "http") -> AsyncIterator[ServerSpec]:
     """The fake at an address."""
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        port = free.getsockname()[1]
+    port = free_port()
     env = {**os.environ, "EFFECTS": str(record(folder, "fake"))}
     argv = (sys.executable, str(SERVER), transport, str(port))
     async with await anyio.open_process(
