@@ -106,6 +106,14 @@ def test_only_sql_files_are_migrations(tmp_path: Path) -> None:
     assert scripts(tmp_path) == {1: "-- 0001_initial.sql", 2: "-- 0002_more.sql"}
 
 
+def test_new_journal_has_what_the_changes_make_one_by_one(tmp_path: Path) -> None:
+    """`schema.sql` is one more text of the same; scripts/golden writes it."""
+    with sqlite(tmp_path) as new, closing(apsw.Connection(":memory:")) as changed:
+        migrate(changed, scripts())
+        assert schema(new) == schema(changed)
+        assert f"PRAGMA user_version={NEWEST:d};" in migrations.schema()
+
+
 def test_opening_again_changes_nothing(tmp_path: Path) -> None:
     """Every migration is applied once."""
     schemas = []
