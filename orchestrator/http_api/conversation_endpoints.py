@@ -1,9 +1,8 @@
 """``/v1/conversations``: conversations that clients make, read, fill and delete."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from http import HTTPStatus
-from typing import TypeVar
 from uuid import uuid4
 
 from pydantic import BaseModel, ConfigDict, JsonValue, ValidationError
@@ -28,7 +27,6 @@ PAIRS, KEY, VALUE = 16, 64, 512  # of metadata: entries, and characters of each 
 IN_USE = (
     "the item cannot be deleted alone, because a response was given for it; delete the conversation"
 )
-T = TypeVar("T")
 
 
 class ConversationFields(BaseModel):
@@ -66,11 +64,11 @@ class ConversationEndpoints:
             api_conversations.create(db, name, dict(fields.metadata or {}), now)
             api_conversations.add(db, name, messages)
 
-        await self._write(store)
+        await self.daemon.store.attempt(store)
         return JSONResponse(_document(ApiConversation(name, now, dict(fields.metadata or {}))))
 
     async def retrieve(self, request: Request) -> Response:
-        return JSONResponse(_document(await self._look(_found, _name(request))))
+        return JSONResponse(_document(await self.daemon.store.read(_found, _name(request))))
 
     async def update(self, request: Request) -> Response:
         fields, _ = await self._read(request)
@@ -82,7 +80,7 @@ class ConversationEndpoints:
                 api_conversations.describe(db, name, dict(fields.metadata))
             return _found(db, name)
 
-        return JSONResponse(_document(await self._write(store)))
+        return JSONResponse(_document(await self.daemon.store.attempt(store)))
 
     async def delete(self, request: Request) -> Response:
         name = _name(request)
@@ -91,11 +89,11 @@ class ConversationEndpoints:
             _found(db, name)
             api_conversations.delete(db, name)
 
-        await self._write(store)
+        await self.daemon.store.attempt(store)
         return JSONResponse({"id": name, "object": "conversation.deleted", "deleted": True})
 
     async def list_items(self, request: Request) -> Response:
-        found = await self._look(_items, _name(request))
+        found = await self.daemon.store.read(_items, _name(request))
         return JSONResponse(stored_responses.page_of(found, dict(request.query_params)))
 
     async def create_items(self, request: Request) -> Response:
@@ -110,12 +108,12 @@ class ConversationEndpoints:
             given = zip(numbers, messages, strict=True)
             return [item for number, message in given for item in _given(name, number, message)]
 
-        added = await self._write(store)
+        added = await self.daemon.store.attempt(store)
         whole = {"limit": str(stored_responses.MOST), "order": "asc"}
         return JSONResponse(stored_responses.page_of(added, whole))
 
     async def retrieve_item(self, request: Request) -> Response:
-        return JSONResponse(_item(await self._look(_items, _name(request)), request))
+        return JSONResponse(_item(await self.daemon.store.read(_items, _name(request)), request))
 
     async def delete_item(self, request: Request) -> Response:
         name = _name(request)
@@ -128,7 +126,7 @@ class ConversationEndpoints:
                 raise invalid("item_id", IN_USE)
             return _found(db, name)
 
-        return JSONResponse(_document(await self._write(store)))
+        return JSONResponse(_document(await self.daemon.store.attempt(store)))
 
     async def _read(self, request: Request) -> tuple[ConversationFields, tuple[Message, ...]]:
         """Return the body, and the messages that its items are."""
@@ -145,12 +143,6 @@ class ConversationEndpoints:
         except ApiProblem as problem:  # of input items, as a response has them
             param = (problem.param or "").replace("input", "items", 1)
             raise invalid(param, str(problem)) from None
-
-    async def _look(self, query: Callable[[Database, str], T], name: str) -> T:
-        return await self.daemon.store.read(query, name)
-
-    async def _write(self, work: Callable[[Database], T]) -> T:
-        return await self.daemon.store.attempt(work)
 
 
 def _name(request: Request) -> str:

@@ -57,7 +57,6 @@ from orchestrator.http_api.token import TokenFile
 from orchestrator.http_api.unsupported_requests import unsupported_routes
 from orchestrator.journal.turns import api_requests
 from orchestrator.journal.turns.api_requests import NewRequest
-from orchestrator.journal.turns.api_requests import Request as StoredRequest
 from orchestrator.mcp_server.mcp_service import McpService
 from orchestrator.spending.metered_calls import MeteredCalls
 from thinker.protocol.messages import JsonObject
@@ -136,14 +135,15 @@ class Endpoints:
     async def stored(self, request: Request) -> Response:
         """Return a response again, or let no request read or continue it any more."""
         name = str(request.path_params["name"])
-        found = await self._found(name)
+        found = await self.daemon.store.read(stored_responses.find, name)
         if request.method != "DELETE":
             return JSONResponse(stored_responses.document(found))
         await self.daemon.store.transact(api_requests.disown, found.id)
         return JSONResponse({"id": name, "object": "response", "deleted": True})
 
     async def inputs(self, request: Request) -> Response:
-        found = await self._found(str(request.path_params["name"]))
+        name = str(request.path_params["name"])
+        found = await self.daemon.store.read(stored_responses.find, name)
         return JSONResponse(stored_responses.input_items(found, dict(request.query_params)))
 
     async def embeddings(self, request: Request) -> Response:
@@ -157,9 +157,6 @@ class Endpoints:
             raise AssertionError(fields.model)
         found = await embedded(calls, definition, fields)
         return Response(found, media_type="application/json")
-
-    async def _found(self, name: str) -> StoredRequest:
-        return await self.daemon.store.read(stored_responses.find, name)
 
     async def _page(self, path: str, _: Request) -> Response:
         media_type, body = await self.pages[path]()
