@@ -14,7 +14,7 @@ def received(text: str) -> ReceivedMessage | None:
 
 
 def test_message_that_cannot_be_read_is_logged_and_left_out() -> None:
-    """All others are handed on, and what is no message is none."""
+    """All others are handed on; what is no message is left out without a word."""
     with capture_logs() as logs:
         found = [readable(received, text) for text in ("hello", "\ud800", "", "again")]
     assert [message and message.text for message in found] == ["hello", None, None, "again"]
