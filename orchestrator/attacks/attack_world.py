@@ -17,12 +17,12 @@ import apsw
 from orchestrator.attacks import inside
 from orchestrator.attacks.hostile_server import MAILS, PAGES
 from orchestrator.attacks.obedient_model import ObedientModel, call, steal
+from orchestrator.child_signals import signal_child
 from orchestrator.control import protocol
 from orchestrator.control.connection import connect
 from orchestrator.control.protocol import HealthReport, StatusReport
 from orchestrator.files import write_private
 from orchestrator.http_api.token import TokenFile
-from orchestrator.selftest import process_tree
 from orchestrator.selftest.daemon_process import DaemonProcess, StartDaemon, execute
 from orchestrator.selftest.fake_telegram import BotApiServer
 from orchestrator.selftest.loopback import ForeignJson, free_port
@@ -298,10 +298,10 @@ async def attacked(
             yield world
         finally:
             with anyio.CancelScope(shield=True):
-                process_tree.send(process, signal.SIGTERM)
+                signal_child(process, signal.SIGTERM)
                 with anyio.move_on_after(READY_WITHIN):
                     await process.wait()
-                process_tree.send(process, signal.SIGKILL)
+                signal_child(process, signal.SIGKILL)
                 await process.wait()
 
 

@@ -11,6 +11,7 @@ from typing import TypeAlias
 import anyio
 from anyio.abc import ByteReceiveStream, ByteSendStream, Process
 
+from orchestrator.child_signals import signal_child
 from orchestrator.documents.formats import ENDINGS, MAX_TEXT, READ, REFUSED
 from orchestrator.files import off_loop
 from thinker.protocol.env import inherited
@@ -63,8 +64,7 @@ class DocumentReader:
                 return (await _conversation(process, data)).decode("utf-8", "replace")
             return ""
         finally:
-            with suppress(ProcessLookupError):
-                process.send_signal(signal.SIGKILL)
+            signal_child(process, signal.SIGKILL)
             with anyio.CancelScope(shield=True):
                 await process.aclose()
             self._running.discard(process.pid)

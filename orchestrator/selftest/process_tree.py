@@ -1,27 +1,14 @@
-"""Signal processes, and find those that descend from one."""
+"""Find the processes that descend from one."""
 
 import os
-import signal
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
 import anyio
 
-from orchestrator.selftest.daemon_process import DaemonProcess
-
 POLL = 0.02  # seconds between two reads of /proc
 PROC = Path("/proc")
-
-
-def send(process: DaemonProcess, number: signal.Signals) -> None:
-    """Send a signal to a child that may just have ended.
-
-    `Process.send_signal` would reap it, and its exit status would be lost.
-    """
-    if process.returncode is None:
-        with suppress(ProcessLookupError):
-            os.kill(process.pid, number)
 
 
 def children(pid: int) -> list[int]:

@@ -13,6 +13,7 @@ from pathlib import Path
 import anyio
 from anyio import to_thread
 
+from orchestrator.child_signals import signal_child
 from orchestrator.failpoints import SESSION, SUPERVISOR, WORKER
 from orchestrator.journal_address import DatabaseServer, JournalAddress
 from orchestrator.selftest import evidence, invariants, process_tree, recovery
@@ -138,7 +139,7 @@ class Runner:
             except TimeoutError:
                 rest = evidence.read(self._journal).unsettled() or "the last updates"
                 self._report("settled", f"life {self._lives} did not finish: {rest}")
-                process_tree.send(process, signal.SIGKILL)
+                signal_child(process, signal.SIGKILL)
                 return False
             # The work may be done just before a kill at its last boundary.
             settled = settled and await self._stop(process)
@@ -170,7 +171,7 @@ class Runner:
             yield process
         finally:
             with anyio.CancelScope(shield=True):
-                process_tree.send(process, signal.SIGKILL)
+                signal_child(process, signal.SIGKILL)
                 await process.wait()
 
     async def _until_settled_or_dead(
@@ -210,7 +211,7 @@ class Runner:
     async def _kill_later(self, kill: Kill, process: DaemonProcess) -> None:
         await anyio.sleep(kill.ms / 1000)
         if kill.victim == SUPERVISOR:
-            process_tree.send(process, signal.SIGKILL)
+            signal_child(process, signal.SIGKILL)
             return
         if kill.victim == SESSION:
             ended = await to_thread.run_sync(self.journals.end_sessions, self.home)
@@ -227,7 +228,7 @@ class Runner:
         zombies = await process_tree.zombies(process.pid, ZOMBIES_WITHIN)
         if zombies:
             self._report("zombies", f"children {zombies} were not reaped")
-        process_tree.send(process, signal.SIGTERM)
+        signal_child(process, signal.SIGTERM)
         try:
             with anyio.fail_after(STOPPED_WITHIN):
                 code = await process.wait()

@@ -21,6 +21,7 @@ from mcp.client._transport import TransportStreams
 from mcp.shared.message import SessionMessage
 from mcp_types import jsonrpc_message_adapter
 
+from orchestrator.child_signals import signal_child
 from orchestrator.jailer.host_proxy import HostProxy
 from orchestrator.processes.reaper import ended
 from orchestrator.toolhost import guardian
@@ -227,7 +228,6 @@ async def _stop(process: Process) -> None:
         with anyio.move_on_after(GRACE):
             await ended(process.pid)
             break
-        with suppress(ProcessLookupError):
-            process.send_signal(number)
+        signal_child(process, number)
     with anyio.move_on_after(GRACE):  # a canceled `aclose` kills the process
         await process.aclose()

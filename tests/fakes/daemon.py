@@ -24,10 +24,10 @@ from fakes.postgresql import POSTGRESQL, store_of
 from fakes.time_limit import LIMIT, time_limit
 from pydantic import BaseModel
 
+from orchestrator.child_signals import signal_child
 from orchestrator.control import protocol
 from orchestrator.control.connection import connect
 from orchestrator.control.protocol import StatusReport
-from orchestrator.selftest import process_tree
 from orchestrator.selftest.daemon_process import DATABASE, PAGE, SPAWN, DaemonProcess, ForkServer
 from orchestrator.selftest.home_mark import mark, of_home
 from orchestrator.settings import Settings
@@ -103,7 +103,7 @@ class RunningDaemon:
 
     def signal(self, number: signal.Signals) -> None:
         """Send it a signal; it may just have ended."""
-        process_tree.send(self.process, number)
+        signal_child(self.process, number)
 
     async def died(self) -> None:
         """Wait until it is gone, as it was killed."""
@@ -223,7 +223,7 @@ async def _killed_on_failure(process: DaemonProcess) -> AsyncIterator[None]:
     try:
         yield
     except BaseException:
-        process_tree.send(process, signal.SIGKILL)
+        signal_child(process, signal.SIGKILL)
         raise
     finally:
         with anyio.CancelScope(shield=True):

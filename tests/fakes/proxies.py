@@ -2,6 +2,7 @@
 
 import os
 import shutil
+import signal
 import ssl
 import subprocess
 from collections.abc import AsyncIterator, Mapping
@@ -15,6 +16,7 @@ from fakes.manual import REFERENCES, examples
 from fakes.time_limit import LIMIT, time_limit
 from httpx import AsyncClient, Response
 
+from orchestrator.child_signals import signal_child
 from orchestrator.selftest.loopback import free_port
 
 PASSWORD = "secret"
@@ -147,7 +149,7 @@ async def _running(
                         raise RuntimeError((await process.stderr.receive()).decode())
             yield
         finally:
-            process.terminate()
+            signal_child(process, signal.SIGTERM)
             with anyio.CancelScope(shield=True), time_limit():
                 await process.wait()
 

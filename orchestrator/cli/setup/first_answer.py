@@ -13,6 +13,7 @@ from uuid import uuid4
 import anyio
 from anyio.abc import Process
 
+from orchestrator.child_signals import signal_child
 from orchestrator.cli._client import ANSWER_SECONDS, connection
 from orchestrator.cli._conversation import ANSWERED, converse, tell_question
 from orchestrator.control.protocol import (
@@ -129,12 +130,11 @@ async def _ready(settings: Settings, process: Process, log: Path) -> None:
 
 
 async def _ended(process: Process) -> None:
-    if process.returncode is None:
-        process.send_signal(signal.SIGTERM)
+    signal_child(process, signal.SIGTERM)
     with anyio.move_on_after(STOPS_WITHIN):
         await process.wait()
         return
-    process.kill()
+    signal_child(process, signal.SIGKILL)
     await process.wait()
 
 

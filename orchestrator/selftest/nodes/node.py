@@ -8,6 +8,7 @@ from pathlib import Path
 
 import anyio
 
+from orchestrator.child_signals import signal_child
 from orchestrator.selftest import process_tree
 from orchestrator.selftest.daemon_process import DaemonProcess, execute
 from orchestrator.selftest.nodes.blocking_proxy import BlockingProxy
@@ -66,7 +67,7 @@ class Node:
         if self._process is None:
             return
         below = process_tree.descendants(self._process.pid) if all_of_it else []
-        process_tree.send(self._process, number)
+        signal_child(self._process, number)
         for pid in below:
             with suppress(ProcessLookupError):
                 os.kill(pid, number)

@@ -11,6 +11,7 @@ import pytest
 from fakes.inspection import looks_inside
 from fakes.time_limit import time_limit
 
+from orchestrator.child_signals import signal_child
 from orchestrator.selftest import process_tree
 from orchestrator.selftest.daemon_process import ForkServer, StartDaemon, execute
 from orchestrator.selftest.home_mark import of_home
@@ -60,7 +61,7 @@ async def facts(start: StartDaemon, home: Path) -> dict[str, object]:
         daemon = await start(environ, home, home / "log")
         await anyio.wait_readable(notices)
         found = shown(daemon.pid, home)
-        process_tree.send(daemon, signal.SIGKILL)
+        signal_child(daemon, signal.SIGKILL)
         found["code"] = await daemon.wait(), daemon.returncode
     found["left"] = await process_tree.survivors(of_home(home), 10)
     return found
