@@ -34,7 +34,7 @@ class Listener:
         self.heads: list[str] = []
         self.bodies: list[bytes] = []
         self.connections = 0
-        self.ended = anyio.Event()
+        self.asked, self.ended = anyio.Event(), anyio.Event()
 
     async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         """Serve one connection to its end."""
@@ -43,6 +43,7 @@ class Listener:
             while True:
                 head = (await reader.readuntil(b"\r\n\r\n")).decode()
                 self.heads.append(head.lower())
+                self.asked.set()
                 length = head.lower().partition("content-length: ")[2].partition("\r\n")[0]
                 self.bodies.append(await reader.readexactly(int(length or 0)))
                 if head.startswith("CONNECT") and self._tunnels is not None:

@@ -63,7 +63,7 @@ class Cluster:
         began = _now()
         node.send(signal.SIGSTOP, all_of_it=True)
         await self._taken_over(node, began)
-        await anyio.sleep(self.pause - (_now() - began) / 1000)
+        await _until(began + 1000 * self.pause)
         node.send(signal.SIGCONT, all_of_it=True)
         await self._gives_up(node)
 
@@ -74,7 +74,7 @@ class Cluster:
         for proxy in node.network:
             proxy.block()
         await self._taken_over(node, began)
-        await anyio.sleep(BLOCKED - (_now() - began) / 1000)
+        await _until(began + 1000 * BLOCKED)
         for proxy in node.network:
             proxy.unblock()
         await self._gives_up(node)
@@ -205,3 +205,8 @@ def _any_ready(nodes: list[Node]) -> bool:
 
 def _now() -> int:
     return time.time_ns() // 1_000_000
+
+
+async def _until(moment: float) -> None:
+    """Sleep until a moment, in ms since the epoch; it may have passed."""
+    await anyio.sleep(max(0.0, (moment - _now()) / 1000))

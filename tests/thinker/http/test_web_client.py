@@ -220,8 +220,10 @@ async def test_an_abandoned_request_ends_its_connection() -> None:
     listener = Listener(b"")
     async with listening(listener):
         client = WebClient()
-        with anyio.move_on_after(0.05):
-            await client.send("GET", f"http://127.0.0.1:{listener.port}/")
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(client.send, "GET", f"http://127.0.0.1:{listener.port}/")
+            await listener.asked.wait()
+            tasks.cancel_scope.cancel()
         await listener.ended.wait()
         client.close()
 
