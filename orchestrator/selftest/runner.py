@@ -35,7 +35,7 @@ ZOMBIES_WITHIN = 20.0  # until dead children are reaped
 BOOTED = "boot:after#1"
 READY = "ready#1"  # before it, SIGTERM may hit an interpreter without a handler
 TURN_STARTED = "run_turn:before#"  # a worker that dies here has a turn
-POLL = 0.05  # seconds between two reads of the journal
+POLL = 0.1  # seconds between two reads of the journal
 
 
 @dataclass(frozen=True)
@@ -200,9 +200,8 @@ class Runner:
 
     async def _settled(self, world: World) -> None:
         while True:  # the journal has no events to wait for
-            journal = evidence.read(self._journal)
-            quiet = not journal.unsettled() and not world.bot.unconfirmed
-            if quiet and self._reached(READY):
+            ready = not world.bot.unconfirmed and self._reached(READY)
+            if ready and not evidence.read(self._journal).unsettled():
                 if world.all_sent:
                     return
                 world.send_rest()

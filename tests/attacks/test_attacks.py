@@ -6,9 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from orchestrator.attacks.run_attacks import AREAS, chosen, run_attacks
+from orchestrator.attacks.run_attacks import chosen, run_attacks
 
-pytestmark = pytest.mark.process
+PAGE = "page"  # its attacks take as long as those of all other areas
+pytestmark = [pytest.mark.process, pytest.mark.long]
 
 
 @pytest.fixture
@@ -18,10 +19,11 @@ def folder() -> Iterator[Path]:
         yield Path(name)
 
 
-@pytest.mark.parametrize("area", AREAS)
-async def test_no_attack_succeeds(area: str, folder: Path) -> None:
+@pytest.mark.parametrize("on_page", [True, False])
+async def test_no_attack_succeeds(folder: Path, *, on_page: bool) -> None:
     """Neither by what a model is told nor from inside a jail nor from outside."""
-    attacks = [pair for pair in chosen() if pair[0] == area]
+    attacks = [pair for pair in chosen() if (pair[0] == PAGE) is on_page]
     results = [result async for result in run_attacks(attacks, folder)]
-    assert [f"{result.name}: {result.reached}" for result in results if result.reached] == []
+    reached = [f"{result.area}, {result.name}: {result.reached}" for result in results]
+    assert [text for text, result in zip(reached, results, strict=True) if result.reached] == []
     assert len(results) == len(attacks) > 0

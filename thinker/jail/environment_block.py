@@ -30,12 +30,12 @@ def erase_values(names: Iterable[str]) -> None:
         start, end = _block()
     except (OSError, ValueError, IndexError):  # no /proc
         return
-    marks = tuple(os.fsencode(name) + b"=" for name in names)
+    wanted = set(map(os.fsencode, names))
     at = start
     for item in ctypes.string_at(start, end - start).split(b"\0"):
-        for mark in marks:
-            if item.startswith(mark):
-                ctypes.memset(at + len(mark), 0, len(item) - len(mark))
+        name, _, value = item.partition(b"=")
+        if name in wanted:
+            ctypes.memset(at + len(item) - len(value), 0, len(value))
         at += len(item) + 1
 
 
