@@ -28,17 +28,15 @@ class ChannelKind(Frozen):
     """A chat system.
 
     ``secrets`` are variables of the environment or of keys.env, with where to get each; ``keyed``
-    and ``takes_files`` as in `orchestrator.channel_api.Adapter`. A message has up to ``limit``
-    UTF-16 code units. A chat takes ``chat_burst`` messages at once, then ``chat_rate`` a second;
-    all chats together ``bot_rate``. ``id_pattern`` is that of chats and people, and ``id_example``
-    one of them.
+    as in `orchestrator.channel_api.Adapter`. A message has up to ``limit`` UTF-16 code units. A
+    chat takes ``chat_burst`` messages at once, then ``chat_rate`` a second; all chats together
+    ``bot_rate``. ``id_pattern`` is that of chats and people, and ``id_example`` one of them.
     """
 
     title: str
     options: dict[str, OptionKind] = Field(default_factory=dict)
     secrets: dict[str, str] = Field(default_factory=dict)
     keyed: bool = False
-    takes_files: bool = True
     limit: int = Field(ge=100)
     chat_rate: float = Field(1.0, gt=0)
     chat_burst: int = Field(4, ge=1)

@@ -88,12 +88,13 @@ class HostedChannel:
     """The `Adapter` of one chat system. `keep` must run for as long as it sends."""
 
     edits = False
+    takes_files = True
     from_journal = False
 
     def __init__(self, name: str, kind: ChannelKind, means: HostMeans) -> None:
         self.name = self.bot_id = name
         self.status = ChannelStatus(name, state="off")
-        self.keyed, self.takes_files = kind.keyed, kind.takes_files
+        self.keyed = kind.keyed
         self._kind = kind
         self._means = means
         self._kept = KeptChild(f"channel {name}", self, means.clock, means.jitter)
