@@ -17,8 +17,11 @@ def become_zombie(pid: int) -> None:
 
 async def test_exit_code_of_a_child_that_has_just_ended_is_kept() -> None:
     """The event loop has yet to reap it."""
+    theirs, ours = os.pipe()
     with time_limit():
-        process = await anyio.open_process(["true"], stdin=None, stdout=None, stderr=None)
+        process = await anyio.open_process(["cat"], stdin=theirs, stdout=None, stderr=None)
+        os.close(theirs)
+        os.close(ours)
         become_zombie(process.pid)
         assert process.returncode is None
         signal_child(process, signal.SIGKILL)
