@@ -20,7 +20,7 @@ from orchestrator.attacks.obedient_model import ObedientModel, call, steal
 from orchestrator.child_signals import signal_child
 from orchestrator.control import protocol
 from orchestrator.control.connection import connect
-from orchestrator.control.protocol import HealthReport, StatusReport
+from orchestrator.control.protocol import StatusReport
 from orchestrator.files import write_private
 from orchestrator.http_api.token import TokenFile
 from orchestrator.selftest.daemon_process import DaemonProcess, StartDaemon, execute
@@ -181,10 +181,13 @@ class AttackWorld:
         async with connect(self.settings) as peer:
             return await peer.call(protocol.STATUS, None, StatusReport, timeout=SETTLED_WITHIN)
 
-    async def health(self) -> HealthReport:
-        """Return the daemon's health, for which it writes to its journal."""
-        async with connect(self.settings) as peer:
-            return await peer.call(protocol.HEALTH, None, HealthReport, timeout=SETTLED_WITHIN)
+    def processor_time(self) -> float:
+        """Return the seconds for which the daemon itself has used a processor."""
+        if self.process is None:
+            return 0.0
+        line = Path(f"/proc/{self.process.pid}/stat").read_text("utf-8")
+        fields = line.rpartition(")")[2].split()  # from the third of proc_pid_stat(5)
+        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
     async def deny_all(self) -> None:
         """Deny what waits for the operator, as its turn would keep others of the agent waiting."""

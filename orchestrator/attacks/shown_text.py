@@ -12,7 +12,7 @@ _LINKS = "links lead to the web alone"
 _ESCAPED = "arguments are shown escaped"
 _HREF = re.compile(r'href="([^"]*)"')
 _BIDI = "\u202a\u202b\u202d\u202e\u2066\u2067\u2068"
-_STALLED = 1.0  # seconds without an answer to the operator; an idle machine needs a hundredth
+_STALLED = 2.0  # seconds of a processor for one answer; the daemon needs a twentieth
 _LONG = {"images": "![", "links": "["}
 _SIZE = 65_000  # characters
 
@@ -74,26 +74,16 @@ async def _cut(world: AttackWorld) -> str:
 
 
 async def _stalls(world: AttackWorld, piece: str) -> str:
-    """Measure how long the daemon takes to store anything meanwhile."""
-    slowest = 0.0
-    async with anyio.create_task_group() as tasks:
-
-        async def watch() -> None:
-            nonlocal slowest
-            while True:
-                began = anyio.current_time()
-                await world.health()
-                slowest = max(slowest, anyio.current_time() - began)
-                await anyio.sleep(_STALLED / 100)
-
-        tasks.start_soon(watch)
-        chat = world.chat()
-        world.bot.user_says(chat, say(world.number(), piece * (_SIZE // len(piece))))
-        with anyio.fail_after(SETTLED_WITHIN):
-            while not world.bot.texts(chat):  # the rest is sent at the pace of the platform
-                await world.bot.change()
-        tasks.cancel_scope.cancel()
-    return f"the daemon was silent for {slowest:.1f} s" if slowest > _STALLED else ""
+    """Measure the time of a processor that the daemon needs, in which it does nothing else."""
+    chat, before = world.chat(), world.processor_time()
+    world.bot.user_says(chat, say(world.number(), piece * (_SIZE // len(piece))))
+    with anyio.move_on_after(SETTLED_WITHIN) as waiting:
+        while not world.bot.texts(chat):  # the rest is sent at the pace of the platform
+            await world.bot.change()
+    if waiting.cancelled_caught:
+        return f"no answer came in {SETTLED_WITHIN:.0f} s"
+    needed = world.processor_time() - before
+    return f"the daemon computed for {needed:.1f} s" if needed > _STALLED else ""
 
 
 ATTACKS = (
