@@ -2,18 +2,26 @@
 
 import os
 from contextlib import suppress
-from signal import Signals
+from signal import SIGKILL, SIGTERM, Signals
 from typing import Protocol
+
+import anyio
 
 
 class Child(Protocol):
-    """A process of `anyio.open_process`, or one like it; ``returncode`` is None while it runs."""
+    """A process of `anyio.open_process`, or one like it.
+
+    Its ``returncode`` is known some time after its end, and None until then.
+    """
 
     @property
     def pid(self) -> int: ...
 
     @property
     def returncode(self) -> int | None: ...
+
+    async def wait(self) -> int:
+        """Wait for its end and return its exit code, or minus the signal."""
 
 
 def signal_child(process: Child, number: Signals) -> None:
@@ -25,3 +33,12 @@ def signal_child(process: Child, number: Signals) -> None:
     if process.returncode is None:
         with suppress(ProcessLookupError):
             os.kill(process.pid, number)
+
+
+async def stop_child(process: Child, within: float) -> None:
+    """Let a child end, and kill it if it has not in so many seconds."""
+    signal_child(process, SIGTERM)
+    with anyio.move_on_after(within):
+        await process.wait()
+    signal_child(process, SIGKILL)
+    await process.wait()

@@ -2,7 +2,6 @@
 
 import json
 import os
-import signal
 import sys
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager, closing
@@ -17,7 +16,7 @@ import apsw
 from orchestrator.attacks import inside
 from orchestrator.attacks.hostile_server import MAILS, PAGES
 from orchestrator.attacks.obedient_model import ObedientModel, call, steal
-from orchestrator.child_signals import signal_child
+from orchestrator.child_signals import stop_child
 from orchestrator.control import protocol
 from orchestrator.control.connection import connect
 from orchestrator.control.protocol import StatusReport
@@ -107,6 +106,13 @@ class AttackWorld:
         self._numbers = count(1)
         self._pages: dict[str, object] = {}
 
+    @property
+    def pid(self) -> int:
+        """The daemon's process."""
+        if self.process is None:
+            raise RuntimeError("the daemon does not run")
+        return self.process.pid
+
     def number(self) -> str:
         """Return a fresh id of an order."""
         return f"n{next(self._numbers)}"
@@ -180,14 +186,6 @@ class AttackWorld:
     async def status(self) -> StatusReport:
         async with connect(self.settings) as peer:
             return await peer.call(protocol.STATUS, None, StatusReport, timeout=SETTLED_WITHIN)
-
-    def processor_time(self) -> float:
-        """Return the seconds for which the daemon itself has used a processor."""
-        if self.process is None:
-            return 0.0
-        line = Path(f"/proc/{self.process.pid}/stat").read_text("utf-8")
-        fields = line.rpartition(")")[2].split()  # from the third of proc_pid_stat(5)
-        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
     async def deny_all(self) -> None:
         """Deny what waits for the operator, as its turn would keep others of the agent waiting."""
@@ -301,11 +299,7 @@ async def attacked(
             yield world
         finally:
             with anyio.CancelScope(shield=True):
-                signal_child(process, signal.SIGTERM)
-                with anyio.move_on_after(READY_WITHIN):
-                    await process.wait()
-                signal_child(process, signal.SIGKILL)
-                await process.wait()
+                await stop_child(process, READY_WITHIN)
 
 
 async def _ready(world: AttackWorld, process: DaemonProcess) -> None:

@@ -88,12 +88,10 @@ async def _result(world: AttackWorld, tool: str, arguments: dict[str, str]) -> s
     secret = world.folder / "secret.txt"
     secret.write_text(SECRET, "utf-8")
     mode = secret.stat().st_mode
-    if world.process is None:
-        raise RuntimeError("the daemon does not run")
     known = {
         "out": str(world.folder),
         "home": str(world.home),
-        "pid": str(world.process.pid),
+        "pid": str(world.pid),
         "control": str(world.settings.paths.control_socket),
         "port": world.bot.url.rpartition(":")[2].strip("/"),
     }

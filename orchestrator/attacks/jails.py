@@ -73,15 +73,13 @@ def _target(world: AttackWorld) -> str:
         path = home / name
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         path.write_text("---\nname: other\ndescription: d\n---\nSecret.\n", "utf-8")
-    if world.process is None:
-        raise RuntimeError("the daemon does not run")
     paths = {name: str(home / name) for name in (*_FILES, *_FOLDERS)}
     paths |= {name: str(world.folder / "user" / name) for name in STARTING}
     missing = [name for name, path in paths.items() if not (home / path).exists()]
     if missing:
         raise RuntimeError(f"the daemon has no {missing}; adapt the attack")
     control = str(world.settings.paths.control_socket)
-    return json.dumps([world.process.pid, control, paths]).encode().hex()
+    return json.dumps([world.pid, control, paths]).encode().hex()
 
 
 async def _in_worker(world: AttackWorld) -> str:

@@ -7,12 +7,13 @@ import anyio
 
 from orchestrator.attacks.attack_world import SETTLED_WITHIN, Attack, AttackWorld
 from orchestrator.attacks.obedient_model import say
+from orchestrator.selftest.process_tree import processor_seconds
 
 _LINKS = "links lead to the web alone"
 _ESCAPED = "arguments are shown escaped"
 _HREF = re.compile(r'href="([^"]*)"')
 _BIDI = "\u202a\u202b\u202d\u202e\u2066\u2067\u2068"
-_STALLED = 2.0  # seconds of a processor for one answer; the daemon needs a twentieth
+_STALLED = 1.0  # seconds of a processor for one answer; the daemon needs a tenth
 _LONG = {"images": "![", "links": "["}
 _SIZE = 65_000  # characters
 
@@ -75,14 +76,14 @@ async def _cut(world: AttackWorld) -> str:
 
 async def _stalls(world: AttackWorld, piece: str) -> str:
     """Measure the time of a processor that the daemon needs, in which it does nothing else."""
-    chat, before = world.chat(), world.processor_time()
+    chat, before = world.chat(), processor_seconds(world.pid)
     world.bot.user_says(chat, say(world.number(), piece * (_SIZE // len(piece))))
     with anyio.move_on_after(SETTLED_WITHIN) as waiting:
         while not world.bot.texts(chat):  # the rest is sent at the pace of the platform
             await world.bot.change()
     if waiting.cancelled_caught:
         return f"no answer came in {SETTLED_WITHIN:.0f} s"
-    needed = world.processor_time() - before
+    needed = processor_seconds(world.pid) - before
     return f"the daemon computed for {needed:.1f} s" if needed > _STALLED else ""
 
 

@@ -12,6 +12,7 @@ from typing import Protocol, Self, TypeAlias
 
 import anyio
 
+from orchestrator.child_signals import Child
 from orchestrator.errors import OrchestratorError
 from orchestrator.selftest.fork_server import MESSAGE, Life
 from orchestrator.selftest.home_mark import mark
@@ -24,17 +25,8 @@ DATABASE = ("orchestrator.journal.postgresql.pg_storage",)
 ROOM = "." * 4096  # in the server's environment, which its daemons overwrite with theirs
 
 
-class DaemonProcess(Protocol):
-    """A daemon's process; ``returncode`` is None until its end is known."""
-
-    @property
-    def pid(self) -> int: ...
-
-    @property
-    def returncode(self) -> int | None: ...
-
-    async def wait(self) -> int:
-        """Wait for its end and return its exit code, or minus the signal."""
+class DaemonProcess(Child, Protocol):
+    """A daemon's process."""
 
 
 StartDaemon: TypeAlias = Callable[[Mapping[str, str], Path, Path], Awaitable[DaemonProcess]]

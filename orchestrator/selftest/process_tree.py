@@ -1,4 +1,4 @@
-"""Find the processes that descend from one."""
+"""Find the processes that descend from one, and what the kernel tells of each."""
 
 import os
 from collections.abc import Callable
@@ -27,9 +27,19 @@ def descendants(pid: int) -> list[int]:
 
 def is_zombie(pid: int) -> bool:
     try:
-        return (PROC / f"{pid}/stat").read_text().rpartition(")")[2].split()[0] == "Z"
+        return _fields(pid)[0] == "Z"
     except OSError:
         return False
+
+
+def processor_seconds(pid: int) -> float:
+    """Return for how long a process has used a processor (fields 14 and 15)."""
+    return sum(map(int, _fields(pid)[11:13])) / os.sysconf("SC_CLK_TCK")
+
+
+def _fields(pid: int) -> list[str]:
+    """Return the fields of proc_pid_stat(5) from the third on."""
+    return (PROC / f"{pid}/stat").read_text().rpartition(")")[2].split()
 
 
 async def survivors(pids: list[int], seconds: float) -> list[int]:

@@ -5,9 +5,9 @@ import signal
 
 import anyio
 import pytest
-from fakes.time_limit import time_limit
+from fakes.time_limit import LIMIT, time_limit
 
-from orchestrator.child_signals import signal_child
+from orchestrator.child_signals import signal_child, stop_child
 
 
 def become_zombie(pid: int) -> None:
@@ -47,3 +47,23 @@ async def test_child_that_runs_gets_the_signal() -> None:
         process = await anyio.open_process(["sleep", "600"], stdin=None, stdout=None, stderr=None)
         signal_child(process, signal.SIGTERM)
         assert await process.wait() == -signal.SIGTERM
+
+
+async def test_child_that_ends_when_asked_is_not_killed() -> None:
+    """A child that was never asked would run for ten minutes."""
+    with time_limit():
+        process = await anyio.open_process(["sleep", "600"], stdin=None, stdout=None, stderr=None)
+        await stop_child(process, LIMIT)
+        assert process.returncode == -signal.SIGTERM
+
+
+async def test_child_that_does_not_end_in_time_is_killed() -> None:
+    """It ignores what asks it to end."""
+    with time_limit():
+        stubborn = ["sh", "-c", "trap '' TERM; echo ready; exec sleep 600"]
+        process = await anyio.open_process(stubborn, stdin=None, stderr=None)
+        assert process.stdout is not None
+        assert await process.stdout.receive() == b"ready\n"
+        await stop_child(process, 0.0)
+        assert process.returncode == -signal.SIGKILL
+        await process.aclose()

@@ -1,7 +1,6 @@
 """Get a first answer: from the running daemon, or from one that runs for this alone."""
 
 import os
-import signal
 import subprocess
 import sys
 from collections.abc import AsyncIterator
@@ -13,7 +12,7 @@ from uuid import uuid4
 import anyio
 from anyio.abc import Process
 
-from orchestrator.child_signals import signal_child
+from orchestrator.child_signals import stop_child
 from orchestrator.cli._client import ANSWER_SECONDS, connection
 from orchestrator.cli._conversation import ANSWERED, converse, tell_question
 from orchestrator.control.protocol import (
@@ -118,7 +117,7 @@ async def _daemon(settings: Settings, log: Path) -> AsyncIterator[None]:
         raise OrchestratorError(_why(log, "it did not get ready in time")) from None
     finally:
         with anyio.CancelScope(shield=True):
-            await _ended(process)
+            await stop_child(process, STOPS_WITHIN)
 
 
 async def _ready(settings: Settings, process: Process, log: Path) -> None:
@@ -127,15 +126,6 @@ async def _ready(settings: Settings, process: Process, log: Path) -> None:
             return
         await anyio.sleep(PAUSE)
     raise OrchestratorError(_why(log, f"it ended with code {process.returncode}"))
-
-
-async def _ended(process: Process) -> None:
-    signal_child(process, signal.SIGTERM)
-    with anyio.move_on_after(STOPS_WITHIN):
-        await process.wait()
-        return
-    signal_child(process, signal.SIGKILL)
-    await process.wait()
 
 
 def _why(log: Path, reason: str) -> str:
