@@ -60,21 +60,21 @@ class Cluster:
     async def freeze(self) -> None:
         """Let the machine sleep that works, and wake when another one works."""
         node = self.works
-        began = _now()
+        began, wakes = _now(), anyio.current_time() + self.pause
         node.send(signal.SIGSTOP, all_of_it=True)
         await self._taken_over(node, began)
-        await _until(began + 1000 * self.pause)
+        await anyio.sleep_until(wakes)
         node.send(signal.SIGCONT, all_of_it=True)
         await self._gives_up(node)
 
     async def block(self) -> None:
         """Lose all packets between the node that works and the servers."""
         node = self.works
-        began = _now()
+        began, ends = _now(), anyio.current_time() + BLOCKED
         for proxy in node.network:
             proxy.block()
         await self._taken_over(node, began)
-        await _until(began + 1000 * BLOCKED)
+        await anyio.sleep_until(ends)
         for proxy in node.network:
             proxy.unblock()
         await self._gives_up(node)
@@ -205,8 +205,3 @@ def _any_ready(nodes: list[Node]) -> bool:
 
 def _now() -> int:
     return time.time_ns() // 1_000_000
-
-
-async def _until(moment: float) -> None:
-    """Sleep until a moment, in ms since the epoch; it may have passed."""
-    await anyio.sleep(max(0.0, (moment - _now()) / 1000))

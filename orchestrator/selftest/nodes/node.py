@@ -75,8 +75,7 @@ class Node:
     async def end(self) -> None:
         """End its daemon as it is."""
         if self._process is not None:
-            self.send(signal.SIGKILL)
-            self.send(signal.SIGCONT, all_of_it=True)
+            self.send(signal.SIGKILL, all_of_it=True)  # frozen ones would outlive it
             await self._process.wait()
 
 

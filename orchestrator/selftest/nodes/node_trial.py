@@ -136,11 +136,12 @@ class NodeTrial:
 
     async def _settled(self, crowd: Crowd, servers: ServerPair) -> None:
         while True:  # the journal has no events to wait for
-            journal = await to_thread.run_sync(evidence.read, self._journal(servers))
-            if not journal.unsettled() and not crowd.bot.unconfirmed:
-                if crowd.all_sent:
-                    return
-                crowd.send_rest()
+            if not crowd.bot.unconfirmed:  # what is confirmed later may be stored later
+                journal = await to_thread.run_sync(evidence.read, self._journal(servers))
+                if not journal.unsettled():
+                    if crowd.all_sent:
+                        return
+                    crowd.send_rest()
             await anyio.sleep(LOOK)
 
     def _look(self, crowd: Crowd, servers: ServerPair) -> Death:
