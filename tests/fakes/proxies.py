@@ -26,6 +26,7 @@ PROGRAMS = {
 }
 NGINX = """
 daemon off;
+error_log stderr notice;
 pid {folder}/pid;
 events {{}}
 http {{
@@ -112,7 +113,7 @@ async def nginx(folder: Path, page: str, extra: str = "") -> AsyncIterator[Proxy
     user = "user root;\n" if os.geteuid() == 0 else ""  # otherwise its workers are someone else
     config.write_text(user + NGINX.format(folder=folder, server=text), "utf-8")
     argv = (str(PROGRAMS["nginx"]), "-e", "stderr", "-p", str(folder), "-c", str(config))
-    async with _running(argv, places):
+    async with _running(argv, b"start worker processes"):
         yield places
 
 
@@ -130,34 +131,39 @@ async def caddy(folder: Path, page: str, extra: str = "") -> AsyncIterator[Proxy
     config = folder / "Caddyfile"
     config.write_text(CADDY.format(folder=folder, server=secure + plain), "utf-8")
     argv = (str(PROGRAMS["caddy"]), "run", "--adapter", "caddyfile", "--config", str(config))
-    async with _running(argv, places, {"HOME": str(folder)}):
+    async with _running(argv, b"serving initial configuration", {"HOME": str(folder)}):
         yield places
 
 
 @asynccontextmanager
 async def _running(
-    argv: tuple[str, ...], places: ProxyPlaces, env: Mapping[str, str] | None = None
+    argv: tuple[str, ...], listens: bytes, env: Mapping[str, str] | None = None
 ) -> AsyncIterator[None]:
-    """Run a proxy in the foreground, and wait until it listens."""
+    """Run a proxy in the foreground, and wait until it logs that it ``listens``."""
     async with await anyio.open_process(
         argv, stdin=subprocess.DEVNULL, stderr=subprocess.PIPE, env=env
     ) as process:
+        log = bytearray()
+        started = anyio.Event()
+
+        async def read() -> None:
+            assert process.stderr is not None
+            async for piece in process.stderr:
+                log.extend(piece)
+                if listens in log:
+                    started.set()
+            started.set()
+
         try:
-            with time_limit():
-                while not await _listens(places.https):
-                    if process.returncode is not None and process.stderr is not None:
-                        raise RuntimeError((await process.stderr.receive()).decode())
-            yield
+            async with anyio.create_task_group() as tasks:
+                tasks.start_soon(read)
+                with time_limit():
+                    await started.wait()
+                if listens not in log:
+                    raise RuntimeError(log.decode())
+                yield
+                tasks.cancel_scope.cancel()
         finally:
             signal_child(process, signal.SIGTERM)
             with anyio.CancelScope(shield=True), time_limit():
                 await process.wait()
-
-
-async def _listens(port: int) -> bool:
-    try:
-        await (await anyio.connect_tcp("127.0.0.1", port)).aclose()
-    except OSError:
-        await anyio.sleep(0.02)  # a proxy has no event for it
-        return False
-    return True
