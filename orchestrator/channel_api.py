@@ -1,13 +1,13 @@
 """The interface between channels and the rest of the daemon.
 
-Delivery sends through `Adapter`; an adapter hands received messages to `Intake`. Both are small, so
-that a new chat system is one package in `orchestrator/channels`.
+Delivery sends through `Adapter`; an adapter hands received messages to `Intake`. Both are small,
+so that a chat system is one package.
 """
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import NamedTuple, Protocol, runtime_checkable
+from typing import NamedTuple, Protocol
 
 from orchestrator.errors import OrchestratorError
 from thinker.protocol.messages import Origin, WhileBusy
@@ -38,18 +38,18 @@ class Attachment(NamedTuple):
 class InboundMessage:
     """One update of a chat system.
 
-    ``update_id`` and ``message_id`` are the platform's; together with ``edit_date`` (seconds,
-    0 for a first version) they identify an update that arrives twice. ``skip`` is the reason why
-    no agent should see it (``"no text"``); ``notice``, if any, is sent to the chat in that case.
-    In a chat that is not ``private``, admission decides by what the adapter tells: ``mentioned``
-    says whether the text names the bot, as the platform knows it, ``replied_to_bot`` whether it
-    answers one of its messages, ``from_bot`` whether another bot wrote it. ``personal`` says
-    whether ``sender_id`` is a person, and not a group or channel in whose name its administrators
-    write. ``target`` chooses an agent without the bindings (the console does).
-    Messages with the same ``album`` were sent as one. ``origin`` is who wrote the text.
-    The text of a `PRESS` is the button's data and the number of its message. ``operator`` says
-    whether the sender is one; None leaves that to admission. ``while_busy`` says what it does to an
-    answer that is being written, None leaves that to the agent.
+    ``update_id`` and ``message_id`` are the platform's; together with ``edit_date`` (seconds, 0 for
+    a first version) they identify an update that arrives twice. ``skip`` is the reason why no agent
+    should see it (``"no text"``); ``notice``, if any, is sent to the chat in that case. In a chat
+    that is not ``private``, admission uses the adapter's flags: ``mentioned`` says whether the text
+    names the bot, as the platform knows it, ``replied_to_bot`` whether it answers one of its
+    messages, ``from_bot`` whether another bot wrote it. ``personal`` says whether ``sender_id`` is
+    a person, and not a group or channel in whose name its administrators write. ``target`` chooses
+    an agent without the bindings (the console does). Messages with the same ``album`` were sent as
+    one. ``origin`` is who wrote the text. The text of a `PRESS` is the button's data and the number
+    of its message. ``operator`` says whether the sender is one; None leaves that to admission.
+    ``while_busy`` says what it does to an answer that is being written, None leaves that to the
+    agent.
     """
 
     channel: str
@@ -79,7 +79,7 @@ class InboundMessage:
 
 
 class ReplyPart(NamedTuple):
-    """A part of a reply: Markdown, or its plain text and its ``rendered`` form.
+    """A part of a reply: Markdown, or plain text with its ``rendered`` form.
 
     ``rendered`` is in the platform's own markup. A reply that was cut has it, since Markdown cannot
     be cut anywhere.
@@ -90,7 +90,7 @@ class ReplyPart(NamedTuple):
 
 
 class Choice(NamedTuple):
-    """A button below a message. A channel without buttons leaves it out; the text says the rest.
+    """A button below a message. Channels without buttons omit it, and the text says the rest.
 
     Who presses it sends ``data``, of at most 64 bytes, in a `PRESS`.
     """
@@ -100,7 +100,7 @@ class Choice(NamedTuple):
 
 
 class OutboundFile(NamedTuple):
-    """A file to send; a ``voice`` message where the channel has such."""
+    """A file to send, as a ``voice`` message where the channel has them."""
 
     name: str
     media_type: str
@@ -109,7 +109,7 @@ class OutboundFile(NamedTuple):
 
     @property
     def seconds(self) -> float:
-        """How much longer than other messages it may take."""
+        """The extra seconds that it may take compared to other messages."""
         return len(self.data) / UPLOAD_RATE
 
 
@@ -178,44 +178,29 @@ class ChannelStatus:
 class Intake(Protocol):
     """The inbound side, as adapters see it."""
 
-    async def offset(self, channel: str, bot_id: str) -> int:
+    async def load_offset(self, channel: str, bot_id: str) -> int:
         """Return the next update number to request; 0 when none was ever stored."""
 
-    async def cursor(self, channel: str, bot_id: str) -> str:
-        """Return where a channel without update numbers goes on; empty before its first message."""
+    async def load_cursor(self, channel: str, bot_id: str) -> str:
+        """Return the cursor of a channel without update numbers; empty before its first message."""
 
-    async def begin(self, channel: str, bot_id: str, cursor: str) -> None:
-        """Store where a channel goes on, without a message."""
+    async def store_cursor(self, channel: str, bot_id: str, cursor: str) -> None:
+        """Store the channel's cursor without a message."""
 
     async def accept(
         self, messages: Sequence[InboundMessage], offset: int | str | None = None
     ) -> Mapping[str, str]:
         """Store updates and the channel's next offset or cursor in one transaction (T1).
 
-        Returns after the commit: only then may the adapter acknowledge. What is returned is the
-        answer to each new `PRESS`, by its message id, for the eyes of the person who pressed.
+        Returns after the commit: only then may the adapter acknowledge. Returns the answer to each
+        new `PRESS`, by its message id, for the person who pressed.
         """
 
-    async def moves(self, channel: str) -> dict[str, str]:
-        """Return the first ids of the channel's chats that have a new id, by the new ids."""
+    async def list_chat_moves(self, channel: str) -> dict[str, str]:
+        """Return the first ids of the channel's moved chats by their new ids."""
 
-    async def moved(self, channel: str, bot_id: str, old_id: str, new_id: str) -> None:
-        """Store that a chat has a new id. Until an adapter knows it, it stores no update of it."""
-
-
-@runtime_checkable
-class PushTarget(Protocol):
-    """A channel whose platform may push its updates to the daemon, one in each request."""
-
-    @property
-    def push_secret(self) -> str | None:
-        """What the platform shows in each request; None if nothing is to be pushed."""
-
-    async def pushed(self, raw: bytes) -> str:
-        """Store the update in a body, so that it can be acknowledged.
-
-        Returns why that was impossible for now; nothing once it is stored.
-        """
+    async def record_chat_move(self, channel: str, bot_id: str, old_id: str, new_id: str) -> None:
+        """Store that a chat has a new id; until an adapter knows it, it stores no update of it."""
 
 
 class Adapter(Protocol):
@@ -237,21 +222,21 @@ class Adapter(Protocol):
 
     @property
     def takes_files(self) -> bool:
-        """Whether its chats can show files; `send` is given none otherwise."""
+        """Whether its chats can show files; if not, `send` receives none."""
 
     @property
     def keyed(self) -> bool:
-        """Whether a message that is sent again with its key arrives only once."""
+        """Whether a message that is sent twice with its key arrives only once."""
 
     @property
     def from_journal(self) -> bool:
         """Whether clients read replies from the journal, so that `send` only wakes them."""
 
-    def delivered_when_stored(self, chat_id: str) -> bool:
-        """Return whether a reply to a chat is delivered once it is in the journal (thread-safe)."""
+    def is_delivered_when_stored(self, chat_id: str) -> bool:
+        """Return whether a reply to a chat counts as delivered once it is stored (thread-safe)."""
 
     async def run(self, intake: Intake) -> None:
-        """Receive messages until cancelled, whatever fails on the platform."""
+        """Receive messages until cancelled, despite any failure of the platform."""
 
     def split(self, text: str, mark: str = "") -> tuple[ReplyPart, ...]:
         """Cut a reply into parts that the platform accepts, in order.
@@ -259,7 +244,7 @@ class Adapter(Protocol):
         ``mark`` is plain text for the end of the first part.
         """
 
-    async def pace(self, chat_id: str) -> None:
+    async def wait_for_rate(self, chat_id: str) -> None:
         """Wait until the platform's rate admits one more `send` or `edit` for a chat."""
 
     async def send(self, part: OutboundPart) -> str:
@@ -290,15 +275,15 @@ class Adapter(Protocol):
             SendError: the download failed for now (``NOT_SENT``) or for good (``PERMANENT``).
         """
 
-    def view(self, chat_id: str, text: str) -> None:
-        """Show an unfinished answer to waiting clients, in channels that can; not the delivery."""
+    def show_unfinished_answer(self, chat_id: str, text: str) -> None:
+        """Show an unfinished answer to waiting clients; the delivery comes later."""
 
-    def replied(self, chat_id: str) -> None:
-        """Wake clients that wait in a chat: a turn has ended and its reply is in the journal."""
+    def wake_waiting_clients(self, chat_id: str) -> None:
+        """Wake clients waiting in a chat: a turn has ended and its reply is stored."""
 
-    async def typing(self, chat_id: str, thread_id: str | None) -> None:
+    async def show_typing(self, chat_id: str, thread_id: str | None) -> None:
         """Show for about five seconds that an answer is being written.
 
         Raises:
-            SendError: the call failed, which does no harm.
+            SendError: the call failed, which is harmless.
         """

@@ -1,8 +1,7 @@
-"""What happens in chats right now, for those who watch one: an answer grows, a tool runs.
+"""What happens in chats right now, for watchers: an answer grows, a tool runs.
 
-Nothing of it is kept. What was written to a chat is in the journal, so that a watcher who comes
-late, or comes back after a restart, misses no message. A chat that no one watches costs its turns a
-look into a dictionary.
+None of it is stored. Messages are in the journal, so a watcher that comes late, or returns after a
+restart, misses none. A chat without watchers costs its turns one dictionary lookup.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -12,11 +11,11 @@ from typing import NamedTuple
 import structlog
 from pydantic import JsonValue
 
-from orchestrator.loop_owned import LoopOwned
+from orchestrator.loop_bound import LoopBound
 
 
 class AnswerGrew(NamedTuple):
-    """The whole text so far of the model's present response."""
+    """The whole text so far of the model's current response."""
 
     turn_id: str
     text: str
@@ -33,7 +32,7 @@ class CallMade(NamedTuple):
 
 
 class CallFinished(NamedTuple):
-    """A call has its result.
+    """A call that has its result.
 
     ``seconds`` is how long it ran since it was last begun, ``problem`` why it failed, if it did.
     """
@@ -48,17 +47,17 @@ See = Callable[[Happening], None]
 log = structlog.get_logger()
 
 
-class ChatActivity(LoopOwned):
-    """Who watches which chat; chats are named by their key in the journal."""
+class ChatActivity(LoopBound):
+    """The watchers of each chat, by the chat's key in the journal."""
 
     def __init__(self) -> None:
         self._watchers: dict[str, list[See]] = {}
 
-    def watched(self, chat_key: str) -> bool:
+    def is_watched(self, chat_key: str) -> bool:
         return chat_key in self._watchers
 
-    def tell(self, chat_key: str, happening: Happening) -> None:
-        """Tell it to all who watch the chat. They must not wait."""
+    def tell_watchers(self, chat_key: str, happening: Happening) -> None:
+        """Pass an event to all watchers of the chat, which must not wait."""
         for see in tuple(self._watchers.get(chat_key, ())):
             try:
                 see(happening)
@@ -66,8 +65,8 @@ class ChatActivity(LoopOwned):
                 log.exception("watcher_broke", chat=chat_key)
 
     @contextmanager
-    def watching(self, chat_key: str, see: See) -> Iterator[None]:
-        """Call ``see`` with all that happens in a chat while the block runs."""
+    def watch_chat(self, chat_key: str, see: See) -> Iterator[None]:
+        """Call ``see`` for every event in a chat while the block runs."""
         watchers = self._watchers.setdefault(chat_key, [])
         watchers.append(see)
         try:

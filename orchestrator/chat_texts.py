@@ -1,4 +1,4 @@
-"""What the daemon itself says in a chat, and how a reply is put together. Pure."""
+"""The daemon's own messages in chats, and the composition of replies. Pure."""
 
 import json
 from collections.abc import Sequence
@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pydantic import JsonValue
 
 from thinker.protocol.messages import JsonObject
-from thinker.protocol.visible_text import one_line
+from thinker.protocol.visible_text import format_one_line
 
 NO_AGENT = "No agent answers this chat. Ask my operator to add a binding for it."
 PAIRED = "My operator has let you in. Write to me; /help lists what else I understand."
@@ -48,6 +48,9 @@ NO_START = (
     "I cannot answer: this agent cannot start with its configuration; an API key may be missing."
     " My operator can see what to set with: orchestrator status"
 )
+NO_EXTENSION = (
+    "I cannot answer this: the extension for turns of the kind {kind!r} is not installed any more."
+)
 TASK_OFF = (
     "⚠️ The scheduled task {name!r} failed {failures} times in a row, so I disabled it ({error}).\n"
     "To enable it again: orchestrator tasks enable {id}"
@@ -60,17 +63,20 @@ PAUSE_ALERT = (
 )
 
 
-def on_one_line(value: JsonValue) -> str:
-    """Return a value as JSON in one line that shows all that is in it; see `one_line`."""
-    return one_line(json.dumps(value, ensure_ascii=False, sort_keys=True))
+def format_on_one_line(value: JsonValue) -> str:
+    """Return a value as JSON on one line with nothing hidden; see `format_one_line`."""
+    return format_one_line(json.dumps(value, ensure_ascii=False, sort_keys=True))
 
 
-def argument_lines(arguments: JsonObject) -> list[str]:
-    """Return a line for each argument of a call, as a person is to check it."""
-    return [f"  {on_one_line(name)}: {on_one_line(value)}" for name, value in arguments.items()]
+def format_arguments(arguments: JsonObject) -> list[str]:
+    """Return a line for each argument of a call, for a person to check."""
+    return [
+        f"  {format_on_one_line(name)}: {format_on_one_line(value)}"
+        for name, value in arguments.items()
+    ]
 
 
-def compose(answer: str, unconfirmed: Sequence[str], unsure_tools: Sequence[str]) -> str:
+def compose_reply(answer: str, unconfirmed: Sequence[str], unsure_tools: Sequence[str]) -> str:
     """Return the whole text of a reply.
 
     Args:
@@ -78,10 +84,6 @@ def compose(answer: str, unconfirmed: Sequence[str], unsure_tools: Sequence[str]
         unconfirmed: earlier messages of the chat that may not have arrived.
         unsure_tools: tools of this turn that may or may not have run.
     """
-    return "\n\n".join(
-        [
-            *(LATE.format(text=text) for text in unconfirmed),
-            answer.strip() or NOTHING,
-            *(UNSURE.format(tool=tool) for tool in unsure_tools),
-        ]
-    )
+    late = [LATE.format(text=text) for text in unconfirmed]
+    unsure = [UNSURE.format(tool=tool) for tool in unsure_tools]
+    return "\n\n".join([*late, answer.strip() or NOTHING, *unsure])

@@ -1,4 +1,4 @@
-"""Signal a child process that asyncio reaps."""
+"""Send signals to a child process that asyncio reaps."""
 
 import os
 from contextlib import suppress
@@ -9,7 +9,7 @@ import anyio
 
 
 class Child(Protocol):
-    """A process of `anyio.open_process`, or one like it.
+    """A process of `anyio.open_process`, or one with the same interface.
 
     Its ``returncode`` is known some time after its end, and None until then.
     """
@@ -21,11 +21,11 @@ class Child(Protocol):
     def returncode(self) -> int | None: ...
 
     async def wait(self) -> int:
-        """Wait for its end and return its exit code, or minus the signal."""
+        """Wait for its end; return its exit code, or the negative signal number."""
 
 
 def signal_child(process: Child, number: Signals) -> None:
-    """Send a signal to a child; it is no error that the child has just ended.
+    """Send a signal to a child; ignore that it has just ended.
 
     `Process.send_signal` reaps such a child. The event loop, which comes too late then, writes a
     warning to stderr and takes 255 for its exit code.
@@ -36,7 +36,7 @@ def signal_child(process: Child, number: Signals) -> None:
 
 
 async def stop_child(process: Child, within: float) -> None:
-    """Let a child end, and kill it if it has not in so many seconds."""
+    """Wait for a child to end, and kill it after this many seconds."""
     signal_child(process, SIGTERM)
     with anyio.move_on_after(within):
         await process.wait()

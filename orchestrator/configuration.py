@@ -2,6 +2,8 @@
 
 An edit with an error is refused as a whole and reported; the configuration in force stays. At boot
 a broken file is replaced by the last good copy, so that a bad edit cannot stop the daemon.
+
+Where: is an edit of agents.json applied live?
 """
 
 import time
@@ -20,46 +22,52 @@ from watchfiles import awatch
 from orchestrator import agentsfile, keys_file
 from orchestrator.agentsfile import AgentsFile, AgentsFileError, LoadedConfig, Problem
 from orchestrator.agentsfile.problems import MAX_PROBLEMS
-from orchestrator.files import OffLoop, off_loop, write_private
-from orchestrator.hands.hand_servers import hand_servers, prepare
-from orchestrator.home_paths import bundled
+from orchestrator.agentsfile.prompt_edit import PromptEdit, find_prompt_edit
+from orchestrator.files import OffLoop, run_off_loop, write_private
+from orchestrator.home_paths import find_bundled_path
 from orchestrator.keys_file import Keys
-from orchestrator.loop_owned import LoopOwned
-from orchestrator.processes.launch import Endpoint, build_launch_spec, relevant, resolve_endpoint
-from orchestrator.processes.local_models import local_servers
+from orchestrator.loop_bound import LoopBound
+from orchestrator.processes.launch import (
+    Endpoint,
+    build_launch_spec,
+    resolve_endpoint,
+    select_environment,
+)
+from orchestrator.processes.local_models import find_local_servers
 from orchestrator.processes.supervisor import Supervisor
 from orchestrator.prompts.library import PromptLibrary
-from orchestrator.prompts.skill_checks import skill_problems
+from orchestrator.prompts.skill_checks import check_skill_files
 from orchestrator.settings import TOKEN, Settings
-from orchestrator.timezones import host_timezone
-from orchestrator.tools.mcp.servers import McpServers
-from orchestrator.wakeup import Wakeup, when_canceled
-from orchestrator.watching import FileWatch, Watch, follow
+from orchestrator.timezones import find_host_timezone
+from orchestrator.tools.remote_tools import RemoteTools
+from orchestrator.tools.tool_server import prepare_tool_servers
+from orchestrator.wakeup import Wakeup, call_when_canceled
+from orchestrator.watching import FileWatch, Watch, follow_edits
 from thinker.formats.regular_file import FileError, Folder
-from thinker.protocol.providers import key_variables
+from thinker.protocol.providers import list_key_variables
 
 MAX_WATCHED = 4096  # folders; by default the kernel allows a user at least 8192 watches
 log = structlog.get_logger()
 
 
-async def _none_moved() -> Mapping[str, str]:
+async def _list_no_moves() -> Mapping[str, Mapping[str, str]]:
     return {}
 
 
-class Configuration(LoopOwned):
+class Configuration(LoopBound):
     """The configuration in force, and the problems of the file on disk."""
 
     def __init__(
         self,
         settings: Settings,
         environ: dict[str, str],
-        local: Callable[[], Awaitable[tuple[Endpoint, ...]]] = local_servers,
+        local: Callable[[], Awaitable[tuple[Endpoint, ...]]] = find_local_servers,
         watch: FileWatch = awatch,
-        moved: Callable[[], Awaitable[Mapping[str, str]]] = _none_moved,
-        off_loop: OffLoop = off_loop,
+        moved: Callable[[], Awaitable[Mapping[str, Mapping[str, str]]]] = _list_no_moves,
+        off_loop: OffLoop = run_off_loop,
         clock: Callable[[], int] = lambda: round(time.time() * 1000),
     ) -> None:
-        """Name the file; ``moved`` returns the first ids of moved Telegram chats by the new ids.
+        """Name the file; ``moved`` returns the first ids of moved chats by their new ids.
 
         ``environ`` is the daemon's; what it does not set is kept as the file of keys says.
         ``clock`` returns milliseconds since the epoch.
@@ -73,7 +81,7 @@ class Configuration(LoopOwned):
         self._local = local
         self._watch_paths = watch
         self._moved = moved
-        self.path = settings.agents_file()
+        self.path = settings.find_agents_file()
         self.file = AgentsFile.model_construct(agents=())
         self.prompts = PromptLibrary(settings)
         self._in_force: LoadedConfig | None = None
@@ -87,41 +95,41 @@ class Configuration(LoopOwned):
 
     @property
     def problems(self) -> tuple[Problem, ...]:
-        """What is wrong with agents.json, the prompts and the skills."""
+        """The problems of agents.json, the prompts and the skills."""
         found = (*self._in_keys, *self._in_file, *self._in_prompts, *self._in_skills)
         return found[:MAX_PROBLEMS]
 
-    def where(self, agent_id: str, field: str) -> str:
-        """Return the place of an agent's field, such as ``agents.json:12``."""
-        line = 0 if self._in_force is None else self._in_force.line(agent_id, field)
+    def find_field_place(self, agent_id: str, field: str) -> str:
+        """Return the line of an agent's field, such as ``agents.json:12``."""
+        line = 0 if self._in_force is None else self._in_force.find_line(agent_id, field)
         return f"{self.path.name}:{line}" if line else self.path.name
 
-    async def boot(self) -> None:
+    async def read_at_start(self) -> None:
         """Read the file, or its last good copy.
 
         Raises:
-            ConfigError: neither can be used.
+            ConfigError: neither file can be used.
         """
         await self._read_keys()
         try:
-            loaded = await self._load(self.path)
+            loaded = await self._load_file(self.path)
         except AgentsFileError as error:
             try:
-                self._adopt(await self._load(self._settings.paths.last_good))
+                self._adopt_loaded(await self._load_file(self._settings.paths.last_good))
             except AgentsFileError:
                 raise error from None
             log.error("config_broken_using_last_good", problem=str(error))
-            self._in_file = self._told(error.problems, self._in_file)
+            self._in_file = self._log_new_problems(error.problems, self._in_file)
             self.fallen_back = True
         else:
-            self._in_file = self._told(loaded.problems, self._in_file)
-            self._adopt(loaded)
+            self._in_file = self._log_new_problems(loaded.problems, self._in_file)
+            self._adopt_loaded(loaded)
             if not loaded.errors:
-                await self._keep(loaded.data)
+                await self._store_last_good(loaded.data)
         await self._read_prompts()
         await self._read_skills()
 
-    async def read(self) -> bool:
+    async def reread_files(self) -> bool:
         """Read the file and the prompts again; return whether the file is valid and in force."""
         await self._read_keys()
         good = await self._read_file()
@@ -129,44 +137,74 @@ class Configuration(LoopOwned):
         await self._read_skills()
         return good
 
-    async def _read_keys(self) -> None:
-        """Let the file of keys apply as it is now."""
+    async def read_prompt_edit(self) -> PromptEdit | None:
+        """Apply an edit that changes one agent's prompt alone; return None for any other edit.
+
+        Also returns None while other files have problems, which may be solved by now.
+        """
+        before = self._in_force
+        wrong = self._in_keys or self._in_prompts or self._in_skills
+        if before is None or before.errors or wrong or self.fallen_back:
+            return None
         try:
-            self._version = await self._off_loop(self._stamps)
-            keys = await self._off_loop(keys_file.read, self._settings.home, self._own)
+            version, edit = await self._off_loop(self._find_prompt_edit, before)
+        except TimeoutError:
+            return None
+        if edit is not None:
+            self._version = version
+            self._in_file = self._log_new_problems(edit.loaded.problems, self._in_file)
+            self._adopt_loaded(edit.loaded)
+            await self._store_last_good(edit.loaded.data)
+        return edit
+
+    def _find_prompt_edit(
+        self, before: LoadedConfig
+    ) -> tuple[tuple[object, ...], PromptEdit | None]:
+        """Return the prompt edit, if it is one, and the stamps collected before it."""
+        version, path = self._collect_stamps(), self._settings.find_agents_file()
+        others = version[1:] == self._version[1:] and path == self.path
+        return version, find_prompt_edit(before, path) if others else None
+
+    async def _read_keys(self) -> None:
+        """Apply the current file of keys."""
+        try:
+            self._version = await self._off_loop(self._collect_stamps)
+            keys = await self._off_loop(keys_file.read_keys, self._settings.home, self._own)
         except TimeoutError as error:
-            problem = Problem.unusable(self._settings.paths.keys, f"cannot be read: {error}")
+            problem = Problem.build_unusable(self._settings.paths.keys, f"cannot be read: {error}")
             keys = Keys(self._keys.values, (problem,))
         for name in self._keys.values.keys() - self._own.keys():
             self._environ.pop(name, None)
-        self._environ.update(keys.under(self._own))
+        self._environ.update(keys.merge_under(self._own))
         self._keys = keys
-        self._in_keys = self._told((*keys.problems, *self._changed_token()), self._in_keys)
+        self._in_keys = self._log_new_problems(
+            (*keys.problems, *self._check_token_change()), self._in_keys
+        )
 
     async def _read_file(self) -> bool:
-        with suppress(TimeoutError):  # what reads the file tells of it
-            self.path = await self._off_loop(self._settings.agents_file)
+        with suppress(TimeoutError):  # the reader of the file reports it
+            self.path = await self._off_loop(self._settings.find_agents_file)
         try:
-            loaded = await self._load(self.path)
+            loaded = await self._load_file(self.path)
         except AgentsFileError as error:
-            self._in_file = self._told(error.problems, self._in_file)
+            self._in_file = self._log_new_problems(error.problems, self._in_file)
             log.error("config_refused", problem=str(error))
             return False
-        self._in_file = self._told(loaded.problems, self._in_file)
+        self._in_file = self._log_new_problems(loaded.problems, self._in_file)
         if loaded.errors:
             log.error("config_refused", errors=len(loaded.errors))
             return False
-        self._adopt(loaded)
+        self._adopt_loaded(loaded)
         self.fallen_back = False
-        await self._keep(loaded.data)
+        await self._store_last_good(loaded.data)
         return True
 
-    def _adopt(self, loaded: LoadedConfig) -> None:
+    def _adopt_loaded(self, loaded: LoadedConfig) -> None:
         self.file = loaded.file
         self._in_force = replace(loaded, data=b"")
 
-    async def _load(self, path: Path) -> LoadedConfig:
-        """Load a file.
+    async def _load_file(self, path: Path) -> LoadedConfig:
+        """Load the file.
 
         Raises:
             AgentsFileError: it cannot be used, or its file system does not answer.
@@ -174,50 +212,62 @@ class Configuration(LoopOwned):
         moved = await self._moved()
         try:
             return await self._off_loop(
-                agentsfile.load,
+                agentsfile.load_agents_file,
                 path,
-                self._settings.with_token(self._environ),
+                self._settings.add_bot_token(self._environ),
                 moved,
                 self._settings.home,
             )
         except TimeoutError as error:
-            raise AgentsFileError([Problem.unusable(path, f"cannot be read: {error}")]) from error
+            raise AgentsFileError(
+                [Problem.build_unusable(path, f"cannot be read: {error}")]
+            ) from error
 
-    async def apply(self, supervisor: Supervisor, servers: McpServers) -> None:
+    async def apply_to_processes(self, supervisor: Supervisor, servers: RemoteTools) -> None:
         """Apply the configuration to agents and MCP servers; unchanged ones keep their process."""
         paths = self._settings.paths
-        hands = hand_servers(self.file, paths)
-        if hands:
-            await self._off_loop(prepare, self.file, paths)
-        await servers.define(self.file.mcp_servers, hands, self.file.sandbox)
+        agent_servers = await self._off_loop(prepare_tool_servers, self.file, paths)
+        await servers.define_servers(
+            self.file.mcp_servers,
+            agent_servers,
+            self.file.sandbox,
+            self.prompts.current_set.host_tools,
+        )
         self._applied.wake()
-        local = await self._local() if self._needs_local() else ()
-        usable, environ = self.file.usable(), relevant(self._environ, self.file.known_providers)
-        templates = self.prompts.templates
+        local = await self._local() if self._needs_local_servers() else ()
+        usable, environ = (
+            self.file.list_enabled_ids(),
+            select_environment(self._environ, self.file.known_providers),
+        )
+        templates = self.prompts.current_set.templates
         for agent_id, slot in list(supervisor.slots.items()):
             if agent_id not in usable and slot.spec.parent is None:
-                supervisor.remove(agent_id)
+                supervisor.remove_agent(agent_id)
         for definition in self.file.agents:
             if definition.agent_id in usable:
-                with_model = self.prompts.with_model(definition, self.file)
+                with_model = self.prompts.current_set.apply_prompt_model(definition, self.file)
                 endpoint = own = resolve_endpoint(with_model, environ, local)
                 if with_model is not definition:
                     own = resolve_endpoint(definition, environ, local)
                 spec = build_launch_spec(
-                    *(with_model, self._settings, endpoint, environ, templates),
+                    with_model,
+                    self._settings,
+                    endpoint,
+                    environ,
+                    templates,
                     sandbox=self.file.sandbox,
                     own=own,
                 )
-                supervisor.define(spec, definition.idle_timeout_minutes)
+                supervisor.define_agent(spec, definition.idle_timeout_minutes)
 
-    async def changed(self) -> None:
+    async def wait_for_change(self) -> None:
         """Wait until another configuration is in force."""
         await self._applied.changed.wait()
 
-    async def watch(
+    async def watch_files(
         self, on_change: Callable[[], Awaitable[object]], on_skill: Callable[[], None]
     ) -> None:
-        """Call ``on_change`` after each edit of the file or a prompt, ``on_skill`` of a skill.
+        """Call ``on_change`` for each edit of the file or a prompt, ``on_skill`` for skills.
 
         Problems of edited skills are logged.
         """
@@ -226,97 +276,99 @@ class Configuration(LoopOwned):
         async with anyio.create_task_group() as tasks:
             compare = partial(tasks.start_soon, self._notice_earlier_edit, on_change)
             scan = partial(tasks.start_soon, self._scan_skills, on_skill)
-            tasks.start_soon(when_canceled, stopped.set)  # which alone ends the watchers' threads
+            tasks.start_soon(
+                call_when_canceled, stopped.set
+            )  # which alone ends the watchers' threads
             edited = partial(self._notice_edit, on_change)
-            tasks.start_soon(follow, self._files, compare, edited, *means)
+            tasks.start_soon(follow_edits, self._build_file_watch, compare, edited, *means)
             # The scan follows an edit as the watch begins anew.
-            tasks.start_soon(follow, self._skill_folders, scan, checkpoint, *means)
+            tasks.start_soon(follow_edits, self._build_skill_watch, scan, checkpoint, *means)
 
     async def _notice_earlier_edit(self, on_change: Callable[[], Awaitable[object]]) -> None:
-        """Report an edit between the last read of the files and the start of the watch."""
+        """Report an edit made between the last read and the start of the watch."""
         with suppress(TimeoutError):
-            if await self._off_loop(self._stamps) != self._version:
+            if await self._off_loop(self._collect_stamps) != self._version:
                 await on_change()
 
     async def _notice_edit(self, on_change: Callable[[], Awaitable[object]]) -> None:
-        """Report an edit, unless it left all as it was read, such as a mode that was set again."""
+        """Report an edit, unless it changed nothing, such as a mode that was set again."""
         try:
-            same = await self._off_loop(self._stamps) == self._version
+            same = await self._off_loop(self._collect_stamps) == self._version
         except TimeoutError:
-            same = False  # what reads the files tells of it
+            same = False  # the reader of the files reports it
         if not same:
             await on_change()
 
-    def _files(self) -> Watch:
+    def _build_file_watch(self) -> Watch:
         """Return agents.json, the keys and the prompts; missing keys are not watched."""
         paths, settings = self._settings.paths, self._settings
         keys = (paths.keys,) if paths.keys.is_file() else ()
         # A push may bring the first one; beside a journal's file each write would be reported.
         first = () if settings.store is None else (settings.home / "agents.json",)
-        named = settings.agents_file(), *first, *keys, *settings.named_prompts
-        return Watch.of(named, (paths.prompts,))
+        named = settings.find_agents_file(), *first, *keys, *settings.named_prompts
+        return Watch.from_paths(named, (paths.prompts,))
 
-    def _skill_folders(self) -> Watch:
-        """Return the folders in which a SKILL.md may be written, or a folder for one."""
+    def _build_skill_watch(self) -> Watch:
+        """Watch the folders in which a SKILL.md, or a folder for one, may appear."""
         paths = self._settings.paths
-        personas = _folders_in(paths.personas)
+        personas = _list_folders(paths.personas)
         own = [persona / "skills" for persona in personas]
         parents = (paths.skills, *own)
-        found = chain((paths.personas,), personas, parents, *map(_folders_in, parents))
-        return Watch.of((), islice(found, MAX_WATCHED))
+        found = chain((paths.personas,), personas, parents, *map(_list_folders, parents))
+        return Watch.from_paths((), islice(found, MAX_WATCHED))
 
-    def _stamps(self) -> tuple[object, ...]:
+    def _collect_stamps(self) -> tuple[object, ...]:
         """Return a value that changes with every edit of agents.json, a key or a prompt."""
         prompts, keys = self._settings.paths.prompts, self._settings.paths.keys
-        path = self._settings.agents_file()
+        path = self._settings.find_agents_file()
         named = path, keys, *self._settings.named_prompts
         try:
-            files = [prompts / name for name in Folder(prompts).names()]
+            files = [prompts / name for name in Folder(prompts).list_names()]
         except FileError as error:
-            return _edition(path), _edition(keys), str(error)
-        return tuple((path, _edition(path)) for path in (*named, *files))
+            return _read_stamp(path), _read_stamp(keys), str(error)
+        return tuple((path, _read_stamp(path)) for path in (*named, *files))
 
     async def _scan_skills(self, on_skill: Callable[[], None]) -> None:
         await self._read_skills()
         on_skill()
 
     async def _read_skills(self) -> None:
-        before, zone = self._in_skills, host_timezone(self._environ)
+        before, zone = self._in_skills, find_host_timezone(self._environ)
         arguments = self._settings, self.file, zone, self._clock()
         try:
-            found = await self._off_loop(skill_problems, *arguments)
+            found = await self._off_loop(check_skill_files, *arguments)
         except TimeoutError as error:
-            found = (Problem.unusable(self._settings.paths.skills, str(error)),)
-        found = found if self._in_force is None else self._in_force.located(found)
-        self._in_skills = self._told(found, before)
+            found = (Problem.build_unusable(self._settings.paths.skills, str(error)),)
+        found = found if self._in_force is None else self._in_force.locate_problems(found)
+        self._in_skills = self._log_new_problems(found, before)
 
-    def _needs_local(self) -> bool:
-        keys = key_variables(self.file.known_providers)
+    def _needs_local_servers(self) -> bool:
+        keys = list_key_variables(self.file.known_providers)
         automatic = any(definition.llm_provider == "auto" for definition in self.file.agents)
         return automatic and not any(self._environ.get(key) for key in keys)
 
     async def _read_prompts(self) -> None:
         try:
-            self.prompts.adopt(await self._off_loop(self.prompts.examine, self.file))
+            self.prompts.adopt_set(await self._off_loop(self.prompts.examine_files, self.file))
             await self._off_loop(self.prompts.store_last_good)
         except TimeoutError as error:
-            self.prompts.not_read(str(error))
-        found, loaded = self.prompts.problems, self._in_force
-        found = found if loaded is None else loaded.located(found)
-        self._in_prompts = self._told(found, self._in_prompts)
+            self.prompts.report_unread(str(error))
+        found, loaded = self.prompts.current_set.problems, self._in_force
+        found = found if loaded is None else loaded.locate_problems(found)
+        self._in_prompts = self._log_new_problems(found, self._in_prompts)
 
-    def _changed_token(self) -> tuple[Problem, ...]:
+    def _check_token_change(self) -> tuple[Problem, ...]:
         """Return a warning if Telegram does not run with the token that is set now."""
         used, now = self._settings.telegram_bot_token, self._environ.get(TOKEN)
         if not now or (used is not None and used.get_secret_value() == now):
             return ()
         message = f"{TOKEN} is not the one that the daemon started with; restart the daemon"
-        return (Problem("warning", str(self._settings.paths.keys), 0, None, "", message),)
+        return (Problem("warning", str(self._settings.paths.keys), 0, None, message),)
 
-    def _told(
+    def _log_new_problems(
         self, problems: tuple[Problem, ...], before: tuple[Problem, ...]
     ) -> tuple[Problem, ...]:
-        """Log the problems that are new; return all."""
+        """Log new problems; return all."""
         problems = problems[:MAX_PROBLEMS]
         for problem in problems:
             if problem not in before:
@@ -324,17 +376,17 @@ class Configuration(LoopOwned):
                 emit("config_problem", problem=str(problem))
         return problems
 
-    async def _keep(self, data: bytes) -> None:
-        if self.path.parent == bundled("config"):
-            return  # the bundled file cannot get lost, and each version has its own
+    async def _store_last_good(self, data: bytes) -> None:
+        if self.path.parent == find_bundled_path("config"):
+            return  # the bundled file cannot get lost, and each release has its own
         try:
             await self._off_loop(write_private, self._settings.paths.last_good, data)
         except OSError as error:
             log.warning("last_good_not_kept", problem=str(error))
 
 
-def _edition(path: Path) -> tuple[int, ...] | None:
-    """Return what changes with an edit of a file or of its mode; None if there is no file."""
+def _read_stamp(path: Path) -> tuple[int, ...] | None:
+    """Return a value that changes with each edit of a file or its mode; None without a file."""
     try:
         found = path.stat()
     except (OSError, ValueError):  # ValueError: a name with a NUL byte
@@ -342,8 +394,8 @@ def _edition(path: Path) -> tuple[int, ...] | None:
     return found.st_dev, found.st_ino, found.st_mtime_ns, found.st_size, found.st_mode
 
 
-def _folders_in(folder: Path) -> list[Path]:
+def _list_folders(folder: Path) -> list[Path]:
     try:
-        return [path for name in Folder(folder).names() if (path := folder / name).is_dir()]
+        return [path for name in Folder(folder).list_names() if (path := folder / name).is_dir()]
     except (FileError, OSError):  # reported by the scan
         return []

@@ -21,17 +21,17 @@ MEANINGS = {
     1: "failed; the reason is on stderr",
     2: "wrong option or argument",
     3: "no daemon runs on this home",
-    64: "an argument names no agent, chat, message, turn, task or code that is known",
+    64: "an argument names an unknown agent, chat, message, turn, task or code",
     74: "the journal cannot be opened or written",
     75: "another daemon holds this home",
     78: "agents.json or a setting cannot be used",
     130: "interrupted",
 }
-"""What each exit status says; 2 and 130 are those of the command line itself."""
+"""The meaning of each exit status; 2 and 130 are those of the command line itself."""
 
 
 class OrchestratorError(Exception):
-    """Base of every error that the program raises on purpose; the message says what to do."""
+    """Base of every error that the program raises on purpose; its message says what to do."""
 
     exit_code = ExitCode.FAILED
 
@@ -60,7 +60,7 @@ class JournalError(OrchestratorError):
     exit_code = ExitCode.IO
 
 
-class TooSlowError(OrchestratorError):
+class QueryTimeoutError(OrchestratorError):
     """A query took too long; the page asks for less."""
 
     def __init__(self) -> None:
@@ -83,7 +83,7 @@ class WorkerLostError(WorkerError):
 
 
 class QuarantinedError(WorkerError):
-    """A worker failed too often; it is tried again later and its messages wait.
+    """A worker failed too often; it is retried later, and its messages wait.
 
     ``final`` says that its configuration is wrong, so that only a change can help.
     """
@@ -93,16 +93,8 @@ class QuarantinedError(WorkerError):
         self.final = final
 
 
-class ToolUnavailableError(OrchestratorError):
-    """A tool call never reached its server."""
-
-
-class ToolLostError(OrchestratorError):
-    """A tool call was sent and not answered: it may have run or not."""
-
-
 class UnknownNameError(OrchestratorError):
-    """What an argument names does not exist."""
+    """An argument names something that does not exist."""
 
     exit_code = ExitCode.USAGE
 
@@ -111,12 +103,20 @@ class UnknownAgentError(UnknownNameError):
     """A name is not in agents.json."""
 
 
-def only_cause(error: Exception) -> Exception:
-    """Return the only exception within the groups of task groups, otherwise the group."""
+def unwrap_cause(error: Exception) -> Exception:
+    """Return the only exception inside task groups' exception groups, else the group."""
     while isinstance(error, ExceptionGroup) and len(error.exceptions) == 1:
         error = error.exceptions[0]
     return error
 
 
+def describe_cause(error: BaseException) -> str:
+    """Return the message of an error's innermost cause, which outer errors only repeat."""
+    inner = error.__cause__ or error.__context__
+    if isinstance(inner, BaseExceptionGroup):  # of several addresses
+        inner = inner.exceptions[0]
+    return describe_cause(inner) if inner is not None else str(error) or type(error).__name__
+
+
 class MediaError(OrchestratorError):
-    """A model of sound or pictures did not answer; the message says why in words for a chat."""
+    """A model for sound or pictures did not answer; the message gives the reason for a chat."""

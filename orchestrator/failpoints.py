@@ -24,17 +24,17 @@ SESSION = "session"  # of the server that has the journal
 
 
 class FailpointObserver(Protocol):
-    """Sees each failpoint while it is ``armed``."""
+    """Observes each failpoint while it is ``armed``."""
 
     @property
     def armed(self) -> bool:
-        """Whether failpoints are looked at."""
+        """Whether failpoints are observed."""
 
     def reach(self, name: str) -> None:
         """Pass a failpoint."""
 
     def watch(self, victim: str, pids: Callable[[], list[int]]) -> None:
-        """Take what returns the ids of the running processes of a kind.
+        """Register a function that returns the ids of running processes of a kind.
 
         For `SESSION` it has ended them by then, as they are the server's.
         """
@@ -50,11 +50,8 @@ class FailpointInjector:
         self.log = Path(log) if log else None
         self._counts: Counter[str] = Counter()
         self._lock = threading.Lock()
+        self.armed = self.log is not None
         self._pids: dict[str, Callable[[], list[int]]] = {WORKER: list, BROKER: list}
-
-    @property
-    def armed(self) -> bool:
-        return self.log is not None
 
     def watch(self, victim: str, pids: Callable[[], list[int]]) -> None:
         self._pids[victim] = pids
@@ -68,15 +65,17 @@ class FailpointInjector:
             victim = self._victims.get(place)
             this_process = [os.getpid()] if victim == SUPERVISOR else []
             others = self._pids[victim]() if victim in self._pids else []
-            killed = this_process + [pid for pid in others if victim == SESSION or _kill(pid)]
+            killed = this_process + [
+                pid for pid in others if victim == SESSION or _kill_process(pid)
+            ]
             if self.log is not None:
                 with self.log.open("a", encoding="utf-8") as file:
                     file.write(" ".join([place, str(len(workers)), *map(str, killed)]) + "\n")
             for pid in this_process:
-                _kill(pid)
+                _kill_process(pid)
 
 
-def _kill(pid: int) -> bool:
+def _kill_process(pid: int) -> bool:
     """Kill a process; return False if it had ended already."""
     try:
         os.kill(pid, signal.SIGKILL)
@@ -85,19 +84,25 @@ def _kill(pid: int) -> bool:
     return True
 
 
-_observers: list[FailpointObserver] = [FailpointInjector(os.environ)]
+class _Points:
+    """The observer of this process's failpoints."""
+
+    observer: FailpointObserver = FailpointInjector(os.environ)
 
 
-def observe(observer: FailpointObserver) -> None:
-    """Let an observer take the place of the present one."""
-    _observers[0] = observer
+POINTS = _Points()
+
+
+def set_observer(observer: FailpointObserver) -> None:
+    """Replace the present observer."""
+    POINTS.observer = observer
 
 
 def failpoint(name: str) -> None:
     """Pass the failpoint ``name``, where a self-test may kill this process."""
-    if _observers[0].armed:
-        _observers[0].reach(name)
+    if POINTS.observer.armed:
+        POINTS.observer.reach(name)
 
 
 def watch_processes(victim: str, pids: Callable[[], list[int]]) -> None:
-    _observers[0].watch(victim, pids)
+    POINTS.observer.watch(victim, pids)

@@ -15,14 +15,14 @@ Ts = TypeVarTuple("Ts")
 
 
 class OffLoop(Protocol):
-    """Does blocking work with files and returns its result; see `off_loop`."""
+    """Runs blocking work on files and returns its result; see `run_off_loop`."""
 
     async def __call__(self, function: Callable[[*Ts], T], /, *arguments: *Ts) -> T:
-        """Return what the function returns, or raise what `off_loop` does."""
+        """Return the function's result, or raise what `run_off_loop` does."""
 
 
-async def off_loop(function: Callable[[*Ts], T], *arguments: *Ts) -> T:
-    """Do blocking work with files in a thread, so that no file system can stop the event loop.
+async def run_off_loop(function: Callable[[*Ts], T], *arguments: *Ts) -> T:
+    """Run blocking file work in a thread, so that no file system can stop the event loop.
 
     The thread is abandoned when the caller is canceled, or after `PATIENCE` seconds. So the
     function must change nothing that others see.
@@ -36,7 +36,7 @@ async def off_loop(function: Callable[[*Ts], T], *arguments: *Ts) -> T:
 
 
 def write_private(path: Path, data: bytes, mode: int = 0o600) -> None:
-    """Replace a file atomically: readers see the old or the new data; only this user may read."""
+    """Replace a file atomically, readable only by this user."""
     fresh = path.with_name(f".{path.name}.{uuid4().hex}")
     try:
         fd = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode)

@@ -9,10 +9,13 @@ from orchestrator.errors import ConfigError
 HOME_VARIABLE = "ORCHESTRATOR_HOME"
 MAX_SOCKET_PATH = 107  # bytes in sockaddr_un.sun_path without the final NUL, unix(7)
 PACKAGE = Path(__file__).parent
+BY_PEOPLE = ("agents.json", "keys.env", "prompts", "skills", "agents", "hooks")  # who write these
+KEYS = ("keys.env", "http-token", ".env")  # `api-token` is a digest that opens nothing
+CACHES = ("__pycache__", ".cache", ".tmp")  # folders at any depth of a home
 
 
 class _InHome(cached_property[Path]):
-    """A path below the home of the `Paths` whose attribute it is."""
+    """A path below the home of the `Paths` object that has the attribute."""
 
     def __init__(self, name: str) -> None:
         super().__init__(lambda paths: paths.home / name)
@@ -59,7 +62,7 @@ class Paths:
     page_socket = _InHome("run/page.sock")
     """The socket of the page, if it listens on one; shorter than that of the command line."""
     pushed = _InHome("pushed-config.json")
-    """The version of the shared configuration that this home was brought to, and its files."""
+    """The applied version of the shared configuration, and its files."""
     hooks = _InHome("hooks")
     """Directory of ``<id>.py`` of each hook."""
 
@@ -79,12 +82,12 @@ class Paths:
             )
         return path
 
-    def skill_directories(self, agent_id: str) -> tuple[Path, ...]:
-        """Return where an agent's skills come from; a later directory wins over an earlier one."""
-        return (bundled("skills"), self.skills, self.personas / agent_id / "skills")
+    def list_skill_directories(self, agent_id: str) -> tuple[Path, ...]:
+        """Return the directories of an agent's skills; later ones win over earlier ones."""
+        return (find_bundled_path("skills"), self.skills, self.personas / agent_id / "skills")
 
-    def prepare(self) -> None:
-        """Create the directories with access for this user only.
+    def create_directories(self) -> None:
+        """Create the directories, accessible only to this user.
 
         Raises:
             ConfigError: a directory cannot be created, or the path is too long for the socket.
@@ -103,7 +106,7 @@ class Paths:
 
 
 @cache
-def bundled(name: str) -> Path:
-    """Return what is at a path in the program's data: ``config``, ``prompts`` or ``skills``."""
+def find_bundled_path(name: str) -> Path:
+    """Return a path in the program's data: ``config``, ``prompts`` or ``skills``."""
     installed = PACKAGE / "_data" / name
     return installed if installed.exists() else PACKAGE.parent / name

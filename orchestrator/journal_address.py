@@ -1,4 +1,4 @@
-"""Where a journal is: in a file of SQLite, or in a database of PostgreSQL."""
+"""The address of a journal: an SQLite file or a PostgreSQL database."""
 
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -10,7 +10,7 @@ SCHEMES = ("postgresql://", "postgres://")
 
 @dataclass(frozen=True)
 class DatabaseServer:
-    """A database of a server; ``file`` is where the journal would be, were it a file."""
+    """A database on a server; ``file`` is where an SQLite journal would be."""
 
     url: str = field(repr=False)  # with the password
     file: Path
@@ -24,6 +24,19 @@ class DatabaseServer:
 JournalAddress: TypeAlias = Path | DatabaseServer
 
 
-def file_of(address: JournalAddress) -> Path:
-    """Return the journal's file, or what stands for it beside other files of the home."""
+def find_journal_file(address: JournalAddress) -> Path:
+    """Return the journal's file, or the path that represents it among the home's files."""
     return address if isinstance(address, Path) else address.file
+
+
+@dataclass(frozen=True)
+class SharingDaemon:
+    """A daemon on a shared journal: its machine's name and address, and whether it holds it.
+
+    ``since`` is when it connected, in milliseconds since the epoch.
+    """
+
+    name: str
+    address: str
+    works: bool
+    since: int

@@ -1,4 +1,4 @@
-"""What the daemon takes from the machine that it runs on: time, chance, processes and sockets."""
+"""What the daemon takes from its machine: time, randomness, processes and sockets."""
 
 import random
 import secrets
@@ -12,110 +12,104 @@ from typing import TYPE_CHECKING
 import anyio
 import watchfiles
 from anyio import to_thread
-from pydantic import JsonValue
 
 from orchestrator import files
-from orchestrator.control import control_server
-from orchestrator.control.operations import DaemonOperations
-from orchestrator.documents.document_text import DocumentReader, ReadDocument
+from orchestrator.document_text import DocumentReader, FileReader, ReadDocument
 from orchestrator.files import OffLoop
+from orchestrator.installed import find_installed
 from orchestrator.processes import child_process, local_models, reaper
 from orchestrator.processes.child_process import ChildProcess, Spawn
 from orchestrator.processes.launch import Endpoint
 from orchestrator.processes.zygotes import Zygotes
 from orchestrator.settings import Settings
+from orchestrator.system.control_socket import bind_control_socket
 from orchestrator.watching import FileWatch
-from thinker.protocol.peer import Params
 
 if TYPE_CHECKING:
     from thinker.http.exchange import Network
 
 
 class Machine:
-    """This machine. `run` must run while workers are spawned.
+    """This machine; `run` must run while workers are spawned.
 
-    A simulated machine overrides what it provides itself.
+    A simulated machine overrides what it simulates.
     """
 
     bot_network: "Network | None" = None  # to the Bot API; None opens connections
-    spawn_broker: Spawn = staticmethod(child_process.execute)
-    spawn_channel: Spawn = staticmethod(child_process.execute)
-    spawn_tool_host: Spawn = staticmethod(child_process.execute)
+    spawn_broker: Spawn = staticmethod(child_process.execute_program)
+    spawn_channel: Spawn = staticmethod(child_process.execute_program)
+    spawn_tool_host: Spawn = staticmethod(child_process.execute_program)
     _zygotes: Zygotes | None = None
-    spawn_worker: Spawn = staticmethod(child_process.execute)
-    off_loop: OffLoop = staticmethod(files.off_loop)
+    spawn_worker: Spawn = staticmethod(child_process.execute_program)
+    # Seconds of a clock that cannot be set; a number in [0, 1) on which no secret depends; bytes
+    # that no one can guess.
+    monotonic: Callable[[], float] = staticmethod(time.monotonic)
+    draw_fraction: Callable[[], float] = staticmethod(random.random)
+    random_bytes: Callable[[int], bytes] = staticmethod(secrets.token_bytes)
+    off_loop: OffLoop = staticmethod(files.run_off_loop)
     in_thread: OffLoop = staticmethod(to_thread.run_sync)
     document_text: ReadDocument
     watch: FileWatch = staticmethod(watchfiles.awatch)
     model_servers: Callable[[], Awaitable[tuple[Endpoint, ...]]] = staticmethod(
-        local_models.local_servers
+        local_models.find_local_servers
     )
 
     def __init__(
         self,
         settings: Settings,
         environ: Mapping[str, str],
-        clock_offset: Callable[[], int] = lambda: 0,
+        clock_offset: Callable[[], int] | None = None,
     ) -> None:
-        """``clock_offset`` returns the milliseconds that this machine's clock is behind."""
+        """Take ``clock_offset``, which returns how many ms this machine's clock is behind."""
         self._settings = settings
         self._clock_offset = clock_offset
-        self.document_text = self._documents = DocumentReader()
+        self._files = FileReader(_find_document_reader())
+        self.document_text = self._files.read_text
         self._zygotes = None if settings.spawn == "exec" else Zygotes(settings, environ)
         if self._zygotes is not None:
-            self.spawn_worker = self._zygotes.spawn
+            self.spawn_worker = self._zygotes.spawn_worker
 
     @property
     def zygote(self) -> ChildProcess | None:
         """The process that forks workers, while it runs."""
-        return None if self._zygotes is None else self._zygotes.current
+        return None if self._zygotes is None else self._zygotes.current_zygote
 
     def clock(self) -> int:
-        """Return milliseconds since the epoch, of a clock that can be set."""
-        return time.time_ns() // 1_000_000 + self._clock_offset()
+        """Return milliseconds since the epoch, from a clock that can be set."""
+        now = time.time_ns() // 1_000_000
+        return now if self._clock_offset is None else now + self._clock_offset()
 
-    def monotonic(self) -> float:
-        """Return seconds of a clock that cannot be set."""
-        return time.monotonic()
-
-    def chance(self) -> float:
-        """Return a random number in [0, 1); no secret depends on it."""
-        return random.random()  # noqa: S311 - see above
-
-    def random_bytes(self, count: int) -> bytes:
-        """Return bytes that no one can guess."""
-        return secrets.token_bytes(count)
+    def read_seconds(self) -> float:
+        """Return what `clock` does, in seconds."""
+        return self.clock() / 1000
 
     @contextmanager
     def stop_signals(self) -> Iterator[AsyncIterator[signal.Signals]]:
         """Receive the signals that stop or reload the daemon, while the block lasts.
 
         After it SIGINT ends the process at once, as SIGTERM does: an exception would have to pass
-        whatever the stop is waiting for. The next start goes on from the journal.
+        through whatever the stop waits for. The next start resumes from the journal.
         """
         with anyio.open_signal_receiver(signal.SIGTERM, signal.SIGINT, signal.SIGHUP) as signals:
             yield signals
         signal.signal(signal.SIGINT, signal.SIG_DFL)
 
     def listen(self) -> socket.socket:
-        """Bind the control socket; see `control_server.listen`."""
-        return control_server.listen(self._settings)
-
-    async def examine(
-        self, daemon: DaemonOperations, environ: Mapping[str, str], _: JsonValue = None
-    ) -> Params:
-        """Look at everything that `orchestrator doctor` does, but for trying the jails."""
-        # Most daemons are never asked, and do without it.
-        from orchestrator.doctor.daemon_checkup import checkup  # noqa: PLC0415 - see above
-
-        return await checkup(daemon, environ, self.in_thread)
+        """Bind the control socket; see `bind_control_socket`."""
+        return bind_control_socket(self._settings)
 
     async def run(self) -> None:
-        """Keep a zygote ready, and reap orphans, until canceled."""
+        """Keep a zygote ready and reap orphans until cancelled."""
         async with anyio.create_task_group() as tasks:
-            tasks.start_soon(reaper.reap_orphans, self._reaped_elsewhere)
+            tasks.start_soon(reaper.reap_orphans, self._is_reaped_elsewhere)
             if self._zygotes is not None:
                 tasks.start_soon(self._zygotes.run)
 
-    def _reaped_elsewhere(self, process: reaper.Process) -> bool:
-        return child_process.is_watched(process) or self._documents.reaps(process.pid)
+    def _is_reaped_elsewhere(self, process: reaper.Process) -> bool:
+        return child_process.is_watched(process) or self._files.owns_child(process.pid)
+
+
+def _find_document_reader() -> DocumentReader | None:
+    """Return our own reader of documents; no agents.json has named others yet."""
+    made = (extension.document_reader() for extension in find_installed().own.values())
+    return next((reader for reader in made if reader is not None), None)

@@ -1,4 +1,4 @@
-"""Read the HTML of replies: the few tags that `orchestrator.channels.formatting` writes.
+"""Parse the HTML of replies: the few tags that `orchestrator.channels.formatting` writes.
 
 A channel's process reads it to write the markup of its own platform.
 """
@@ -15,8 +15,8 @@ _TOKEN = re.compile(r"<[^>]*>|[^<]+")
 _ENTITIES = (("&lt;", "<"), ("&gt;", ">"), ("&quot;", '"'), ("&#x27;", "'"), ("&amp;", "&"))
 
 
-def runs(rendered: str) -> Iterator[Run]:
-    """Yield the texts of a reply, each with the tags that are open around it."""
+def iter_runs(rendered: str) -> Iterator[Run]:
+    """Yield each text of a reply with its open tags, outermost first."""
     tags: tuple[str, ...] = ()
     for token in _TOKEN.findall(rendered):
         if token.startswith("</"):
@@ -24,16 +24,16 @@ def runs(rendered: str) -> Iterator[Run]:
         elif token.startswith("<"):
             tags = (*tags, token)
         else:
-            yield tags, unescaped(token)
+            yield tags, unescape_text(token)
 
 
-def escaped(text: str) -> str:
-    """Return text in which nothing is a tag or an entity."""
+def escape_text(text: str) -> str:
+    """Escape tags and entities in a text."""
     return html.escape(text, quote=False)
 
 
-def unescaped(text: str) -> str:
-    """Undo `html.escape`, which wrote all entities there are: much faster than for any HTML."""
+def unescape_text(text: str) -> str:
+    """Undo `html.escape`; much faster than `html.unescape`, as it knows only those entities."""
     for entity, char in _ENTITIES if "&" in text else ():
         text = text.replace(entity, char)
     return text

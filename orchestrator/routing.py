@@ -2,16 +2,16 @@
 
 The most specific binding wins (thread, then chat, then ``*``), among equals the first. A message
 for an agent that cannot take it is refused: another agent must not read it.
+
+Where: is the agent of a chat chosen by bindings?
 """
 
 from collections.abc import Sequence
 from typing import Protocol
 
 from orchestrator.agentsfile import AgentsFile, Binding
-from orchestrator.channel_api import InboundMessage
 from orchestrator.journal.db.database import Database
 from orchestrator.journal.turns import handoffs
-from orchestrator.journal.turns.handoffs import Handoff
 from orchestrator.journal.turns.inbox import InboxRow
 
 THREAD, CHAT, ANY_CHAT, NO_MATCH = 3, 2, 1, 0
@@ -33,91 +33,67 @@ class Place(Protocol):
         """The thread in the chat, if there is one."""
 
 
-def resolve(
+class RoutedMessage(Place, Protocol):
+    """The fields of a message that decide which agent answers."""
+
+    @property
+    def target(self) -> str | None:
+        """The agent that the message itself names, if any."""
+
+
+def route_message(db: Database, agents: AgentsFile, row: InboxRow, now: int) -> str | None:
+    """Return the agent that answers a stored message; None to refuse it.
+
+    Ends the chat's handoffs if one leads to an unusable agent.
+    """
+    found, usable = handoffs.list_handoffs_in_chat(db, row.chat_key), agents.list_enabled_ids()
+    if any(handoff.agent_id not in usable for handoff in found):
+        handoffs.take_back_chat(db, row.chat_key, now)
+    return find_answering_agent(db, agents, row, row.chat_key)
+
+
+def find_answering_agent(
+    db: Database, agents: AgentsFile, message: RoutedMessage, chat_key: str
+) -> str | None:
+    """Return the agent that answers in a chat, handoffs included; None to refuse the message."""
+    usable = agents.list_enabled_ids()
+    routed = resolve_agent(agents.bindings, message, usable, agents.fallback_agent_id)
+    for handoff in handoffs.list_handoffs_in_chat(db, chat_key):
+        if handoff.routed_id == routed:
+            return handoff.agent_id if handoff.agent_id in usable else routed
+    return routed
+
+
+def resolve_agent(
     bindings: Sequence[Binding],
-    message: InboundMessage,
+    message: RoutedMessage,
     agents: frozenset[str],
     fallback: str | None,
 ) -> str | None:
-    """Return the agent of ``agents`` that answers ``message``; None refuses it."""
-    chosen = _named(match(bindings, message), message, fallback)
+    """Return the agent in ``agents`` that answers ``message``; None to refuse it."""
+    chosen = message.target
+    if not chosen:
+        binding = match_binding(bindings, message)
+        chosen = binding.agent_id if binding is not None else fallback
     return chosen if chosen in agents else None
 
 
-def match(bindings: Sequence[Binding], message: Place) -> Binding | None:
-    best = max(bindings, key=lambda binding: specificity(binding, message), default=None)
-    return best if best is not None and specificity(best, message) else None
+def match_binding(bindings: Sequence[Binding], place: Place) -> Binding | None:
+    """Return the binding that applies to a place: the most specific one, then the first."""
+    best, most = None, NO_MATCH
+    for binding in bindings:
+        if binding.channel == place.channel and (score := score_binding(binding, place)) > most:
+            best, most = binding, score
+    return best
 
 
-def specificity(binding: Binding, message: Place) -> int:
-    """Return how specifically ``binding`` matches the origin of ``message``; 0 if it does not."""
-    if binding.channel != message.channel:
+def score_binding(binding: Binding, place: Place) -> int:
+    """Return how specifically ``binding`` matches a place; 0 for no match."""
+    if binding.channel != place.channel:
         return NO_MATCH
     if binding.thread_id is not None:
-        same = (binding.chat_id, binding.thread_id) == (message.chat_id, message.thread_id)
+        same = (binding.chat_id, binding.thread_id) == (place.chat_id, place.thread_id)
         return THREAD if same else NO_MATCH
-    if binding.chat_id == message.chat_id:
+    if binding.chat_id == place.chat_id:
         return CHAT
     return ANY_CHAT if binding.chat_id == "*" else NO_MATCH
-
-
-def explain(
-    bindings: Sequence[Binding],
-    message: InboundMessage,
-    agents: frozenset[str],
-    fallback: str | None,
-) -> list[str]:
-    """Describe the decision of `resolve` in lines: each binding, then the outcome."""
-    winner = match(bindings, message)
-    words = {THREAD: "names the thread", CHAT: "names the chat", ANY_CHAT: "any chat"}
-    lines = []
-    for binding in bindings:
-        relation = words.get(specificity(binding, message), "does not match")
-        applies = ", applies" if binding is winner and not message.target else ""
-        lines.append(f"binding {binding.place} -> {binding.agent_id}: {relation}{applies}")
-    if message.target:
-        lines.append(f"the message names agent '{message.target}' itself")
-    elif winner is None:
-        lines.append(f"no binding matches; fallbackAgentId: {fallback or 'not set'}")
-    chosen = _named(winner, message, fallback)
-    if chosen is None:
-        lines.append("refused: add a binding for this chat or set fallbackAgentId")
-    elif chosen in agents:
-        lines.append(f"answered by agent '{chosen}'")
-    else:
-        lines.append(f"refused: agent '{chosen}' is unknown, disabled or invalid")
-    return lines
-
-
-def agent_for(db: Database, agents: AgentsFile, row: InboxRow) -> str | None:
-    """Return the agent that answers a stored message; None refuses it."""
-    return answering_agent(db, agents, row.message(), row.chat_key)
-
-
-def answering_agent(
-    db: Database, agents: AgentsFile, message: InboundMessage, chat_key: str
-) -> str | None:
-    """Return the agent that answers a message of a chat, handoffs included; None refuses it."""
-    return _answering(agents, message, handoffs.in_chat(db, chat_key))
-
-
-def route(db: Database, agents: AgentsFile, row: InboxRow, now: int) -> str | None:
-    """Do as `agent_for`, but end the chat's handoffs if one is to an agent that is not usable."""
-    found, usable = handoffs.in_chat(db, row.chat_key), agents.usable()
-    if any(handoff.agent_id not in usable for handoff in found):
-        handoffs.take_back(db, row.chat_key, now)
-        found = []
-    return _answering(agents, row.message(), found)
-
-
-def _answering(
-    agents: AgentsFile, message: InboundMessage, handed: Sequence[Handoff]
-) -> str | None:
-    usable = agents.usable()
-    routed = resolve(agents.bindings, message, usable, agents.fallback_agent_id)
-    answering = next((item.agent_id for item in handed if item.routed_id == routed), routed)
-    return answering if answering in usable else routed
-
-
-def _named(binding: Binding | None, message: InboundMessage, fallback: str | None) -> str | None:
-    return message.target or (binding.agent_id if binding is not None else fallback)

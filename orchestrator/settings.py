@@ -1,4 +1,4 @@
-"""The daemon's settings, from its environment.
+"""The daemon's settings, read from its environment.
 
 ``.env`` files are never read: anyone who can write to the working directory could change the
 daemon with one. Keys come from ``keys.env`` in the home, which `keys_file` reads.
@@ -15,7 +15,7 @@ from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, Settings
 from pydantic_settings.sources import EnvSettingsSource
 
 from orchestrator.errors import ConfigError
-from orchestrator.home_paths import Paths, bundled
+from orchestrator.home_paths import Paths, find_bundled_path
 from orchestrator.journal_address import SCHEMES, DatabaseServer, JournalAddress
 
 PREFIX = "ORCHESTRATOR_"
@@ -28,24 +28,24 @@ WORDS = {
 DEFAULT_PROMPT = "default-system-prompt.md"
 
 
-def _absolute(value: Path) -> Path:
+def _require_absolute(value: Path) -> Path:
     try:
         return value.expanduser().absolute()
     except RuntimeError:
         raise ValueError("cannot be expanded; set HOME or write the whole path") from None
 
 
-def _of_postgresql(value: SecretStr) -> SecretStr:
+def _require_postgresql(value: SecretStr) -> SecretStr:
     if not value.get_secret_value().startswith(SCHEMES):
         raise ValueError("must begin with postgresql://; without it, the journal is a file")
     return value
 
 
-WholePath = Annotated[Path, AfterValidator(_absolute)]
+WholePath = Annotated[Path, AfterValidator(_require_absolute)]
 
 
 class Settings(BaseSettings):
-    """Settings from the environment; agents.json has the rest."""
+    """Settings from the environment; all others are in agents.json."""
 
     model_config = SettingsConfigDict(
         env_prefix=PREFIX, extra="ignore", frozen=True, populate_by_name=True, validate_default=True
@@ -55,7 +55,7 @@ class Settings(BaseSettings):
     """Directory with the journal, agents.json, prompts and skills."""
     config: WholePath | None = None
     """The agents.json to use; by default the one in the home, or else the bundled one."""
-    store: Annotated[SecretStr, AfterValidator(_of_postgresql)] | None = None
+    store: Annotated[SecretStr, AfterValidator(_require_postgresql)] | None = None
     """Database of the journal, such as postgresql://user@host/name; a file in the home without."""
     log_level: Literal["debug", "info", "warning", "error"] = "info"
     """Lowest level of the log lines on standard error."""
@@ -93,13 +93,13 @@ class Settings(BaseSettings):
         dotenv_settings: PydanticBaseSettingsSource,
         file_secret_settings: PydanticBaseSettingsSource,
     ) -> tuple[PydanticBaseSettingsSource, ...]:
-        """Use the arguments alone; `read` takes them from a given environment."""
+        """Use the arguments alone; `read_environ` takes them from the given environment."""
         del settings_cls, env_settings, dotenv_settings, file_secret_settings
         return (init_settings,)
 
     @classmethod
-    def read(cls, environ: Mapping[str, str]) -> "Settings":
-        """Read the settings from ``environ``; an empty variable counts as not set.
+    def read_environ(cls, environ: Mapping[str, str]) -> "Settings":
+        """Read the settings from ``environ``; an empty variable counts as unset.
 
         Raises:
             ConfigError: a variable has an invalid value.
@@ -110,9 +110,9 @@ class Settings(BaseSettings):
         try:
             return cls.model_validate(values)
         except ValidationError as error:
-            raise ConfigError("\n".join(sentences(error))) from None
+            raise ConfigError("\n".join(format_errors(error))) from None
 
-    def with_token(self, environ: Mapping[str, str]) -> Mapping[str, str]:
+    def add_bot_token(self, environ: Mapping[str, str]) -> Mapping[str, str]:
         """Return the environment with the bot's token, which systemd may pass in a file."""
         token = self.telegram_bot_token
         return environ if token is None else {**environ, TOKEN: token.get_secret_value()}
@@ -139,24 +139,24 @@ class Settings(BaseSettings):
         named = self.default_system_prompt_path, self.fact_extraction_prompt_path
         return tuple(path for path in named if path is not None)
 
-    def default_prompt(self) -> "DefaultPrompt":
-        """Return the base prompt of agents without their own, as it is chosen now."""
+    def find_default_prompt(self) -> "DefaultPrompt":
+        """Return the current base prompt of agents that have none of their own."""
         if self.default_system_prompt_path is not None:
             return DefaultPrompt(self.default_system_prompt_path, "environment")
         own = self.paths.prompts / DEFAULT_PROMPT
-        if os.path.lexists(own):  # also a link to nothing, which must be told
+        if os.path.lexists(own):  # also for a dangling link, which must be reported
             return DefaultPrompt(own, "home")
-        return DefaultPrompt(bundled("prompts") / DEFAULT_PROMPT, "bundled")
+        return DefaultPrompt(find_bundled_path("prompts") / DEFAULT_PROMPT, "bundled")
 
-    def agents_file(self) -> Path:
-        """Return ORCHESTRATOR_CONFIG, by default ``<home>/agents.json``, or else the bundled file.
+    def find_agents_file(self) -> Path:
+        """Return the file of ORCHESTRATOR_CONFIG, else the home's, else the bundled one.
 
-        A home that ever had a file never uses the bundled one, even if its file was lost.
+        A home that once had a file never uses the bundled one, even if its file was lost.
         """
         in_home = self.home / "agents.json"
-        # Also if it is a link to nothing, which must be told.
+        # Also if it is a dangling link, which must be reported.
         used = os.path.lexists(in_home) or os.path.lexists(self.paths.last_good)
-        return self.config or (in_home if used else bundled("config") / "agents.json")
+        return self.config or (in_home if used else find_bundled_path("config") / "agents.json")
 
 
 VARIABLES = frozenset(
@@ -167,14 +167,14 @@ VARIABLES = frozenset(
 
 
 class DefaultPrompt(NamedTuple):
-    """The file with the base prompt of agents without their own, and who chose it."""
+    """The file with the base prompt of agents without their own, and what chose it."""
 
     path: Path
     source: Literal["environment", "home", "bundled"]
 
 
-def sentences(error: ValidationError) -> list[str]:
-    """Return what is wrong with each variable, without values that may be secrets."""
+def format_errors(error: ValidationError) -> list[str]:
+    """Return the problem of each variable, without values that may be secrets."""
     lines = []
     for detail in error.errors(include_url=False):
         name = str(detail["loc"][0])

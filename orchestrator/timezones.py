@@ -9,8 +9,8 @@ EXAMPLE = "Europe/Berlin"
 HERE = Path("/etc/localtime")
 
 
-def host_timezone(environ: Mapping[str, str]) -> str:
-    """Return the first of USER_TIMEZONE, TZ, the time zone of this machine, and UTC."""
+def find_host_timezone(environ: Mapping[str, str]) -> str:
+    """Return USER_TIMEZONE, TZ, the machine's time zone or UTC, whichever is set first."""
     configured = environ.get("USER_TIMEZONE") or environ.get("TZ", "").lstrip(":")
     if configured:
         return configured
@@ -22,15 +22,15 @@ def host_timezone(environ: Mapping[str, str]) -> str:
     return zone if found else "UTC"
 
 
-def zone_or_utc(name: str | None, environ: Mapping[str, str]) -> ZoneInfo:
-    """Return the time zone ``name``, by default the machine's; UTC if it is unknown."""
+def load_zone_or_utc(name: str | None, environ: Mapping[str, str]) -> ZoneInfo:
+    """Return the time zone ``name``, by default the machine's; UTC if unknown."""
     try:
-        return ZoneInfo(name or host_timezone(environ))
+        return ZoneInfo(name or find_host_timezone(environ))
     except (KeyError, ValueError, OSError):
         return ZoneInfo("UTC")
 
 
-def is_zone(name: str) -> bool:
+def is_known_zone(name: str) -> bool:
     """Return whether this machine knows a time zone."""
     try:
         ZoneInfo(name)
@@ -39,10 +39,10 @@ def is_zone(name: str) -> bool:
     return True
 
 
-def nearest_zone(name: str) -> str:
-    """Return the time zone that an unknown name may mean, such as that of a city; else an example.
+def suggest_zone(name: str) -> str:
+    """Suggest a time zone for an unknown name, such as that of a city; else an example.
 
-    A name is an area and a city, of which people often write the city alone.
+    A zone's name is an area and a city; people often write the city alone.
     """
     cities = {zone.rpartition("/")[2].lower(): zone for zone in sorted(available_timezones())}
     city = name.rpartition("/")[2].strip().replace(" ", "_").lower()

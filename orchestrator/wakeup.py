@@ -6,19 +6,19 @@ from dataclasses import dataclass, field
 
 import anyio
 
-from orchestrator.loop_owned import LoopOwned
+from orchestrator.loop_bound import LoopBound
 
 
 @dataclass(eq=False)
-class Wakeup(LoopOwned):
-    """Writers call `wake()`; waiters re-check their condition after every wake.
+class Wakeup(LoopBound):
+    """A condition's notifier: writers call `wake()`, and waiters re-check after every wake.
 
     Every wake sets ``changed`` and replaces it. Take it before checking the condition and wait for
-    it afterwards, so that no change is missed.
+    it afterwards, so that no change is missed. Once it ``is_closed``, waits end at once.
     """
 
     changed: asyncio.Event = field(default_factory=asyncio.Event, init=False)
-    _closed: bool = field(default=False, init=False)
+    is_closed: bool = field(default=False, init=False)
 
     def wake(self) -> None:
         """Wake all waiters: something has changed."""
@@ -26,24 +26,24 @@ class Wakeup(LoopOwned):
         self.changed = asyncio.Event()
 
     def close(self) -> None:
-        """End all waits, now and later: the daemon stops."""
-        self._closed = True
+        """End all present and future waits: the daemon stops."""
+        self.is_closed = True
         self.wake()
 
-    async def until(
+    async def wait_until(
         self, reached: Callable[[], Awaitable[bool]], seconds: float | None = None
     ) -> None:
         """Wait until ``reached`` returns True, `close` is called or ``seconds`` have passed."""
         with anyio.move_on_after(seconds):
-            while not self._closed:
+            while not self.is_closed:
                 changed = self.changed
                 if await reached():
                     return
                 await changed.wait()
 
 
-async def when_canceled(end: Callable[[], object]) -> None:
-    """Wait until canceled, then call ``end``: for work that a cancellation does not reach."""
+async def call_when_canceled(end: Callable[[], object]) -> None:
+    """Wait until cancelled, then call ``end``, for work that cancellation does not reach."""
     try:
         await anyio.sleep_forever()
     finally:

@@ -1,4 +1,4 @@
-"""Notice edits of files, whatever people put in their place.
+"""Report edits of files, by whatever method they are replaced.
 
 Only single files and folders are watched, never a whole tree: a link in it may lead anywhere.
 """
@@ -13,7 +13,7 @@ import anyio
 import structlog
 from watchfiles import Change
 
-from orchestrator.errors import only_cause
+from orchestrator.errors import unwrap_cause
 from orchestrator.files import OffLoop
 
 DEBOUNCE = 400  # longest delay of a reported edit, in milliseconds
@@ -24,26 +24,30 @@ log = structlog.get_logger()
 
 
 class Watch(NamedTuple):
-    """Files, and folders of files; ``places`` are what is watched for their edits."""
+    """Files and folders of files; ``places`` are the paths to watch for their edits."""
 
     files: frozenset[Path]
     folders: frozenset[Path]
     places: frozenset[Path]
 
     @classmethod
-    def of(cls, files: Iterable[Path], folders: Iterable[Path]) -> "Watch":
-        """Find the places to watch; it asks the file system."""
+    def from_paths(cls, files: Iterable[Path], folders: Iterable[Path]) -> "Watch":
+        """Find the places to watch, by asking the file system."""
         # Either end of a symbolic link may change.
         files = frozenset(end for file in files for end in (file, Path(os.path.realpath(file))))
         folders = frozenset(folders)
-        return cls(files, folders, frozenset((*map(_file_place, files), *map(_place, folders))))
+        return cls(
+            files,
+            folders,
+            frozenset((*map(_find_file_place, files), *map(_find_folder_place, folders))),
+        )
 
-    def concerns(self, path: Path) -> bool:
-        """Return whether a change of this path is an edit."""
+    def is_edit(self, path: Path) -> bool:
+        """Return whether a change of this path counts as an edit."""
         return not {path, path.parent}.isdisjoint(self.folders) or path in self.files
 
 
-async def follow(
+async def follow_edits(
     find: Callable[[], Watch],
     begun: Callable[[], object],
     edited: Callable[[], Awaitable[object]],
@@ -51,10 +55,10 @@ async def follow(
     off_loop: OffLoop,
     watch_paths: FileWatch,
 ) -> None:
-    """Call ``edited`` after each edit, until ``stopped`` is set.
+    """Call ``edited`` after each edit until ``stopped`` is set.
 
-    After each edit the watch begins anew, because another file may stand in a place. ``begun`` is
-    called then: what it starts soon runs when edits are noticed again.
+    After each edit the watch is renewed, because another file may have taken a place. ``begun`` is
+    called then; work that it starts soon runs while edits are noticed again.
     """
     pause = STEP / 1000  # at first short: an editor may be replacing the file right now
     while True:
@@ -67,12 +71,12 @@ async def follow(
             async with aclosing(seen):
                 async for changes in seen:
                     pause = STEP / 1000
-                    if any(watch.concerns(Path(name)) for _, name in changes):
+                    if any(watch.is_edit(Path(name)) for _, name in changes):
                         break
                 else:  # the daemon stops
                     return
         except (OSError, ExceptionGroup) as error:
-            cause = only_cause(error)
+            cause = unwrap_cause(error)
             # A place is gone, or the kernel's limit of watches is reached; or a name is not UTF-8.
             if not isinstance(cause, OSError | RuntimeError):
                 raise
@@ -85,7 +89,7 @@ async def follow(
             await edited()
 
 
-def _file_place(file: Path) -> Path:
+def _find_file_place(file: Path) -> Path:
     """Return the path to watch for a file's edits.
 
     It is the file itself where possible: its folder may hold the journal, and the kernel would
@@ -94,5 +98,5 @@ def _file_place(file: Path) -> Path:
     return file if file.is_file() and not file.is_symlink() else file.parent
 
 
-def _place(folder: Path) -> Path:
+def _find_folder_place(folder: Path) -> Path:
     return folder if os.path.lexists(folder) else folder.parent

@@ -36,7 +36,7 @@ class TrialModel:
         result = messages[-1]
         if result["role"] == "tool":
             return text(f"It is {result['content']}.", streamed=streamed)
-        call = wanted(request, said)
+        call = choose_call(request, said)
         if call is not None:
             return completion(call, streamed=streamed)
         return text(self._words(said, pictures), streamed=streamed)
@@ -67,7 +67,7 @@ def picture(url: str) -> str:
     return f"{head}: {kind}"
 
 
-def wanted(request: dict, said: str) -> dict | None:
+def choose_call(request: dict, said: str) -> dict | None:
     """Return the call of a tool that the text needs, if it is offered."""
     offered = {tool["function"]["name"]: tool["function"] for tool in request.get("tools", ())}
     needed = {"city": "Oslo"} if "weather" in said else ADA if "Ada" in said else None
@@ -102,14 +102,14 @@ def vectors(texts: list[str]) -> bytes:
     return response(orjson.dumps({**whole, "usage": {"prompt_tokens": 2, "total_tokens": 2}}))
 
 
-def refused(status: int, error: dict) -> bytes:
+def build_refusal(status: int, error: dict) -> bytes:
     """Return a response with an error."""
     data = orjson.dumps({"error": error})
     head = b"HTTP/1.1 %d Refused\r\ncontent-type: application/json\r\ncontent-length: %d\r\n\r\n"
     return head % (status, len(data)) + data
 
 
-TOO_LONG = refused(
+TOO_LONG = build_refusal(
     400,
     {
         "message": "This model's maximum context length is 10 tokens.",

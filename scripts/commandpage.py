@@ -1,13 +1,13 @@
 """The page of the manual that describes the command line; part of scripts/reference."""
 
 from collections.abc import Iterator
-from importlib import import_module
 from typing import Any
 
 import typer
+from commandwords import COMMANDS
 from markdowntable import table
 
-from orchestrator.cli import COMMANDS, GROUPS
+from orchestrator.cli.commands import GROUPS, import_app
 from orchestrator.inbound.commands import FOR_ALL, HELP
 
 
@@ -22,15 +22,15 @@ def commands() -> Iterator[str]:
         " `PATH`; by default it is ORCHESTRATOR_HOME or ~/.orchestrator."
     )
     yield ""
-    for title, group in GROUPS.items():
-        links = (f"[`{name}`](#orchestrator-{name})" for name in group)
+    for title in GROUPS:
+        names = [name for name, one in COMMANDS.items() if one.group == title]
+        links = (f"[`{name}`](#orchestrator-{name})" for name in names)
         yield f"- {title}: {', '.join(links)}"
     yield ""
-    for name in COMMANDS:
-        app = import_module(f"orchestrator.cli.{name}").app
+    for name, one in COMMANDS.items():
         yield f"## orchestrator {name}"
         yield ""
-        yield from described(f"orchestrator {name}", typer.main.get_command(app))
+        yield from describe_command(f"orchestrator {name}", typer.main.get_command(import_app(one)))
     yield "## Chat commands"
     yield ""
     yield (
@@ -43,7 +43,7 @@ def commands() -> Iterator[str]:
     )
 
 
-def described(path: str, command: Any) -> Iterator[str]:  # noqa: ANN401 - typer's click
+def describe_command(path: str, command: Any) -> Iterator[str]:  # noqa: ANN401 - typer's click
     """Return a command, and those below it."""
     below = getattr(command, "commands", None) or {}
     for paragraph in (command.help or "").split("\n\n"):
@@ -61,7 +61,7 @@ def described(path: str, command: Any) -> Iterator[str]:  # noqa: ANN401 - typer
     for name, child in below.items():
         yield f"### {path} {name}"
         yield ""
-        yield from described(f"{path} {name}", child)
+        yield from describe_command(f"{path} {name}", child)
 
 
 def usage(path: str, command: Any) -> str:  # noqa: ANN401 - typer's click

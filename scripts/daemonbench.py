@@ -17,7 +17,7 @@ from uuid import uuid4
 import anyio
 
 from orchestrator.control import protocol
-from orchestrator.control.connection import connect
+from orchestrator.control.connection import open_control_connection
 from orchestrator.control.protocol import ChatOutcome, ChatSend, ChatWait
 from orchestrator.settings import Settings
 from thinker.protocol.peer import Peer
@@ -157,11 +157,13 @@ async def daemon(
     agents: Sequence[str],
     tree: Path | None = None,
     outside: Outside = Outside(),
+    command: Sequence[str] = RUN,
     **fields: object,
 ) -> AsyncIterator[Running]:
     """Start a daemon in ``home``, with the parameters of `configure`. The log is in the home.
 
-    ``tree`` is another installed checkout whose daemon is started in place of this one's.
+    ``tree`` is another installed checkout whose daemon is started in place of this one's, by its
+    Python with the arguments of ``command``.
     """
     notify = home / "notify"
     env = configure(home, url, agents, fields, **outside.top)
@@ -171,13 +173,13 @@ async def daemon(
         notices.bind(str(notify))
         start = time.perf_counter()
         with (home / "log").open("w") as log:
-            process = await anyio.open_process((python_of(tree), *RUN), env=env, stderr=log)
+            process = await anyio.open_process((python_of(tree), *command), env=env, stderr=log)
         async with process:
             try:
                 with anyio.fail_after(WITHIN):
                     await _ready(notices)
                 ready = (time.perf_counter() - start) * 1000
-                async with connect(Settings.read(env)) as peer:
+                async with open_control_connection(Settings.read_environ(env)) as peer:
                     yield Running(peer, process.pid, ready)
             finally:
                 process.send_signal(signal.SIGTERM)

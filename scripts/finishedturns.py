@@ -5,7 +5,7 @@ import apsw
 from orchestrator.channel_api import InboundMessage
 from orchestrator.journal.turns import inbox, outbox, steps, turns, usage
 from orchestrator.journal.turns.inbox import Arrival
-from orchestrator.journal.turns.outbox import Part
+from orchestrator.journal.turns.outbox import OutboxPart
 from orchestrator.journal.turns.turns import TurnAdmission
 from thinker.protocol.messages import AssistantMessage, Usage
 from thinker.protocol.methods import StepCommit
@@ -27,11 +27,13 @@ def finish_turn(db: apsw.Connection, number: int, place: tuple[str, str], now: i
         text=SENTENCE.format(number),
     )
     inbox.ingest(db, [Arrival(message)], None, now)
-    row = inbox.oldest_new(db, where.chat_key)
-    turn = row and turns.admit(db, row, TurnAdmission(f"t{number:09}", agent, 1, 15, "1"), now)
+    row = inbox.find_oldest_new(db, where.chat_key)
+    turn = row and turns.admit_message(
+        db, row, TurnAdmission(f"t{number:09}", agent, 1, 15, "1"), now
+    )
     if turn is None:
         raise SystemExit("a message was not admitted")
     answer = AssistantMessage(content=SENTENCE.format(number))
     steps.plan(db, StepCommit(turn_id=turn.id, response=answer, usage=USED), {}, 1, now)
-    usage.book(db, agent, turn.id, "openai/stub", USED, 0.0001, now)
-    turns.reply(db, turn, [Part(answer.content)], outbox.STORED, ("done", None), now)
+    usage.record_usage(db, agent, turn.id, "openai/stub", USED, 0.0001, now)
+    turns.end_with_reply(db, turn, [OutboxPart(answer.content)], outbox.STORED, ("done", None), now)

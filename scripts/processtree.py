@@ -10,7 +10,7 @@ from pathlib import Path
 import anyio
 from anyio.abc import Process
 
-from orchestrator.selftest.process_tree import descendants
+from orchestrator.extensions.selftest.crash.process_tree import list_descendants
 
 STOP_WITHIN = 10.0  # seconds from SIGTERM to SIGKILL
 GONE = (FileNotFoundError, ProcessLookupError)  # errors of reading an ended process
@@ -41,7 +41,7 @@ async def running(
 async def stop(process: Process) -> None:
     """End a process and its descendants, after `STOP_WITHIN` by SIGKILL."""
     family = []
-    for pid in (process.pid, *descendants(process.pid)):
+    for pid in (process.pid, *list_descendants(process.pid)):
         with suppress(ProcessLookupError):
             family.append(os.pidfd_open(pid))
     with suppress(ProcessLookupError):
@@ -58,7 +58,7 @@ async def stop(process: Process) -> None:
 def memory(pid: int) -> dict[str, float]:
     """Measure a process tree: the sums of resident (Rss) and proportional (Pss) megabytes."""
     sizes = {"Rss": 0, "Pss": 0}
-    for member in (pid, *descendants(pid)):
+    for member in (pid, *list_descendants(pid)):
         with suppress(*GONE):
             for line in Path(f"/proc/{member}/smaps_rollup").read_text("ascii").splitlines()[1:]:
                 name, _, size = line.partition(":")
@@ -70,7 +70,7 @@ def memory(pid: int) -> dict[str, float]:
 def cpu_ms(pid: int) -> float:
     """Return the CPU milliseconds that the living processes of a tree have used so far."""
     used = 0
-    for member in (pid, *descendants(pid)):
+    for member in (pid, *list_descendants(pid)):
         for thread in Path(f"/proc/{member}/task").glob("*/schedstat"):
             with suppress(*GONE):
                 used += int(thread.read_text("ascii").split()[0])

@@ -1,6 +1,6 @@
 """An MCP server on stdio with one tool, for bench_recovery; it starts at once."""
 
-from orchestrator.selftest.stdio_server import serve
+from orchestrator.extensions.selftest.crash.stdio_server import serve_tools
 
 TOOL = {  # read-only, so that a call that a kill interrupted is made again without a question
     "name": "look",
@@ -11,4 +11,4 @@ TOOL = {  # read-only, so that a call that a kill interrupted is made again with
 
 
 if __name__ == "__main__":
-    serve("bench", [TOOL], lambda _: "seen")
+    serve_tools("bench", [TOOL], lambda _: "seen")

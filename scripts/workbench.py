@@ -11,7 +11,7 @@ import anyio
 from daemonbench import stub_model
 
 from orchestrator.agentsfile import AgentDefinition
-from orchestrator.processes.child_process import execute
+from orchestrator.processes.child_process import execute_program
 from orchestrator.processes.launch import LaunchSpec, build_launch_spec, resolve_endpoint
 from orchestrator.processes.model_broker import ModelBroker
 from orchestrator.processes.supervisor import Supervisor
@@ -31,7 +31,7 @@ class Host:
     def __init__(self) -> None:
         self._seq = 0
 
-    async def commit(self, commit: StepCommit) -> StepCommitted:
+    async def commit_step(self, commit: StepCommit) -> StepCommitted:
         """Return the step's number."""
         del commit
         self._seq += 1
@@ -41,11 +41,11 @@ class Host:
         """Nothing is offered, so nothing is called."""
         raise NotImplementedError(seq)
 
-    async def entered(self) -> tuple[UserMessage, ...]:
+    async def take_new_messages(self) -> tuple[UserMessage, ...]:
         """Return no messages: none arrive during a turn here."""
         return ()
 
-    def show(self, text: str) -> None:
+    def show_partial_answer(self, text: str) -> None:
         """Show nothing."""
 
 
@@ -61,7 +61,7 @@ class Workbench:
         """Define an agent that never stops for idleness, and return its name."""
         name = f"agent-{number}"
         settings = self._spec.settings.model_copy(update={"agent_id": name})
-        supervisor.define(replace(self._spec, agent_id=name, settings=settings), 24 * 60)
+        supervisor.define_agent(replace(self._spec, agent_id=name, settings=settings), 24 * 60)
         return name
 
 
@@ -81,7 +81,7 @@ async def turn(worker: Worker) -> None:
         raise SystemExit(f"wrong answer: {result}")
 
 
-async def stopped(supervisor: Supervisor, name: str) -> None:
+async def stop_worker(supervisor: Supervisor, name: str) -> None:
     """End an agent's worker and wait until it is gone."""
     slot = supervisor.slots[name]
     if slot.worker is not None:
@@ -93,11 +93,11 @@ async def stopped(supervisor: Supervisor, name: str) -> None:
 @asynccontextmanager
 async def workbench() -> AsyncIterator[Workbench]:
     """Open a workbench with a ready zygote and a stub model in its own process."""
-    logs.configure("error")
+    logs.configure_logging("error")
     async with stub_model() as url:
         with tempfile.TemporaryDirectory() as home:
             settings = Settings(home=Path(home), log_level="error")
-            settings.paths.prepare()
+            settings.paths.create_directories()
             fields = {"agent_id": "bench", "llm_provider": "openai", "model": "stub"}
             definition = AgentDefinition.model_validate({**fields, "base_url": url})
             spec = build_launch_spec(definition, settings, resolve_endpoint(definition, {}, ()), {})
@@ -106,11 +106,11 @@ async def workbench() -> AsyncIterator[Workbench]:
                 tasks.start_soon(zygotes.run)
                 broker = ModelBroker(settings, {})
                 tasks.start_soon(broker.run)
-                forking = Supervisor(tasks, spawn=zygotes.spawn, broker=broker)
-                executing = Supervisor(tasks, spawn=execute, broker=broker)
+                forking = Supervisor(tasks, spawn=zygotes.spawn_worker, broker=broker)
+                executing = Supervisor(tasks, spawn=execute_program, broker=broker)
                 bench = Workbench(forking, executing, spec)
                 for _ in range(START_TRIES):
-                    if await zygotes.ready() is not None:
+                    if await zygotes.wait_for_zygote() is not None:
                         break
                 yield bench
                 tasks.cancel_scope.cancel()

@@ -1,28 +1,66 @@
 """What every test rests on."""
 
 import os
+import re
+import sys
 from collections.abc import Iterator
+from functools import cache
 from importlib import import_module
 from inspect import iscoroutinefunction
+from pathlib import Path
 
 import pytest
-import sniffio
-import structlog
-from hypothesis import HealthCheck, settings
 
-from orchestrator import loop_owned
+from orchestrator import loop_bound
 
 pytest.register_assert_rewrite("fakes")
 pytest_plugins = ("fakes.postgresql",)
-loop_owned.switch_on()
+loop_bound.enable_check()
 os.environ["ORCHESTRATOR_DEBUG"] = "1"  # daemons of tests inherit it
 
-# No input has a deadline and none is too slow to make: a starved machine is no failure. Properties
-# may share a fixture between their inputs.
-UNCHECKED = [HealthCheck.too_slow, HealthCheck.function_scoped_fixture]
-settings.register_profile("thorough", deadline=None, suppress_health_check=UNCHECKED)
-settings.register_profile("fast", settings.get_profile("thorough"), max_examples=20)
-settings.load_profile("fast")
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_configure(config: pytest.Config) -> None:
+    """Prepare the profile that hypothesis' plugin is asked for by name."""
+    if config.getoption("--hypothesis-profile"):
+        _load_profiles()
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Import no file of which no test is chosen; most of what collecting takes is imports."""
+    chosen = config.option.markexpr
+    if "thorough" not in chosen or not collection_path.name.startswith("test_"):
+        return None
+    text = collection_path.read_text("utf-8")
+    if chosen == "not thorough":
+        return (
+            bool(re.search(r"^pytestmark = [^\n]*(\n    [^\n]*)*thorough", text, re.MULTILINE))
+            or None
+        )
+    parts = re.findall(r"thorough\(part='(\w+)'\)", chosen)
+    found = any(f'thorough(part="{part}")' in text for part in parts) or "hypothesis" in chosen
+    return None if found or not parts else True
+
+
+def pytest_pycollect_makemodule(module_path: Path) -> None:
+    """Import hypothesis for a module that has properties; it takes as long as pytest itself."""
+    if b"hypothesis" in module_path.read_bytes():
+        _load_profiles()
+
+
+@cache
+def _load_profiles() -> None:
+    """Choose how many inputs each property gets, unless a profile was asked for by name.
+
+    No input has a deadline and none is too slow to make: a starved machine is no failure.
+    Properties may share a fixture between their inputs.
+    """
+    from hypothesis import HealthCheck, settings  # noqa: PLC0415 - see above
+
+    unchecked = [HealthCheck.too_slow, HealthCheck.function_scoped_fixture]
+    settings.register_profile("thorough", deadline=None, suppress_health_check=unchecked)
+    settings.register_profile("fast", settings.get_profile("thorough"), max_examples=20)
+    settings.load_profile("fast")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -66,7 +104,8 @@ def _suspend_reads(monkeypatch: pytest.MonkeyPatch) -> None:
 def _log_of_its_own() -> Iterator[None]:
     """No test inherits the log settings of a command that another one ran."""
     yield
-    structlog.reset_defaults()
+    if "structlog" in sys.modules:
+        import_module("structlog").reset_defaults()
 
 
 @pytest.fixture(autouse=True)
@@ -77,4 +116,4 @@ def _known_loop(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch)
     knows; pytest-asyncio's loop it does not recognise in a transport's callback.
     """
     if iscoroutinefunction(getattr(request, "function", None)):
-        monkeypatch.setattr(sniffio.thread_local, "name", "asyncio")
+        monkeypatch.setattr("sniffio.thread_local.name", "asyncio")

@@ -8,20 +8,20 @@ from typing import Any
 
 import jsonschema
 import pytest
+from agentsschema import build_schema
 from fakes import manual
 from fakes.command_line import check_command
 from fakes.manual import PAGES, REFERENCES, ROOT, Example
 
-from orchestrator.agentsfile.json_schema import schema
-from orchestrator.agentsfile.loading import parse
-from orchestrator.inbound.skill_tasks import skill_fields
+from orchestrator.agentsfile.loading import parse_agents_file
+from orchestrator.extensions.selftest.crash import invariants
+from orchestrator.inbound.skill_tasks import build_task_fields
 from orchestrator.journal.inspect import invariants as journal_invariants
-from orchestrator.schedules.normalize import normalize
-from orchestrator.schedules.specs import from_fields
-from orchestrator.selftest import invariants
+from orchestrator.schedules.normalize import normalize_fields
+from orchestrator.schedules.specs import build_task_spec
 from thinker.formats import plain_yaml, skill_file
 from thinker.formats.prompts import definition_files
-from thinker.protocol.messages import RESULT_LIMIT, SideEffect
+from thinker.protocol.messages import RESULT_LIMIT, JsonObject, SideEffect
 
 SOURCE = re.compile(r"[\w./-]+/\w+\.py|(orchestrator|thinker|tests)/[\w./-]*/|scripts/\w+")
 CITED = re.compile(r"\b[TP]\d{1,2}\b|\binvariant \d{1,2}\b")
@@ -124,13 +124,18 @@ def test_every_package_stands_in_the_architecture(package: str) -> None:
     assert {*listed} == found
 
 
+def check_schema(value: object, wanted: JsonObject) -> None:
+    """Check a value by a schema of ours, which needs no check of its own each time."""
+    jsonschema.Draft202012Validator(wanted).validate(value)
+
+
 def check_example(example: Example, folder: Path) -> None:
     """Read an example with what the program reads it with."""
     if example.info == "json":
         keys = dict.fromkeys(re.findall(r"\$\{(\w+)\}", example.text), "key")
-        loaded = parse(example.text.encode(), environ=keys)
+        loaded = parse_agents_file(example.text.encode(), environ=keys)
         assert [problem for problem in loaded.problems if problem.severity == "error"] == []
-        jsonschema.validate(json.loads(example.text), schema())
+        check_schema(json.loads(example.text), build_schema())
     elif example.info == "json fragment":
         check_fragment(example.text)
     elif example.info == "yaml":
@@ -143,17 +148,17 @@ def check_example(example: Example, folder: Path) -> None:
 
 def check_fragment(text: str) -> None:
     """Part of an agents.json: each key that the file or an agent has fits its schema."""
-    whole: Any = schema()
+    whole: Any = build_schema()
     value = json.loads(text if text.lstrip().startswith(("{", "[")) else f"{{{text}}}")
     known = {**whole["$defs"]["AgentDefinition"]["properties"], **whole["properties"]}
     for key in value if isinstance(value, dict) else ():
         if key in known:
-            jsonschema.validate(value[key], {**known[key], "$defs": whole["$defs"]})
+            check_schema(value[key], {**known[key], "$defs": whole["$defs"]})
 
 
 def check_yaml(text: str, folder: Path) -> None:
     """A prompt definition, or the metadata of a skill."""
-    if "metadata" in plain_yaml.load(text, "the example"):
+    if "metadata" in plain_yaml.parse_mapping(text, "the example"):
         check_markdown(f"---\nname: example\ndescription: x\n{text}---\nDo it.\n", folder)
     else:
         check_definition(folder / "example.yaml", text)
@@ -161,19 +166,19 @@ def check_yaml(text: str, folder: Path) -> None:
 
 def check_markdown(text: str, folder: Path) -> None:
     """A SKILL.md with its schedule, or a prompt definition."""
-    parts = plain_yaml.front_matter(text)
-    fields = {} if parts is None else plain_yaml.load(parts[0], "the example")
+    parts = plain_yaml.split_front_matter(text)
+    fields = {} if parts is None else plain_yaml.parse_mapping(parts[0], "the example")
     if "description" not in fields:
         check_definition(folder / "example.md", text)
         return
-    skill = skill_file.parse(text, str(fields["name"]))
+    skill = skill_file.parse_skill(text, str(fields["name"]))
     if skill.trigger_config is not None:
-        from_fields(normalize(skill_fields(skill), 0, "a"), "UTC", None, 0)
+        build_task_spec(normalize_fields(build_task_fields(skill), 0, "a"), "UTC", None, 0)
 
 
 def check_definition(path: Path, text: str) -> None:
     """A prompt definition without a problem."""
     path.write_text(text, "utf-8")
-    found = definition_files.load(path)
+    found = definition_files.load_definition_file(path)
     assert found.definition is not None, found.problems
     assert found.problems == ()

@@ -4,34 +4,44 @@ from pathlib import Path
 
 import pytest
 
-from orchestrator.hands.hand_servers import WEB_TOOLS, WORKSPACE_TOOLS
-from orchestrator.tools.builtin.catalog import CLASSES
-from thinker.formats.prompts.definition_files import scan
+from orchestrator.tools.host_tools import list_own_tools
+from thinker.formats.prompts.definition_files import scan_definitions
 from thinker.formats.prompts.registry import Registry
 from thinker.formats.prompts.sources import LayeredSource
-from thinker.prompt.render.layouts import markdown
-from thinker.prompt.render.lower import lower
+from thinker.prompt.render.layouts import render_markdown
+from thinker.prompt.render.lower import lower_definition
 
 FOLDER = Path(__file__).parent.parent / "prompts"
-TOOLS = frozenset({*CLASSES, *WEB_TOOLS, *WORKSPACE_TOOLS})
+SERVED = {  # by servers of extensions
+    "fetch",
+    "search",
+    "read_file",
+    "write_file",
+    "edit_file",
+    "take_file",
+    "list_dir",
+    "search_files",
+    "run_command",
+}
+TOOLS = frozenset(SERVED.union(list_own_tools()))
 ROLES = ("coordinator", "planner", "executor", "specialist")
 
 
 @pytest.mark.parametrize("role", ROLES)
 def test_role_is_a_valid_layered_definition(role: str) -> None:
     """It names bundled prompts and tools alone."""
-    files, _ = scan((FOLDER,))
+    files, _ = scan_definitions((FOLDER,))
     definition = files[role].definition
     assert definition is not None
     sources = {name: file.definition.prompt for name, file in files.items() if file.definition}
-    assert Registry(prompts=sources, tools=TOOLS).check(definition) == ()
+    assert Registry(prompts=sources, tools=TOOLS).check_definition(definition) == ()
     assert isinstance(definition.prompt, LayeredSource)
-    assert markdown(lower(sources, role)).startswith("# Identity\n")
+    assert render_markdown(lower_definition(sources, role)).startswith("# Identity\n")
 
 
 def test_coordinator_has_the_other_three_as_tools() -> None:
     """Each gets the argument that it requires."""
-    files, _ = scan((FOLDER,))
+    files, _ = scan_definitions((FOLDER,))
     coordinator = files["coordinator"].definition
     assert coordinator is not None
     for entry in coordinator.tools or ():

@@ -1,4 +1,4 @@
-"""Run one turn: prepare it, then run the loop. The agent keeps no state of a turn.
+"""Run one turn: prepare it, then run the loop. Keeps no state of a turn.
 
 A turn depends only on its `TurnRun` and on files that people edit, so that any process can run or
 resume any turn of its agent.
@@ -14,13 +14,13 @@ import structlog
 
 from thinker import compaction, facts
 from thinker.budget import TurnLimits
-from thinker.hooks import HookedHost, HookedModel, HookFiles, Hooks, HookState, replayed
+from thinker.hooks import HookedHost, HookedModel, HookFiles, Hooks, HookState, replay_steps
 from thinker.loop import Loop, LoopHost, LoopRequest
 from thinker.models.base import Model
 from thinker.preparation import Preparation, Prepared
 from thinker.prompt.base_prompt import TurnPrompt
-from thinker.prompt.fingerprint import digest
-from thinker.prompt.render.output_schema import request_contract
+from thinker.prompt.fingerprint import compute_digest
+from thinker.prompt.render.output_schema import build_request_contract
 from thinker.protocol.background import (
     Compact,
     Compacted,
@@ -33,9 +33,9 @@ from thinker.protocol.background import (
 )
 from thinker.protocol.env import ThinkerSettings
 from thinker.protocol.methods import ChatRef, TurnResult, TurnRun
-from thinker.protocol.model_endpoints import known_to
+from thinker.protocol.model_endpoints import list_known_providers
 from thinker.protocol.prompt_record import PromptPreview
-from thinker.unsent_request import RehearsedModel, first_request
+from thinker.request_rehearsal import RehearsedModel, capture_first_request
 from thinker.worker_errors import FatalModelError
 
 if TYPE_CHECKING:
@@ -67,7 +67,7 @@ class Agent:
 
     @cached_property
     def preparation(self) -> Preparation:
-        """What its turns share, made for the first: an idle worker has none."""
+        """The preparation that its turns share, made for the first one."""
         return Preparation(self._settings, self._model.name)
 
     async def aclose(self) -> None:
@@ -78,25 +78,27 @@ class Agent:
 
     async def run_turn(self, turn: TurnRun, host: LoopHost) -> TurnResult:
         """Run a turn, or resume one that has recorded steps."""
-        prepared = self.preparation.prepare(turn)
+        prepared = self.preparation.prepare_turn(turn)
         if log.is_enabled_for(logging.DEBUG):
             # Log after the request is sent, so that the answer does not wait for it.
-            asyncio.get_running_loop().call_soon(prepared.log)
-        hooks = self._hooks(turn, prepared.applied)
+            asyncio.get_running_loop().call_soon(prepared.log_sizes)
+        hooks = self._load_hooks(turn, prepared.applied)
         if hooks is not None:
-            await hooks.begin(turn)
-        request = await self._request(turn, prepared, hooks)
+            await hooks.run_start_hooks(turn)
+        request = await self._build_loop_request(turn, prepared, hooks)
         if hooks is None:
             return await Loop(request, self._model, host).run(turn.steps)
         model, hooked = HookedModel(self._model, hooks), HookedHost(host, hooks)
-        return await Loop(request, model, hooked).run(await replayed(hooks, turn.steps))
+        return await Loop(request, model, hooked).run(await replay_steps(hooks, turn.steps))
 
-    async def _request(self, turn: TurnRun, prepared: Prepared, hooks: Hooks | None) -> LoopRequest:
+    async def _build_loop_request(
+        self, turn: TurnRun, prepared: Prepared, hooks: Hooks | None
+    ) -> LoopRequest:
         """Return the turn for the loop, with the prompt and conversation after the hooks."""
-        prompt = prepared.prompt if hooks is None else await hooks.prompt(prepared.prompt)
+        prompt = prepared.prompt if hooks is None else await hooks.filter_prompt(prepared.prompt)
         messages = prepared.messages
         if hooks is not None:
-            messages = await hooks.messages("filter_messages", messages)
+            messages = await hooks.filter_conversation("filter_messages", messages)
         return LoopRequest(
             turn_id=turn.turn_id,
             prompt=prompt,
@@ -110,61 +112,67 @@ class Agent:
                 deadline=time.monotonic() + turn.deadline - time.time(),
             ),
             one_call=turn.asked.one_call,
-            cache_key=self._cache_key(turn.chat),
+            cache_key=self._build_cache_key(turn.chat),
             stream=turn.stream,
             steer=turn.steer,
             relax=self._settings.tool_calls != "text"
-            and known_to(self._settings)[self._settings.llm_provider].requests.checks_arguments,
-            contract=request_contract(turn.asked) or prepared.applied.contract,
+            and list_known_providers(self._settings)[
+                self._settings.llm_provider
+            ].requests.checks_arguments,
+            contract=build_request_contract(turn.asked) or prepared.applied.contract,
         )
 
-    def _hooks(self, turn: TurnRun, applied: TurnPrompt) -> Hooks | None:
-        """Return the hooks of a turn; None if it has none or hooks are not allowed."""
+    def _load_hooks(self, turn: TurnRun, applied: TurnPrompt) -> Hooks | None:
+        """Load the hooks of a turn; None if it has none or hooks are not allowed."""
         names = self._settings.hooks if applied.hooks is None else applied.hooks
         if self._hook_files is None or not names:
             return None
         state = HookState(self._settings.agent_id, turn.turn_id, turn.chat)
-        return Hooks(state, tuple((name, self._hook_files.find(name)) for name in names))
+        return Hooks(state, tuple((name, self._hook_files.load_hook(name)) for name in names))
 
-    async def compact(self, request: Compact) -> Compacted:
-        return await compaction.compact(self._small, self._settings.compaction_prompt_path, request)
+    async def compact_session(self, request: Compact) -> Compacted:
+        return await compaction.compact_session(
+            self._small, self._settings.compaction_prompt_path, request
+        )
 
-    async def extract(self, request: Extract) -> Extracted:
-        return await facts.extract(self._small, self._settings.fact_extraction_prompt_path, request)
+    async def extract_facts(self, request: Extract) -> Extracted:
+        return await facts.extract_facts(
+            self._small, self._settings.fact_extraction_prompt_path, request
+        )
 
-    async def embed(self, request: Embed) -> Embedded:
-        """Embed texts; with ``keep`` the vectors stay here, for the selection of tools."""
+    async def embed_texts(self, request: Embed) -> Embedded:
+        """Embed texts; with ``keep`` the vectors stay here, for selecting tools."""
         if self._embeddings is None:
             raise FatalModelError("the agent has no embeddings; reload agents.json")
-        embedded = await self._embeddings.embed(request)
+        embedded = await self._embeddings.embed_texts(request)
         if not request.keep:
             return embedded
-        self.preparation.tool_vectors.keep(request.texts, embedded.vectors)
+        self.preparation.tool_vectors.store_vectors(request.texts, embedded.vectors)
         return embedded.model_copy(update={"vectors": ()})
 
-    async def attempt(self, request: TryModel) -> Tried:
-        """Make one small call that shows whether the model can do what is asked."""
+    async def try_model(self, request: TryModel) -> Tried:
+        """Make one small call that shows whether the model has an ability."""
         # Only a command asks for it, in a worker of its own.
-        from thinker.tryout import attempt  # noqa: PLC0415 - see above
+        from thinker.model_trials import run_trial  # noqa: PLC0415 - see above
 
-        return await attempt(self._settings, self._embeddings, request.trial)
+        return await run_trial(self._settings, self._embeddings, request.trial)
 
-    async def preview(self, turn: TurnRun) -> PromptPreview:
-        """Return what the turn's first model call would send.
+    async def preview_prompt(self, turn: TurnRun) -> PromptPreview:
+        """Return the request of the turn's first model call.
 
-        Hooks that change it run; those that only hear of new messages do not.
+        Hooks that change it run; hooks that only observe new messages do not.
         """
-        prepared = self.preparation.prepare(turn)
-        hooks = self._hooks(turn, prepared.applied)
-        request = await self._request(turn, prepared, hooks)
+        prepared = self.preparation.prepare_turn(turn)
+        hooks = self._load_hooks(turn, prepared.applied)
+        request = await self._build_loop_request(turn, prepared, hooks)
         model: Model = RehearsedModel(self._model)
-        sent = await first_request(request, HookedModel(model, hooks) if hooks else model)
-        record = request.prompt.below("tool_calls", sent.tool_block)
+        sent = await capture_first_request(request, HookedModel(model, hooks) if hooks else model)
+        record = request.prompt.prepend_layer("tool_calls", sent.tool_block)
         return PromptPreview(record=record, request=sent.body.decode())
 
-    def _cache_key(self, chat: ChatRef) -> str:
+    def _build_cache_key(self, chat: ChatRef) -> str:
         """Return an opaque key for a chat's turns; empty unless the layout is cached."""
         if self._settings.prompt_layout != "cached":
             return ""
         chat_key = (self._settings.agent_id, chat.channel, chat.chat_id, chat.thread_id or "")
-        return digest("\0".join(chat_key))[:CACHE_KEY]
+        return compute_digest("\0".join(chat_key))[:CACHE_KEY]

@@ -1,4 +1,7 @@
-"""Check the limits of a turn between its steps."""
+"""Check the limits of a turn between its steps.
+
+Where: are steps, tokens and minutes of a turn limited?
+"""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -6,7 +9,7 @@ from typing import NamedTuple
 
 from thinker.protocol.messages import Usage
 from thinker.protocol.methods import StopReason
-from thinker.protocol.token_counts import estimated
+from thinker.protocol.token_counts import estimate_tokens
 
 
 class TurnLimits(NamedTuple):
@@ -27,11 +30,11 @@ class Spent:
     steps: int = 0
     usage: Usage = field(default_factory=Usage)
 
-    def plus(self, usage: Usage) -> "Spent":
+    def add_step(self, usage: Usage) -> "Spent":
         return Spent(self.steps + 1, self.usage + usage)
 
 
-def charged(usage: Usage, sizes: Callable[[], tuple[int, int]]) -> Usage:
+def resolve_usage(usage: Usage, sizes: Callable[[], tuple[int, int]]) -> Usage:
     """Return the usage that a call counts as: the provider's, or an estimate if it reports none.
 
     ``sizes`` returns the characters sent and received.
@@ -39,10 +42,10 @@ def charged(usage: Usage, sizes: Callable[[], tuple[int, int]]) -> Usage:
     if usage.prompt > 0 and usage.completion >= 0:
         return usage
     sent, received = sizes()
-    return Usage(prompt=estimated(sent), completion=estimated(received))
+    return Usage(prompt=estimate_tokens(sent), completion=estimate_tokens(received))
 
 
-def exceeded(limits: TurnLimits, spent: Spent, now: float) -> StopReason | None:
+def find_exceeded_limit(limits: TurnLimits, spent: Spent, now: float) -> StopReason | None:
     """Return the limit that prevents another step, if any."""
     if now >= limits.deadline:
         return StopReason.DEADLINE
@@ -53,6 +56,6 @@ def exceeded(limits: TurnLimits, spent: Spent, now: float) -> StopReason | None:
     return None
 
 
-def is_last(limits: TurnLimits, spent: Spent) -> bool:
+def is_last_step(limits: TurnLimits, spent: Spent) -> bool:
     """Return whether the next step is the last, which must answer without tools."""
     return spent.steps + 1 >= limits.max_steps

@@ -1,4 +1,7 @@
-"""Compaction: replace the older part of a session and its summary by a new summary."""
+"""Compaction: replace the older part of a session and its summary by a new summary.
+
+Where: is a long conversation summarized?
+"""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -9,7 +12,7 @@ from thinker import summarizing
 from thinker.models.base import Model
 from thinker.protocol.background import Compact, Compacted
 from thinker.protocol.messages import AssistantMessage, Message, ToolResult, UserMessage
-from thinker.protocol.token_counts import estimated
+from thinker.protocol.token_counts import estimate_tokens
 
 SUMMARY_TOKENS = 2000  # estimated, of a summary, which every turn sends; 300 words have about 500
 RESULT_LIMIT = 500  # characters of a tool call's arguments or result in the request
@@ -31,34 +34,36 @@ keeps what matters most, and nothing else."""
 CUT = "[The rest of this summary was cut, because it was too long.]"
 
 
-async def compact(model: Model, path: Path | None, request: Compact) -> Compacted:
+async def compact_session(model: Model, path: Path | None, request: Compact) -> Compacted:
     """Ask the model for a new summary; ``path`` is the template's file.
 
-    A summary that is too long is asked for once more with the limit, and then cut at a paragraph.
+    A summary that is too long is requested once more with the limit, then cut at a paragraph.
     """
-    template = summarizing.template(path, TEMPLATE)
+    template = summarizing.load_template(path, TEMPLATE)
     values = {
         "SUMMARY": (request.summary or "").strip() or NONE,
-        "CONVERSATION": "\n\n".join(part for said in request.messages for part in _parts(said)),
+        "CONVERSATION": "\n\n".join(
+            part for said in request.messages for part in _format_message_parts(said)
+        ),
     }
-    prompt = summarizing.fill(template, values)
-    text, metered = await summarizing.ask(model, prompt)
-    if not metered.problem and (tokens := estimated(len(text))) > SUMMARY_TOKENS:
+    prompt = summarizing.fill_template(template, values)
+    text, metered = await summarizing.ask_model(model, prompt)
+    if not metered.problem and (tokens := estimate_tokens(len(text))) > SUMMARY_TOKENS:
         shorter = TOO_LONG.format(tokens=tokens, limit=SUMMARY_TOKENS)
         said = (AssistantMessage(content=text), UserMessage(content=shorter))
-        again, second = await summarizing.ask(model, prompt, *said)
+        again, second = await summarizing.ask_model(model, prompt, *said)
         text = text if second.problem else again.strip() or text
         usage, call_ids = metered.usage + second.usage, metered.call_ids + second.call_ids
         metered = metered.model_copy(update={"usage": usage, "call_ids": call_ids})
     if not text.strip() and not metered.problem:
         metered = metered.model_copy(update={"problem": "the summary is empty"})
-    summary = "" if metered.problem else within(text.strip(), SUMMARY_TOKENS)
+    summary = "" if metered.problem else cut_to_tokens(text.strip(), SUMMARY_TOKENS)
     return Compacted(summary=summary, **metered.model_dump())
 
 
-def within(text: str, tokens: int) -> str:
+def cut_to_tokens(text: str, tokens: int) -> str:
     """Return the whole paragraphs, or else lines or words, that fit, and a note if some do not."""
-    if estimated(len(text)) <= tokens:
+    if estimate_tokens(len(text)) <= tokens:
         return text
     head = text[: 4 * tokens - len(CUT) - 2]
     for end in ("\n\n", "\n", " "):
@@ -68,12 +73,12 @@ def within(text: str, tokens: int) -> str:
     return f"{head}\n\n{CUT}"
 
 
-def _parts(message: Message) -> Iterator[str]:
+def _format_message_parts(message: Message) -> Iterator[str]:
     if isinstance(message, ToolResult):
         failed = " failed" if message.is_error else ""
-        yield f"Tool {message.name}{failed}: {summarizing.cut(message.content, RESULT_LIMIT)}"
+        yield f"Tool {message.name}{failed}: {summarizing.cut_text(message.content, RESULT_LIMIT)}"
         return
-    if text := summarizing.conversation([message]):
+    if text := summarizing.format_conversation([message]):
         yield text
     if isinstance(message, UserMessage) and message.images:
         yield f"User sent {len(message.images)} image(s)"
@@ -82,4 +87,4 @@ def _parts(message: Message) -> Iterator[str]:
     if isinstance(message, AssistantMessage):
         for call in message.tool_calls:
             arguments = orjson.dumps(call.arguments).decode()
-            yield f"Assistant called {call.name} {summarizing.cut(arguments, RESULT_LIMIT)}"
+            yield f"Assistant called {call.name} {summarizing.cut_text(arguments, RESULT_LIMIT)}"

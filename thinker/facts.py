@@ -1,4 +1,7 @@
-"""Fact extraction: find what part of a conversation says about the user."""
+"""Extract facts about the user from a part of a conversation.
+
+Where: are facts extracted from a conversation?
+"""
 
 from collections.abc import Iterable, Iterator
 from pathlib import Path
@@ -32,34 +35,34 @@ class _Answer(Frozen):
     facts: tuple[JsonValue, ...]
 
 
-async def extract(model: Model, path: Path | None, request: Extract) -> Extracted:
+async def extract_facts(model: Model, path: Path | None, request: Extract) -> Extracted:
     """Ask the model for facts; ``path`` is the template's file."""
     known = "\n".join(f"- {' '.join(fact.split())}" for fact in request.known)
-    said = summarizing.conversation(request.messages)
+    said = summarizing.format_conversation(request.messages)
     values = {"KNOWN_FACTS": known or "(none)", "CONVERSATION": said}
-    prompt = summarizing.fill(summarizing.template(path, TEMPLATE), values)
-    text, metered = await summarizing.ask(model, prompt)
+    prompt = summarizing.fill_template(summarizing.load_template(path, TEMPLATE), values)
+    text, metered = await summarizing.ask_model(model, prompt)
     result = Extracted(**metered.model_dump())
     if result.problem:
         return result
     try:
-        return result.model_copy(update={"facts": worth_keeping(jsontext.parse(text))})
+        return result.model_copy(update={"facts": select_facts(jsontext.parse_first_value(text))})
     except ValueError as error:
         return result.model_copy(update={"problem": str(error)})
 
 
-def worth_keeping(answer: JsonValue) -> tuple[ExtractedFact, ...]:
+def select_facts(answer: JsonValue) -> tuple[ExtractedFact, ...]:
     """Return the valid and confident facts of an answer, without repeats, at most five.
 
     Raises:
         ValueError: the answer has no list of facts.
     """
     listed = _Answer.model_validate({"facts": answer} if isinstance(answer, list) else answer)
-    sure = (fact for fact in _well_formed(listed.facts) if fact.confidence >= MIN_CONFIDENCE)
+    sure = (fact for fact in _parse_facts(listed.facts) if fact.confidence >= MIN_CONFIDENCE)
     return tuple({fact.fact: fact for fact in sure}.values())[:MAX_FACTS]
 
 
-def _well_formed(listed: Iterable[JsonValue]) -> Iterator[ExtractedFact]:
+def _parse_facts(listed: Iterable[JsonValue]) -> Iterator[ExtractedFact]:
     for item in listed:
         try:
             found = ExtractedFact.model_validate(item)

@@ -1,7 +1,9 @@
-"""The session as a model may see it: newest messages, well formed, old results shortened.
+"""Prepare the session for a model: newest messages, well formed, old results shortened.
 
 The result is valid for every provider: call ids are unique, each call is followed at once by
 exactly one result, in the order of the calls, and no message is empty.
+
+Where: are long tool results shortened in the history?
 """
 
 import json
@@ -17,7 +19,7 @@ from thinker.protocol.messages import (
     ToolCall,
     ToolResult,
     UserMessage,
-    capped,
+    cap_result,
 )
 
 WINDOW = 50  # messages
@@ -27,33 +29,37 @@ RECENT_IMAGES = 10  # newest messages whose pictures are shown; older ones are d
 LOST = '{"error":"Tool result unavailable (recovered from broken history)"}'
 
 
-def prepare(
+def prepare_history(
     messages: Sequence[Message],
     *,
     window: int = WINDOW,
     keep_exchanges: int = KEEP_EXCHANGES,
     recent_images: int = RECENT_IMAGES,
 ) -> tuple[Message, ...]:
-    """Return the part of a session to send: `newest`, `repair`, `shorten`, then `fade`."""
-    shown = shorten(repair(newest(messages, window)), keep_exchanges)
-    return tuple(map(capped, fade(shown, recent_images)))
+    """Return the part of a session to send.
+
+    Apply `select_newest`, `repair_history`, `shorten_old_results` and `describe_old_images`.
+    """
+    shown = shorten_old_results(repair_history(select_newest(messages, window)), keep_exchanges)
+    return tuple(map(cap_result, describe_old_images(shown, recent_images)))
 
 
-def prepare_steady(
+def prepare_steady_history(
     messages: Sequence[Message], *, recent_images: int = RECENT_IMAGES
 ) -> tuple[Message, ...]:
-    """Like `prepare`, but keep earlier messages byte-identical between turns, for prompt caches.
+    """Like `prepare_history`, but keep earlier messages the same bytes for prompt caches.
 
     The journal has already chosen the window. Old results are shortened and pictures described in
-    batches whose boundaries depend only on earlier messages; those of `prepare` move every turn.
+    batches whose boundaries depend only on earlier messages; those of `prepare_history` move every
+    turn.
     """
-    whole = repair(messages)
-    shown = shorten(whole, _whole_exchanges(whole))
+    whole = repair_history(messages)
+    shown = shorten_old_results(whole, _count_whole_exchanges(whole))
     seen = recent_images and recent_images + (len(shown) - recent_images) % recent_images
-    return tuple(map(capped, fade(shown, seen)))
+    return tuple(map(cap_result, describe_old_images(shown, seen)))
 
 
-def _whole_exchanges(messages: Sequence[Message]) -> int:
+def _count_whole_exchanges(messages: Sequence[Message]) -> int:
     """Return how many of the last exchanges keep their results: all but whole batches."""
     sizes: list[int] = []
     for message in messages:
@@ -67,7 +73,7 @@ def _whole_exchanges(messages: Sequence[Message]) -> int:
     return len(sizes) - (ends[-1] if ends else 0)
 
 
-def without_tools(messages: Sequence[Message]) -> tuple[Message, ...]:
+def remove_tool_messages(messages: Sequence[Message]) -> tuple[Message, ...]:
     """Return the conversation without tool results and calls."""
     stripped = (
         message.model_copy(update={"tool_calls": ()})
@@ -79,8 +85,8 @@ def without_tools(messages: Sequence[Message]) -> tuple[Message, ...]:
     return tuple(m for m in stripped if m.content or not isinstance(m, AssistantMessage))
 
 
-def newest(messages: Sequence[Message], size: int) -> tuple[Message, ...]:
-    """Return the last ``size`` messages; `repair` drops results whose calls were cut off."""
+def select_newest(messages: Sequence[Message], size: int) -> tuple[Message, ...]:
+    """Return the last ``size`` messages; `repair_history` drops results without their calls."""
     return tuple(messages[max(0, len(messages) - size) :])
 
 
@@ -92,7 +98,7 @@ class _Exchange:
     results: dict[str, ToolResult] = field(default_factory=dict)
 
 
-def repair(messages: Sequence[Message]) -> tuple[Message, ...]:
+def repair_history(messages: Sequence[Message]) -> tuple[Message, ...]:
     """Pair calls and results: drop orphans and duplicates, fill in missing ones, restore order.
 
     A late result (a user spoke in between) moves to its call. A reused call id gets a new one,
@@ -105,12 +111,12 @@ def repair(messages: Sequence[Message]) -> tuple[Message, ...]:
         if isinstance(message, ToolResult):
             if places := waiting.get(message.call_id):
                 exchange, call = places.pop(0)
-                exchange.results[call.id] = _paired(call, message)
+                exchange.results[call.id] = _align_result(call, message)
         elif isinstance(message, UserMessage):
             if message.content.strip() or message.images or message.documents:
                 exchanges.append(_Exchange(message))
         elif message.content.strip() or message.tool_calls:
-            calls = tuple(_with_unique_id(call, taken) for call in message.tool_calls)
+            calls = tuple(_assign_unique_id(call, taken) for call in message.tool_calls)
             unique = calls == message.tool_calls
             exchange = _Exchange(
                 message if unique else message.model_copy(update={"tool_calls": calls})
@@ -120,10 +126,10 @@ def repair(messages: Sequence[Message]) -> tuple[Message, ...]:
             waiting.update({old.id: [] for old in message.tool_calls})
             for old, new in zip(message.tool_calls, calls, strict=True):
                 waiting[old.id].append((exchange, new))
-    return tuple(part for exchange in exchanges for part in _flatten(exchange))
+    return tuple(part for exchange in exchanges for part in _flatten_exchange(exchange))
 
 
-def shorten(messages: Sequence[Message], keep_exchanges: int) -> tuple[Message, ...]:
+def shorten_old_results(messages: Sequence[Message], keep_exchanges: int) -> tuple[Message, ...]:
     """Replace the tool results before the last ``keep_exchanges`` exchanges by a note.
 
     An exchange is an assistant message with calls and its results. The note gives the length of the
@@ -133,7 +139,7 @@ def shorten(messages: Sequence[Message], keep_exchanges: int) -> tuple[Message, 
     exchanges = 0
     for message in reversed(messages):
         if isinstance(message, ToolResult) and exchanges >= keep_exchanges:
-            short = {"content": _note(message), "images": (), "fence": ""}
+            short = {"content": _format_truncation_note(message), "images": (), "fence": ""}
             shortened.append(message.model_copy(update=short))
         else:
             exchanges += isinstance(message, AssistantMessage) and bool(message.tool_calls)
@@ -141,13 +147,13 @@ def shorten(messages: Sequence[Message], keep_exchanges: int) -> tuple[Message, 
     return tuple(reversed(shortened))
 
 
-def fade(messages: Sequence[Message], recent: int) -> tuple[Message, ...]:
+def describe_old_images(messages: Sequence[Message], recent: int) -> tuple[Message, ...]:
     """Describe pictures before the last ``recent`` messages, or without data."""
     first = len(messages) - recent
-    return tuple(described(message, i >= first) for i, message in enumerate(messages))
+    return tuple(describe_images(message, i >= first) for i, message in enumerate(messages))
 
 
-def described(message: Message, seen: bool = False) -> Message:  # noqa: FBT001, FBT002 - its one option
+def describe_images(message: Message, seen: bool = False) -> Message:  # noqa: FBT001, FBT002 - its one option
     """Return a message with ``[image: …]`` for each picture, except visible ones if ``seen``."""
     if isinstance(message, AssistantMessage) or not message.images:
         return message
@@ -157,7 +163,7 @@ def described(message: Message, seen: bool = False) -> Message:  # noqa: FBT001,
     return message.model_copy(update={"content": content, "images": shown})
 
 
-def distinct(call_id: str, taken: set[str]) -> str:
+def make_unique_id(call_id: str, taken: set[str]) -> str:
     """Add an id to ``taken`` and return it, with a number at its end if it was taken."""
     unique, count = call_id, 1
     while unique in taken:
@@ -167,18 +173,18 @@ def distinct(call_id: str, taken: set[str]) -> str:
     return unique
 
 
-def _with_unique_id(call: ToolCall, taken: set[str]) -> ToolCall:
-    unique = distinct(call.id or "call", taken)
+def _assign_unique_id(call: ToolCall, taken: set[str]) -> ToolCall:
+    unique = make_unique_id(call.id or "call", taken)
     return call if unique == call.id else call.model_copy(update={"id": unique})
 
 
-def _paired(call: ToolCall, result: ToolResult) -> ToolResult:
+def _align_result(call: ToolCall, result: ToolResult) -> ToolResult:
     if (result.call_id, result.name) == (call.id, call.name):
         return result
     return result.model_copy(update={"call_id": call.id, "name": call.name})
 
 
-def _flatten(exchange: _Exchange) -> tuple[Message, ...]:
+def _flatten_exchange(exchange: _Exchange) -> tuple[Message, ...]:
     message = exchange.message
     if isinstance(message, UserMessage):
         return (message,)
@@ -190,7 +196,7 @@ def _flatten(exchange: _Exchange) -> tuple[Message, ...]:
     return (message, *results)
 
 
-def _note(result: ToolResult) -> str:
+def _format_truncation_note(result: ToolResult) -> str:
     if re.fullmatch(rf"\[{re.escape(result.name)}: truncated, was \d+ chars\]", result.content):
         return result.content
     # Objects and arrays are stored as their JSON; text would be quoted in it.
@@ -199,7 +205,7 @@ def _note(result: ToolResult) -> str:
     return f"[{result.name}: truncated, was {length} chars]"
 
 
-def newest_words(new: Sequence[UserMessage], past: Sequence[Message]) -> str:
+def build_selection_text(new: Sequence[UserMessage], past: Sequence[Message]) -> str:
     """Return the text by which playbooks and tools are chosen: what the user said last."""
     if new:
         files = (document.about for message in new for document in message.documents)

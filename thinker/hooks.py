@@ -17,8 +17,8 @@ A hook is a file ``<home>/hooks/<id>.py``, or an entry point ``<id>`` of the gro
 * ``after_tool_call_success(state, call, result)``, ``after_tool_call_failure(…)``
 * ``tool_call_done(state, call, result)``
 
-A returned value replaces the last argument; None keeps it. Hooks run in the listed order. A hook
-that fails is logged, and the last good value is kept. Only ``prefilter_llm_history`` may stop the
+A returned value replaces the last argument; None keeps it. Hooks run in the listed order. A
+failing hook is logged, and the last good value is kept. Only ``prefilter_llm_history`` may stop the
 step, with an exception that has ``block = True``. After a crash a point may be called again. Stored
 messages never change, so no point concerns that.
 """
@@ -38,7 +38,7 @@ from pydantic import TypeAdapter
 
 from thinker import history
 from thinker.formats import regular_file
-from thinker.formats.regular_file import Identity, identity
+from thinker.formats.regular_file import Identity, read_identity
 from thinker.loop import LoopHost
 from thinker.models.base import ModelRequest, ModelResponse, ModelWrapper
 from thinker.protocol import methods
@@ -77,10 +77,10 @@ class HookFiles:
         self._directory = directory
         self._loaded: dict[str, tuple[Identity | None, Mapping[str, Any]]] = {}
 
-    def find(self, hook: str) -> Mapping[str, Any]:
-        """Return a hook's functions by name; on failure, log it and return none."""
+    def load_hook(self, hook: str) -> Mapping[str, Any]:
+        """Load a hook's functions by name; on failure, log it and return none."""
         path = self._directory / f"{hook}.py"
-        seen = identity(path)
+        seen = read_identity(path)
         if hook not in self._loaded or self._loaded[hook][0] != seen:
             try:
                 functions = _run_file(path) if seen else _load_entry_point(hook)
@@ -98,62 +98,66 @@ class Hooks:
     state: HookState
     hooks: tuple[tuple[str, Mapping[str, Any]], ...]
 
-    async def begin(self, turn: TurnRun) -> None:
-        """Call the hooks for what is new with this turn, unless another process did."""
+    async def run_start_hooks(self, turn: TurnRun) -> None:
+        """Call the start hooks for this turn, unless another process did."""
         if turn.steps:
             return
         if not turn.history and turn.summary is None:
             kind = "subagent" if turn.recipe == "subagent" else "thread"
-            await self.tell(f"after_{kind}_created")
+            await self.notify_hooks(f"after_{kind}_created")
         for message in turn.messages:
-            await self.tell("after_create_message", message)
+            await self.notify_hooks("after_create_message", message)
 
-    async def prompt(self, record: PromptRecord) -> PromptRecord:
+    async def filter_prompt(self, record: PromptRecord) -> PromptRecord:
         """Return the prompt after ``after_system_message``; a changed one is a single layer."""
         name = "after_system_message"
-        text = await self._filter(name, record.text, str)
+        text = await self._filter_value(name, record.text, str)
         if text == record.text:
             return record
         first = LayerRecord(name=name, text=text)
-        beside = (layer for layer in record.layers if record.beside(layer))
+        beside = (layer for layer in record.layers if record.is_beside_prompt(layer))
         return record.model_copy(update={"layers": (first, *beside)})
 
-    async def messages(self, point: str, messages: tuple[Message, ...]) -> tuple[Message, ...]:
+    async def filter_conversation(
+        self, point: str, messages: tuple[Message, ...]
+    ) -> tuple[Message, ...]:
         """Return the conversation after the hooks of this point, with calls and results paired.
 
         Raises:
             FatalModelError: a hook stopped the step.
         """
-        found = await self._filter(point, messages, MESSAGES.validate_python)
-        return messages if found == messages else history.repair(found)
+        found = await self._filter_value(point, messages, MESSAGES.validate_python)
+        return messages if found == messages else history.repair_history(found)
 
-    async def answer(self, message: AssistantMessage) -> AssistantMessage:
-        return await self._filter("before_create_message", message, AssistantMessage.model_validate)
+    async def filter_answer(self, message: AssistantMessage) -> AssistantMessage:
+        return await self._filter_value(
+            "before_create_message", message, AssistantMessage.model_validate
+        )
 
     @property
     def changes_answers(self) -> bool:
         """Whether hooks may change an answer, so that it must not be streamed."""
-        return any(self._at("before_create_message"))
+        return any(self._iter_functions("before_create_message"))
 
-    async def result(self, call: PlannedCall, result: ToolResult) -> ToolResult:
+    async def filter_result(self, call: PlannedCall, result: ToolResult) -> ToolResult:
         """Return a call's result for the model; the journal keeps the original."""
         name = "after_tool_call_failure" if result.is_error else "after_tool_call_success"
-        changed = await self._filter(name, result, ToolResult.model_validate, call)
-        await self.tell("tool_call_done", call, changed)
+        changed = await self._filter_value(name, result, ToolResult.model_validate, call)
+        await self.notify_hooks("tool_call_done", call, changed)
         return changed.model_copy(update={"call_id": result.call_id, "name": result.name})
 
-    async def tell(self, point: str, *values: object) -> None:
+    async def notify_hooks(self, point: str, *values: object) -> None:
         """Call every hook of this point, ignoring what it returns."""
-        for hook, function in self._at(point):
+        for hook, function in self._iter_functions(point):
             try:
                 await _call_hook(function, self.state, *values)
             except Exception:
                 log.exception("hook_failed", hook=hook, point=point)
 
-    async def _filter(
+    async def _filter_value(
         self, point: str, value: T, read: Callable[[Any], T], *before: PlannedCall
     ) -> T:
-        for hook, function in self._at(point):
+        for hook, function in self._iter_functions(point):
             try:
                 found = await _call_hook(function, self.state, *before, value)
                 value = value if found is None else read(found)
@@ -163,7 +167,7 @@ class Hooks:
                 log.exception("hook_failed", hook=hook, point=point)
         return value
 
-    def _at(self, point: str) -> Iterator[tuple[str, Callable[..., Any]]]:
+    def _iter_functions(self, point: str) -> Iterator[tuple[str, Callable[..., Any]]]:
         for hook, functions in self.hooks:
             if callable(function := functions.get(point)):
                 yield hook, function
@@ -176,10 +180,10 @@ class HookedModel(ModelWrapper):
     hooks: Hooks
 
     async def complete(self, request: ModelRequest) -> ModelResponse:
-        messages = await self.hooks.messages("prefilter_llm_history", request.messages)
+        messages = await self.hooks.filter_conversation("prefilter_llm_history", request.messages)
         on_text = None if self.hooks.changes_answers else request.on_text
         response = await self.model.complete(replace(request, messages=messages, on_text=on_text))
-        return replace(response, message=await self.hooks.answer(response.message))
+        return replace(response, message=await self.hooks.filter_answer(response.message))
 
 
 class HookedHost:
@@ -190,51 +194,53 @@ class HookedHost:
         self._hooks = hooks
         self._calls: dict[int, PlannedCall] = {}
 
-    async def commit(self, commit: methods.StepCommit) -> methods.StepCommitted:
+    async def commit_step(self, commit: methods.StepCommit) -> methods.StepCommitted:
         """Commit the step (T3), then run the hooks for it and for calls answered with it."""
-        committed = await self._host.commit(commit)
-        await self._hooks.tell("after_create_message", commit.response)
+        committed = await self._host.commit_step(commit)
+        await self._hooks.notify_hooks("after_create_message", commit.response)
         self._calls |= dict(zip(committed.call_seqs, commit.calls, strict=True))
         results = {}
         for seq, result in committed.results.items():
-            await self._hooks.tell("tool_call_started", self._calls[seq])
-            results[seq] = await self._hooks.result(self._calls[seq], result)
+            await self._hooks.notify_hooks("tool_call_started", self._calls[seq])
+            results[seq] = await self._hooks.filter_result(self._calls[seq], result)
         return committed.model_copy(update={"results": results})
 
     async def call_tool(self, seq: int) -> ToolResult:
-        """Run a call between its hooks; a call of an earlier process is known by its result."""
+        """Run a call between its hooks; an earlier process's call has its result already."""
         call = self._calls.get(seq)
         if call is not None:
-            await self._hooks.tell("tool_call_started", call)
+            await self._hooks.notify_hooks("tool_call_started", call)
         result = await self._host.call_tool(seq)
-        return await self._hooks.result(call or _call_of(result), result)
+        return await self._hooks.filter_result(call or _build_call(result), result)
 
-    async def entered(self) -> tuple[UserMessage, ...]:
-        messages = await self._host.entered()
+    async def take_new_messages(self) -> tuple[UserMessage, ...]:
+        messages = await self._host.take_new_messages()
         for message in messages:
-            await self._hooks.tell("after_create_message", message)
+            await self._hooks.notify_hooks("after_create_message", message)
         return messages
 
-    def show(self, text: str) -> None:
-        self._host.show(text)
+    def show_partial_answer(self, text: str) -> None:
+        self._host.show_partial_answer(text)
 
-    def draining(self) -> bool:
-        return self._host.draining()
+    def is_draining(self) -> bool:
+        return self._host.is_draining()
 
 
-async def replayed(hooks: Hooks, steps: Sequence[RecordedStep]) -> list[RecordedStep]:
+async def replay_steps(hooks: Hooks, steps: Sequence[RecordedStep]) -> list[RecordedStep]:
     """Return recorded steps with their results as the hooks changed them before."""
     shown = []
     for step in steps:
         calls = []
         for made in step.calls:
-            result = made.result and await hooks.result(_call_of(made.result), made.result)
+            result = made.result and await hooks.filter_result(
+                _build_call(made.result), made.result
+            )
             calls.append(made.model_copy(update={"result": result}))
         shown.append(step.model_copy(update={"calls": tuple(calls)}))
     return shown
 
 
-def _call_of(result: ToolResult) -> PlannedCall:
+def _build_call(result: ToolResult) -> PlannedCall:
     return PlannedCall(id=result.call_id, name=result.name, arguments={})
 
 

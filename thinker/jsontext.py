@@ -1,4 +1,4 @@
-"""Parse JSON that a model wrote among other text: in a code fence, after or before a sentence."""
+"""Parse JSON inside a model's text: in a code fence, or before or after a sentence."""
 
 import json
 import re
@@ -19,16 +19,16 @@ MAX_ATTEMPTS = 64  # positions tried in one text
 MAX_TRIED = 256 * 1024  # characters read at them, until they turned out to be no JSON
 
 
-def _refuse(constant: str) -> NoReturn:
+def _refuse_constant(constant: str) -> NoReturn:
     raise ValueError(f"{constant} is not JSON")
 
 
 # Not strict, since models write line breaks into strings.
-_DECODER = json.JSONDecoder(strict=False, parse_constant=_refuse)
+_DECODER = json.JSONDecoder(strict=False, parse_constant=_refuse_constant)
 
 
-def value_at(text: str, start: int) -> JsonValue:
-    """Return the JSON value that begins at a position, whatever follows it.
+def parse_value_at(text: str, start: int) -> JsonValue:
+    """Parse the JSON value at a position, ignoring what follows it.
 
     Raises:
         ValueError: no value begins there.
@@ -40,8 +40,8 @@ def value_at(text: str, start: int) -> JsonValue:
     return value
 
 
-def whole_value(text: str) -> JsonValue:
-    """Return the JSON value that the whole text is.
+def parse_whole_value(text: str) -> JsonValue:
+    """Parse a text that is one JSON value.
 
     Raises:
         ValueError: it is not one JSON value.
@@ -53,29 +53,29 @@ def whole_value(text: str) -> JsonValue:
     return value
 
 
-def parse(text: str) -> JsonValue:
-    """Return the whole text as JSON, or else the first object or array in it.
+def parse_first_value(text: str) -> JsonValue:
+    """Parse the whole text as JSON, else the first object or array in it.
 
     Raises:
         ValueError: the text contains no JSON, or too much that only begins like it.
     """
     with suppress(ValueError):
-        return whole_value(text)
+        return parse_whole_value(text)
     tried = 0
     for found in islice(re.finditer(r"[{\[]", text), MAX_ATTEMPTS):
         try:
-            return value_at(text, found.start())
+            return parse_value_at(text, found.start())
         except json.JSONDecodeError as error:
             tried += error.pos - found.start()
         except ValueError:
             tried += len(text) - found.start()
         if tried > MAX_TRIED:
             break
-    raise ValueError("there is no JSON in the answer")
+    raise ValueError("the answer contains no JSON")
 
 
 class RepairBudget:
-    """How much may still be spent on repairing JSON; one for all that a model answers at once.
+    """The remaining effort for repairing JSON, one for all of a model's answer.
 
     The repair library may look at the same characters again and again, so looks are counted.
     """
@@ -84,10 +84,10 @@ class RepairBudget:
         self.left = left
 
     def spend(self, cost: int) -> None:
-        """Take from what is left.
+        """Spend from the budget.
 
         Raises:
-            ValueError: it is not enough.
+            ValueError: the budget is used up.
         """
         self.left -= cost
         if self.left < 0:
@@ -95,13 +95,13 @@ class RepairBudget:
 
 
 class _Counted(str):
-    """A text that spends from a budget whenever it is looked at, and so do its parts."""
+    """A text that spends from a budget on each access, as do its parts."""
 
     __slots__ = ("_budget",)
     _budget: RepairBudget
 
     @classmethod
-    def of(cls, text: str, budget: RepairBudget) -> "_Counted":
+    def wrap_text(cls, text: str, budget: RepairBudget) -> "_Counted":
         counted = cls(text)
         counted._budget = budget
         return counted
@@ -109,25 +109,25 @@ class _Counted(str):
     def __getitem__(self, key: SupportsIndex | slice) -> str:
         self._budget.spend(1)
         part = super().__getitem__(key)
-        return _Counted.of(part, self._budget) if isinstance(key, slice) else part
+        return _Counted.wrap_text(part, self._budget) if isinstance(key, slice) else part
 
     def __add__(self, other: str) -> str:
-        return _Counted.of(super().__add__(other), self._budget)
+        return _Counted.wrap_text(super().__add__(other), self._budget)
 
 
-def repaired(text: str, budget: RepairBudget) -> JsonObject | None:
-    """Return the JSON object that a malformed text stands for; None if it is not clear.
+def repair_json_object(text: str, budget: RepairBudget) -> JsonObject | None:
+    """Repair a malformed JSON object; None if its meaning is unclear.
 
     In a long text, line breaks inside strings are the only fault that is repaired.
     """
     try:
         with suppress(ValueError):
-            return OBJECT.validate_json(orjson.dumps(whole_value(text))) or None
+            return OBJECT.validate_json(orjson.dumps(parse_whole_value(text))) or None
         if "{" not in text or len(text) > REPAIR_LIMIT:
             return None
         budget.spend(CHARACTER * len(text))
-        found = json_repair.loads(_Counted.of(text, budget))
-        # Re-encode: a value that the wire cannot carry is no repair, nor are counted texts.
+        found = json_repair.loads(_Counted.wrap_text(text, budget))
+        # Re-encode: neither a value that the wire cannot carry nor a counted text is a repair.
         value = orjson.loads(orjson.dumps(found, option=orjson.OPT_NON_STR_KEYS))
         return OBJECT.validate_python(value) or None
     except (ValueError, TypeError, RecursionError, AssertionError):  # json_repair asserts

@@ -3,6 +3,8 @@
 The loop knows a model, a host and limits, but no prompts, channels or journal. A response is
 committed before any of its calls runs, and a recorded step is never requested again: resuming a
 turn and retrying after a model failure are the same case.
+
+Where: does the loop of model calls and tool calls run?
 """
 
 import time
@@ -19,16 +21,16 @@ from thinker import budget, history
 from thinker.answers.verdict import AnswerAccepted, AnswerValidator
 from thinker.budget import Spent, TurnLimits
 from thinker.models.base import Model, ModelRequest, ModelResponse
-from thinker.models.failures import headline
+from thinker.models.failures import format_headline
 from thinker.protocol import messages, methods
 from thinker.protocol.messages import AssistantMessage, Message, ToolResult, ToolSpec, UserMessage
 from thinker.protocol.methods import PlannedCall, StopReason, TurnResult
 from thinker.protocol.prompt_record import ModelSettings, PromptRecord
 from thinker.toolcalls import arguments, leaked
-from thinker.toolcalls.choice import ToolChoiceState, unmeetable
-from thinker.toolcalls.execution import execute
-from thinker.toolcalls.plan import bounded, plan, recovered
-from thinker.toolcalls.select import found
+from thinker.toolcalls.choice import ToolChoiceState, find_choice_problem
+from thinker.toolcalls.execution import execute_calls
+from thinker.toolcalls.plan import limit_values, plan_calls, recover_call
+from thinker.toolcalls.select import list_found_tools
 from thinker.worker_errors import AccountError, ContextOverflowError, ModelError
 
 EMPTY_RETRIES = 1  # further calls after an empty answer
@@ -74,19 +76,19 @@ class LoopRequest:
 class LoopHost(Protocol):
     """Interface through which the loop commits steps and runs tools."""
 
-    async def commit(self, commit: methods.StepCommit) -> methods.StepCommitted:
+    async def commit_step(self, commit: methods.StepCommit) -> methods.StepCommitted:
         """T3: make a response and its calls durable, with T6 if it ends the turn."""
 
     async def call_tool(self, seq: int) -> ToolResult:
         """Run a committed call and return its durable result."""
 
-    async def entered(self) -> tuple[UserMessage, ...]:
+    async def take_new_messages(self) -> tuple[UserMessage, ...]:
         """Return messages sent since the last step, which now belong to the turn."""
 
-    def show(self, text: str) -> None:
+    def show_partial_answer(self, text: str) -> None:
         """Show the answer so far; nothing depends on it."""
 
-    def draining(self) -> bool:
+    def is_draining(self) -> bool:
         """Return whether to stop before the next step."""
 
 
@@ -105,7 +107,7 @@ class Loop:
         self._host = host
         self._clock = clock
         self._tools = {tool.name: tool for tool in (*request.tools, *request.rest)}
-        self._offered = arguments.relaxed(request.tools) if request.relax else request.tools
+        self._offered = arguments.relax_tools(request.tools) if request.relax else request.tools
         self._transcript: list[Message] = list(request.messages)
         self._spent = Spent()
         self._used: list[str] = []
@@ -120,60 +122,62 @@ class Loop:
 
     async def run(self, recorded: Sequence[methods.RecordedStep] = ()) -> TurnResult:
         """Finish the recorded steps, then continue until the model answers or a limit ends it."""
-        impossible = unmeetable(self._settings.tool_choice, self._tools)
+        impossible = find_choice_problem(self._settings.tool_choice, self._tools)
         if impossible is not None:
-            return self._unmet(impossible)
+            return self._end_unmet_choice(impossible)
         for step in recorded:
             calls = self._plan_calls(step.response)
             if step.asked:
-                self._count(step.usage, calls)
+                self._record_usage(step.usage, calls)
             seqs = [call.seq for call in step.calls]
             known = {call.seq: call.result for call in step.calls if call.result is not None}
-            ended = await self._apply(step.response, calls, seqs, known, step.finish)
+            ended = await self._apply_response(step.response, calls, seqs, known, step.finish)
             if ended is not None:
                 return ended
             self._transcript += step.entered
         while True:
-            if self._host.draining():
-                return self._result(StopReason.DRAINED, "")
-            stop = budget.exceeded(self._request.limits, self._spent, self._clock())
+            if self._host.is_draining():
+                return self._build_result(StopReason.DRAINED, "")
+            stop = budget.find_exceeded_limit(self._request.limits, self._spent, self._clock())
             if stop is not None:
-                return self._unanswered(stop)
+                return self._end_unanswered(stop)
             if self._request.steer and self._spent.steps:
-                self._transcript += await self._host.entered()
-            ended = await self._step()
+                self._transcript += await self._host.take_new_messages()
+            ended = await self._run_step()
             if ended is not None:
                 return ended
 
-    async def _step(self) -> TurnResult | None:
+    async def _run_step(self) -> TurnResult | None:
         """Make one model call and run its tool calls; return a result if it ends the turn."""
         response: ModelResponse | None = None
-        request = self._model_request()
+        request = self._build_model_request()
         try:
             with anyio.move_on_after(self._request.limits.deadline - self._clock()):
                 response = await self._model.complete(request)
         except ModelError as error:
             log.warning("model_failed", model=self._model.name, error=str(error))
             if isinstance(error, AccountError):
-                return self._result(StopReason.ACCOUNT, headline(error), error=str(error))
+                return self._build_result(
+                    StopReason.ACCOUNT, format_headline(error), error=str(error)
+                )
             long = isinstance(error, ContextOverflowError)
-            return self._unanswered(
+            return self._end_unanswered(
                 StopReason.OVERFLOW if long else StopReason.MODEL_ERROR, str(error)
             )
         if response is None:
-            return self._unanswered(StopReason.DEADLINE)
-        message = bounded(recovered(response.message, self._tools, self._transcript))
+            return self._end_unanswered(StopReason.DEADLINE)
+        message = limit_values(recover_call(response.message, self._tools, self._transcript))
         if self._request.one_call:  # the model may make the other calls next
             message = message.model_copy(update={"tool_calls": message.tool_calls[:1]})
         calls = self._plan_calls(message)
-        usage = budget.charged(
+        usage = budget.resolve_usage(
             response.usage, lambda: (request.characters, len(message.model_dump_json()))
         )
-        if request.reasoning is not None and not request.reasoning.recorded:
+        if request.reasoning is not None and not request.reasoning.is_recorded:
             message = message.model_copy(update={"reasoning": None})
-        self._count(usage, calls)
-        last = self._final_result(message, response.finish)
-        committed = await self._host.commit(
+        self._record_usage(usage, calls)
+        last = self._find_final_result(message, response.finish)
+        committed = await self._host.commit_step(
             methods.StepCommit(
                 turn_id=self._request.turn_id,
                 response=message,
@@ -183,8 +187,9 @@ class Loop:
                 model=response.model or self._model.name,
                 request_id=response.request_id,
                 call_ids=response.call_ids,
-                timing=request.meter.timing(),
-                prompt=self._prompt and self._prompt.below("tool_calls", response.tool_block),
+                timing=request.meter.build_timing(),
+                prompt=self._prompt
+                and self._prompt.prepend_layer("tool_calls", response.tool_block),
                 ends=last,
             )
         )
@@ -196,14 +201,18 @@ class Loop:
             for seq, call in zip(committed.call_seqs, calls, strict=True)
             if call.rejected is not None
         }
-        return await self._apply(message, calls, committed.call_seqs, known, response.finish)
+        return await self._apply_response(
+            message, calls, committed.call_seqs, known, response.finish
+        )
 
-    def _model_request(self) -> ModelRequest:
-        last = budget.is_last(self._request.limits, self._spent) and not self._handed_back
+    def _build_model_request(self) -> ModelRequest:
+        last = budget.is_last_step(self._request.limits, self._spent) and not self._handed_back
         closing = last or self._rejections > 0  # a retry needs only the answer
         return ModelRequest(
             system=self._system,
-            messages=history.repair(self._transcript),  # call ids may repeat across responses
+            messages=history.repair_history(
+                self._transcript
+            ),  # call ids may repeat across responses
             tools=self._offered,
             tool_choice=messages.NO_TOOLS if closing else self._tool_choice.choice,
             temperature=self._settings.temperature,
@@ -211,19 +220,19 @@ class Loop:
             cache_key=self._request.cache_key,
             max_output_tokens=self._settings.max_output_tokens,
             output=self._output,
-            on_text=self._host.show if self._request.stream else None,
+            on_text=self._host.show_partial_answer if self._request.stream else None,
         )
 
     def _plan_calls(self, message: AssistantMessage) -> tuple[PlannedCall, ...]:
-        last = budget.is_last(self._request.limits, self._spent)
-        return plan(message.tool_calls, self._tools, self._tool_choice.choice, last=last)
+        last = budget.is_last_step(self._request.limits, self._spent)
+        return plan_calls(message.tool_calls, self._tools, self._tool_choice.choice, last=last)
 
-    def _count(self, usage: messages.Usage, calls: Sequence[PlannedCall]) -> None:
+    def _record_usage(self, usage: messages.Usage, calls: Sequence[PlannedCall]) -> None:
         """Record a step's usage, and whether it met the tool choice."""
-        self._spent = self._spent.plus(usage)
-        self._tool_choice = self._tool_choice.after(calls)
+        self._spent = self._spent.add_step(usage)
+        self._tool_choice = self._tool_choice.apply_calls(calls)
 
-    async def _apply(
+    async def _apply_response(
         self,
         message: AssistantMessage,
         calls: Sequence[PlannedCall],
@@ -234,16 +243,16 @@ class Loop:
         """Add a committed response to the transcript; run its calls or end with its text."""
         if message.tool_calls:
             return await self._run_calls(message, calls, seqs, known)
-        last = self._final_result(message, finish)
+        last = self._find_final_result(message, finish)
         if last is not None:
             return last
-        if self._tool_choice.choice.demands:
+        if self._tool_choice.choice.requires_call:
             self._transcript += [message, UserMessage(content=self._tool_choice.reminder)]
-            return self._unmet() if self._tool_choice.failed else None
-        if self._request.contract is not None and leaked.clean(message.content):
+            return self._end_unmet_choice() if self._tool_choice.has_failed else None
+        if self._request.contract is not None and leaked.remove_markup(message.content):
             return await self._check_answer(message, self._request.contract, finish)
         self._empty += 1
-        return self._unanswered(StopReason.EMPTY) if self._empty > EMPTY_RETRIES else None
+        return self._end_unanswered(StopReason.EMPTY) if self._empty > EMPTY_RETRIES else None
 
     async def _run_calls(
         self,
@@ -254,68 +263,76 @@ class Loop:
     ) -> TurnResult | None:
         """Run the calls; calls handed back to an API client end the turn."""
         if self._request.stream and message.content:
-            self._host.show(message.content)  # the calls may take long
+            self._host.show_partial_answer(message.content)  # the calls may take long
         ours = [
             (call, seq)
             for call, planned, seq in zip(message.tool_calls, calls, seqs, strict=True)
             if planned.rejected is not None or planned.name not in self._handed_back
         ]
-        results = await execute(
+        results = await execute_calls(
             ours, known, self._tools, self._host.call_tool, parallel=self._settings.parallel
         )
         self._used += [call.name for call in message.tool_calls]
         if len(ours) < len(calls):
-            return self._result(StopReason.HANDED_BACK, leaked.clean(message.content))
-        self._transcript += [message, *map(messages.capped, results)]
-        self._offer(found(results) | {call.name for call in message.tool_calls})
-        return self._unmet() if self._tool_choice.failed else None
+            return self._build_result(StopReason.HANDED_BACK, leaked.remove_markup(message.content))
+        self._transcript += [message, *map(messages.cap_result, results)]
+        self._offer_tools(list_found_tools(results) | {call.name for call in message.tool_calls})
+        return self._end_unmet_choice() if self._tool_choice.has_failed else None
 
-    def _offer(self, names: set[str]) -> None:
+    def _offer_tools(self, names: set[str]) -> None:
         """Offer those of these tools that were not offered yet, from the next step on."""
         names = (names & self._tools.keys()) - {tool.name for tool in self._offered}
         if names:
             fresh = tuple(self._tools[name] for name in names)
-            more = arguments.relaxed(fresh) if self._request.relax else fresh
+            more = arguments.relax_tools(fresh) if self._request.relax else fresh
             self._offered = tuple(sorted((*self._offered, *more), key=lambda tool: tool.name))
 
-    def _final_result(self, message: AssistantMessage, finish: str) -> TurnResult | None:
+    def _find_final_result(self, message: AssistantMessage, finish: str) -> TurnResult | None:
         """Return the turn's result if the response alone decides it, to be committed with it."""
-        text = leaked.clean(message.content)
+        text = leaked.remove_markup(message.content)
         if finish == "refused" and not message.tool_calls:
-            return self._result(StopReason.REFUSED, text or FALLBACK_TEXTS[StopReason.REFUSED])
-        undecided = message.tool_calls or self._tool_choice.choice.demands or self._request.contract
+            return self._build_result(
+                StopReason.REFUSED, text or FALLBACK_TEXTS[StopReason.REFUSED]
+            )
+        undecided = (
+            message.tool_calls or self._tool_choice.choice.requires_call or self._request.contract
+        )
         if undecided or not text:
             return None
         cut = finish == "length"
-        reason = StopReason.LENGTH if cut else self._reason()
-        return self._result(reason, text + (CUT_NOTE if cut else ""))
+        reason = StopReason.LENGTH if cut else self._find_stop_reason()
+        return self._build_result(reason, text + (CUT_NOTE if cut else ""))
 
     async def _check_answer(
         self, message: AssistantMessage, contract: AnswerValidator, finish: str
     ) -> TurnResult | None:
         """End with an answer that meets its contract; otherwise ask the model again."""
-        judge = partial(contract.judge, message.content, whole=finish != "length")
+        judge = partial(contract.validate_answer, message.content, whole=finish != "length")
         # Other chats of the agent must not wait while a long answer is searched for JSON.
         verdict = await to_thread.run_sync(judge, abandon_on_cancel=True)
         if isinstance(verdict, AnswerAccepted):
-            return self._result(self._reason(), verdict.text, repaired=verdict.repaired)
+            return self._build_result(
+                self._find_stop_reason(), verdict.text, repaired=verdict.repaired
+            )
         self._rejections += 1
         self._transcript += [message, UserMessage(content=str(verdict))]
         if self._rejections <= contract.max_retries:
             return None
-        return self._unanswered(StopReason.OUTPUT, "; ".join(verdict.problems))
+        return self._end_unanswered(StopReason.OUTPUT, "; ".join(verdict.problems))
 
-    def _unmet(self, error: str = "the model made no call of a tool that may run") -> TurnResult:
-        return self._unanswered(StopReason.TOOL_CHOICE, error)
+    def _end_unmet_choice(
+        self, error: str = "the model made no call of a tool that may run"
+    ) -> TurnResult:
+        return self._end_unanswered(StopReason.TOOL_CHOICE, error)
 
-    def _unanswered(self, reason: StopReason, error: str | None = None) -> TurnResult:
-        return self._result(reason, FALLBACK_TEXTS[reason], error)
+    def _end_unanswered(self, reason: StopReason, error: str | None = None) -> TurnResult:
+        return self._build_result(reason, FALLBACK_TEXTS[reason], error)
 
-    def _reason(self) -> StopReason:
+    def _find_stop_reason(self) -> StopReason:
         over = self._spent.steps >= self._request.limits.max_steps > 1
         return StopReason.MAX_STEPS if over else StopReason.DONE
 
-    def _result(
+    def _build_result(
         self, reason: StopReason, text: str, error: str | None = None, *, repaired: bool = False
     ) -> TurnResult:
         return TurnResult(

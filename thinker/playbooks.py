@@ -37,29 +37,29 @@ class Playbook:
     origin: Origin = "operator"
 
 
-def from_skill(skill: SkillFile) -> Playbook:
+def build_playbook(skill: SkillFile) -> Playbook:
     """Return the playbook that a SKILL.md with keywords describes."""
     return Playbook(**skill.model_dump(include={field.name for field in fields(Playbook)}))
 
 
-def _only_texts(value: object) -> object:
+def _keep_texts(value: object) -> object:
     """Drop list items other than text, and shorten what no SKILL.md may have."""
     if not isinstance(value, list):
         return value
     return [item[:MAX_KEYWORD] for item in value if isinstance(item, str)][:MAX_KEYWORDS]
 
 
-def _number_or_zero(value: object) -> object:
+def _replace_non_number(value: object) -> object:
     """Replace a priority that is not a number by 0, as for a SKILL.md."""
     return value if isinstance(value, int | float) and not isinstance(value, bool) else 0
 
 
-Texts = Annotated[tuple[str, ...], BeforeValidator(_only_texts)]
+Texts = Annotated[tuple[str, ...], BeforeValidator(_keep_texts)]
 
 
 class _Trigger(BaseModel):
     keywords: Texts = Field(min_length=1)
-    priority: Annotated[float, BeforeValidator(_number_or_zero)] = 0
+    priority: Annotated[float, BeforeValidator(_replace_non_number)] = 0
 
 
 class _Record(BaseModel):
@@ -85,15 +85,15 @@ def parse_record(record: JsonObject) -> Playbook | None:
     return Playbook(row.name, about, text, keywords, priority, tools, "database", row.origin)
 
 
-def merged(files: Sequence[SkillFile], records: Sequence[JsonObject]) -> list[Playbook]:
+def merge_playbooks(files: Sequence[SkillFile], records: Sequence[JsonObject]) -> list[Playbook]:
     """Return the playbooks of files and journal; a file wins over a record of its name."""
     names = {skill.name for skill in files}
-    found = [from_skill(skill) for skill in files if skill.keywords]
+    found = [build_playbook(skill) for skill in files if skill.keywords]
     parsed = (parse_record(record) for record in records)
     return found + [book for book in parsed if book is not None and book.name not in names]
 
 
-def required_tools(matched: Sequence[Playbook]) -> dict[str, str]:
+def list_required_tools(matched: Sequence[Playbook]) -> dict[str, str]:
     """Return the tools that matched playbooks need, each with the first playbook."""
     needed: dict[str, str] = {}
     for playbook in matched:

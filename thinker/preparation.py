@@ -1,6 +1,8 @@
 """Prepare a turn for its model: base prompt, layers, history and tools.
 
 Whatever is built from files, journal records and tools is cached until they change.
+
+Where: is the prompt of a turn put together?
 """
 
 from datetime import datetime
@@ -11,17 +13,17 @@ import structlog
 from thinker import history
 from thinker.formats.own_files import OwnFiles
 from thinker.formats.prompts.problem import DefinitionError
-from thinker.playbooks import Matcher, Playbook, merged, required_tools
+from thinker.playbooks import Matcher, Playbook, list_required_tools, merge_playbooks
 from thinker.prompt import base_prompt, cached, layers
-from thinker.prompt.base_prompt import BasePrompt, Source, TurnPrompt, override
-from thinker.prompt.compose import compose
-from thinker.prompt.layers import TurnContext
+from thinker.prompt.base_prompt import BasePrompt, Source, TurnPrompt, override_base_prompt
+from thinker.prompt.compose import compose_layers
+from thinker.prompt.layers import LayerContext
 from thinker.protocol.env import ThinkerSettings
 from thinker.protocol.messages import UNTRUSTED, JsonObject, Message, ToolSpec
 from thinker.protocol.methods import TurnRun
 from thinker.protocol.prompt_record import ModelSettings, PromptRecord
 from thinker.skills import SkillCatalog
-from thinker.toolcalls.select import Selector, temperature
+from thinker.toolcalls.select import Selector, choose_temperature
 from thinker.toolcalls.tool_vectors import ToolVectors
 
 log = structlog.get_logger()
@@ -37,7 +39,7 @@ class Prepared(NamedTuple):
     applied: TurnPrompt
     rest: tuple[ToolSpec, ...] = ()  # tools that the model may find
 
-    def log(self) -> None:
+    def log_sizes(self) -> None:
         """Log its sizes and the selection of tools, without any text of the conversation."""
         record = self.prompt
         log.debug(
@@ -65,37 +67,37 @@ class Preparation:
         self._settings = settings
         self._model = model
         self.tool_vectors = ToolVectors()
-        named = (path for _, path in base_prompt.candidates(settings))
-        self.files = OwnFiles((*settings.own_paths(), *named))
+        named = (path for _, path in base_prompt.list_candidate_files(settings))
+        self.files = OwnFiles((*settings.list_own_paths(), *named))
         self._base = BasePrompt(base_prompt.BUILT_IN, "built-in")
         self._skills = SkillCatalog(settings.skills_dirs, settings.skills)
         self._matcher = Matcher(())
         self._records: tuple[JsonObject, ...] = ()
         self._warned: set[str] = set()
-        self._zone, problem = layers.zone(settings.user_timezone)
-        self._warn(*filter(None, (problem,)))
+        self._zone, problem = layers.find_zone(settings.user_timezone)
+        self._warn_once(*filter(None, (problem,)))
         self._selector = Selector()
 
-    def prepare(self, turn: TurnRun) -> Prepared:
+    def prepare_turn(self, turn: TurnRun) -> Prepared:
         """Prepare a turn, logging what is missing."""
-        self._refresh(turn.playbooks)
-        applied = self._applied(turn)
+        self._refresh_files(turn.playbooks)
+        applied = self._apply_turn_definition(turn)
         turn, persona = applied.turn, turn.profile_prompt
         foreign = turn.profile_origin in UNTRUSTED
-        base = override(applied.base, None if foreign else persona)
-        self._warn(*base.warnings)
-        text = history.newest_words(turn.messages, turn.history)
+        base = override_base_prompt(applied.base, None if foreign else persona)
+        self._warn_once(*base.warnings)
+        text = history.build_selection_text(turn.messages, turn.history)
         interactive = turn.recipe in ("interactive", "request")
         matched = self._matcher.match(text) if interactive else ()
-        scores = self.tool_vectors.scores(turn.tools, turn.vector) if turn.vector else {}
-        selection = self._selector.for_turn(turn, text, required_tools(matched), scores)
+        scores = self.tool_vectors.compute_scores(turn.tools, turn.vector) if turn.vector else {}
+        selection = self._selector.select_for_turn(turn, text, list_required_tools(matched), scores)
         for name, playbook in selection.missing.items():
-            self._warn(f"required tool {name!r} of {playbook!r} is not offered")
-        warmth = temperature(self._settings.temperature, scores)
-        settings = self._model_settings(turn, applied, warmth)
-        context = self._context(turn, base.text, matched, persona if foreign else None)
-        composed = compose(turn.recipe, context)
-        stable, volatile, tools_digest = cached.fingerprints(composed, selection.tools)
+            self._warn_once(f"required tool {name!r} of {playbook!r} is not offered")
+        warmth = choose_temperature(self._settings.temperature, scores)
+        settings = self._build_model_settings(turn, applied, warmth)
+        context = self._build_context(turn, base.text, matched, persona if foreign else None)
+        composed = compose_layers(turn.recipe, context)
+        stable, volatile, tools_digest = cached.compute_fingerprints(composed, selection.tools)
         record = PromptRecord(
             layers=composed,
             settings=settings,
@@ -112,11 +114,13 @@ class Preparation:
         # An API client's history lacks the context that earlier turns were sent with.
         if self._settings.prompt_layout == "cached" and turn.recipe != "request":
             record = cached.arrange_cached(record, past, turn.context)
-        shown = self._shown(turn, past, record, applied.recent_images)
+        shown = self._select_messages(turn, past, record, applied.recent_images)
         tools, rest = selection.tools, selection.rest
         return Prepared(record, base.source, shown, tools, applied, rest)
 
-    def _model_settings(self, turn: TurnRun, applied: TurnPrompt, warmth: float) -> ModelSettings:
+    def _build_model_settings(
+        self, turn: TurnRun, applied: TurnPrompt, warmth: float
+    ) -> ModelSettings:
         requested = turn.asked.temperature
         return ModelSettings(
             model=self._model,
@@ -127,12 +131,12 @@ class Preparation:
             reasoning=applied.reasoning,
         )
 
-    def _context(
+    def _build_context(
         self, turn: TurnRun, base: str, matched: tuple[Playbook, ...], persona: str | None
-    ) -> TurnContext:
+    ) -> LayerContext:
         files = {skill.name for skill in (*self._skills.playbooks, *self._skills.listed)}
         unlisted = (skill for skill in turn.skills if skill.name not in files)
-        return TurnContext(
+        return LayerContext(
             base=base,
             now=datetime.fromtimestamp(turn.started_at, self._zone),
             chat_id=turn.chat.chat_id,
@@ -147,7 +151,7 @@ class Preparation:
             turn_id=turn.turn_id,
         )
 
-    def _shown(
+    def _select_messages(
         self,
         turn: TurnRun,
         past: tuple[Message, ...],
@@ -157,17 +161,19 @@ class Preparation:
         """Return the conversation to send; an API request's history stays whole."""
         recent = recent_images or self._settings.recent_image_threshold
         if record.layout == "cached":
-            messages = cached.with_context((*past, *turn.messages), record.context)
-            return history.prepare_steady(messages, recent_images=recent)
-        messages = (*cached.without_context(past), *turn.messages)
+            messages = cached.add_context((*past, *turn.messages), record.context)
+            return history.prepare_steady_history(messages, recent_images=recent)
+        messages = (*cached.remove_context(past), *turn.messages)
         if record.context:
-            messages = cached.with_context(messages, record.context)
+            messages = cached.add_context(messages, record.context)
         if turn.recipe != "request":
-            return history.prepare(messages, recent_images=recent)
+            return history.prepare_history(messages, recent_images=recent)
         size = len(messages)
-        return history.prepare(messages, window=size, keep_exchanges=size, recent_images=recent)
+        return history.prepare_history(
+            messages, window=size, keep_exchanges=size, recent_images=recent
+        )
 
-    def _applied(self, turn: TurnRun) -> TurnPrompt:
+    def _apply_turn_definition(self, turn: TurnRun) -> TurnPrompt:
         """Return the turn after its prompt definition; unchanged without a valid one."""
         if turn.prompt is not None:
             # Most agents have no definition; importing it here keeps their processes small.
@@ -176,20 +182,20 @@ class Preparation:
             try:
                 return apply_definition(turn)
             except DefinitionError as error:
-                self._warn(str(error))
+                self._warn_once(str(error))
         return TurnPrompt(turn, self._base)
 
-    def _refresh(self, records: tuple[JsonObject, ...]) -> None:
-        changed = self.files.look()
+    def _refresh_files(self, records: tuple[JsonObject, ...]) -> None:
+        changed = self.files.detect_changes()
         if changed:
-            self._base = base_prompt.choose(self._settings)
+            self._base = base_prompt.choose_base_prompt(self._settings)
             self._skills.read(self.files)
         if changed or records != self._records:
             files = (*self._skills.playbooks, *self._skills.listed)
-            self._matcher, self._records = Matcher(merged(files, records)), records
-            self._warn(*self._skills.problems)
+            self._matcher, self._records = Matcher(merge_playbooks(files, records)), records
+            self._warn_once(*self._skills.problems)
 
-    def _warn(self, *problems: str) -> None:
+    def _warn_once(self, *problems: str) -> None:
         """Log each problem once per process, not in every turn."""
         for problem in problems:
             if problem not in self._warned:

@@ -11,17 +11,16 @@ from pydantic import JsonValue
 
 from thinker.agent import Agent
 from thinker.jail.worker_jail import NO_JAIL, WorkerJail
-from thinker.models.failures import headline
+from thinker.models.failures import format_headline
 from thinker.protocol import background, methods
 from thinker.protocol.background import Compact, Embed, Extract, MeteredResult, TryModel
 from thinker.protocol.liveness import answer_pings
 from thinker.protocol.logs import bound
 from thinker.protocol.messages import Frozen, ToolResult, UserMessage
-from thinker.protocol.methods import TurnEnded, TurnRun
+from thinker.protocol.methods import ReceivedTurnCache, TurnEnded, TurnRun
 from thinker.protocol.peer import CANCELLED, FAILED, Peer, RequestHandler, RpcError
 from thinker.protocol.prompt_record import PromptPreview
 from thinker.protocol.rendering import PromptRender, PromptRendered
-from thinker.protocol.turn_cache import ReceivedTurnCache
 from thinker.worker_errors import ModelError
 
 GRACE = 60.0  # seconds after a turn's deadline for the supervisor to end it
@@ -36,32 +35,32 @@ class RemoteHost:
     def __init__(self, peer: Peer, turn: TurnRun, draining: Callable[[], bool]) -> None:
         self._peer = peer
         self._turn = turn
-        self.draining = draining
+        self.is_draining = draining
         self.last: methods.StepCommit | None = None  # goes with the turn's result
         self._shown = 0.0
         self._deadline = time.monotonic() + turn.deadline - time.time()
 
-    async def commit(self, commit: methods.StepCommit) -> methods.StepCommitted:
+    async def commit_step(self, commit: methods.StepCommit) -> methods.StepCommitted:
         """Commit a step (T3) through the supervisor, which waits out a full disk."""
         if commit.ends is not None:
             self.last = commit
             return methods.StepCommitted(seq=0)
-        return await self._call(methods.STEP_COMMIT, commit, methods.StepCommitted)
+        return await self._call_supervisor(methods.STEP_COMMIT, commit, methods.StepCommitted)
 
     async def call_tool(self, seq: int) -> ToolResult:
         """Run a tool (T4, effect, T5) through the supervisor, which applies its deadlines."""
         params = methods.ToolCallParams(turn_id=self._turn.turn_id, seq=seq)
-        return await self._call(methods.TOOL_CALL, params, ToolResult)
+        return await self._call_supervisor(methods.TOOL_CALL, params, ToolResult)
 
-    async def entered(self) -> tuple[UserMessage, ...]:
+    async def take_new_messages(self) -> tuple[UserMessage, ...]:
         params = methods.TurnSteer(turn_id=self._turn.turn_id)
-        return (await self._call(methods.TURN_STEER, params, methods.Steered)).messages
+        return (await self._call_supervisor(methods.TURN_STEER, params, methods.Steered)).messages
 
-    async def _call(self, method: str, params: Frozen, result: type[R]) -> R:
+    async def _call_supervisor(self, method: str, params: Frozen, result: type[R]) -> R:
         patience = max(1.0, self._deadline - time.monotonic()) + GRACE
         return await self._peer.call(method, params, result, timeout=patience)
 
-    def show(self, text: str) -> None:
+    def show_partial_answer(self, text: str) -> None:
         """Send the answer so far, at most every `SHOW_INTERVAL` seconds."""
         now = time.monotonic()
         if now - self._shown >= SHOW_INTERVAL:
@@ -81,20 +80,25 @@ class WorkerServer:
         self._draining = False
         self._judged: object = None  # the files of the worker when the jail was last asked
         self.requests: dict[str, RequestHandler] = {
-            methods.TURN_RUN: self._run,
-            methods.PROMPT_PREVIEW: self._preview,
-            methods.PROMPT_RENDER: _render,
-            background.SESSION_COMPACT: _metered(Compact, agent.compact),
-            background.FACTS_EXTRACT: _metered(Extract, agent.extract),
-            background.MODEL_TRY: _metered(TryModel, agent.attempt),
+            methods.TURN_RUN: self._run_turn,
+            methods.PROMPT_PREVIEW: self._preview_prompt,
+            methods.PROMPT_RENDER: _render_definition,
+            background.SESSION_COMPACT: _build_metered_handler(Compact, agent.compact_session),
+            background.FACTS_EXTRACT: _build_metered_handler(Extract, agent.extract_facts),
+            background.MODEL_TRY: _build_metered_handler(TryModel, agent.try_model),
             # The provider's text may quote the input.
-            background.TEXTS_EMBED: _metered(Embed, agent.embed, headline),
-            **_of_media(agent),
+            background.TEXTS_EMBED: _build_metered_handler(
+                Embed, agent.embed_texts, format_headline
+            ),
+            **_build_media_handlers(agent),
         }
-        self.notifications = {methods.TURN_CANCEL: self._cancel, methods.DRAIN: self._drain}
+        self.notifications = {
+            methods.TURN_CANCEL: self._cancel_turn,
+            methods.DRAIN: self._start_draining,
+        }
         self.peer: Peer | None = None
 
-    async def serve(self, peer: Peer, provider: str, model: str) -> None:
+    async def serve_wire(self, peer: Peer, provider: str, model: str) -> None:
         """Serve until the wire ends."""
         self.peer = peer
         ready = methods.Ready(
@@ -102,11 +106,11 @@ class WorkerServer:
         )
         await answer_pings(peer, ready)
 
-    async def _run(self, params: JsonValue) -> TurnEnded:
-        turn = self._kept.whole(TurnRun.model_validate(params))
+    async def _run_turn(self, params: JsonValue) -> TurnEnded:
+        turn = self._kept.restore_turn(TurnRun.model_validate(params))
         if self.peer is None:
             raise RpcError(CANCELLED, "the worker is not serving yet")
-        host = RemoteHost(self.peer, turn, self._leaving)
+        host = RemoteHost(self.peer, turn, self._is_leaving)
         with anyio.CancelScope() as scope, bound(turn_id=turn.turn_id, chat_id=turn.chat.chat_id):
             self._running[scope] = turn.turn_id
             try:
@@ -116,49 +120,49 @@ class WorkerServer:
                 del self._running[scope]
         raise RpcError(CANCELLED, f"turn {turn.turn_id} was cancelled")
 
-    def _leaving(self) -> bool:
+    def _is_leaving(self) -> bool:
         """Return whether turns are left to a new worker, as when a file of this was replaced."""
         seen = self._agent.preparation.files.seen
         if seen is not self._judged and not self._draining:
             self._judged = seen
-            if self._jail.stale() and self.peer is not None:
+            if self._jail.is_stale() and self.peer is not None:
                 self.peer.notify(methods.STALE)
-                self._drain(None)
+                self._start_draining(None)
         return self._draining
 
-    async def _preview(self, params: JsonValue) -> PromptPreview:
-        preview = await self._agent.preview(TurnRun.model_validate(params))
-        if self._leaving():
+    async def _preview_prompt(self, params: JsonValue) -> PromptPreview:
+        preview = await self._agent.preview_prompt(TurnRun.model_validate(params))
+        if self._is_leaving():
             raise RpcError(CANCELLED, "the worker is being replaced; ask again")
         return preview
 
-    def _cancel(self, params: JsonValue) -> None:
+    def _cancel_turn(self, params: JsonValue) -> None:
         canceled = methods.TurnCancel.model_validate(params).turn_id
         for scope, turn_id in self._running.items():
             if turn_id == canceled:
                 scope.cancel()
 
-    def _drain(self, params: JsonValue) -> None:
+    def _start_draining(self, params: JsonValue) -> None:
         del params
         log.debug("draining", open_turns=len(self._running))
         self._draining = True
 
 
-def _metered(
+def _build_metered_handler(
     kind: type[R],
     work: Callable[[R], Awaitable[MeteredResult]],
     problem: Callable[[ModelError], str] = str,
 ) -> RequestHandler:
-    async def handle(params: JsonValue) -> MeteredResult:
+    async def handle_request(params: JsonValue) -> MeteredResult:
         try:
             return await work(kind.model_validate(params))
         except ModelError as error:
             raise RpcError(FAILED, problem(error)) from error
 
-    return handle
+    return handle_request
 
 
-def _of_media(agent: Agent) -> dict[str, RequestHandler]:
+def _build_media_handlers(agent: Agent) -> dict[str, RequestHandler]:
     """Return the requests about sound and pictures, if the agent has a model of them."""
     found = agent.media
     if found is None:
@@ -166,14 +170,18 @@ def _of_media(agent: Agent) -> dict[str, RequestHandler]:
     from thinker.protocol import media_requests as asked  # noqa: PLC0415 - most agents have none
 
     return {
-        asked.AUDIO_HEAR: _metered(asked.Hear, found.hear, headline),
-        asked.AUDIO_SPEAK: _metered(asked.Speak, found.speak, headline),
-        asked.PICTURE_DRAW: _metered(asked.Draw, found.draw, headline),
+        asked.AUDIO_HEAR: _build_metered_handler(
+            asked.Hear, found.transcribe_recording, format_headline
+        ),
+        asked.AUDIO_SPEAK: _build_metered_handler(asked.Speak, found.speak_text, format_headline),
+        asked.PICTURE_DRAW: _build_metered_handler(
+            asked.Draw, found.draw_pictures, format_headline
+        ),
     }
 
 
-async def _render(params: JsonValue) -> PromptRendered:
+async def _render_definition(params: JsonValue) -> PromptRendered:
     """Render a prompt definition alone, for its author."""
-    from thinker.prompt.render.turn_prompt import render_alone  # noqa: PLC0415 - as in `Preparation._applied`
+    from thinker.prompt.render.turn_prompt import render_alone  # noqa: PLC0415 - as in `Preparation._apply_turn_definition`
 
     return render_alone(PromptRender.model_validate(params))

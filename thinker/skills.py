@@ -6,7 +6,7 @@ from functools import lru_cache
 from pathlib import Path
 
 from thinker.formats.own_files import OwnFiles
-from thinker.formats.skill_file import SkillFile, SkillProblem, scan
+from thinker.formats.skill_file import SkillFile, SkillProblem, scan_skills
 
 
 class SkillCatalog:
@@ -25,7 +25,10 @@ class SkillCatalog:
 
     def read(self, files: OwnFiles) -> None:
         """Read the skills of each directory in which the last look found a change."""
-        found = [_scanned(directory, files.below(directory)) for directory in self._directories]
+        found = [
+            _scan_directory(directory, files.list_seen_below(directory))
+            for directory in self._directories
+        ]
         named = {skill.name: skill for skills, _ in found for skill in skills}  # later ones replace
         self.problems = tuple(str(problem) for _, problems in found for problem in problems)
         selected = [
@@ -38,9 +41,9 @@ class SkillCatalog:
 
 
 @lru_cache(maxsize=4)  # an agent has three directories
-def _scanned(
+def _scan_directory(
     directory: Path, seen: frozenset[object]
 ) -> tuple[tuple[SkillFile, ...], tuple[SkillProblem, ...]]:
     """Return what `scan` finds in a directory; cached, so workers inherit the zygote's result."""
     del seen  # part of the cache key
-    return scan((directory,))
+    return scan_skills((directory,))

@@ -15,23 +15,23 @@ import anyio
 import structlog
 
 from thinker.agent import Agent
-from thinker.jail.hardening import harden
-from thinker.jail.kernel import die_with
-from thinker.jail.worker_jail import NO_JAIL, PreparedJail, WorkerJail, prepare
-from thinker.models.choose import choose, choose_embeddings, choose_media, choose_small
+from thinker.jail.hardening import harden_process
+from thinker.jail.kernel import die_with_parent
+from thinker.jail.worker_jail import NO_JAIL, PreparedJail, WorkerJail, prepare_jail
+from thinker.models.choose import choose_embeddings, choose_media, choose_model, choose_small_model
 from thinker.protocol import logs
 from thinker.protocol.env import ThinkerSettings
-from thinker.protocol.peer import connected
+from thinker.protocol.peer import connect_peer
 from thinker.protocol.sandbox import SandboxReport
 from thinker.server import WorkerServer
-from thinker.terminal import talk
+from thinker.terminal import run_terminal
 from thinker.worker_errors import EXIT_CONFIG, WorkerConfigError
 
 EXIT_INTERRUPTED = 128 + signal.SIGINT  # as a shell reports Ctrl-C
 log = structlog.get_logger()
 
 
-def run(process: Callable[[], Awaitable[int]]) -> int:
+def run_process(process: Callable[[], Awaitable[int]]) -> int:
     """Run the main coroutine of a worker process; return its exit code."""
     try:
         return anyio.run(process)
@@ -39,7 +39,7 @@ def run(process: Callable[[], Awaitable[int]]) -> int:
         return EXIT_INTERRUPTED
 
 
-async def work(environ: Mapping[str, str], prepared: PreparedJail | None = None) -> int:
+async def run_worker(environ: Mapping[str, str], prepared: PreparedJail | None = None) -> int:
     """Run the worker that the environment describes; return an exit code of sysexits.h.
 
     ``prepared`` is the jail that this process is already in.
@@ -49,30 +49,30 @@ async def work(environ: Mapping[str, str], prepared: PreparedJail | None = None)
     except ValueError as error:
         sys.stderr.write(f"invalid worker environment:\n{error}\n")
         return EXIT_CONFIG
-    logs.configure(settings.log_level)
+    logs.configure_logging(settings.log_level)
     with logs.bound(agent_id=settings.agent_id):
         try:
             if settings.peer_fd is not None:
-                die_with(os.getppid())
-            await serve(settings, environ, confined(settings, prepared))
+                die_with_parent(os.getppid())
+            await serve_worker(settings, environ, confine_worker(settings, prepared))
         except WorkerConfigError as error:
             log.error("configuration", problem=str(error))
             return EXIT_CONFIG
     return 0
 
 
-def confined(settings: ThinkerSettings, prepared: PreparedJail | None) -> WorkerJail:
+def confine_worker(settings: ThinkerSettings, prepared: PreparedJail | None) -> WorkerJail:
     """Close the jail of a worker with a supervisor; one that is started by hand has none."""
     if settings.peer_fd is None:
         return NO_JAIL
     if settings.sandbox == "off":
-        harden()
+        harden_process()
         return WorkerJail(SandboxReport("off", 'agents.json has "sandbox": "off"'))
-    prepared = prepared or prepare(network=settings.sandbox == "hook-network")
-    return prepared.close(settings.own_paths(), Path.cwd())
+    prepared = prepared or prepare_jail(network=settings.sandbox == "hook-network")
+    return prepared.close_jail(settings.list_own_paths(), Path.cwd())
 
 
-async def serve(
+async def serve_worker(
     settings: ThinkerSettings, environ: Mapping[str, str], jail: WorkerJail = NO_JAIL
 ) -> None:
     """Serve the wire, or a person, until it ends; ``environ`` holds the providers' keys.
@@ -83,23 +83,23 @@ async def serve(
     agent = build_agent(settings, environ)
     try:
         if settings.peer_fd is None:
-            await talk(agent, _utf8(0, "r"), _utf8(1, "w"))
+            await run_terminal(agent, _open_utf8(0, "r"), _open_utf8(1, "w"))
         else:
             server = WorkerServer(agent, jail)
             sock = socket.socket(fileno=settings.peer_fd)
-            async with connected(sock, server.requests, server.notifications) as peer:
-                await server.serve(peer, settings.llm_provider, settings.model)
+            async with connect_peer(sock, server.requests, server.notifications) as peer:
+                await server.serve_wire(peer, settings.llm_provider, settings.model)
     finally:
         await agent.aclose()
 
 
 def build_agent(settings: ThinkerSettings, environ: Mapping[str, str]) -> Agent:
-    model = choose(settings, environ)
-    small = choose_small(settings, environ, model)
+    model = choose_model(settings, environ)
+    small = choose_small_model(settings, environ, model)
     embeddings, media = choose_embeddings(settings, environ), choose_media(settings, environ)
     return Agent(settings, model, small, embeddings, media)
 
 
-def _utf8(fd: int, mode: Literal["r", "w"]) -> TextIO:
+def _open_utf8(fd: int, mode: Literal["r", "w"]) -> TextIO:
     """Open a standard stream as UTF-8, whatever the locale."""
     return open(fd, mode, encoding="utf-8", errors="replace", closefd=False)

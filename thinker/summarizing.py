@@ -20,22 +20,23 @@ PLACEHOLDER = re.compile(r"\{\{([A-Z_]+)\}\}")
 log = structlog.get_logger()
 
 
-def conversation(messages: Sequence[Message]) -> str:
+def format_conversation(messages: Sequence[Message]) -> str:
     """Return what people and the agent said, one paragraph per message."""
     return "\n\n".join(
-        f"{'User' if isinstance(message, UserMessage) else 'Assistant'}: {cut(message.content)}"
+        f"{'User' if isinstance(message, UserMessage) else 'Assistant'}:"
+        f" {cut_text(message.content)}"
         for message in messages
         if isinstance(message, UserMessage | AssistantMessage) and message.content.strip()
     )
 
 
-def cut(text: str, limit: int = MESSAGE_LIMIT) -> str:
+def cut_text(text: str, limit: int = MESSAGE_LIMIT) -> str:
     """Return the text, cut after ``limit`` characters."""
     text = text.strip()
     return text if len(text) <= limit else f"{text[:limit]} […]"
 
 
-def template(path: Path | None, fallback: str) -> str:
+def load_template(path: Path | None, fallback: str) -> str:
     """Return a file's template; ``fallback`` if unreadable or without ``{{CONVERSATION}}``."""
     if path is None:
         return fallback
@@ -51,12 +52,12 @@ def template(path: Path | None, fallback: str) -> str:
     return text
 
 
-def fill(text: str, values: Mapping[str, str]) -> str:
+def fill_template(text: str, values: Mapping[str, str]) -> str:
     """Replace a template's placeholders; placeholders inside values are left alone."""
     return PLACEHOLDER.sub(lambda found: values.get(found[1], found[0]), text).strip()
 
 
-async def ask(model: Model, prompt: str, *said: Message) -> tuple[str, MeteredResult]:
+async def ask_model(model: Model, prompt: str, *said: Message) -> tuple[str, MeteredResult]:
     """Return the answer to one user message, without system prompt or tools, and its usage.
 
     ``said`` is what followed the message, up to what is answered now.
@@ -69,7 +70,7 @@ async def ask(model: Model, prompt: str, *said: Message) -> tuple[str, MeteredRe
     with anyio.move_on_after(ASK_SECONDS):
         response = await model.complete(request)
         text = response.message.content
-        usage = budget.charged(response.usage, lambda: (request.characters, len(text)))
+        usage = budget.resolve_usage(response.usage, lambda: (request.characters, len(text)))
         problem = "" if response.finish == "done" else f"the answer ended as {response.finish}"
         return text, MeteredResult(
             model=response.model or model.name,

@@ -28,7 +28,7 @@ class StandaloneHost:
     def __init__(self) -> None:
         self._seq = 0
 
-    async def commit(self, commit: StepCommit) -> StepCommitted:
+    async def commit_step(self, commit: StepCommit) -> StepCommitted:
         first = self._seq + 1
         self._seq += 1 + len(commit.calls)
         return StepCommitted(seq=first, call_seqs=tuple(range(first + 1, self._seq + 1)))
@@ -38,14 +38,14 @@ class StandaloneHost:
         problem = "no tools without a supervisor"
         return ToolResult(call_id=str(seq), name="", content=problem, is_error=True)
 
-    async def entered(self) -> tuple[UserMessage, ...]:
+    async def take_new_messages(self) -> tuple[UserMessage, ...]:
         """Return no messages; input is read only between turns."""
         return ()
 
-    def show(self, text: str) -> None:
+    def show_partial_answer(self, text: str) -> None:
         """Do nothing; the answer is printed once it is whole."""
 
-    def draining(self) -> bool:
+    def is_draining(self) -> bool:
         return False
 
 
@@ -61,7 +61,7 @@ class _LineWriter:
         self._out.flush()
 
 
-async def talk(agent: Agent, source: TextIO, out: TextIO) -> None:
+async def run_terminal(agent: Agent, source: TextIO, out: TextIO) -> None:
     """Answer each line of ``source`` on ``out`` until it ends.
 
     Then requests still waiting for a response from ``source`` fail.
@@ -77,12 +77,12 @@ async def talk(agent: Agent, source: TextIO, out: TextIO) -> None:
             if line.lstrip().startswith("{"):
                 peer.feed(f"{line}\n".encode())  # the last line may have no newline
             elif line.strip():
-                out.write(await _answer(agent, history, line.strip()) + "\n")
+                out.write(await _answer_line(agent, history, line.strip()) + "\n")
                 out.flush()
-        peer.lost()
+        peer.mark_lost()
 
 
-async def _answer(agent: Agent, history: list[Message], text: str) -> str:
+async def _answer_line(agent: Agent, history: list[Message], text: str) -> str:
     now = time.time()
     message = UserMessage(content=text)
     turn = TurnRun(

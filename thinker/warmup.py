@@ -18,12 +18,12 @@ import structlog
 from pydantic import JsonValue
 
 from thinker import startup
-from thinker.http.broker_link import END, PIECE, REQUEST, broker_link, frame, head
+from thinker.http.broker_link import END, PIECE, REQUEST, open_broker_link, pack_frame, pack_head
 from thinker.protocol import logs, methods
 from thinker.protocol.env import BROKER_VARIABLE, ThinkerSettings
 from thinker.protocol.messages import ToolResult, ToolSpec, UserMessage
 from thinker.protocol.methods import ChatRef, TurnEnded, TurnRun
-from thinker.protocol.peer import connected
+from thinker.protocol.peer import connect_peer
 from thinker.terminal import StandaloneHost
 
 ROUNDS = 12  # rehearsals: CPython specializes hot code, which writes to its pages
@@ -40,33 +40,33 @@ log = structlog.get_logger()
 def warm_up() -> None:
     """Rehearse turns and starts, once for this process and all that it forks."""
     for _ in range(ROUNDS):
-        anyio.run(rehearse)
+        anyio.run(rehearse_turn)
         rehearse_start()
 
 
-async def rehearse() -> None:
+async def rehearse_turn() -> None:
     """Run a turn with one tool call."""
     brokers, workers = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-    link = broker_link(workers.detach())
+    link = open_broker_link(workers.detach())
     with anyio.move_on_after(SECONDS), brokers:
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(_serve_channel, brokers)
-            ended = await _turn(link.channel.fileno())
+            ended = await _run_turn(link.channel.fileno())
             link.channel.close()
         if ended.step is None:  # it has no answer
             log.error("rehearsal_failed", problem=ended.result and ended.result.error)
-    broker_link.cache_clear()  # a worker has a channel of its own
+    open_broker_link.cache_clear()  # a worker has a channel of its own
 
 
 def rehearse_start() -> None:
     """Build an agent as a starting worker does; nothing is opened for it."""
-    environ = _environment()
+    environ = _build_environment()
     settings = ThinkerSettings.read(environ)
-    logs.configure(settings.log_level)
+    logs.configure_logging(settings.log_level)
     startup.build_agent(settings, environ)
 
 
-def _environment() -> dict[str, str]:
+def _build_environment() -> dict[str, str]:
     return {
         **os.environ,
         "THINKER_LLM_PROVIDER": "openai",
@@ -77,12 +77,12 @@ def _environment() -> dict[str, str]:
     }
 
 
-async def _turn(broker: int) -> TurnEnded:
+async def _run_turn(broker: int) -> TurnEnded:
     """Run a worker and its supervisor in one process."""
     host = StandaloneHost()
 
-    async def commit(params: JsonValue) -> methods.StepCommitted:
-        return await host.commit(methods.StepCommit.model_validate(params))
+    async def commit_step(params: JsonValue) -> methods.StepCommitted:
+        return await host.commit_step(methods.StepCommit.model_validate(params))
 
     async def call_tool(params: JsonValue) -> ToolResult:
         return await host.call_tool(methods.ToolCallParams.model_validate(params).seq)
@@ -98,13 +98,13 @@ async def _turn(broker: int) -> TurnEnded:
         deadline=now + SECONDS,
     )
     ours, theirs = socket.socketpair()
-    environ = _environment() | {"THINKER_PEER_FD": str(theirs.detach())}
+    environ = _build_environment() | {"THINKER_PEER_FD": str(theirs.detach())}
     environ[BROKER_VARIABLE] = str(broker)
-    requests = {methods.STEP_COMMIT: commit, methods.TOOL_CALL: call_tool}
+    requests = {methods.STEP_COMMIT: commit_step, methods.TOOL_CALL: call_tool}
     notifications = dict.fromkeys((methods.READY, methods.TURN_DELTA), lambda _: None)
     async with anyio.create_task_group() as tasks:
-        tasks.start_soon(startup.serve, ThinkerSettings.read(environ), environ)
-        async with connected(ours, requests, notifications) as peer:
+        tasks.start_soon(startup.serve_worker, ThinkerSettings.read(environ), environ)
+        async with connect_peer(ours, requests, notifications) as peer:
             ended = await peer.call(methods.TURN_RUN, turn, TurnEnded, timeout=SECONDS)
     return ended
 
@@ -133,5 +133,7 @@ async def _serve_model(
             address, length, _ = REQUEST.unpack(await reader.readexactly(REQUEST.size))
             await reader.readexactly(address + length)
             events = EVENT % next(answers) + b"data: [DONE]\n\n"
-            writer.write(head(HTTPStatus.OK, STREAM) + frame(PIECE, events) + frame(END))
+            writer.write(
+                pack_head(HTTPStatus.OK, STREAM) + pack_frame(PIECE, events) + pack_frame(END)
+            )
     writer.close()

@@ -28,12 +28,12 @@ from typing import NoReturn
 
 import orjson
 
-from thinker.http.optional_imports import without
+from thinker.http.optional_imports import block_imports
 
-with without("rich", "click"):  # optional extras of structlog and others
+with block_imports("rich", "click"):  # optional extras of structlog and others
     from thinker import startup
     from thinker.jail import kernel, worker_jail
-    from thinker.jail.hardening import harden, hardened_report
+    from thinker.jail.hardening import build_hardened_report, harden_process
     from thinker.protocol import logs, methods
     from thinker.protocol.env import BROKER_VARIABLE, ThinkerSettings, unpack_start
     from thinker.protocol.methods import Forked, Ready, Reaped
@@ -59,7 +59,7 @@ class PreforkedWorker:
     socket: socket.socket
     warm: bool
 
-    def assign(self, descriptors: list[int]) -> int:
+    def assign_descriptors(self, descriptors: list[int]) -> int:
         """Make it a worker and return its pid; a warm one must confirm that it runs.
 
         Raises:
@@ -73,11 +73,11 @@ class PreforkedWorker:
                     if not self.socket.recv(1):
                         raise ConnectionResetError
         except OSError:
-            self.drop()
+            self.kill()
             raise
         return self.pid
 
-    def drop(self) -> None:
+    def kill(self) -> None:
         """Kill it, if it still runs, and reap it."""
         self.socket.close()
         os.kill(self.pid, signal.SIGKILL)
@@ -95,32 +95,32 @@ class Zygote:
         self._pid = os.getpid()
         self._preforked: PreforkedWorker | None = None
 
-    def serve(self, wire: socket.socket) -> None:
+    def serve_wire(self, wire: socket.socket) -> None:
         """Answer requests until the wire ends."""
         rest = b""
         self._prefork_next()
-        while received := self._receive(wire):
+        while received := self._read_wire(wire):
             *lines, rest = (rest + received).split(b"\n")
             for line in lines:
-                wire.sendall(self.answer(line))
-            if not _readable(0, wire):  # requests come first
+                wire.sendall(self.answer_request(line))
+            if not _poll_readable(0, wire):  # requests come first
                 self._prefork_next()
 
-    def _receive(self, wire: socket.socket) -> bytes:
+    def _read_wire(self, wire: socket.socket) -> bytes:
         """Read from the wire; meanwhile reap a preforked worker that is killed."""
         while self._preforked is not None:
-            if wire.fileno() in _readable(None, wire, self._preforked.socket):
+            if wire.fileno() in _poll_readable(None, wire, self._preforked.socket):
                 break
-            self._preforked.drop()
+            self._preforked.kill()
             self._preforked = None
         return wire.recv(REQUESTS)
 
-    def answer(self, line: bytes) -> bytes:
+    def answer_request(self, line: bytes) -> bytes:
         frame = orjson.loads(line)
         answer = {"jsonrpc": "2.0", "id": frame["id"]}
         handlers: dict[str, Callable[[], object]] = {
-            methods.FORK: self._fork,
-            methods.REAP: lambda: _reap(Forked.model_validate(frame["params"]).pid),
+            methods.FORK: self._serve_fork,
+            methods.REAP: lambda: _reap_worker(Forked.model_validate(frame["params"]).pid),
             methods.PING: lambda: None,
         }
         try:
@@ -129,7 +129,7 @@ class Zygote:
             answer["error"] = {"code": FAILED, "message": str(error)}
         return orjson.dumps(answer) + b"\n"
 
-    def _fork(self) -> dict[str, int]:
+    def _serve_fork(self) -> dict[str, int]:
         _, received, _, _ = socket.recv_fds(self._descriptors, 1, DESCRIPTORS)
         try:
             pid = self._fork_worker(received)
@@ -142,16 +142,16 @@ class Zygote:
         preforked, self._preforked = self._preforked, None
         if preforked is not None:
             with suppress(OSError):
-                return preforked.assign(descriptors)
-        return self._prefork(warm=False).assign(descriptors)
+                return preforked.assign_descriptors(descriptors)
+        return self._prefork_worker(warm=False).assign_descriptors(descriptors)
 
     def _prefork_next(self) -> None:
         """Prefork a worker; if the system refuses, the next fork request reports it."""
         if self._preforked is None:
             with suppress(OSError):
-                self._preforked = self._prefork(warm=True)
+                self._preforked = self._prefork_worker(warm=True)
 
-    def _prefork(self, *, warm: bool) -> PreforkedWorker:
+    def _prefork_worker(self, *, warm: bool) -> PreforkedWorker:
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         with theirs:
             try:
@@ -168,20 +168,20 @@ class Zygote:
         code = EXIT_OSERR
         try:
             os.setsid()
-            kernel.die_with(self._pid)
-            _keep_open(handover)
+            kernel.die_with_parent(self._pid)
+            _close_other_descriptors(handover)
             self._set_title("thinker")
-            code = startup.run(partial(self._work, handover, warm=warm))
+            code = startup.run_process(partial(self._become_worker, handover, warm=warm))
             sys.stdout.flush()
         except BaseException:  # noqa: BLE001 - this process must never continue as a zygote
             traceback.print_exc()
         finally:
             os._exit(code)
 
-    async def _work(self, handover: int, *, warm: bool) -> int:
+    async def _become_worker(self, handover: int, *, warm: bool) -> int:
         if warm:
             rehearse_start()
-        jail = worker_jail.prepare()
+        jail = worker_jail.prepare_jail()
         with socket.socket(fileno=handover) as zygote:
             # Blocks: there is nothing else to do.
             _, received, _, _ = socket.recv_fds(zygote, 1, DESCRIPTORS)
@@ -203,7 +203,7 @@ class Zygote:
             time.tzset()
         self._set_title(f"thinker: {env.get('THINKER_AGENT_ID', '')}")
         gc.enable()
-        return await startup.work(env, jail)
+        return await startup.run_worker(env, jail)
 
     def _set_title(self, title: str) -> None:
         """Set what ps and top show, by overwriting this process's command line."""
@@ -213,7 +213,7 @@ class Zygote:
         kernel.prctl(PR_SET_NAME, start)
 
 
-def _readable(milliseconds: int | None, *sockets: socket.socket) -> set[int]:
+def _poll_readable(milliseconds: int | None, *sockets: socket.socket) -> set[int]:
     """Return the readable descriptors; uses poll, since select is limited to 1024."""
     poll = select.poll()
     for one in sockets:
@@ -231,7 +231,7 @@ def _fill_gaps() -> None:
     _gap_fillers.extend(bytes(size - 33) for size in range(48, 513, 16) for _ in range(GAPS))
 
 
-def _keep_open(fd: int) -> None:
+def _close_other_descriptors(fd: int) -> None:
     """Close all descriptors except this one, stdout and stderr; stdin is empty."""
     os.closerange(STANDARD, fd)
     os.closerange(fd + 1, os.sysconf("SC_OPEN_MAX"))
@@ -240,7 +240,7 @@ def _keep_open(fd: int) -> None:
     os.close(null)
 
 
-def _reap(pid: int) -> dict[str, int]:
+def _reap_worker(pid: int) -> dict[str, int]:
     _, status = os.waitpid(pid, 0)
     return Reaped(code=os.waitstatus_to_exitcode(status)).model_dump()
 
@@ -248,13 +248,13 @@ def _reap(pid: int) -> dict[str, int]:
 def main() -> None:
     """Warm up, then fork workers until the supervisor ends the wire."""
     faulthandler.enable()  # inherited by the workers
-    harden()
-    kernel.die_with(os.getppid())
-    logs.configure("error")  # the rehearsal is not a real turn
+    harden_process()
+    kernel.die_with_parent(os.getppid())
+    logs.configure_logging("error")  # the rehearsal is not a real turn
     warm_up()
-    own = ThinkerSettings.read(os.environ).own_paths()
+    own = ThinkerSettings.read(os.environ).list_own_paths()
     for _ in range(ROUNDS):
-        worker_jail.rehearse(own)
+        worker_jail.rehearse_jail(own)
     if len(list(Path("/proc/self/task").iterdir())) > 1:
         raise SystemExit("the zygote has threads, so it cannot fork safely")
     descriptors = socket.socket(fileno=0)
@@ -266,12 +266,12 @@ def main() -> None:
     _fill_gaps()
     gc.freeze()
     ready = Ready(
-        pid=os.getpid(), provider="", model="", sandbox=hardened_report("it forks workers")
+        pid=os.getpid(), provider="", model="", sandbox=build_hardened_report("it forks workers")
     ).model_dump()
     note = {"jsonrpc": "2.0", "method": methods.READY, "params": ready}
     with suppress(BrokenPipeError, ConnectionResetError):
         wire.sendall(orjson.dumps(note) + b"\n")
-        zygote.serve(wire)
+        zygote.serve_wire(wire)
 
 
 if __name__ == "__main__":

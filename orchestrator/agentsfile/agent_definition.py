@@ -1,7 +1,7 @@
 """Models of one agent in agents.json."""
 
 from collections.abc import Iterator, Mapping
-from typing import Literal
+from typing import Literal, TypeVar
 
 from pydantic import (
     ConfigDict,
@@ -23,7 +23,6 @@ from orchestrator.agentsfile.field_types import (
     Timezone,
     Variables,
 )
-from orchestrator.agentsfile.hand_settings import WebSwitch, WorkspaceSwitch
 from orchestrator.agentsfile.media_settings import (
     Drawing,
     EmbeddingsModel,
@@ -31,15 +30,16 @@ from orchestrator.agentsfile.media_settings import (
     Voice,
 )
 from orchestrator.agentsfile.positions import JsonPath
-from orchestrator.agentsfile.provider_names import ProviderName, providers_in
+from orchestrator.agentsfile.provider_names import ProviderName, get_known_providers
 from thinker.protocol.messages import WhileBusy
-from thinker.protocol.providers import PROVIDERS, Provider, key_variables
+from thinker.protocol.providers import PROVIDERS, Provider, list_key_variables
 
+F = TypeVar("F", bound=ConfigModel)
 CHOOSES_MODEL = frozenset({"auto", "demo"})  # providers that need no model in the file
 
 
 class CostControls(ConfigModel):
-    """Pauses an agent whose token use is far above what is usual for it."""
+    """Pauses an agent whose token use is far above its usual rate."""
 
     enabled: bool = False
     """Whether unusual token use pauses the agent."""
@@ -50,7 +50,7 @@ class CostControls(ConfigModel):
     hard_cap_tokens_per_hour: int = Field(500_000, ge=10_000)
     """Tokens in any hour that pause the agent whatever the baseline says."""
     minimum_baseline_tokens: int = Field(1000, ge=100)
-    """Tokens that must have been used before spikes are looked for."""
+    """Tokens that must have been used before the detector looks for spikes."""
     minimum_baseline_rate: int = Field(10_000, ge=0)
     """Tokens per minute below which nothing counts as a spike."""
     notify_channel: Text | None = None
@@ -84,7 +84,7 @@ class Compaction(ConfigModel):
 
 
 class FactExtraction(ConfigModel):
-    """Looking for facts about the user in conversations that have gone quiet."""
+    """Extracts facts about the user from quiet conversations."""
 
     enabled: bool = True
     """Whether conversations are searched for facts."""
@@ -95,7 +95,7 @@ class FactExtraction(ConfigModel):
 
 
 class AgentDefinition(ConfigModel):
-    """What one agent is: model, prompt, tools, limits."""
+    """One agent: its model, prompt, tools and limits."""
 
     model_config = ConfigDict(
         json_schema_extra={
@@ -112,13 +112,13 @@ class AgentDefinition(ConfigModel):
     enabled: bool = True
     """Whether the agent takes messages."""
     description: str = Field("", max_length=1000)
-    """What it is for, as MCP clients read it; that of its prompt definition when empty."""
+    """Its purpose, as MCP clients read it; its prompt definition's description when empty."""
     llm_provider: ProviderName = "groq"
     """Where the model runs; "auto" takes the first provider with a key or a local server."""
     model: Text | None = Field(None, validate_default=True)
-    """The provider's name of the model; required unless llmProvider is "auto" or "demo"."""
+    """The provider's name for the model; required unless llmProvider is "auto" or "demo"."""
     temperature: float | None = Field(None, ge=0, le=2)
-    """Sampling temperature; 0.4 when absent. Models that take none are not sent it."""
+    """Sampling temperature; 0.4 when absent. Models without this parameter do not receive it."""
     max_steps: int = Field(8, ge=1, le=50)
     """Model calls that the answer to one message may take."""
     system_prompt: str = ""
@@ -181,12 +181,8 @@ class AgentDefinition(ConfigModel):
     """Hard limits of a turn and of turns at once."""
     approvals: tuple[Text, ...] = ()
     """Globs of the tools whose every call waits for an operator's approval."""
-    workspace: WorkspaceSwitch = None
-    """A folder of its own, with tools for files and commands in a jail; off when absent."""
-    web: WebSwitch = None
-    """Tools that fetch pages and search the web; off when absent."""
     provenance: Literal["on", "off"] = "on"
-    """Whether text of tools, pages and strangers is told apart, and what it may cause is held."""
+    """Whether text of tools, pages and strangers is kept apart, and what it may cause is held."""
     timezone: Timezone | None = None
     """IANA time zone for dates and schedules; USER_TIMEZONE or the machine's when absent."""
 
@@ -194,31 +190,35 @@ class AgentDefinition(ConfigModel):
     _providers: Mapping[str, Provider] = PrivateAttr(PROVIDERS)
 
     def model_post_init(self, context: object, /) -> None:
-        """Note the id of the file, which a subagent's copy keeps, and the file's providers."""
+        """Note the id in the file, which a subagent's copy keeps, and the file's providers."""
         self._configured_id = self.agent_id
         if isinstance(context, Mapping):
             self._providers = context
 
     @property
     def configured_id(self) -> str:
-        """Its id in agents.json; a subagent has that of the agent it is a copy of."""
+        """Its id in agents.json; a subagent has the id of the agent that it copies."""
         return self._configured_id or self.agent_id
 
     @property
     def providers(self) -> Mapping[str, Provider]:
-        """The providers that it can name: all known ones, and those of its file."""
+        """The providers that it can name: all known ones and those of its file."""
         return self._providers
 
     @property
-    def served(self) -> Iterator[tuple[JsonPath, ServedModelSettings]]:
-        """The models beside its own, each with its place among the fields."""
-        return _served(self.embeddings, self.voice, self.images)
+    def served_models(self) -> Iterator[tuple[JsonPath, ServedModelSettings]]:
+        """Its additional models, each with the path of its field."""
+        return _list_served_models(self.embeddings, self.voice, self.images)
+
+    def get_fields(self, model: type[F]) -> F:
+        """Return the fields of an extension's ``model``; defaults if the file has none."""
+        return self if isinstance(self, model) else model()
 
     @field_validator("model")
     @classmethod
-    def _model_is_known(cls, value: str | None, info: ValidationInfo) -> str | None:
+    def _require_known_model(cls, value: str | None, info: ValidationInfo) -> str | None:
         provider = info.data.get("llm_provider")
-        own = providers_in(info).get(provider or "")
+        own = get_known_providers(info).get(provider or "")
         if own is not None and own.name not in PROVIDERS and own.default_model:
             return value or own.default_model
         if value is None and provider is not None and provider not in CHOOSES_MODEL:
@@ -227,21 +227,21 @@ class AgentDefinition(ConfigModel):
 
     @field_validator("env")
     @classmethod
-    def _no_foreign_keys(cls, value: dict[str, str], info: ValidationInfo) -> dict[str, str]:
-        known = providers_in(info)
+    def _forbid_foreign_keys(cls, value: dict[str, str], info: ValidationInfo) -> dict[str, str]:
+        known = get_known_providers(info)
         provider = known.get(info.data.get("llm_provider", "auto"))
         if provider is None:  # "auto": any key may turn out to be the one in use
             return value
         fields = (info.data.get(name) for name in ("embeddings", "voice", "images"))
-        others = (known.get(model.provider or "") for _, model in _served(*fields))
+        others = (known.get(model.provider or "") for _, model in _list_served_models(*fields))
         allowed = {provider.key_var, *(other.key_var for other in others if other is not None)}
-        for name in sorted(key_variables(known) & set(value)):
+        for name in sorted(list_key_variables(known) & set(value)):
             if name not in allowed:
                 raise ValueError(f"must not set {name}: it is the key of another provider")
         return value
 
 
-def _served(
+def _list_served_models(
     embeddings: EmbeddingsModel | None, voice: Voice | None, images: Drawing | None
 ) -> Iterator[tuple[JsonPath, ServedModelSettings]]:
     voice = voice or Voice()

@@ -2,39 +2,33 @@
 
 from collections.abc import Iterable, Mapping
 from functools import cached_property
-from typing import Literal, NamedTuple, TypeAlias
+from typing import Literal, NamedTuple, TypeAlias, TypeVar
 
 from pydantic import ConfigDict, Field, model_validator
 
 from orchestrator.agentsfile.agent_definition import AgentDefinition
-from orchestrator.agentsfile.chat_channels import ChatChannel, HostedSettings, TelegramChannel
+from orchestrator.agentsfile.channel_settings import ChannelSettings, LocalChannel
+from orchestrator.agentsfile.chat_channels import ChatChannel, HostedSettings
 from orchestrator.agentsfile.costs import Price
 from orchestrator.agentsfile.field_types import (
     AgentId,
     ChannelName,
     ConfigModel,
     EntryName,
-    HeaderName,
     Headers,
-    HostName,
     HttpUrl,
     ModelName,
-    PathPrefix,
-    Person,
     PlatformId,
     Text,
     Variables,
-    WebOrigin,
 )
-from orchestrator.agentsfile.hook_settings import IncomingHook, OutgoingHook
 from orchestrator.agentsfile.provider_names import ProviderName
-from orchestrator.agentsfile.provider_settings import ProviderSettings, all_providers
+from orchestrator.agentsfile.provider_settings import ProviderSettings, merge_providers
 from orchestrator.agentsfile.server_sandbox import ServerSandbox
-from orchestrator.page_wire import PageRole
 from thinker.protocol.providers import Provider
 
-LOOPBACK = "127.0.0.1"
 MAX_CALL = 900  # seconds; the longest a tool call may take
+S = TypeVar("S", bound=ConfigModel)
 SandboxMode: TypeAlias = Literal["auto", "required", "off"]
 
 
@@ -42,7 +36,7 @@ class Binding(ConfigModel):
     """Chooses the agent of a chat. A thread beats a chat beats "*"; among equals the first wins."""
 
     channel: ChannelName
-    """Name of a channel: telegram, console, web, api, mcp. Never a wildcard."""
+    """Name of a channel, such as telegram or console. Never a wildcard."""
     chat_id: PlatformId
     """The chat's id, or "*" for every chat of the channel."""
     thread_id: PlatformId | None = None
@@ -53,14 +47,14 @@ class Binding(ConfigModel):
     """Values of variables of prompt definitions, in this chat."""
 
     @model_validator(mode="after")
-    def _thread_has_a_chat(self) -> "Binding":
+    def _require_chat_for_thread(self) -> "Binding":
         if self.thread_id is not None and self.chat_id == "*":
             raise ValueError('has a threadId without a chat; set "chatId" to the id of its chat')
         return self
 
     @property
-    def any_chat(self) -> bool:
-        """Whether chats match that nothing names; the console has only the operator's."""
+    def matches_any_chat(self) -> bool:
+        """Whether it matches chats that no setting names, the operator's console aside."""
         return self.chat_id == "*" and self.channel != "console"
 
     @property
@@ -70,130 +64,69 @@ class Binding(ConfigModel):
         return f"{self.channel}:{self.chat_id}{thread}"
 
 
-class LocalChannel(ConfigModel):
-    """A channel on this machine, which needs no admission."""
+class MountedSettings(ConfigModel):
+    """An object of agents.json whose entries are declared by extensions."""
 
-    enabled: bool = True
-    """Whether the channel runs."""
-    variables: dict[str, str] = Field(default_factory=dict)
-    """Values of variables of prompt definitions, in every chat of this channel."""
-
-
-class ApiSettings(LocalChannel):
-    """The endpoints for clients of OpenAI and Anthropic; `orchestrator api token` opens them."""
-
-    port: int = Field(8484, ge=0, le=65535)
-    """Port they listen on; 0 takes a free one. ORCHESTRATOR_API_PORT overrides it."""
-    host: HostName = LOOPBACK
-    """Address they listen on: this machine alone, or "0.0.0.0" for containers and the network."""
-    names: tuple[HostName, ...] = ()
-    """Other names and addresses by which clients reach them, such as "host.docker.internal"."""
-    origins: tuple[WebOrigin, ...] = ()
-    """Web pages of other sites whose scripts may ask, such as "https://chat.example"."""
+    def get_settings(self, model: type[S]) -> S:
+        """Return the entry of type ``model``, or its defaults if the file has none."""
+        return next((entry for _, entry in self if isinstance(entry, model)), None) or model()
 
 
-class McpSettings(LocalChannel):
-    """What MCP clients reach: `orchestrator mcp`, and `/mcp` beside the endpoints."""
+class Channels(MountedSettings):
+    """Settings of each channel. Extensions bring all but the console's.
 
-    http_role: Literal["chat", "operator"] = "chat"
-    """What `/mcp` allows: talk to agents ("chat"), or all chats, approvals and traces too."""
-
-
-class PageIdentity(ConfigModel):
-    """People whom a proxy has authenticated: they are logged in without a code."""
-
-    header: HeaderName
-    """Header in which the proxy names the person; it must replace what a browser sends."""
-    users: dict[Person, PageRole]
-    """Role of each person, by what the header says: viewer, chat, approver, operator."""
-
-    @model_validator(mode="after")
-    def _each_once(self) -> "PageIdentity":
-        if len({name.lower() for name in self.users}) < len(self.users):
-            raise ValueError('names a person twice in "users"; capital letters do not count')
-        return self
-
-    def person(self, named: str) -> str | None:
-        """Return the name in `users` of whom the header names; capital letters do not count."""
-        return next((name for name in self.users if name.lower() == named.lower()), None)
-
-
-class PageSettings(LocalChannel):
-    """The web page, on this machine alone; `orchestrator dashboard` opens it."""
-
-    port: int = Field(8485, ge=1, le=65535)
-    """Port of 127.0.0.1 that it listens on."""
-    socket: bool = False
-    """Whether it listens on the unix socket `<home>/run/page.sock` instead of a port."""
-    names: tuple[HostName, ...] = ()
-    """Other names of this host, by which a proxy with https reaches the page."""
-    path: PathPrefix = ""
-    """Where the page begins behind a proxy, such as "/agents"."""
-    behind_proxy: bool = False
-    """Whether X-Forwarded-Proto and X-Forwarded-For of this machine count; `names` imply it."""
-    identity: PageIdentity | None = None
-    """People whom the proxy has authenticated; only for `names` and over https."""
-
-    @model_validator(mode="after")
-    def _identity_has_a_name(self) -> "PageSettings":
-        if self.identity is not None and not self.names:
-            raise ValueError(
-                'has "identity" without "names", so it would never count; name the host by which'
-                ' the proxy is reached in "names"'
-            )
-        return self
-
-    @property
-    def proxied(self) -> bool:
-        """Whether a proxy on this machine may say how a browser came."""
-        return self.behind_proxy or bool(self.names)
-
-
-class HookChannel(LocalChannel):
-    """Webhooks. The endpoints of `channels.api` take them, with or without a token."""
-
-    incoming: dict[EntryName, IncomingHook] = Field(default_factory=dict)
-    """What becomes of requests to /hooks/NAME, by name."""
-    outgoing: dict[EntryName, OutgoingHook] = Field(default_factory=dict)
-    """Servers that are told what is said in the chats hook:NAME, by name."""
-
-
-class Channels(ConfigModel):
-    """Settings of each channel; those of the channel host have the names of their folders."""
+    Those of the channel host have the names of their folders.
+    """
 
     model_config = ConfigDict(extra="allow")
     __pydantic_extra__: dict[str, HostedSettings] = Field(init=False)
 
-    telegram: TelegramChannel = TelegramChannel()
-    """The Telegram bot."""
     console: LocalChannel = LocalChannel()
     """`orchestrator chat` and `orchestrator send`."""
-    web: PageSettings = PageSettings()
-    """The web page and its chats."""
-    api: ApiSettings = ApiSettings()
-    """The OpenAI-compatible endpoints."""
-    mcp: McpSettings = McpSettings()
-    """The daemon as an MCP server."""
-    hook: HookChannel = HookChannel()
-    """Webhooks."""
 
     @property
-    def hosted(self) -> Mapping[str, HostedSettings]:
-        """The settings of the channels of the channel host, by their names."""
+    def hosted_channels(self) -> Mapping[str, HostedSettings]:
+        """The settings of the channels in the channel host, by name."""
         return self.__pydantic_extra__
 
     @property
-    def reached(self) -> bool:
-        """Whether senders without a token reach the endpoints: those of webhooks, and Telegram."""
-        return bool((self.hook.enabled and self.hook.incoming) or self.telegram.webhook_url)
+    def is_publicly_reachable(self) -> bool:
+        """Whether senders without a token reach the port of the HTTP API."""
+        return any(section.opens_endpoints for section in self.list_sections().values())
 
-    def guarded(self) -> dict[str, ChatChannel]:
-        """Return the settings of the chat platforms by their names: strangers can write there."""
+    def list_sections(self) -> dict[str, ChannelSettings]:
+        """Return the settings of all channels by their names."""
+        return dict(self)
+
+    def is_on(self, name: str) -> bool:
+        """Return whether the channel exists and is switched on."""
+        section = self.list_sections().get(name)
+        return section is not None and section.enabled
+
+    def list_chat_channels(self) -> dict[str, ChatChannel]:
+        """Return the settings of the chat platforms, where strangers can write, by name."""
         return {name: channel for name, channel in self if isinstance(channel, ChatChannel)}
 
 
+class ExtensionSettings(MountedSettings):
+    """Settings of extensions, by their names.
+
+    An extension of another distribution runs in the daemon only if it is named here; `{}` is
+    enough.
+    """
+
+    model_config = ConfigDict(
+        extra="allow", json_schema_extra={"additionalProperties": {"type": "object"}}
+    )
+    __pydantic_extra__: dict[str, ConfigModel] = Field(init=False)
+
+    def __contains__(self, name: str) -> bool:
+        """Return whether the file names an extension."""
+        return name in dict(self)
+
+
 class Retention(ConfigModel):
-    """How many days the journal keeps what is finished."""
+    """How many days the journal keeps finished work."""
 
     turn_days: int = Field(90, ge=7)
     """Days for finished turns, with steps and prompts; `orchestrator trace` needs them."""
@@ -234,12 +167,12 @@ class McpServer(ConfigModel):
     """Whether it is left out for now, as other MCP hosts have it."""
 
     @property
-    def runs(self) -> bool:
-        """Whether it is started: it is not switched off."""
+    def is_enabled(self) -> bool:
+        """Whether it is started."""
         return not self.disabled
 
     @model_validator(mode="after")
-    def _one_transport(self) -> "McpServer":
+    def _require_one_transport(self) -> "McpServer":
         if (self.command is None) == (self.url is None):
             raise ValueError('needs either "command" or "url"; set one of them')
         return self
@@ -251,7 +184,7 @@ class ModelReference(ConfigModel):
     provider: ProviderName
     """Where the model runs."""
     model: Text
-    """The provider's name of the model."""
+    """The provider's name for the model."""
     temperature: float | None = Field(None, ge=0, le=2)
     """Sampling temperature; the agent's own when absent."""
     base_url: HttpUrl | None = None
@@ -259,7 +192,7 @@ class ModelReference(ConfigModel):
 
 
 class AgentsFile(ConfigModel):
-    """The file agents.json: agents, and what they share."""
+    """The file agents.json: agents and shared settings."""
 
     schema_: str | None = Field(None, alias="$schema")
     """Path or URL of the JSON schema, for editors."""
@@ -271,6 +204,8 @@ class AgentsFile(ConfigModel):
     """Agent for chats without a binding; when absent, they are refused."""
     channels: Channels = Channels()
     """Settings of each channel."""
+    extensions: ExtensionSettings = ExtensionSettings()
+    """Settings of extensions; one of another distribution runs only if it is named here."""
     mcp_servers: dict[EntryName, McpServer] = Field(default_factory=dict)
     """MCP servers by name; their tools are called `name_tool`."""
     retention: Retention = Retention()
@@ -287,62 +222,70 @@ class AgentsFile(ConfigModel):
     variables: dict[str, str] = Field(default_factory=dict)
     """Values of variables of prompt definitions, for every agent."""
 
-    def usable(self) -> frozenset[str]:
+    def list_enabled_ids(self) -> frozenset[str]:
         """Return the ids of the enabled agents."""
-        return self._usable
+        return self._enabled_ids
 
     @cached_property
     def known_providers(self) -> Mapping[str, Provider]:
         """The providers that its agents can name."""
-        return all_providers(self.providers)
+        return merge_providers(self.providers)
 
-    def agent(self, agent_id: str) -> AgentDefinition | None:
+    def find_agent(self, agent_id: str) -> AgentDefinition | None:
         """Return the agent with this id, enabled or not."""
-        return self._by_id.get(agent_id)
+        return self._agents_by_id.get(agent_id)
+
+    def replace_agent(self, changed: AgentDefinition) -> "AgentsFile":
+        """Return the file with another version of the agent with this id."""
+        parts = {name: getattr(self, name) for name in AgentsFile.model_fields}
+        parts["agents"] = tuple(
+            changed if agent.agent_id == changed.agent_id else agent for agent in self.agents
+        )
+        return AgentsFile.model_construct(**parts)
 
     def joins_chats(self, agent_id: str) -> bool:
-        """Return whether the chats of an agent share one memory."""
-        if agent_id not in self._joining:
-            agent = self.agent(agent_id)
-            self._joining[agent_id] = agent is not None and (
-                not openings(agent, self.bindings, self.fallback_agent_id, self.channels)
+        """Return whether an agent's chats share one memory."""
+        if agent_id not in self._joins_by_id:
+            agent = self.find_agent(agent_id)
+            self._joins_by_id[agent_id] = agent is not None and (
+                not list_openings(agent, self.bindings, self.fallback_agent_id, self.channels)
                 if agent.memory is None
                 else agent.memory == "agent"
             )
-        return self._joining[agent_id]
+        return self._joins_by_id[agent_id]
 
     # A `model_copy` would keep these three: a changed file is validated anew.
     @cached_property
-    def _usable(self) -> frozenset[str]:
+    def _enabled_ids(self) -> frozenset[str]:
         return frozenset(agent.agent_id for agent in self.agents if agent.enabled)
 
     @cached_property
-    def _by_id(self) -> dict[str, AgentDefinition]:
+    def _agents_by_id(self) -> dict[str, AgentDefinition]:
         return {agent.agent_id: agent for agent in reversed(self.agents)}  # the first one counts
 
     @cached_property
-    def _joining(self) -> dict[str, bool]:
+    def _joins_by_id(self) -> dict[str, bool]:
         return {}
 
 
-def openings(
+def list_openings(
     agent: AgentDefinition,
     bindings: Iterable[Binding],
     fallback: str | None,
     channels: Channels,
 ) -> tuple[str, ...]:
-    """Return the settings by which chats reach an agent that no setting names.
+    """List the settings that let a chat reach an agent without being named.
 
     The console does not count: only the operator writes there.
     """
     own = [binding for binding in bindings if binding.agent_id == agent.agent_id]
-    found = [f"the binding {item.place}" for item in own if item.any_chat]
+    found = [f"the binding {item.place}" for item in own if item.matches_any_chat]
     if fallback == agent.agent_id:
         found.append('"fallbackAgentId"')
     if agent.port is not None:
         found.append('"port"')
     anywhere = bool(found)
-    for name, channel in channels.guarded().items():
+    for name, channel in channels.list_chat_channels().items():
         reached = anywhere or any(binding.channel == name for binding in own)
         if reached and channel.enabled and channel.access == "open":
             found.append(f'{name}\'s "access": "open"')
@@ -358,7 +301,7 @@ class AgentsDiff(NamedTuple):
     unchanged: frozenset[str]
 
 
-def diff(old: AgentsFile, new: AgentsFile) -> AgentsDiff:
+def diff_agents(old: AgentsFile, new: AgentsFile) -> AgentsDiff:
     before = {agent.agent_id: agent for agent in old.agents if agent.enabled}
     after = {agent.agent_id: agent for agent in new.agents if agent.enabled}
     kept = before.keys() & after.keys()

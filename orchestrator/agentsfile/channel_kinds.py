@@ -1,21 +1,22 @@
-"""The chat systems of the channel host: what `channel.json` in each one's folder says of it."""
+"""The chat systems of the channel host, as the `channel.json` in each folder describes them."""
 
 from collections.abc import Mapping
-from functools import cache
+from functools import lru_cache
 from pathlib import Path
-from types import MappingProxyType
+from typing import NamedTuple
 
-from pydantic import Field
+from pydantic import ConfigDict, Field, ValidationError
 
+from orchestrator import installed
+from orchestrator.agentsfile.missing_extensions import list_reserved_channels
+from orchestrator.installed import MANIFEST
 from thinker.protocol.messages import Frozen
-
-FOLDER = Path(__file__).parent.parent / "channelhost"
 
 
 class OptionKind(Frozen):
-    """An option in agents.json; one without a ``default`` must be set.
+    """An option in agents.json; required unless it has a ``default``.
 
-    ``must`` completes the sentence "must be …" for what does not match ``pattern``.
+    ``must`` completes the sentence "must be …" for values that do not match ``pattern``.
     """
 
     about: str
@@ -31,7 +32,11 @@ class ChannelKind(Frozen):
     as in `orchestrator.channel_api.Adapter`. A message has up to ``limit`` UTF-16 code units. A
     chat takes ``chat_burst`` messages at once, then ``chat_rate`` a second; all chats together
     ``bot_rate``. ``id_pattern`` is that of chats and people, and ``id_example`` one of them.
+    ``requires`` are the top-level modules that its process imports and not every installation
+    has; ``extra`` is the one of this distribution that brings them.
     """
+
+    model_config = ConfigDict(extra="forbid")
 
     title: str
     options: dict[str, OptionKind] = Field(default_factory=dict)
@@ -43,13 +48,41 @@ class ChannelKind(Frozen):
     bot_rate: float = Field(20.0, gt=0)
     id_pattern: str
     id_example: str
+    requires: tuple[str, ...] = ()
+    extra: str = ""
 
 
-@cache
-def channel_kinds() -> Mapping[str, ChannelKind]:
-    """Return the chat systems that are installed, by the names of their channels."""
-    found = {
-        path.parent.name: ChannelKind.model_validate_json(path.read_bytes())
-        for path in sorted(FOLDER.glob("*/channel.json"))
-    }
-    return MappingProxyType(found)
+class _Kinds(NamedTuple):
+    """Chat systems by the names of their channels, and why one cannot be used."""
+
+    usable: Mapping[str, ChannelKind]
+    broken: Mapping[str, str]
+
+
+def load_channel_kinds() -> Mapping[str, ChannelKind]:
+    """Return the installed chat systems by the names of their channels."""
+    return _read_kinds(tuple(installed.find_channels().items())).usable
+
+
+def explain_broken_kind(name: str) -> str:
+    """Return why an installed channel cannot be used; empty for any other channel."""
+    return _read_kinds(tuple(installed.find_channels().items())).broken.get(name, "")
+
+
+@lru_cache(maxsize=8)
+def _read_kinds(folders: tuple[tuple[str, Path], ...]) -> _Kinds:
+    usable: dict[str, ChannelKind] = {}
+    broken: dict[str, str] = {}
+    for name, folder in folders:
+        if name in list_reserved_channels():
+            broken[name] = f"{folder}: the name of another channel"
+            continue
+        try:
+            usable[name] = ChannelKind.model_validate_json((folder / MANIFEST).read_bytes())
+        except OSError as error:
+            broken[name] = f"{folder / MANIFEST}: {error.strerror}"
+        except ValidationError as error:
+            details = error.errors(include_url=False, include_input=False)
+            faults = (f"{'.'.join(map(str, one['loc']))}: {one['msg']}" for one in details)
+            broken[name] = f"{folder / MANIFEST}: {'; '.join(faults)}"
+    return _Kinds(usable, broken)

@@ -1,17 +1,12 @@
 """Models of the channels on which strangers can write: the bots on chat platforms."""
 
-from typing import Literal, TypeAlias
+from typing import ClassVar, Literal, TypeAlias
 
 from pydantic import ConfigDict, Field
 
 from orchestrator.agentsfile.channel_kinds import ChannelKind
-from orchestrator.agentsfile.field_types import (
-    ConfigModel,
-    HttpUrl,
-    NumericId,
-    OptionText,
-    PlatformId,
-)
+from orchestrator.agentsfile.channel_settings import ChannelSettings
+from orchestrator.agentsfile.field_types import ConfigModel, OptionText, PlatformId
 from orchestrator.agentsfile.text_patterns import TextPattern
 
 Access: TypeAlias = Literal["pairing", "allowlist", "open"]
@@ -19,7 +14,7 @@ GroupAnswer: TypeAlias = Literal["mention", "reply", "all"]
 
 
 class ChatRules(ConfigModel):
-    """What the bot answers in one group; what is absent is as in the other groups."""
+    """What the bot answers in one group; absent fields are as in all other groups."""
 
     answer: tuple[GroupAnswer, ...] | None = None
     """Messages that it answers there; [] for none."""
@@ -28,7 +23,7 @@ class ChatRules(ConfigModel):
 
 
 class GroupRules(ConfigModel):
-    """What the bot answers in groups, of what admitted people write there."""
+    """What the bot answers in groups, among the messages of admitted people."""
 
     answer: tuple[GroupAnswer, ...] = ("mention", "reply")
     """Messages that it answers: "mention" names it, "reply" is to one of its own, "all" is any."""
@@ -38,90 +33,59 @@ class GroupRules(ConfigModel):
     """Other rules for single groups, by their ids."""
 
     @property
-    def listens(self) -> bool:
+    def is_listening(self) -> bool:
         """Whether it answers messages of a group that neither name the bot nor reply to it."""
         rules: tuple[GroupRules | ChatRules, ...] = (self, *self.chats.values())
         return any(rule.patterns or "all" in (rule.answer or ()) for rule in rules)
 
-    def of(self, chat_id: str) -> "GroupRules":
+    def find_group_rules(self, chat_id: str) -> "GroupRules":
         """Return the rules of a group."""
         own = self.chats.get(chat_id)
         return self if own is None else self.model_copy(update=own.model_dump(exclude_none=True))
 
 
-class ChatChannel(ConfigModel):
+class ChatChannel(ChannelSettings):
     """A bot on a chat platform, and who may talk to it."""
 
-    enabled: bool = True
-    """Whether the channel runs."""
+    title: ClassVar[str] = ""
+    """What messages call the platform."""
+
     access: Access = "pairing"
     """Unknown chats: "pairing" gives a code to approve, "allowlist" refuses, "open" admits."""
     allowlist: tuple[PlatformId, ...] = ()
     """The platform's ids of the users and chats that are admitted."""
     groups: GroupRules = GroupRules()
     """What the bot answers in groups; in a private chat it answers every message."""
-    variables: dict[str, str] = Field(default_factory=dict)
-    """Values of variables of prompt definitions, in every chat of this channel."""
+
+    @classmethod
+    def is_chat_id(cls, chat_id: str, *, written_to: bool = False) -> bool:
+        """Return whether a chat can have this id; ``written_to`` if messages go there."""
+        del chat_id, written_to
+        return True
 
     def is_person(self, chat_id: str) -> bool | None:
-        """Return whether an id is that of a person, with whom the chat is private.
+        """Return whether an id belongs to a person, whose chat is private.
 
         None on platforms whose ids do not show it, where the messages of a chat do.
         """
         del chat_id
         return None
 
-    def wrong_group(self, chat_id: str) -> str | None:
-        """Return why no group of the platform has this id, and what to write; None if one may."""
+    def check_group_id(self, chat_id: str) -> str | None:
+        """Return why no group can have this id and what to write instead; None if one can."""
         if self.is_person(chat_id):
             return "which is a person's id: private chats need no rule; remove it"
         return None
 
 
-class WebhookSettings(ConfigModel):
-    """Where Telegram pushes updates to; the endpoints of `channels.api` take them at /telegram."""
-
-    url: HttpUrl
-    """Address of a proxy that leads there: https, and port 443, 80, 88 or 8443."""
-
-
-class TelegramChannel(ChatChannel):
-    """The Telegram bot, and who may talk to it."""
-
-    enabled: bool = True
-    """Whether the channel runs (it also needs TELEGRAM_BOT_TOKEN)."""
-    webhook: WebhookSettings | None = None
-    """Lets Telegram push updates; without it the daemon asks for them, and needs no address."""
-    allowlist: tuple[NumericId, ...] = ()
-    """Numeric ids of the users and chats that are admitted; user names change hands."""
-
-    @property
-    def webhook_url(self) -> str | None:
-        """Where Telegram is to push updates to; None if the daemon asks for them."""
-        return self.webhook.url if self.enabled and self.webhook is not None else None
-
-    def is_person(self, chat_id: str) -> bool:
-        """Return whether an id is that of a person: groups and channels have negative ones."""
-        return chat_id.isascii() and chat_id.isdecimal()
-
-    def wrong_group(self, chat_id: str) -> str | None:
-        """Return why no group has this id: they have negative numbers."""
-        if chat_id[:1] == "-" and self.is_person(chat_id[1:]):
-            return None
-        return super().wrong_group(chat_id) or (
-            "which is no numeric id; write the negative number that orchestrator status shows for"
-            " the group's turns"
-        )
-
-
 class HostedSettings(ChatChannel):
-    """An account at a chat system of the channel host; all other fields are options of its own."""
+    """An account at a chat system of the channel host; all other fields are its options."""
 
     model_config = ConfigDict(extra="allow")
     __pydantic_extra__: dict[str, OptionText] = Field(init=False)
 
-    def options(self, kind: ChannelKind) -> dict[str, str]:
-        """Return the options of its chat system as texts, those that are not set by default."""
+    def format_options(self, kind: ChannelKind) -> dict[str, str]:
+        """Return the options of its chat system as text, without those at their default."""
         defaults = {
             name: option.default
             for name, option in kind.options.items()

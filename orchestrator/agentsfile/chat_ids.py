@@ -1,45 +1,29 @@
-"""Ids that no chat of a channel can have: what names one of them has no effect."""
+"""Find ids that no chat of a channel can have; settings for them have no effect."""
 
 import re
 
-from orchestrator.agentsfile.channel_kinds import channel_kinds
-from orchestrator.agentsfile.draft import Draft
-
-TELEGRAM = "telegram"
-NUMBER = re.compile(r"-?[0-9]+")
-PUBLIC_NAME = re.compile(r"@[A-Za-z]\w{3,31}", re.ASCII)  # of a channel, which can be written to
+from orchestrator.agentsfile.channel_kinds import load_channel_kinds
+from orchestrator.agentsfile.chat_channels import ChatChannel
+from orchestrator.agentsfile.mounting import load_models
 
 
-def no_chat(channel: str, chat_id: str, *, written_to: bool = False) -> str | None:
-    """Return why no chat has an id, and what to write; None if one may.
+def check_chat_id(channel: str, chat_id: str, *, written_to: bool = False) -> str | None:
+    """Return why no chat can have an id and what to write instead; None if one can.
 
-    ``written_to``: messages are sent there, which Telegram takes a public name for. Those that
-    come in have a number.
+    ``written_to``: messages are sent there, for which a platform may take other names.
     """
-    kind = channel_kinds().get(channel)
-    if channel == TELEGRAM:
-        title, is_id = "Telegram", NUMBER.fullmatch(chat_id) is not None
-        is_id = is_id or (written_to and PUBLIC_NAME.fullmatch(chat_id) is not None)
+    kind = load_channel_kinds().get(channel)
+    field = load_models().channels.model_fields.get(channel)
+    if field is not None and isinstance(field.default, ChatChannel):
+        title = field.default.title
+        is_id = field.default.is_chat_id(chat_id, written_to=written_to)
     elif kind is not None:
         title, is_id = kind.title, re.fullmatch(kind.id_pattern, chat_id) is not None
     else:
         return None
+    if is_id:
+        return None
     return (
-        None
-        if is_id
-        else (
-            f'no chat of {title} is called "{chat_id}", so this has no effect; write its id, as'
-            " orchestrator status shows it"
-        )
+        f'no chat of {title} is called "{chat_id}", so this has no effect; write its id, as'
+        " orchestrator status shows it"
     )
-
-
-def check_bound_ids(draft: Draft) -> None:
-    """Warn of bindings for chats that cannot be, in the channels that are on."""
-    guarded = draft.channels.guarded()
-    for number, binding in draft.bindings.items():
-        channel = guarded.get(binding.channel)
-        if channel is not None and channel.enabled and "*" not in binding.chat_id:
-            reason = no_chat(binding.channel, binding.chat_id)
-            if reason is not None:
-                draft.warn(("bindings", number, "chatId"), reason)

@@ -34,7 +34,7 @@ class Budget(ConfigModel):
     """US dollars in a calendar month."""
 
     @property
-    def in_dollars(self) -> bool:
+    def is_in_dollars(self) -> bool:
         """Whether a limit is in US dollars, which needs prices."""
         return any((self.usd_per_hour, self.usd_per_day, self.usd_per_month))
 
@@ -58,7 +58,7 @@ class Price(ConfigModel):
     """Price of a picture that is drawn."""
 
     @model_validator(mode="after")
-    def _is_a_price(self) -> Self:
+    def _require_complete_price(self) -> Self:
         rates = (self.per_minute, self.per_million_characters, self.per_picture)
         if (self.input is None) is not (self.output is None):
             raise ValueError('needs both "input" and "output"')
@@ -69,13 +69,13 @@ class Price(ConfigModel):
         return self
 
     @property
-    def dearest(self) -> float:
-        """The price of a token in US dollars if all are of the dearest kind."""
+    def dearest_rate(self) -> float:
+        """The price of a token in US dollars if all tokens are of the dearest kind."""
         return max(self.input or 0.0, self.output or 0.0, self.cache_written or 0.0) / MILLION
 
 
 def find_price(prices: Mapping[str, Price], model: str) -> Price | None:
-    """Return the price that the file sets for ``provider/model``: its own, or the first glob's."""
+    """Return the file's price of ``provider/model``: an exact entry, else the first glob."""
     if model in prices:
         return prices[model]
     return next((price for name, price in prices.items() if fnmatchcase(model, name)), None)

@@ -5,22 +5,25 @@ from dataclasses import dataclass, field
 
 from orchestrator.agentsfile import agents_file
 from orchestrator.agentsfile.agent_definition import AgentDefinition
+from orchestrator.agentsfile.channel_settings import ChannelSettings
 from orchestrator.agentsfile.costs import Price
 from orchestrator.agentsfile.positions import Document, JsonPath
-from orchestrator.agentsfile.problems import Problem, Severity, path_text
-from orchestrator.agentsfile.provider_settings import ProviderSettings, all_providers
+from orchestrator.agentsfile.problems import format_path
+from orchestrator.agentsfile.provider_settings import ProviderSettings, merge_providers
+from orchestrator.config_problem import Problem, Severity
 from thinker.protocol.providers import Provider
 
 
 @dataclass
 class Draft:
-    """Valid parts by their place in the file; the loader fills it and the checks prune it."""
+    """Valid parts by their place in the file, filled by the loader and pruned by the checks."""
 
     name: str
     document: Document
     agents: dict[int, AgentDefinition] = field(default_factory=dict)
     bindings: dict[int, agents_file.Binding] = field(default_factory=dict)
     channels: agents_file.Channels = field(default_factory=agents_file.Channels)
+    extensions: agents_file.ExtensionSettings = field(default_factory=agents_file.ExtensionSettings)
     wrong_channels: set[str] = field(default_factory=set)
     """Channels that an error switches off."""
     left_out: set[JsonPath] = field(default_factory=set)
@@ -42,25 +45,49 @@ class Draft:
 
     @property
     def known_providers(self) -> Mapping[str, Provider]:
-        """The providers that agents of the file can name, so far."""
-        return all_providers(self.providers)
+        """The providers that agents of the file can name so far."""
+        return merge_providers(self.providers)
 
-    def error(self, path: JsonPath, message: str, agent_id: str | None = None) -> None:
-        """Record something that cannot be used."""
-        self._add("error", path, message, agent_id)
+    def list_declared_ids(self) -> set[str]:
+        """Return every agent id in the file, including those of invalid agents."""
+        value = self.document.value
+        agents = value.get("agents") if isinstance(value, dict) else None
+        items = agents if isinstance(agents, list) else []
+        ids = [item.get("agentId") for item in items if isinstance(item, dict)]
+        return {agent_id for agent_id in ids if isinstance(agent_id, str)}
 
-    def warn(self, path: JsonPath, message: str, agent_id: str | None = None) -> None:
-        """Record something that works differently from what its author may expect."""
-        self._add("warning", path, message, agent_id)
+    def replace_channel(self, name: str, settings: ChannelSettings) -> None:
+        """Replace the settings of a channel."""
+        self.channels = self.channels.model_copy(update={name: settings})
 
-    def warn_of(self, channel: str, effects: Iterable[tuple[str, str]]) -> None:
-        """Record what others can do by settings of a channel, each with its effect."""
+    def close_channel(self, name: str) -> None:
+        """Switch off a channel whose error has been reported."""
+        section = self.channels.list_sections()[name]
+        self.replace_channel(name, section.model_copy(update={"enabled": False}))
+        self.wrong_channels.add(name)
+
+    def add_error(self, path: JsonPath, message: str, agent_id: str | None = None) -> None:
+        """Record a part that cannot be used."""
+        self._add_problem("error", path, message, agent_id)
+
+    def add_warning(self, path: JsonPath, message: str, agent_id: str | None = None) -> None:
+        """Record a setting that may not do what its author expects."""
+        self._add_problem("warning", path, message, agent_id)
+
+    def add_effect_warnings(self, channel: str, effects: Iterable[tuple[str, str]]) -> None:
+        """Warn of each setting of a channel that gives rights to others, with its effect."""
         for name, effect in effects:
-            self.warn(("channels", channel, name), f"channel '{channel}' has \"{name}\": {effect}")
+            self.add_warning(
+                ("channels", channel, name), f"channel '{channel}' has \"{name}\": {effect}"
+            )
 
-    def line(self, *path: str | int) -> int:
-        return self.document.line(path)
+    def find_line(self, *path: str | int) -> int:
+        return self.document.find_line(path)
 
-    def _add(self, severity: Severity, path: JsonPath, message: str, agent_id: str | None) -> None:
-        line = self.document.line(path)
-        self.problems.append(Problem(severity, self.name, line, agent_id, path_text(path), message))
+    def _add_problem(
+        self, severity: Severity, path: JsonPath, message: str, agent_id: str | None
+    ) -> None:
+        line = self.document.find_line(path)
+        self.problems.append(
+            Problem(severity, self.name, line, agent_id, message, path=format_path(path))
+        )

@@ -1,7 +1,8 @@
 """Field types that several models of agents.json share, and what they refuse."""
 
 import re
-from typing import Annotated, Any
+from collections.abc import Mapping
+from typing import Annotated, Any, ClassVar
 from urllib.parse import urlsplit
 
 from pydantic import (
@@ -14,22 +15,25 @@ from pydantic import (
 )
 from pydantic.alias_generators import to_camel
 
-from orchestrator.timezones import is_zone, nearest_zone
+from orchestrator.timezones import is_known_zone, suggest_zone
 
 # Variables that make a process load or run other code than configured, or redirect its traffic.
 DANGEROUS_NAMES = frozenset({"BASH_ENV", "NODE_OPTIONS"})
 DANGEROUS_PREFIXES = ("LD_", "PYTHON", "GIT_", "THINKER_")
 DANGEROUS_SUFFIXES = ("_PROXY",)
-FRAMING = frozenset({"content-length", "transfer-encoding"})  # another value cuts the body off
-OF_HTTP = FRAMING | {
-    *("connection", "content-type", "expect", "host", "keep-alive", "te", "trailer", "upgrade")
-}
+FRAMING = frozenset(
+    {"content-length", "transfer-encoding"}
+)  # another value would truncate the body
 HEADER_TOKEN = re.compile(r"[\w!#$%&'*+.^`|~-]+", re.ASCII)
 HEADER_VALUE = re.compile(r"([^\0\s]+([ \t]+[^\0\s]+)*)?")
 
 
 class ConfigModel(BaseModel):
     """Base of everything in agents.json: camelCase in the file, frozen, no unknown fields."""
+
+    entry_nouns: ClassVar[Mapping[str, str]] = {}
+    """Fields whose entries load one by one, so that an error leaves out that entry alone, and what
+    messages call one. In addresses, secrets and headers of them `${NAME}` is filled in."""
 
     model_config = ConfigDict(
         alias_generator=to_camel,
@@ -40,27 +44,27 @@ class ConfigModel(BaseModel):
     )
 
 
-def _id_text(value: Any) -> Any:  # noqa: ANN401 - before validation it is whatever JSON holds
-    """Accept a number as an id: platforms' ids are numbers, often written without quotes."""
+def _accept_number_as_id(value: Any) -> Any:  # noqa: ANN401 - before validation it is whatever JSON holds
+    """Accept a number as an id: platforms use numbers, which people often write without quotes."""
     return str(value) if isinstance(value, int) and not isinstance(value, bool) else value
 
 
-def _numeric(value: str) -> str:
+def _require_numeric_id(value: str) -> str:
     if not (value.isascii() and value.removeprefix("-").isdecimal()):
         raise ValueError("must be a numeric id; names can be taken over by someone else")
     return value
 
 
-def _timezone(value: str) -> str:
-    if not is_zone(value):
+def _require_timezone(value: str) -> str:
+    if not is_known_zone(value):
         raise ValueError(
-            f"must be an IANA time zone that this machine knows, such as {nearest_zone(value)}"
+            f"must be an IANA time zone that this machine knows, such as {suggest_zone(value)}"
         )
     return value
 
 
-def http_url(value: str) -> str:
-    """Return a URL of the web; raise `ValueError` for anything else."""
+def require_http_url(value: str) -> str:
+    """Return an http or https URL; raise `ValueError` for anything else."""
     try:
         parts = urlsplit(value)
         usable = parts.scheme in {"http", "https"} and bool(parts.hostname) and parts.port != 0
@@ -73,18 +77,18 @@ def http_url(value: str) -> str:
     return value
 
 
-def _variables(value: dict[str, str]) -> dict[str, str]:
+def _require_safe_variables(value: dict[str, str]) -> dict[str, str]:
     for name, text in value.items():
         if not (name.isidentifier() and name.isascii()):
             raise ValueError(f"has {name!r}, which is not a variable name")
-        if dangerous(name):
+        if is_dangerous_variable(name):
             raise ValueError(f"must not set {name}: it changes what the process loads or contacts")
         if "\0" in text:
             raise ValueError(f"has a NUL character in {name}")
     return value
 
 
-def _headers(value: dict[str, str]) -> dict[str, str]:
+def _require_safe_headers(value: dict[str, str]) -> dict[str, str]:
     for name, text in value.items():
         if not HEADER_TOKEN.fullmatch(name):
             raise ValueError(f"has {name!r}, which is not the name of a header")
@@ -98,28 +102,14 @@ def _headers(value: dict[str, str]) -> dict[str, str]:
     return value
 
 
-def _free_header(value: str) -> str:
-    if value.lower() in OF_HTTP:
-        raise ValueError(f"must not be {value}, which HTTP itself sets; write another name")
-    return value
-
-
-def _header_start(value: str) -> str:
-    if not HEADER_VALUE.fullmatch(f"{value}0"):
-        raise ValueError(
-            "is a text that no request can carry; write it in one line, without a space before it"
-        )
-    return value
-
-
-def _names_model(value: str) -> str:
+def _require_model_name(value: str) -> str:
     provider, slash, model = value.partition("/")
     if slash and provider and not model.strip():  # a server may call one "/models/name"
         raise ValueError(f'must be "model" or "provider/model", not {value!r}')
     return value
 
 
-def dangerous(name: str) -> bool:
+def is_dangerous_variable(name: str) -> bool:
     """Return whether a process must not get this variable from the configuration."""
     upper = name.upper()
     return (
@@ -127,12 +117,6 @@ def dangerous(name: str) -> bool:
         or upper.startswith(DANGEROUS_PREFIXES)
         or upper.endswith(DANGEROUS_SUFFIXES)
     )
-
-
-def _of_a_proxy(value: str) -> str:
-    if value.lower() in TAKEN_HEADERS or value.lower().startswith(("sec-", "accept-")):
-        raise ValueError("must be a header that the proxy alone sets, such as X-Forwarded-Email")
-    return value
 
 
 AGENT_ID = r"^[a-z0-9][a-z0-9_-]{0,63}$"
@@ -163,19 +147,11 @@ PATTERN_WORDS = {
     HEADER_NAME: 'must be the name of a header, such as "X-Forwarded-Email"',
     PERSON: 'must be 1 to 64 letters, digits, ".", "_", "@", "+" and "-", as in an address',
 }
-# Headers that any browser sends, or by which the page knows other things.
-TAKEN_HEADERS = frozenset(
-    {
-        *("accept", "authorization", "connection", "content-length", "content-type", "cookie"),
-        *("forwarded", "host", "origin", "referer", "user-agent", "x-forwarded-for"),
-        *("x-forwarded-host", "x-forwarded-proto"),
-    }
-)
 
 _ID_SCHEMA = WithJsonSchema({"type": ["string", "integer"]})
 
 Text = Annotated[str, StringConstraints(min_length=1)]
-OtherModel = Annotated[Text, AfterValidator(_names_model)]
+OtherModel = Annotated[Text, AfterValidator(_require_model_name)]
 Language = Annotated[str, StringConstraints(pattern=LANGUAGE)]
 PictureSize = Annotated[str, StringConstraints(pattern=PICTURE_SIZE)]
 AgentId = Annotated[str, StringConstraints(pattern=AGENT_ID)]
@@ -185,16 +161,15 @@ ChannelName = Annotated[str, StringConstraints(pattern=CHANNEL_NAME)]
 HostName = Annotated[str, StringConstraints(pattern=HOST_NAME)]
 WebOrigin = Annotated[str, StringConstraints(pattern=WEB_ORIGIN)]
 PathPrefix = Annotated[str, StringConstraints(pattern=PATH_PREFIX, max_length=200)]
-HeaderName = Annotated[str, StringConstraints(pattern=HEADER_NAME), AfterValidator(_of_a_proxy)]
 Person = Annotated[str, StringConstraints(pattern=PERSON)]
-OptionText = Annotated[str, BeforeValidator(_id_text), _ID_SCHEMA]
-PlatformId = Annotated[Text, BeforeValidator(_id_text), _ID_SCHEMA]
-NumericId = Annotated[str, BeforeValidator(_id_text), AfterValidator(_numeric), _ID_SCHEMA]
-Timezone = Annotated[str, AfterValidator(_timezone)]
-HttpUrl = Annotated[str, AfterValidator(http_url), WithJsonSchema({"type": "string"})]
-Variables = Annotated[dict[str, str], AfterValidator(_variables)]
+OptionText = Annotated[str, BeforeValidator(_accept_number_as_id), _ID_SCHEMA]
+PlatformId = Annotated[Text, BeforeValidator(_accept_number_as_id), _ID_SCHEMA]
+NumericId = Annotated[
+    str, BeforeValidator(_accept_number_as_id), AfterValidator(_require_numeric_id), _ID_SCHEMA
+]
+Timezone = Annotated[str, AfterValidator(_require_timezone)]
+HttpUrl = Annotated[str, AfterValidator(require_http_url), WithJsonSchema({"type": "string"})]
+Variables = Annotated[dict[str, str], AfterValidator(_require_safe_variables)]
 AnyHeader = Annotated[str, StringConstraints(pattern=HEADER_NAME)]
-FreeHeader = Annotated[AnyHeader, AfterValidator(_free_header)]
-HeaderStart = Annotated[str, AfterValidator(_header_start)]
-Headers = Annotated[dict[str, str], AfterValidator(_headers)]
-NamedHeaders = Annotated[dict[AnyHeader, str], AfterValidator(_headers)]
+Headers = Annotated[dict[str, str], AfterValidator(_require_safe_headers)]
+NamedHeaders = Annotated[dict[AnyHeader, str], AfterValidator(_require_safe_headers)]

@@ -1,4 +1,4 @@
-"""What is known of models without any setting: prices and context windows.
+"""Built-in knowledge of models: prices and context windows.
 
 `known_models.json` comes from the package genai-prices by ``scripts/prices``. It is read for each
 vendor that is asked for the first time, and only that one stays in memory.
@@ -40,8 +40,8 @@ class KnownModel(NamedTuple):
     context_window: int | None = None
     steps: tuple[PriceStep, ...] = ()
 
-    def price(self, prompt: int = 0) -> Price | None:
-        """Return the price of a call with so many tokens in its prompt; None if unknown."""
+    def find_price(self, prompt: int = 0) -> Price | None:
+        """Return the price of a call with this many prompt tokens; None if unknown."""
         fitting = [step.price for step in self.steps if step.above == 0 or prompt > step.above]
         return fitting[-1] if fitting else None
 
@@ -51,8 +51,8 @@ FREE = KnownModel(steps=(PriceStep(0, NOTHING),))  # it costs electricity alone
 
 
 @lru_cache(maxsize=512)
-def known(provider: str, model: str, address: str = "") -> KnownModel | None:
-    """Return what is known of a provider's model; None for an unknown one.
+def find_known_model(provider: str, model: str, address: str = "") -> KnownModel | None:
+    """Return the built-in data of a provider's model; None for an unknown model.
 
     ``address`` is that of the API when it is not the provider's own; the model is then looked up
     among those of the vendor there.
@@ -64,8 +64,8 @@ def known(provider: str, model: str, address: str = "") -> KnownModel | None:
         address = ""
     name = model.lower()
     names = (name, DATED.sub(r"\1\2-\3-\4", name))
-    models = _models((own and own.priced_as) or provider, address)
-    found = next((entry for text in names for entry in models if _is(entry, text)), None)
+    models = _load_models((own and own.priced_as) or provider, address)
+    found = next((entry for text in names for entry in models if _matches_entry(entry, text)), None)
     if found is None:
         return None
     steps = (
@@ -76,8 +76,8 @@ def known(provider: str, model: str, address: str = "") -> KnownModel | None:
 
 
 @lru_cache(maxsize=8)
-def _models(provider: str, address: str) -> Sequence[Mapping[str, Any]]:
-    """Return the models of the vendor that has the name, or whose API has the address."""
+def _load_models(provider: str, address: str) -> Sequence[Mapping[str, Any]]:
+    """Return the models of the vendor with this name, or whose API has this address."""
     for vendor in orjson.loads(FILE.read_bytes())["providers"]:
         if re.match(vendor["address"], address) if address else vendor["id"] == provider:
             models: Sequence[Mapping[str, Any]] = vendor["models"]
@@ -85,14 +85,14 @@ def _models(provider: str, address: str) -> Sequence[Mapping[str, Any]]:
     return ()
 
 
-def _is(entry: Mapping[str, Any], name: str) -> bool:
-    return _fits(entry.get("match") or {"equals": entry["id"]}, name)
+def _matches_entry(entry: Mapping[str, Any], name: str) -> bool:
+    return _matches_rule(entry.get("match") or {"equals": entry["id"]}, name)
 
 
-def _fits(rule: Mapping[str, Any], name: str) -> bool:
-    """Return whether a rule of the file recognizes a model's name."""
+def _matches_rule(rule: Mapping[str, Any], name: str) -> bool:
+    """Return whether a rule of the file matches a model's name."""
     ((kind, value),) = rule.items()
     if kind in ("or", "and"):
-        fitting = (_fits(inner, name) for inner in value)
+        fitting = (_matches_rule(inner, name) for inner in value)
         return any(fitting) if kind == "or" else all(fitting)
     return TESTS[kind](name, value)

@@ -1,4 +1,4 @@
-"""Models of an agent's models beside its own: embeddings, voice and pictures."""
+"""Models of an agent's additional models: embeddings, voice and pictures."""
 
 from typing import Literal, Self
 
@@ -19,14 +19,14 @@ class ServedModelSettings(ConfigModel):
     """A model at any server with OpenAI's API."""
 
     model: Text
-    """The provider's name of the model."""
+    """The provider's name for the model."""
     provider: str | None = None
     """Where the model runs; without it `baseUrl` is called without a key."""
     base_url: HttpUrl | None = None
     """Address of the API when it is not the provider's usual one."""
 
     @model_validator(mode="after")
-    def _is_somewhere(self) -> Self:
+    def _require_provider_or_url(self) -> Self:
         if self.provider is None and self.base_url is None:
             raise ValueError('needs "provider" or "baseUrl"; set one of them')
         return self
@@ -61,7 +61,7 @@ class Speaking(ServedModelSettings):
     provider: SpeakingProvider | None = None
     """Where the model runs; without it `baseUrl` is called without a key."""
     voice: Text
-    """The provider's name of the voice, such as `alloy`."""
+    """The provider's name for the voice, such as `alloy`."""
     when: Literal["voice", "always", "never"] = "voice"
     """Which answers are spoken: those to voice messages ("voice"), all, or none."""
     format: SpeechFormat = "opus"
@@ -78,14 +78,14 @@ class Voice(ConfigModel):
 
 
 class PictureSizes(ConfigModel):
-    """What a model calls the sizes of its pictures, such as `1792x1024`."""
+    """The provider's names for picture sizes, such as `1792x1024`."""
 
     square: PictureSize = SIZES["square"]
-    """Of a square picture."""
+    """Size of a square picture."""
     wide: PictureSize = SIZES["wide"]
-    """Of a picture that is wider than high."""
+    """Size of a landscape picture."""
     tall: PictureSize = SIZES["tall"]
-    """Of a picture that is higher than wide."""
+    """Size of a portrait picture."""
 
 
 class Drawing(ServedModelSettings):
@@ -96,4 +96,4 @@ class Drawing(ServedModelSettings):
     sizes: PictureSizes = PictureSizes()
     """The sizes to ask for."""
     quality: Text | None = None
-    """The provider's name of a quality, such as `low`; its own choice when absent."""
+    """The provider's name for a quality, such as `low`; its default when absent."""

@@ -1,92 +1,89 @@
-"""The models of an agent: what each costs, and how long its prompt may be.
+"""The price and the context window of each model of an agent.
 
-``prices`` of agents.json come first, then what is known of the model.
+``prices`` of agents.json come first, then the built-in data.
+
+Where: is the price of a model call found?
 """
 
-from collections.abc import Mapping
-from typing import Protocol
+from typing import TypeAlias
 
 from orchestrator.agentsfile.agent_definition import AgentDefinition
-from orchestrator.agentsfile.agents_file import ModelReference
+from orchestrator.agentsfile.agents_file import AgentsFile
 from orchestrator.agentsfile.costs import Price, find_price
-from orchestrator.agentsfile.known_models import KnownModel, known
-from orchestrator.agentsfile.provider_settings import ProviderSettings
+from orchestrator.agentsfile.draft import Draft
+from orchestrator.agentsfile.known_models import KnownModel, find_known_model
 from thinker.protocol.providers import PROVIDERS, split_reference
 
-
-class PricedFile(Protocol):
-    """What prices depend on; an agents.json, also while it is being loaded."""
-
-    @property
-    def prices(self) -> Mapping[str, Price]:
-        """Prices by ``provider/model``."""
-
-    @property
-    def providers(self) -> Mapping[str, ProviderSettings]:
-        """Providers by a name of their own."""
-
-    @property
-    def models(self) -> Mapping[str, ModelReference]:
-        """Models by name."""
+PricedFile: TypeAlias = AgentsFile | Draft  # what prices depend on
 
 
-def models_of(agent: AgentDefinition) -> list[str]:
-    """Return the models that the agent may call, named as `thinker.models.choose` does."""
+def list_models(agent: AgentDefinition) -> list[str]:
+    """List the models that the agent may call, named as `thinker.models.choose` does."""
     provider = agent.llm_provider
     others = (*agent.fallback_models, *filter(None, (agent.small_model,)))
     named = ("/".join(split_reference(name, provider, agent.providers)) for name in others)
-    beside = (model.name for _, model in agent.served)
+    beside = (model.name for _, model in agent.served_models)
     return [f"{provider}/{agent.model or '*'}", *dict.fromkeys((*named, *beside))]
 
 
-def price_of(
+def find_model_price(
     file: PricedFile, agent: AgentDefinition | None, model: str, prompt: int = 0
 ) -> Price | None:
-    """Return what a call of ``provider/model`` by an agent costs, with so many prompt tokens.
+    """Return the price of an agent's call of ``provider/model`` with this many prompt tokens.
 
     None means that the price is unknown.
     """
-    own = find_price(file.prices, model)
-    if own is not None:
-        return own
-    found = known_of(file, agent, model)
-    return None if found is None else found.price(prompt)
+    found = find_price_list(file, agent, model)
+    return found.find_price(prompt) if isinstance(found, KnownModel) else found
 
 
-def known_of(file: PricedFile, agent: AgentDefinition | None, model: str) -> KnownModel | None:
-    """Return what is known of ``provider/model`` at the address where the agent asks it."""
+def find_price_list(
+    file: PricedFile, agent: AgentDefinition | None, model: str
+) -> Price | KnownModel | None:
+    """Return the price that the file sets for a model, else the built-in price."""
+    return find_price(file.prices, model) or find_model_facts(file, agent, model)
+
+
+def find_model_facts(
+    file: PricedFile, agent: AgentDefinition | None, model: str
+) -> KnownModel | None:
+    """Return the built-in data of ``provider/model`` at the address where the agent calls it."""
     provider, _, name = model.partition("/")
-    return known(provider, name, _address(file, agent, provider, name))
+    return find_known_model(provider, name, _find_address(file, agent, provider, name))
 
 
-def compaction_threshold(agent: AgentDefinition) -> int:
+def compute_compaction_threshold(agent: AgentDefinition) -> int:
     """Return the tokens above which an agent's conversations are summarized.
 
     Where the agent does not set it, it is at most half of its model's context window.
     """
     compaction = agent.compaction
     provider = agent.llm_provider
-    found = known(provider, agent.model or "", agent.base_url or _own_address(agent, provider))
+    found = find_known_model(
+        provider, agent.model or "", agent.base_url or _find_own_address(agent, provider)
+    )
     window = None if found is None else found.context_window
     if window is None or "threshold_tokens" in compaction.model_fields_set:
         return compaction.threshold_tokens
     return min(compaction.threshold_tokens, window // 2)
 
 
-def _address(file: PricedFile, agent: AgentDefinition | None, provider: str, model: str) -> str:
-    """Return the address of a model's API; empty if it is the provider's own."""
+def _find_address(
+    file: PricedFile, agent: AgentDefinition | None, provider: str, model: str
+) -> str:
+    """Return the address of a model's API; empty for the provider's usual one."""
     own = agent is not None and agent.llm_provider == provider
     if agent is not None and own and agent.model == model:
-        return agent.base_url or _own_address(agent, provider)
+        return agent.base_url or _find_own_address(agent, provider)
     for reference in file.models.values():
         if (reference.provider, reference.model) == (provider, model):
             return str(reference.base_url or "")
     if agent is None:
         return str(file.providers[provider].base_url or "") if provider in file.providers else ""
-    return (own and agent.base_url) or _own_address(agent, provider)
+    return (own and agent.base_url) or _find_own_address(agent, provider)
 
 
-def _own_address(agent: AgentDefinition, provider: str) -> str:
-    """Return the address of a provider of the file; empty for one that is known anyway."""
+def _find_own_address(agent: AgentDefinition, provider: str) -> str:
+    """Return the address of a provider that the file defines; empty for a known provider."""
     there = agent.providers.get(provider)
     return "" if there is None or there is PROVIDERS.get(provider) else there.base_url

@@ -1,50 +1,62 @@
-"""Telegram groups of agents.json that became supergroups, which have new ids.
+"""Accept both ids of a moved chat, such as a Telegram group that became a supergroup.
 
 The rest of the daemon knows such a chat by its first id. Both ids work in the file; for a first id
-there is a warning, so that the file comes to say what Telegram says.
+there is a warning, so that the file comes to say what the platform says.
 """
 
 from collections.abc import Mapping
 
+from orchestrator.agentsfile.chat_channels import ChatChannel
 from orchestrator.agentsfile.draft import Draft
 from orchestrator.agentsfile.positions import JsonPath
 
-CHANNEL = "telegram"
 OUTDATED = (
-    "the group {old} became the supergroup {new}; both ids work here, write {new} so that the file"
-    " names the chat that Telegram shows"
+    "the chat {old} has the id {new} now; both ids work here, write {new} so that the file names"
+    " the chat as {platform} does"
 )
 
 
-def use_first_ids(draft: Draft, first: Mapping[str, str]) -> None:
-    """Warn of first ids, and put them in the place of new ones.
+def use_first_ids(draft: Draft, moved: Mapping[str, Mapping[str, str]]) -> None:
+    """Replace new ids by first ids, and warn of first ids in the file.
 
     Args:
-        draft: the file; its bindings, its allow-list and its rules for groups change.
-        first: the first ids of moved chats by their new ids.
+        draft: the file; its bindings, its allow-lists and its rules for groups change.
+        moved: the first ids of moved chats by their new ids, for each channel.
     """
+    for name, first in moved.items():
+        channel = draft.channels.list_chat_channels().get(name)
+        if channel is not None and first:
+            _use_first_ids_of(draft, name, channel, first)
+
+
+def _use_first_ids_of(
+    draft: Draft, name: str, channel: ChatChannel, first: Mapping[str, str]
+) -> None:
     newest = {old: new for new, old in first.items()}
 
-    def warn(path: JsonPath, name: str | None) -> None:
-        if name in newest:
-            draft.warn(path, OUTDATED.format(old=name, new=newest[name]))
+    def warn_of_first_id(path: JsonPath, chat_id: str | None) -> None:
+        if chat_id in newest:
+            text = OUTDATED.format(
+                old=chat_id, new=newest[chat_id], platform=channel.title or "its platform"
+            )
+            draft.add_warning(path, text)
 
     for number, binding in draft.bindings.items():
-        if binding.channel == CHANNEL:
-            warn(("bindings", number, "chatId"), binding.chat_id)
+        if binding.channel == name:
+            warn_of_first_id(("bindings", number, "chatId"), binding.chat_id)
             chat_id = first.get(binding.chat_id, binding.chat_id)
             draft.bindings[number] = binding.model_copy(update={"chat_id": chat_id})
-    telegram = draft.channels.telegram
-    for number, name in enumerate(telegram.allowlist):
-        warn(("channels", CHANNEL, "allowlist", number), name)
-    for name in telegram.groups.chats:
-        warn(("channels", CHANNEL, "groups", "chats", name), name)
-    allowed = tuple(first.get(name, name) for name in telegram.allowlist)
-    chats = {first.get(name, name): rules for name, rules in telegram.groups.chats.items()}
-    groups = telegram.groups.model_copy(update={"chats": chats})
-    telegram = telegram.model_copy(update={"allowlist": allowed, "groups": groups})
-    draft.channels = draft.channels.model_copy(update={CHANNEL: telegram})
+    for number, person in enumerate(channel.allowlist):
+        warn_of_first_id(("channels", name, "allowlist", number), person)
+    for chat_id in channel.groups.chats:
+        warn_of_first_id(("channels", name, "groups", "chats", chat_id), chat_id)
+    allowed = tuple(first.get(person, person) for person in channel.allowlist)
+    chats = {first.get(chat_id, chat_id): rules for chat_id, rules in channel.groups.chats.items()}
+    groups = channel.groups.model_copy(update={"chats": chats})
+    draft.replace_channel(name, channel.model_copy(update={"allowlist": allowed, "groups": groups}))
     for number, agent in draft.agents.items():
         controls = agent.cost_controls
-        if controls is not None and controls.notify_channel == CHANNEL:
-            warn(("agents", number, "costControls", "notifyChatId"), controls.notify_chat_id)
+        if controls is not None and controls.notify_channel == name:
+            warn_of_first_id(
+                ("agents", number, "costControls", "notifyChatId"), controls.notify_chat_id
+            )

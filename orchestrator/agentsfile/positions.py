@@ -1,4 +1,4 @@
-"""A JSON reader that records the line of every part, so that messages can point at their cause.
+"""A JSON reader that records the line of every part, for error messages.
 
 The standard decoder gives no positions, silently keeps the last of two equal keys and accepts NaN.
 A text in which it finds nothing of that kind is read by it alone, until a line is asked for.
@@ -45,12 +45,12 @@ class Document:
 
     @cached_property
     def lines(self) -> dict[JsonPath, int]:
-        """The lines of its parts."""
+        """The line numbers of its parts."""
         reader = _Reader(self.text)
-        reader.value(())
+        reader.read_value(())
         return reader.lines
 
-    def line(self, path: JsonPath) -> int:
+    def find_line(self, path: JsonPath) -> int:
         """Return the line of the part at ``path``, or of the innermost part that contains it."""
         for length in range(len(path), 0, -1):
             if path[:length] in self.lines:
@@ -58,26 +58,29 @@ class Document:
         return 1
 
 
-def read(text: str) -> Document:
-    """Parse ``text``.
+def parse_json_document(text: str) -> Document:
+    """Parse ``text`` as JSON.
 
     Raises:
         JsonSyntaxError: with the line and how to correct it.
     """
     if "\\u" not in text and sum(map(text.count, "[{,")) < MAX_VALUES:
-        with suppress(ValueError, RecursionError):  # the reader says what is wrong
-            return Document(_plain(text), text)
+        with suppress(ValueError, RecursionError):  # the reader gives the exact error
+            return Document(_decode_json(text), text)
     reader = _Reader(text)
-    value = reader.value(())
+    value = reader.read_value(())
     if reader.peek():
-        reader.fail("something follows the end of the file's value; remove it")
+        reader.fail_at("something follows the end of the file's value; remove it")
     return Document(value, text, tuple(reader.repeated))
 
 
-def _plain(text: str) -> JsonValue:
-    """Decode ``text``; raise `ValueError` if the reader may say more about it."""
+def _decode_json(text: str) -> JsonValue:
+    """Decode ``text``; raise `ValueError` where the reader can give a better error."""
     value: JsonValue = json.loads(
-        text, object_pairs_hook=_unique, parse_float=_finite, parse_constant=_finite
+        text,
+        object_pairs_hook=_require_unique_keys,
+        parse_float=_require_finite,
+        parse_constant=_require_finite,
     )
     level = [value]
     for _ in range(MAX_DEPTH):
@@ -92,20 +95,20 @@ def _plain(text: str) -> JsonValue:
     raise ValueError(text)
 
 
-def _unique(members: list[tuple[str, JsonValue]]) -> dict[str, JsonValue]:
+def _require_unique_keys(members: list[tuple[str, JsonValue]]) -> dict[str, JsonValue]:
     if len(found := dict(members)) < len(members):
         raise ValueError(members)
     return found
 
 
-def _finite(number: str) -> float:
+def _require_finite(number: str) -> float:
     if not math.isfinite(value := float(number)):
         raise ValueError(number)
     return value
 
 
 class _Reader:
-    """Recursive descent over one text."""
+    """A recursive-descent parser of one text."""
 
     def __init__(self, text: str) -> None:
         self.text = text
@@ -115,35 +118,37 @@ class _Reader:
         self._newlines = [found.start() for found in re.finditer("\n", text)]
         self._decoder = json.JSONDecoder()
 
-    def fail(self, message: str, at: int | None = None) -> NoReturn:
-        raise JsonSyntaxError(self._line(self.at if at is None else at), message)
+    def fail_at(self, message: str, at: int | None = None) -> NoReturn:
+        raise JsonSyntaxError(self._find_line(self.at if at is None else at), message)
 
     def peek(self) -> str:
         """Skip white space and return the next character, empty at the end."""
         while (char := self.text[self.at : self.at + 1]) in WHITE:
             self.at += 1
         if char in {"#", "/"}:
-            self.fail("JSON has no comments; remove this one")
+            self.fail_at("JSON has no comments; remove this one")
         return char
 
-    def value(self, path: JsonPath) -> JsonValue:
+    def read_value(self, path: JsonPath) -> JsonValue:
         char = self.peek()
         if path not in self.lines:
-            self.lines[path] = self._line(self.at)
+            self.lines[path] = self._find_line(self.at)
         if len(self.lines) > MAX_VALUES:
-            self.fail(f"more than {MAX_VALUES} values; is it the right file?")
+            self.fail_at(f"more than {MAX_VALUES} values; is it the right file?")
         if len(path) > MAX_DEPTH:
-            self.fail(f"nested more than {MAX_DEPTH} levels deep; make it flatter")
+            self.fail_at(f"nested more than {MAX_DEPTH} levels deep; make it flatter")
         if char == "{":
-            return self._object(path)
+            return self._read_object(path)
         if char == "[":
-            return [self.value((*path, number)) for number, _ in enumerate(self._items("]"))]
-        return self._scalar(char)
+            return [
+                self.read_value((*path, number)) for number, _ in enumerate(self._read_items("]"))
+            ]
+        return self._read_scalar(char)
 
-    def _line(self, at: int) -> int:
+    def _find_line(self, at: int) -> int:
         return bisect_left(self._newlines, at) + 1
 
-    def _items(self, close: str) -> Iterator[None]:
+    def _read_items(self, close: str) -> Iterator[None]:
         """Yield at the start of each item of a list or object; consume commas and brackets."""
         self.at += 1
         if self.peek() == close:
@@ -153,54 +158,58 @@ class _Reader:
             yield
             char = self.peek()
             if char not in {",", close} or not char:
-                self.fail(f'expected "," or "{close}" before this')
+                self.fail_at(f'expected "," or "{close}" before this')
             self.at += 1
             if char == close:
                 return
             if self.peek() == close:
-                self.fail(f'remove the comma before "{close}"')
+                self.fail_at(f'remove the comma before "{close}"')
 
-    def _object(self, path: JsonPath) -> JsonValue:
+    def _read_object(self, path: JsonPath) -> JsonValue:
         members: dict[str, JsonValue] = {}
-        for _ in self._items("}"):
+        for _ in self._read_items("}"):
             char = self.peek()
             if char in WRONG_QUOTES:
-                self._scalar(char)
+                self._read_scalar(char)
             if char != '"':
-                self.fail("expected a name in double quotes here")
-            line = self._line(self.at)
-            key = str(self._scalar('"'))
+                self.fail_at("expected a name in double quotes here")
+            line = self._find_line(self.at)
+            key = str(self._read_scalar('"'))
             inner = (*path, key)
             if key in members:
                 if len(self.repeated) == MAX_REPEATED:
-                    self.fail(f"more than {MAX_REPEATED} names appear twice; is it the right file?")
+                    self.fail_at(
+                        f"more than {MAX_REPEATED} names appear twice; is it the right file?"
+                    )
                 self.repeated.append(inner)
             self.lines[inner] = line
             if self.peek() != ":":
-                self.fail(f'expected ":" after "{key}"')
+                self.fail_at(f'expected ":" after "{key}"')
             self.at += 1
-            members[key] = self.value(inner)
+            members[key] = self.read_value(inner)
         return members
 
-    def _scalar(self, char: str) -> JsonValue:
+    def _read_scalar(self, char: str) -> JsonValue:
         start = self.at
         if char in WRONG_QUOTES:
-            self.fail(f'use straight double quotes for text: " in place of {char}')
+            self.fail_at(f'use straight double quotes for text: " in place of {char}')
         if not char:
-            self.fail("the file ends too early; a value or a closing bracket is missing")
+            self.fail_at("the file ends too early; a value or a closing bracket is missing")
         try:
             value: JsonValue
             value, self.at = self._decoder.raw_decode(self.text, start)
             str(value).encode()
         except json.JSONDecodeError as error:
             if error.msg.startswith("Invalid control character"):
-                self.fail("text must end on the line where it starts; write a break as \\n", start)
+                self.fail_at(
+                    "text must end on the line where it starts; write a break as \\n", start
+                )
             detail = "" if error.msg.startswith("Expecting value") else f" ({error.msg})"
-            self.fail(f"not a valid JSON value{detail}", error.pos)
+            self.fail_at(f"not a valid JSON value{detail}", error.pos)
         except UnicodeEncodeError:
-            self.fail("text holds half of a surrogate pair; write the whole character", start)
+            self.fail_at("text holds half of a surrogate pair; write the whole character", start)
         except ValueError:
-            self.fail("the number is too long", start)
+            self.fail_at("the number is too long", start)
         if isinstance(value, float) and not math.isfinite(value):
-            self.fail("not a finite number; write a smaller one", start)
+            self.fail_at("not a finite number; write a smaller one", start)
         return value

@@ -1,4 +1,4 @@
-"""The names of providers: which are known, which a person may mean, and what to write instead."""
+"""The names of providers: the known ones, their spellings, and suggestions for unknown ones."""
 
 from collections.abc import Iterable, Mapping
 from typing import Annotated, Any
@@ -15,8 +15,8 @@ ALIASES: Mapping[str, str] = {
 }
 
 
-def named(text: str, known: Iterable[str] = PROVIDERS) -> str:
-    """Return the provider that a person means, otherwise the text in small letters."""
+def match_provider_name(text: str, known: Iterable[str] = PROVIDERS) -> str:
+    """Return the known provider for a spelling; any other text in lower case."""
     plain = "".join(char for char in text.lower() if char.isalnum())
     names = (*known, *ALIASES)
     if text.lower() in names:
@@ -25,24 +25,24 @@ def named(text: str, known: Iterable[str] = PROVIDERS) -> str:
     return ALIASES.get(found, found)
 
 
-def advice(text: str, known: Iterable[str] = PROVIDERS) -> str:
-    """Return what to write in place of an unknown provider; nothing if none has such a name."""
+def suggest_provider(text: str, known: Iterable[str] = PROVIDERS) -> str:
+    """Return the suggestion for an unknown provider; empty if no name is near."""
     known = tuple(known)
-    name = named(text, known)
+    name = match_provider_name(text, known)
     return f'; did you mean "{name}"?' if name in known else ""
 
 
-def providers_in(info: ValidationInfo) -> Mapping[str, Provider]:
-    """Return the providers that the file being validated may name."""
+def get_known_providers(info: ValidationInfo) -> Mapping[str, Provider]:
+    """Return the providers that the file under validation may name."""
     context: Any = info.context
     return context if isinstance(context, Mapping) else PROVIDERS
 
 
-def _known(value: str, info: ValidationInfo) -> str:
-    return value if value == AUTO else _able(value, info, None)
+def _require_known_provider(value: str, info: ValidationInfo) -> str:
+    return value if value == AUTO else _require_ability(value, info, None)
 
 
-def _like(value: str) -> str:
+def _require_base_provider(value: str) -> str:
     known = [name for name, provider in PROVIDERS.items() if provider.wire != "demo"]
     if value in known:
         return value
@@ -50,8 +50,8 @@ def _like(value: str) -> str:
     raise PydanticCustomError(UNKNOWN, "{message}", {"message": message, "known": known})
 
 
-def _able(value: str, info: ValidationInfo, ability: Ability | None) -> str:
-    providers = providers_in(info)
+def _require_ability(value: str, info: ValidationInfo, ability: Ability | None) -> str:
+    providers = get_known_providers(info)
     known = [name for name, p in providers.items() if ability is None or ability in p.can]
     if value in known:
         return value
@@ -61,23 +61,29 @@ def _able(value: str, info: ValidationInfo, ability: Ability | None) -> str:
     raise PydanticCustomError(UNKNOWN, "{message}", context)
 
 
-def _schema(names: Iterable[str]) -> WithJsonSchema:
+def _build_name_schema(names: Iterable[str]) -> WithJsonSchema:
     own = {"type": "string", "pattern": r"^[A-Za-z0-9][A-Za-z0-9_.-]{0,63}$"}
     return WithJsonSchema({"anyOf": [{"enum": [*names]}, own]})
 
 
-def _that(ability: Ability) -> tuple[AfterValidator, WithJsonSchema]:
-    """Return what a name of a provider with an ability has to be."""
+def _build_ability_check(ability: Ability) -> tuple[AfterValidator, WithJsonSchema]:
+    """Return a validator of provider names that requires an ability."""
 
-    def check(value: str, info: ValidationInfo) -> str:
-        return _able(value, info, ability)
+    def check_ability(value: str, info: ValidationInfo) -> str:
+        return _require_ability(value, info, ability)
 
-    return AfterValidator(check), _schema(n for n, p in PROVIDERS.items() if ability in p.can)
+    return AfterValidator(check_ability), _build_name_schema(
+        n for n, p in PROVIDERS.items() if ability in p.can
+    )
 
 
-ProviderName = Annotated[str, AfterValidator(_known), _schema((*PROVIDERS, AUTO))]
-EmbeddingsProvider = Annotated[str, *_that("embeddings")]
-HearingProvider = Annotated[str, *_that("transcription")]
-SpeakingProvider = Annotated[str, *_that("speech")]
-DrawingProvider = Annotated[str, *_that("drawing")]
-LikeProvider = Annotated[str, AfterValidator(_like), WithJsonSchema({"enum": [*PROVIDERS]})]
+ProviderName = Annotated[
+    str, AfterValidator(_require_known_provider), _build_name_schema((*PROVIDERS, AUTO))
+]
+EmbeddingsProvider = Annotated[str, *_build_ability_check("embeddings")]
+HearingProvider = Annotated[str, *_build_ability_check("transcription")]
+SpeakingProvider = Annotated[str, *_build_ability_check("speech")]
+DrawingProvider = Annotated[str, *_build_ability_check("drawing")]
+LikeProvider = Annotated[
+    str, AfterValidator(_require_base_provider), WithJsonSchema({"enum": [*PROVIDERS]})
+]

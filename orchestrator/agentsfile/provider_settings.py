@@ -1,4 +1,4 @@
-"""Providers that agents.json adds, or knows better."""
+"""Settings of providers: new ones, and changes to known ones."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -6,18 +6,18 @@ from typing import Any, Literal
 
 from pydantic import Field, field_validator
 
-from orchestrator.agentsfile.field_types import ConfigModel, HttpUrl, Text, dangerous
+from orchestrator.agentsfile.field_types import ConfigModel, HttpUrl, Text, is_dangerous_variable
 from orchestrator.agentsfile.provider_names import AUTO, LikeProvider
 from thinker.protocol.providers import CUSTOM, PROVIDERS, Ability, Provider
 
 TAKEN = frozenset({AUTO, CUSTOM, "demo"})  # names that mean something else
 KEY_ENDINGS = ("KEY", "TOKEN")  # which the daemon erases from its environment
-NEEDED = ("messages", "model")  # fields that no request can do without
+NEEDED = ("messages", "model")  # fields that every request needs
 NO_KEYS = frozenset({"TELEGRAM_BOT_TOKEN"})
 
 
 class ProviderSettings(ConfigModel):
-    """A server with OpenAI's API by a name of its own, or what differs for a known provider."""
+    """A server with OpenAI's API under a name of the user's, or changes to a known provider."""
 
     base_url: HttpUrl | None = None
     """Address of the API, such as `https://llm.example/v1`; needed unless the name is known."""
@@ -48,25 +48,27 @@ class ProviderSettings(ConfigModel):
 
     @field_validator("key_variable")
     @classmethod
-    def _is_secret(cls, value: str | None) -> str | None:
+    def _require_secret_variable(cls, value: str | None) -> str | None:
         if value is None:
             return None
-        if not (value.isidentifier() and value.isascii()) or dangerous(value):
+        if not (value.isidentifier() and value.isascii()) or is_dangerous_variable(value):
             raise ValueError("must be the name of a variable, such as ACME_API_KEY")
         if not value.endswith(KEY_ENDINGS) or value in NO_KEYS:
-            raise ValueError("must end in KEY or TOKEN, and be no other token of the daemon")
+            raise ValueError(
+                "must end in KEY or TOKEN, and must not be another token of the daemon"
+            )
         return value
 
     @field_validator("omits")
     @classmethod
-    def _leaves_a_request(cls, value: tuple[str, ...] | None) -> tuple[str, ...] | None:
+    def _forbid_needed_omits(cls, value: tuple[str, ...] | None) -> tuple[str, ...] | None:
         for name in NEEDED:
             if name in (value or ()):
                 raise ValueError(f'must not have "{name}", which every request needs; remove it')
         return value
 
-    def provider(self, name: str) -> Provider:
-        """Return the provider that is meant by this name."""
+    def build_provider(self, name: str) -> Provider:
+        """Return the provider with this name."""
         model = PROVIDERS.get(self.like or name, Provider(name))
         stated: dict[str, Any] = {"name": name}
         if name not in PROVIDERS:  # neither key nor model of another server
@@ -82,9 +84,9 @@ class ProviderSettings(ConfigModel):
         stated |= {field: value for field, value in optional.items() if value is not None}
         if self.omits is not None:
             stated["requests"] = replace(model.requests, omits=self.omits)
-        return replace(model, can=self._can(model), **stated)
+        return replace(model, can=self._list_abilities(model), **stated)
 
-    def _can(self, model: Provider) -> tuple[Ability, ...]:
+    def _list_abilities(self, model: Provider) -> tuple[Ability, ...]:
         switches: dict[Ability, bool | None] = {
             "tools": self.tools,
             "images": self.images,
@@ -102,8 +104,8 @@ class ProviderSettings(ConfigModel):
         return (*kept, *added)
 
 
-def all_providers(own: Mapping[str, ProviderSettings]) -> Mapping[str, Provider]:
+def merge_providers(own: Mapping[str, ProviderSettings]) -> Mapping[str, Provider]:
     """Return the providers that agents of a file can name."""
     if not own:
         return PROVIDERS
-    return {**PROVIDERS, **{name: settings.provider(name) for name, settings in own.items()}}
+    return {**PROVIDERS, **{name: settings.build_provider(name) for name, settings in own.items()}}

@@ -1,7 +1,9 @@
-"""Fill in ``${NAME}`` where agents.json holds secrets and addresses, from the environment.
+"""Replace ``${NAME}`` in secrets and addresses of agents.json by values of the environment.
 
 The values exist in the loaded configuration alone: the file and its last good copy keep the names.
 ``$${`` stands for the two characters ``${``.
+
+Where: is ${NAME} in agents.json filled in?
 """
 
 import re
@@ -11,8 +13,10 @@ from typing import NamedTuple
 from pydantic import JsonValue
 
 from orchestrator.agentsfile.draft import Draft
+from orchestrator.agentsfile.field_types import ConfigModel
+from orchestrator.agentsfile.mounting import load_models
 from orchestrator.agentsfile.positions import JsonPath
-from orchestrator.agentsfile.problems import path_text
+from orchestrator.agentsfile.problems import format_path
 from thinker.protocol.messages import JsonObject
 
 MARK = re.compile(r"\$\$\{|\$\{(?P<name>[^{}]*)(?P<end>\}?)")
@@ -22,7 +26,7 @@ PRIVATE = ("env", "headers", "secret")
 
 
 class FilledText(NamedTuple):
-    """A text that is filled in: ``holder[key]``, and whose it is."""
+    """A text to fill in at ``holder[key]``, and its owner."""
 
     holder: JsonObject
     key: str
@@ -31,12 +35,12 @@ class FilledText(NamedTuple):
     agent_id: str | None
 
 
-def fill(draft: Draft, value: JsonObject, environ: Mapping[str, str]) -> None:
-    """Replace each ``${NAME}`` in ``value``, the whole file; note secrets that stand in the file.
+def fill_references(draft: Draft, value: JsonObject, environ: Mapping[str, str]) -> None:
+    """Replace each ``${NAME}`` in ``value``, the whole file; note secrets written literally.
 
-    A part that names a variable which is not set cannot be used; an empty one counts as not set.
+    A part that names an unset or empty variable cannot be used.
     """
-    for place in _places(value):
+    for place in _find_places(value):
         text = place.holder[place.key]
         if not isinstance(text, str) or not text:
             continue
@@ -44,36 +48,37 @@ def fill(draft: Draft, value: JsonObject, environ: Mapping[str, str]) -> None:
         if private and not MARK.search(text):
             draft.secrets[f"{private} of {place.owner}"] = None
         elif "${" in text:
-            place.holder[place.key] = _filled(draft, place, text, environ)
-    for name, server in _objects(value.get("mcpServers")):
-        _plain_arguments(draft, name, server.get("args"))
+            place.holder[place.key] = _fill_text(draft, place, text, environ)
+    for name, server in _list_objects(value.get("mcpServers")):
+        _check_plain_arguments(draft, name, server.get("args"))
 
 
-def _filled(draft: Draft, place: FilledText, text: str, environ: Mapping[str, str]) -> str:
-    """Return a text with its values; record why it cannot be filled."""
+def _fill_text(draft: Draft, place: FilledText, text: str, environ: Mapping[str, str]) -> str:
+    """Return a text with its values filled in; record why that is impossible."""
 
-    def problem(message: str) -> str:
-        field = path_text(place.path[-1:] if place.path[0] == "channels" else place.path[2:])
-        draft.error(place.path, f'{place.owner}: "{field}" {message}', place.agent_id)
+    def record_problem(message: str) -> str:
+        depth = 4 if place.path[0] == "channels" else 2
+        field = format_path(place.path[depth:])
+        draft.add_error(place.path, f'{place.owner}: "{field}" {message}', place.agent_id)
         draft.unfilled.add(place.path)
         return ""
 
-    def found(match: re.Match[str]) -> str:
+    def find_value(match: re.Match[str]) -> str:
         name = match["name"]
         if name is None:
             return "${"
         if not match["end"] or not NAME.fullmatch(name):
-            return problem(f"has a ${{ without a name and }} after it; {LITERAL}")
+            return record_problem(f"has a ${{ without a name and }} after it; {LITERAL}")
         if value := environ.get(name):
             return value
-        return problem(
+        return record_problem(
             f"takes {name}, which is not set; add it to keys.env in the daemon's home, or {LITERAL}"
         )
 
-    return MARK.sub(found, text)
+    return MARK.sub(find_value, text)
 
 
-def _places(value: JsonObject) -> Iterator[FilledText]:
+def _find_places(value: JsonObject) -> Iterator[FilledText]:
     agents = value.get("agents")
     numbered = enumerate(agents if isinstance(agents, list) else [])
     for number, agent in numbered:
@@ -87,51 +92,62 @@ def _places(value: JsonObject) -> Iterator[FilledText]:
             holder: JsonValue = agent
             for name in path:
                 holder = holder.get(name) if isinstance(holder, dict) else None
-            yield from _texts(holder, ("baseUrl",), (*at, *path), owner, known)
-        yield from _texts(agent.get("env"), None, (*at, "env"), owner, known)
+            yield from _list_texts(holder, ("baseUrl",), (*at, *path), owner, known)
+        yield from _list_texts(agent.get("env"), None, (*at, "env"), owner, known)
     for key, noun, names in (
         ("mcpServers", "MCP server", ("url",)),
         ("models", "model", ("baseUrl",)),
         ("providers", "provider", ("baseUrl",)),
     ):
-        for name, entry in _objects(value.get(key)):
+        for name, entry in _list_objects(value.get(key)):
             owner = f"{noun} '{name}'"
-            yield from _texts(entry, names, (key, name), owner, None)
+            yield from _list_texts(entry, names, (key, name), owner, None)
             for field in PRIVATE:
-                yield from _texts(entry.get(field), None, (key, name, field), owner, None)
-    yield from _of_hooks(value)
+                yield from _list_texts(entry.get(field), None, (key, name, field), owner, None)
+    yield from _find_mounted_places(value)
 
 
-def _of_hooks(value: JsonObject) -> Iterator[FilledText]:
-    channels = value.get("channels")
-    hooks = channels.get("hook") if isinstance(channels, dict) else None
-    for side in ("incoming", "outgoing"):
-        for name, hook in _objects(hooks.get(side) if isinstance(hooks, dict) else None):
-            path, owner = ("channels", "hook", side, name), f"webhook '{name}'"
-            yield from _texts(hook, ("secret", "url"), path, owner, None)
-            yield from _texts(hook.get("headers"), None, (*path, "headers"), owner, None)
+def _find_mounted_places(value: JsonObject) -> Iterator[FilledText]:
+    """Yield the texts in extensions' settings and in channel entries that load one by one."""
+    models = load_models()
+    for name, section in _list_objects(value.get("extensions")):
+        yield from _list_private_texts(section, ("extensions", name), f"extension '{name}'")
+    for channel, section in _list_objects(value.get("channels")):
+        field = models.channels.model_fields.get(channel)
+        kind = ConfigModel if field is None else type(field.default)
+        for name, noun in kind.entry_nouns.items():
+            key = kind.model_fields[name].alias or name
+            for entry, item in _list_objects(section.get(key)):
+                path = ("channels", channel, key, entry)
+                yield from _list_private_texts(item, path, f"{noun} '{entry}'")
 
 
-def _texts(
+def _list_private_texts(holder: JsonObject, path: JsonPath, owner: str) -> Iterator[FilledText]:
+    """Yield the addresses, secrets and headers of an object."""
+    yield from _list_texts(holder, ("url", "baseUrl", "secret"), path, owner, None)
+    yield from _list_texts(holder.get("headers"), None, (*path, "headers"), owner, None)
+
+
+def _list_texts(
     holder: JsonValue, names: tuple[str, ...] | None, path: JsonPath, owner: str, agent: str | None
 ) -> Iterator[FilledText]:
-    """Yield the members of an object with these names, or all."""
+    """Yield the text members of an object with these names, or all."""
     if isinstance(holder, dict):
         for key in holder if names is None else holder.keys() & set(names):
             yield FilledText(holder, key, (*path, key), owner, agent)
 
 
-def _objects(value: JsonValue) -> Iterator[tuple[str, JsonObject]]:
+def _list_objects(value: JsonValue) -> Iterator[tuple[str, JsonObject]]:
     if isinstance(value, dict):
         yield from ((name, entry) for name, entry in value.items() if isinstance(entry, dict))
 
 
-def _plain_arguments(draft: Draft, name: str, arguments: JsonValue) -> None:
-    """Warn of an argument that looks as if it were filled in: other users can read arguments."""
+def _check_plain_arguments(draft: Draft, name: str, arguments: JsonValue) -> None:
+    """Warn of ``${NAME}`` in an argument, which other users could read; it is not replaced."""
     for number, text in enumerate(arguments if isinstance(arguments, list) else []):
         found = MARK.search(text) if isinstance(text, str) else None
         if found is not None and NAME.fullmatch(found["name"] or ""):
-            draft.warn(
+            draft.add_warning(
                 ("mcpServers", name, "args", number),
                 f"MCP server '{name}': {found[0]} in an argument is not replaced, as others can "
                 'read arguments; pass the value in "env"',

@@ -1,7 +1,7 @@
-"""Regular expressions of agents.json, which no text can make slow.
+"""Regular expressions in agents.json, matched in linear time.
 
-They are matched by the engine that comes with pydantic, in a time that grows with the text alone:
-it never goes back. So look-around and references to groups are refused.
+The engine that comes with pydantic matches them without backtracking, so no text can make one
+slow. Look-around and references to groups are therefore refused.
 """
 
 from functools import lru_cache
@@ -15,26 +15,28 @@ MAX_SEEN = 1_000  # characters of a text in which a pattern is looked for
 KEPT = 256  # patterns that stay compiled
 
 
-def found(pattern: str, text: str) -> bool:
-    """Return whether a valid pattern is found near the beginning of a text, in any case."""
-    return _compiled(pattern).isinstance_python(text[:MAX_SEEN])
+def matches_pattern(pattern: str, text: str) -> bool:
+    """Return whether a valid pattern matches near the beginning of a text, ignoring case."""
+    return _compile_pattern(pattern).isinstance_python(text[:MAX_SEEN])
 
 
 @lru_cache(KEPT)
-def _compiled(pattern: str) -> SchemaValidator:
+def _compile_pattern(pattern: str) -> SchemaValidator:
     schema = core_schema.str_schema(pattern=f"(?i){pattern}", regex_engine="rust-regex")
     return SchemaValidator(schema)
 
 
-def _valid(pattern: str) -> str:
+def _require_valid_pattern(pattern: str) -> str:
     try:
-        _compiled(pattern)
+        _compile_pattern(pattern)
     except SchemaError as error:
         _, _, reason = str(error).rpartition("rror: ")  # of "SchemaError" or of "error"
-        raise ValueError(f"is no regular expression that can be used: {reason}") from error
+        raise ValueError(f"is not a usable regular expression: {reason}") from error
     return pattern
 
 
 TextPattern = Annotated[
-    str, StringConstraints(min_length=1, max_length=MAX_PATTERN), AfterValidator(_valid)
+    str,
+    StringConstraints(min_length=1, max_length=MAX_PATTERN),
+    AfterValidator(_require_valid_pattern),
 ]

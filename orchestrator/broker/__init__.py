@@ -1,5 +1,5 @@
 """The broker: a separate process that holds the providers' keys and makes the workers' requests.
 
 A worker has no key and no network. It passes one end of a socketpair over its channel, and the
-broker answers on it as a proxy would, for the addresses of that agent alone.
+broker serves it as a proxy, for the addresses of that agent alone.
 """

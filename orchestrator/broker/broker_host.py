@@ -28,14 +28,14 @@ from thinker.protocol.peer import FAILED, Peer, RequestHandler, RpcError
 from thinker.protocol.sandbox import SandboxReport
 
 CONNECT = 10.0  # seconds; a worker may give up earlier
-READ = math.inf  # a worker says when it has waited for long enough
+READ = math.inf  # a worker has a shorter limit of its own
 AT_ONCE = 16  # connections taken from one channel in a row
 MOST_CONNECTIONS = 64  # of one channel; a worker needs one for each model call under way
 log = structlog.get_logger()
 
 
 class BrokerHost:
-    """Serves the supervisor; channels arrive on ``descriptors``, ``sandbox`` is its jail."""
+    """Serves the supervisor; channels arrive on ``descriptors``, and ``sandbox`` is its jail."""
 
     def __init__(self, descriptors: socket.socket, sandbox: SandboxReport = NO_JAIL.report) -> None:
         self._descriptors = descriptors
@@ -45,19 +45,19 @@ class BrokerHost:
         self._starting: set[asyncio.Task[object]] = set()
         self._peer: Peer | None = None
         self.requests: dict[str, RequestHandler] = {
-            broker_wire.CHANNEL_OPEN: self._open,
-            broker_wire.CHANNEL_CLOSE: self._close,
+            broker_wire.CHANNEL_OPEN: self._open_channel,
+            broker_wire.CHANNEL_CLOSE: self._close_channel,
         }
-        self.notifications = {broker_wire.CHANNEL_WARM: self._warm}
+        self.notifications = {broker_wire.CHANNEL_WARM: self._warm_channel}
 
-    async def serve(self, peer: Peer) -> None:
+    async def serve_supervisor(self, peer: Peer) -> None:
         """Announce readiness, then answer pings until the supervisor's socket closes."""
         self._peer = peer
         ready = Ready(pid=os.getpid(), provider="", model="", sandbox=self._sandbox)
         with closing(self._client):
             await answer_pings(peer, ready)
 
-    async def _open(self, params: JsonValue) -> ChannelAccepted:
+    async def _open_channel(self, params: JsonValue) -> ChannelAccepted:
         # Before anything else: descriptors are sent in the order of these requests.
         message, received, _, _ = socket.recv_fds(self._descriptors, 32, 1)
         opened = ChannelOpen.model_validate(params)
@@ -68,48 +68,48 @@ class BrokerHost:
             agent_id=opened.agent_id,
             grants={grant.url.encode(): grant for grant in opened.grants},
             client=self._client,
-            report=self._report,
+            report=self._report_call,
         )
         channel = socket.socket(fileno=received[0])
         channel.setblocking(False)  # noqa: FBT003 - the standard library takes it by position
         self._channels[opened.channel] = channel, rights
-        asyncio.get_running_loop().add_reader(channel, self._accept, channel, rights)
-        rights.warm()  # a worker starts for a message
+        asyncio.get_running_loop().add_reader(channel, self._accept_connections, channel, rights)
+        rights.warm_connection()  # do not delay a worker that starts for a message
         return ChannelAccepted()
 
-    async def _close(self, params: JsonValue) -> ChannelAccepted:
-        self._end(ChannelClose.model_validate(params).channel)
+    async def _close_channel(self, params: JsonValue) -> ChannelAccepted:
+        self._end_channel(ChannelClose.model_validate(params).channel)
         return ChannelAccepted()
 
-    def _warm(self, params: JsonValue) -> None:
+    def _warm_channel(self, params: JsonValue) -> None:
         found = self._channels.get(ChannelWarm.model_validate(params).channel)
         if found is not None:
-            found[1].warm()
+            found[1].warm_connection()
 
-    def _accept(self, channel: socket.socket, rights: ChannelRights) -> None:
-        """Take the connections that a worker opened; end the channel when the worker has ended."""
+    def _accept_connections(self, channel: socket.socket, rights: ChannelRights) -> None:
+        """Accept a worker's connections; close the channel when the worker has ended."""
         with suppress(BlockingIOError):
-            for _ in range(AT_ONCE):  # other workers come next
+            for _ in range(AT_ONCE):  # give other workers a turn
                 try:
                     message, received, _, _ = socket.recv_fds(channel, 16, 1)
                 except ConnectionError:
                     message, received = b"", []
                 for fd in received:
-                    self._connect(fd, rights)
+                    self._start_connection(fd, rights)
                 if not message:
-                    self._end(rights.channel)
+                    self._end_channel(rights.channel)
                     return
 
-    def _connect(self, fd: int, rights: ChannelRights) -> None:
+    def _start_connection(self, fd: int, rights: ChannelRights) -> None:
         try:
             sock = SharedSocket(fileno=fd)
         except OSError:
-            rights.warn("no socket")
+            rights.warn_once("no socket")
             os.close(fd)
             return
         plain = (sock.family, sock.type) == (socket.AF_UNIX, socket.SOCK_STREAM)
         if not plain or len(rights.connections) >= MOST_CONNECTIONS:
-            rights.warn("a connection beyond the limit, or no connection")
+            rights.warn_once("a connection beyond the limit, or no connection")
             sock.close()
             return
         sock.setblocking(False)  # noqa: FBT003 - the standard library takes it by position
@@ -119,7 +119,7 @@ class BrokerHost:
         self._starting.add(task)
         task.add_done_callback(self._starting.discard)
 
-    def _end(self, number: int) -> None:
+    def _end_channel(self, number: int) -> None:
         found = self._channels.pop(number, None)
         if found is not None:
             channel, rights = found
@@ -127,6 +127,6 @@ class BrokerHost:
             channel.close()
             rights.close()
 
-    def _report(self, ended: JsonObject) -> None:
+    def _report_call(self, ended: JsonObject) -> None:
         if self._peer is not None:
             self._peer.notify(broker_wire.CALL_ENDED, ended)

@@ -25,7 +25,7 @@ CountsFormat: TypeAlias = Literal["openai", "anthropic", "stated"]
 
 
 class Grant(Frozen):
-    """One address that an agent may post to, and what is added to its requests.
+    """One address that an agent may post to, and what the broker adds to its requests.
 
     ``headers`` carry the key, and texts in ``secrets`` are removed from answers. ``provider`` names
     calls for prices; ``counts`` is how they are counted. A ``form`` is posted instead of JSON, and
@@ -42,7 +42,7 @@ class Grant(Frozen):
 
 
 class ChannelOpen(Frozen):
-    """A worker's channel, by a number that no other has, and what its agent may do."""
+    """A worker's channel, with a unique number and the rights of its agent."""
 
     channel: int
     agent_id: str
@@ -56,7 +56,7 @@ class ChannelClose(Frozen):
 
 
 class ChannelWarm(Frozen):
-    """The worker of a channel is about to ask: a connection to its provider should be there."""
+    """The worker of a channel is about to ask; connect to its provider now."""
 
     channel: int
 
@@ -66,10 +66,10 @@ class ChannelAccepted(Frozen):
 
 
 class CallEnded(Frozen):
-    """What a call used, named by its worker; ``estimated`` if its provider did not count.
+    """The usage of a call, named by its worker; ``estimated`` if the provider did not count.
 
-    ``model`` is empty if the answer names none. It took so many ``seconds``, and was ``cut``
-    if its answer is not whole.
+    ``model`` is empty if the answer names none. It took ``seconds``; ``cut`` says that its answer
+    is incomplete.
     """
 
     channel: int

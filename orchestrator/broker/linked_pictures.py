@@ -1,4 +1,4 @@
-"""Fetch the pictures to which an answer only links, since a worker cannot.
+"""Fetch the pictures that an answer only links to; a worker has no network for that.
 
 The links come from the provider, which the operator has chosen. Even so they lead only to its own
 server, or to one that proves its name: no plain address of this machine or network is asked.
@@ -19,7 +19,7 @@ from thinker.http.exchange import (
     Network,
     WholeAnswer,
 )
-from thinker.http.origin import address
+from thinker.http.origin import parse_address
 
 MAX_ANSWER = 16 * 1024 * 1024  # bytes
 MAX_PICTURE = 11_000_000  # bytes
@@ -27,11 +27,11 @@ MOST = 4  # pictures of one answer
 SECONDS = 60.0  # for one picture
 
 
-async def with_linked_pictures(network: Network, url: str, answer: HttpAnswer) -> HttpAnswer:
-    """Return the answer of ``url`` with its pictures in base64, as far as they can be fetched.
+async def embed_linked_pictures(network: Network, url: str, answer: HttpAnswer) -> HttpAnswer:
+    """Return the answer of ``url`` with its pictures inlined as base64, where they can be fetched.
 
     Raises:
-        HttpError: the answer itself does not come.
+        HttpError: no answer arrives.
     """
     body = await answer.read(MAX_ANSWER)
     found: JsonValue = None
@@ -42,19 +42,19 @@ async def with_linked_pictures(network: Network, url: str, answer: HttpAnswer) -
         link = item.get("url") if isinstance(item, dict) else None
         if isinstance(item, dict) and isinstance(link, str) and not item.get("b64_json"):
             with suppress(HttpError, TimeoutError):
-                item["b64_json"] = b64encode(await _fetched(network, link, url)).decode()
+                item["b64_json"] = b64encode(await _fetch_picture(network, link, url)).decode()
             del item["url"]
     return WholeAnswer(answer.status, orjson.dumps(found) if data else body, answer.headers)
 
 
-async def _fetched(network: Network, link: str, url: str) -> bytes:
-    """Return the content of a link, raise `HttpError` or `TimeoutError`."""
-    origin = address(link).origin
-    if origin.scheme != "https" and origin != address(url).origin:
+async def _fetch_picture(network: Network, link: str, url: str) -> bytes:
+    """Return the content at a link; raise `HttpError` or `TimeoutError`."""
+    origin = parse_address(link).origin
+    if origin.scheme != "https" and origin != parse_address(url).origin:
         raise ConnectError("the link leads to a plain address elsewhere")
     async with asyncio.timeout(SECONDS):
         answer = await network.send("GET", link)
         content = await answer.read(MAX_PICTURE)
-    if not answer.success:
+    if not answer.is_success:
         raise BrokenAnswerError(f"the picture's address answered {answer.status}")
     return content

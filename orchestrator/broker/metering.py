@@ -13,13 +13,13 @@ from pydantic import BaseModel, ValidationError
 
 from orchestrator.broker.broker_wire import CountsFormat
 from thinker.protocol.messages import Usage
-from thinker.protocol.token_counts import AnthropicCounts, OpenAICounts, estimated
+from thinker.protocol.token_counts import AnthropicCounts, OpenAICounts, estimate_tokens
 
 USAGE, NULL = b'"usage"', re.compile(rb'"usage"\s*:\s*null')
 LARGEST = 16 * 1024 * 1024  # bytes of an answer in one piece that are looked at
 LONGEST = 1024 * 1024  # bytes of a line that are looked at
 PICTURE = re.compile(rb"[A-Za-z0-9+/=]{4000,}")  # base64
-PICTURE_CHARACTERS = b"." * 6000  # as the worker counts a picture
+PICTURE_CHARACTERS = b"." * 6000  # the worker's estimate for a picture
 
 
 class _Completion(BaseModel):
@@ -41,7 +41,7 @@ class _Event(_Message):
 
 
 class Metered(NamedTuple):
-    """The model that an answer names, and its usage, which may be an estimate."""
+    """The model that an answer names, and its usage or an estimate."""
 
     model: str
     usage: Usage
@@ -49,7 +49,7 @@ class Metered(NamedTuple):
 
 
 class Meter:
-    """Reads the pieces of one answer; ``streamed`` if it consists of events."""
+    """Counts one answer from its pieces; ``streamed`` if it consists of events."""
 
     def __init__(self, counts: CountsFormat, *, streamed: bool) -> None:
         self._anthropic = counts == "anthropic"
@@ -78,52 +78,52 @@ class Meter:
         self._events += whole.count(b"data:")
         if USAGE in whole:
             for line in whole.split(b"\n"):
-                self._keep(line)
+                self._keep_counts(line)
 
-    def _keep(self, line: bytes) -> None:
+    def _keep_counts(self, line: bytes) -> None:
         """Keep a line with counts: each of a message's events, the last chunk of a completion."""
         if USAGE in line and not NULL.search(line):
             if not self._anthropic:
                 self._found.clear()
             self._found.append(line)
 
-    def result(self, sent: bytes, *, cut: bool = False) -> Metered:
-        """Return what the answer used; ``sent`` is the request, ``cut`` if the answer broke off."""
+    def build_result(self, sent: bytes, *, cut: bool = False) -> Metered:
+        """Return the answer's usage; ``sent`` is the request, ``cut`` if the answer broke off."""
         if self._streamed:
-            self._keep(bytes(self._line))
+            self._keep_counts(bytes(self._line))
             texts = [line.strip().removeprefix(b"data:") for line in self._found]
         else:
             texts = [b"".join(self._found)]
-        model, usage = (_anthropic if self._anthropic else _openai)(texts)
+        model, usage = (_parse_anthropic if self._anthropic else _parse_openai)(texts)
         if self._stated:
             return Metered(model, usage, estimated=False)
-        # A token of a stream is an event, nearly.
-        received = self._events if self._streamed else estimated(self._size)
+        # A stream has about one event a token.
+        received = self._events if self._streamed else estimate_tokens(self._size)
         if usage.prompt > 0 and usage.completion >= 0:
             if cut:
                 completion = max(usage.completion, received)
                 usage = usage.model_copy(update={"completion": completion})
             return Metered(model, usage, estimated=cut)
-        prompt = estimated(len(PICTURE.sub(PICTURE_CHARACTERS, sent)))
+        prompt = estimate_tokens(len(PICTURE.sub(PICTURE_CHARACTERS, sent)))
         return Metered(model, Usage(prompt=prompt, completion=received), estimated=True)
 
 
-def _openai(texts: Sequence[bytes]) -> tuple[str, Usage]:
+def _parse_openai(texts: Sequence[bytes]) -> tuple[str, Usage]:
     model, usage = "", Usage()
     for text in texts:
         with suppress(ValidationError):
             found = _Completion.model_validate_json(text)
             model = found.model or model
-            usage = found.usage.usage() if found.usage else usage
+            usage = found.usage.to_usage() if found.usage else usage
     return model, usage
 
 
-def _anthropic(texts: Sequence[bytes]) -> tuple[str, Usage]:
+def _parse_anthropic(texts: Sequence[bytes]) -> tuple[str, Usage]:
     model, counts = "", AnthropicCounts()
     for text in texts:
         with suppress(ValidationError):
             found = _Event.model_validate_json(text)
             for part in (found.message, found):
                 model = part.model or model
-                counts = counts.updated(part.usage)
-    return model, counts.usage()
+                counts = counts.merge_counts(part.usage)
+    return model, counts.to_usage()

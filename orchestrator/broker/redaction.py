@@ -1,4 +1,7 @@
-"""Remove secrets from a stream of bytes, also where a secret is split between two pieces."""
+"""Remove secrets from a stream of bytes, even when split between two pieces.
+
+Where: are keys removed from models' answers?
+"""
 
 from collections.abc import Sequence
 
@@ -13,30 +16,30 @@ class Redaction:
         self._secrets = [text.encode() for text in secrets if len(text) >= SHORTEST]
         self._held = b""
 
-    def clean(self, data: bytes) -> bytes:
-        """Return a complete text without secrets."""
+    def redact_text(self, data: bytes) -> bytes:
+        """Return a complete text with its secrets removed."""
         for secret in self._secrets:
             if secret in data:
                 data = data.replace(secret, MASK)
         return data
 
     def feed(self, data: bytes) -> bytes:
-        """Return what is certain so far; the beginning of a secret waits for what follows."""
+        """Return the bytes that are safe so far; hold back a possible beginning of a secret."""
         if not self._secrets:
             return data
-        data = self.clean(self._held + data)
-        cut = min(_beginning(data, secret) for secret in self._secrets)
+        data = self.redact_text(self._held + data)
+        cut = min(_find_beginning(data, secret) for secret in self._secrets)
         self._held = data[cut:]
         return data[:cut]
 
-    def rest(self) -> bytes:
-        """Return what was held back, at the end of the stream."""
+    def take_rest(self) -> bytes:
+        """Return the bytes held back, at the end of the stream."""
         held, self._held = self._held, b""
         return held
 
 
-def _beginning(data: bytes, secret: bytes) -> int:
-    """Return where ``data`` ends with the beginning of a secret; its length if it does not."""
+def _find_beginning(data: bytes, secret: bytes) -> int:
+    """Return where ``data`` ends with the beginning of a secret, else its length."""
     at = data.find(secret[:1], max(0, len(data) - len(secret) + 1))
     while at >= 0:
         if secret.startswith(data[at:]):

@@ -1,7 +1,7 @@
-"""A socket whose other holder may make it block, which would stop the whole process.
+"""A socket that never blocks this process, although another process shares it.
 
 Whether a socket blocks belongs to the open file, not to the descriptor, and a worker keeps a
-descriptor of the end that it sends. So each call says by itself that it does not wait.
+descriptor of the end that it sends. So each call passes a flag not to wait.
 """
 
 import socket
@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from typing_extensions import Buffer
 
-NO_WAIT = int(socket.MSG_DONTWAIT)  # as the enum that it is, it costs more than the rest of a call
+NO_WAIT = int(socket.MSG_DONTWAIT)  # an int: as an enum it would cost more than the rest of a call
 
 
 class SharedSocket(socket.socket):
-    """Never waits, in those calls that asyncio uses for a stream."""
+    """A socket that never waits, in the calls that asyncio uses for a stream."""
 
     def recv(self, size: int, flags: int = 0, /) -> bytes:
         return super().recv(size, flags | NO_WAIT)

@@ -1,8 +1,10 @@
 """One worker's connection to the broker, and the answers to its requests.
 
-A worker is not believed: a request may only have a granted address and a body of limited size, and
-everything else that the provider is sent comes from the grant. See `thinker.http.broker_link` for
-how requests and answers look.
+A worker is not trusted: it chooses a granted address and a body of limited size; everything else
+in the request comes from the grant. See `thinker.http.broker_link` for how requests and answers
+look.
+
+Where: is a model's key put into a request?
 """
 
 import asyncio
@@ -16,11 +18,11 @@ from dataclasses import dataclass, field
 import structlog
 
 from orchestrator.broker.broker_wire import Grant
-from orchestrator.broker.linked_pictures import with_linked_pictures
+from orchestrator.broker.linked_pictures import embed_linked_pictures
 from orchestrator.broker.metering import Meter
 from orchestrator.broker.redaction import Redaction
 from thinker.http import broker_link
-from thinker.http.broker_link import END, FAILURE, PIECE, REQUEST, frame
+from thinker.http.broker_link import END, FAILURE, PIECE, REQUEST, pack_frame
 from thinker.http.exchange import HttpAnswer, HttpError
 from thinker.http.web_client import WebClient
 from thinker.protocol.messages import JsonObject
@@ -39,7 +41,7 @@ log = structlog.get_logger()
 
 @dataclass
 class ChannelRights:
-    """What the connections of one channel may do, and how much they have under way.
+    """The rights of one channel's connections, and the bytes that they have under way.
 
     ``report`` is called with the fields of a `CallEnded` when a call may have cost something.
     """
@@ -53,20 +55,20 @@ class ChannelRights:
     connections: set["WorkerConnection"] = field(default_factory=set)
     _warned: set[str] = field(default_factory=set)
 
-    def warn(self, reason: str) -> None:
-        """Log what was refused; each reason once, since a worker could fill the log."""
+    def warn_once(self, reason: str) -> None:
+        """Log a refusal, each reason once: a worker could fill the log."""
         if reason not in self._warned and len(self._warned) < MOST_WARNINGS:
             self._warned.add(reason)
             log.warning("request_refused", agent_id=self.agent_id, reason=reason)
 
-    def warm(self) -> None:
+    def warm_connection(self) -> None:
         """Connect to the first provider, unless a connection is idle."""
         for grant in list(self.grants.values())[:1]:
             with suppress(HttpError):
-                self.client.warm(grant.url)
+                self.client.warm_connection(grant.url)
 
     def close(self) -> None:
-        """End all connections, and the requests that they wait for."""
+        """Close all connections and abort their requests."""
         for connection in list(self.connections):
             connection.abort()
 
@@ -92,23 +94,23 @@ class WorkerConnection(asyncio.Protocol):
     def connection_lost(self, exc: Exception | None) -> None:
         del exc
         self._rights.connections.discard(self)
-        self._forget()
+        self._release_request()
         if self._answering is not None:
             self._answering.cancel()
 
     def data_received(self, data: bytes) -> None:
         self._in += data
-        call = self._call = self._call or self._begun()
+        call = self._call = self._call or self._parse_head()
         excess = -1 if call is None else len(self._in) - call.size
         if excess > 0:  # no second request before the answer to the first
             self.abort()
         elif call is not None and excess == 0:
             call.body = bytes(memoryview(self._in)[call.size - call.length :])
             self._in, call.size = bytearray(), 0
-            self._limit(ANSWER_SECONDS)
-            self._answering = _begin(self._exchange(call))
+            self._set_time_limit(ANSWER_SECONDS)
+            self._answering = _start_eagerly(self._run_exchange(call))
         elif self._timer is None:
-            self._limit(REQUEST_SECONDS)
+            self._set_time_limit(REQUEST_SECONDS)
 
     def pause_writing(self) -> None:
         self._writable = asyncio.get_running_loop().create_future()
@@ -119,96 +121,100 @@ class WorkerConnection(asyncio.Protocol):
         self._writable = None
 
     def abort(self) -> None:
-        """End the connection at once."""
+        """Abort the connection at once."""
         self._transport.abort()
 
     # --- the request ---------------------------------------------------------------------------
 
-    def _limit(self, seconds: float) -> None:
-        """Give the next part of the exchange so much time."""
+    def _set_time_limit(self, seconds: float) -> None:
+        """Give the next part of the exchange this many seconds."""
         if self._timer is not None:
             self._timer.cancel()
         self._timer = asyncio.get_running_loop().call_later(seconds, self.abort)
 
-    def _begun(self) -> "_Call | None":
-        """Return what the head of a request says when it is there, and may be made."""
+    def _parse_head(self) -> "_Call | None":
+        """Parse the head of a request once it is complete, and check that it is allowed."""
         if len(self._in) < REQUEST.size:
             return None
         address, length, number = REQUEST.unpack_from(self._in)
         rights, begin = self._rights, REQUEST.size + address
         if length > MAX_BODY or rights.buffered + length > MAX_CHANNEL:
-            self._refuse(TOO_LARGE, f"a request may have {MAX_BODY} bytes")
+            self._refuse_request(TOO_LARGE, f"a request may have {MAX_BODY} bytes")
             return None
         if len(self._in) < begin:
             return None
         grant = rights.grants.get(bytes(self._in[REQUEST.size : begin]))
         if grant is None:
-            self._refuse(FORBIDDEN, "this agent may not use that address")
+            self._refuse_request(FORBIDDEN, "this agent may not use that address")
             return None
         rights.buffered += length
         return _Call(grant, str(number), begin + length, length)
 
-    def _refuse(self, status: int, reason: str) -> None:
-        """Answer with the reason, and end the connection."""
-        self._rights.warn(reason)
+    def _refuse_request(self, status: int, reason: str) -> None:
+        """Answer with the reason and close the connection."""
+        self._rights.warn_once(reason)
         text = b'{"error": {"message": "the broker refused the request: %b"}}' % reason.encode()
-        head = broker_link.head(status, {"content-type": "application/json"})
-        self._transport.write(head + frame(PIECE, text) + frame(END))
+        head = broker_link.pack_head(status, {"content-type": "application/json"})
+        self._transport.write(head + pack_frame(PIECE, text) + pack_frame(END))
         self._transport.close()
 
     # --- the answer ----------------------------------------------------------------------------
 
-    async def _exchange(self, call: "_Call") -> None:
+    async def _run_exchange(self, call: "_Call") -> None:
         """Answer a request, then wait for the next one."""
         try:
-            await self._answer(call)
+            await self._answer_request(call)
         except HttpError:
             self.abort()
-        except Exception:  # one bad relay must not end the process
+        except Exception:  # a failed relay must not end the process
             log.exception("relay_failed", agent_id=self._rights.agent_id)
             self.abort()
         else:
-            self._forget()
+            self._release_request()
 
-    async def _answer(self, call: "_Call") -> None:
+    async def _answer_request(self, call: "_Call") -> None:
         """Make the request and relay the answer."""
         grant = call.grant
         try:
             answer = await self._rights.client.send("POST", grant.url, call.headers, call.body)
-            if grant.pictures and answer.success:
-                answer = await with_linked_pictures(self._rights.client, grant.url, answer)
+            if grant.pictures and answer.is_success:
+                answer = await embed_linked_pictures(self._rights.client, grant.url, answer)
         except HttpError as error:
-            self._transport.write(frame(FAILURE, type(error).__name__.encode()))
+            self._transport.write(pack_frame(FAILURE, type(error).__name__.encode()))
             return
-        except asyncio.CancelledError:  # the worker is gone, but its request may cost something
-            self._report(call, Meter(grant.counts, streamed=True), cut=True)
+        except asyncio.CancelledError:  # the worker has gone, but its request may have a cost
+            self._report_usage(call, Meter(grant.counts, streamed=True), cut=True)
             raise
         with closing(answer):
-            await self._relay(call, answer)
+            await self._relay_answer(call, answer)
 
-    async def _relay(self, call: "_Call", answer: HttpAnswer) -> None:
+    async def _relay_answer(self, call: "_Call", answer: HttpAnswer) -> None:
         """Pass an answer on, piece by piece; report what it used before its last byte."""
         redaction = Redaction(call.grant.secrets)
-        out = [_head(answer, redaction)]  # sent in one: system calls cost more than all the rest
+        out = [
+            _build_head(answer, redaction)
+        ]  # sent at once: system calls cost more than all the rest
         streamed = "json" not in answer.headers.get("content-type", "")
         meter, whole = Meter(call.grant.counts, streamed=streamed), False
         try:
-            async for piece in answer.pieces():
+            async for piece in answer.iter_pieces():
                 meter.feed(piece)
-                out.append(_piece(redaction.feed(piece)))
-                if not answer.complete:
+                out.append(_build_piece(redaction.feed(piece)))
+                if not answer.is_complete:
                     self._transport.write(b"".join(out))
                     out.clear()
                 if self._writable is not None:
                     await self._writable
             whole = True
         finally:
-            if answer.success:
-                self._report(call, meter, cut=not whole)
-        self._transport.write(b"".join((*out, _piece(redaction.rest()), frame(END))))
+            if answer.is_success:
+                self._report_usage(call, meter, cut=not whole)
+        self._transport.write(
+            b"".join((*out, _build_piece(redaction.take_rest()), pack_frame(END)))
+        )
 
-    def _report(self, call: "_Call", meter: Meter, *, cut: bool) -> None:
-        model, usage, guessed = meter.result(call.body, cut=cut)
+    def _report_usage(self, call: "_Call", meter: Meter, *, cut: bool) -> None:
+        model, usage, guessed = meter.build_result(call.body, cut=cut)
         name = f"{call.grant.provider}/{model}" if model else ""
         self._rights.report(
             {
@@ -222,8 +228,8 @@ class WorkerConnection(asyncio.Protocol):
             }
         )
 
-    def _forget(self) -> None:
-        """Give back what the request has taken: time and room."""
+    def _release_request(self) -> None:
+        """Release the time limit and the room that the request has taken."""
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
@@ -245,7 +251,7 @@ class _Call:
 
     @property
     def headers(self) -> Mapping[str, str]:
-        """What its provider is sent; a form begins with the mark between its parts."""
+        """The request headers for the provider; the first line of a form is the boundary."""
         mark = FORM.match(self.body) if self.grant.form else None
         if mark is None:
             return self.grant.headers
@@ -253,23 +259,23 @@ class _Call:
         return {**self.grant.headers, "content-type": kind}
 
 
-def _begin(answer: Coroutine[object, object, None]) -> asyncio.Task[None]:
-    """Start a task; at once where Python can, since most requests are sent without waiting."""
+def _start_eagerly(answer: Coroutine[object, object, None]) -> asyncio.Task[None]:
+    """Start a task, at once where Python can: most requests are sent without waiting."""
     loop = asyncio.get_running_loop()
     if sys.version_info >= (3, 12):
         return asyncio.Task(answer, loop=loop, eager_start=True)
     return loop.create_task(answer)
 
 
-def _head(answer: HttpAnswer, redaction: Redaction) -> bytes:
-    """Return the head of the answer to a worker: the status, and the headers that may pass."""
+def _build_head(answer: HttpAnswer, redaction: Redaction) -> bytes:
+    """Build the head of the answer to a worker: the status and the allowed headers."""
     passed = {
-        name: redaction.clean(value.encode()).decode()
+        name: redaction.redact_text(value.encode()).decode()
         for name, value in answer.headers.items()
         if name in PASSED_BACK or name.startswith(PASSED_BACK_GROUPS)
     }
-    return broker_link.head(answer.status, passed)
+    return broker_link.pack_head(answer.status, passed)
 
 
-def _piece(data: bytes) -> bytes:
-    return frame(PIECE, data) if data else b""
+def _build_piece(data: bytes) -> bytes:
+    return pack_frame(PIECE, data) if data else b""

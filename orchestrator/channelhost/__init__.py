@@ -1,6 +1,6 @@
-"""The channel host: a process for one chat system whose library is foreign, in a jail.
+"""The channel host: a jailed process for one chat system and its third-party library.
 
-Each folder here is a chat system: `channel.json` says what it is (see
+Each channel folder is a chat system: `channel.json` describes it (see
 `orchestrator.agentsfile.channel_kinds`), and a module ``<folder>_channel`` has its
 `ForeignChannel`. The supervisor imports none of them; it talks to the process over `channel_wire`.
 """

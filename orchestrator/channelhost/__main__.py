@@ -18,15 +18,16 @@ import anyio
 import orjson
 import structlog
 
-from orchestrator.agentsfile.channel_kinds import channel_kinds
+from orchestrator.agentsfile.channel_kinds import load_channel_kinds
 from orchestrator.channelhost import channel_wire as wire
 from orchestrator.channelhost.channel_host import ChannelHost
 from orchestrator.channelhost.foreign_channel import Connect
+from orchestrator.installed import find_channel_module
 from thinker.http.tls import tls_context
 from thinker.jail import kernel
-from thinker.jail.worker_jail import prepare
+from thinker.jail.worker_jail import prepare_jail
 from thinker.protocol import logs
-from thinker.protocol.peer import connected
+from thinker.protocol.peer import connect_peer
 from thinker.protocol.sandbox import SandboxReport
 
 log = structlog.get_logger()
@@ -39,27 +40,29 @@ class _LibraryLog(logging.Handler):
         log.debug("channel_library", logger=record.name, text=record.getMessage())
 
 
-async def _serve(connect: Connect, secrets: Mapping[str, str], sandbox: SandboxReport) -> None:
+async def _serve_channel(
+    connect: Connect, secrets: Mapping[str, str], sandbox: SandboxReport
+) -> None:
     options = orjson.loads(os.environ.get(wire.OPTIONS_VARIABLE, "{}"))
     host = ChannelHost(connect(options, secrets), sandbox)
     wire_socket = socket.socket(fileno=int(os.environ[wire.FD_VARIABLE]))
-    async with connected(wire_socket, host.requests) as peer:
-        await host.serve(peer)
+    async with connect_peer(wire_socket, host.requests) as peer:
+        await host.serve_peer(peer)
 
 
 def main(name: str) -> None:
     faulthandler.enable()  # SIGABRT from the supervisor prints where it hangs
-    logs.configure(os.environ.get(wire.LOG_VARIABLE, "info"))
+    logs.configure_logging(os.environ.get(wire.LOG_VARIABLE, "info"))
     logging.basicConfig(handlers=[_LibraryLog()], level=logging.INFO)
     logging.captureWarnings(capture=True)
-    kernel.die_with(os.getppid())
-    module = importlib.import_module(f"orchestrator.channelhost.{name}.{name}_channel")
+    kernel.die_with_parent(os.getppid())
+    module = importlib.import_module(find_channel_module(name))
     connect: Connect = module.connect
-    secrets = {secret: os.environ[secret] for secret in channel_kinds()[name].secrets}
+    secrets = {secret: os.environ[secret] for secret in load_channel_kinds()[name].secrets}
     tls_context()  # before its files are out of reach
-    jail = prepare(network=True, files=None).close((), Path.cwd())
+    jail = prepare_jail(network=True, files=None).close_jail((), Path.cwd())
     gc.freeze()  # what is there now stays
-    anyio.run(_serve, connect, secrets, jail.report)
+    anyio.run(_serve_channel, connect, secrets, jail.report)
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Run one foreign channel for the supervisor: receive, send, and begin again after each failure."""
+"""Run one foreign channel for the supervisor: receive, send, and restart after each failure."""
 
 import base64
 import os
@@ -20,7 +20,7 @@ from thinker.protocol.sandbox import SandboxReport
 CALL_SECONDS = 50.0  # seconds for one call; the supervisor gives up after 60
 CLOSE_SECONDS = 1.0  # seconds for connections to be closed in order
 STORE_SECONDS = 60.0  # seconds for the supervisor to store messages
-FIRST_PAUSE, MAX_PAUSE = 1.0, 60.0  # seconds before the channel begins again
+FIRST_PAUSE, MAX_PAUSE = 1.0, 60.0  # seconds before the channel is restarted
 log = structlog.get_logger()
 
 
@@ -34,19 +34,19 @@ class ChannelHost:
         self._state = wire.ChannelState(state="starting")
         self._failures = 0
         self.requests: dict[str, RequestHandler] = {
-            wire.SEND: self._send,
-            wire.EDIT: self._edit,
-            wire.REMOVE: self._remove,
-            wire.TYPING: self._typing,
-            wire.DOWNLOAD: self._download,
+            wire.SEND: self._send_message,
+            wire.EDIT: self._edit_message,
+            wire.REMOVE: self._remove_message,
+            wire.TYPING: self._show_typing,
+            wire.DOWNLOAD: self._download_file,
         }
 
-    async def serve(self, peer: Peer) -> None:
+    async def serve_peer(self, peer: Peer) -> None:
         """Run the channel and answer until the socket closes."""
         self._peer = peer
         try:
             async with anyio.create_task_group() as tasks:
-                tasks.start_soon(self._receive)
+                tasks.start_soon(self._keep_receiving)
                 ready = Ready(pid=os.getpid(), provider="", model="", sandbox=self._sandbox)
                 await answer_pings(peer, ready)
                 tasks.cancel_scope.cancel()
@@ -56,100 +56,102 @@ class ChannelHost:
 
     # --- what the channel is given ---------------------------------------------------------------
 
-    async def cursor(self) -> str:
-        found = await self._ask(wire.CURSOR)
+    async def load_cursor(self) -> str:
+        found = await self._ask_supervisor(wire.CURSOR)
         return wire.ChannelCursor.model_validate(found).cursor
 
-    async def begin(self, cursor: str) -> None:
-        await self._ask(wire.BEGIN, wire.ChannelCursor(cursor=cursor))
+    async def store_cursor(self, cursor: str) -> None:
+        await self._ask_supervisor(wire.BEGIN, wire.ChannelCursor(cursor=cursor))
 
-    async def accept(self, messages: Sequence[wire.ReceivedMessage], cursor: str) -> None:
-        """Store messages in as many batches as they need; the last one moves the cursor."""
-        before = await self.cursor() if len(messages) > wire.MAX_BATCH else ""
+    async def store_messages(self, messages: Sequence[wire.ReceivedMessage], cursor: str) -> None:
+        """Store messages in as many batches as needed; the last one moves the cursor."""
+        before = await self.load_cursor() if len(messages) > wire.MAX_BATCH else ""
         for start in range(0, len(messages), wire.MAX_BATCH):
             batch = tuple(messages[start : start + wire.MAX_BATCH])
             last = start + wire.MAX_BATCH >= len(messages)
             params = wire.ReceivedBatch(messages=batch, cursor=cursor if last else before)
-            await self._ask(wire.ACCEPT, params)
+            await self._ask_supervisor(wire.ACCEPT, params)
 
-    def receiving(self) -> None:
+    def report_receiving(self) -> None:
         self._failures = 0
-        self._tell(wire.ChannelState(state="ok"))
+        self._report_state(wire.ChannelState(state="ok"))
 
-    async def _ask(self, method: str, params: Params = None) -> JsonValue:
+    async def _ask_supervisor(self, method: str, params: Params = None) -> JsonValue:
         if self._peer is None:
             raise RuntimeError("the channel runs without a supervisor")
         return await self._peer.request(method, params, timeout=STORE_SECONDS)
 
-    def _tell(self, state: wire.ChannelState) -> None:
+    def _report_state(self, state: wire.ChannelState) -> None:
         if state != self._state and self._peer is not None:
             self._state = state
             self._peer.notify(wire.STATE, state)
 
-    async def _receive(self) -> None:
+    async def _keep_receiving(self) -> None:
         while True:
             try:
                 await self._channel.run(self)
-                pause = self._failed("the connection ended")
+                pause = self._report_failure("the connection ended")
             except SendError as error:
-                pause = self._failed(str(error), error.retry_after)
+                pause = self._report_failure(str(error), error.retry_after)
             except (RpcError, TimeoutError) as error:
-                pause = self._failed(f"messages cannot be stored: {str(error) or 'no answer'}")
-            except Exception as error:  # the foreign library may raise anything
+                pause = self._report_failure(
+                    f"messages cannot be stored: {str(error) or 'no answer'}"
+                )
+            except Exception as error:  # the library may raise anything
                 log.debug("channel_failed", exc_info=True)
-                pause = self._failed(f"{type(error).__name__}: {error}")
+                pause = self._report_failure(f"{type(error).__name__}: {error}")
             await anyio.sleep(pause)
 
-    def _failed(self, problem: str, retry_after: float | None = None) -> float:
+    def _report_failure(self, problem: str, retry_after: float | None = None) -> float:
         """Report a failure, and return the seconds before the next try."""
         self._failures += 1
-        self._tell(wire.ChannelState(state="degraded", detail=problem[:1000]))
+        self._report_state(wire.ChannelState(state="degraded", detail=problem[:1000]))
         longest = min(MAX_PAUSE, FIRST_PAUSE * 2.0 ** min(self._failures - 1, 6))
         spread = random.uniform(0.5, 1)  # noqa: S311 - spreads out clients, no secret
         return retry_after if retry_after is not None else longest * spread
 
     # --- what the supervisor asks ----------------------------------------------------------------
 
-    async def _send(self, params: JsonValue) -> wire.CallReport:
+    async def _send_message(self, params: JsonValue) -> wire.CallReport:
         message = wire.OutgoingMessage.model_validate(params)
 
-        async def call() -> wire.CallReport:
+        async def send_message() -> wire.CallReport:
             return wire.CallReport(message_id=await self._channel.send(message))
 
-        return await reported(call)
+        return await call_library(send_message)
 
-    async def _edit(self, params: JsonValue) -> wire.CallReport:
+    async def _edit_message(self, params: JsonValue) -> wire.CallReport:
         message = wire.OutgoingMessage.model_validate(params)
-        return await reported(lambda: done(self._channel.edit(message)))
+        return await call_library(lambda: run_without_result(self._channel.edit(message)))
 
-    async def _remove(self, params: JsonValue) -> wire.CallReport:
+    async def _remove_message(self, params: JsonValue) -> wire.CallReport:
         message = wire.MessageName.model_validate(params)
-        return await reported(lambda: done(self._channel.remove(message)))
+        return await call_library(lambda: run_without_result(self._channel.remove(message)))
 
-    async def _typing(self, params: JsonValue) -> wire.CallReport:
+    async def _show_typing(self, params: JsonValue) -> wire.CallReport:
         chat = wire.MessageName.model_validate(params)
-        return await reported(lambda: done(self._channel.typing(chat)))
+        return await call_library(lambda: run_without_result(self._channel.show_typing(chat)))
 
-    async def _download(self, params: JsonValue) -> wire.CallReport:
+    async def _download_file(self, params: JsonValue) -> wire.CallReport:
         file = wire.FileName.model_validate(params)
 
-        async def call() -> wire.CallReport:
+        async def download_file() -> wire.CallReport:
             limit = min(file.limit, wire.MAX_SENT_FILE)
             data = await self._channel.download(file.handle, limit)
             if len(data) > limit:
                 raise SendError(f"the file is over {limit} bytes", SendOutcome.PERMANENT)
             return wire.CallReport(data=base64.b64encode(data).decode())
 
-        return await reported(call)
+        return await call_library(download_file)
 
 
-async def done(work: Awaitable[None]) -> wire.CallReport:
+async def run_without_result(work: Awaitable[None]) -> wire.CallReport:
     await work
     return wire.CallReport()
 
 
-async def reported(call: Callable[[], Awaitable[wire.CallReport]]) -> wire.CallReport:
-    """Make a call of the foreign library; return what it returned or what its failure means."""
+async def call_library(call: Callable[[], Awaitable[wire.CallReport]]) -> wire.CallReport:
+    """Call the foreign library; return its result, or the meaning of its failure."""
     try:
         with anyio.fail_after(CALL_SECONDS):
             return await call()
@@ -160,7 +162,7 @@ async def reported(call: Callable[[], Awaitable[wire.CallReport]]) -> wire.CallR
     except TimeoutError:
         problem = "the platform did not answer"
         return wire.CallReport(outcome=SendOutcome.UNKNOWN, problem=problem)
-    except Exception as error:  # as in `_receive`
+    except Exception as error:  # as in `_keep_receiving`
         log.debug("call_failed", exc_info=True)
         problem = f"{type(error).__name__}: {error}"[:1000]
         return wire.CallReport(outcome=SendOutcome.UNKNOWN, problem=problem)

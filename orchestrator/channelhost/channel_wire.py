@@ -63,27 +63,27 @@ class ReceivedMessage(Frozen):
 
 
 class ReceivedBatch(Frozen):
-    """Messages in their order, and where the channel goes on once they are stored."""
+    """Messages in order, and the channel's cursor once they are stored."""
 
     messages: Annotated[tuple[ReceivedMessage, ...], Field(max_length=MAX_BATCH)]
     cursor: str
 
 
 class ChannelCursor(Frozen):
-    """Where a channel goes on; empty before its first message."""
+    """A channel's cursor; empty before its first message."""
 
     cursor: str = ""
 
 
 class ChannelState(Frozen):
-    """Whether messages are received, and what is wrong otherwise."""
+    """Whether messages are received, and the problem if not."""
 
     state: Literal["starting", "ok", "degraded"]
     detail: str = ""
 
 
 class OutgoingMessage(Frozen):
-    """A message to send, or what a sent one with ``message_id`` becomes.
+    """A message to send, or the new content of the sent one with ``message_id``.
 
     ``text`` is plain; ``html``, if there is any, is the same with the few tags that
     `orchestrator.channels.formatting` writes. See `orchestrator.channel_api.OutboundPart`.
@@ -117,7 +117,7 @@ class FileName(Frozen):
 
 
 class CallReport(Frozen):
-    """What came of a call: the id of a sent message, base64 of a file, or what is known otherwise.
+    """The outcome of a call: the id of a sent message, a file in base64, or a failure.
 
     ``retry_after`` in seconds.
     """

@@ -14,66 +14,66 @@ log = structlog.get_logger()
 class ChannelInbox(Protocol):
     """Where received messages go."""
 
-    async def cursor(self) -> str:
-        """Return where to go on, as given to `accept`; empty before the first message."""
+    async def load_cursor(self) -> str:
+        """Return the cursor last given to `store_messages`; empty before the first message."""
 
-    async def begin(self, cursor: str) -> None:
-        """Store where to go on, without a message: what was said before is not answered."""
+    async def store_cursor(self, cursor: str) -> None:
+        """Store the cursor without a message: earlier messages are not answered."""
 
-    async def accept(self, messages: Sequence[ReceivedMessage], cursor: str) -> None:
-        """Store messages and where to go on, together.
+    async def store_messages(self, messages: Sequence[ReceivedMessage], cursor: str) -> None:
+        """Store messages together with the cursor.
 
         Returns after the commit: only then may they be acknowledged. A message that comes again is
         known by its chat, id and edit date, and ignored.
         """
 
-    def receiving(self) -> None:
-        """Say that messages are received: the connection works."""
+    def report_receiving(self) -> None:
+        """Report that the connection works and messages are received."""
 
 
 class ForeignChannel(Protocol):
     """One account at a chat system.
 
-    Every method but `run` raises `orchestrator.channel_api.SendError` with what is known about its
-    message. Any other exception means that this is unknown.
+    Every method but `run` raises `orchestrator.channel_api.SendError` with the outcome for its
+    message. After any other exception the outcome is unknown.
     """
 
     async def run(self, inbox: ChannelInbox) -> None:
-        """Receive until canceled; end or raise when the connection is lost, to be called again.
+        """Receive until cancelled; end or raise when the connection is lost, to be called again.
 
-        A `SendError` says in its message what is wrong, and when to try again.
+        The message of a `SendError` says what is wrong; its ``retry_after`` says when to retry.
         """
 
     async def send(self, message: OutgoingMessage) -> str:
-        """Send a message and return its id. One with the key of another is not sent twice."""
+        """Send a message and return its id; a key that was used before is not sent again."""
 
     async def edit(self, message: OutgoingMessage) -> None:
         """Change the message with its ``message_id``."""
 
     async def remove(self, message: MessageName) -> None:
-        """Remove a message that was sent."""
+        """Remove a sent message."""
 
-    async def typing(self, chat: MessageName) -> None:
+    async def show_typing(self, chat: MessageName) -> None:
         """Show for about five seconds that an answer is being written."""
 
     async def download(self, handle: str, limit: int) -> bytes:
         """Return a received file of at most ``limit`` bytes."""
 
     async def close(self) -> None:
-        """Close what is open."""
+        """Close all connections."""
 
 
 # Makes the channel from its options in agents.json and its secrets, both by name.
 Connect: TypeAlias = Callable[[Mapping[str, str], Mapping[str, str]], ForeignChannel]
 
 
-def readable(
+def try_read_message(
     read: Callable[[*Ts], ReceivedMessage | None], *foreign: *Ts
 ) -> ReceivedMessage | None:
-    """Return the message that ``read`` makes of something foreign; None if that breaks it.
+    """Return the message that ``read`` makes of foreign data; None if parsing fails.
 
-    Anyone may send anything. What cannot be read would come again and again, and those that follow
-    would wait behind it for ever.
+    Anyone may send anything. A message that cannot be parsed would otherwise be received again and
+    again, and block all later ones.
     """
     try:
         return read(*foreign)

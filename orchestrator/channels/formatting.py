@@ -2,6 +2,8 @@
 
 Telegram's own Markdown refuses a message for one stray character. So Markdown is parsed here and
 rendered as the HTML subset of the Bot API, in which everything can be escaped.
+
+Where: is a reply split at 4,096 characters?
 """
 
 import html
@@ -17,9 +19,9 @@ from markdown_it import MarkdownIt
 from markdown_it.tree import SyntaxTreeNode
 
 from orchestrator.channel_api import ReplyPart
-from orchestrator.channels.parsing_cost import affordable
-from orchestrator.reply_html import Run, escaped, runs, unescaped
-from thinker.protocol.visible_text import unambiguous, without_hidden
+from orchestrator.channels.parsing_cost import find_affordable_end
+from orchestrator.reply_html import Run, escape_text, iter_runs, unescape_text
+from thinker.protocol.visible_text import remove_hidden, remove_misleading
 
 LIMIT = 4096  # UTF-16 code units of one message, after entity parsing (Bot API, sendMessage)
 
@@ -53,94 +55,97 @@ _PARSER = (
 def to_html(markdown: str) -> str:
     """Return ``markdown`` as Telegram's HTML; empty if it has no visible text (``#``).
 
-    What would take too long is left as it is; see `affordable`.
+    Text that would take too long to parse stays unformatted; see `find_affordable_end`.
     """
-    text = clean(markdown)
-    end = affordable(text)
-    formatted, rest = _formatted(text[:end]), escaped(text[end:]).strip("\n")
+    text = clean_text(markdown)
+    end = find_affordable_end(text)
+    formatted, rest = _render_markdown(text[:end]), escape_text(text[end:]).strip("\n")
     gap = "\n\n" if text.startswith("\n", end) or text.endswith("\n\n", 0, end) else "\n"
-    return _without_app_addresses(gap.join(filter(None, (formatted, rest))))
+    return _break_app_addresses(gap.join(filter(None, (formatted, rest))))
 
 
-def plain(text: str) -> str:
-    """Return what is sent of a text without formatting."""
-    return unescaped(_without_app_addresses(escaped(clean(text))))
+def render_plain_text(text: str) -> str:
+    """Return the text as it is sent without formatting."""
+    return unescape_text(_break_app_addresses(escape_text(clean_text(text))))
 
 
-def _without_app_addresses(rendered: str) -> str:
+def _break_app_addresses(rendered: str) -> str:
     return _APP_ADDRESS.sub(lambda found: f"{found[0]} " if found[1] else found[0], rendered)
 
 
-def _formatted(text: str) -> str:
+def _render_markdown(text: str) -> str:
     try:
         tokens = _PARSER.parse(text)
         if any(token.level >= _MAX_NESTING - 1 for token in tokens):
-            return escaped(text)
-        return _blocks(SyntaxTreeNode(tokens).children)
+            return escape_text(text)
+        return _render_blocks(SyntaxTreeNode(tokens).children)
     except RecursionError:
         # Extreme nesting is as readable unformatted.
-        return escaped(text)
+        return escape_text(text)
 
 
-def visible(rendered: str) -> str:
+def extract_visible_text(rendered: str) -> str:
     """Return the text that a reader sees of Telegram HTML."""
-    return unescaped(_TAG.sub("", rendered))
+    text = _TAG.sub("", rendered)
+    return unescape_text(text) if "&" in text else text
 
 
-def units(text: str) -> int:
+def count_utf16_units(text: str) -> int:
     """Return the length in UTF-16 code units, which is how Telegram counts."""
     return len(text.encode("utf-16-le", "surrogatepass")) // 2
 
 
-def clean(text: str) -> str:
-    r"""Return text with ``\n`` line ends that Telegram shows in its order, as valid Unicode."""
+def clean_text(text: str) -> str:
+    r"""Return valid Unicode with ``\n`` line ends, without characters that change its direction."""
+    if text.isascii():
+        return text.replace("\r\n", "\n").replace("\r", "\n")
     whole = _UNPAIRED.sub("\N{REPLACEMENT CHARACTER}", text)
     whole = whole.encode("utf-16-le", "surrogatepass").decode("utf-16-le")  # joins pairs
-    return unambiguous(whole).replace("\r\n", "\n").replace("\r", "\n")
+    return remove_misleading(whole).replace("\r\n", "\n").replace("\r", "\n")
 
 
 def split(text: str, mark: str = "", limit: int = LIMIT) -> tuple[ReplyPart, ...]:
     """Cut Markdown into messages, at the end of a paragraph, line or word if possible.
 
-    What is cut is the rendered text: markup that spans a cut is closed and opened again, and only
-    whitespace at cuts is lost. A text that fits stays Markdown.
+    The rendered text is cut: markup that spans a cut is closed and reopened, and only whitespace
+    at cuts is lost. A text that fits stays Markdown.
 
     Args:
         text: Markdown; blank text gives no part.
         mark: plain text for the end of the first part, such as the mark of a preview.
         limit: the most UTF-16 code units of a part that its reader sees; at least 32.
     """
-    source = clean(text).strip("\n").rstrip()
+    source = clean_text(text).strip("\n").rstrip()
     rendered = to_html(source)
-    shown = visible(rendered)
+    shown = extract_visible_text(rendered)
     if not shown.strip():
-        rendered = escaped(source) if _VISIBLE_SOURCE.search(source) else ""
-        shown = visible(rendered)
-    if not mark and max(units(source), units(shown)) <= limit:
+        rendered = escape_text(source) if _VISIBLE_SOURCE.search(source) else ""
+        shown = extract_visible_text(rendered)
+    if not mark and max(count_utf16_units(source), count_utf16_units(shown)) <= limit:
         return (ReplyPart(source),) if rendered else ()
-    cuts = list(_cuts(shown, limit - units(mark))) or ([(0, 0)] if mark else [])
+    cuts = list(_find_cuts(shown, limit - count_utf16_units(mark))) or ([(0, 0)] if mark else [])
     parts = [
         ReplyPart(shown[start:end], piece)
-        for (start, end), piece in zip(cuts, _pieces(runs(rendered), cuts), strict=True)
+        for (start, end), piece in zip(cuts, _render_pieces(iter_runs(rendered), cuts), strict=True)
     ]
     if mark:
-        parts[0] = ReplyPart(parts[0].text + mark, f"{parts[0].rendered}{escaped(mark)}")
+        parts[0] = ReplyPart(parts[0].text + mark, f"{parts[0].rendered}{escape_text(mark)}")
     return tuple(parts)
 
 
-def _cuts(text: str, limit: int) -> Iterator[tuple[int, int]]:
+def _find_cuts(text: str, limit: int) -> Iterator[tuple[int, int]]:
     """Yield where each part of a visible text begins and ends."""
     start = 0
     while rest := text[start:].lstrip("\n"):
         start = len(text) - len(rest)
-        head = _head(rest, limit)
+        head = _take_head(rest, limit)
         if head.strip():
             yield start, start + len(head.rstrip())
         start += len(head)
 
 
-def _head(rest: str, budget: int) -> str:
-    """Return the longest beginning within ``budget`` units that ends at a good place."""
+def _take_head(rest: str, budget: int) -> str:
+    """Return the longest beginning within ``budget`` units that ends at a good break."""
     window = rest[:budget].encode("utf-16-le")[: 2 * budget].decode("utf-16-le", "ignore")
     if len(window) == len(rest):
         return rest
@@ -151,72 +156,74 @@ def _head(rest: str, budget: int) -> str:
     return window
 
 
-def _pieces(texts: Iterator[Run], cuts: Sequence[tuple[int, int]]) -> Iterator[str]:
+def _render_pieces(texts: Iterator[Run], cuts: Sequence[tuple[int, int]]) -> Iterator[str]:
     """Yield the visible characters of each cut, which are in order, as Telegram HTML."""
     around: tuple[str, ...] = ()
-    text, at = "", 0  # the run in hand, and where it begins
+    text, at = "", 0  # the current run and its start
     for start, end in cuts:
         pieces = []
         before: tuple[str, ...] = ()
         while at < end:
             if piece := text[max(0, start - at) : end - at]:
-                pieces.append(_between(before, around) + escaped(piece))
+                pieces.append(_build_tag_change(before, around) + escape_text(piece))
                 before = around
             if at + len(text) >= end:
                 break
             at += len(text)
             around, text = next(texts)
-        yield "".join(pieces) + _between(before, ())
+        yield "".join(pieces) + _build_tag_change(before, ())
 
 
-def _between(before: tuple[str, ...], after: tuple[str, ...]) -> str:
-    """Return the tags that lead from inside ``before`` to inside ``after``."""
+def _build_tag_change(before: tuple[str, ...], after: tuple[str, ...]) -> str:
+    """Return the tags that close ``before`` and open ``after``."""
     same = sum(1 for _ in takewhile(lambda pair: eq(*pair), zip(before, after, strict=False)))
     closing = (f"</{tag.strip('<>').split()[0]}>" for tag in reversed(before[same:]))
     return "".join((*closing, *after[same:]))
 
 
-def _blocks(nodes: Sequence[SyntaxTreeNode], gap: str = "\n\n") -> str:
-    return gap.join(filter(None, map(_block, nodes)))
+def _render_blocks(nodes: Sequence[SyntaxTreeNode], gap: str = "\n\n") -> str:
+    return gap.join(filter(None, map(_render_block, nodes)))
 
 
-def _block(node: SyntaxTreeNode) -> str:
+def _render_block(node: SyntaxTreeNode) -> str:
     render = _BLOCKS.get(node.type)
-    return render(node) if render else escaped(node.content)
+    return render(node) if render else escape_text(node.content)
 
 
-def _paragraph(node: SyntaxTreeNode) -> str:
-    return "".join(_span(span) for inline in node.children for span in inline.children)
+def _render_paragraph(node: SyntaxTreeNode) -> str:
+    return "".join(_render_span(span) for inline in node.children for span in inline.children)
 
 
-def _heading(node: SyntaxTreeNode) -> str:
-    title = _paragraph(node)
+def _render_heading(node: SyntaxTreeNode) -> str:
+    title = _render_paragraph(node)
     return f"<b>{title}</b>" if title else ""
 
 
-def _quote(node: SyntaxTreeNode) -> str:
-    inner = _QUOTE_TAG.sub("", _blocks(node.children))  # Telegram does not nest quotes
+def _render_quote(node: SyntaxTreeNode) -> str:
+    inner = _QUOTE_TAG.sub("", _render_blocks(node.children))  # Telegram does not nest quotes
     return f"<blockquote>{inner}</blockquote>" if inner else ""
 
 
-def _list(node: SyntaxTreeNode) -> str:
+def _render_list(node: SyntaxTreeNode) -> str:
     first = int(node.attrs.get("start", 1)) if node.type == "ordered_list" else None
     return "\n".join(
-        f"{'•' if first is None else f'{first + index}.'} {_item(item)}".rstrip()
+        f"{'•' if first is None else f'{first + index}.'} {_render_list_item(item)}".rstrip()
         for index, item in enumerate(node.children)
     )
 
 
-def _item(node: SyntaxTreeNode) -> str:
+def _render_list_item(node: SyntaxTreeNode) -> str:
     blocks = (
-        textwrap.indent(_block(child), "   ") if child.type.endswith("_list") else _block(child)
+        textwrap.indent(_render_block(child), "   ")
+        if child.type.endswith("_list")
+        else _render_block(child)
         for child in node.children
     )
     return "\n".join(filter(None, blocks))
 
 
-def _code(node: SyntaxTreeNode) -> str:
-    code = escaped(node.content.rstrip("\n"))
+def _render_code_block(node: SyntaxTreeNode) -> str:
+    code = escape_text(node.content.rstrip("\n"))
     language = _LANGUAGE.match(node.info)
     if not code.strip():
         return ""
@@ -225,9 +232,9 @@ def _code(node: SyntaxTreeNode) -> str:
     return f"<pre>{code}</pre>"
 
 
-def _table(node: SyntaxTreeNode) -> str:
+def _render_table(node: SyntaxTreeNode) -> str:
     rows = [
-        [visible(_paragraph(cell)) for cell in row.children]
+        [extract_visible_text(_render_paragraph(cell)) for cell in row.children]
         for group in node.children
         for row in group.children
     ]
@@ -236,37 +243,41 @@ def _table(node: SyntaxTreeNode) -> str:
         lines = [" | ".join(row) for row in rows]
     else:
         lines = ["  ".join(map(str.ljust, row, widths)).rstrip() for row in rows]
-    return f"<pre>{escaped(chr(10).join(lines))}</pre>"
+    return f"<pre>{escape_text(chr(10).join(lines))}</pre>"
 
 
-def _span(node: SyntaxTreeNode) -> str:
+def _render_span(node: SyntaxTreeNode) -> str:
     if node.type in _TAGS:
         tag = _TAGS[node.type]
-        return f"<{tag}>{''.join(map(_span, node.children))}</{tag}>"
+        return f"<{tag}>{''.join(map(_render_span, node.children))}</{tag}>"
     if node.type in ("softbreak", "hardbreak"):
         return "\n"
     if node.type == "code_inline":
-        return f"<code>{escaped(node.content)}</code>"
+        return f"<code>{escape_text(node.content)}</code>"
     if node.type == "link":
-        return _link(str(node.attrs["href"]), "".join(map(_span, node.children)))
+        return _render_link(str(node.attrs["href"]), "".join(map(_render_span, node.children)))
     if node.type == "image":
-        return _link(str(node.attrs["src"]), escaped(node.content))
-    return escaped(node.content)
+        return _render_link(str(node.attrs["src"]), escape_text(node.content))
+    return escape_text(node.content)
 
 
-def _link(address: str, label: str) -> str:
-    """Return a link, with its address beside it if the label looks like another one."""
-    label = without_hidden(_LINK_TAG.sub("", label))  # an image may be inside a link
-    label = label if visible(label).strip() else escaped(address)
+def _render_link(address: str, label: str) -> str:
+    """Return a link, followed by its address if the label looks like another address."""
+    label = remove_hidden(_LINK_TAG.sub("", label))  # an image may be inside a link
+    label = label if extract_visible_text(label).strip() else escape_text(address)
     if not address.lower().startswith(_SCHEMES):
-        return label if visible(label) == address else f"{label} ({escaped(address)})"
-    if visible(label) != address and _pretends(visible(label), address):
-        return f'{label} (<a href="{html.escape(address)}">{escaped(address)}</a>)'
+        return (
+            label if extract_visible_text(label) == address else f"{label} ({escape_text(address)})"
+        )
+    if extract_visible_text(label) != address and _is_deceptive_label(
+        extract_visible_text(label), address
+    ):
+        return f'{label} (<a href="{html.escape(address)}">{escape_text(address)}</a>)'
     return f'<a href="{html.escape(address)}">{label}</a>'
 
 
-def _pretends(label: str, address: str) -> bool:
-    """Return whether a label names a host that its link does not lead to."""
+def _is_deceptive_label(label: str, address: str) -> bool:
+    """Return whether a label names a host other than the link's."""
     scheme, _, rest = address.lower().partition(":")
     authority = re.split(r"[/?#\\]", rest.lstrip("/"), maxsplit=1)[0]
     if "@" in authority and scheme != "mailto":
@@ -277,13 +288,13 @@ def _pretends(label: str, address: str) -> bool:
 
 
 _BLOCKS: dict[str, Callable[[SyntaxTreeNode], str]] = {
-    "paragraph": _paragraph,
-    "heading": _heading,
-    "blockquote": _quote,
-    "bullet_list": _list,
-    "ordered_list": _list,
-    "fence": _code,
-    "code_block": _code,
-    "table": _table,
+    "paragraph": _render_paragraph,
+    "heading": _render_heading,
+    "blockquote": _render_quote,
+    "bullet_list": _render_list,
+    "ordered_list": _render_list,
+    "fence": _render_code_block,
+    "code_block": _render_code_block,
+    "table": _render_table,
     "hr": lambda _: "———",
 }

@@ -1,7 +1,9 @@
-"""A chat system of the channel host, as the rest of the daemon sees it.
+"""The daemon's side of a chat system that runs in a channel host.
 
 Its process runs while agents.json has the channel and its secrets are known, and is replaced with
 back-off when it dies or hangs. Messages come and go over `orchestrator.channelhost.channel_wire`.
+
+Where: does the daemon talk to a channel in its own process?
 """
 
 import base64
@@ -34,13 +36,14 @@ from orchestrator.channel_api import (
 from orchestrator.channelhost import channel_wire as wire
 from orchestrator.channels.pacing import Rate, RateLimiter
 from orchestrator.errors import JournalError
+from orchestrator.extras import explain_missing
 from orchestrator.failpoints import failpoint
-from orchestrator.processes.child_process import ChildProcess, Program, Spawn, running_child
-from orchestrator.processes.jail_requirement import require
+from orchestrator.processes.child_process import ChildProcess, Program, Spawn, run_child
+from orchestrator.processes.jail_requirement import require_jail
 from orchestrator.processes.kept_child import KeptChild
 from orchestrator.processes.restarts import ExitKind
 from orchestrator.settings import Settings
-from thinker.protocol.env import inherited
+from thinker.protocol.env import select_inherited_variables
 from thinker.protocol.messages import FileContent
 from thinker.protocol.peer import (
     FAILED,
@@ -62,7 +65,7 @@ log = structlog.get_logger()
 
 @dataclass(frozen=True)
 class HostMeans:
-    """What the channels' processes need of the daemon and its machine.
+    """What the channels' processes need from the daemon and its machine.
 
     ``clock`` returns seconds of a clock that cannot be set, ``jitter`` spreads restarts.
     """
@@ -85,7 +88,7 @@ class _Account:
 
 
 class HostedChannel:
-    """The `Adapter` of one chat system. `keep` must run for as long as it sends."""
+    """The `Adapter` of one chat system. `keep_process` must run for as long as it sends."""
 
     edits = False
     takes_files = True
@@ -109,47 +112,48 @@ class HostedChannel:
         """Its process, while it runs."""
         return self._kept.child
 
-    def configure(self) -> None:
-        """Let what agents.json and the keys say now apply."""
-        account = self._wanted_account()
+    def apply_settings(self) -> None:
+        """Adopt the current agents.json and keys."""
+        account = self._find_wanted_account()
         if account != self._account:
             self._account = account
-            self._kept.forgive()
+            self._kept.forgive_failures()
             self._kept.wake()
 
-    def _wanted_account(self) -> _Account | None:
+    def _find_wanted_account(self) -> _Account | None:
         agents = self._means.agents()
-        section = agents.channels.hosted.get(self.name)
+        section = agents.channels.hosted_channels.get(self.name)
         if section is None or not section.enabled:
             self.status.state, self.status.detail = "off", ""
             return None
         secrets = {name: self._means.environ.get(name, "") for name in self._kind.secrets}
-        missing = [name for name, value in secrets.items() if not value]
+        missing = explain_missing(self._kind.requires, self._kind.extra) or next(
+            (f"{name} is not set; put it in keys.env" for name in secrets if not secrets[name]), ""
+        )
         if missing:
-            self.status.state = "degraded"
-            self.status.detail = f"{missing[0]} is not set; put it in keys.env"
+            self.status.state, self.status.detail = "degraded", missing
             return None
-        options = json.dumps(section.options(self._kind), sort_keys=True)
+        options = json.dumps(section.format_options(self._kind), sort_keys=True)
         if self._account is None:
             self.status.state, self.status.detail = "starting", ""
         return _Account(options, secrets, agents.sandbox)
 
-    async def keep(self, changed: Callable[[], Awaitable[None]]) -> None:
-        """Keep the process as agents.json wants it, until canceled.
+    async def keep_process(self, changed: Callable[[], Awaitable[None]]) -> None:
+        """Keep the process running as agents.json says, until cancelled.
 
         ``changed`` waits until another configuration is in force.
         """
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(self._kept.run)
             while True:
-                self.configure()
+                self.apply_settings()
                 await changed()
 
     # --- the duty of the child -------------------------------------------------------------------
 
     @property
-    def wanted(self) -> bool:
-        """Whether agents.json has the channel, and its secrets are known."""
+    def is_needed(self) -> bool:
+        """Whether agents.json has the channel and its secrets are known."""
         return self._account is not None
 
     @asynccontextmanager
@@ -158,7 +162,7 @@ class HostedChannel:
         account = self._started = self._account or _Account("{}", {}, "auto")
         settings = self._means.settings
         env = {
-            **inherited(self._means.environ),
+            **select_inherited_variables(self._means.environ),
             **{key: value for key, value in self._means.environ.items() if key in CERTIFICATES},
             **account.secrets,
             wire.OPTIONS_VARIABLE: account.options,
@@ -167,62 +171,62 @@ class HostedChannel:
         name, argv = f"channel {self.name}", (*ARGV, self.name)
         program = Program(name, argv, env, settings.home, wire.FD_VARIABLE)
         handlers: dict[str, RequestHandler] = {
-            wire.CURSOR: self._cursor,
-            wire.BEGIN: self._begin,
-            wire.ACCEPT: self._accept,
+            wire.CURSOR: self._load_cursor,
+            wire.BEGIN: self._store_cursor,
+            wire.ACCEPT: self._store_messages,
         }
-        make = partial(_HostProcess, handlers=handlers, report=self._report)
-        async with running_child(program, make, self._means.spawn) as child:
-            require(account.sandbox, child.sandbox)
+        make = partial(_HostProcess, handlers=handlers, report=self._record_state)
+        async with run_child(program, make, self._means.spawn) as child:
+            require_jail(account.sandbox, child.sandbox)
             log.info("channel_host_ready", channel=self.name, pid=child.pid)
             yield child
 
-    async def attend(self, child: ChildProcess) -> None:
+    async def update_child(self, child: ChildProcess) -> None:
         """Watch that it answers; replace it when its account has changed."""
         if self._started != self._account:
             child.stop()
-        child.watch()
+        child.start_watching()
 
-    def ended(self, kind: ExitKind, reason: str) -> None:
-        """Say that nothing is received."""
+    def on_child_ended(self, kind: ExitKind, reason: str) -> None:
+        """Report that no messages are received."""
         log.log(kind.log_level, "channel_host_ended", channel=self.name, kind=kind, reason=reason)
-        if self.wanted:
+        if self.is_needed:
             self.status.state, self.status.detail = "degraded", reason
 
     # --- what the process asks and tells ---------------------------------------------------------
 
-    def _report(self, params: JsonValue) -> None:
+    def _record_state(self, params: JsonValue) -> None:
         report = wire.ChannelState.model_validate(params)
         if report.state == "degraded":
             log.warning("channel_degraded", channel=self.name, detail=report.detail)
         self.status.state, self.status.detail = report.state, report.detail
 
-    async def _cursor(self, _: JsonValue) -> wire.ChannelCursor:
-        """Return where to go on, once messages are taken."""
+    async def _load_cursor(self, _: JsonValue) -> wire.ChannelCursor:
+        """Return the stored cursor, once messages are accepted."""
         await self._taken.wait()
-        intake = self._open_intake()
-        return wire.ChannelCursor(cursor=await intake.cursor(self.name, self.bot_id))
+        intake = self._require_intake()
+        return wire.ChannelCursor(cursor=await intake.load_cursor(self.name, self.bot_id))
 
-    async def _begin(self, params: JsonValue) -> None:
+    async def _store_cursor(self, params: JsonValue) -> None:
         begin = wire.ChannelCursor.model_validate(params)
-        await self._open_intake().begin(self.name, self.bot_id, begin.cursor)
+        await self._require_intake().store_cursor(self.name, self.bot_id, begin.cursor)
 
-    async def _accept(self, params: JsonValue) -> None:
+    async def _store_messages(self, params: JsonValue) -> None:
         batch = wire.ReceivedBatch.model_validate(params)
-        messages = [self._inbound(message) for message in batch.messages]
-        intake = self._open_intake()
+        messages = [self._build_inbound_message(message) for message in batch.messages]
+        intake = self._require_intake()
         failpoint("poll:after")
         try:
             await intake.accept(messages, batch.cursor)
         except JournalError as error:
             raise RpcError(FAILED, str(error)) from error
 
-    def _open_intake(self) -> Intake:
+    def _require_intake(self) -> Intake:
         if self._intake is None:
             raise RpcError(FAILED, "the daemon is stopping")
         return self._intake
 
-    def _inbound(self, message: wire.ReceivedMessage) -> InboundMessage:
+    def _build_inbound_message(self, message: wire.ReceivedMessage) -> InboundMessage:
         fields = dict(message)
         files, text = fields.pop("attachments"), fields["text"]
         found = InboundMessage(
@@ -242,7 +246,7 @@ class HostedChannel:
     # --- what the daemon asks --------------------------------------------------------------------
 
     async def run(self, intake: Intake) -> None:
-        """Take messages until canceled."""
+        """Accept messages until cancelled."""
         self._intake = intake
         self._taken.set()
         try:
@@ -253,42 +257,44 @@ class HostedChannel:
                 self.status.state = "stopped"
 
     def split(self, text: str, mark: str = "") -> tuple[ReplyPart, ...]:
-        parts: tuple[ReplyPart, ...] = _formatting().split(text, mark, self._kind.limit)
+        parts: tuple[ReplyPart, ...] = _load_formatting().split(text, mark, self._kind.limit)
         return parts
 
-    async def pace(self, chat_id: str) -> None:
+    async def wait_for_rate(self, chat_id: str) -> None:
         await self._limiter.wait(chat_id, Rate(self._kind.chat_rate, self._kind.chat_burst))
 
     async def send(self, part: OutboundPart) -> str:
-        return (await self._call(wire.SEND, self._outgoing(part))).message_id
+        return (await self._call_host(wire.SEND, self._build_outgoing_message(part))).message_id
 
     async def edit(self, part: OutboundPart, message_id: str) -> None:
-        await self._call(wire.EDIT, self._outgoing(part, message_id))
+        await self._call_host(wire.EDIT, self._build_outgoing_message(part, message_id))
 
     async def remove(self, chat_id: str, message_id: str) -> None:
-        await self._call(wire.REMOVE, wire.MessageName(chat_id=chat_id, message_id=message_id))
+        await self._call_host(wire.REMOVE, wire.MessageName(chat_id=chat_id, message_id=message_id))
 
-    async def typing(self, chat_id: str, thread_id: str | None) -> None:
+    async def show_typing(self, chat_id: str, thread_id: str | None) -> None:
         chat = wire.MessageName(chat_id=chat_id, thread_id=thread_id)
-        await self._call(wire.TYPING, chat, TYPING_TIMEOUT)
+        await self._call_host(wire.TYPING, chat, TYPING_TIMEOUT)
 
     async def download(self, handle: str, limit: int) -> bytes:
-        found = await self._call(wire.DOWNLOAD, wire.FileName(handle=handle, limit=limit))
+        found = await self._call_host(wire.DOWNLOAD, wire.FileName(handle=handle, limit=limit))
         return base64.b64decode(found.data)
 
-    def view(self, chat_id: str, text: str) -> None:
+    def show_unfinished_answer(self, chat_id: str, text: str) -> None:
         """Do nothing: an answer is sent once it is whole."""
 
-    def delivered_when_stored(self, chat_id: str) -> bool:
+    def is_delivered_when_stored(self, chat_id: str) -> bool:
         """Return false: a reply must be sent."""
         del chat_id
         return False
 
-    def replied(self, chat_id: str) -> None:
+    def wake_waiting_clients(self, chat_id: str) -> None:
         """Do nothing: replies are sent."""
 
-    def _outgoing(self, part: OutboundPart, message_id: str = "") -> wire.OutgoingMessage:
-        formatting, file = _formatting(), None
+    def _build_outgoing_message(
+        self, part: OutboundPart, message_id: str = ""
+    ) -> wire.OutgoingMessage:
+        formatting, file = _load_formatting(), None
         html = part.rendered or (formatting.to_html(part.text) if part.markdown else "")
         if part.file is not None:
             if len(part.file.data) > wire.MAX_SENT_FILE:
@@ -297,7 +303,9 @@ class HostedChannel:
             file = FileContent(name=part.file.name, media_type=part.file.media_type, data=data)
         return wire.OutgoingMessage(
             chat_id=part.chat_id,
-            text=formatting.visible(html) if html.strip() else formatting.plain(part.text),
+            text=formatting.extract_visible_text(html)
+            if html.strip()
+            else formatting.render_plain_text(part.text),
             html=html,
             thread_id=part.thread_id,
             reply_to=part.reply_to,
@@ -308,7 +316,7 @@ class HostedChannel:
             message_id=message_id,
         )
 
-    async def _call(
+    async def _call_host(
         self,
         method: str,
         params: wire.OutgoingMessage | wire.MessageName | wire.FileName,
@@ -323,7 +331,7 @@ class HostedChannel:
         if child is None or child.peer.closed.is_set():
             why = f": {self.status.detail}" if self.status.detail else ""
             raise SendError(NOT_RUNNING.format(why=why), SendOutcome.NOT_SENT)
-        child.watch()
+        child.start_watching()
         try:
             report = await child.peer.call(method, params, wire.CallReport, timeout=timeout)
         except (RpcError, PeerClosedError, TimeoutError, ValidationError) as error:
@@ -343,7 +351,7 @@ class _HostProcess(ChildProcess):
 
     @property
     def busy(self) -> bool:
-        """Return true: a platform may be heard at any time."""
+        """Return true: messages may arrive at any time."""
         return True
 
     def register_handlers(self) -> None:
@@ -352,6 +360,6 @@ class _HostProcess(ChildProcess):
         self.peer.notifications[wire.STATE] = self.report
 
 
-def _formatting() -> ModuleType:
-    """Return the module that renders Markdown: its parser takes a sixth of the daemon's start."""
+def _load_formatting() -> ModuleType:
+    """Return the module that renders Markdown, loaded late: its parser is slow to import."""
     return importlib.import_module("orchestrator.channels.formatting")

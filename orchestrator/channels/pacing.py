@@ -1,4 +1,7 @@
-"""Limit the rate of calls with token buckets."""
+"""Limit the rate of calls with token buckets.
+
+Where: is the rate of messages to a chat limited?
+"""
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
@@ -26,8 +29,8 @@ class Bucket:
     at: float
 
 
-def take(rate: Rate, bucket: Bucket | None, now: float) -> tuple[Bucket, float]:
-    """Take a token for a call; return the bucket afterwards, and the seconds to wait."""
+def take_token(rate: Rate, bucket: Bucket | None, now: float) -> tuple[Bucket, float]:
+    """Take a token for a call; return the new bucket and the seconds to wait."""
     left = float(rate.burst)
     if bucket is not None:
         passed = max(0.0, now - bucket.at)  # the clock may have been set back
@@ -38,7 +41,7 @@ def take(rate: Rate, bucket: Bucket | None, now: float) -> tuple[Bucket, float]:
 
 @dataclass
 class RateLimiter:
-    """Delays calls so that neither a chat nor the bot exceeds its rate; ``bot`` is the bot's."""
+    """Delays calls to keep within the rates of each chat and of the whole ``bot``."""
 
     bot: Rate
     clock: Callable[[], float]
@@ -50,8 +53,8 @@ class RateLimiter:
     async def wait(self, chat_id: str, rate: Rate) -> None:
         """Wait until a call is admitted at a chat's rate; it may then be made at any time."""
         now = self.clock()
-        self._bot, bot_wait = take(self.bot, self._bot, now)
-        self._chats[chat_id], chat_wait = take(rate, self._chats.get(chat_id), now)
+        self._bot, bot_wait = take_token(self.bot, self._bot, now)
+        self._chats[chat_id], chat_wait = take_token(rate, self._chats.get(chat_id), now)
         if len(self._chats) >= self._crowd:
             self._chats = {
                 chat: bucket for chat, bucket in self._chats.items() if now - bucket.at < IDLE

@@ -1,8 +1,8 @@
-"""Bound what it costs to parse Markdown, before it is parsed.
+"""Limit the cost of parsing Markdown, before it is parsed.
 
 The parser takes time that grows with the square of some texts: of ``![`` without an end, of a table
-with many columns. So the cost of each line is estimated, from above, and only a beginning that is
-cheap enough is parsed. Letters cost nothing; what counts is markup.
+with many columns. So an upper bound of each line's cost is estimated, and only an affordable
+beginning is parsed. Only markup costs; letters are free.
 """
 
 import re
@@ -22,8 +22,8 @@ _COST_QUOTED = 3  # a quote looks at all lines up to the next empty one, and so 
 _BLOCK = re.compile(r"[ \t]*(?:[-+*#=_~`>]|\d+[.)])")
 
 
-def affordable(text: str) -> int:
-    """Return how many characters from the beginning of ``text`` can be parsed in little time.
+def find_affordable_end(text: str) -> int:
+    """Return how many characters of ``text`` can be parsed in little time.
 
     These are whole lines. All of a text that has no more than usual Markdown is affordable.
     """

@@ -26,7 +26,7 @@ from orchestrator.wakeup import Wakeup
 POLL = 1.0  # seconds; a message that is refused without a reply wakes no waiter
 
 
-class Ended(NamedTuple):
+class EndedMessage(NamedTuple):
     """A message that has ended, and the parts of its reply."""
 
     row: InboxRow
@@ -34,7 +34,7 @@ class Ended(NamedTuple):
 
 
 class JournalChannel:
-    """The base of such channels' adapters. The ids of their messages never repeat."""
+    """Base of adapters whose clients read the journal; ids of their messages never repeat."""
 
     name: str
     bot_id = "local"
@@ -53,7 +53,7 @@ class JournalChannel:
         del intake
         await anyio.sleep_forever()
 
-    def delivered_when_stored(self, chat_id: str) -> bool:
+    def is_delivered_when_stored(self, chat_id: str) -> bool:
         """Return true: clients read the journal, now or later."""
         del chat_id
         return True
@@ -62,17 +62,17 @@ class JournalChannel:
         """Return the text as one part: clients take any length."""
         return (ReplyPart(text + mark),) if text.strip() else ()
 
-    async def pace(self, chat_id: str) -> None:
+    async def wait_for_rate(self, chat_id: str) -> None:
         """Do not wait: these channels have no limit."""
 
     async def send(self, part: OutboundPart) -> str:
-        self.replied(part.chat_id)
+        self.wake_waiting_clients(part.chat_id)
         return "journal"
 
     async def edit(self, part: OutboundPart, message_id: str) -> None:
         """Do as `send`; nothing is edited in these channels."""
         del message_id
-        self.replied(part.chat_id)
+        self.wake_waiting_clients(part.chat_id)
 
     async def remove(self, chat_id: str, message_id: str) -> None:
         """Do nothing: what these channels show is in the journal."""
@@ -82,43 +82,47 @@ class JournalChannel:
         del limit
         raise SendError(f"{self.name}: there is no attachment {handle!r}", SendOutcome.PERMANENT)
 
-    def view(self, chat_id: str, text: str) -> None:
+    def show_unfinished_answer(self, chat_id: str, text: str) -> None:
         """Show nothing before the whole answer."""
 
-    def replies(self, chat_id: str) -> Wakeup:
-        """Return what is woken at each change of a chat; keep it for as long as you wait."""
+    def watch_replies(self, chat_id: str) -> Wakeup:
+        """Return the wakeup for changes of a chat; keep it while you wait."""
         return self._waiting.setdefault(chat_id, Wakeup())
 
-    def replied(self, chat_id: str) -> None:
+    def wake_waiting_clients(self, chat_id: str) -> None:
         waiting = self._waiting.get(chat_id)
         if waiting is not None:
             waiting.wake()
 
-    async def typing(self, chat_id: str, thread_id: str | None) -> None:
+    async def show_typing(self, chat_id: str, thread_id: str | None) -> None:
         """Show no typing."""
 
-    async def _ended(self, message_id: str, seconds: float) -> Ended | InboxRow | None:
-        """Wait for the end of a message; return it as it is after ``seconds``, None if unknown."""
-        found = await self._store.read(_find, self.name, message_id)
+    async def _wait_for_end(
+        self, message_id: str, seconds: float
+    ) -> EndedMessage | InboxRow | None:
+        """Wait for a message to end; return its state after ``seconds``, None if unknown."""
+        found = await self._store.read(_find_ended_message, self.name, message_id)
         if not isinstance(found, InboxRow):
             return found
-        replies, end = self.replies(found.chat_id), anyio.current_time() + seconds
+        replies, end = self.watch_replies(found.chat_id), anyio.current_time() + seconds
         while True:
             changed, left = replies.changed, end - anyio.current_time()
-            found = await self._store.read(_find, self.name, message_id)
+            found = await self._store.read(_find_ended_message, self.name, message_id)
             if left <= 0 or not isinstance(found, InboxRow):
                 return found
             with anyio.move_on_after(min(left, POLL)):
                 await changed.wait()
 
 
-def _find(db: Database, channel: str, message_id: str) -> Ended | InboxRow | None:
-    row = inbox.by_message(db, channel, message_id)
+def _find_ended_message(
+    db: Database, channel: str, message_id: str
+) -> EndedMessage | InboxRow | None:
+    row = inbox.find_message_by_id(db, channel, message_id)
     if row is None or row.state in ("new", "claimed"):
         return row
     texts = (
-        outbox.notices_to(db, row.chat_key, message_id)
+        outbox.list_notices_to(db, row.chat_key, message_id)
         if row.turn_id is None
-        else outbox.texts_of_turn(db, row.turn_id)
+        else outbox.list_texts_of_turn(db, row.turn_id)
     )
-    return Ended(row, tuple(texts))
+    return EndedMessage(row, tuple(texts))

@@ -1,86 +1,34 @@
-"""The command line: names and summaries of the commands.
+"""The command line: the first screen, and the dispatch to commands.
 
 A command's module is imported when the command runs, so that ``orchestrator --help`` does not
 load the whole program.
 """
 
-import gc
 import os
 import sys
 import threading
 import traceback
-from collections.abc import Iterator, Mapping
-from importlib import import_module
+from collections.abc import Iterator
 from io import TextIOWrapper
 from textwrap import fill
-from types import ModuleType
-from typing import Annotated, NoReturn
+from typing import Annotated, Any, NoReturn
 
 import typer
 from typer.core import TyperGroup
 
 from orchestrator import __version__
-from orchestrator.cli._prose import say
+from orchestrator.cli.commands import (
+    HELP_OPTIONS,
+    explain_unknown,
+    find_command,
+    group_commands,
+    import_app,
+    list_commands,
+)
+from orchestrator.cli.output import print_text
 from orchestrator.errors import OrchestratorError
 
 THREAD_SECONDS = 1.0  # for a thread to end with the process
-GROUPS: Mapping[str, Mapping[str, str]] = {
-    "Set up": {
-        "setup": "Set up keys, a model and a bot, and get a first answer.",
-        "init": "Prepare a home with an agents.json to edit.",
-        "check": "Check agents.json, the prompts and the skills, and list every problem.",
-        "config": "Push the configuration to all machines that share a journal.",
-        "doctor": "Look for everything that can be wrong; change nothing.",
-        "service": "Install, inspect or remove a systemd service.",
-        "completion": "Print a script that completes commands in your shell.",
-    },
-    "Run": {
-        "run": "Run the daemon in the foreground until SIGTERM or Ctrl-C.",
-        "status": "Show the state of the running daemon.",
-        "health": "Report whether the running daemon is alive and ready.",
-        "stop": "Stop the running daemon in order.",
-        "logs": "Show what the daemon logged, and follow it.",
-        "reload": "Make the daemon read agents.json again now.",
-    },
-    "Talk": {
-        "dashboard": "Open the web page, and decide who may use it.",
-        "chat": "Talk to an agent of the running daemon.",
-        "send": "Send one message to an agent, print the reply and exit.",
-        "sessions": "List, show or end conversations.",
-        "pair": "Decide which chats may talk to the bot.",
-        "approvals": "Grant or deny tool calls that wait for approval.",
-        "route": "Show which agent answers a chat.",
-    },
-    "Agents": {
-        "agents": "List, pause or resume agents.",
-        "tasks": "List, run, enable or disable scheduled tasks.",
-        "skills": "List the skills that each agent sees, and what is wrong with them.",
-        "memory": "Show what agents remember, and forget a fact.",
-        "prompt": "Show, check and compare prompts.",
-        "tools": "List the tools of MCP servers, or approve a changed one.",
-        "models": "List providers and models with their prices, or test them.",
-        "usage": "Show how many tokens the agents used, and what they cost.",
-    },
-    "Messages": {
-        "trace": "Show the history of a message.",
-        "dlq": "List, retry or drop messages that were given up.",
-    },
-    "Data": {
-        "backup": "Write a verified copy of the home, also while the daemon runs.",
-        "restore": "Make a home from a backup, after checking all of it.",
-        "migrate": "Move the journal to PostgreSQL, or back to a file.",
-        "export": "Print everything that is stored about a chat or an agent.",
-        "forget": "Delete everything that is stored about a chat or an agent.",
-    },
-    "More": {
-        "help": "Print a page of the manual, or the list of its pages.",
-        "api": "Open or close the OpenAI-compatible endpoints.",
-        "mcp": "Serve the running daemon to an MCP client.",
-        "selftest": "Prove on this machine that no crash loses or repeats anything.",
-    },
-}
-"""The commands of the first screen by group, each with its summary."""
-COMMANDS = {name: text for group in GROUPS.values() for name, text in group.items()}
 EXAMPLES = {
     "orchestrator setup": "set up a key, a model and a bot",
     "orchestrator run": "start the daemon; Ctrl-C ends it",
@@ -88,31 +36,39 @@ EXAMPLES = {
     "orchestrator status": "see what runs and what is wrong",
     'orchestrator send home "hello"': "ask the agent 'home' one thing",
 }
-HELP_OPTIONS = {"help_option_names": ["-h", "--help"]}
+ANY = "COMMAND"  # the one command that typer knows; it runs each by its name
 WIDTH = 79  # columns of a terminal of 80 that a line fills
 
 
-class _FirstScreen(TyperGroup):
-    """Shows the commands by group, so that all of them stand on a terminal of 80 by 24."""
+class _CommandLine(TyperGroup):
+    """Finds commands when they are typed, and lists all by group within 80 by 24 characters."""
 
     def get_help(self, ctx: object) -> str:
         del ctx  # the same in all
-        return "\n".join(_first_screen())
+        return "\n".join(_render_first_screen())
+
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:  # noqa: ANN401 - typer's click
+        if find_command(cmd_name) is None:
+            ctx.fail(explain_unknown(cmd_name))
+        return super().get_command(ctx, ANY)
 
 
-def _first_screen() -> Iterator[str]:
+def _render_first_screen() -> Iterator[str]:
     yield "Usage: orchestrator COMMAND [ARGUMENTS] [OPTIONS]\n"
-    column = max(map(len, GROUPS)) + 2
-    for title, commands in GROUPS.items():
+    groups = {title: names for title, names in group_commands().items() if names}
+    column = max(map(len, groups)) + 2
+    for title, names in groups.items():
         yield fill(
-            ", ".join(commands),
+            ", ".join(names),
             WIDTH,
             initial_indent=f"{title:{column}}",
             subsequent_indent=" " * column,
         )
     yield ""
-    column = max(map(len, EXAMPLES)) + 2
-    for line, text in EXAMPLES.items():
+    known = list_commands()
+    examples = {line: text for line, text in EXAMPLES.items() if line.split()[1] in known}
+    column = max(map(len, examples)) + 2
+    for line, text in examples.items():
         yield f"  {line:{column}}{text}"
     yield ""
     yield "orchestrator COMMAND -h explains a command, orchestrator help lists the manual,"
@@ -120,7 +76,7 @@ def _first_screen() -> Iterator[str]:
 
 
 app = typer.Typer(
-    cls=_FirstScreen,
+    cls=_CommandLine,
     no_args_is_help=True,
     add_completion=False,
     rich_markup_mode=None,
@@ -140,11 +96,11 @@ def main() -> None:
         code = 0 if ended.code is None else ended.code
     except Exception:  # noqa: BLE001 - shown as Python itself would
         traceback.print_exc()
-    _end(code if isinstance(code, int) else 1)
+    _exit_process(code if isinstance(code, int) else 1)
 
 
-def _end(code: int) -> NoReturn:
-    """End the process, also when a thread reads from a file system that never answers."""
+def _exit_process(code: int) -> NoReturn:
+    """End the process, even if a thread is stuck in a file system that never answers."""
     for thread in threading.enumerate():
         if thread is not threading.current_thread() and not thread.daemon:
             thread.join(THREAD_SECONDS)
@@ -175,37 +131,25 @@ def _root(
     del version  # handled by its callback
 
 
-def _import(module: str) -> ModuleType:
-    """Import with garbage collection off; it saves a fifth of start-up."""
-    gc.disable()
-    try:
-        return import_module(module)
-    finally:
-        gc.freeze()
-        gc.enable()
-
-
-def _forward(context: typer.Context) -> None:
-    """Pass the remaining arguments to the command's module; print `OrchestratorError` to stderr."""
+@app.command(
+    ANY,
+    add_help_option=False,
+    context_settings={
+        "allow_extra_args": True,
+        "allow_interspersed_args": False,
+        "ignore_unknown_options": True,
+    },
+)
+def _forward_arguments(context: typer.Context) -> None:
+    """Run a command's module with the remaining arguments; print `OrchestratorError` to stderr."""
     for part in context.args:
         if part != part.encode(errors="replace").decode():
             raise typer.BadParameter(f"{part!r} is not UTF-8 text; write it in that encoding")
-    command = _import(f"{__name__}.{context.info_name}").app
+    command = find_command(context.info_name or "")
+    if command is None:
+        raise AssertionError(context.info_name)
     try:
-        command(context.args, prog_name=context.command_path)
+        import_app(command)(context.args, prog_name=context.command_path)
     except OrchestratorError as error:
-        say(str(error), err=True)
+        print_text(str(error), err=True)
         raise typer.Exit(error.exit_code) from error
-
-
-for _name, _summary in COMMANDS.items():
-    app.command(
-        _name,
-        help=_summary,
-        add_help_option=False,
-        context_settings={
-            "allow_extra_args": True,
-            "allow_interspersed_args": False,
-            "ignore_unknown_options": True,
-        },
-    )(_forward)

@@ -4,23 +4,24 @@ from typing import Annotated
 
 import typer
 
-from orchestrator.cli._client import ask, order
-from orchestrator.cli._options import AsJson, Home, command_group, load_settings
-from orchestrator.cli._tables import print_json
-from orchestrator.cli.status import show_agents
+from orchestrator.cli.client import ask_daemon, send_order
+from orchestrator.cli.commands import make_command_group
+from orchestrator.cli.options import AsJson, Home, load_settings
+from orchestrator.cli.status import AGENTS
+from orchestrator.cli.tables import print_json, print_records
 from orchestrator.control import protocol
 
-app = command_group("agents")
+app = make_command_group("agents")
 
 
 @app.command("list")
 def list_agents(*, as_json: AsJson = False, home: Home = None) -> None:
     """List the agents of the running daemon."""
-    agents = ask(load_settings(home), protocol.STATUS, None, protocol.StatusReport).agents
+    agents = ask_daemon(load_settings(home), protocol.STATUS, None, protocol.StatusReport).agents
     if as_json:
         print_json({"agents": agents})
     else:
-        show_agents(agents)
+        print_records("Agents", agents, AGENTS)
 
 
 @app.command()
@@ -30,7 +31,7 @@ def pause(
     home: Home = None,
 ) -> None:
     """Pause an agent until it is resumed; its messages are kept."""
-    order(load_settings(home), protocol.AGENT_PAUSE, protocol.AgentName(agent_id=agent))
+    send_order(load_settings(home), protocol.AGENT_PAUSE, protocol.AgentName(agent_id=agent))
     typer.echo(f"agent '{agent}' is paused; its messages are kept")
 
 
@@ -42,6 +43,6 @@ def resume(
     *,
     home: Home = None,
 ) -> None:
-    """Resume an agent now: after a pause or after repeated failures."""
-    order(load_settings(home), protocol.AGENT_RESUME, protocol.AgentName(agent_id=agent))
+    """Resume an agent now, after a pause or repeated failures."""
+    send_order(load_settings(home), protocol.AGENT_RESUME, protocol.AgentName(agent_id=agent))
     typer.echo(f"agent '{agent}' takes messages again")

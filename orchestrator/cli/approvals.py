@@ -6,17 +6,27 @@ from typing import Annotated
 
 import typer
 
-from orchestrator.cli._client import order
-from orchestrator.cli._direct_journal import ask_or_read
-from orchestrator.cli._options import AsJson, Home, command_group, load_settings
-from orchestrator.cli._output import minute
-from orchestrator.cli._tables import listing
+from orchestrator.cli.client import send_order
+from orchestrator.cli.commands import make_command_group
+from orchestrator.cli.direct_journal import ask_or_read
+from orchestrator.cli.options import AsJson, Home, load_settings
+from orchestrator.cli.output import format_minute
+from orchestrator.cli.tables import Columns, print_listing
 from orchestrator.control import listings, protocol
 
 Code = Annotated[
     str, typer.Argument(metavar="CODE", help="The code that the chat and the list show.")
 ]
-app = command_group("approvals")
+COLUMNS: Columns = {
+    "code": "code",
+    "agent": "agent_id",
+    "chat": "chat",
+    "tool": "tool",
+    "until (UTC)": lambda call: format_minute(call.expires),
+    "arguments": "arguments",
+    "why": "reason",
+}
+app = make_command_group("approvals")
 
 
 @app.command("list")
@@ -26,17 +36,14 @@ def list_approvals(*, as_json: AsJson = False, home: Home = None) -> None:
         load_settings(home),
         protocol.APPROVAL_LIST,
         protocol.ApprovalList,
-        partial(listings.questions, now=time.time_ns() // 1_000_000),
+        partial(listings.list_approvals, now=time.time_ns() // 1_000_000),
     )
-    listing(
-        found,
+    print_listing(
         "Approvals",
-        ("code", "agent", "chat", "tool", "until (UTC)", "arguments", "why"),
-        (
-            (i.code, i.agent_id, i.chat, i.tool, minute(i.expires), i.arguments, i.reason)
-            for i in found.approvals
-        ),
-        empty="no call waits for approval",
+        found.approvals,
+        COLUMNS,
+        key="approvals",
+        empty="no calls wait for approval",
         as_json=as_json,
     )
 
@@ -45,7 +52,7 @@ def list_approvals(*, as_json: AsJson = False, home: Home = None) -> None:
 def grant(code: Code, *, home: Home = None) -> None:
     """Let the call run once with exactly the arguments shown."""
     decision = protocol.ApprovalDecision(code=code, granted=True)
-    order(load_settings(home), protocol.APPROVAL_DECIDE, decision)
+    send_order(load_settings(home), protocol.APPROVAL_DECIDE, decision)
     typer.echo("granted")
 
 
@@ -53,5 +60,5 @@ def grant(code: Code, *, home: Home = None) -> None:
 def deny(code: Code, *, home: Home = None) -> None:
     """Refuse the call; the model gets an error as its result."""
     decision = protocol.ApprovalDecision(code=code, granted=False)
-    order(load_settings(home), protocol.APPROVAL_DECIDE, decision)
+    send_order(load_settings(home), protocol.APPROVAL_DECIDE, decision)
     typer.echo("denied")

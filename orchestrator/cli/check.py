@@ -7,15 +7,15 @@ from typing import Annotated
 import typer
 
 from orchestrator.agentsfile import Problem
-from orchestrator.cli._examined import examined
-from orchestrator.cli._options import AsJson, Home, command_group, load_settings
-from orchestrator.cli._output import count, escaped
-from orchestrator.cli._prose import say
+from orchestrator.cli.commands import make_command_group
+from orchestrator.cli.config_examination import examine_config
+from orchestrator.cli.options import AsJson, Home, load_settings
+from orchestrator.cli.output import format_count, print_text
+from orchestrator.cli.tables import print_json
 from orchestrator.control.camel_model import CamelModel
-from orchestrator.control.protocol import ConfigProblem
 from orchestrator.errors import ExitCode
 
-app = command_group()
+app = make_command_group()
 
 
 class CheckReport(CamelModel):
@@ -24,7 +24,7 @@ class CheckReport(CamelModel):
     file: str
     agents: int
     bindings: int
-    problems: tuple[ConfigProblem, ...]
+    problems: tuple[Problem, ...]
 
 
 @app.command()
@@ -39,30 +39,30 @@ def check(
 ) -> None:
     """Check agents.json, the prompts and the skills, and list every problem."""
     settings = load_settings(home)
-    file = path or settings.agents_file()
-    found = examined(settings, file)
+    file = path or settings.find_agents_file()
+    found = examine_config(settings, file)
     usable, problems = found.file, found.problems
     agents = 0 if usable is None else len(usable.agents)
     bindings = 0 if usable is None else len(usable.bindings)
     if as_json:
-        shown = tuple(ConfigProblem.model_validate(vars(problem)) for problem in problems)
-        report = CheckReport(file=str(file), agents=agents, bindings=bindings, problems=shown)
-        typer.echo(escaped(report.model_dump_json(by_alias=True, indent=2)))
+        report = CheckReport(file=str(file), agents=agents, bindings=bindings, problems=problems)
+        print_json(report)
     else:
         for problem in problems:
-            say(str(problem))
+            print_text(str(problem))
         own = [problem for problem in problems if problem.file in {file.name, str(file)}]
         others = [problem for problem in problems if problem not in own]
-        usual = f"{count(agents, 'agent')}, {count(bindings, 'binding')}"
+        usual = f"{format_count(agents, 'agent')}, {format_count(bindings, 'binding')}"
         parts = "cannot be used" if usable is None else usual
-        typer.echo(f"{file.name}: {parts}, {_counted(own)}")
+        typer.echo(f"{file.name}: {parts}, {_format_counts(own)}")
         if others:
-            typer.echo(f"other files: {_counted(others)}")
+            typer.echo(f"other files: {_format_counts(others)}")
     errors = any(problem.severity == "error" for problem in problems)
     raise typer.Exit(ExitCode.CONFIG if errors else ExitCode.OK)
 
 
-def _counted(problems: Sequence[Problem]) -> str:
+def _format_counts(problems: Sequence[Problem]) -> str:
     errors = sum(problem.severity == "error" for problem in problems)
     warnings = len(problems) - errors
-    return ", ".join([count(errors, "error"), *([count(warnings, "warning")] if warnings else ())])
+    found = format_count(errors, "error")
+    return f"{found}, {format_count(warnings, 'warning')}" if warnings else found

@@ -4,14 +4,15 @@ from typing import Annotated
 
 import typer
 
-from orchestrator.cli._client import ask
-from orchestrator.cli._options import AsJson, Home, command_group, load_settings
-from orchestrator.cli._output import escaped
-from orchestrator.cli._prose import say
+from orchestrator.cli.client import ask_daemon
+from orchestrator.cli.commands import make_command_group
+from orchestrator.cli.options import AsJson, Home, load_settings
+from orchestrator.cli.output import print_text
+from orchestrator.cli.tables import print_json
 from orchestrator.control.protocol import HEALTH, HealthReport
 from orchestrator.errors import ExitCode
 
-app = command_group()
+app = make_command_group()
 
 
 @app.command()
@@ -28,12 +29,12 @@ def health(
 
     The exit code is 0 when it answers; with --ready it is 1 when it is alive but not ready.
     """
-    report = ask(load_settings(home), HEALTH, None, HealthReport)
+    report = ask_daemon(load_settings(home), HEALTH, None, HealthReport)
     if as_json:
-        typer.echo(escaped(report.model_dump_json(by_alias=True)))
+        print_json(report, indent=None)
     else:
         typer.echo("ready" if report.ready else "alive, not ready")
         for line in (*report.reasons, *report.notes):
-            say(line)
+            print_text(line)
     if ready and not report.ready:
         raise typer.Exit(ExitCode.FAILED)

@@ -1,53 +1,56 @@
-"""``orchestrator pair``: admit chats that wrote to the bot, or shut them out."""
+"""``orchestrator pair``: admit chats that wrote to the bot, or revoke their access."""
 
 from contextlib import suppress
 from typing import Annotated
 
 import typer
 
-from orchestrator.agentsfile import AgentsFileError, load
-from orchestrator.cli._client import ask, order
-from orchestrator.cli._direct_journal import ask_or_read
-from orchestrator.cli._options import (
+from orchestrator.agentsfile import AgentsFileError
+from orchestrator.cli.client import ask_daemon, send_order
+from orchestrator.cli.commands import make_command_group
+from orchestrator.cli.direct_journal import ask_or_read
+from orchestrator.cli.options import (
     AsJson,
     ChatWords,
     Home,
-    command_group,
-    environment,
+    load_agents,
     load_settings,
-    whole_chat,
+    parse_whole_chat,
 )
-from orchestrator.cli._output import minute
-from orchestrator.cli._prose import say
-from orchestrator.cli._tables import listing
+from orchestrator.cli.output import format_minute, print_text
+from orchestrator.cli.tables import Columns, print_listing
 from orchestrator.control import listings, protocol
 from orchestrator.settings import Settings
 from thinker.protocol.names import ChatName
 
-NOT_ASKED = "no chat has asked for admission"
+NOT_ASKED = "no chats have asked for access"
 OPERATOR = (
     "It is an operator's chat now: all commands work there, such as /pause and /approve (see /help)"
 )
 REFUSED = "; access is {access!r}, see channels.{channel} in agents.json{log}"
-LOG = ". Whom it refuses is named in: orchestrator logs"
+LOG = ". Refused senders are listed in: orchestrator logs"
+COLUMNS: Columns = {
+    "chat": lambda asked: ChatName(asked.channel, asked.chat_id),
+    "name": "name",
+    "state": "state",
+    "code": "code",
+    "asked (UTC)": lambda asked: format_minute(asked.created_at),
+}
 
-app = command_group("pair")
+app = make_command_group("pair")
 
 
 @app.command("list")
 def list_pairings(*, as_json: AsJson = False, home: Home = None) -> None:
     """List the chats that asked for admission, with the decisions."""
     settings = load_settings(home)
-    found = ask_or_read(settings, protocol.PAIR_LIST, protocol.PairingList, listings.pairings)
-    listing(
-        found,
+    found = ask_or_read(settings, protocol.PAIR_LIST, protocol.PairingList, listings.list_pairings)
+    print_listing(
         "Pairings",
-        ("chat", "name", "state", "code", "asked (UTC)"),
-        (
-            (ChatName(i.channel, i.chat_id), i.name, i.state, i.code, minute(i.created_at))
-            for i in found.pairings
-        ),
-        empty=_why_none(settings),
+        found.pairings,
+        COLUMNS,
+        key="pairings",
+        empty=_explain_no_pairings(settings),
         as_json=as_json,
     )
 
@@ -60,9 +63,9 @@ def approve(
 ) -> None:
     """Admit the chat that received this code."""
     settings, params = load_settings(home), protocol.PairCode(code=code)
-    chat = ask(settings, protocol.PAIR_APPROVE, params, protocol.PairedChat)
-    say(f"{ChatName(chat.channel, chat.chat_id)} is admitted")
-    say(OPERATOR)
+    chat = ask_daemon(settings, protocol.PAIR_APPROVE, params, protocol.PairedChat)
+    print_text(f"{ChatName(chat.channel, chat.chat_id)} is admitted")
+    print_text(OPERATOR)
 
 
 @app.command()
@@ -72,23 +75,23 @@ def revoke(
     home: Home = None,
 ) -> None:
     """Revoke a chat's admission."""
-    chat = whole_chat(name)
+    chat = parse_whole_chat(name)
     params = protocol.PairedChat(channel=chat.channel, chat_id=chat.chat_id)
-    order(load_settings(home), protocol.PAIR_REVOKE, params)
-    say(f"{chat} is not admitted any more")
+    send_order(load_settings(home), protocol.PAIR_REVOKE, params)
+    print_text(f"{chat} is no longer admitted")
 
 
-def _why_none(settings: Settings) -> str:
-    """Say that no chat has asked, and why none will."""
+def _explain_no_pairings(settings: Settings) -> str:
+    """Explain that no chat has asked, and why none will."""
     with suppress(AgentsFileError):
-        file = load(settings.agents_file(), environment(settings)).file
+        file = load_agents(settings)
         closed = [
             REFUSED.format(
                 access=settings.access,
                 channel=channel,
                 log=LOG if settings.access == "allowlist" else "",
             )
-            for channel, settings in file.channels.guarded().items()
+            for channel, settings in file.channels.list_chat_channels().items()
             if settings.enabled and settings.access != "pairing"
         ]
         if closed:

@@ -2,23 +2,24 @@
 
 import typer
 
-from orchestrator.cli._client import ask
-from orchestrator.cli._options import Home, command_group, load_settings
-from orchestrator.cli._prose import say
+from orchestrator.cli.client import ask_daemon
+from orchestrator.cli.commands import make_command_group
+from orchestrator.cli.options import Home, load_settings
+from orchestrator.cli.output import print_text
 from orchestrator.control.protocol import RELOAD, ReloadReport
 from orchestrator.errors import ExitCode
 
-app = command_group()
+app = make_command_group()
 
 
 @app.command()
 def reload(*, home: Home = None) -> None:
-    """Make the daemon read agents.json again now.
+    """Make the daemon reread agents.json now.
 
-    It also does so by itself whenever the file changes.
+    The daemon also does this by itself when the file changes.
     """
-    report = ask(load_settings(home), RELOAD, None, ReloadReport)
+    report = ask_daemon(load_settings(home), RELOAD, None, ReloadReport)
     for problem in report.problems:
-        say(str(problem))
+        print_text(str(problem))
     typer.echo("applied" if report.applied else "refused; the previous configuration stays in use")
     raise typer.Exit(ExitCode.OK if report.applied else ExitCode.CONFIG)

@@ -5,19 +5,22 @@ from typing import Annotated
 
 import typer
 
-from orchestrator.cli._options import Config, Home, LogLevel, command_group, load_settings
-from orchestrator.cli._other_user import require_owner
+from orchestrator.cli.commands import make_command_group
+from orchestrator.cli.options import Config, Home, LogLevel, load_settings
+from orchestrator.cli.other_user import require_owner
 from orchestrator.errors import ConfigError
-from thinker.http.optional_imports import without
+from thinker.http.optional_imports import block_imports
 
-with without("rich", "click"):  # optional extras of others: a tenth of the daemon's start-up
+with block_imports("rich", "click"):  # optional extras of others: a tenth of the daemon's start-up
     from orchestrator import hosting
-    from orchestrator.page_wire import STORE_VARIABLE
     from thinker.jail.environment_block import take_secrets
-    from thinker.jail.hardening import harden
-    from thinker.protocol.providers import key_variables
+    from thinker.jail.hardening import harden_process
+    from thinker.protocol.providers import list_key_variables
 
-app = command_group()
+SECRETS = ("TELEGRAM_BOT_TOKEN", "OTEL_EXPORTER_OTLP_HEADERS", "ORCHESTRATOR_STORE")
+"""Variables besides the keys of providers that children and /proc must not show."""
+
+app = make_command_group()
 
 
 @app.command()
@@ -26,15 +29,13 @@ def run(
     config: Config = None,
     home: Home = None,
     log_level: Annotated[
-        LogLevel | None, typer.Option(help="The least level of the log lines (default: info).")
+        LogLevel | None, typer.Option(help="Lowest level of log lines to write (default: info).")
     ] = None,
 ) -> None:
     """Run the daemon in the foreground until SIGTERM or Ctrl-C."""
     if sys.platform != "linux":
         raise ConfigError("orchestrator runs on Linux (kernel 5.4 or newer) only")
-    harden()
+    harden_process()
     settings = load_settings(home, config, log_level)
     require_owner(settings.home)
-    others = ("TELEGRAM_BOT_TOKEN", "OTEL_EXPORTER_OTLP_HEADERS", STORE_VARIABLE)
-    secrets = (*key_variables(), *others)
-    raise typer.Exit(hosting.run(settings, take_secrets(secrets)))
+    raise typer.Exit(hosting.run_daemon(settings, take_secrets((*list_key_variables(), *SECRETS))))

@@ -7,14 +7,20 @@ from uuid import uuid4
 import anyio
 import typer
 
-from orchestrator.cli._conversation import ANSWERED, converse, tell_earlier, tell_question
-from orchestrator.cli._options import AsJson, Home, command_group, load_settings
-from orchestrator.cli._output import escaped, printable
-from orchestrator.cli._prose import say
+from orchestrator.cli.commands import make_command_group
+from orchestrator.cli.conversation import (
+    ANSWERED,
+    send_and_wait,
+    tell_earlier_question,
+    tell_question,
+)
+from orchestrator.cli.options import AsJson, Home, load_settings
+from orchestrator.cli.output import make_printable, print_text
+from orchestrator.cli.tables import print_json
 from orchestrator.control.protocol import ChatSend
 from orchestrator.errors import OrchestratorError
 
-app = command_group()
+app = make_command_group()
 
 
 @app.command()
@@ -34,12 +40,12 @@ def send(
     """Send one message to an agent, print the reply and exit."""
     content = sys.stdin.read() if text == "-" else text
     message = ChatSend(chat=chat or agent, message=str(uuid4()), text=content, agent=agent)
-    tellers = tell_question, tell_earlier
-    outcome = anyio.run(converse, load_settings(home), message, timeout, *tellers)
+    tellers = tell_question, tell_earlier_question
+    outcome = anyio.run(send_and_wait, load_settings(home), message, timeout, *tellers)
     if as_json:
-        typer.echo(escaped(outcome.model_dump_json(by_alias=True)))
+        print_json(outcome, indent=None)
     else:
         for part in outcome.texts:
-            say(part)
+            print_text(part)
     if outcome.state != ANSWERED:
-        raise OrchestratorError(printable(outcome.error or outcome.state))
+        raise OrchestratorError(make_printable(outcome.error or outcome.state))

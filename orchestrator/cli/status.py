@@ -2,124 +2,93 @@
 
 import typer
 
-from orchestrator.cli._client import ask
-from orchestrator.cli._options import AsJson, Home, command_group, load_settings
-from orchestrator.cli._output import count, moment
-from orchestrator.cli._prose import say
-from orchestrator.cli._tables import print_json, table
-from orchestrator.control.protocol import (
-    STATUS,
-    AgentReport,
-    ConfigProblem,
-    NodeReport,
-    ProcessReport,
-    StatusReport,
-)
-from thinker.protocol.names import turn_name
+from orchestrator.cli.client import ask_daemon
+from orchestrator.cli.commands import make_command_group
+from orchestrator.cli.options import AsJson, Home, load_settings
+from orchestrator.cli.output import format_count, format_moment, print_text
+from orchestrator.cli.tables import Columns, print_json, print_records
+from orchestrator.config_problem import Problem
+from orchestrator.control.protocol import STATUS, StatusReport
+from thinker.protocol.names import format_turn_name
 
-app = command_group()
+AGENTS: Columns = {
+    "agent": "agent_id",
+    "state": "state",
+    "pid": "pid",
+    "restarts": "restarts",
+    "provider": "provider",
+    "model": "model",
+    "memory": "memory",
+    "paused": "paused",
+    "reason": "reason",
+}
+PROCESSES: Columns = {"process": "name", "pid": "pid", "sandbox": "sandbox", "reason": "reason"}
+NODES: Columns = {
+    "node": "name",
+    "address": "address",
+    "state": lambda node: "works" if node.works else "stands by",
+    "connected": lambda node: format_moment(node.since),
+}
+BROKER: Columns = {"state": "state", "pid": "pid", "restarts": "restarts", "reason": "reason"}
+CHANNELS: Columns = {"channel": "name", "state": "state", "detail": "detail"}
+TOOL_SERVERS: Columns = {
+    "server": "name",
+    "state": "state",
+    "tools": "tools",
+    "sandbox": "sandbox",
+    "problem": "error",
+}
+RECENT_TURNS: Columns = {
+    "turn": lambda turn: format_turn_name(turn.turn_id),
+    "agent": "agent_id",
+    "chat": "chat",
+    "state": "state",
+    "stop reason": "stop_reason",
+    "tools": lambda turn: ", ".join(turn.tools),
+    "ms": "ms",
+}
+app = make_command_group()
 
 
 @app.command()
 def status(*, as_json: AsJson = False, home: Home = None) -> None:
     """Show the state of the running daemon.
 
-    Agents, processes and how well each is walled off, channels, MCP servers, problems of the
+    Shows agents, processes and how well each is jailed, channels, MCP servers, problems of the
     configuration, and the last turns with their tools.
     """
-    report = ask(load_settings(home), STATUS, None, StatusReport)
+    report = ask_daemon(load_settings(home), STATUS, None, StatusReport)
     if as_json:
         print_json(report)
     else:
-        _show(report)
+        _show_status(report)
 
 
-def show_agents(agents: tuple[AgentReport, ...]) -> None:
-    table(
-        "Agents",
-        ("agent", "state", "pid", "restarts", "provider", "model", "memory", "paused", "reason"),
-        (
-            (
-                a.agent_id,
-                a.state,
-                a.pid,
-                a.restarts,
-                a.provider,
-                a.model,
-                a.memory,
-                a.paused,
-                a.reason,
-            )
-            for a in agents
-        ),
-    )
-
-
-def show_processes(title: str, processes: tuple[ProcessReport, ...]) -> None:
-    header = ("process", "pid", "sandbox", "reason")
-    table(title, header, ((p.name, p.pid, p.sandbox, p.reason) for p in processes))
-
-
-def show_problems(problems: tuple[ConfigProblem, ...]) -> None:
-    """Print one line for each: in a table these sentences would be cut into narrow columns."""
+def show_problems(problems: tuple[Problem, ...]) -> None:
+    """Print each problem on a line of its own: a table would cut the sentences."""
     if problems:
         typer.echo("Problems of the configuration")
     for problem in problems:
-        say(str(problem))
+        print_text(str(problem))
     if problems:
         typer.echo()
 
 
-def show_nodes(nodes: tuple[NodeReport, ...]) -> None:
-    """Show who shares the journal; nothing for one in a file."""
-    table(
-        "Nodes",
-        ("node", "address", "state", "connected"),
-        ((n.name, n.address, "works" if n.works else "stands by", moment(n.since)) for n in nodes),
-    )
-
-
-def _show(report: StatusReport) -> None:
+def _show_status(report: StatusReport) -> None:
     state = "ready" if report.ready else "not ready"
     inbox = ", ".join(f"{number} {name}" for name, number in report.inbox.items()) or "empty"
     typer.echo(f"orchestrator {report.version}, {state}")
     typer.echo(f"home    {report.home}\nconfig  {report.config_file}")
-    started = count(report.starts, "start")
+    started = format_count(report.starts, "start")
     typer.echo(f"journal {report.journal}, {report.journal_bytes / 1e6:.1f} MB, {started}")
-    typer.echo(f"turns   {count(report.open_turns, 'open turn')}\ninbox   {inbox}\n")
-    show_nodes(report.nodes)
-    show_agents(report.agents)
-    if report.broker is not None:
-        told = report.broker
-        row = (told.state, told.pid, told.restarts, told.reason)
-        table("Broker", ("state", "pid", "restarts", "reason"), (row,))
-    show_processes("Processes", report.processes)
-    table(
-        "Channels",
-        ("channel", "state", "detail"),
-        ((channel.name, channel.state, channel.detail) for channel in report.channels),
-    )
-    table(
-        "MCP servers",
-        ("server", "state", "tools", "sandbox", "problem"),
-        ((s.name, s.state, s.tools, s.sandbox, s.error) for s in report.tool_servers),
-    )
+    typer.echo(f"turns   {format_count(report.open_turns, 'open turn')}\ninbox   {inbox}\n")
+    print_records("Nodes", report.nodes, NODES)
+    print_records("Agents", report.agents, AGENTS)
+    print_records("Broker", filter(None, [report.broker]), BROKER)
+    print_records("Processes", report.processes, PROCESSES)
+    print_records("Channels", report.channels, CHANNELS)
+    print_records("MCP servers", report.tool_servers, TOOL_SERVERS)
     show_problems(report.config_errors)
-    table(
-        "Recent turns",
-        ("turn", "agent", "chat", "state", "stop reason", "tools", "ms"),
-        (
-            (
-                turn_name(t.turn_id),
-                t.agent_id,
-                t.chat,
-                t.state,
-                t.stop_reason,
-                ", ".join(t.tools),
-                t.ms,
-            )
-            for t in report.recent_turns
-        ),
-    )
+    print_records("Recent turns", report.recent_turns, RECENT_TURNS)
     for hint in report.hints:
-        say(hint)
+        print_text(hint)

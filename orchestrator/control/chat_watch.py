@@ -1,7 +1,9 @@
-"""Watch a chat: who answers it, what was written to it, and what happens in it now.
+"""Watch a chat: which agent answers it, its messages, and what happens in it now.
 
-What was written comes from the journal by position, so that a client that was away misses nothing
-and sees nothing twice. What happens meanwhile comes from `ChatActivity`.
+Messages come from the journal by position, so that a client that reconnects misses nothing and
+sees nothing twice. Live events come from `ChatActivity`.
+
+Where: does a terminal see its chat live?
 """
 
 from collections.abc import Callable
@@ -28,7 +30,7 @@ from orchestrator.journal.db.database import Database
 from orchestrator.journal.db.store import retry_later
 from orchestrator.journal.inspect import chat_lines
 from orchestrator.journal.inspect.chat_lines import ChatLine
-from orchestrator.routing import answering_agent
+from orchestrator.routing import find_answering_agent
 
 POLL = 1.0  # seconds; a message that a tool wrote to another chat wakes no one
 BATCH = 100  # messages read at once
@@ -44,59 +46,63 @@ class ChatWatcher:
     console: Console
     activity: ChatActivity
 
-    async def scene(self, request: ChatWatch) -> ChatScene:
-        """Return a chat as it is now."""
-        daemon, message = self.daemon, self.console.message(request.chat, agent=request.agent)
+    async def load_scene(self, request: ChatWatch) -> ChatScene:
+        """Return the current scene of a chat."""
+        daemon, message = self.daemon, self.console.build_message(request.chat, agent=request.agent)
         agents, now = daemon.configuration.file, daemon.clock()
-        address = self.console.address(request.chat)
+        address = self.console.build_address(request.chat)
         endpoints = {name: slot.spec.endpoint for name, slot in daemon.supervisor.slots.items()}
 
-        def look(db: Database) -> ChatScene:
-            agent_id = answering_agent(db, agents, message, address.chat_key)
+        def read_scene(db: Database) -> ChatScene:
+            agent_id = find_answering_agent(db, agents, message, address.chat_key)
             endpoint = endpoints.get(agent_id or "")
             last = request.recent if agent_id else 0
             return ChatScene(
                 agent_id=agent_id,
                 provider="" if endpoint is None else endpoint.provider,
                 model="" if endpoint is None else endpoint.model,
-                agents=tuple(sorted(agents.usable())),
+                agents=tuple(sorted(agents.list_enabled_ids())),
                 commands=HELP,
-                position=chat_lines.newest(db) if request.after is None else request.after,
+                position=chat_lines.load_newest_position(db)
+                if request.after is None
+                else request.after,
                 recent=tuple(
                     ChatExchange(
                         text=exchange.text[:EXCERPT] if exchange.kind == "message" else "",
                         reply="\n\n".join(exchange.texts)[:EXCERPT],
                         at=exchange.received_at / 1000,
                     )
-                    for exchange in chat_lines.recent(db, agent_id or "", address, last)
+                    for exchange in chat_lines.list_recent_exchanges(
+                        db, agent_id or "", address, last
+                    )
                 ),
                 questions=tuple(
-                    _message(db, line, address.chat_key, now)
-                    for line in chat_lines.questions(db, address.chat_key, now)
+                    _build_entry(db, line, address.chat_key, now)
+                    for line in chat_lines.list_question_lines(db, address.chat_key, now)
                 ),
             )
 
-        return await daemon.store.read(look)
+        return await daemon.store.read(read_scene)
 
-    async def follow(self, chat: str, position: int, show: Show) -> None:
-        """Show all that is written to a chat after a position, and what happens in it."""
-        chat_key = self.console.address(chat).chat_key
+    async def follow_chat(self, chat: str, position: int, show: Show) -> None:
+        """Show the messages of a chat after a position, and what happens in it now."""
+        chat_key = self.console.build_address(chat).chat_key
 
-        def see(happening: Happening) -> None:
-            show(_event(chat, happening))
+        def show_happening(happening: Happening) -> None:
+            show(_build_event(chat, happening))
 
-        def look(db: Database, position: int, now: int) -> tuple[list[ChatEntry], int]:
-            end = chat_lines.newest(db)
-            lines = chat_lines.since(db, chat_key, position, BATCH)
-            found = [_message(db, line, chat_key, now) for line in lines]
+        def read_entries(db: Database, position: int, now: int) -> tuple[list[ChatEntry], int]:
+            end = chat_lines.load_newest_position(db)
+            lines = chat_lines.list_lines_since(db, chat_key, position, BATCH)
+            found = [_build_entry(db, line, chat_key, now) for line in lines]
             return found, lines[-1].id if len(lines) == BATCH else max(position, end)
 
-        with self.activity.watching(chat_key, see):
-            replies = self.console.replies(chat)
+        with self.activity.watch_chat(chat_key, show_happening):
+            replies = self.console.watch_replies(chat)
             while True:
                 changed = replies.changed
                 try:
-                    found = self.daemon.store.read(look, position, self.daemon.clock())
+                    found = self.daemon.store.read(read_entries, position, self.daemon.clock())
                     messages, position = await found
                 except JournalError as error:
                     await retry_later(error)
@@ -108,9 +114,9 @@ class ChatWatcher:
                         await changed.wait()
 
 
-def _message(db: Database, line: ChatLine, chat_key: str, now: int) -> ChatEntry:
-    answers = () if line.turn_id is None else chat_lines.answers(db, line.turn_id)
-    asks, text, code = line.asks(now), line.body, line.code or ""
+def _build_entry(db: Database, line: ChatLine, chat_key: str, now: int) -> ChatEntry:
+    answers = () if line.turn_id is None else chat_lines.list_answered_message_ids(db, line.turn_id)
+    asks, text, code = line.is_open_question(now), line.body, line.code or ""
     if asks:
         text = text.removesuffix("\n" + chat_texts.APPROVAL_ANSWERS.format(code=code))
     elif line.mode == "edit":  # it repeats the question
@@ -120,7 +126,7 @@ def _message(db: Database, line: ChatLine, chat_key: str, now: int) -> ChatEntry
         text=text,
         markdown=line.markdown,
         at=line.created_at / 1000,
-        source=_source(line, chat_key),
+        source=_classify_source(line, chat_key),
         agent_id=line.agent_id or "",
         turn_id=line.turn_id or "",
         answers=answers if line.reply_to is None else (*answers, line.reply_to),
@@ -129,7 +135,7 @@ def _message(db: Database, line: ChatLine, chat_key: str, now: int) -> ChatEntry
     )
 
 
-def _source(line: ChatLine, chat_key: str) -> str:
+def _classify_source(line: ChatLine, chat_key: str) -> str:
     if line.turn_id is None:
         return "notice"
     if line.recipe == "proactive":
@@ -137,15 +143,17 @@ def _source(line: ChatLine, chat_key: str) -> str:
     return "answer" if line.turn_chat == chat_key and line.is_reply else "tool"
 
 
-def _event(chat: str, happening: Happening) -> ChatEvent:
+def _build_event(chat: str, happening: Happening) -> ChatEvent:
     match happening:
         case AnswerGrew(turn_id, text):
             return ChatEvent(chat=chat, answer=GrowingAnswer(turn_id=turn_id, text=text))
         case CallMade():
-            return ChatEvent(chat=chat, call=_call(happening))
+            return ChatEvent(chat=chat, call=_build_call(happening))
         case CallFinished(call, seconds, problem):
-            return ChatEvent(chat=chat, call=_call(call, seconds, problem))
+            return ChatEvent(chat=chat, call=_build_call(call, seconds, problem))
 
 
-def _call(call: CallMade, seconds: float | None = None, problem: str | None = None) -> ChatCall:
+def _build_call(
+    call: CallMade, seconds: float | None = None, problem: str | None = None
+) -> ChatCall:
     return ChatCall.from_object(call, seconds=seconds, problem=problem and problem[:EXCERPT])

@@ -6,12 +6,12 @@ from contextlib import asynccontextmanager
 
 from orchestrator.errors import NotRunningError
 from orchestrator.settings import Settings
-from orchestrator.system.home_daemon import not_listening
-from thinker.protocol.peer import NotificationHandler, Peer, connected
+from orchestrator.system.home_daemon import describe_absence
+from thinker.protocol.peer import NotificationHandler, Peer, connect_peer
 
 
 @asynccontextmanager
-async def connect(
+async def open_control_connection(
     settings: Settings, notifications: Mapping[str, NotificationHandler] | None = None
 ) -> AsyncIterator[Peer]:
     """Connect to the running daemon while the block runs.
@@ -25,6 +25,6 @@ async def connect(
         sock.connect(str(path))
     except OSError as error:
         sock.close()
-        raise NotRunningError(not_listening(settings)) from error
-    async with connected(sock, None, notifications) as peer:
+        raise NotRunningError(describe_absence(settings)) from error
+    async with connect_peer(sock, None, notifications) as peer:
         yield peer

@@ -7,7 +7,7 @@ that lost its connection asks again with the same message id and gets the same a
 from dataclasses import replace
 
 from orchestrator.channel_api import InboundMessage, Intake
-from orchestrator.channels.stored_replies import Ended, JournalChannel
+from orchestrator.channels.stored_replies import EndedMessage, JournalChannel
 from orchestrator.control.protocol import ChatOutcome, ChatSend
 from orchestrator.journal.turns.outbox import Address
 
@@ -20,13 +20,13 @@ class Console(JournalChannel):
 
     name = "console"
 
-    def address(self, chat: str) -> Address:
+    def build_address(self, chat: str) -> Address:
         return Address(self.name, self.bot_id, chat)
 
-    def message(
+    def build_message(
         self, chat: str, message_id: str = "", *, agent: str | None, text: str = ""
     ) -> InboundMessage:
-        """Return a message of the operator."""
+        """Build a message from the operator."""
         return InboundMessage(
             channel=self.name,
             bot_id=self.bot_id,
@@ -37,19 +37,19 @@ class Console(JournalChannel):
             target=agent,
         )
 
-    async def say(self, intake: Intake, request: ChatSend) -> None:
+    async def accept_message(self, intake: Intake, request: ChatSend) -> None:
         too_long = len(request.text) > MAX_TEXT
         skip = "too long" if too_long else "no text" if not request.text.strip() else None
         text = "" if skip else request.text
-        message = self.message(request.chat, request.message, agent=request.agent, text=text)
+        message = self.build_message(request.chat, request.message, agent=request.agent, text=text)
         await intake.accept([replace(message, skip=skip) if skip else message])
-        self.replied(request.chat)
+        self.wake_waiting_clients(request.chat)
 
-    async def outcome(self, message_id: str, seconds: float) -> ChatOutcome:
+    async def wait_for_outcome(self, message_id: str, seconds: float) -> ChatOutcome:
         """Wait at most ``seconds`` for the end of a message."""
-        ended = await self._ended(message_id, min(seconds, TIMEOUT))
+        ended = await self._wait_for_end(message_id, min(seconds, TIMEOUT))
         if ended is None:
-            return ChatOutcome(state="unknown", error="no such message; send it first")
-        if not isinstance(ended, Ended):
+            return ChatOutcome(state="unknown", error="unknown message; send it first")
+        if not isinstance(ended, EndedMessage):
             return ChatOutcome(state="pending")
         return ChatOutcome(state=ended.row.state, texts=ended.texts, error=ended.row.error)

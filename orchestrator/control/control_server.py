@@ -1,6 +1,5 @@
-"""Serve the control socket: run what the command line asks for."""
+"""Serve the control socket: run the requests of the command line."""
 
-import os
 import socket
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
@@ -10,39 +9,30 @@ import anyio
 import structlog
 from pydantic import JsonValue
 
-from orchestrator.agentsfile.problems import suggestion
+from orchestrator.agentsfile.problems import suggest_name
 from orchestrator.channel_api import Intake
 from orchestrator.control import listings, protocol
 from orchestrator.control.chat_watch import ChatWatcher
-from orchestrator.control.descendants import from_descendant, peer_pid
+from orchestrator.control.descendants import is_from_descendant, read_peer_pid
 from orchestrator.control.operations import DaemonOperations
+from orchestrator.control.status_reports import report_health, report_status
 from orchestrator.errors import (
-    AlreadyRunningError,
     JournalError,
     OrchestratorError,
     UnknownNameError,
 )
-from orchestrator.files import off_loop
 from orchestrator.journal.access import pairing, tool_pins
 from orchestrator.journal.db.database import Database
-from orchestrator.journal.inspect import conversations, memories
 from orchestrator.journal.schedule import task_runs, tasks
-from orchestrator.journal.turns import call_verdicts, deadletters
-from orchestrator.journal.turns.call_verdicts import CallOutcome
-from orchestrator.journal.upkeep import erasure
-from orchestrator.journal.upkeep.erasure import Subject
-from orchestrator.settings import Settings
-from orchestrator.system import log_file
+from orchestrator.journal.turns import deadletters
 from orchestrator.toolcalls.approvals import ApprovalQueue
-from orchestrator.turns.rehearsal import ImaginedMessage, TurnRehearsal
 from thinker.protocol.names import ChatName
-from thinker.protocol.peer import FAILED, Peer, RequestHandler, RpcError, connected
-from thinker.protocol.prompt_record import PromptPreview
+from thinker.protocol.peer import FAILED, Peer, RequestHandler, RpcError, connect_peer
 
 MAX_LOGGED = 1000  # processes whose refusal is logged
 REFUSED = (
-    "the control socket is not for processes that the daemon started; run the command in a shell"
-    " of your own"
+    "processes that the daemon started may not use the control socket; run the command in"
+    " your own shell"
 )
 NO_PAIRING = (
     "pairings do not count while channels.{channel}.access in agents.json is {access!r}; set it to"
@@ -58,33 +48,29 @@ class ControlServer:
     """The server of the control socket; each connection is a peer.
 
     Descendants of the daemon are refused: a hook or an MCP server is not the operator. ``by`` is
-    whom the audit log names, ``extra`` has the methods of the page, ``attached`` those that need
-    the connection itself. ``wake`` is called when inbox, outbox or schedule have changed,
-    ``api_changed`` when the token of the endpoints has.
+    whom the audit log names, ``added`` returns the methods of extensions for a connection, or for
+    the page (None). ``wake`` is called when inbox, outbox or schedule have changed.
     """
 
     daemon: DaemonOperations
     chats: ChatWatcher
     intake: Intake
     approvals: ApprovalQueue
-    rehearsal: TurnRehearsal
     wake: Callable[[], None]
-    api_changed: Callable[[], None]
+    added: Callable[[Peer | None], Mapping[str, RequestHandler]] = lambda _: {}
     by: str = "operator"
-    extra: Callable[[], Mapping[str, RequestHandler]] = dict
-    attached: Callable[[Peer], Mapping[str, RequestHandler]] = lambda _: {}
     _refused: set[int] = field(default_factory=set)
 
-    def acting(self, by: str) -> dict[str, RequestHandler]:
-        """Return the methods for someone else than the operator at the terminal.
+    def build_methods_for(self, by: str) -> dict[str, RequestHandler]:
+        """Build the methods for anyone but the operator at the terminal.
 
-        To look at the state writes nothing: what is shown again after each change would never rest.
+        Showing the state writes nothing: a page that refreshes after each change would loop.
         """
         looks: dict[str, RequestHandler] = {
-            protocol.STATUS: lambda _: self.daemon.status(PROOF_AGE),
-            protocol.HEALTH: lambda _: self.daemon.health(PROOF_AGE),
+            protocol.STATUS: lambda _: report_status(self.daemon, PROOF_AGE),
+            protocol.HEALTH: lambda _: report_health(self.daemon, PROOF_AGE),
         }
-        return {**replace(self, by=by).methods(), **self.extra(), **looks}
+        return {**replace(self, by=by).build_methods(), **self.added(None), **looks}
 
     async def run(self, listener: socket.socket) -> None:
         """Accept connections until cancelled; ``listener`` is non-blocking.
@@ -101,16 +87,16 @@ class ControlServer:
                     await anyio.sleep(ACCEPT_RETRY)
                     continue
                 connection.setblocking(False)  # noqa: FBT003 - the standard library takes it by position
-                tasks.start_soon(self._serve, connection)
+                tasks.start_soon(self._serve_connection, connection)
 
-    async def _serve(self, sock: socket.socket) -> None:
-        refused = from_descendant(sock)
+    async def _serve_connection(self, sock: socket.socket) -> None:
+        refused = is_from_descendant(sock)
         if refused:
-            self._log_refusal(peer_pid(sock))
-        async with connected(sock) as peer:
-            own = {protocol.CHAT_WATCH: self._watch(peer), **self.attached(peer)}
-            methods = {**self.methods(), **self.extra(), **own}
-            peer.requests |= dict.fromkeys(methods, _refuse) if refused else methods
+            self._log_refusal(read_peer_pid(sock))
+        async with connect_peer(sock) as peer:
+            watch = {protocol.CHAT_WATCH: self._make_watch_handler(peer)}
+            methods = {**self.build_methods(), **self.added(peer), **watch}
+            peer.requests |= dict.fromkeys(methods, _refuse_descendant) if refused else methods
             await peer.closed.wait()
 
     def _log_refusal(self, pid: int) -> None:
@@ -118,210 +104,161 @@ class ControlServer:
             self._refused.add(pid)
             log.warning("control_refused", pid=pid, problem="a descendant of the daemon")
 
-    def _watch(self, peer: Peer) -> RequestHandler:
-        async def watch(params: JsonValue) -> protocol.ChatScene:
+    def _make_watch_handler(self, peer: Peer) -> RequestHandler:
+        async def watch_chat(params: JsonValue) -> protocol.ChatScene:
             request = protocol.ChatWatch.model_validate(params)
-            scene = await self.chats.scene(request)
+            scene = await self.chats.load_scene(request)
             show = partial(peer.notify, protocol.CHAT_EVENT)
-            peer.tasks.start_soon(self.chats.follow, request.chat, scene.position, show)
+            peer.tasks.start_soon(self.chats.follow_chat, request.chat, scene.position, show)
             return scene
 
-        return watch
+        return watch_chat
 
-    def methods(self) -> dict[str, RequestHandler]:
-        """Return what may be asked, except what needs a connection to show something later."""
+    def build_methods(self) -> dict[str, RequestHandler]:
+        """Build all methods, except those that need a connection for later events."""
         return {
-            protocol.STATUS: lambda _: self.daemon.status(),
-            protocol.HEALTH: lambda _: self.daemon.health(),
-            protocol.CHAT_SEND: self._send,
-            protocol.CHAT_WAIT: self._wait,
-            protocol.PAIR_LIST: lambda _: self.daemon.store.transact(listings.pairings),
-            protocol.PAIR_APPROVE: self._approve,
-            protocol.PAIR_REVOKE: self._revoke,
+            protocol.STATUS: lambda _: report_status(self.daemon),
+            protocol.HEALTH: lambda _: report_health(self.daemon),
+            protocol.CHAT_SEND: self._accept_chat_message,
+            protocol.CHAT_WAIT: self._wait_for_outcome,
+            protocol.PAIR_LIST: lambda _: self.daemon.store.transact(listings.list_pairings),
+            protocol.PAIR_APPROVE: self._approve_pairing,
+            protocol.PAIR_REVOKE: self._revoke_pairing,
             protocol.APPROVAL_LIST: lambda _: self.daemon.store.transact(
-                listings.questions, self.daemon.clock()
+                listings.list_approvals, self.daemon.clock()
             ),
-            protocol.APPROVAL_DECIDE: self._decide,
-            protocol.PROMPT_PREVIEW: self._preview,
-            protocol.TOOL_LIST: lambda _: self.daemon.store.transact(listings.pins),
+            protocol.APPROVAL_DECIDE: self._decide_approval,
+            protocol.TOOL_LIST: lambda _: self.daemon.store.transact(listings.list_pins),
             protocol.TOOL_APPROVE: self._approve_tool,
-            protocol.FORGET: self._forget,
-            protocol.LOG_TAIL: lambda _: self._log_tail(),
-            protocol.RELOAD: lambda _: self.daemon.reload(),
-            protocol.AGENT_PAUSE: self._pause,
-            protocol.AGENT_RESUME: self._resume,
-            protocol.CALL_SETTLE: self._settle,
-            protocol.DLQ_RETRY: lambda params: self._change_row(deadletters.retry, params),
-            protocol.DLQ_DROP: lambda params: self._change_row(deadletters.drop, params),
-            protocol.API_REFRESH: lambda _: self._refresh_api(),
-            protocol.TASK_RUN: lambda params: self._change_row(task_runs.run_now, params),
-            protocol.TASK_ENABLE: lambda params: self._change_row(tasks.enable, params),
-            protocol.SESSION_END: lambda params: self._change_row(conversations.end, params),
-            protocol.FACT_FORGET: lambda params: self._change_row(memories.forget, params),
-            protocol.TASK_DISABLE: lambda params: self._change_row(tasks.disable, params),
+            protocol.RELOAD: lambda _: self.daemon.reload_configuration(),
+            protocol.AGENT_PAUSE: self._pause_agent,
+            protocol.AGENT_RESUME: self._resume_agent,
+            protocol.DLQ_RETRY: partial(self.change_row, deadletters.retry_dead_letter),
+            protocol.DLQ_DROP: partial(self.change_row, deadletters.drop_dead_letter),
+            protocol.TASK_RUN: partial(self.change_row, task_runs.run_task_now),
+            protocol.TASK_ENABLE: partial(self.change_row, tasks.enable_task),
+            protocol.TASK_DISABLE: partial(self.change_row, tasks.disable_task),
         }
 
-    async def _send(self, params: JsonValue) -> protocol.Ack:
+    async def _accept_chat_message(self, params: JsonValue) -> protocol.Ack:
         request = protocol.ChatSend.model_validate(params)
         if request.agent is not None:
-            self._require(request.agent)
+            self._require_agent(request.agent)
         try:
-            await self.chats.console.say(self.intake, request)
+            await self.chats.console.accept_message(self.intake, request)
         except JournalError as error:
             raise RpcError(FAILED, f"the message was not stored: {error}") from error
         return protocol.Ack()
 
-    async def _wait(self, params: JsonValue) -> protocol.ChatOutcome:
+    async def _wait_for_outcome(self, params: JsonValue) -> protocol.ChatOutcome:
         request = protocol.ChatWait.model_validate(params)
-        return await self.chats.console.outcome(request.message, request.seconds)
+        return await self.chats.console.wait_for_outcome(request.message, request.seconds)
 
-    async def _approve(self, params: JsonValue) -> protocol.PairedChat:
-        return await self.let_in(protocol.PairCode.model_validate(params).code)
+    async def _approve_pairing(self, params: JsonValue) -> protocol.PairedChat:
+        return await self.approve_chat(protocol.PairCode.model_validate(params).code)
 
-    async def let_in(self, code: str) -> protocol.PairedChat:
+    async def approve_chat(self, code: str) -> protocol.PairedChat:
         """Approve the chat that has this code.
 
         Raises:
-            RpcError: pairings do not count, or no chat has the code.
-            JournalError: it was not stored.
+            RpcError: pairing is off, or no chat has the code.
+            JournalError: the approval was not stored.
         """
         store, now = self.daemon.store, self.daemon.clock()
-        channel = await store.read(pairing.channel_of, code)
-        settings = self.daemon.configuration.file.channels.guarded().get(channel or "")
+        channel = await store.read(pairing.find_channel_of_code, code)
+        settings = self.daemon.configuration.file.channels.list_chat_channels().get(channel or "")
         if settings is not None and settings.access != "pairing":
             raise RpcError(FAILED, NO_PAIRING.format(channel=channel, access=settings.access))
         found = await store.transact(pairing.approve, code, now)
         if found is None:
-            raise _unknown(f"no chat waits with the code {code!r}; see: orchestrator pair list")
+            raise _make_unknown_error(f"no chat has the code {code!r}; see: orchestrator pair list")
         self.wake()
         return protocol.PairedChat(channel=found.channel, chat_id=found.chat_id)
 
-    async def _revoke(self, params: JsonValue) -> protocol.Ack:
+    async def _revoke_pairing(self, params: JsonValue) -> protocol.Ack:
         chat = protocol.PairedChat.model_validate(params)
         if not await self.daemon.store.transact(
-            pairing.revoke, chat.channel, chat.chat_id, self.daemon.clock()
+            pairing.revoke_pairing, chat.channel, chat.chat_id, self.daemon.clock()
         ):
             name = ChatName(chat.channel, chat.chat_id)
-            raise _unknown(f"the chat {name} was never paired; see: orchestrator pair list")
+            raise _make_unknown_error(
+                f"the chat {name} was never paired; see: orchestrator pair list"
+            )
         return protocol.Ack()
 
-    async def _decide(self, params: JsonValue) -> protocol.Ack:
+    async def _decide_approval(self, params: JsonValue) -> protocol.Ack:
         decision = protocol.ApprovalDecision.model_validate(params)
         granted, seen, note = decision.granted, decision.args_hash, decision.note
-        decided = self.approvals.decide(
+        decided = self.approvals.decide_question(
             decision.code, self.by, granted=granted, seen=seen, note=note
         )
         if await decided is None:
-            raise _unknown(
-                f"no call waits with the code {decision.code!r}; see: orchestrator approvals list"
+            raise _make_unknown_error(
+                f"no call has the code {decision.code!r}; see: orchestrator approvals list"
             )
         self.wake()
         return protocol.Ack()
 
     async def _approve_tool(self, params: JsonValue) -> protocol.Ack:
         name = protocol.ToolName.model_validate(params).name
-        done = await self._change(tool_pins.approve, name, self.by)
+        done = await self.change_journal(tool_pins.approve_tools, name, self.by)
         self.daemon.servers.recheck_pins()
         return done
 
-    async def _pause(self, params: JsonValue) -> protocol.Ack:
+    async def _pause_agent(self, params: JsonValue) -> protocol.Ack:
         agent_id = protocol.AgentName.model_validate(params).agent_id
-        self._require(agent_id)
-        await self.daemon.guard.order(agent_id, self.by, paused=True)
+        self._require_agent(agent_id)
+        await self.daemon.guard.change_pause(agent_id, self.by, paused=True)
         return protocol.Ack()
 
-    async def _resume(self, params: JsonValue) -> protocol.Ack:
+    async def _resume_agent(self, params: JsonValue) -> protocol.Ack:
         agent_id = protocol.AgentName.model_validate(params).agent_id
-        self._require(agent_id)
+        self._require_agent(agent_id)
         if agent_id in self.daemon.supervisor.slots:
-            self.daemon.supervisor.resume(agent_id)
-        refused = await self.daemon.guard.order(agent_id, self.by, paused=False)
+            self.daemon.supervisor.resume_quarantined(agent_id)
+        refused = await self.daemon.guard.change_pause(agent_id, self.by, paused=False)
         if refused is not None:
             raise RpcError(FAILED, f"agent {agent_id!r} stays paused: {refused}")
         return protocol.Ack()
 
-    async def _log_tail(self) -> protocol.LogLines:
-        path = self.daemon.settings.paths.log
-        return protocol.LogLines(lines=await off_loop(log_file.tail, path))
-
-    async def _forget(self, params: JsonValue) -> protocol.Ack:
-        subject = Subject(
-            **protocol.ErasureTarget.model_validate(params).model_dump(by_alias=False)
-        )
-        if subject.agent in self.daemon.supervisor.slots:
-            raise RpcError(FAILED, f"{subject} is in agents.json; remove it there first")
-        ack = await self._change(erasure.forget, subject)
-        await self.daemon.reload()  # agents.json names chats by the ids that the journal knows
-        return ack
-
-    async def _preview(self, params: JsonValue) -> PromptPreview:
-        asked = ImaginedMessage(**vars(protocol.PromptAsked.model_validate(params)))
-        try:
-            return await self.rehearsal.preview(asked)
-        except OrchestratorError as error:
-            raise RpcError(FAILED, str(error)) from error
-
-    async def _refresh_api(self) -> protocol.Ack:
-        self.api_changed()
-        return protocol.Ack()
-
-    async def _settle(self, params: JsonValue) -> protocol.Ack:
-        found = protocol.SettledCall.model_validate(params)
-        outcome = CallOutcome(found.turn_id, found.seq, found.happened)
-        return await self._change(call_verdicts.settle, outcome, self.by)
-
-    async def _change_row(
+    async def change_row(
         self, change: Callable[[Database, int, int], None], params: JsonValue
     ) -> protocol.Ack:
-        return await self._change(change, protocol.RowId.model_validate(params).id)
+        """Run ``change(db, id, now)`` on the row that ``params``, a `RowId`, name."""
+        return await self.change_journal(change, protocol.RowId.model_validate(params).id)
 
-    async def _change(self, change: Callable[..., object], *what: object) -> protocol.Ack:
+    async def change_journal(self, change: Callable[..., object], *what: object) -> protocol.Ack:
+        """Run ``change(db, *what, now)``.
+
+        Raises:
+            RpcError: it was refused, or not stored.
+        """
         try:
             await self.daemon.store.transact(change, *what, self.daemon.clock())
         except OrchestratorError as error:
-            refused = _unknown if isinstance(error, UnknownNameError) else _failed
+            refused = (
+                _make_unknown_error if isinstance(error, UnknownNameError) else _make_failed_error
+            )
             raise refused(str(error)) from error
         self.wake()
         return protocol.Ack()
 
-    def _require(self, agent_id: str) -> None:
-        """Refuse an agent that neither agents.json nor the daemon has."""
+    def _require_agent(self, agent_id: str) -> None:
+        """Refuse an agent that is neither in agents.json nor in the daemon."""
         slots, file = self.daemon.supervisor.slots, self.daemon.configuration.file
-        if agent_id not in slots and file.agent(agent_id) is None:
+        if agent_id not in slots and file.find_agent(agent_id) is None:
             known = {*slots, *(agent.agent_id for agent in file.agents)}
-            hint = suggestion(agent_id, known, "see: orchestrator agents list")
-            raise _unknown(f"there is no agent {agent_id!r}{hint}")
+            hint = suggest_name(agent_id, known, "see: orchestrator agents list")
+            raise _make_unknown_error(f"unknown agent {agent_id!r}{hint}")
 
 
-def _unknown(problem: str) -> RpcError:
+def _make_unknown_error(problem: str) -> RpcError:
     return RpcError(protocol.UNKNOWN_NAME, problem)
 
 
-def _failed(problem: str) -> RpcError:
+def _make_failed_error(problem: str) -> RpcError:
     return RpcError(FAILED, problem)
 
 
-async def _refuse(_: JsonValue) -> protocol.Ack:
+async def _refuse_descendant(_: JsonValue) -> protocol.Ack:
     raise RpcError(FAILED, REFUSED)
-
-
-def listen(settings: Settings) -> socket.socket:
-    """Bind the control socket, which only this user can open. The home must be locked.
-
-    Raises:
-        AlreadyRunningError: the socket's path cannot be bound.
-    """
-    path = settings.paths.control_socket
-    path.unlink(missing_ok=True)
-    listener = socket.socket(socket.AF_UNIX)
-    before = os.umask(0o177)
-    try:
-        listener.bind(str(path))
-    except OSError as error:
-        listener.close()
-        raise AlreadyRunningError(f"{path}: cannot listen ({error}); remove this file") from error
-    finally:
-        os.umask(before)
-    listener.listen()
-    listener.setblocking(False)  # noqa: FBT003 - the standard library takes it by position
-    return listener

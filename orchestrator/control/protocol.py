@@ -9,12 +9,15 @@ from collections.abc import Mapping
 
 from pydantic import Field, JsonValue
 
+from orchestrator.config_problem import Problem
 from orchestrator.control.camel_model import CamelModel
+from orchestrator.findings import Finding
+from orchestrator.journal_address import SharingDaemon
 from thinker.protocol.sandbox import SandboxLevel
 
 STATUS = "status"  # → StatusReport
 HEALTH = "health"  # → HealthReport
-EXAMINE = "doctor"  # → DoctorFindings, by `page/act`
+EXAMINE = "doctor"  # → DoctorFindings, by `page/act`, from the extension of that name
 CHAT_SEND = "chat/send"  # ChatSend → Ack
 CHAT_WAIT = "chat/wait"  # ChatWait → ChatOutcome
 CHAT_WATCH = "chat/watch"  # ChatWatch → ChatScene, and then CHAT_EVENT until the connection ends
@@ -24,23 +27,16 @@ PAIR_APPROVE = "pair/approve"  # PairCode → PairedChat
 PAIR_REVOKE = "pair/revoke"  # PairedChat → Ack
 APPROVAL_LIST = "approvals/list"  # → ApprovalList
 APPROVAL_DECIDE = "approvals/decide"  # ApprovalDecision → Ack
-FORGET = "forget"  # ErasureTarget → Ack
 TOOL_LIST = "tools/list"  # → PinList
-PROMPT_PREVIEW = "prompt/preview"  # PromptAsked → PromptPreview of the worker's wire
 TOOL_APPROVE = "tools/approve"  # ToolName → Ack
 RELOAD = "reload"  # → ReloadReport
 AGENT_PAUSE = "agents/pause"  # AgentName → Ack
 AGENT_RESUME = "agents/resume"  # AgentName → Ack
 DLQ_RETRY = "dlq/retry"  # RowId → Ack
-CALL_SETTLE = "calls/settle"  # SettledCall → Ack
 DLQ_DROP = "dlq/drop"  # RowId → Ack
-API_REFRESH = "api/refresh"  # → Ack, after the token of the endpoints has changed
 TASK_RUN = "tasks/run"  # RowId → Ack
 TASK_ENABLE = "tasks/enable"  # RowId → Ack
 TASK_DISABLE = "tasks/disable"  # RowId → Ack
-LOG_TAIL = "logs/tail"  # → LogLines
-SESSION_END = "sessions/end"  # RowId → Ack
-FACT_FORGET = "memory/forget"  # RowId → Ack
 
 UNKNOWN_NAME = -32004  # error code: what a request names does not exist
 
@@ -50,9 +46,9 @@ class Ack(CamelModel):
 
 
 class BudgetUse(CamelModel):
-    """What an agent used of a limit: of the last ``Hour``, today (``Day``) or this ``Month``.
+    """An agent's use of a limit: of the last ``Hour``, today (``Day``) or this ``Month``.
 
-    None stands for no limit.
+    None means no limit.
     """
 
     window: str
@@ -63,7 +59,7 @@ class BudgetUse(CamelModel):
 
     @property
     def share(self) -> float:
-        """The used part of the limit that is nearer, 1 when it is used up."""
+        """The used share of the tighter limit; 1 when it is used up."""
         parts = ((self.tokens, self.token_limit), (self.usd, self.usd_limit))
         return max((used / limit for used, limit in parts if limit), default=1.0)
 
@@ -106,15 +102,6 @@ class BrokerReport(CamelModel):
     reason: str = ""
 
 
-class NodeReport(CamelModel):
-    """A daemon on a shared journal; ``since`` is when it connected, in ms since the epoch."""
-
-    name: str
-    address: str
-    works: bool
-    since: int
-
-
 class ChannelReport(CamelModel):
     """One channel in `orchestrator status`; ``last_ok`` in seconds since the epoch."""
 
@@ -136,21 +123,6 @@ class ToolServerReport(CamelModel):
     error: str = ""
     sandbox: str = ""
     sandbox_reason: str = ""
-
-
-class ConfigProblem(CamelModel):
-    """One problem of agents.json, a prompt, a skill or the keys; ``line`` 0: of all of it."""
-
-    file: str
-    line: int
-    agent_id: str | None
-    message: str
-    severity: str = "error"
-
-    def __str__(self) -> str:
-        """``agents.json:12: warning: …``, as `check` prints it."""
-        where = f"{self.file}:{self.line}" if self.line else self.file
-        return f"{where}: {'warning: ' if self.severity == 'warning' else ''}{self.message}"
 
 
 class RecentTurn(CamelModel):
@@ -176,13 +148,13 @@ class StatusReport(CamelModel):
     agents: tuple[AgentReport, ...]
     channels: tuple[ChannelReport, ...]
     tool_servers: tuple[ToolServerReport, ...] = ()
-    config_errors: tuple[ConfigProblem, ...]
+    config_errors: tuple[Problem, ...]
     processes: tuple[ProcessReport, ...] = ()
     broker: BrokerReport | None = None
     open_turns: int
     journal: str = ""  # its file, or its server without user and password
     journal_bytes: int = 0  # of all its files, with the write-ahead log
-    nodes: tuple[NodeReport, ...] = ()  # of a journal that daemons of several machines may share
+    nodes: tuple[SharingDaemon, ...] = ()  # of a journal that daemons of several machines may share
     starts: int = 0  # of daemons on this journal so far: each takeover is one
     inbox: Mapping[str, int]
     recent_turns: tuple[RecentTurn, ...] = ()
@@ -193,7 +165,7 @@ class StatusReport(CamelModel):
 class HealthReport(CamelModel):
     """The answer of `orchestrator health`, which any live daemon gives.
 
-    ``reasons`` say what keeps it from being ready, ``notes`` what else to know.
+    ``reasons`` say why it is not ready; ``notes`` hold other hints.
     """
 
     ready: bool
@@ -295,7 +267,7 @@ class GrowingAnswer(CamelModel):
 
 
 class ChatCall(CamelModel):
-    """A tool call of a turn: it runs or waits while ``seconds`` is None, and then has ended.
+    """A tool call of a turn: it runs or waits while ``seconds`` is None, else it has ended.
 
     ``problem`` says why it failed, if it did.
     """
@@ -336,7 +308,7 @@ class PairingList(CamelModel):
 
 
 class PairCode(CamelModel):
-    """The code that a chat received, or the id of a chat that was revoked before."""
+    """The code that a chat received, or the id of a chat that was revoked."""
 
     code: str
 
@@ -378,14 +350,6 @@ class ApprovalDecision(CamelModel):
     note: str = Field(default="", max_length=500)
 
 
-class ErasureTarget(CamelModel):
-    """What to erase: an agent, or a chat of a channel."""
-
-    agent: str | None = None
-    channel: str | None = None
-    chat: str | None = None
-
-
 class PinReport(CamelModel):
     """A tool of an MCP server; ``at`` is when it was approved, in seconds since the epoch."""
 
@@ -407,16 +371,6 @@ class ToolName(CamelModel):
     name: str
 
 
-class PromptAsked(CamelModel):
-    """A message for an agent in a chat, whose prompt is asked for."""
-
-    agent: str
-    text: str
-    channel: str
-    chat_id: str
-    thread_id: str = ""
-
-
 class AgentName(CamelModel):
     """An agent by its id."""
 
@@ -424,27 +378,19 @@ class AgentName(CamelModel):
 
 
 class RowId(CamelModel):
-    """The id of a dead message in the inbox, a scheduled task, a conversation or a fact."""
+    """The id of a dead message in the inbox, a scheduled task, or a row of an extension's."""
 
     id: int = Field(ge=1, lt=2**63)
 
 
-class LogLines(CamelModel):
-    """The newest lines of the daemon's log, oldest first."""
+class DoctorFindings(CamelModel):
+    """A running daemon's findings about itself."""
 
-    lines: tuple[str, ...]
-
-
-class SettledCall(CamelModel):
-    """What a person found out about an unconfirmed call."""
-
-    turn_id: str
-    seq: int
-    happened: bool
+    findings: tuple[Finding, ...]
 
 
 class ReloadReport(CamelModel):
     """Whether a reload applied agents.json, and the problems in it."""
 
     applied: bool
-    problems: tuple[ConfigProblem, ...]
+    problems: tuple[Problem, ...]

@@ -1,21 +1,20 @@
-"""Judge whether the daemon is ready, and say what an operator should know of it."""
+"""Judge whether the daemon is ready, and collect hints for its operator."""
 
 import os
 from collections.abc import Iterable, Iterator, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Protocol
 
 import anyio
 import structlog
 
 from orchestrator import __version__
-from orchestrator.agentsfile import AgentsFile, Problem
+from orchestrator.agentsfile import AgentsFile
 from orchestrator.channel_api import Adapter, ChannelStatus
 from orchestrator.configuration import Configuration
 from orchestrator.control import protocol
 from orchestrator.errors import JournalError
-from orchestrator.inbound.commands import DaemonSnapshot
+from orchestrator.inbound.chat_reports import DaemonSnapshot
 from orchestrator.journal.db import liveness
 from orchestrator.journal.db.store import Store
 from orchestrator.journal.db.writer import StorageFailedError
@@ -23,8 +22,8 @@ from orchestrator.outbound.flood_control import BOT, Hold
 from orchestrator.processes.child_process import ChildProcess
 from orchestrator.processes.restarts import WorkerState
 from orchestrator.processes.supervisor import Supervisor
-from orchestrator.tools.mcp.servers import McpServers
-from thinker.jail.hardening import hardened_report
+from orchestrator.tools.remote_tools import KnownServer, RemoteTools
+from thinker.jail.hardening import build_hardened_report
 from thinker.protocol.names import ChatName
 
 POLL_AGE = 120.0  # seconds since its last successful poll after which a channel is not ready
@@ -39,20 +38,22 @@ UNHEARD = "channels.{name}.groups answers messages that do not name the bot, but
 log = structlog.get_logger()
 
 
-def glance(
-    supervisor: Supervisor, servers: McpServers, adapters: Iterable[Adapter], started: int
+def build_snapshot(
+    supervisor: Supervisor, servers: RemoteTools, adapters: Iterable[Adapter], started: int
 ) -> DaemonSnapshot:
     """Return what ``/status`` shows in a chat; ``started`` in milliseconds since the epoch."""
     return DaemonSnapshot(
         version=__version__,
         started=started,
         agents={name: slot.history.state for name, slot in supervisor.slots.items()},
-        channels={adapter.status.name: adapter.status.state for adapter in in_use(adapters)},
-        servers={state.name: state.state for state in servers.states()},
+        channels={
+            adapter.status.name: adapter.status.state for adapter in list_used_adapters(adapters)
+        },
+        servers={state.name: state.state for state in servers.list_states()},
     )
 
 
-async def health(
+async def check_health(
     store: Store,
     adapters: Iterable[Adapter],
     now: float,
@@ -65,18 +66,18 @@ async def health(
     """Return whether messages are received, stored (tested with a write) and answered.
 
     ``now`` is in seconds since the epoch; ``scheduler`` is the scheduler's problem, if any.
-    ``holds`` is what platforms want nothing sent to. A write that is at most ``proof_age`` seconds
-    old is not made again.
+    ``holds`` are the chats to which platforms currently forbid sending. A write at most
+    ``proof_age`` seconds old is not repeated.
     """
     reasons = [] if admitting else ["the daemon is stopping"]
     reasons += [] if scheduler is None else [scheduler]
-    deaf = [adapter for adapter in in_use(adapters) if not _receives(adapter, now)]
-    reasons += [_why_deaf(adapter.status) for adapter in deaf]
+    deaf = [adapter for adapter in list_used_adapters(adapters) if not _is_receiving(adapter, now)]
+    reasons += [_describe_deafness(adapter.status) for adapter in deaf]
     try:
         with anyio.fail_after(WRITE_TIMEOUT):
-            proven = await store.read(liveness.proven) if proof_age else 0
+            proven = await store.read(liveness.load_write_proof_time) if proof_age else 0
             if not 0 <= round(now * 1000) - proven <= proof_age * 1000:
-                await store.attempt(liveness.prove_writable, round(now * 1000))
+                await store.transact_once(liveness.prove_writable, round(now * 1000))
     except TimeoutError:
         reasons.append(f"the journal did not take a write in {WRITE_TIMEOUT:.0f} seconds")
     except (JournalError, StorageFailedError) as error:
@@ -84,15 +85,15 @@ async def health(
     notes: list[str] = []
     for hold in holds:
         silent = hold.chat_id == BOT and hold.seconds > BRIEF
-        (reasons if silent else notes).append(_told(hold, now))
+        (reasons if silent else notes).append(_describe_hold(hold, now))
     return protocol.HealthReport(ready=not reasons, reasons=tuple(reasons), notes=tuple(notes))
 
 
-def processes(
-    supervisor: Supervisor, servers: McpServers, others: Mapping[str, ChildProcess | None]
+def list_processes(
+    supervisor: Supervisor, servers: RemoteTools, others: Mapping[str, ChildProcess | None]
 ) -> Iterable[protocol.ProcessReport]:
-    """Yield this process and all its children that run."""
-    own = hardened_report("it owns the home")
+    """List this process and all its running children."""
+    own = build_hardened_report("it owns the home")
     yield protocol.ProcessReport(
         name="supervisor", pid=os.getpid(), sandbox=own.level, reason=own.reason
     )
@@ -107,7 +108,7 @@ def processes(
             )
 
 
-def _told(hold: Hold, now: float) -> str:
+def _describe_hold(hold: Hold, now: float) -> str:
     where = "any chat" if hold.chat_id == BOT else str(ChatName(hold.channel, hold.chat_id))
     until = datetime.fromtimestamp(now + hold.seconds, UTC)
     return (
@@ -116,19 +117,19 @@ def _told(hold: Hold, now: float) -> str:
     )
 
 
-def in_use(adapters: Iterable[Adapter]) -> list[Adapter]:
-    """Return the channels that are not off."""
+def list_used_adapters(adapters: Iterable[Adapter]) -> list[Adapter]:
+    """List the channels that are not off."""
     return [adapter for adapter in adapters if adapter.status.state != "off"]
 
 
-def _receives(adapter: Adapter, now: float) -> bool:
-    """Judge a channel by its last poll; one that does not poll by its state."""
+def _is_receiving(adapter: Adapter, now: float) -> bool:
+    """Judge a channel by its last poll, or by its state if it does not poll."""
     last_ok = adapter.status.last_ok
     return adapter.status.state == "ok" if last_ok is None else now - last_ok < POLL_AGE
 
 
-def _why_deaf(channel: ChannelStatus) -> str:
-    """Say why a channel receives nothing; only one that polls can have heard nothing."""
+def _describe_deafness(channel: ChannelStatus) -> str:
+    """Explain why a channel receives nothing."""
     why = channel.detail or channel.state
     if channel.last_ok is None:
         return f"channel {channel.name}: {why}"
@@ -137,26 +138,10 @@ def _why_deaf(channel: ChannelStatus) -> str:
     )
 
 
-class KnownServer(Protocol):
-    """What is known of an MCP server."""
-
-    @property
-    def name(self) -> str:
-        """Its name in agents.json."""
-
-    @property
-    def state(self) -> str:
-        """Whether it is connected."""
-
-    @property
-    def error(self) -> str:
-        """Why it is not."""
-
-
-def troubles(
+def list_troubles(
     agents: Iterable[protocol.AgentReport], servers: Iterable[KnownServer]
 ) -> Iterator[str]:
-    """Yield the agents that take no messages and the MCP servers that have failed, with reasons."""
+    """Yield each agent that takes no messages and each failed MCP server, with the reason."""
     for agent in agents:
         if agent.paused:
             yield f"agent '{agent.agent_id}' is paused: {agent.paused}"
@@ -167,23 +152,19 @@ def troubles(
             yield f"MCP server '{server.name}' has failed: {server.error}"
 
 
-def unheard(file: AgentsFile, channels: Iterable[ChannelStatus]) -> Iterator[str]:
-    """Yield what keeps channels from hearing the messages that their rules for groups answer."""
-    guarded = file.channels.guarded()
+def list_unheard_groups(file: AgentsFile, channels: Iterable[ChannelStatus]) -> Iterator[str]:
+    """Yield what keeps channels from hearing group messages that their rules answer."""
+    guarded = file.channels.list_chat_channels()
     for channel in channels:
         settings = guarded.get(channel.name)
-        if channel.withheld and settings is not None and settings.groups.listens:
+        if channel.withheld and settings is not None and settings.groups.is_listening:
             yield UNHEARD.format(name=channel.name, why=channel.withheld)
 
 
-def problems(found: Iterable[Problem]) -> tuple[protocol.ConfigProblem, ...]:
-    return tuple(map(protocol.ConfigProblem.from_object, found))
-
-
-def announce(
+def announce_ready(
     home: Path, configuration: Configuration, supervisor: Supervisor, adapters: Iterable[Adapter]
 ) -> None:
-    """Tell the log of a daemon that is ready, and what its operator should know.
+    """Log that the daemon is ready, with hints for its operator.
 
     ``models`` says what each agent thinks with: ``demo``, or a provider and a model.
     """
@@ -193,19 +174,19 @@ def announce(
         "version": __version__,
         "config": str(configuration.path),
         "agents": sorted(supervisor.slots),
-        "channels": sorted(adapter.name for adapter in in_use(adapters)),
+        "channels": sorted(adapter.name for adapter in list_used_adapters(adapters)),
         "models": {
             agent: provider if provider == "demo" else f"{provider} {model}"
             for agent, (provider, model) in models.items()
         },
     }
     log.info("ready", home=str(home), **facts)
-    for hint in hints(configuration, supervisor):
+    for hint in list_hints(configuration, supervisor):
         log.info("hint", text=hint)
 
 
-def hints(configuration: Configuration, supervisor: Supervisor) -> Iterable[str]:
-    """Yield what an operator should know beside the problems: demo models, the last good copy."""
+def list_hints(configuration: Configuration, supervisor: Supervisor) -> Iterable[str]:
+    """Yield hints for the operator: demo models, use of the last good copy."""
     if configuration.fallen_back:
         yield f"{configuration.path} is broken, so the last good copy is in force; correct the file"
     for slot in supervisor.slots.values():

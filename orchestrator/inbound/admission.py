@@ -1,6 +1,8 @@
-"""Decide whether a chat may talk to the bot at all, before routing and before its text is stored.
+"""Decide whether a chat may talk to the bot, before its text is stored.
 
 Routing chooses the agent that answers a chat; admission decides whether the chat is answered.
+
+Where: may a chat write, and is a group's message for the bot?
 """
 
 from collections.abc import Collection
@@ -8,7 +10,7 @@ from enum import StrEnum
 from typing import NamedTuple
 
 from orchestrator.agentsfile import AgentsFile, ChatChannel, GroupRules
-from orchestrator.agentsfile.text_patterns import found
+from orchestrator.agentsfile.text_patterns import matches_pattern
 from orchestrator.channel_api import NOT_ADDRESSED, PRESS, InboundMessage
 
 LOCAL = frozenset({"api", "console", "http", "mcp", "web"})  # with a token or a login
@@ -38,18 +40,18 @@ class Admission(NamedTuple):
     operator: bool = False
 
 
-def judge(
+def judge_message(
     agents: AgentsFile, message: InboundMessage, paired: Collection[tuple[str, str]]
 ) -> Admission:
-    """Decide by agents.json and the ids that are paired, each with its channel; see `decide`."""
+    """Decide as `decide_admission` does, given the paired ids."""
     if message.channel in LOCAL:
         known = message.channel not in FORWARDING
         operator = known if message.operator is None else message.operator
         return Admission(AdmissionDecision.ADMIT, operator=operator)
-    settings = agents.channels.guarded().get(message.channel)
+    settings = agents.channels.list_chat_channels().get(message.channel)
     if settings is None:
-        return _refused("agents.json has no such channel")
-    return decide(
+        return _build_refusal("agents.json has no such channel")
+    return decide_admission(
         message,
         settings,
         bound_chats={
@@ -59,7 +61,7 @@ def judge(
     )
 
 
-def decide(
+def decide_admission(
     message: InboundMessage,
     settings: ChatChannel,
     *,
@@ -71,35 +73,35 @@ def decide(
     A chat that a binding names by its id is admitted, as is a sender or chat on the allow-list.
     Pairings count only while ``access`` is ``pairing``, so that switching to ``allowlist`` revokes
     them. In a group either the chat or the sender must be known, and the message must be for the
-    bot; see `group_rule`. Operators are the people (not the groups or channels) that a binding,
-    the allow-list or a pairing names, by their own id or that of their private chat. A message of
-    which no one knows who wrote it has no chat, and ``skip`` says why.
+    bot; see `find_group_rule`. Operators are the people (not the groups or channels) that a
+    binding, the allow-list or a pairing names, by their own id or that of their private chat. A
+    message without a known sender has no chat, and ``skip`` says why.
     """
     if not message.chat_id:
-        return _refused(message.skip or "the update names no chat")
+        return _build_refusal(message.skip or "the update names no chat")
     if message.from_bot:
-        return _refused(FROM_BOT)
+        return _build_refusal(FROM_BOT)
     trusted = {*settings.allowlist, *(paired if settings.access == "pairing" else ())}
     known = message.chat_id in trusted or _is_operator(message, trusted)
     if not (known or message.chat_id in bound_chats or settings.access == "open"):
         if settings.access == "pairing":
             return Admission(AdmissionDecision.PAIR, "not paired yet")
-        return _refused("neither chat nor sender is on the allow-list")
-    if group_rule(message, settings.groups) is None:
-        return _refused(NOT_ADDRESSED)
+        return _build_refusal("neither chat nor sender is on the allow-list")
+    if find_group_rule(message, settings.groups) is None:
+        return _build_refusal(NOT_ADDRESSED)
     return Admission(
         AdmissionDecision.ADMIT, operator=_is_operator(message, trusted | {*bound_chats})
     )
 
 
-def passed_over(agents: AgentsFile, message: InboundMessage) -> bool:
-    """Return whether people say a message to each other, so that no agent answers it."""
-    settings = agents.channels.guarded().get(message.channel)
-    return settings is not None and group_rule(message, settings.groups) is None
+def is_passed_over(agents: AgentsFile, message: InboundMessage) -> bool:
+    """Return whether people say a message to each other, so that no agent answers."""
+    settings = agents.channels.list_chat_channels().get(message.channel)
+    return settings is not None and find_group_rule(message, settings.groups) is None
 
 
-def group_rule(message: InboundMessage, groups: GroupRules) -> str | None:
-    """Return the rule by which a message is for the bot; None if people say it to each other.
+def find_group_rule(message: InboundMessage, groups: GroupRules) -> str | None:
+    """Return the rule that addresses a message to the bot; None if it is not addressed.
 
     It is "all", "reply", "mention" or a pattern in quotes, and `EVERY` in private chats and for
     buttons. A mention or a pattern counts only in the sender's own words: not in a message that
@@ -107,7 +109,7 @@ def group_rule(message: InboundMessage, groups: GroupRules) -> str | None:
     """
     if message.private or message.kind == PRESS:
         return EVERY
-    rules = groups.of(message.chat_id)
+    rules = groups.find_group_rules(message.chat_id)
     if "all" in rules.answer:
         return "all"
     if "reply" in rules.answer and message.replied_to_bot:
@@ -118,15 +120,17 @@ def group_rule(message: InboundMessage, groups: GroupRules) -> str | None:
         return "mention"
     lines = message.text.split("\n") if rules.patterns else ()
     own = "\n".join(line for line in lines if not line.lstrip().startswith(">"))
-    return next((repr(pattern) for pattern in rules.patterns if found(pattern, own)), None)
+    return next(
+        (repr(pattern) for pattern in rules.patterns if matches_pattern(pattern, own)), None
+    )
 
 
-def _refused(reason: str) -> Admission:
+def _build_refusal(reason: str) -> Admission:
     return Admission(AdmissionDecision.REFUSE, reason)
 
 
 def _is_operator(message: InboundMessage, trusted: set[str]) -> bool:
-    """Return whether the sender is a trusted person.
+    """Return whether the sender is an operator.
 
     A message in the name of a group or channel may come from any of its administrators, and a
     group repeats the posts of its channel, so these do not count.
@@ -135,13 +139,13 @@ def _is_operator(message: InboundMessage, trusted: set[str]) -> bool:
     return message.personal and not own.isdisjoint(trusted)
 
 
-def pairing_code(random: bytes) -> str:
-    """Make a code from at least 8 random bytes.
+def make_pairing_code(random: bytes) -> str:
+    """Make a pairing code from at least 8 random bytes.
 
     256 is a multiple of the 32 characters, so each is equally likely.
     """
     return "".join(CODE_ALPHABET[byte % len(CODE_ALPHABET)] for byte in random[:CODE_LENGTH])
 
 
-def pairing_text(code: str) -> str:
+def format_pairing_message(code: str) -> str:
     return f"I don't know you yet. Ask my operator to run: orchestrator pair approve {code}"

@@ -1,4 +1,4 @@
-"""The arguments of a call that waits for approval, in pages, since a question may be too short."""
+"""Show the arguments of a call that waits for approval, in pages."""
 
 import json
 
@@ -9,12 +9,12 @@ from orchestrator.journal.turns import approvals
 PAGE = 1_900  # characters; a message takes them even if all are wide
 
 
-def page(db: Database, code: str = "", number: str = "1") -> str:
-    """Return a page of what the call with this code would do; the first is 1."""
-    found = approvals.find(db, code)
+def format_call_page(db: Database, code: str = "", number: str = "1") -> str:
+    """Return a page of the arguments of the call with this code; pages count from 1."""
+    found = approvals.find_approval(db, code)
     if found is None:
         return f"No call has the code {code!r}." if code else "Which call? Write its code."
-    text = "\n".join(chat_texts.argument_lines(json.loads(found.arguments)))
+    text = "\n".join(chat_texts.format_arguments(json.loads(found.arguments)))
     pages = max(1, -(-len(text) // PAGE))
     at = int(number) if number.isdecimal() and 1 <= int(number) <= pages else 1
     shown = text[(at - 1) * PAGE : at * PAGE] or "without arguments"

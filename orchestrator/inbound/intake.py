@@ -1,7 +1,9 @@
 """Store the messages of channels as inbox rows: admission, then T1.
 
-Admission is decided first, so that the text of a refused message is not stored, but for the few
-that a chat writes while it waits to be paired.
+Admission is decided first: the text of a refused message is not stored, except for a few messages
+of a chat that waits to be paired.
+
+Where: is a message stored together with its channel's offset (T1)?
 """
 
 import secrets
@@ -20,22 +22,21 @@ from orchestrator.agentsfile import AgentsFile
 from orchestrator.channel_api import PRESS, InboundMessage, OutboundPart
 from orchestrator.errors import JournalError
 from orchestrator.inbound.admission import (
-    LOCAL,
     AdmissionDecision,
-    judge,
-    pairing_code,
-    pairing_text,
-    passed_over,
+    format_pairing_message,
+    is_passed_over,
+    judge_message,
+    make_pairing_code,
 )
 from orchestrator.inbound.button_press import NOT_OPERATOR
-from orchestrator.inbound.commands import Command, Commands
+from orchestrator.inbound.commands import ChatCommand, Commands
 from orchestrator.journal.access import pairing
 from orchestrator.journal.db.database import Database
 from orchestrator.journal.db.store import Store
 from orchestrator.journal.db.writer import StorageFullError
 from orchestrator.journal.turns import chat_moves, inbox
 from orchestrator.journal.turns.inbox import Arrival, Offset
-from orchestrator.loop_owned import LoopOwned
+from orchestrator.loop_bound import LoopBound
 
 NO_SPACE = (
     "My storage is full, so I cannot take your message yet. It is not lost: I will answer when"
@@ -51,17 +52,19 @@ log = structlog.get_logger()
 class ChatQueues(Protocol):
     """The dispatcher, which answers the messages of each chat in order."""
 
-    def opening(self, chats: Collection[str]) -> AbstractContextManager[Callable[[Database], None]]:
-        """Hold these chats while their messages are stored; see `Dispatcher.opening`."""
+    def hold_chats(
+        self, chats: Collection[str]
+    ) -> AbstractContextManager[Callable[[Database], None]]:
+        """Hold these chats while their messages are stored; see `Dispatcher.hold_chats`."""
 
 
 @dataclass(eq=False)
-class JournalIntake(LoopOwned):
+class JournalIntake(LoopBound):
     """The `Intake` of every channel.
 
     ``on_answer`` is called after a commit that may have answered messages by itself, ``on_move``
     after one that gave a chat a new id. When the disk is full, the outbox cannot store a notice, so
-    ``tell`` sends it; see `Delivery.tell`.
+    ``tell`` sends it; see `Delivery.send_unstored`.
     """
 
     store: Store
@@ -73,27 +76,27 @@ class JournalIntake(LoopOwned):
     clock: Callable[[], int] = lambda: time.time_ns() // 1_000_000
     random: Callable[[int], bytes] = secrets.token_bytes
     on_move: Callable[[], Awaitable[object]] = anyio.lowlevel.checkpoint
-    # Chats that know of the full disk.
+    # Chats that were notified of the full disk.
     _notified: set[tuple[str, str]] = field(default_factory=set, init=False)
 
-    async def offset(self, channel: str, bot_id: str) -> int:
+    async def load_offset(self, channel: str, bot_id: str) -> int:
         """Return the next update number to fetch; 0 if none was ever stored."""
-        return await self.store.transact(inbox.next_offset, channel, bot_id)
+        return await self.store.transact(inbox.load_next_offset, channel, bot_id)
 
-    async def cursor(self, channel: str, bot_id: str) -> str:
-        """Return where a channel without update numbers goes on; empty before its first message."""
-        return await self.store.transact(inbox.cursor, channel, bot_id)
+    async def load_cursor(self, channel: str, bot_id: str) -> str:
+        """Return the cursor of a channel without update numbers; empty before its first message."""
+        return await self.store.transact(inbox.load_cursor, channel, bot_id)
 
-    async def begin(self, channel: str, bot_id: str, cursor: str) -> None:
-        """Store where a channel goes on, without a message."""
-        await self.store.transact(inbox.go_on, Offset(channel, bot_id, cursor))
+    async def store_cursor(self, channel: str, bot_id: str, cursor: str) -> None:
+        """Store the channel's cursor without a message."""
+        await self.store.transact(inbox.store_offset, Offset(channel, bot_id, cursor))
 
-    async def moves(self, channel: str) -> dict[str, str]:
-        """Return the first ids of the channel's chats that have a new id, by the new ids."""
-        return await self.store.read(chat_moves.every, channel)
+    async def list_chat_moves(self, channel: str) -> dict[str, str]:
+        """Return the first ids of the channel's moved chats by their new ids."""
+        return await self.store.read(chat_moves.load_chat_moves, channel)
 
-    async def moved(self, channel: str, bot_id: str, old_id: str, new_id: str) -> None:
-        """Store that a chat has a new id, and let agents.json be read with both of them."""
+    async def record_chat_move(self, channel: str, bot_id: str, old_id: str, new_id: str) -> None:
+        """Store that a chat has a new id, and accept both ids in agents.json."""
         now = self.clock()
         if await self.store.transact(chat_moves.move_chat, channel, bot_id, old_id, new_id, now):
             log.warning("chat_moved", channel=channel, old=old_id, new=new_id)
@@ -111,21 +114,26 @@ class JournalIntake(LoopOwned):
         if not messages:
             return {}
         if not all(message.private for message in messages):  # only groups get a new id
-            first = await self.store.read(chat_moves.every, messages[0].channel)
-            messages = [chat_moves.renamed(message, first) for message in messages]
-        read = [(message, self.commands.read(message)) for message in messages]
+            first = await self.store.read(chat_moves.load_chat_moves, messages[0].channel)
+            messages = [chat_moves.rename_moved_chat(message, first) for message in messages]
+        read = [
+            (message, self.commands.parse_command(message))
+            if message.kind == PRESS or "/" in message.text
+            else (message, None)
+            for message in messages
+        ]
         agents = self.agents()
         chats = {
-            inbox.address_of(message).chat_key
+            inbox.make_address(message).chat_key
             for message, command in read
             if command is None and (message.album or _is_for_agent(agents, message))
         }
         try:
-            with self.queues.opening(chats) as admit:
+            with self.queues.hold_chats(chats) as admit:
                 batch = _Batch(read, offset, agents, self.clock(), self.random)
-                admitted, outcomes = await self.store.attempt(_ingest, batch, admit)
+                admitted, outcomes = await self.store.transact_once(_ingest, batch, admit)
         except StorageFullError:
-            await self._notify_full(messages)
+            await self._notify_storage_full(messages)
             raise
         self._notified.clear()
         if any(command for _, command in read):
@@ -140,12 +148,15 @@ class JournalIntake(LoopOwned):
             self.on_answer()
         return outcomes.pressed
 
-    async def _notify_full(self, messages: Sequence[InboundMessage]) -> None:
+    async def _notify_storage_full(self, messages: Sequence[InboundMessage]) -> None:
         with suppress(JournalError, TimeoutError), anyio.fail_after(NOTICE_SECONDS):
-            agents, paired = self.agents(), await self.store.attempt(pairing.approved)
+            agents, paired = (
+                self.agents(),
+                await self.store.transact_once(pairing.list_approved_ids),
+            )
             for message in messages:
                 chat = (message.channel, message.chat_id)
-                verdict = judge(agents, message, paired).verdict
+                verdict = judge_message(agents, message, paired).verdict
                 if chat in self._notified or message.skip or verdict is not AdmissionDecision.ADMIT:
                     continue
                 self._notified.add(chat)
@@ -155,9 +166,9 @@ class JournalIntake(LoopOwned):
 
 
 class _Batch(NamedTuple):
-    """Messages that came together, with their commands, and what storing them needs."""
+    """Messages that arrived together, with their commands and what storing them needs."""
 
-    messages: Sequence[tuple[InboundMessage, Command | None]]
+    messages: Sequence[tuple[InboundMessage, ChatCommand | None]]
     offset: int | str | None
     agents: AgentsFile
     now: int
@@ -166,9 +177,9 @@ class _Batch(NamedTuple):
 
 @dataclass
 class _Outcomes:
-    """What happened inside T1: the turns that commands canceled, their errors, answers to presses.
+    """The results of T1: cancelled turns, errors of commands, answers to presses.
 
-    ``refused`` says of each chat that gets no answer why, once.
+    ``refused`` has one reason for each chat that gets no answer.
     """
 
     stopped: list[str] = field(default_factory=list)
@@ -180,17 +191,19 @@ class _Outcomes:
 def _ingest(
     db: Database, batch: _Batch, admit: Callable[[Database], None]
 ) -> tuple[list[int], _Outcomes]:
-    """Return the rows that an agent should answer, and what commands did."""
-    local, outcomes = batch.messages[0][0].channel in LOCAL, _Outcomes()
-    paired = frozenset() if local else pairing.approved(db)
+    """Store the messages; return the rows for agents, and the results of commands."""
+    outcomes, paired = _Outcomes(), frozenset[tuple[str, str]]()
+    settings = batch.agents.channels.list_chat_channels().get(batch.messages[0][0].channel)
+    if settings is not None and settings.access == "pairing":  # pairings count only then
+        paired = pairing.list_approved_ids(db)
     arrivals = [
-        _arrival(db, batch, message, command, paired, outcomes)
+        _build_arrival(db, batch, message, command, paired, outcomes)
         for message, command in batch.messages
     ]
     for arrival in arrivals:
         if arrival.refusal is not None:
             why = f"{arrival.refusal}, held until it is" if arrival.held else arrival.refusal
-            outcomes.refused[f"{inbox.address_of(arrival.message).name}: {why}"] = None
+            outcomes.refused[f"{inbox.make_address(arrival.message).name}: {why}"] = None
     following = None
     if batch.offset is not None:
         first, _ = batch.messages[0]
@@ -201,23 +214,23 @@ def _ingest(
 
 
 def _is_for_agent(agents: AgentsFile, message: InboundMessage) -> bool:
-    """Return whether an agent answers a message if its chat is admitted."""
-    return message.skip is None and not passed_over(agents, message)
+    """Return whether an agent answers the message, once its chat is admitted."""
+    return message.skip is None and not is_passed_over(agents, message)
 
 
-def _arrival(
+def _build_arrival(
     db: Database,
     batch: _Batch,
     message: InboundMessage,
-    command: Command | None,
+    command: ChatCommand | None,
     paired: frozenset[tuple[str, str]],
     outcomes: _Outcomes,
 ) -> Arrival:
-    admission = judge(batch.agents, message, paired)
+    admission = judge_message(batch.agents, message, paired)
     if admission.verdict is AdmissionDecision.ADMIT:
         if message.skip is not None:
             return Arrival(message, message.skip, message.notice)
-        if message.kind == EDIT and inbox.answered(db, message):
+        if message.kind == EDIT and inbox.is_answered(db, message):
             return Arrival(message, ANSWERED)
         if command is None:
             return Arrival(message)
@@ -225,25 +238,25 @@ def _arrival(
             command, operator=admission.operator, stopped=outcomes.stopped, failed=outcomes.failed
         )
         if message.kind == PRESS:
-            return Arrival(message, command=partial(_press, own, outcomes.pressed))
-        return Arrival(message, command=own.answer)
+            return Arrival(message, command=partial(_answer_press, own, outcomes.pressed))
+        return Arrival(message, command=own.answer_command)
     notice, held = None, False
     if message.kind == PRESS and message.skip is None:
         outcomes.pressed[message.message_id] = NOT_OPERATOR
     elif admission.verdict is AdmissionDecision.PAIR and message.private:
-        code = pairing.ask(
+        code = pairing.request_pairing(
             db,
-            inbox.address_of(message),
+            inbox.make_address(message),
             message.sender_name,
-            pairing_code(batch.random(8)),
+            make_pairing_code(batch.random(8)),
             batch.now,
             message.sender_id,
         )
-        notice = None if code is None else pairing_text(code)
+        notice = None if code is None else format_pairing_message(code)
         said = command is None and message.skip is None  # what an agent would answer
-        held = said and pairing.waits(db, message.channel, message.chat_id)
+        held = said and pairing.has_pending_code(db, message.channel, message.chat_id)
     return Arrival(message, admission.reason, notice, held=held)
 
 
-def _press(command: Command, pressed: dict[str, str], db: Database) -> None:
-    pressed[command.message.message_id] = command.answer(db)
+def _answer_press(command: ChatCommand, pressed: dict[str, str], db: Database) -> None:
+    pressed[command.message.message_id] = command.answer_command(db)

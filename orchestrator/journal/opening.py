@@ -1,19 +1,17 @@
-"""Open the journal where the settings say that it is."""
+"""Open the journal at the address in the settings."""
 
-import sys
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
-from importlib.util import find_spec
 from pathlib import Path
 
 from orchestrator.errors import ConfigError
+from orchestrator.extras import explain_missing, format_extension_install
 from orchestrator.journal.db import sqlite_storage
 from orchestrator.journal.db.database import Connection, Database
 from orchestrator.journal.db.sqlite_storage import SqliteStorage
 from orchestrator.journal.db.store import STORAGE_RETRY, Store
+from orchestrator.journal.engine import Engine
 from orchestrator.journal_address import DatabaseServer, JournalAddress
-
-TRIAL = 10_000  # milliseconds that a trial may be silent
 
 
 def open_store(
@@ -21,40 +19,34 @@ def open_store(
     retry: float = STORAGE_RETRY,
     standing_by: Callable[[], None] = lambda: None,
 ) -> Store:
-    """Open the journal for a daemon, bring its schema up to date and start its writer.
+    """Open the journal for a daemon, upgrade its schema and start its writer.
 
-    A journal in a database server that another daemon has is waited for; ``standing_by`` is called
-    as the wait begins, and every ten seconds.
+    Waits while another daemon holds a journal on a database server; ``standing_by`` is called as
+    the wait begins, and every ten seconds.
 
     Raises:
-        JournalError: it cannot be opened, or is newer than this program.
-        ConfigError: what connects to a database server is not installed.
+        JournalError: the journal cannot be opened, or is newer than this program.
+        ConfigError: the driver for a database server is not installed.
     """
     if isinstance(address, Path):
         return Store(SqliteStorage(address), retry)
-    require_driver()
-    from orchestrator.journal.postgresql.pg_storage import PostgresStorage  # noqa: PLC0415 - optional
-
-    return Store(PostgresStorage(address, standing_by), retry)
+    return Store(find_engine(address).open_storage(standing_by), retry)
 
 
 def open_journal(address: JournalAddress) -> Connection:
-    """Open the journal to write to it while no daemon has it, and bring its schema up to date.
+    """Open the journal for writing while no daemon holds it, and upgrade its schema.
 
     Raises:
-        AlreadyRunningError: a daemon has a journal in a database server.
-        JournalError, ConfigError: as `open_store`.
+        AlreadyRunningError: a daemon holds the journal on a database server. JournalError,
+        ConfigError: as `open_store`.
     """
     if isinstance(address, Path):
         return sqlite_storage.open_database(address)
-    require_driver()
-    from orchestrator.journal.postgresql import pg_opening  # noqa: PLC0415 - optional
-
-    return pg_opening.open_database(address)
+    return find_engine(address).open_journal()
 
 
 @contextmanager
-def writing(address: JournalAddress) -> Iterator[Database]:
+def open_for_writing(address: JournalAddress) -> Iterator[Database]:
     """Open the journal as `open_journal` does, with a transaction for the block."""
     if isinstance(address, Path):
         with closing(sqlite_storage.open_database(address)) as db:
@@ -62,80 +54,59 @@ def writing(address: JournalAddress) -> Iterator[Database]:
             yield db
             db.execute("COMMIT")
         return
-    require_driver()
-    from orchestrator.journal.postgresql import pg_opening  # noqa: PLC0415 - optional
-
-    with pg_opening.writing(address) as stored:
+    with find_engine(address).open_for_writing() as stored:
         yield stored
 
 
 @contextmanager
-def beside_daemon(server: DatabaseServer) -> Iterator[Database]:
-    """Open the journal of a server with a transaction for the block, also while a daemon has it.
-
-    The block must write to no table that the daemon writes to.
-
-    Raises:
-        JournalError: it cannot be used, or is of another version.
-        ConfigError: as `open_store`.
-    """
-    require_driver()
-    from orchestrator.journal.postgresql import pg_opening  # noqa: PLC0415 - optional
-
-    with pg_opening.beside_daemon(server) as db:
-        yield db
-
-
-@contextmanager
-def reading(address: JournalAddress, *, ours: bool = False) -> Iterator[Database]:
+def open_for_reading(address: JournalAddress, *, ours: bool = False) -> Iterator[Database]:
     """Read the journal, with or without a running daemon, in one state for the block.
 
-    ``ours``: this process has it open, so that the version of a file needs no look.
+    ``ours``: this process has it open, so its version need not be checked.
 
     Raises:
         JournalError: the journal is missing or cannot be read.
         ConfigError: as `open_store`.
     """
     if isinstance(address, Path):
-        opened = sqlite_storage.reading_as_it_is if ours else sqlite_storage.reading
+        opened = sqlite_storage.open_without_upgrade if ours else sqlite_storage.open_for_reading
         with opened(address) as db:
             yield db
         return
-    require_driver()
-    from orchestrator.journal.postgresql import pg_opening  # noqa: PLC0415 - optional
-
-    with pg_opening.reading(address) as db:
-        yield db
+    with find_engine(address).open_for_reading() as stored:
+        yield stored
 
 
 @contextmanager
-def trial(address: JournalAddress) -> Iterator[Database]:
-    """Open one state of the journal, to which the block may write for itself alone.
+def open_trial_state(address: JournalAddress) -> Iterator[Database]:
+    """Open one state of the journal, in which the block may make private changes.
 
     Without a journal the state is that of a new one.
 
     Raises:
-        JournalError, ConfigError: as `reading`.
+        JournalError, ConfigError: as `open_for_reading`.
     """
     if isinstance(address, Path):
-        with sqlite_storage.copied(address) as db:
+        with sqlite_storage.open_memory_copy(address) as db:
             yield db
         return
-    with reading(address) as db:
-        # What it writes holds the daemon up, so one that is stopped midway must end.
-        db.execute(f"SET LOCAL idle_in_transaction_session_timeout = {TRIAL}")
-        yield db
+    with find_engine(address).open_trial_state() as stored:
+        yield stored
 
 
-def require_driver() -> None:
-    """Find what connects to a database server.
+def find_engine(server: DatabaseServer) -> Engine:
+    """Return the engine for a journal on a database server.
 
     Raises:
-        ConfigError: it is not installed.
+        ConfigError: the engine is not installed.
     """
-    if find_spec("psycopg") is None:
-        raise ConfigError(
-            "a journal in PostgreSQL needs psycopg, which is not installed; install"
-            f" orchestrator-daemon[cluster], or run: {sys.executable} -m pip install"
-            " 'psycopg[binary]'"
-        )
+    from orchestrator.installed import find_installed  # noqa: PLC0415 - a file needs none of it
+
+    for extension in find_installed().own.values():
+        engine: Engine | None = extension.engine(server)
+        if engine is not None:
+            return engine
+    install = format_extension_install("postgresql")
+    gone = f"the extension 'postgresql' is not installed; run: {install}"
+    missing = explain_missing(["psycopg"], "postgresql") or gone
+    raise ConfigError(f"a journal in PostgreSQL cannot be opened, because {missing}")

@@ -1,4 +1,4 @@
-"""Fetch and read the files that came with admitted messages, before a model sees them."""
+"""Fetch and read the files of admitted messages, before a model sees them."""
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
@@ -7,7 +7,7 @@ import anyio
 import structlog
 
 from orchestrator.channel_api import MAX_FILE, Adapter, SendError, SendOutcome
-from orchestrator.documents.document_text import ReadDocument, UnreadableError
+from orchestrator.document_text import ReadDocument, UnreadableError
 from orchestrator.journal.db.store import Store
 from orchestrator.journal.turns import attachments, stored_files
 from orchestrator.journal.turns.attachments import FileText, Wanted
@@ -23,23 +23,25 @@ log = structlog.get_logger()
 class AttachmentFetcher:
     """Fetches files through the channels' adapters.
 
-    A file that cannot be fetched is recorded as missing, and the model learns of it.
-    ``clock`` returns milliseconds since the epoch.
+    A file that cannot be fetched is recorded as missing, and the model is told. ``clock`` returns
+    milliseconds since the epoch.
     """
 
     store: Store
     adapters: Mapping[str, Adapter]
     clock: Callable[[], int]
 
-    async def fetch(self, files: Iterable[Wanted], read: ReadDocument) -> None:
-        """Fetch files and find their texts; ``read`` does so for the agent that is to know them."""
+    async def fetch_files(self, files: Iterable[Wanted], read: ReadDocument) -> None:
+        """Fetch files and extract their texts with ``read``, on behalf of the agent."""
         for file in files:
-            data = await self._data(file)
-            text = None if data is None else await self._text(file, data, read)
-            await self.store.transact(attachments.fetched, file, data, self.clock(), text)
+            data = await self._download_file(file)
+            text = None if data is None else await self._extract_text(file, data, read)
+            await self.store.transact(
+                attachments.store_fetched_file, file, data, self.clock(), text
+            )
 
-    async def _text(self, file: Wanted, data: bytes, read: ReadDocument) -> FileText | None:
-        kind = stored_files.kind_of(file.name, data)
+    async def _extract_text(self, file: Wanted, data: bytes, read: ReadDocument) -> FileText | None:
+        kind = stored_files.detect_media_type(file.name, data)
         if kind in MEDIA_TYPES or not file.name:
             return None
         try:
@@ -47,9 +49,9 @@ class AttachmentFetcher:
         except (UnreadableError, OSError) as error:
             return FileText(None, str(error))
 
-    async def _data(self, file: Wanted) -> bytes | None:
+    async def _download_file(self, file: Wanted) -> bytes | None:
         if file.media_id is not None:
-            return await self.store.read(stored_files.content, file.media_id)
+            return await self.store.read(stored_files.load_content, file.media_id)
         adapter = self.adapters.get(file.channel)
         if adapter is None:
             return None

@@ -1,7 +1,9 @@
-"""Deliver replies: the outbox's rows to the queues of their chats, and previews of answers.
+"""Deliver replies: pass outbox rows to the queues of their chats, and show previews.
 
 A chat with something to send has a queue, whose task makes all its calls. Chats are served in
 parallel.
+
+Where: is a growing answer shown in a chat?
 """
 
 import asyncio
@@ -21,42 +23,46 @@ from orchestrator.errors import JournalError
 from orchestrator.journal.db.store import Store, retry_later
 from orchestrator.journal.db.writer import StorageFailedError
 from orchestrator.journal.turns import outbox
-from orchestrator.journal.turns.outbox import UNFINISHED, Address, Part
-from orchestrator.loop_owned import LoopOwned
-from orchestrator.outbound.chat_queue import ChatQueue, Platform, Speak
+from orchestrator.journal.turns.outbox import UNFINISHED, Address, OutboxPart, OutboxRow
+from orchestrator.loop_bound import LoopBound
+from orchestrator.outbound.chat_queue import ChatQueue, Preview
 from orchestrator.outbound.flood_control import FloodControl
-from orchestrator.outbound.preview import Preview
+from orchestrator.outbound.platform import Platform, Speak
 from orchestrator.wakeup import Wakeup
 
 PREVIEW_START = 24  # characters that are worth a notification; a preview begins with them
 PREVIEW_INTERVAL = 1.0  # seconds between edits; a chat takes about one message a second
 PATIENCE = 1.5  # seconds; a faster answer needs neither preview nor typing indicator
 TYPING_INTERVAL = 4.0  # seconds; the platform shows the indicator for five
-CROWD = 1000  # chats that wait; so many are looked through once a second at most
+CROWD = 1000  # with this many waiting chats, they are scanned once a second at most
 log = structlog.get_logger()
 
 
 class Reply(NamedTuple):
-    """Where the reply of a turn goes, and how; see `ReplyFormats.mode`."""
+    """The target and mode of a turn's reply; see `ReplyFormats.choose_mode`.
+
+    ``first`` is the next row to send to its chat, as of when the reply was stored.
+    """
 
     address: Address
     mode: str
+    first: OutboxRow | None = None
 
 
 @dataclass(frozen=True)
 class ReplyFormats:
-    """How each channel takes a reply; unlike `Delivery`, a transaction may use it."""
+    """How each channel takes a reply; safe to use in transactions, unlike `Delivery`."""
 
     adapters: Mapping[str, Adapter]
 
-    def mode(self, address: Address) -> str:
-        """Return how a reply is delivered: ``stored``, ``edit`` or ``direct``.
+    def choose_mode(self, address: Address) -> str:
+        """Choose how a reply is delivered: ``stored``, ``edit`` or ``direct``.
 
         ``stored``: clients read it in the journal. ``edit``: it is sent once, or takes the place of
         its preview; a crash is repaired by editing. ``direct``: it is sent once.
         """
         adapter = self.adapters.get(address.channel)
-        if adapter is not None and adapter.delivered_when_stored(address.chat_id):
+        if adapter is not None and adapter.is_delivered_when_stored(address.chat_id):
             return outbox.STORED
         return "edit" if adapter is not None and adapter.edits and address.private else "direct"
 
@@ -64,12 +70,12 @@ class ReplyFormats:
         adapter = self.adapters.get(channel)
         return adapter is not None and adapter.takes_files
 
-    def split(self, channel: str, text: str, mark: str = "") -> tuple[ReplyPart, ...]:
+    def split_text(self, channel: str, text: str, mark: str = "") -> tuple[ReplyPart, ...]:
         adapter = self.adapters.get(channel)
         return adapter.split(text, mark) if adapter is not None else (ReplyPart(text + mark),)
 
 
-class Delivery(LoopOwned):
+class Delivery(LoopBound):
     """Sends the outbox through the adapters. ``clock`` returns milliseconds since the epoch.
 
     A turn that takes longer than ``patience`` seconds shows that it is being answered. ``speak`` is
@@ -93,7 +99,14 @@ class Delivery(LoopOwned):
         self._tasks = tasks
         self._rested = Wakeup()
         self._platforms = {
-            name: Platform(store, adapter, self.flood, clock, self._rested, speak)
+            name: Platform(
+                store=store,
+                adapter=adapter,
+                flood=self.flood,
+                clock=clock,
+                rested=self._rested,
+                speak=speak,
+            )
             for name, adapter in adapters.items()
         }
         self._changes = Wakeup()
@@ -103,7 +116,7 @@ class Delivery(LoopOwned):
         """Look for new rows."""
         self._changes.wake()
 
-    def replied(self, reply: Reply | None) -> None:
+    def send_reply(self, reply: Reply | None) -> None:
         """Send the reply of a turn that has ended; None if it may be in any chat."""
         if reply is None:
             self.wake()
@@ -111,59 +124,59 @@ class Delivery(LoopOwned):
         address = reply.address
         platform = self._platforms.get(address.channel)
         if platform is not None:
-            platform.adapter.replied(address.chat_id)
+            platform.adapter.wake_waiting_clients(address.chat_id)
             if reply.mode != outbox.STORED:
-                self._queue(address)
+                self._wake_queue(address, reply.first)
 
-    async def tell(self, channel: str, part: OutboundPart) -> bool:
+    async def send_unstored(self, channel: str, part: OutboundPart) -> bool:
         """Try once to send a message that the journal cannot store.
 
-        Return false if the platform wants nothing sent to its chat for now; nothing was tried then.
+        Return false, without trying, if the platform holds the chat for now.
         """
         platform = self._platforms[channel]
-        await platform.adapter.pace(part.chat_id)
-        if platform.held(part.chat_id):
+        await platform.adapter.wait_for_rate(part.chat_id)
+        if platform.find_hold_seconds(part.chat_id):
             return False
-        platform.doubt(part.chat_id)
+        platform.set_doubtful(part.chat_id)
         try:
             await platform.adapter.send(part)
         except SendError as error:
-            platform.refused(part.chat_id, error)
+            platform.hold_after_refusal(part.chat_id, error)
         return True
 
     async def run(self, channel: str) -> None:
-        """Give every chat of a channel that has a row to send its queue, until cancelled.
+        """Start a queue for every chat that has a row to send, until cancelled.
 
         A queue that could send nothing is left alone: in an outage there may be thousands.
         """
         while True:
             changed = self._changes.changed
             try:
-                chats = await self._store.read(outbox.waiting, channel)
+                chats = await self._store.read(outbox.list_waiting_chats, channel)
             except JournalError as error:
                 await retry_later(error)
                 continue
             for address in chats:
                 queue = self._queues.get(address.chat_key)
-                if queue is None or not queue.blocked:
-                    self._queue(address)
+                if queue is None or not queue.is_blocked:
+                    self._wake_queue(address)
             if len(chats) >= CROWD:
                 await anyio.sleep(1)
             await changed.wait()
 
     async def wait_idle(self) -> None:
-        """Wait until no row is due, and of none that was sent the outcome is yet to be stored."""
+        """Wait until no row is due and every outcome is stored."""
         for channel, platform in self._platforms.items():
             while True:
                 changed = self._rested.changed
-                rows = await self._store.read(outbox.due, channel)
-                due = any(platform.delay(row) <= 0 for row in rows)
+                rows = await self._store.read(outbox.list_due_rows, channel)
+                due = any(platform.find_send_delay(row) <= 0 for row in rows)
                 if not due and not any(queue.sending for queue in self._queues.values()):
                     break
                 await changed.wait()
 
-    async def hand_over(self) -> None:
-        """Send nothing more, and wait until the outcome of all that was sent is stored."""
+    async def finish_sending(self) -> None:
+        """Stop sending, and wait until every outcome is stored."""
         for platform in self._platforms.values():
             platform.handed_over.set()
         while True:
@@ -172,95 +185,89 @@ class Delivery(LoopOwned):
                 return
             await changed.wait()
 
-    def _queue(self, address: Address) -> ChatQueue:
-        """Return the queue of a chat; let it look for something to send."""
+    def _wake_queue(self, address: Address, first: OutboxRow | None = None) -> ChatQueue:
+        """Return the queue of a chat, woken to look for work.
+
+        ``first`` is the row to send next, if known.
+        """
         queue = self._queues.get(address.chat_key)
         if queue is None:
-            queue = ChatQueue(self._platforms[address.channel], address)
+            queue = ChatQueue(self._platforms[address.channel], address, self._queues, first)
             self._queues[address.chat_key] = queue
-            self._tasks.start_soon(self._work_off, queue, address.chat_key)
-        queue.wake()
+            self._tasks.start_soon(queue.run)
+        else:
+            queue.wake()
         return queue
 
-    async def _work_off(self, queue: ChatQueue, chat_key: str) -> None:
-        try:
-            await queue.run()
-        finally:
-            del self._queues[chat_key]
-            self._rested.wake()
-
     @contextmanager
-    def preview(self, turn_id: str, address: Address) -> Iterator[Preview]:
-        """Show that a turn is being answered: typing, and the answer while it is written."""
-        preview = Preview(turn_id)
-        preview.view = partial(self._grown, turn_id, address)
+    def open_preview(self, turn_id: str, address: Address) -> Iterator[Preview]:
+        """Show that a turn is being answered: typing, then the growing answer."""
+        preview = Preview(turn_id, partial(self._show_grown_answer, turn_id, address))
         loop = asyncio.get_running_loop()
-        patience = loop.call_later(self._patience, self._begin, address, preview)
+        patience = loop.call_later(self._patience, self._begin_preview, address, preview)
         try:
             yield preview
         finally:
             patience.cancel()
             preview.close()
 
-    def _begin(self, address: Address, preview: Preview) -> None:
+    def _begin_preview(self, address: Address, preview: Preview) -> None:
         platform = self._platforms.get(address.channel)
         if platform is None or platform.adapter.from_journal:  # these show no typing
             return
-        self._tasks.start_soon(_typing, platform, address, preview.closed)
-        if self.formats.mode(address) == "edit":
-            self._tasks.start_soon(self._stream, platform, address, preview)
+        self._tasks.start_soon(_show_typing, platform, address, preview)
+        if self.formats.choose_mode(address) == "edit":
+            self._tasks.start_soon(self._stream_preview, platform, address, preview)
 
-    def _grown(self, turn_id: str, address: Address, text: str) -> None:
-        """Show a growing answer to clients that wait for it, and to those who watch the chat."""
+    def _show_grown_answer(self, turn_id: str, address: Address, text: str) -> None:
+        """Show a growing answer to waiting clients and to watchers of the chat."""
         platform = self._platforms.get(address.channel)
         if platform is not None:
-            platform.adapter.view(address.chat_id, text)
-        self.activity.tell(address.chat_key, AnswerGrew(turn_id, text))
+            platform.adapter.show_unfinished_answer(address.chat_id, text)
+        self.activity.tell_watchers(address.chat_key, AnswerGrew(turn_id, text))
 
-    async def _stream(self, platform: Platform, address: Address, preview: Preview) -> None:
+    async def _stream_preview(self, platform: Platform, address: Address, preview: Preview) -> None:
         """Queue the first words as a message, and offer more while the answer grows."""
-        text = _first_words(await preview.longer_than(PREVIEW_START - 1))
-        if preview.closed.is_set():
+        text = _cut_first_words(await preview.wait_for_longer_text(PREVIEW_START - 1))
+        if preview.is_closed:
             return
         begin = platform.adapter.split(text, UNFINISHED)[0]
-        part, now = Part(begin.text, rendered=begin.rendered), platform.clock()
+        part, now = OutboxPart(begin.text, rendered=begin.rendered), platform.clock()
         try:
             await self._store.transact(outbox.start_preview, preview.turn_id, address, part, now)
         except (JournalError, StorageFailedError) as error:
             log.debug("preview_not_stored", problem=str(error))
             return
-        queue = self._queue(address)
-        while not preview.closed.is_set():
+        queue = self._wake_queue(address)
+        while not preview.is_closed:
             queue.preview = preview
-            with anyio.move_on_after(PREVIEW_INTERVAL):
-                await preview.closed.wait()
-            text = await preview.longer_than(len(text))
-            preview.offer()
+            await preview.wait_until_closed(PREVIEW_INTERVAL)
+            text = await preview.wait_for_longer_text(len(text))
+            preview.offer_refresh()
             queue.wake()
         if queue.preview is preview:
             queue.preview = None
             queue.wake()
 
 
-async def _typing(platform: Platform, address: Address, closed: asyncio.Event) -> None:
-    """Show that an answer is written until ``closed`` is set.
+async def _show_typing(platform: Platform, address: Address, preview: Preview) -> None:
+    """Show typing until the preview is closed.
 
-    A call that has begun goes on, since a refusal that is cut off would not be heard.
+    A call in progress is not cancelled, since its refusal would be lost.
     """
-    while not closed.is_set():
-        if not platform.held(address.chat_id):
+    while not preview.is_closed:
+        if not platform.find_hold_seconds(address.chat_id):
             try:
-                await platform.adapter.typing(address.chat_id, address.thread_id or None)
+                await platform.adapter.show_typing(address.chat_id, address.thread_id or None)
             except SendError as error:
-                platform.refused(address.chat_id, error)
+                platform.hold_after_refusal(address.chat_id, error)
             except Exception:  # a fault in an indicator must not end the daemon
                 log.exception("typing_broke", chat=address.chat_key)
-        with anyio.move_on_after(TYPING_INTERVAL):
-            await closed.wait()
+        await preview.wait_until_closed(TYPING_INTERVAL)
 
 
-def _first_words(text: str) -> str:
-    """Return how a preview begins: whole words, if the first one is not too long for it."""
+def _cut_first_words(text: str) -> str:
+    """Return the first words of a preview, cut at a word where possible."""
     text = text.lstrip()
     end = max(text.rfind(space, 0, PREVIEW_START + 1) for space in " \n")
     return text[: end if end > 0 else PREVIEW_START]

@@ -1,7 +1,9 @@
-"""Which chats, and which bots, a platform wants nothing sent to for now (``retry_after``).
+"""Remember which chats, or whole bots, a platform has asked to pause (``retry_after``).
 
-The Bot API does not say whether it refuses a call for the sake of the chat or of the bot. A refusal
-holds its chat; one in a second chat while the first is held means the bot, and holds all chats.
+The Bot API does not say whether the chat or the bot has sent too much. A refusal holds its chat; a
+second chat refused meanwhile means the bot, and holds all its chats.
+
+Where: is a 429 of Telegram held?
 """
 
 from dataclasses import dataclass, field
@@ -12,7 +14,7 @@ APART = frozenset({"hook"})  # channels whose chats are servers that know nothin
 
 
 class Hold(NamedTuple):
-    """A chat of a channel to which nothing is sent for ``seconds``; all its chats if it is BOT."""
+    """A chat that gets nothing for ``seconds``; all chats of the channel if it is BOT."""
 
     channel: str
     chat_id: str
@@ -21,28 +23,31 @@ class Hold(NamedTuple):
 
 @dataclass
 class FloodControl:
-    """The holds of all channels. Every ``now`` is in seconds, of one clock."""
+    """The holds of all channels, with the time ``until`` which each lasts.
 
-    _until: dict[tuple[str, str], float] = field(default_factory=dict, init=False)
+    Every ``now`` is in seconds, of one clock.
+    """
 
-    def refused(self, channel: str, chat_id: str, retry_after: float, now: float) -> Hold:
-        """Hold a chat whose call was refused, or its bot; return what is held now."""
-        holds = self.holds(now)
+    until: dict[tuple[str, str], float] = field(default_factory=dict, init=False)
+
+    def hold_chat(self, channel: str, chat_id: str, retry_after: float, now: float) -> Hold:
+        """Hold a refused chat, or its whole bot; return the new hold."""
+        holds = self.list_holds(now)
         others = channel not in APART and any(
             hold.channel == channel and hold.chat_id != chat_id for hold in holds
         )
         key = (channel, BOT if others else chat_id)
-        self._until[key] = max(now + retry_after, self._until.get(key, now))
-        return Hold(*key, self._until[key] - now)
+        self.until[key] = max(now + retry_after, self.until.get(key, now))
+        return Hold(*key, self.until[key] - now)
 
-    def left(self, channel: str, chat_id: str, now: float) -> float:
-        """Return the seconds for which nothing may be sent to a chat; 0 if it is not held."""
-        if not self._until:
+    def find_seconds_left(self, channel: str, chat_id: str, now: float) -> float:
+        """Return the seconds until a chat may be sent to; 0 if it is not held."""
+        if not self.until:
             return 0.0
-        ends = (self._until.get((channel, held), now) for held in (BOT, chat_id))
+        ends = (self.until.get((channel, held), now) for held in (BOT, chat_id))
         return max(0.0, *(end - now for end in ends))
 
-    def holds(self, now: float) -> tuple[Hold, ...]:
-        """Return the holds that are not over."""
-        self._until = {key: end for key, end in self._until.items() if end > now}
-        return tuple(Hold(*key, end - now) for key, end in sorted(self._until.items()))
+    def list_holds(self, now: float) -> tuple[Hold, ...]:
+        """List the holds that have not ended."""
+        self.until = {key: end for key, end in self.until.items() if end > now}
+        return tuple(Hold(*key, end - now) for key, end in sorted(self.until.items()))

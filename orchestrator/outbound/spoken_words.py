@@ -1,4 +1,4 @@
-"""What of an answer in Markdown is spoken: its words. Pure."""
+"""Extract the words to speak from an answer in Markdown. Pure."""
 
 import re
 
@@ -14,8 +14,8 @@ HTML = re.compile(r"</?[a-zA-Z][^>\n]*>")
 SENTENCE_END = re.compile(r"[.!?…:]['\")\]]*\s")
 
 
-def spoken_words(markdown: str) -> str:
-    """Return the words of a text: no code, addresses, tables' lines or marks of formatting.
+def extract_spoken_words(markdown: str) -> str:
+    """Return the words of a text, without code, addresses, table lines and formatting.
 
     A long text is cut after a sentence.
     """
@@ -27,9 +27,9 @@ def spoken_words(markdown: str) -> str:
     words = re.sub(r"\n{3,}", "\n\n", "\n".join(lines)).strip()
     if not any(char.isalnum() for char in words):
         return ""
-    return words if len(words) <= ENOUGH else _cut(words[:ENOUGH])
+    return words if len(words) <= ENOUGH else _cut_after_sentence(words[:ENOUGH])
 
 
-def _cut(text: str) -> str:
+def _cut_after_sentence(text: str) -> str:
     ends = [found.end() for found in SENTENCE_END.finditer(text)]
     return (text[: ends[-1]] if ends else text.rpartition(" ")[0] or text).strip()

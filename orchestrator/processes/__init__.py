@@ -1,4 +1,4 @@
-"""Child processes: how a worker is launched, watched, restarted and ended.
+"""Child processes: launch, watch, restart and end workers.
 
 `launch` turns an agent's definition into a launch spec and writes its prompt file, `supervisor`
 keeps one slot per agent, `restarts` decides when a worker that ended may start again, `worker`

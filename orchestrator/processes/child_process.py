@@ -1,8 +1,10 @@
 """Start a child process on a socketpair, wait until it is ready, and end it.
 
-The child gets its own session. It is watched and signaled through a pidfd, so a signal can never
+The child gets its own session. It is watched and signalled through a pidfd, so a signal can never
 reach another process that reused its number. A child ends by itself when its socket closes; the
 rest of its session is then killed.
+
+Where: is a hung worker detected and killed?
 """
 
 import asyncio
@@ -23,10 +25,10 @@ import structlog
 from pydantic import JsonValue
 
 from orchestrator.errors import WorkerError
-from orchestrator.processes.reaper import Process, members
+from orchestrator.processes.reaper import Process, iter_session_members
 from thinker.protocol import methods
 from thinker.protocol.env import BROKER_VARIABLE
-from thinker.protocol.peer import Peer, PeerClosedError, RpcError, connected
+from thinker.protocol.peer import Peer, PeerClosedError, RpcError, connect_peer
 from thinker.protocol.sandbox import SandboxReport
 
 READY_TIMEOUT = 30.0  # seconds; a cold interpreter on a busy machine needs a few
@@ -60,26 +62,26 @@ class Program:
 
 
 class Spawned(Protocol):
-    """A process that has just been started."""
+    """A process that was just started."""
 
     @property
     def pid(self) -> int:
-        """Its number."""
+        """Its process id."""
 
-    def connected(self) -> AbstractAsyncContextManager[Peer]:
+    def open_peer(self) -> AbstractAsyncContextManager[Peer]:
         """Open the parent's end of its socket."""
 
     def signal(self, number: signal.Signals) -> None:
         """Send it a signal; it has not been reaped."""
 
-    async def ended(self) -> int:
+    async def wait_for_end(self) -> int:
         """Wait for its end, kill the rest of its session and reap it.
 
-        Returns the exit code, or minus the signal.
+        Returns the exit code, or the negative signal number.
         """
 
     def close(self) -> None:
-        """Release what it held; it has been reaped."""
+        """Release its resources, after it was reaped."""
 
 
 Spawn = Callable[[Program], Awaitable[Spawned]]
@@ -97,20 +99,20 @@ class SpawnedProcess:
     pidfd: int
     reap: Callable[[], Awaitable[int]]
 
-    def connected(self) -> AbstractAsyncContextManager[Peer]:
-        return connected(self.wire)
+    def open_peer(self) -> AbstractAsyncContextManager[Peer]:
+        return connect_peer(self.wire)
 
     def signal(self, number: signal.Signals) -> None:
         with suppress(ProcessLookupError):  # it was reaped just now
             signal.pidfd_send_signal(self.pidfd, number)
 
-    async def ended(self) -> int:
+    async def wait_for_end(self) -> int:
         """Wait for its end, kill the rest of its session and reap it.
 
         The session goes first: until the child is reaped, its number cannot be reused.
         """
         await anyio.wait_readable(self.pidfd)
-        for pid in members(self.pid):
+        for pid in iter_session_members(self.pid):
             with suppress(ProcessLookupError, PermissionError):
                 os.kill(pid, signal.SIGKILL)
         return await self.reap()
@@ -120,9 +122,9 @@ class SpawnedProcess:
 
 
 class Spare(Protocol):
-    """A child that waits to become the program with these arguments; otherwise as a `Popen`.
+    """A spare child that waits to become the program; takes the arguments of `Popen`.
 
-    Only the daemons of a self-test have some: they are started too often to execute each program.
+    Only the daemons of a self-test have spares: they start too often to execute each program.
     """
 
     argv: tuple[str, ...]
@@ -132,7 +134,7 @@ class Spare(Protocol):
 
     def kill(self) -> None: ...
 
-    def become(self, program: Program, fd: int) -> None:
+    def run_program(self, program: Program, fd: int) -> None:
         """Run the program, with ``fd`` as its socket; raise `OSError` if it has ended."""
 
 
@@ -149,14 +151,14 @@ class ChildProcess:
     code: int = 0
     stop_requested: bool = False  # then its end does not count as a failure
     hung: bool = False
-    _watched: bool = False  # `_ping` runs
+    is_watched: bool = False  # it is pinged
 
     @property
     def pid(self) -> int:
         return self.process.pid
 
     def stop(self) -> None:
-        """Close the socket; the child then ends by itself."""
+        """Close the socket, on which the child ends by itself."""
         self.stop_requested = True
         self.peer.close()
 
@@ -169,20 +171,20 @@ class ChildProcess:
 
     @property
     def busy(self) -> bool:
-        """Whether something is asked of the child."""
-        return self.peer.waits
+        """Whether the child has an open request."""
+        return self.peer.has_pending_request
 
-    def watch(self) -> None:
-        """Ping the child for as long as it is busy; abort it when it does not answer."""
-        if not (self._watched or self.peer.closed.is_set()):
-            self._watched = True
-            self.peer.tasks.start_soon(self._ping)
+    def start_watching(self) -> None:
+        """Ping the child while it is busy; abort it when it does not answer."""
+        if not (self.is_watched or self.peer.closed.is_set()):
+            self.is_watched = True
+            self.peer.tasks.start_soon(self._ping_child)
 
-    async def _ping(self) -> None:
+    async def _ping_child(self) -> None:
         try:
             await anyio.sleep(PING_INTERVAL)
             while self.busy:
-                with suppress(RpcError):  # this is an answer, too
+                with suppress(RpcError):  # any traffic counts as an answer
                     await self.peer.request(methods.PING, timeout=SILENCE)
                 await anyio.sleep(PING_INTERVAL)
         except TimeoutError:
@@ -190,63 +192,63 @@ class ChildProcess:
         except PeerClosedError:
             return
         finally:
-            self._watched = False
+            self.is_watched = False
 
     def signal(self, number: signal.Signals) -> None:
         if not self.exited.is_set():
             self.process.signal(number)
 
-    def _ready(self, params: JsonValue) -> None:
+    def _on_ready(self, params: JsonValue) -> None:
         self.sandbox = methods.Ready.model_validate(params).sandbox
         self.ready.set()
 
     def register_handlers(self) -> None:
-        """Handle the child's notifications; subclasses add their own methods."""
-        self.peer.notifications[methods.READY] = self._ready
+        """Handle the child's notifications; subclasses add methods."""
+        self.peer.notifications[methods.READY] = self._on_ready
 
 
-async def execute(program: Program) -> Spawned:
-    """Start a program as a child of this process; raise `WorkerError` if it cannot be started."""
+async def execute_program(program: Program) -> Spawned:
+    """Start a program as a child; raise `WorkerError` if that fails."""
     try:
         ours, theirs = socket.socketpair()
     except OSError as error:
-        raise cannot_start(program, error) from error
+        raise build_start_error(program, error) from error
     with theirs:
         try:
-            process, pidfd = _start(program, theirs.fileno())
+            process, pidfd = _start_process(program, theirs.fileno())
         except WorkerError:
             ours.close()
             raise
 
-    async def reap() -> int:
+    async def reap_child() -> int:
         code = process.wait()
         _watched.discard(process.pid)
         return code
 
-    return SpawnedProcess(ours, process.pid, pidfd, reap)
+    return SpawnedProcess(ours, process.pid, pidfd, reap_child)
 
 
 @asynccontextmanager
-async def running_child(
-    program: Program, make: Callable[[str, Spawned, Peer], C], spawn: Spawn = execute
+async def run_child(
+    program: Program, make: Callable[[str, Spawned, Peer], C], spawn: Spawn = execute_program
 ) -> AsyncIterator[C]:
-    """Start a child and wait until it is ready; end and reap it when the block ends.
+    """Start a child and wait until it is ready; end and reap it with the block.
 
     Raises:
         WorkerError: the child could not be started, or ended before it was ready.
     """
     spawned = await spawn(program)
     try:
-        async with spawned.connected() as peer:
+        async with spawned.open_peer() as peer:
             child = make(program.name, spawned, peer)
             child.register_handlers()
             peer.tasks.start_soon(_reap_on_exit, child)
             try:
-                await _wait_ready(child)
+                await _wait_until_ready(child)
                 yield child
             finally:
                 with anyio.CancelScope(shield=True):
-                    await _terminate(child)
+                    await _terminate_child(child)
     finally:
         spawned.close()
 
@@ -259,10 +261,10 @@ class DescriptorChild(ChildProcess):
 
 
 @asynccontextmanager
-async def running_with_descriptors(
-    program: Program, kind: type[D], spawn: Spawn = execute
+async def run_child_with_descriptors(
+    program: Program, kind: type[D], spawn: Spawn = execute_program
 ) -> AsyncIterator[D]:
-    """Start a child as `running_child` does; its standard input takes descriptors."""
+    """Start a child as `run_child` does, with a standard input that takes descriptors."""
     try:
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     except OSError as error:
@@ -270,19 +272,19 @@ async def running_with_descriptors(
     ours.setblocking(False)  # noqa: FBT003 - the standard library takes it by position
     with ours, theirs:
         program = replace(program, stdin=theirs.fileno())
-        async with running_child(program, partial(kind, descriptors=ours), spawn) as child:
+        async with run_child(program, partial(kind, descriptors=ours), spawn) as child:
             theirs.close()
             yield child
 
 
-def keep(spare: Spare) -> None:
+def keep_spare(spare: Spare) -> None:
     """Keep a spare for the first start of its program."""
     _spares[spare.argv] = spare
     _watched.add(spare.pid)
 
 
 def end_spares() -> None:
-    """End the spares whose programs were not started."""
+    """End the spares that were not used."""
     for spare in _spares.values():
         with suppress(ProcessLookupError, ChildProcessError):  # a daemon reaps all at its end
             spare.kill()
@@ -290,32 +292,32 @@ def end_spares() -> None:
     _spares.clear()
 
 
-def _start(program: Program, fd: int) -> tuple[subprocess.Popen[bytes] | Spare, int]:
-    """Start a program, or the spare of it; return the process and its pidfd."""
+def _start_process(program: Program, fd: int) -> tuple[subprocess.Popen[bytes] | Spare, int]:
+    """Start a program, or use its spare; return the process and its pidfd."""
     spare = _spares.pop(program.argv, None)
     try:
-        process = spare or _popen(program, fd)
+        process = spare or _open_process(program, fd)
     except (OSError, ValueError) as error:  # ValueError: a NUL character in the environment
-        raise cannot_start(program, error) from error
+        raise build_start_error(program, error) from error
     _watched.add(process.pid)
     try:
         if spare is not None:
-            spare.become(program, fd)
+            spare.run_program(program, fd)
         return process, os.pidfd_open(process.pid)
     except OSError as error:
         _watched.discard(process.pid)
         process.kill()
         process.wait()
-        raise cannot_start(program, error) from error
+        raise build_start_error(program, error) from error
 
 
-def _popen(program: Program, fd: int) -> subprocess.Popen[bytes]:
+def _open_process(program: Program, fd: int) -> subprocess.Popen[bytes]:
     passed, env = [fd], {**program.env, program.fd_variable: str(fd)}
     if program.broker is not None:
         passed.append(program.broker)
         env[BROKER_VARIABLE] = str(program.broker)
     return subprocess.Popen(
-        (*_death_signal_prefix(), *program.argv),
+        (*_build_death_signal_prefix(), *program.argv),
         env=env,
         cwd=program.cwd,
         stdin=program.stdin,
@@ -326,7 +328,7 @@ def _popen(program: Program, fd: int) -> subprocess.Popen[bytes]:
 
 
 @cache
-def _death_signal_prefix() -> tuple[str, ...]:
+def _build_death_signal_prefix() -> tuple[str, ...]:
     """Return a command prefix that makes the kernel kill the child when this process dies.
 
     Children also request this themselves, but only after their imports. The prefix is tried once,
@@ -340,38 +342,38 @@ def _death_signal_prefix() -> tuple[str, ...]:
     return command if tried.returncode == 0 else ()
 
 
-def cannot_start(program: Program, error: Exception) -> WorkerError:
+def build_start_error(program: Program, error: Exception) -> WorkerError:
     return WorkerError(f"{program.name} cannot be started: {error}")
 
 
 async def _reap_on_exit(child: ChildProcess) -> None:
-    """Reap the child as soon as it ends, with the rest of its session."""
-    with anyio.CancelScope(shield=True):  # `_terminate` makes sure that the child ends
-        child.code = await child.process.ended()
+    """Reap the child as soon as it ends, and kill the rest of its session."""
+    with anyio.CancelScope(shield=True):  # `_terminate_child` makes sure that the child ends
+        child.code = await child.process.wait_for_end()
         child.exited.set()
 
 
 def is_watched(process: Process) -> bool:
-    """Return whether this module started the process, and so reaps it."""
+    """Return whether this module started the process, and therefore reaps it."""
     return process.pid in _watched
 
 
-async def wait_any(*events: asyncio.Event) -> None:
-    async def wait(event: asyncio.Event) -> None:
+async def wait_for_any(*events: asyncio.Event) -> None:
+    async def wait_for_event(event: asyncio.Event) -> None:
         await event.wait()
         tasks.cancel_scope.cancel()
 
     async with anyio.create_task_group() as tasks:
         for event in events:
-            tasks.start_soon(wait, event)
+            tasks.start_soon(wait_for_event, event)
 
 
-async def _wait_ready(child: ChildProcess) -> None:
+async def _wait_until_ready(child: ChildProcess) -> None:
     with anyio.move_on_after(READY_TIMEOUT):
-        await wait_any(child.ready, child.exited)
+        await wait_for_any(child.ready, child.exited)
     if child.exited.is_set():
         if child.code == NOT_FOUND:
-            raise WorkerError(f"{child.name} cannot be started: there is no such program")
+            raise WorkerError(f"{child.name} cannot start: program not found")
         raise WorkerError(
             f"{child.name} ended during start-up with exit code {child.code}; see its log",
             child.code,
@@ -381,7 +383,7 @@ async def _wait_ready(child: ChildProcess) -> None:
         raise WorkerError(f"{child.name} was not ready in {READY_TIMEOUT:.0f} s")
 
 
-async def _terminate(child: ChildProcess) -> None:
+async def _terminate_child(child: ChildProcess) -> None:
     """Send end-of-file, TERM and KILL, `TERM_TIMEOUT` apart; kill a hung child at once."""
     child.peer.close()
     for number in (signal.SIGTERM, signal.SIGKILL):

@@ -1,4 +1,4 @@
-"""Keep one child process running while it is wanted, and replace it, with back-off."""
+"""Keep one child process running while it is needed; replace it with back-off."""
 
 import time
 from collections.abc import Callable
@@ -9,9 +9,9 @@ import anyio
 from pydantic import ValidationError
 
 from orchestrator.errors import WorkerError
-from orchestrator.loop_owned import LoopOwned
+from orchestrator.loop_bound import LoopBound
 from orchestrator.processes import restarts
-from orchestrator.processes.child_process import ChildProcess, wait_any
+from orchestrator.processes.child_process import ChildProcess, wait_for_any
 from orchestrator.processes.restarts import ExitKind, History
 from orchestrator.wakeup import Wakeup
 from thinker.protocol.peer import PeerClosedError, RpcError
@@ -19,36 +19,36 @@ from thinker.protocol.peer import PeerClosedError, RpcError
 C = TypeVar("C", bound=ChildProcess)
 
 
-class Duty(Protocol[C]):
-    """What a kept child is for."""
+class ChildPurpose(Protocol[C]):
+    """The purpose of a kept child."""
 
     @property
-    def wanted(self) -> bool:
-        """Whether it has something to do; `KeptChild.wake` tells of a change."""
+    def is_needed(self) -> bool:
+        """Whether it has work; call `KeptChild.wake` after a change."""
 
     def start(self) -> AbstractAsyncContextManager[C]:
-        """Start one, and end it when the block ends; see `running_child`."""
+        """Start one, and end it with the block; see `run_child`."""
 
-    async def attend(self, child: C) -> None:
-        """Bring a running one up to date, after its start and after every wake.
+    async def update_child(self, child: C) -> None:
+        """Update the running child, after its start and after every wake.
 
         Raises:
             RpcError, PeerClosedError, OSError, ValidationError: it must be replaced.
         """
 
-    def ended(self, kind: ExitKind, reason: str) -> None:
-        """Take note that it has ended."""
+    def on_child_ended(self, kind: ExitKind, reason: str) -> None:
+        """Note that it has ended."""
 
 
-class KeptChild(LoopOwned, Generic[C]):
+class KeptChild(LoopBound, Generic[C]):
     """Runs one child, while `run` runs; ``probe`` is the longest back-off, in seconds."""
 
     def __init__(
         self,
         name: str,
-        duty: Duty[C],
+        duty: ChildPurpose[C],
         clock: Callable[[], float] = time.monotonic,
-        jitter: Callable[[], float] = restarts.jitter,
+        jitter: Callable[[], float] = restarts.draw_jitter,
         probe: float = restarts.PROBE,
     ) -> None:
         self._name = name
@@ -61,18 +61,18 @@ class KeptChild(LoopOwned, Generic[C]):
         self.changes = Wakeup()
 
     def wake(self) -> None:
-        """Look again at what the child is wanted for."""
+        """Check again whether and for what the child is needed."""
         self.changes.wake()
 
-    def forgive(self) -> None:
-        """Forget past failures: what the child is for has changed."""
-        self.history = restarts.forgiven(self.history)
+    def forgive_failures(self) -> None:
+        """Forget past failures: the child's purpose has changed."""
+        self.history = restarts.forget_failures(self.history)
 
     async def run(self) -> None:
-        """Keep the child running while it is wanted, until canceled."""
+        """Keep the child running while it is needed, until cancelled."""
         while True:
-            wanted = self._duty.wanted
-            delay = restarts.wait(self.history, self._clock()) if wanted else None
+            wanted = self._duty.is_needed
+            delay = restarts.find_start_delay(self.history, self._clock()) if wanted else None
             if delay == 0.0:
                 await self._run_child()
                 continue
@@ -81,14 +81,14 @@ class KeptChild(LoopOwned, Generic[C]):
 
     async def _run_child(self) -> None:
         """Run one process from start to end."""
-        self.history = restarts.starting(self.history, self._clock())
+        self.history = restarts.record_start(self.history, self._clock())
         kind, reason = ExitKind.CLEAN, ""
         try:
             async with self._duty.start() as child:
-                self.history = restarts.ready(self.history)
+                self.history = restarts.record_ready(self.history)
                 self.child = child
-                await self._monitor(child)
-            kind = restarts.classify(
+                await self._monitor_child(child)
+            kind = restarts.classify_exit(
                 child.code, stop_requested=child.stop_requested, hung=child.hung, oom=False
             )
             reason = f"{self._name} ended with exit code {child.code}"
@@ -97,16 +97,16 @@ class KeptChild(LoopOwned, Generic[C]):
         finally:
             self.child = None
         now, jitter = self._clock(), self._jitter()
-        self.history = restarts.ended(self.history, kind, reason, now, jitter, self._probe)
-        self._duty.ended(kind, reason)
+        self.history = restarts.record_exit(self.history, kind, reason, now, jitter, self._probe)
+        self._duty.on_child_ended(kind, reason)
         self.changes.wake()
 
-    async def _monitor(self, child: C) -> None:
-        """Keep a child up to date; end it when it is not wanted any more."""
+    async def _monitor_child(self, child: C) -> None:
+        """Keep a child up to date; end it when it is no longer needed."""
         while not child.exited.is_set() and not child.peer.closed.is_set():
             changed = self.changes.changed  # before the first await, so that none is missed
-            if not self._duty.wanted:
+            if not self._duty.is_needed:
                 child.stop()
                 return
-            await self._duty.attend(child)
-            await wait_any(changed, child.exited, child.peer.closed)
+            await self._duty.update_child(child)
+            await wait_for_any(changed, child.exited, child.peer.closed)

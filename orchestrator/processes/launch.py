@@ -2,6 +2,8 @@
 
 The worker's environment holds a few inherited variables, the ``THINKER_*`` settings and the agent's
 own ``env``, and nothing more. Keys go to the broker alone: the worker is told their names.
+
+Where: are an agent's environment and prompt file made?
 """
 
 import sys
@@ -14,15 +16,15 @@ from orchestrator.agentsfile import AgentDefinition
 from orchestrator.agentsfile.agent_definition import CostControls
 from orchestrator.agentsfile.agents_file import SandboxMode
 from orchestrator.agentsfile.media_settings import Voice
-from orchestrator.agentsfile.model_costs import models_of
+from orchestrator.agentsfile.model_costs import list_models
 from orchestrator.broker.broker_wire import Grant
 from orchestrator.files import write_private
-from orchestrator.home_paths import bundled
-from orchestrator.processes.model_grants import grants, told
+from orchestrator.home_paths import find_bundled_path
+from orchestrator.processes.model_grants import build_grants, build_worker_settings
 from orchestrator.settings import DEFAULT_PROMPT, Settings
-from orchestrator.timezones import host_timezone
-from thinker.protocol.env import ThinkerSettings, inherited
-from thinker.protocol.providers import PROVIDERS, Provider, key_variables
+from orchestrator.timezones import find_host_timezone
+from thinker.protocol.env import ThinkerSettings, select_inherited_variables
+from thinker.protocol.providers import PROVIDERS, Provider, list_key_variables
 
 WORKER = (sys.executable, "-P", "-m", "thinker")
 COMPACTION, FACT_EXTRACTION = "compaction.md", "fact-extraction.md"
@@ -44,7 +46,7 @@ class Endpoint:
 
 @dataclass(frozen=True)
 class LaunchSpec:
-    """All that is needed to start a worker.
+    """Everything needed to start a worker.
 
     ``variables`` are those of its environment beside its ``settings``. ``prompt`` is the text of
     its prompt file; None means that it has none. ``grants`` are for the broker: the addresses of
@@ -102,7 +104,7 @@ def build_launch_spec(
     own: Endpoint | None = None,
 ) -> LaunchSpec:
     """Return the launch spec of an agent; the ``templates`` given by name replace bundled ones."""
-    texts = {name: bundled(f"prompts/{name}") for name in TEMPLATES} | dict(templates)
+    texts = {name: find_bundled_path(f"prompts/{name}") for name in TEMPLATES} | dict(templates)
     paths = settings.paths
     prompt_path = paths.agent_prompts / f"{definition.agent_id}.txt"
     prompt, embeddings = definition.system_prompt or None, definition.embeddings or ()
@@ -113,7 +115,7 @@ def build_launch_spec(
             "llm_provider": endpoint.provider,
             "model": endpoint.model,
             "base_url": endpoint.base_url,
-            "providers": _own_providers(definition, endpoint),
+            "providers": _list_own_providers(definition, endpoint),
             "temperature": DEFAULT_TEMPERATURE
             if definition.temperature is None
             else definition.temperature,
@@ -131,12 +133,12 @@ def build_launch_spec(
             "fact_extraction_max_turns": definition.fact_extraction.max_turns,
             "fact_extraction_prompt_path": settings.fact_extraction_prompt_path
             or texts[FACT_EXTRACTION],
-            "skills_dirs": paths.skill_directories(definition.agent_id),
+            "skills_dirs": paths.list_skill_directories(definition.agent_id),
             "hooks_dir": paths.hooks if definition.allow_hooks else None,
-            "sandbox": _jail(definition, sandbox),
-            "user_timezone": definition.timezone or host_timezone(environ),
+            "sandbox": _choose_jail_setting(definition, sandbox),
+            "user_timezone": definition.timezone or find_host_timezone(environ),
             "log_level": settings.log_level,
-            **_cost(definition.cost_controls),
+            **_build_cost_settings(definition.cost_controls),
             **{f"embeddings_{name}": value for name, value in embeddings if value is not None},
             **{
                 name: model.model_dump(exclude_none=True)
@@ -150,13 +152,13 @@ def build_launch_spec(
         }
     )
     keys = {**environ, **definition.env}
-    granted = grants(thinker, keys)
-    secret = key_variables(definition.providers)
+    granted = build_grants(thinker, keys)
+    secret = list_key_variables(definition.providers)
     others = {name: value for name, value in definition.env.items() if name not in secret}
     return LaunchSpec(
         agent_id=definition.agent_id,
-        variables={**inherited(environ), **others},
-        settings=told(thinker, keys),
+        variables={**select_inherited_variables(environ), **others},
+        settings=build_worker_settings(thinker, keys),
         cwd=settings.home,
         endpoint=endpoint,
         prompt_path=prompt_path,
@@ -167,37 +169,41 @@ def build_launch_spec(
     )
 
 
-def relevant(
+def select_environment(
     environ: Mapping[str, str], providers: Mapping[str, Provider] = PROVIDERS
 ) -> dict[str, str]:
-    """Return what launch specs need of the daemon's environment."""
-    keys = {name: environ[name] for name in key_variables(providers) if name in environ}
-    return {**inherited(environ), **keys, "USER_TIMEZONE": host_timezone(environ)}
+    """Select the variables that launch specs need from the daemon's environment."""
+    keys = {name: environ[name] for name in list_key_variables(providers) if name in environ}
+    return {
+        **select_inherited_variables(environ),
+        **keys,
+        "USER_TIMEZONE": find_host_timezone(environ),
+    }
 
 
-def _own_providers(definition: AgentDefinition, endpoint: Endpoint) -> tuple[Provider, ...]:
+def _list_own_providers(definition: AgentDefinition, endpoint: Endpoint) -> tuple[Provider, ...]:
     """Return the providers of agents.json that the agent uses."""
-    names = [endpoint.provider, *(name.partition("/")[0] for name in models_of(definition))]
+    names = [endpoint.provider, *(name.partition("/")[0] for name in list_models(definition))]
     found = (definition.providers.get(name) for name in dict.fromkeys(names))
     return tuple(p for p in found if p is not None and p is not PROVIDERS.get(p.name))
 
 
 def write_prompt(spec: LaunchSpec) -> None:
-    """Replace the agent's prompt file (mode 0600), or remove it when the agent has no prompt."""
+    """Write the agent's prompt file (mode 0600), or remove it if the agent has no prompt."""
     if spec.prompt is None:
         spec.prompt_path.unlink(missing_ok=True)
     else:
         write_private(spec.prompt_path, spec.prompt.encode("utf-8", "replace"))
 
 
-def _jail(definition: AgentDefinition, sandbox: SandboxMode) -> str:
-    """Return the worker's setting for its jail; only allowed hooks can use a network."""
+def _choose_jail_setting(definition: AgentDefinition, sandbox: SandboxMode) -> str:
+    """Return the worker's jail setting; only permitted hooks may use a network."""
     if sandbox == "off":
         return "off"
     return "hook-network" if definition.hook_network and definition.allow_hooks else "on"
 
 
-def _cost(controls: CostControls | None) -> dict[str, float]:
+def _build_cost_settings(controls: CostControls | None) -> dict[str, float]:
     if controls is None:
         return {}
     return {

@@ -1,4 +1,4 @@
-"""Find model servers that listen on this machine, for ``"llmProvider": "auto"``."""
+"""Find model servers on this machine, for ``"llmProvider": "auto"``."""
 
 from collections.abc import Iterable
 from contextlib import closing
@@ -23,22 +23,26 @@ class _Models(BaseModel):
     data: list[_Model]
 
 
-async def local_servers(providers: Iterable[Provider] = PROVIDERS.values()) -> tuple[Endpoint, ...]:
+async def find_local_servers(
+    providers: Iterable[Provider] = PROVIDERS.values(),
+) -> tuple[Endpoint, ...]:
     """Return the local servers that answer and have a model, in the order of ``providers``."""
     local = [provider for provider in providers if provider.local]
     found: dict[str, Endpoint] = {}
 
-    async def probe(provider: Provider) -> None:
-        if await _listens(provider.base_url) and (model := await _first_model(provider.base_url)):
+    async def probe_provider(provider: Provider) -> None:
+        if await _is_listening(provider.base_url) and (
+            model := await _fetch_first_model(provider.base_url)
+        ):
             found[provider.name] = Endpoint(provider.name, model)
 
     async with anyio.create_task_group() as tasks:
         for provider in local:
-            tasks.start_soon(probe, provider)
+            tasks.start_soon(probe_provider, provider)
     return tuple(found[provider.name] for provider in local if provider.name in found)
 
 
-async def _listens(url: str) -> bool:
+async def _is_listening(url: str) -> bool:
     parts = urlsplit(url)
     try:
         with anyio.fail_after(PROBE_TIMEOUT):
@@ -49,8 +53,8 @@ async def _listens(url: str) -> bool:
     return True
 
 
-async def _first_model(url: str) -> str:
-    """Return the model that a server lists first; empty when it lists none."""
+async def _fetch_first_model(url: str) -> str:
+    """Return the first model that a server lists; empty if it has none."""
     # Loading the HTTP client and certificates takes a fifth of the start, mostly unneeded.
     from thinker.http.web_client import WebClient  # noqa: PLC0415 - see above
 

@@ -1,19 +1,26 @@
-"""Run the broker, and give it the channels of all workers that may ask a provider.
+"""Run the broker, and hand it the channels of all workers that use a provider.
 
 The supervisor keeps a copy of the broker's end of each channel. A broker that replaces a dead one
-gets the channels as they are, with the connections that workers opened meanwhile.
+gets the same channels, with the connections that workers opened meanwhile.
+
+It counts what model calls use. A worker names its calls in the steps and answers that it hands
+over, and the broker's figures replace its own. A call that it does not name is booked by itself,
+when the work that can have made it has ended: a repeated or cut call, or one that the worker keeps
+to itself.
 """
 
+import asyncio
 import itertools
 import math
 import socket
 import sys
 import time
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+from collections import deque
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Protocol
+from typing import NamedTuple, Protocol, TypeVar, cast
 
 import structlog
 from pydantic import JsonValue
@@ -28,21 +35,153 @@ from orchestrator.broker.broker_wire import (
     Grant,
 )
 from orchestrator.errors import WorkerError
-from orchestrator.loop_owned import LoopOwned
+from orchestrator.loop_bound import LoopBound
 from orchestrator.processes import restarts
-from orchestrator.processes.call_ledger import CallLedger
 from orchestrator.processes.child_process import (
     ChildProcess,
     DescriptorChild,
     Program,
     Spawn,
-    execute,
-    running_with_descriptors,
+    execute_program,
+    run_child_with_descriptors,
 )
 from orchestrator.processes.kept_child import KeptChild
 from orchestrator.processes.restarts import ExitKind
 from orchestrator.settings import Settings
-from thinker.protocol.env import inherited
+from thinker.protocol.background import Embedded, MeteredResult
+from thinker.protocol.env import select_inherited_variables
+from thinker.protocol.methods import StepCommit
+from thinker.protocol.peer import PeerClosedError
+
+MOST_LEFT = 16  # canceled works whose calls may still be reported
+LATE = 1.0  # seconds to wait for the broker's report of a call that a worker names
+TOO_LITTLE = 2  # how far the broker's estimate may exceed the worker's figure before it counts
+Counted = TypeVar("Counted", bound=StepCommit | MeteredResult)
+
+
+class CallRecorder(Protocol):
+    """Takes a turn's id or a job's name, a call, and whether the worker died meanwhile."""
+
+    def __call__(self, work: str, call: CallEnded, *, died: bool) -> None: ...
+
+
+@dataclass
+class _Ended:
+    """An ended call, and the works that may still name it."""
+
+    call: CallEnded
+    works: set[str]
+
+
+class _Left(NamedTuple):
+    """A cancelled work, and the time in which it could make calls."""
+
+    name: str
+    began: float
+    ended: float
+
+
+@dataclass(eq=False)
+class CallLedger:
+    """The calls of one worker; ``book`` gets the unnamed ones, each work calls ``began``.
+
+    ``clock`` returns seconds.
+    """
+
+    book: CallRecorder
+    began: Callable[[], None] = lambda: None
+    clock: Callable[[], float] = time.monotonic
+    works: list[str] = field(default_factory=list)  # turns and jobs that run
+    _died: list[str] = field(default_factory=list)  # works that the worker's death ended
+    _left: deque[_Left] = field(default_factory=lambda: deque(maxlen=MOST_LEFT))
+    _ended: list[_Ended] = field(default_factory=list)
+    _awaited: dict[str, asyncio.Future[None]] = field(default_factory=dict)
+
+    @contextmanager
+    def record_work(self, name: str) -> Iterator[None]:
+        """Assign the calls that end inside the block to this work, unless they are another's."""
+        began = self.clock()
+        self.works.append(name)
+        self.began()
+        try:
+            yield
+        except PeerClosedError:
+            self._died.append(name)
+            raise
+        except asyncio.CancelledError:  # its worker is told to abandon it, which cuts a call off
+            self._left.append(_Left(name, began, self.clock()))
+            raise
+        finally:
+            self.works.remove(name)
+            for ended in self._ended:
+                ended.works.discard(name)
+            if self._ended:
+                self._book_unnamed(name)
+
+    def record_call(self, call: CallEnded) -> None:
+        """Record the broker's report on an ended call."""
+        if call.cut and (left := self._take_canceled_work(self.clock() - call.seconds)) is not None:
+            self.book(left, call, died=False)
+            return
+        self._ended.append(_Ended(call, set(self.works)))
+        waiting = self._awaited.get(call.call_id)
+        if waiting is not None and not waiting.done():
+            waiting.set_result(None)
+        elif not self.works:
+            self._book_unnamed(self._died[0] if self._died else "")
+
+    async def replace_counts(self, result: Counted) -> Counted:
+        """Return a step or answer with the broker's figures instead of the worker's."""
+        calls: list[CallEnded] = []
+        for name in result.call_ids:
+            calls += await self._take_calls(name)
+        if not calls:
+            return result
+        usage, guessed = calls[0].usage, calls[0].estimated
+        for call in calls[1:]:
+            usage, guessed = usage + call.usage, guessed or call.estimated
+        if guessed and usage.total < TOO_LITTLE * result.usage.total:
+            return result  # the worker has seen the text
+        model = calls[-1].model or result.model
+        update: dict[str, object] = {"usage": usage}
+        if not isinstance(result, Embedded):  # whose model names its vectors
+            update["model"] = model
+        return cast("Counted", result.model_copy(update=update))
+
+    async def _take_calls(self, call_id: str) -> Sequence[CallEnded]:
+        """Take the calls of this name; wait a moment for the first."""
+        if call_id not in [ended.call.call_id for ended in self._ended]:
+            waiting = self._awaited[call_id] = asyncio.get_running_loop().create_future()
+            try:
+                async with asyncio.timeout(LATE):
+                    await waiting
+            except TimeoutError:
+                return ()
+            finally:
+                del self._awaited[call_id]
+        named = [ended.call for ended in self._ended if ended.call.call_id == call_id]
+        self._ended = [ended for ended in self._ended if ended.call.call_id != call_id]
+        return named
+
+    def _take_canceled_work(self, began: float) -> str | None:
+        """Return the cancelled work that can have made a call which began then; else None."""
+        found = (left for left in reversed(self._left) if left.began <= began <= left.ended)
+        left = next(found, None)
+        if left is None:
+            return None
+        self._left.remove(left)
+        return left.name
+
+    def _book_unnamed(self, work: str) -> None:
+        """Book the calls that no work can name any more."""
+        for ended in self._ended:
+            if not ended.works:
+                died = work in self._died
+                if died:
+                    self._died.remove(work)  # one call under way at most
+                self.book(work, ended.call, died=died)
+        self._ended = [ended for ended in self._ended if ended.works]
+
 
 ARGV = (sys.executable, "-P", "-m", "orchestrator.broker")
 TIMEOUT = 10.0  # seconds for the broker to answer; it does at once
@@ -53,8 +192,8 @@ NETWORK = ("http_proxy", "https_proxy", "all_proxy", "no_proxy", "ssl_cert_file"
 log = structlog.get_logger()
 
 
-class BookOfAgents(Protocol):
-    """Takes an agent beside what a `BookOfCalls` takes."""
+class AgentUsageRecorder(Protocol):
+    """Takes an agent in addition to the arguments of a `CallRecorder`."""
 
     def __call__(self, agent_id: str, work: str, call: CallEnded, *, died: bool) -> None: ...
 
@@ -74,7 +213,7 @@ class BrokerChild(DescriptorChild):
 
 @dataclass(eq=False)
 class BrokerChannel:
-    """The channel of one worker: both ends, what its agent may do, and what its calls used."""
+    """The channel of one worker: both ends, its agent's rights, and its calls' usage."""
 
     number: int
     agent_id: str
@@ -82,13 +221,13 @@ class BrokerChannel:
     brokers: socket.socket
     workers: socket.socket
     calls: CallLedger
-    warmed: float = -math.inf  # when it was last said that its worker will ask
+    warmed: float = -math.inf  # when a call of its worker was last announced
 
 
-class ModelBroker(LoopOwned):
-    """Keeps a broker running while `run` runs and an agent is defined that needs one.
+class ModelBroker(LoopBound):
+    """Keeps a broker running while `run` runs and some agent needs one.
 
-    ``book`` is given the calls that no worker named in its steps and answers.
+    ``book`` gets the calls that no worker named in its steps and answers.
     """
 
     def __init__(
@@ -96,12 +235,12 @@ class ModelBroker(LoopOwned):
         settings: Settings,
         environ: Mapping[str, str],
         clock: Callable[[], float] = time.monotonic,
-        jitter: Callable[[], float] = restarts.jitter,
-        spawn: Spawn = execute,
+        jitter: Callable[[], float] = restarts.draw_jitter,
+        spawn: Spawn = execute_program,
     ) -> None:
         network = {name: value for name, value in environ.items() if name.lower() in NETWORK}
         self._env = {
-            **inherited(environ),
+            **select_inherited_variables(environ),
             **network,
             broker_wire.LOG_VARIABLE: settings.log_level,
         }
@@ -109,7 +248,7 @@ class ModelBroker(LoopOwned):
         self._spawn = spawn
         self._kept = KeptChild("the broker", self, clock, jitter, LONGEST_WAIT)
         self.run = self._kept.run
-        self.book: BookOfAgents = _unbooked
+        self.book: AgentUsageRecorder = _log_unbooked_call
         self._users: set[str] = set()
         self._clock = clock
         self._channels: dict[int, BrokerChannel] = {}
@@ -118,7 +257,7 @@ class ModelBroker(LoopOwned):
         self._numbers = itertools.count(1)
 
     @property
-    def wanted(self) -> bool:
+    def is_needed(self) -> bool:
         """Whether an agent or a worker needs it."""
         return bool(self._users or self._channels)
 
@@ -131,19 +270,21 @@ class ModelBroker(LoopOwned):
         """The broker, while it runs."""
         return self._kept.child
 
-    def pids(self) -> list[int]:
+    def list_pids(self) -> list[int]:
         return [] if self._kept.child is None else [self._kept.child.pid]
 
-    def need(self, agent_id: str, *, needed: bool) -> None:
-        """Say whether an agent's workers will need the broker."""
-        before = self.wanted
+    def set_needed(self, agent_id: str, *, needed: bool) -> None:
+        """Set whether the agent's workers will need the broker."""
+        before = self.is_needed
         (self._users.add if needed else self._users.discard)(agent_id)
-        if self.wanted != before:
+        if self.is_needed != before:
             self._kept.wake()
 
     @contextmanager
-    def channel(self, agent_id: str, grants: tuple[Grant, ...]) -> Iterator[BrokerChannel | None]:
-        """Open a channel for a worker, while the block lasts; None for one without grants.
+    def open_channel(
+        self, agent_id: str, grants: tuple[Grant, ...]
+    ) -> Iterator[BrokerChannel | None]:
+        """Open a channel for a worker during the block; None for a worker without grants.
 
         Raises:
             WorkerError: the system refuses.
@@ -155,7 +296,7 @@ class ModelBroker(LoopOwned):
             brokers, workers = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         except OSError as error:
             raise WorkerError(f"agent {agent_id!r}: no channel to the broker: {error}") from error
-        calls = CallLedger(partial(self.book, agent_id), self._watch)
+        calls = CallLedger(partial(self.book, agent_id), self._watch_child)
         number = next(self._numbers)
         found = BrokerChannel(number, agent_id, grants, brokers, workers, calls)
         with brokers, workers:
@@ -170,8 +311,8 @@ class ModelBroker(LoopOwned):
                     del self._of_agents[agent_id]
                 self._kept.wake()
 
-    def warm(self, agent_id: str) -> None:
-        """Let the broker connect to the provider of an agent that is about to ask it."""
+    def warm_connection(self, agent_id: str) -> None:
+        """Make the broker connect to the provider of an agent that is about to call it."""
         channel, child, now = self._of_agents.get(agent_id), self._kept.child, self._clock()
         if channel is None or child is None or now - channel.warmed < STILL_WARM:
             return
@@ -184,15 +325,15 @@ class ModelBroker(LoopOwned):
     async def start(self) -> AsyncIterator[BrokerChild]:
         """Start a broker, which has no channels yet."""
         program = Program("the broker", ARGV, self._env, self._cwd, broker_wire.FD_VARIABLE)
-        async with running_with_descriptors(program, BrokerChild, self._spawn) as child:
+        async with run_child_with_descriptors(program, BrokerChild, self._spawn) as child:
             child.peer.notifications |= {broker_wire.CALL_ENDED: self._on_call_ended}
             child.channels = self._channels
-            child.watch()
+            child.start_watching()
             log.debug("broker_ready", pid=child.pid)
             yield child
 
-    async def attend(self, child: BrokerChild) -> None:
-        """Open the channels that the broker does not have, and close those that have ended."""
+    async def update_child(self, child: BrokerChild) -> None:
+        """Open the channels that the broker lacks, and close those that have ended."""
         for channel in list(self._channels.values()):
             if channel.number in child.opened or channel.number not in self._channels:
                 continue
@@ -211,21 +352,22 @@ class ModelBroker(LoopOwned):
             await child.peer.call(broker_wire.CHANNEL_CLOSE, over, ChannelAccepted, timeout=TIMEOUT)
             self._ledgers.pop(number, None)
 
-    def ended(self, kind: ExitKind, reason: str) -> None:
-        """Forget channels that have ended: no more calls of theirs will be reported."""
+    def on_child_ended(self, kind: ExitKind, reason: str) -> None:
+        """Forget ended channels: none of their calls will be reported."""
         self._ledgers = {number: channel.calls for number, channel in self._channels.items()}
         log.log(kind.log_level, "broker_ended", kind=kind, reason=reason)
 
-    def _watch(self) -> None:
-        if self._kept.child is not None:
-            self._kept.child.watch()
+    def _watch_child(self) -> None:
+        child = self._kept.child
+        if child is not None and not child.is_watched:
+            child.start_watching()
 
     def _on_call_ended(self, params: JsonValue) -> None:
         call = CallEnded.model_validate(params)
         calls = self._ledgers.get(call.channel)
         if calls is not None:
-            calls.report(call)
+            calls.record_call(call)
 
 
-def _unbooked(agent_id: str, work: str, call: CallEnded, *, died: bool) -> None:
+def _log_unbooked_call(agent_id: str, work: str, call: CallEnded, *, died: bool) -> None:
     log.warning("call_not_booked", agent_id=agent_id, work=work, tokens=call.usage.total, died=died)

@@ -1,4 +1,7 @@
-"""What the broker may do for an agent, and what the agent's worker knows of it."""
+"""Decide what the broker may do for an agent, and what its worker is told.
+
+Where: does a model key go to the broker, not to the worker?
+"""
 
 from collections.abc import Mapping
 
@@ -9,22 +12,22 @@ from thinker.protocol.model_endpoints import UsedEndpoint
 from thinker.protocol.providers import Provider
 
 
-def grants(settings: ThinkerSettings, keys: Mapping[str, str]) -> tuple[Grant, ...]:
-    """Return the addresses that an agent may post to; ``keys`` holds them by variable.
+def build_grants(settings: ThinkerSettings, keys: Mapping[str, str]) -> tuple[Grant, ...]:
+    """Return the addresses that an agent may post to; ``keys`` holds its keys by variable.
 
     Without a valid key nothing is added: the worker does not start if one is needed.
     """
     return tuple(
-        _grant(used, key if model_endpoints.KEY.fullmatch(key) else "")
-        for used in model_endpoints.used(settings)
-        for key in (_key(used.provider, keys),)
+        _build_grant(used, key if model_endpoints.KEY.fullmatch(key) else "")
+        for used in model_endpoints.list_used_endpoints(settings)
+        for key in (_find_key(used.provider, keys),)
     )
 
 
-def told(settings: ThinkerSettings, keys: Mapping[str, str]) -> ThinkerSettings:
-    """Return the settings as the worker reads them: the names of keys."""
-    providers = [used.provider for used in model_endpoints.used(settings)]
-    variables = {p.key_var: _key(p, keys) for p in providers if p.key_var}
+def build_worker_settings(settings: ThinkerSettings, keys: Mapping[str, str]) -> ThinkerSettings:
+    """Return the worker's settings, with the names of keys in place of keys."""
+    providers = [used.provider for used in model_endpoints.list_used_endpoints(settings)]
+    variables = {p.key_var: _find_key(p, keys) for p in providers if p.key_var}
     valid = {
         name: bool(model_endpoints.KEY.fullmatch(key)) for name, key in variables.items() if key
     }
@@ -36,12 +39,12 @@ def told(settings: ThinkerSettings, keys: Mapping[str, str]) -> ThinkerSettings:
     )
 
 
-def _grant(used: UsedEndpoint, key: str) -> Grant:
+def _build_grant(used: UsedEndpoint, key: str) -> Grant:
     provider, use = used.provider, used.use
     of_text: CountsFormat = "anthropic" if provider.wire == "anthropic" else "openai"
     return Grant(
         url=used.url,
-        headers=model_endpoints.headers(provider, key),
+        headers=model_endpoints.build_headers(provider, key),
         secrets=(key,) if key else (),
         provider=provider.name,
         counts=of_text if use in ("chat", "embeddings") else "stated",
@@ -50,5 +53,5 @@ def _grant(used: UsedEndpoint, key: str) -> Grant:
     )
 
 
-def _key(provider: Provider, keys: Mapping[str, str]) -> str:
+def _find_key(provider: Provider, keys: Mapping[str, str]) -> str:
     return keys.get(provider.key_var, "").strip() if provider.key_var else ""

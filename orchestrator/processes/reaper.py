@@ -24,22 +24,22 @@ class Process(NamedTuple):
     session: int
 
 
-def processes() -> Iterator[Process]:
+def iter_processes() -> Iterator[Process]:
     """Yield every process, zombies too (proc_pid_stat(5), fields 4 and 6)."""
-    for pid in _pids():
+    for pid in _list_pids():
         with suppress(OSError):  # it ended meanwhile
             # The second field is a name in parentheses, which may contain anything.
-            fields = _stat(pid).rpartition(b")")[2].split()
+            fields = _read_stat(pid).rpartition(b")")[2].split()
             yield Process(pid, int(fields[1]), int(fields[3]))
 
 
-def _pids() -> list[int]:
+def _list_pids() -> list[int]:
     with os.scandir("/proc") as entries:
         return [int(entry.name) for entry in entries if entry.name.isdecimal()]
 
 
-def _stat(pid: int) -> bytes:
-    """Read the file without a file object: there may be hundreds of processes to read."""
+def _read_stat(pid: int) -> bytes:
+    """Read the file without a file object: there may be hundreds of processes."""
     fd = os.open(f"/proc/{pid}/stat", os.O_RDONLY)
     try:
         return os.read(fd, STAT_SIZE)
@@ -47,16 +47,16 @@ def _stat(pid: int) -> bytes:
         os.close(fd)
 
 
-def members(session: int) -> Iterator[int]:
+def iter_session_members(session: int) -> Iterator[int]:
     """Yield the processes of a session."""
-    for pid in _pids():
-        with suppress(OSError):  # it ended meanwhile, or belongs to another user
+    for pid in _list_pids():
+        with suppress(OSError):  # it has ended, or belongs to another user
             if os.getsid(pid) == session:
                 yield pid
 
 
-async def ended(pid: int) -> None:
-    """Wait until a process has ended, even if others still hold its pipes."""
+async def wait_for_process_end(pid: int) -> None:
+    """Wait until a process has ended, even if others hold its pipes."""
     try:
         pidfd = os.pidfd_open(pid)
     except ProcessLookupError:  # it has been reaped
@@ -80,23 +80,23 @@ async def reap_orphans(reaped_elsewhere: Callable[[Process], bool]) -> None:
     """
     with anyio.open_signal_receiver(signal.SIGCHLD) as signals:
         async for _ in signals:
-            for process in processes():
+            for process in iter_processes():
                 if process.parent == os.getpid() and not reaped_elsewhere(process):
-                    _end(process.pid)
+                    _kill_and_reap(process.pid)
 
 
 def end_orphans() -> None:
-    """Kill and reap all remaining children, once those that others reap are gone."""
+    """Kill and reap all remaining children, once those that others reap have gone."""
     for _ in range(FINAL_CHECKS):
-        left = [process.pid for process in processes() if process.parent == os.getpid()]
+        left = [process.pid for process in iter_processes() if process.parent == os.getpid()]
         if not left:
             return
         for pid in left:
-            _end(pid)
+            _kill_and_reap(pid)
         time.sleep(FINAL_PAUSE)
 
 
-def _end(pid: int) -> None:
+def _kill_and_reap(pid: int) -> None:
     with suppress(ChildProcessError, ProcessLookupError, PermissionError):
         os.kill(pid, signal.SIGKILL)
         os.waitpid(pid, os.WNOHANG)

@@ -1,7 +1,9 @@
-"""Decide when a worker is started again: states, back-off and quarantine.
+"""Decide when a worker may start again: states, back-off and quarantine.
 
 Times and jitter are parameters. Five unclean exits within five minutes quarantine one agent,
 which is then probed every 15 minutes.
+
+Where: is it decided when a crashed worker starts again?
 """
 
 import logging
@@ -16,7 +18,7 @@ CAP = 60.0  # seconds of back-off at most
 HEALTHY = 600.0  # seconds of running after which a probe has passed
 PROBE = 900.0  # seconds between two probes of a quarantined agent
 EXIT_CONFIG = 78  # EX_CONFIG (sysexits.h): a retry needs a changed configuration
-OOM_WEIGHT = 2  # unclean exits that running out of memory counts as
+OOM_WEIGHT = 2  # unclean exits for which an out-of-memory kill counts
 
 
 class WorkerState(StrEnum):
@@ -42,7 +44,7 @@ class ExitKind(StrEnum):
 
     @property
     def log_level(self) -> int:
-        """The level of the event that tells of it."""
+        """The log level of the event."""
         return logging.DEBUG if self is ExitKind.CLEAN else logging.WARNING
 
 
@@ -59,8 +61,8 @@ class History:
     probing: bool = False  # started from quarantine and not healthy yet
 
 
-def classify(code: int, *, stop_requested: bool, hung: bool, oom: bool) -> ExitKind:
-    """Return how a process ended; ``code`` is its exit status, or minus the signal."""
+def classify_exit(code: int, *, stop_requested: bool, hung: bool, oom: bool) -> ExitKind:
+    """Classify how a process ended; ``code`` is its exit status, or the negative signal."""
     if stop_requested:
         return ExitKind.CLEAN
     if hung:
@@ -72,20 +74,20 @@ def classify(code: int, *, stop_requested: bool, hung: bool, oom: bool) -> ExitK
     return ExitKind.CLEAN if code == 0 else ExitKind.CRASH
 
 
-def starting(history: History, now: float) -> History:
+def record_start(history: History, now: float) -> History:
     probing = history.state is WorkerState.QUARANTINED
     return replace(history, state=WorkerState.STARTING, started=now, probing=probing)
 
 
-def ready(history: History) -> History:
+def record_ready(history: History) -> History:
     return replace(history, state=WorkerState.RUNNING)
 
 
-def stopping(history: History) -> History:
+def record_stopping(history: History) -> History:
     return replace(history, state=WorkerState.STOPPING)
 
 
-def ended(
+def record_exit(
     history: History, kind: ExitKind, reason: str, now: float, jitter: float, probe: float = PROBE
 ) -> History:
     """Record the end of the process; ``jitter`` is uniform in 0.5 … 1.5.
@@ -106,23 +108,23 @@ def ended(
         history,
         state=WorkerState.QUARANTINED if quarantined else WorkerState.BACKOFF,
         failures=failures,
-        retry_at=now + (probe if quarantined else delay(len(failures)) * jitter),
+        retry_at=now + (probe if quarantined else compute_backoff(len(failures)) * jitter),
         restarts=history.restarts + 1,
         reason=reason,
     )
 
 
-def delay(failures: int) -> float:
+def compute_backoff(failures: int) -> float:
     """Return the seconds to wait after this many recent failures, without jitter."""
     return 0.0 if failures <= 1 else min(CAP, 2.0 ** (failures - 2))
 
 
-def jitter(chance: Callable[[], float] = random.random) -> float:
-    """Return a factor in [0.5, 1.5) for `delay`, so that processes do not start in step."""
+def draw_jitter(chance: Callable[[], float] = random.random) -> float:
+    """Return a factor in [0.5, 1.5) for `compute_backoff`, so that starts are spread."""
     return 0.5 + chance()
 
 
-def forgiven(history: History) -> History:
+def forget_failures(history: History) -> History:
     """Forget all failures, after an operator's command or a changed configuration."""
     held = history.state in (WorkerState.BACKOFF, WorkerState.QUARANTINED, WorkerState.FATAL)
     return replace(
@@ -135,7 +137,7 @@ def forgiven(history: History) -> History:
     )
 
 
-def wait(history: History, now: float) -> float | None:
+def find_start_delay(history: History, now: float) -> float | None:
     """Return the seconds until a start is allowed; None until an operator or a change allows it."""
     if history.state is WorkerState.FATAL:
         return None

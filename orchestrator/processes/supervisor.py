@@ -8,7 +8,7 @@ import os
 import time
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import anyio
 import structlog
@@ -17,14 +17,14 @@ from anyio.abc import TaskGroup
 
 from orchestrator.errors import OrchestratorError, QuarantinedError, UnknownAgentError, WorkerError
 from orchestrator.files import OffLoop
-from orchestrator.loop_owned import LoopOwned
+from orchestrator.loop_bound import LoopBound
 from orchestrator.processes import restarts
-from orchestrator.processes.child_process import Spawn, execute, wait_any
-from orchestrator.processes.jail_requirement import require
+from orchestrator.processes.child_process import Spawn, execute_program, wait_for_any
+from orchestrator.processes.jail_requirement import require_jail
 from orchestrator.processes.launch import LaunchSpec, write_prompt
 from orchestrator.processes.model_broker import ModelBroker
 from orchestrator.processes.restarts import ExitKind, History, WorkerState
-from orchestrator.processes.worker import Worker, running_worker
+from orchestrator.processes.worker import Worker, run_worker
 from orchestrator.wakeup import Wakeup
 
 log = structlog.get_logger()
@@ -32,7 +32,7 @@ log = structlog.get_logger()
 
 @dataclass
 class Slot(Wakeup):
-    """One agent's launch spec, the history of its workers, and the running one, if any."""
+    """One agent's launch spec, the history of its workers, and its running worker, if any."""
 
     spec: LaunchSpec
     idle_seconds: float
@@ -47,7 +47,7 @@ class Slot(Wakeup):
 
 
 @dataclass
-class Supervisor(LoopOwned):
+class Supervisor(LoopBound):
     """Runs one worker process per agent. ``tasks`` must outlive it.
 
     ``slots`` has every agent's slot by agent id.
@@ -55,17 +55,17 @@ class Supervisor(LoopOwned):
 
     tasks: TaskGroup
     clock: Callable[[], float] = time.monotonic
-    jitter: Callable[[], float] = restarts.jitter
-    spawn: Spawn = execute
+    jitter: Callable[[], float] = restarts.draw_jitter
+    spawn: Spawn = execute_program
     in_thread: OffLoop = to_thread.run_sync
     broker: ModelBroker | None = None  # None: workers ask providers directly
     slots: dict[str, Slot] = field(default_factory=dict, init=False)
     stopping: bool = field(default=False, init=False)
 
-    def define(self, spec: LaunchSpec, idle_minutes: float) -> None:
+    def define_agent(self, spec: LaunchSpec, idle_minutes: float) -> None:
         """Add or change an agent; a running worker of the old spec drains and ends."""
         if self.broker is not None:
-            self.broker.need(spec.agent_id, needed=bool(spec.grants))
+            self.broker.set_needed(spec.agent_id, needed=bool(spec.grants))
         if spec.prompt is None and os.path.lexists(spec.prompt_path):
             spec.prompt_path.unlink(missing_ok=True)  # the agent had one, perhaps before a restart
         slot = self.slots.get(spec.agent_id)
@@ -74,48 +74,59 @@ class Supervisor(LoopOwned):
             return
         slot.idle_seconds = idle_minutes * 60
         if slot.spec != spec:
-            slot.spec = spec
-            slot.history = restarts.forgiven(slot.history)
-            if slot.worker is not None:
-                slot.worker.drain()
-            slot.wake()
+            self._replace_spec(slot, spec)
 
-    def remove(self, agent_id: str) -> None:
+    def replace_prompt(self, agent_id: str, prompt: str) -> None:
+        """Give an agent another prompt text; a running worker drains and ends."""
+        slot = self.slots.get(agent_id)
+        if slot is not None:  # it is enabled
+            self._replace_spec(slot, replace(slot.spec, prompt=prompt))
+
+    def _replace_spec(self, slot: Slot, spec: LaunchSpec) -> None:
+        slot.spec = spec
+        slot.history = restarts.forget_failures(slot.history)
+        if slot.worker is not None:
+            slot.worker.request_drain()
+        slot.wake()
+
+    def remove_agent(self, agent_id: str) -> None:
         """Forget an agent; its worker finishes its turns and ends."""
         slot = self.slots.pop(agent_id, None)
         if self.broker is not None:
-            self.broker.need(agent_id, needed=False)
+            self.broker.set_needed(agent_id, needed=False)
         if slot is not None:
             if slot.worker is not None:
                 slot.worker.stop_requested = True
             slot.spec.prompt_path.unlink(missing_ok=True)
             slot.wake()
 
-    def resume(self, agent_id: str) -> None:
-        """Give a quarantined agent a fresh start; raise `UnknownAgentError` if there is none."""
-        slot = self._slot(agent_id)
-        slot.history = restarts.forgiven(slot.history)
+    def resume_quarantined(self, agent_id: str) -> None:
+        """Give a quarantined agent a fresh start; raise `UnknownAgentError` for an unknown one."""
+        slot = self._require_slot(agent_id)
+        slot.history = restarts.forget_failures(slot.history)
         slot.wake()
 
-    def pids(self) -> list[int]:
+    def list_pids(self) -> list[int]:
         return [slot.worker.pid for slot in list(self.slots.values()) if slot.worker is not None]
 
     @asynccontextmanager
-    async def using(self, agent_id: str) -> AsyncIterator[Worker]:
+    async def use_worker(self, agent_id: str) -> AsyncIterator[Worker]:
         """Use the agent's worker, started if needed, and keep it while the block lasts.
 
         Waits until a back-off is over. Concurrent callers share one start.
 
         Raises:
             UnknownAgentError: the agent was removed, or the daemon stops.
-            QuarantinedError: see `available`.
+            QuarantinedError: see `wait_until_available`.
         """
-        slot = self._slot(agent_id)
+        slot = self._require_slot(agent_id)
         slot.callers += 1
         if self.broker is not None:
-            self.broker.warm(agent_id)
+            self.broker.warm_connection(agent_id)
         try:
-            worker = await self._acquire(slot)
+            worker = slot.worker
+            if worker is None or self.stopping or not worker.is_usable:
+                worker = await self._acquire_worker(slot)
             worker.users += 1
             try:
                 yield worker
@@ -127,29 +138,29 @@ class Supervisor(LoopOwned):
             if self.stopping or slot.worker is None or slot.worker.stop_requested:
                 slot.wake()  # its end waits for its last user
 
-    async def available(self, agent_id: str) -> None:
-        """Wait until a quarantined agent may be tried; raise `UnknownAgentError` if it is gone."""
+    async def wait_until_available(self, agent_id: str) -> None:
+        """Wait until a quarantined agent may be tried; raise `UnknownAgentError` if removed."""
         while True:
-            slot = self._slot(agent_id)
-            delay = restarts.wait(slot.history, self.clock())
+            slot = self._require_slot(agent_id)
+            delay = restarts.find_start_delay(slot.history, self.clock())
             if delay == 0.0 or self.stopping:
                 return
             with anyio.move_on_after(delay):
                 await slot.changed.wait()
 
-    async def _acquire(self, slot: Slot) -> Worker:
-        while self._accepts_turns(slot):
-            if slot.worker is not None and slot.worker.usable:
+    async def _acquire_worker(self, slot: Slot) -> Worker:
+        while self._is_accepting_turns(slot):
+            if slot.worker is not None and slot.worker.is_usable:
                 return slot.worker
             await self._start_or_wait(slot)
-        raise UnknownAgentError(f"agent {slot.spec.agent_id!r} is gone")
+        raise UnknownAgentError(f"agent {slot.spec.agent_id!r} was removed")
 
-    async def drain(self, seconds: float) -> None:
+    async def drain_workers(self, seconds: float) -> None:
         """Stop every worker at its next step boundary; wait up to ``seconds`` for their callers."""
         self.stopping = True
         for slot in self.slots.values():
             if slot.worker is not None:
-                slot.worker.drain()
+                slot.worker.request_drain()
             slot.wake()
         with anyio.move_on_after(seconds):
             for slot in list(self.slots.values()):
@@ -159,19 +170,19 @@ class Supervisor(LoopOwned):
             if slot.worker is not None:
                 slot.worker.stop()
 
-    def _slot(self, agent_id: str) -> Slot:
+    def _require_slot(self, agent_id: str) -> Slot:
         try:
             return self.slots[agent_id]
         except KeyError:
-            raise UnknownAgentError(f"there is no agent {agent_id!r}") from None
+            raise UnknownAgentError(f"unknown agent {agent_id!r}") from None
 
-    def _accepts_turns(self, slot: Slot) -> bool:
+    def _is_accepting_turns(self, slot: Slot) -> bool:
         return self.slots.get(slot.spec.agent_id) is slot and not self.stopping
 
     async def _start_or_wait(self, slot: Slot) -> None:
-        """Start the slot's worker if no task runs it, and wait until the slot changes."""
+        """Start the slot's worker unless a task runs it, and wait for a change."""
         if not slot.has_task:
-            delay = restarts.wait(slot.history, self.clock())
+            delay = restarts.find_start_delay(slot.history, self.clock())
             quarantined = slot.history.state is WorkerState.QUARANTINED and delay
             if delay is None or quarantined:
                 raise QuarantinedError(
@@ -183,11 +194,11 @@ class Supervisor(LoopOwned):
         await slot.changed.wait()
 
     async def _run_slot(self, slot: Slot) -> None:
-        """Run one worker after the back-off, if it still has callers then."""
+        """Run one worker after the back-off, if it still has callers."""
         structlog.contextvars.clear_contextvars()  # it outlives the turn that started it
         try:
-            while self._accepts_turns(slot) and slot.callers:
-                delay = restarts.wait(slot.history, self.clock())
+            while self._is_accepting_turns(slot) and slot.callers:
+                delay = restarts.find_start_delay(slot.history, self.clock())
                 if not delay:
                     await self._run_worker(slot)
                     return
@@ -200,52 +211,52 @@ class Supervisor(LoopOwned):
     async def _run_worker(self, slot: Slot) -> None:
         """Run a process from start to end, and record its end in the slot's history."""
         spec = slot.spec
-        slot.history = restarts.starting(slot.history, self.clock())
+        slot.history = restarts.record_start(slot.history, self.clock())
         kind, reason = ExitKind.CLEAN, "the daemon stopped"
         try:
             if spec.prompt is not None:
                 await self.in_thread(write_prompt, spec)
                 if spec.agent_id not in self.slots or slot.spec.prompt is None:  # gone meanwhile
                     spec.prompt_path.unlink(missing_ok=True)
-            async with self._started(spec) as worker:
-                require(spec.sandbox, worker.sandbox)
-                if slot.spec is not spec or not self._accepts_turns(slot):
-                    worker.drain()  # changed or removed while it started
+            async with self._start_worker(spec) as worker:
+                require_jail(spec.sandbox, worker.sandbox)
+                if slot.spec is not spec or not self._is_accepting_turns(slot):
+                    worker.request_drain()  # changed or removed while it started
                 slot.worker = worker
-                slot.history = restarts.ready(slot.history)
+                slot.history = restarts.record_ready(slot.history)
                 took = round((self.clock() - slot.history.started) * 1000, 1)
                 log.debug("worker_ready", agent_id=spec.agent_id, pid=worker.pid, ms=took)
                 slot.wake()
-                await self._monitor(slot, worker)
-                slot.history = restarts.stopping(slot.history)
-            kind = restarts.classify(
+                await self._monitor_worker(slot, worker)
+                slot.history = restarts.record_stopping(slot.history)
+            kind = restarts.classify_exit(
                 worker.code, stop_requested=worker.stop_requested, hung=worker.hung, oom=False
             )
             reason = f"exit {worker.code}"
         except (OrchestratorError, OSError) as error:
             reason = str(error)
             code = error.code if isinstance(error, WorkerError) else None
-            kind = restarts.classify(code or 1, stop_requested=False, hung=False, oom=False)
+            kind = restarts.classify_exit(code or 1, stop_requested=False, hung=False, oom=False)
         finally:
             slot.worker = None
-            after = restarts.ended(slot.history, kind, reason, self.clock(), self.jitter())
-            slot.history = after if slot.spec is spec else restarts.forgiven(after)
+            after = restarts.record_exit(slot.history, kind, reason, self.clock(), self.jitter())
+            slot.history = after if slot.spec is spec else restarts.forget_failures(after)
             log.log(
                 kind.log_level, "worker_ended", agent_id=spec.agent_id, kind=kind, reason=reason
             )
 
     @asynccontextmanager
-    async def _started(self, spec: LaunchSpec) -> AsyncIterator[Worker]:
+    async def _start_worker(self, spec: LaunchSpec) -> AsyncIterator[Worker]:
         """Start a worker, with its channel to the broker."""
         if self.broker is None:
-            async with running_worker(spec, self.spawn) as worker:
+            async with run_worker(spec, self.spawn) as worker:
                 yield worker
             return
-        with self.broker.channel(spec.agent_id, spec.grants) as channel:
-            async with running_worker(spec, self.spawn, channel) as worker:
+        with self.broker.open_channel(spec.agent_id, spec.grants) as channel:
+            async with run_worker(spec, self.spawn, channel) as worker:
                 yield worker
 
-    async def _monitor(self, slot: Slot, worker: Worker) -> None:
+    async def _monitor_worker(self, slot: Slot, worker: Worker) -> None:
         """Watch a worker until it ends, has to stop or has been idle too long."""
         while not worker.exited.is_set() and not worker.peer.closed.is_set():
             idle = 0.0 if slot.callers else self.clock() - slot.idle_since
@@ -253,4 +264,4 @@ class Supervisor(LoopOwned):
                 worker.stop()
                 return
             with anyio.move_on_after(slot.idle_seconds - idle):
-                await wait_any(slot.changed, worker.exited, worker.peer.closed)
+                await wait_for_any(slot.changed, worker.exited, worker.peer.closed)

@@ -5,6 +5,8 @@ are the zygote's children: the supervisor watches and signals them through pidfd
 reaps them on request. The zygote never sees a key: a worker reads its environment from a file
 descriptor that only passes through. When a zygote dies, its workers die too, and their turns
 continue in new workers.
+
+Where: are workers forked?
 """
 
 import asyncio
@@ -24,24 +26,24 @@ import structlog
 from pydantic import ValidationError
 
 from orchestrator.errors import WorkerError
-from orchestrator.home_paths import bundled
+from orchestrator.home_paths import find_bundled_path
 from orchestrator.processes import restarts
 from orchestrator.processes.child_process import (
     DescriptorChild,
     Program,
     Spawned,
     SpawnedProcess,
-    cannot_start,
-    execute,
-    running_with_descriptors,
-    wait_any,
+    build_start_error,
+    execute_program,
+    run_child_with_descriptors,
+    wait_for_any,
 )
 from orchestrator.processes.launch import WORKER
 from orchestrator.processes.restarts import ExitKind, History, WorkerState
 from orchestrator.settings import Settings
 from orchestrator.wakeup import Wakeup
 from thinker.protocol import env, methods
-from thinker.protocol.env import ThinkerSettings, inherited
+from thinker.protocol.env import ThinkerSettings, select_inherited_variables
 from thinker.protocol.methods import Forked, Reaped
 from thinker.protocol.peer import PeerClosedError, RpcError
 
@@ -52,7 +54,7 @@ SOURCE_CHECK = 1.0  # seconds between two checks for changed code
 PING = 10.0  # seconds between two checks of a zygote
 DRAIN_TIMEOUT = 10.0  # seconds for its workers to end when the daemon stops
 GROWTH = 32 * 1024 * 1024  # bytes beyond its size when it was ready
-EXPECTED = (WorkerState.STOPPED, WorkerState.STARTING)  # states that lead to a ready zygote
+EXPECTED = (WorkerState.STOPPED, WorkerState.STARTING)  # states before a ready zygote
 FAILURES = (PeerClosedError, RpcError, OSError, ValidationError)  # TimeoutError is an OSError
 # Prefixes of variables that are read when an interpreter or its libraries start.
 STARTUP_VARIABLES = ("PYTHON", "LD_", "LC_", "LANG", "MALLOC_", "GLIBC_", "OPENSSL_", "SSL")
@@ -65,43 +67,45 @@ log = structlog.get_logger()
 class ZygoteClient(DescriptorChild):
     """A running zygote, which takes descriptors for new workers."""
 
-    workers: int = 0  # forked and not reaped
+    workers: int = 0  # forked but not yet reaped
     retired: asyncio.Event = field(default_factory=asyncio.Event)
     _reaped: Wakeup = field(default_factory=Wakeup)
 
-    async def fork(self, program: Program) -> SpawnedProcess:
+    async def fork_worker(self, program: Program) -> SpawnedProcess:
         """Fork a worker.
 
         Raises:
-            WorkerError: the system refuses.
-            PeerClosedError, RpcError, OSError, ValidationError: this zygote failed to fork.
+            WorkerError: the system refuses to fork. PeerClosedError, RpcError, OSError,
+            ValidationError: this zygote failed to fork.
         """
         try:
             program.cwd.stat()
             start = env.pack_start(program.cwd, program.env)
             ours, theirs = socket.socketpair()
         except (OSError, ValueError) as error:
-            raise cannot_start(program, error) from error
+            raise build_start_error(program, error) from error
         # Shielded: a caller that is canceled must not lose track of the new worker.
         with theirs, anyio.CancelScope(shield=True):
             try:
-                self._send(theirs.fileno(), start, program.broker)
+                self._send_start(theirs.fileno(), start, program.broker)
                 answer = await self.peer.call(methods.FORK, None, Forked, timeout=TIMEOUT)
                 pidfd = os.pidfd_open(answer.pid)
             except BaseException:
                 ours.close()  # a worker that starts too late ends at once
                 raise
         self.workers += 1
-        return SpawnedProcess(ours, answer.pid, pidfd, partial(self._reap, answer.pid))
+        return SpawnedProcess(
+            ours, answer.pid, pidfd, partial(self._wait_for_exit_code, answer.pid)
+        )
 
-    def _send(self, wire: int, start: bytes, broker: int | None) -> None:
+    def _send_start(self, wire: int, start: bytes, broker: int | None) -> None:
         with os.fdopen(os.memfd_create("start"), "wb") as file:
             file.write(start)
             file.flush()
             passed = [wire, file.fileno(), *(() if broker is None else (broker,))]
             socket.send_fds(self.descriptors, [b"."], passed)
 
-    async def _reap(self, pid: int) -> int:
+    async def _wait_for_exit_code(self, pid: int) -> int:
         """Return the exit code of a worker that has ended; -SIGKILL without an answer."""
         try:
             ended = Forked(pid=pid)
@@ -113,12 +117,12 @@ class ZygoteClient(DescriptorChild):
         self._reaped.wake()
         return code
 
-    async def drained(self) -> None:
+    async def wait_until_drained(self) -> None:
         """Wait until the last worker has been reaped, or the zygote has ended."""
         while self.workers and not self.exited.is_set():
-            await wait_any(self._reaped.changed, self.exited)
+            await wait_for_any(self._reaped.changed, self.exited)
 
-    def memory(self) -> int:
+    def measure_memory(self) -> int:
         """Return its resident memory in bytes (proc_pid_statm(5), the second field)."""
         pages = Path(f"/proc/{self.pid}/statm").read_bytes().split()[1]
         return int(pages) * os.sysconf("SC_PAGESIZE")
@@ -141,10 +145,10 @@ class Zygotes:
         code: Path = PACKAGE,
     ) -> None:
         thinker = ThinkerSettings(
-            default_system_prompt_path=settings.default_prompt().path,
-            skills_dirs=(bundled("skills"), settings.paths.skills),
+            default_system_prompt_path=settings.find_default_prompt().path,
+            skills_dirs=(find_bundled_path("skills"), settings.paths.skills),
         )
-        self._env = {**inherited(environ), **thinker.to_env()}
+        self._env = {**select_inherited_variables(environ), **thinker.to_env()}
         self._cwd = settings.home
         self._growth = growth
         self._ping = ping
@@ -154,31 +158,31 @@ class Zygotes:
         self._changes = Wakeup()
 
     @property
-    def current(self) -> ZygoteClient | None:
+    def current_zygote(self) -> ZygoteClient | None:
         """The zygote that forks the next worker."""
         return self._zygote
 
-    async def spawn(self, program: Program) -> Spawned:
-        """Start a worker: fork it if possible, otherwise `execute` it."""
-        zygote = await self.ready() if self._can_fork(program) else None
+    async def spawn_worker(self, program: Program) -> Spawned:
+        """Start a worker: fork it if possible, otherwise execute it."""
+        zygote = await self.wait_for_zygote() if self._can_fork(program) else None
         if zygote is not None:
             try:
-                return await zygote.fork(program)
+                return await zygote.fork_worker(program)
             except FAILURES as error:
                 zygote.hung = True
-                self._retire(zygote, ExitKind.HANG, f"it did not fork ({error!r})")
-        return await execute(program)
+                self._retire_zygote(zygote, ExitKind.HANG, f"it did not fork ({error!r})")
+        return await execute_program(program)
 
     def _can_fork(self, program: Program) -> bool:
         """Return whether a forked worker would equal an executed one."""
         jailed = program.env.get("THINKER_SANDBOX", "on") == "on"  # as the preforked worker is
-        same = _startup_variables(program.env) == _startup_variables(self._env)
+        same = _select_startup_variables(program.env) == _select_startup_variables(self._env)
         return program.argv == WORKER and jailed and same
 
-    async def ready(self) -> ZygoteClient | None:
+    async def wait_for_zygote(self) -> ZygoteClient | None:
         """Return a zygote of the newest code, or None; wait for one that is starting."""
-        if self._zygote is not None and self._code.changed():
-            self._retire(self._zygote, ExitKind.CLEAN, "the code changed")
+        if self._zygote is not None and self._code.has_changed():
+            self._retire_zygote(self._zygote, ExitKind.CLEAN, "the code changed")
         with anyio.move_on_after(START_WAIT):
             while self._zygote is None and self._history.state in EXPECTED:
                 await self._changes.changed.wait()
@@ -188,9 +192,11 @@ class Zygotes:
         """Keep a zygote ready until canceled. A retired one lives on until its last worker ends."""
         async with anyio.create_task_group() as tasks:
             while True:
-                with anyio.move_on_after(restarts.wait(self._history, time.monotonic())):
+                with anyio.move_on_after(
+                    restarts.find_start_delay(self._history, time.monotonic())
+                ):
                     await anyio.sleep_forever()
-                self._history = restarts.starting(self._history, time.monotonic())
+                self._history = restarts.record_start(self._history, time.monotonic())
                 tasks.start_soon(self._run_zygote)
                 while self._history.state in {WorkerState.STARTING, WorkerState.RUNNING}:
                     await self._changes.changed.wait()
@@ -198,64 +204,64 @@ class Zygotes:
     async def _run_zygote(self) -> None:
         """Run one zygote from its start to the end of its last worker."""
         try:
-            async with self._started() as zygote:
-                self._history = restarts.ready(self._history)
+            async with self._start_zygote() as zygote:
+                self._history = restarts.record_ready(self._history)
                 took = round((time.monotonic() - self._history.started) * 1000, 1)
                 log.debug("zygote_ready", pid=zygote.pid, ms=took)
                 self._zygote = zygote
                 self._changes.wake()
                 try:
-                    await self._monitor(zygote)
-                    await zygote.drained()
+                    await self._monitor_zygote(zygote)
+                    await zygote.wait_until_drained()
                 finally:
                     with anyio.move_on_after(DRAIN_TIMEOUT, shield=True):
-                        await zygote.drained()
+                        await zygote.wait_until_drained()
         except WorkerError as error:
             log.error("zygote_failed", problem=str(error))
-            self._ended(ExitKind.CRASH, str(error))
+            self._record_end(ExitKind.CRASH, str(error))
 
     @asynccontextmanager
-    async def _started(self) -> AsyncIterator[ZygoteClient]:
+    async def _start_zygote(self) -> AsyncIterator[ZygoteClient]:
         try:
-            self._code.changed()
+            self._code.has_changed()
         except OSError as error:
             raise WorkerError(f"the zygote cannot be started: {error}") from error
         program = Program("the zygote", ARGV, self._env, self._cwd, "THINKER_PEER_FD")
-        async with running_with_descriptors(program, ZygoteClient) as zygote:
+        async with run_child_with_descriptors(program, ZygoteClient) as zygote:
             yield zygote
 
-    async def _monitor(self, zygote: ZygoteClient) -> None:
+    async def _monitor_zygote(self, zygote: ZygoteClient) -> None:
         """Watch a zygote until it is retired: retire it when it ends, hangs or grows."""
-        size = zygote.memory()
+        size = zygote.measure_memory()
         while not zygote.retired.is_set():
             with anyio.move_on_after(self._ping):
-                await wait_any(zygote.retired, zygote.exited, zygote.peer.closed)
+                await wait_for_any(zygote.retired, zygote.exited, zygote.peer.closed)
             if zygote.exited.is_set() or zygote.peer.closed.is_set():
-                self._retire(zygote, ExitKind.CRASH, "it ended")
+                self._retire_zygote(zygote, ExitKind.CRASH, "it ended")
                 return
             try:
                 await zygote.peer.request(methods.PING, timeout=TIMEOUT)
-                grown = zygote.memory() - size
+                grown = zygote.measure_memory() - size
             except FAILURES:
                 zygote.hung = True
-                self._retire(zygote, ExitKind.HANG, "it does not answer")
+                self._retire_zygote(zygote, ExitKind.HANG, "it does not answer")
                 return
             if grown > self._growth:
                 reason = f"it has grown by {grown >> 20} MB"
-                self._retire(zygote, ExitKind.CLEAN, reason)
+                self._retire_zygote(zygote, ExitKind.CLEAN, reason)
 
-    def _retire(self, zygote: ZygoteClient, kind: ExitKind, reason: str) -> None:
+    def _retire_zygote(self, zygote: ZygoteClient, kind: ExitKind, reason: str) -> None:
         """Fork no more workers from a zygote; it ends after its last worker."""
         if zygote.retired.is_set():
             return
         zygote.retired.set()
         self._zygote = None
         log.log(kind.log_level, "zygote_retired", pid=zygote.pid, kind=kind, reason=reason)
-        self._ended(kind, reason)
+        self._record_end(kind, reason)
 
-    def _ended(self, kind: ExitKind, reason: str) -> None:
-        now, jitter = time.monotonic(), restarts.jitter()
-        self._history = restarts.ended(self._history, kind, reason, now, jitter)
+    def _record_end(self, kind: ExitKind, reason: str) -> None:
+        now, jitter = time.monotonic(), restarts.draw_jitter()
+        self._history = restarts.record_exit(self._history, kind, reason, now, jitter)
         self._changes.wake()
 
 
@@ -267,28 +273,28 @@ class SourceFiles:
     seen: object = None
     scanned_at: float = 0.0
 
-    def changed(self) -> bool:
+    def has_changed(self) -> bool:
         """Return whether a file has changed since the last scan; scans once per `SOURCE_CHECK`."""
         now = time.monotonic()
         if now - self.scanned_at < SOURCE_CHECK:
             return False
         self.scanned_at = now
         before = self.seen
-        self.seen = set(_sources(str(self.folder))), LIBRARIES.stat().st_mtime_ns
+        self.seen = set(_iter_sources(str(self.folder))), LIBRARIES.stat().st_mtime_ns
         return before != self.seen
 
 
-def _sources(folder: str) -> Iterator[tuple[str, int, int]]:
+def _iter_sources(folder: str) -> Iterator[tuple[str, int, int]]:
     """Yield all Python files below a folder; scandir, because a turn waits for its worker."""
-    with suppress(OSError), os.scandir(folder) as entries:  # an upgrade may take it away
+    with suppress(OSError), os.scandir(folder) as entries:  # an upgrade may remove it
         for entry in entries:
             if entry.name.endswith(".py"):
                 with suppress(OSError):
                     stat = entry.stat()
                     yield entry.path, stat.st_mtime_ns, stat.st_size
             elif entry.name != "__pycache__" and entry.is_dir():
-                yield from _sources(entry.path)
+                yield from _iter_sources(entry.path)
 
 
-def _startup_variables(environ: Mapping[str, str]) -> dict[str, str]:
+def _select_startup_variables(environ: Mapping[str, str]) -> dict[str, str]:
     return {name: value for name, value in environ.items() if name.startswith(STARTUP_VARIABLES)}

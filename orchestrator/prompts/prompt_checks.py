@@ -9,21 +9,24 @@ from importlib.metadata import entry_points
 from pathlib import Path
 
 from orchestrator.agentsfile import AgentsFile, Problem
-from orchestrator.agentsfile.problems import Severity, suggestion
-from orchestrator.prompts.prompt_tools import registry
+from orchestrator.agentsfile.missing_extensions import explain_missing_extension
+from orchestrator.agentsfile.problems import suggest_name
+from orchestrator.config_problem import Severity
+from orchestrator.prompts.prompt_tools import build_registry
 from orchestrator.settings import Settings
-from orchestrator.tools.builtin.catalog import TOOLS
-from orchestrator.tools.builtin.host_tool import parameters
+from orchestrator.tools.builtin.host_tool import HostTool, list_parameters
+from orchestrator.tools.host_tools import HostTools
+from orchestrator.tools.tool_server import list_served_tools
 from thinker.formats import regular_file
 from thinker.formats.prompts.definition import PromptDefinition
 from thinker.formats.prompts.definition_files import DefinitionFile
 from thinker.formats.prompts.problem import DefinitionProblem as Finding
 from thinker.formats.prompts.registry import Registry
-from thinker.formats.prompts.substitution import variable_names
+from thinker.formats.prompts.substitution import list_variable_names
 from thinker.formats.prompts.tooluse import Resumable, SubagentUse, ToolUse
 from thinker.formats.regular_file import FileError, Folder
 
-# Findings that leave the rest of a definition usable; one of them is an error all the same.
+# Findings that leave the rest of a definition usable, although one of them is an error.
 WARNINGS = frozenset({"known_tool", "no_effect"})
 UNKNOWN_OPTION = "known_option"
 USABLE = WARNINGS | {UNKNOWN_OPTION}
@@ -32,39 +35,46 @@ FILE = "agents.json"
 HOOKS = "orchestrator.hooks"  # group of entry points
 
 
-def without_effect(definition: PromptDefinition, names: Registry) -> Iterator[Finding]:
-    """Yield the settings of a definition that have no effect."""
+def find_ignored_settings(
+    definition: PromptDefinition, names: Registry, tools: Mapping[str, HostTool]
+) -> Iterator[Finding]:
+    """Yield the settings of a definition that have no effect; ``tools`` are the supervisor's."""
     for number, entry in enumerate(definition.tools or ()):
-        use = names.resolve(entry)
+        use = names.resolve_tool_entry(entry)
         place = ("tools", number)
         resumable = use.resumable if isinstance(use, SubagentUse) else None
         if isinstance(resumable, Resumable) and resumable.receives_messages == "side_b":
             text = '"side_b" has the effect of "side_a": agents have only one side here'
             yield Finding((*place, "resumable"), "no_effect", text)
-        elif isinstance(use, ToolUse) and use.name in TOOLS:
-            unused = ", ".join(sorted(use.env.keys() - variable_names(use.options)))
+        elif isinstance(use, ToolUse) and use.name in tools:
+            unused = ", ".join(sorted(use.env.keys() - list_variable_names(use.options)))
             if unused:
-                text = f'the tool reads no {unused}; write ${{NAME}} in "options" or remove it'
+                text = f'the tool does not read {unused}; write ${{NAME}} in "options" or remove it'
                 yield Finding((*place, "env"), "no_effect", text)
 
 
-def unknown_options(definition: PromptDefinition, names: Registry) -> Iterator[Finding]:
-    """Yield the fixed options that a built-in tool does not take.
+def find_unknown_options(
+    definition: PromptDefinition, names: Registry, tools: Mapping[str, HostTool]
+) -> Iterator[Finding]:
+    """Yield the fixed options that one of the supervisor's ``tools`` does not take.
 
-    The tool's calls would be refused: without the option it might act elsewhere than it should.
+    The tool's calls would be refused: without the option it might act in the wrong place.
     """
     for number, entry in enumerate(definition.tools or ()):
-        tool = TOOLS.get(entry.name) if isinstance(names.resolve(entry), ToolUse) else None
-        known = [] if tool is None else parameters(tool)
+        known_use = isinstance(names.resolve_tool_entry(entry), ToolUse)
+        tool = tools.get(entry.name) if known_use else None
+        known = [] if tool is None else list_parameters(tool)
         for option in entry.options or {}:
             if tool is not None and option not in known:
                 takes = f"it takes: {', '.join(known)}" if known else "remove it"
-                text = f"{entry.name} has no parameter {option!r}{suggestion(option, known, takes)}"
+                text = (
+                    f"{entry.name} has no parameter {option!r}{suggest_name(option, known, takes)}"
+                )
                 place = ("tools", number, "options", option)
                 yield Finding(place, UNKNOWN_OPTION, f"{text}; every call is refused until then")
 
 
-def usable_versions(
+def choose_usable_versions(
     candidates: Mapping[str, PromptDefinition],
     before: Mapping[str, PromptDefinition],
     agents: AgentsFile,
@@ -77,8 +87,8 @@ def usable_versions(
     """
     current, first = dict(candidates), dict[str, tuple[Finding, ...]]()
     while True:
-        names = registry(current, agents, hooks)
-        found = {name: names.check(definition) for name, definition in current.items()}
+        names = build_registry(current, agents, hooks)
+        found = {name: names.check_definition(definition) for name, definition in current.items()}
         first = {**{name: seen for name, seen in found.items() if seen}, **first}
         faulty = [
             name
@@ -93,7 +103,7 @@ def usable_versions(
                 current[name] = fallback
 
 
-def file_problems(
+def list_file_problems(
     files: Mapping[str, DefinitionFile],
     findings: Mapping[str, Sequence[Finding]],
     in_force: Mapping[str, PromptDefinition],
@@ -107,31 +117,33 @@ def file_problems(
             if finding.rule not in USABLE and name in in_force:
                 message += "; its last good version is in force"
             severity: Severity = "warning" if warning else "error"
-            line = files[name].line(finding)
-            yield Problem(severity, path, line, None, finding.field, message)
+            line = files[name].find_line(finding)
+            yield Problem(severity, path, line, None, message, path=finding.field)
 
 
-def base_prompt_problems(settings: Settings) -> Iterator[Problem]:
+def check_base_prompts(settings: Settings) -> Iterator[Problem]:
     """Yield problems of the default prompt and of a persona folder that the environment names."""
-    found = settings.default_prompt()
-    problem = _unusable_text(found.path)
+    found = settings.find_default_prompt()
+    problem = _find_text_problem(found.path)
     if problem is not None:
         chosen = "THINKER_DEFAULT_SYSTEM_PROMPT_PATH: " if found.source == "environment" else ""
         text = f"{chosen}the default prompt cannot be used: {problem}; agents without a prompt"
-        yield Problem.unusable(found.path, f"{text} of their own have a built-in one until then")
+        yield Problem.build_unusable(
+            found.path, f"{text} of their own have a built-in one until then"
+        )
     facts = settings.fact_extraction_prompt_path
-    if facts is not None and (problem := _unusable_text(facts)) is not None:
+    if facts is not None and (problem := _find_text_problem(facts)) is not None:
         text = f"THINKER_FACT_EXTRACTION_PROMPT_PATH: it cannot be used: {problem};"
-        yield Problem.unusable(
+        yield Problem.build_unusable(
             facts, f"{text}; facts are found with the built-in prompt until then"
         )
     if settings.persona_dir is not None and not settings.persona_dir.is_dir():
-        text = "THINKER_PERSONA_DIR: it is no folder; create it or correct the variable"
-        yield Problem.unusable(settings.persona_dir, text)
+        text = "THINKER_PERSONA_DIR: not a folder; create it or correct the variable"
+        yield Problem.build_unusable(settings.persona_dir, text)
 
 
-def _unusable_text(path: Path) -> str | None:
-    """Return why a file is no text for a model; None if it is."""
+def _find_text_problem(path: Path) -> str | None:
+    """Return why a file is not a usable text for a model; None if it is."""
     try:
         text = regular_file.read_text(path, regular_file.BASE_PROMPT)
     except FileError as error:
@@ -139,10 +151,20 @@ def _unusable_text(path: Path) -> str | None:
     return None if text.strip() else "it is empty; write the text or remove the file"
 
 
-def agent_problems(
+def check_host_tools(agents: AgentsFile, host: HostTools) -> Iterator[Problem]:
+    """Yield the tools of extensions that are left out, and those whose servers nothing keeps."""
+    missing = explain_missing_extension("file", "mcpServers")
+    if missing and (served := sorted(list_served_tools(agents))):
+        text = f"the tools {', '.join(served)} are not there: what serves them {missing}"
+        yield Problem("warning", FILE, 0, None, text, path="agents")
+    for problem in host.problems:
+        yield Problem("warning", FILE, 0, None, f"{problem}; it is left out", path="extensions")
+
+
+def check_agents(
     agents: AgentsFile, in_force: Mapping[str, PromptDefinition], files: Mapping[str, object]
 ) -> Iterator[Problem]:
-    """Yield problems of agents with an unusable or missing definition, or an ignored prompt."""
+    """Yield problems of agents with an unusable, missing or ignored prompt."""
     for agent in agents.agents:
         name = agent.prompt
         if name is None:
@@ -152,49 +174,49 @@ def agent_problems(
             advice = (
                 "; correct its file"
                 if name in files
-                else suggestion(name, files, f"write it to prompts/{name}.md or remove it")
+                else suggest_name(name, files, f"write it to prompts/{name}.md or remove it")
             )
             message = f"{who} has the prompt '{name}', which cannot be used{advice}"
-            yield Problem("error", FILE, 0, agent.agent_id, "prompt", message)
+            yield Problem("error", FILE, 0, agent.agent_id, message, path="prompt")
         elif name not in files:
             message = f"{who} has the prompt '{name}', whose file is gone; its last version is used"
-            yield Problem("warning", FILE, 0, agent.agent_id, "prompt", message)
+            yield Problem("warning", FILE, 0, agent.agent_id, message, path="prompt")
         elif agent.system_prompt:
             message = f'{who} has a "prompt", so its "systemPrompt" has no effect; remove one'
-            yield Problem("warning", FILE, 0, agent.agent_id, "systemPrompt", message)
+            yield Problem("warning", FILE, 0, agent.agent_id, message, path="systemPrompt")
 
 
-def hook_problems(
+def check_hooks(
     agents: AgentsFile, in_force: Mapping[str, PromptDefinition], hooks: frozenset[str]
 ) -> Iterator[Problem]:
-    """Yield problems of agents with hooks that do not exist or may not run."""
+    """Yield problems of agents with unknown or forbidden hooks."""
     for agent in agents.agents:
         who = f"agent '{agent.agent_id}'"
         for name in sorted({*agent.hooks} - hooks):
-            message = f"{who} has the unknown hook '{name}'{suggestion(name, hooks)}"
-            yield Problem("error", FILE, 0, agent.agent_id, "hooks", message)
+            message = f"{who} has the unknown hook '{name}'{suggest_name(name, hooks)}"
+            yield Problem("error", FILE, 0, agent.agent_id, message, path="hooks")
         definition = in_force.get(agent.prompt or "")
         if not agent.allow_hooks and (agent.hooks or (definition and definition.hooks)):
             message = f'{who} has hooks, which are off; set "allowHooks": true or remove them'
-            yield Problem("warning", FILE, 0, agent.agent_id, "allowHooks", message)
+            yield Problem("warning", FILE, 0, agent.agent_id, message, path="allowHooks")
 
 
-def hook_syntax(directory: Path, agents: AgentsFile) -> Iterator[Problem]:
-    """Yield each hook of an agent in whose file Python finds no program; none is run here."""
+def check_hook_syntax(directory: Path, agents: AgentsFile) -> Iterator[Problem]:
+    """Yield each hook of an agent with a syntax error; no hook is run here."""
     for name in sorted({hook for agent in agents.agents for hook in agent.hooks}):
         path = directory / f"{name}.py"
         try:
             ast.parse(regular_file.read_bytes(path, regular_file.HOOK))
         except FileError:
-            continue  # told by `hook_problems`, or when it is loaded
+            continue  # reported by `check_hooks`, or when it is loaded
         except (SyntaxError, ValueError) as error:
             line = getattr(error, "lineno", None) or 0
             reason = getattr(error, "msg", None) or str(error)
             message = f"hook '{name}': {reason}; it is left out until you correct it"
-            yield Problem.unusable(path, message, line)
+            yield Problem.build_unusable(path, message, line)
 
 
-def known_hooks(
+def list_known_hooks(
     directory: Path, agents: AgentsFile, definitions: Iterable[PromptDefinition]
 ) -> frozenset[str]:
     """Return the names of available hooks: files in ``directory`` and entry points of packages.
@@ -208,5 +230,7 @@ def known_hooks(
     if not any(named):
         return frozenset()
     installed = (found.name for found in entry_points(group=HOOKS))
-    files = (path.stem for path in map(Path, Folder(directory).names()) if path.suffix == ".py")
+    files = (
+        path.stem for path in map(Path, Folder(directory).list_names()) if path.suffix == ".py"
+    )
     return frozenset((*files, *installed))

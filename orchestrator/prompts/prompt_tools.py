@@ -5,14 +5,19 @@ from dataclasses import dataclass, replace
 from typing import NamedTuple, TypeVar
 
 from orchestrator.agentsfile import AgentDefinition, AgentsFile
-from orchestrator.hands.hand_servers import hand_tools
 from orchestrator.journal.turns.steps import Call
-from orchestrator.tools.builtin.agent_tools import SubagentTool, create_tool, message_tool, subagent
-from orchestrator.tools.builtin.catalog import TOOLS
-from orchestrator.tools.builtin.handoff_tools import handoff
+from orchestrator.tools.builtin.agent_tools import (
+    SubagentTool,
+    build_create_tool,
+    build_message_tool,
+    build_subagent_tool,
+)
+from orchestrator.tools.builtin.handoff_tools import build_handoff_tool
 from orchestrator.tools.builtin.host_tool import DelegatingTool, HostTool
-from orchestrator.tools.builtin.subprompt_tools import subprompt
-from orchestrator.tools.mcp.mcp_tools import McpTool, owner
+from orchestrator.tools.builtin.subprompt_tools import build_subprompt_tool
+from orchestrator.tools.host_tools import find_host_tools
+from orchestrator.tools.remote_tools import RemoteTool, find_owner
+from orchestrator.tools.tool_server import list_served_tools
 from thinker.formats.prompts.bundle import PromptBundle
 from thinker.formats.prompts.definition import PromptDefinition
 from thinker.formats.prompts.registry import AgentKind, Registry
@@ -29,7 +34,7 @@ from thinker.protocol.environments import Env, Environments
 from thinker.protocol.messages import JsonObject
 from thinker.protocol.methods import StepCommit
 
-T = TypeVar("T", bound=HostTool | McpTool)
+T = TypeVar("T", bound=HostTool | RemoteTool)
 
 SWITCHED_ON = ("true", "1", "yes")
 MOST_MINUTES = 30.0  # of a subagent's work, as for spawn_subagent
@@ -39,16 +44,19 @@ SUBAGENT = "Give a task to the agent {name!r}."
 
 @dataclass(frozen=True)
 class KnownTools:
-    """The built-in tools, and every name that an MCP server of agents.json could offer.
+    """Tools by ``names``, and every name that one of these MCP servers could offer."""
 
-    ``hands`` are the tools of bundled servers.
-    """
-
+    names: frozenset[str]
     servers: frozenset[str]
-    hands: frozenset[str] = frozenset()
+
+    @classmethod
+    def from_file(cls, agents: AgentsFile) -> "KnownTools":
+        """Return the tools of the supervisor and of all servers of an agents.json."""
+        names = list_served_tools(agents).union(find_host_tools(agents).tools)
+        return cls(names, frozenset(agents.mcp_servers))
 
     def __contains__(self, name: object) -> bool:
-        return name in TOOLS or name in self.hands or bool(owner(str(name), self.servers))
+        return name in self.names or bool(find_owner(str(name), self.servers))
 
 
 class EntrySettings(NamedTuple):
@@ -67,16 +75,16 @@ class EntrySettings(NamedTuple):
     ) -> "EntrySettings":
         """Return the entry's settings with the values that its variables have in a chat."""
         env, root = entry.env or {}, bundle.root
-        merged = known.model_copy(update={"tool": env, "prompt": root.env}).merged()
+        merged = known.model_copy(update={"tool": env, "prompt": root.env}).merge_levels()
         declared = {*env, *root.env, *(variable.name for variable in root.variables)}
         values = {name: merged[name] for name in declared if name in merged}
         return cls(entry.options or {}, {name: merged[name] for name in env}, values)
 
-    def arguments(self, arguments: JsonObject) -> JsonObject:
+    def fill_arguments(self, arguments: JsonObject) -> JsonObject:
         """Return the arguments of a call, with variables filled into the fixed options only.
 
         Raises:
-            DefinitionError: one of them is not set.
+            DefinitionError: a variable is not set.
         """
         fixed = {
             name: fill_variables(value, self.values)
@@ -86,13 +94,13 @@ class EntrySettings(NamedTuple):
         return {**arguments, **fixed}
 
 
-def registry(
+def build_registry(
     definitions: Mapping[str, PromptDefinition], agents: AgentsFile, hooks: frozenset[str]
 ) -> Registry:
     return Registry(
         prompts={name: found.prompt for name, found in definitions.items()},
         models=frozenset(agents.models),
-        tools=KnownTools(frozenset(agents.mcp_servers), hand_tools(agents)),
+        tools=KnownTools.from_file(agents),
         agents={
             agent.agent_id: AgentKind(dual=agent.as_tool == "subagent") for agent in agents.agents
         },
@@ -100,7 +108,7 @@ def registry(
     )
 
 
-def prompt_tools(
+def build_prompt_tools(
     definition: PromptDefinition,
     known: Mapping[str, PromptDefinition],
     names: Registry,
@@ -109,56 +117,56 @@ def prompt_tools(
 ) -> Iterator[tuple[str, DelegatingTool]]:
     """Yield the prompts and agents among a definition's tools, by name.
 
-    ``environment`` switches optional ones on.
+    ``environment`` enables optional ones.
     """
     resumable: dict[str, SubagentTool] = {}
     for entry in definition.tools or ():
-        use = names.resolve(entry)
+        use = names.resolve_tool_entry(entry)
         if isinstance(use, SubpromptUse):
-            yield use.name, subprompt(known[use.name], use)
-        agent = agents.agent(entry.name)
+            yield use.name, build_subprompt_tool(known[use.name], use)
+        agent = agents.find_agent(entry.name)
         if agent is None:
             continue
         prompt = known.get(agent.prompt or "")
         if isinstance(use, HandoffUse):
-            yield use.name, handoff(use, *_interface(HANDOFF, agent, prompt))
-        if isinstance(use, SubagentUse) and switched_on(use, environment):
+            yield use.name, build_handoff_tool(use, *_describe_interface(HANDOFF, agent, prompt))
+        if isinstance(use, SubagentUse) and is_switched_on(use, environment):
             minutes = min(max(agent.limits.turn_minutes, 1), MOST_MINUTES)
-            tool = SubagentTool(use, *_interface(SUBAGENT, agent, prompt), minutes)
+            tool = SubagentTool(use, *_describe_interface(SUBAGENT, agent, prompt), minutes)
             if tool.resumable is None:
-                yield use.name, subagent(tool)
+                yield use.name, build_subagent_tool(tool)
             else:
                 resumable[use.name] = tool
     if resumable:
-        yield SUBAGENT_CREATE, create_tool(resumable)
-        yield SUBAGENT_MESSAGE, message_tool(resumable)
+        yield SUBAGENT_CREATE, build_create_tool(resumable)
+        yield SUBAGENT_MESSAGE, build_message_tool(resumable)
 
 
-def switched_on(use: SubagentUse, environment: Mapping[str, str]) -> bool:
-    """Return whether an entry is in use: if it is ``optional``, its variable must be true."""
+def is_switched_on(use: SubagentUse, environment: Mapping[str, str]) -> bool:
+    """Return whether an entry is in use; an ``optional`` one needs its variable to be true."""
     return use.optional is None or environment.get(use.optional, "").lower() in SWITCHED_ON
 
 
-def _interface(
+def _describe_interface(
     purpose: str, agent: AgentDefinition, prompt: PromptDefinition | None
 ) -> tuple[str, JsonObject | None]:
-    """Return the description and schema of an agent that is a tool."""
+    """Return the description and schema of an agent used as a tool."""
     about = purpose.format(name=agent.agent_id)
     if prompt is None:
         return about, None
     return f"{about} {prompt.tool_description}", prompt.required_schema
 
 
-def fixed_options(found: PromptBundle | None, name: str) -> JsonObject:
-    """Return the arguments that a definition's entry sets for every call of a tool."""
+def find_fixed_options(found: PromptBundle | None, name: str) -> JsonObject:
+    """Return the arguments that a definition's entry fixes for every call of a tool."""
     entries = () if found is None else found.root.tools or ()
     return next((entry.options or {} for entry in entries if entry.name == name), {})
 
 
-def with_fixed_options(
+def apply_fixed_options(
     found: PromptBundle | None, commit: StepCommit, handed_back: Collection[str] = ()
 ) -> StepCommit:
-    """Return a step whose calls have these arguments, whatever an agent's process left out.
+    """Return a step whose calls have these arguments, whatever the agent's process sent.
 
     Tools of an API client, which are ``handed_back``, have none.
     """
@@ -167,13 +175,15 @@ def with_fixed_options(
     calls = [
         call
         if call.rejected is not None or call.name in handed_back
-        else call.model_copy(update={"arguments": call.arguments | fixed_options(found, call.name)})
+        else call.model_copy(
+            update={"arguments": call.arguments | find_fixed_options(found, call.name)}
+        )
         for call in commit.calls
     ]
     return commit.model_copy(update={"calls": tuple(calls)})
 
 
-def configured(
+def configure_call(
     found: PromptBundle | None, known: Environments, call: Call, tool: T
 ) -> tuple[Call, T]:
     """Return a call and its tool with the options and variables of the definition's entry.
@@ -186,5 +196,5 @@ def configured(
     if found is None or entry is None or not (entry.env or entry.options):
         return call, tool
     settings = EntrySettings.from_entry(entry, found, known)
-    call = replace(call, arguments=settings.arguments(call.arguments))
-    return call, replace(tool, env=settings.env) if isinstance(tool, McpTool) else tool
+    call = replace(call, arguments=settings.fill_arguments(call.arguments))
+    return call, replace(tool, env=settings.env) if isinstance(tool, RemoteTool) else tool

@@ -1,4 +1,7 @@
-"""Decide about due instants that are late, overlap a run, or follow failures."""
+"""Decide about due instants that are late, overlap a run, or follow failures.
+
+Where: is a missed schedule made up for or skipped?
+"""
 
 from collections.abc import Sequence
 from typing import Literal, NamedTuple, TypeAlias
@@ -21,17 +24,17 @@ class Misfire(NamedTuple):
 
 
 class MisfireDecision(NamedTuple):
-    """The decision about one instant: ``due`` (it runs), ``missed`` or ``skipped``, and why."""
+    """The decision about one instant (``due``, ``missed`` or ``skipped``) and the reason."""
 
     at: int
     state: Literal["due", "missed", "skipped"]
     note: str | None = None
 
 
-def decide(
+def decide_instants(
     instants: Sequence[int], misfire: Misfire, now: int, *, not_before: int, unfinished: int
 ) -> list[MisfireDecision]:
-    """Decide about the instants that have come, oldest first.
+    """Decide about all instants up to now, oldest first.
 
     ``not_before`` is when a task that failed may run again; ``unfinished`` is the number of its
     runs that have not ended.
@@ -42,10 +45,10 @@ def decide(
         limit = max(limit, 1)
     room = max(0, limit - unfinished)
     running = set(able[-room:]) if room else set()
-    return [_verdict(at, running, misfire, not_before, busy=limit > room) for at in instants]
+    return [_decide_instant(at, running, misfire, not_before, busy=limit > room) for at in instants]
 
 
-def _verdict(
+def _decide_instant(
     at: int, running: set[int], misfire: Misfire, not_before: int, *, busy: bool
 ) -> MisfireDecision:
     if at in running:

@@ -9,9 +9,17 @@ from pydantic import AliasChoices, Field, JsonValue, ValidationError
 
 from orchestrator.schedules.misfires import Misfire, Policy
 from orchestrator.schedules.normalize import TRIGGERS
-from orchestrator.schedules.times import MINUTE, Once, ScheduleError, Trigger, first, is_fast, parse
-from orchestrator.timezones import nearest_zone
-from thinker.formats.word_lists import words
+from orchestrator.schedules.times import (
+    MINUTE,
+    Once,
+    ScheduleError,
+    Trigger,
+    find_first_due,
+    is_fast,
+    parse_trigger,
+)
+from orchestrator.timezones import suggest_zone
+from thinker.formats.word_lists import parse_words
 from thinker.protocol.messages import Frozen, JsonObject
 
 MAX_NAME, MAX_INSTRUCTIONS = 100, 20_000  # characters
@@ -64,31 +72,31 @@ class TaskSpec(Frozen):
         try:
             return ZoneInfo(self.timezone)
         except (KeyError, ValueError, OSError):
-            known = nearest_zone(self.timezone)
+            known = suggest_zone(self.timezone)
             raise ScheduleError(
                 f"unknown time zone {self.timezone!r}; use one such as {known}"
             ) from None
 
     @property
-    def parsed(self) -> Trigger:
+    def parsed_trigger(self) -> Trigger:
         """The trigger.
 
         Raises:
             ScheduleError: the trigger is invalid.
         """
-        return parse(self.trigger, self.zone)
+        return parse_trigger(self.trigger, self.zone)
 
     @property
-    def missed(self) -> Misfire:
+    def misfire_rule(self) -> Misfire:
         return Misfire(self.misfire, self.misfire_limit, self.misfire_window_minutes * MINUTE)
 
 
-def from_fields(
+def build_task_spec(
     fields: JsonObject, timezone: str, notify: Notify | None, now: int, *, fast: bool = False
 ) -> TaskSpec:
     """Build a task from normalized fields; ``timezone`` and ``notify`` are defaults.
 
-    Only a ``fast`` one may be due more than once a minute.
+    Only a ``fast`` task may be due more than once a minute.
 
     Raises:
         ScheduleError: a field is missing or invalid, or the schedule is never due.
@@ -96,7 +104,7 @@ def from_fields(
     config = fields.get("trigger_config")
     config = config if isinstance(config, dict) else {}
     flat = {**config, **fields}
-    steps = _steps(fields.get("execution_plan"))
+    steps = _parse_steps(fields.get("execution_plan"))
     try:
         spec = TaskSpec.model_validate(
             {
@@ -104,8 +112,8 @@ def from_fields(
                 "instructions": fields.get("instructions"),
                 "trigger": {key: config[key] for key in sorted(TRIGGERS & config.keys())},
                 "timezone": config.get("timezone") or timezone,
-                "notify": _notify(flat) or notify,
-                "required_tools": _tools(flat, steps),
+                "notify": _parse_notify(flat) or notify,
+                "required_tools": _list_required_tools(flat, steps),
                 "max_steps": fields.get("max_steps"),
                 "direct": steps[0] if len(steps) == 1 else None,
                 **{key: flat[key] for key in MISFIRE if flat.get(key) is not None},
@@ -115,23 +123,23 @@ def from_fields(
         detail = error.errors()[0]
         place = ".".join(str(part) for part in detail["loc"])
         raise ScheduleError(f"{place}: {detail['msg']}; correct it or leave it out") from error
-    if is_fast(spec.parsed) and not fast:
+    if is_fast(spec.parsed_trigger) and not fast:
         raise ScheduleError("a task is due once a minute at most; write one second from 0 to 59")
-    if first(spec.parsed, spec.zone, now) is None:
+    if find_first_due(spec.parsed_trigger, spec.zone, now) is None:
         raise ScheduleError("the schedule is never due; choose a later year")
     return spec
 
 
-def postponed(spec: TaskSpec, earliest: int) -> TaskSpec:
-    """Return the task, due at ``earliest`` (milliseconds) if it is due once, and earlier."""
-    trigger = spec.parsed
+def postpone_task(spec: TaskSpec, earliest: int) -> TaskSpec:
+    """Return the task; a one-shot one is due at ``earliest`` (milliseconds) or later."""
+    trigger = spec.parsed_trigger
     if not isinstance(trigger, Once) or trigger.at >= earliest:
         return spec
     at = datetime.fromtimestamp(earliest / 1000, UTC).isoformat(timespec="milliseconds")
     return spec.model_copy(update={"trigger": {"at": at}})
 
 
-def _steps(plan: JsonValue) -> Sequence[ToolStep]:
+def _parse_steps(plan: JsonValue) -> Sequence[ToolStep]:
     if not isinstance(plan, list):
         return ()
     try:
@@ -142,18 +150,18 @@ def _steps(plan: JsonValue) -> Sequence[ToolStep]:
         ) from error
 
 
-def _tools(fields: JsonObject, steps: Sequence[ToolStep]) -> JsonValue:
-    """Return the names of the required tools; a plan's are included if it has several steps."""
+def _list_required_tools(fields: JsonObject, steps: Sequence[ToolStep]) -> JsonValue:
+    """Return the names of the required tools, including those of a plan with several steps."""
     if fields.get("no_tools") is True:
         return []
     required = fields.get("required_tools")
-    names = words(required)
+    names = parse_words(required)
     if len(steps) > 1:
         names += [step.tool for step in steps]
     return list(dict.fromkeys(names)) or None
 
 
-def _notify(fields: JsonObject) -> JsonValue:
+def _parse_notify(fields: JsonObject) -> JsonValue:
     chat = fields.get("notify_chat_id")
     if chat is None:
         return None

@@ -3,6 +3,8 @@
 Cron expressions treat daylight saving as Debian's cron does: a job at a fixed local time that the
 clock skips runs once at the first valid minute after it, and a job whose local time comes twice
 runs the first time. Jobs with ``*`` in the minute or the hour follow elapsed time.
+
+Where: is the next instant of a cron expression computed?
 """
 
 import re
@@ -34,13 +36,13 @@ MACROS = {
 }
 YEARS = range(1970, 2100)
 STEPS = (60, 24, 31, 12, 7)  # largest step of each field; */90 would silently mean once an hour
-BAD_DAY = "Bad day-of-month"  # also of a day that none of the months has
+BAD_DAY = "Bad day-of-month"  # also for a day that none of the months has
 LONG_AGO = datetime(2000, 1, 1, tzinfo=UTC)  # start of the search whether an expression ever fits
 WITH_SECONDS, WITH_YEAR = 6, 7  # number of fields of an expression
 
 
 class ScheduleError(OrchestratorError):
-    """A schedule is invalid; the message says what would work."""
+    """A schedule is invalid; the message suggests a valid one."""
 
 
 @dataclass(frozen=True)
@@ -67,8 +69,8 @@ class Once:
 Trigger: TypeAlias = Cron | Interval | Once
 
 
-def parse(config: JsonObject, zone: ZoneInfo) -> Trigger:
-    """Parse a normalized ``trigger_config``; ``zone`` is that of an ``at`` without one.
+def parse_trigger(config: JsonObject, zone: ZoneInfo) -> Trigger:
+    """Parse a normalized ``trigger_config``; ``zone`` is for an ``at`` without one.
 
     Raises:
         ScheduleError: it is invalid or never due.
@@ -78,7 +80,7 @@ def parse(config: JsonObject, zone: ZoneInfo) -> Trigger:
         check_cron(str(schedule))
         return Cron(str(schedule))
     if at is not None:
-        return Once(_instant(str(at), zone))
+        return Once(_parse_instant(str(at), zone))
     minutes = config.get("interval_minutes", DAY_MINUTES)
     if isinstance(minutes, bool) or not isinstance(minutes, int | float):
         raise ScheduleError(f"interval_minutes {minutes!r} is not a number; write whole minutes")
@@ -94,29 +96,31 @@ def check_cron(expression: str) -> None:
         ScheduleError: it is invalid, or no instant within 50 years fits it.
     """
     try:
-        found = next(_cron(expression, LONG_AGO), None)
+        found = next(_iterate_cron(expression, LONG_AGO), None)
     except (CronSimError, ValueError) as error:
         if str(error) == BAD_DAY and _fits_some_month(expression):
-            raise _never(expression) from error
+            raise _make_never_error(expression) from error
         raise ScheduleError(
-            f'Invalid cron expression "{_shortened(expression)}": {error}; '
+            f'Invalid cron expression "{_shorten_expression(expression)}": {error}; '
             "write minute hour day month weekday, such as 30 8 * * 1-5"
         ) from error
     if found is None:
-        raise _never(expression)
+        raise _make_never_error(expression)
 
 
-def _never(expression: str) -> ScheduleError:
-    return ScheduleError(f'Invalid cron expression "{_shortened(expression)}": it never comes')
+def _make_never_error(expression: str) -> ScheduleError:
+    return ScheduleError(
+        f'Invalid cron expression "{_shorten_expression(expression)}": it never comes'
+    )
 
 
 def _fits_some_month(expression: str) -> bool:
-    """Return whether an expression that CronSim refuses for its day is right for other months."""
+    """Return whether an expression that CronSim refuses for its day is valid in other months."""
     fields = expression.split()
     month = 4 if len(fields) >= WITH_SECONDS else 3
     fields[month] = "*"
     try:
-        next(_cron(" ".join(fields), LONG_AGO), None)
+        next(_iterate_cron(" ".join(fields), LONG_AGO), None)
     except (CronSimError, ValueError):
         return False
     return True
@@ -128,21 +132,21 @@ def is_fast(trigger: Trigger) -> bool:
     return len(fields) >= WITH_SECONDS and not fields[0].isdecimal()
 
 
-def first(trigger: Trigger, zone: ZoneInfo, now: int) -> int | None:
-    """Return when a new trigger is due first, None if never; an interval begins at ``now``."""
+def find_first_due(trigger: Trigger, zone: ZoneInfo, now: int) -> int | None:
+    """Return when a new trigger is first due, None if never; an interval begins at ``now``."""
     if isinstance(trigger, Cron):
-        return following(trigger, zone, now)
+        return find_next_due(trigger, zone, now)
     return trigger.at if isinstance(trigger, Once) else now
 
 
-def following(trigger: Trigger, zone: ZoneInfo, after: int) -> int | None:
+def find_next_due(trigger: Trigger, zone: ZoneInfo, after: int) -> int | None:
     """Return the first due instant later than ``after`` (the last one, or now); None if never."""
     if isinstance(trigger, Once):
         return None
     if isinstance(trigger, Interval):
         return after + trigger.minutes * MINUTE
     start = datetime.fromtimestamp(after / 1000, UTC).astimezone(zone)
-    for found in _cron(trigger.expression, start):
+    for found in _iterate_cron(trigger.expression, start):
         # In the hour that comes twice, CronSim finds the first 02:30 again, which has passed.
         at = round(found.timestamp() * 1000)
         if at > after:
@@ -150,7 +154,7 @@ def following(trigger: Trigger, zone: ZoneInfo, after: int) -> int | None:
     return None
 
 
-def passed(trigger: Trigger, zone: ZoneInfo, due: int, now: int) -> list[int]:
+def list_due_instants(trigger: Trigger, zone: ZoneInfo, due: int, now: int) -> list[int]:
     """Return the due instants from ``due`` to ``now``, oldest first; the newest `MAX_LISTED`."""
     if isinstance(trigger, Once):
         return [due]
@@ -162,22 +166,22 @@ def passed(trigger: Trigger, zone: ZoneInfo, due: int, now: int) -> list[int]:
     while True:  # search a growing span before now, so that a year of minutes is not enumerated
         start = max(due, now - span)
         found = deque([due] if start == due else [], maxlen=MAX_LISTED)
-        at = following(trigger, zone, start)
+        at = find_next_due(trigger, zone, start)
         while at is not None and at <= now:
             found.append(at)
-            at = following(trigger, zone, at)
+            at = find_next_due(trigger, zone, at)
         if start == due or len(found) == MAX_LISTED:
             return list(found)
         span *= 8  # a few rounds reach any time
 
 
-def realigned(trigger: Trigger, zone: ZoneInfo, due: int, now: int) -> int:
-    """Return ``due`` after the clock was set back: at most the schedule's next instant."""
-    upcoming = following(trigger, zone, now)
+def realign_due(trigger: Trigger, zone: ZoneInfo, due: int, now: int) -> int:
+    """Limit ``due`` to the schedule's next instant, after the clock was set back."""
+    upcoming = find_next_due(trigger, zone, now)
     return due if upcoming is None else min(due, upcoming)
 
 
-def _instant(text: str, zone: ZoneInfo) -> int:
+def _parse_instant(text: str, zone: ZoneInfo) -> int:
     try:
         at = datetime.fromisoformat(text.strip())
         return round((at if at.tzinfo else at.replace(tzinfo=zone)).timestamp() * 1000)
@@ -187,7 +191,7 @@ def _instant(text: str, zone: ZoneInfo) -> int:
         ) from error
 
 
-def _cron(expression: str, start: datetime) -> Iterator[datetime]:
+def _iterate_cron(expression: str, start: datetime) -> Iterator[datetime]:
     """Yield the instants of an expression after ``start``, in the time zone of ``start``.
 
     Raises:
@@ -198,13 +202,13 @@ def _cron(expression: str, start: datetime) -> Iterator[datetime]:
         raise CronSimError(f"longer than {MAX_EXPRESSION} characters")
     name = expression.strip().lower()
     fields = MACROS.get(name, name).replace("?", "*").split()
-    years = _years(fields.pop()) if len(fields) == WITH_YEAR else None
+    years = _parse_years(fields.pop()) if len(fields) == WITH_YEAR else None
     delay = timedelta()
     _check_steps(fields[-len(STEPS) :])
     if len(fields) == WITH_SECONDS and fields[0].isdecimal() and int(fields[0]) in range(60):
         # CronSim handles daylight saving as Debian's cron only in expressions of 5 fields.
         delay = timedelta(seconds=int(fields.pop(0)))
-    return _within(years, " ".join(fields), start, delay)
+    return _iterate_within_years(years, " ".join(fields), start, delay)
 
 
 def _check_steps(fields: Sequence[str]) -> None:
@@ -213,7 +217,7 @@ def _check_steps(fields: Sequence[str]) -> None:
             raise CronSimError(f"steps of more than {most} in {field!r}; use interval_minutes")
 
 
-def _within(
+def _iterate_within_years(
     years: Sequence[int] | None, expression: str, start: datetime, delay: timedelta
 ) -> Iterator[datetime]:
     instants = CronSim(expression, (start.astimezone(UTC) - delay).astimezone(start.tzinfo))
@@ -228,7 +232,7 @@ def _within(
         instants = CronSim(expression, new_year - timedelta(seconds=1))
 
 
-def _years(field: str) -> Sequence[int] | None:
+def _parse_years(field: str) -> Sequence[int] | None:
     """Parse the seventh field: ``*`` (None), ``2026``, ``2026-2030``, ``2026,2028``."""
     if field == "*":
         return None
@@ -244,5 +248,5 @@ def _years(field: str) -> Sequence[int] | None:
     return sorted(found)
 
 
-def _shortened(text: str) -> str:
+def _shorten_expression(text: str) -> str:
     return text if len(text) <= MAX_EXPRESSION else f"{text[:MAX_EXPRESSION]}…"

@@ -2,6 +2,8 @@
 
 The detector compares the token rate of the last minutes with that of the rest of the last hour.
 A budget is a hard limit.
+
+Where: are budgets and unusual spending computed?
 """
 
 import math
@@ -34,12 +36,12 @@ class BudgetVerdict(NamedTuple):
     active: int
 
 
-def window(now: int) -> int:
+def find_window_start(now: int) -> int:
     """Return when the detector's window begins, in milliseconds since the epoch like ``now``."""
     return (now // 60_000 - MINUTES + 1) * 60_000
 
 
-def assess(buckets: Mapping[int, int], now: int, controls: CostControls) -> BudgetVerdict:
+def assess_usage(buckets: Mapping[int, int], now: int, controls: CostControls) -> BudgetVerdict:
     """Judge the tokens of the last hour. ``now`` is in milliseconds since the epoch.
 
     ``buckets`` has tokens by minute since the epoch. Minutes without a call have no bucket and do
@@ -65,14 +67,14 @@ def assess(buckets: Mapping[int, int], now: int, controls: CostControls) -> Budg
         and short_rate > floor * controls.spike_multiplier
     ):
         reason = (
-            f"Token spike detected: {rounded(short_rate):,} tokens/min in the last"
-            f" {controls.short_window_minutes} min vs {rounded(floor):,} tokens/min"
+            f"Token spike detected: {round_half_up(short_rate):,} tokens/min in the last"
+            f" {controls.short_window_minutes} min vs {round_half_up(floor):,} tokens/min"
             f" baseline ({controls.spike_multiplier:g}x threshold)"
         )
     return BudgetVerdict(reason, total, short_rate, baseline_rate, len(used))
 
 
-def rounded(rate: float) -> int:
+def round_half_up(rate: float) -> int:
     """Round half up, as people expect in a displayed number."""
     return math.floor(rate + 0.5)
 
@@ -86,22 +88,22 @@ class Window(NamedTuple):
     usd: float | None
 
 
-def windows(budget: Budget, now: int, zone: ZoneInfo) -> tuple[Window, ...]:
-    """Return the periods with a limit: the last 60 minutes, today and this month in ``zone``."""
-    day = _midnight(now, zone)
-    month = _milliseconds(day.replace(day=1))
+def list_budget_windows(budget: Budget, now: int, zone: ZoneInfo) -> tuple[Window, ...]:
+    """List the periods with a limit: the last 60 minutes, today and this month in ``zone``."""
+    day = _find_midnight(now, zone)
+    month = _to_milliseconds(day.replace(day=1))
     every = (
         Window("Hour", now - HOUR, budget.tokens_per_hour, budget.usd_per_hour),
-        Window("Day", _milliseconds(day), budget.tokens_per_day, budget.usd_per_day),
+        Window("Day", _to_milliseconds(day), budget.tokens_per_day, budget.usd_per_day),
         Window("Month", month, budget.tokens_per_month, budget.usd_per_month),
     )
     return tuple(item for item in every if (item.tokens, item.usd) != (None, None))
 
 
-def exceeded(limits: Window, spent: Amount, call: Amount) -> str | None:
+def find_exceeded_limit(limits: Window, spent: Amount, call: Amount) -> str | None:
     """Return why one more call would exceed a window's limits, or None.
 
-    ``spent`` is what the window holds already, ``call`` what the call may take.
+    ``spent`` is the window's usage so far, ``call`` the most that the call may use.
     """
     if limits.tokens is not None and spent.tokens + call.tokens > limits.tokens:
         return (
@@ -124,10 +126,10 @@ class Amounts(NamedTuple):
     pictures: float = 0.0
 
     @classmethod
-    def of(cls, result: MeteredResult) -> Self:
+    def from_result(cls, result: MeteredResult) -> Self:
         return cls(result.seconds / 60, result.characters / MILLION, result.pictures)
 
-    def rates(self, price: Price) -> tuple[float | None, ...]:
+    def list_rates(self, price: Price) -> tuple[float | None, ...]:
         """Return the price of one of each."""
         return price.per_minute, price.per_million_characters, price.per_picture
 
@@ -135,8 +137,8 @@ class Amounts(NamedTuple):
 NO_AMOUNTS = Amounts()
 
 
-def cost(price: Price | None, used: Usage, amounts: Amounts = NO_AMOUNTS) -> float | None:
-    """Return the cost of a call in US dollars; None if there is no price for what it used."""
+def compute_cost(price: Price | None, used: Usage, amounts: Amounts = NO_AMOUNTS) -> float | None:
+    """Return the cost of a call in US dollars; None if a price is missing."""
     if price is None:
         return None
     given, out = price.input or 0.0, price.output or 0.0
@@ -145,7 +147,7 @@ def cost(price: Price | None, used: Usage, amounts: Amounts = NO_AMOUNTS) -> flo
     fresh = max(0, used.prompt - used.cached - used.cache_written)
     spent = fresh * given + used.cached * cached + used.cache_written * written
     spent = (spent + used.completion * out) / MILLION
-    for amount, rate in zip(amounts, amounts.rates(price), strict=True):
+    for amount, rate in zip(amounts, amounts.list_rates(price), strict=True):
         if rate is not None:
             spent += amount * rate
         elif amount and not (used.total and price.input is not None):
@@ -153,15 +155,15 @@ def cost(price: Price | None, used: Usage, amounts: Amounts = NO_AMOUNTS) -> flo
     return spent
 
 
-def in_words(usd: float, *, unknown: bool) -> str:
-    """Return a sum of dollars; ``unknown``: calls whose price is not known come on top."""
+def format_cost(usd: float, *, unknown: bool) -> str:
+    """Format a sum of dollars; ``unknown`` counts calls without a known price."""
     if not unknown:
         return f"${usd:.2f}"
     return f"${usd:.2f} + unknown" if usd else "cost unknown"
 
 
-def without_price(models: Sequence[str]) -> str:
-    """Return what "unknown" means in a sum, and how to set the price of these models."""
+def describe_missing_prices(models: Sequence[str]) -> str:
+    """Explain "unknown" in a sum, and how to set the missing prices."""
     return (
         f'unknown: calls of {", ".join(models)}, which had no price. Set it in "prices" of '
         f'agents.json, such as {{"{models[0]}": {{"input": 1, "output": 2}}}}, in US dollars per '
@@ -169,15 +171,15 @@ def without_price(models: Sequence[str]) -> str:
     )
 
 
-def _milliseconds(moment: datetime) -> int:
+def _to_milliseconds(moment: datetime) -> int:
     return round(moment.timestamp() * 1000)
 
 
-def days_ago(days: int, now: int, zone: ZoneInfo) -> int:
+def find_midnight_before(days: int, now: int, zone: ZoneInfo) -> int:
     """Return midnight in ``zone``, ``days`` before today, in milliseconds since the epoch."""
-    return _milliseconds(_midnight(now, zone) - timedelta(days=days))
+    return _to_milliseconds(_find_midnight(now, zone) - timedelta(days=days))
 
 
-def _midnight(now: int, zone: ZoneInfo) -> datetime:
+def _find_midnight(now: int, zone: ZoneInfo) -> datetime:
     local = datetime.fromtimestamp(now / 1000, UTC).astimezone(zone)
     return local.replace(hour=0, minute=0, second=0, microsecond=0, fold=0)

@@ -1,6 +1,8 @@
-"""Pause and resume agents, and let those wait that are paused or exceed their limits.
+"""Pause and resume agents, and make turns wait for pauses and limits.
 
 Messages of a paused agent stay new; its open turns wait between two steps. `SpendingRules` decides.
+
+Where: are agents paused and resumed?
 """
 
 from collections.abc import Callable, Mapping
@@ -19,7 +21,7 @@ from orchestrator.wakeup import Wakeup
 
 @dataclass(eq=False)
 class SpendingGuard(Wakeup):
-    """Gives transactions the rules in force, and wakes who waits for an agent.
+    """Gives transactions the rules in force, and wakes those who wait for an agent.
 
     It wakes its waiters when an agent may have been resumed: after a change of a pause, a budget
     or the configuration. ``clock`` returns milliseconds since the epoch.
@@ -32,60 +34,66 @@ class SpendingGuard(Wakeup):
 
     def __post_init__(self) -> None:
         self._configured_at = self._began = self.clock()
+        self._rules: SpendingRules | None = None  # until the configuration is another one
         self._unnamed: list[UnnamedCall] = []
 
-    def rules(self) -> SpendingRules:
-        """Return what a transaction needs to decide; it may not touch this object."""
-        return SpendingRules(self.agents(), self.environ, self.clock, self._configured_at)
+    def build_rules(self) -> SpendingRules:
+        """Build the rules for a transaction, which must not touch this object."""
+        agents, rules = self.agents(), self._rules
+        if rules is None or rules.agents is not agents:
+            rules = SpendingRules(agents, self.environ, self.clock, self._configured_at)
+            self._rules = rules
+        return rules
 
-    def configured(self) -> None:
-        """Let agents whose key was refused try again: the configuration may have another key."""
+    def retry_refused_keys(self) -> None:
+        """Let agents whose key was refused try again: the keys may have changed."""
         self._configured_at = self.clock()
+        self._rules = None
         self.wake()
 
-    async def order(self, agent_id: str, by: str, *, paused: bool) -> str | None:
-        """Pause or resume an agent on request; return why it cannot be resumed, or None."""
-        rules = self.rules()
-        work = rules.pause if paused else rules.resume
+    async def change_pause(self, agent_id: str, by: str, *, paused: bool) -> str | None:
+        """Pause or resume an agent on request; return why it cannot be resumed, else None."""
+        rules = self.build_rules()
+        work = rules.pause_agent if paused else rules.resume_agent
         refused = await self.store.transact(work, agent_id, by)
         self.wake()
         return refused
 
-    async def resumed(self, agent_id: str) -> None:
+    async def wait_until_resumed(self, agent_id: str) -> None:
         """Wait until an agent is resumed or removed, or the daemon stops."""
 
-        async def over() -> bool:
-            removed = self.agents().agent(agent_id) is None
-            return removed or await self.store.transact(pauses.find, agent_id) is None
+        async def is_over() -> bool:
+            removed = self.agents().find_agent(agent_id) is None
+            return removed or await self.store.transact(pauses.find_pause, agent_id) is None
 
-        await self.until(over)
+        await self.wait_until(is_over)
 
-    def book(self, agent_id: str, work: str, call: CallEnded, *, died: bool) -> None:
-        """Count a call that is in no step and no answer; ``died``: with its worker."""
+    def queue_unnamed_call(self, agent_id: str, work: str, call: CallEnded, *, died: bool) -> None:
+        """Count a call that no step or answer names; ``died`` says that its worker did."""
         self._unnamed.append(UnnamedCall(agent_id, work, call, self._began if died else None))
         self.wake()
 
     async def run(self) -> None:
-        """Book calls, and resume agents that have room in their budget or may have a key."""
+        """Book calls, and resume agents whose budget has room or whose key may be valid."""
         while True:
             changed = self.changed
             await self.book_unnamed()
-            with anyio.move_on_after(await self.lift()):
+            with anyio.move_on_after(await self.lift_pauses()):
                 await changed.wait()
 
     async def book_unnamed(self) -> None:
         calls, self._unnamed = self._unnamed, []
         try:
             if calls:
-                await self.store.transact(self.rules().book, calls)
+                await self.store.transact(self.build_rules().book_calls, calls)
         except JournalError as error:  # with the next look
             report_failure(error)
             self._unnamed = calls + self._unnamed
 
-    async def lift(self) -> float:
-        """Resume the agents that may go on now; return the seconds until the next look."""
+    async def lift_pauses(self) -> float:
+        """Resume the agents whose pause may end; return the seconds until the next check."""
         try:
-            lifted, delay = await self.store.transact(self.rules().lift)
+            lifted, delay = await self.store.transact(self.build_rules().lift_pauses)
         except JournalError as error:
             report_failure(error)
             return RECHECK

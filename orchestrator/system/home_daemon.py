@@ -1,4 +1,4 @@
-"""The daemon that runs on a home, as another process sees it: its number, its unit, its end."""
+"""Find and end the daemon of a home, from another process."""
 
 import fcntl
 import os
@@ -22,22 +22,22 @@ ASKED = 10.0  # seconds for systemd to answer
 
 @dataclass(frozen=True)
 class Unit:
-    """A systemd service. ``restarts``: it starts the daemon again after an orderly end."""
+    """A systemd service; ``restarts`` says that it restarts the daemon after an orderly end."""
 
     name: str
     scope: Scope
     restarts: bool
 
     @property
-    def manager(self) -> tuple[str, ...]:
-        """The option that programs of systemd need to find it."""
+    def manager_option(self) -> tuple[str, ...]:
+        """The option with which systemd's programs find it."""
         return ("--user",) if self.scope == "user" else ()
 
 
-def daemon_pid(settings: Settings) -> int:
-    """Return the process that listens on the home's control socket, even if it hangs.
+def find_daemon_pid(settings: Settings) -> int:
+    """Return the pid of the process that listens on the control socket, even if it hangs.
 
-    Without a listener it is the one that starts, ends or stands by, if there is one.
+    Without a listener, return the process that is starting, ending or standing by.
 
     Raises:
         NotRunningError: no daemon runs.
@@ -49,14 +49,14 @@ def daemon_pid(settings: Settings) -> int:
             if _is_locked(settings.paths.lock):
                 with suppress(OSError, ValueError):
                     return int(settings.paths.lock.read_text("ascii"))
-            raise NotRunningError(not_listening(settings)) from error
+            raise NotRunningError(describe_absence(settings)) from error
         found = probe.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, CREDENTIALS.size)
     pid, _, _ = CREDENTIALS.unpack(found)
     return int(pid)
 
 
-def not_listening(settings: Settings) -> str:
-    """Say why no daemon answers on a home; a journal on a server may be another daemon's."""
+def describe_absence(settings: Settings) -> str:
+    """Explain why no daemon answers on a home; the journal may be another daemon's."""
     if not _is_locked(settings.paths.lock):
         return f"no daemon runs on {settings.home}; start one with 'orchestrator run'"
     if settings.store is None:
@@ -67,8 +67,8 @@ def not_listening(settings: Settings) -> str:
     )
 
 
-def terminate(pid: int, seconds: float) -> bool:
-    """Ask a process to end in order; return whether it did within this time."""
+def terminate_process(pid: int, seconds: float) -> bool:
+    """Ask a process to end; return whether it did within this time."""
     try:
         process = os.pidfd_open(pid)
     except ProcessLookupError:
@@ -83,22 +83,22 @@ def terminate(pid: int, seconds: float) -> bool:
         os.close(process)
 
 
-def refuse_restarted(pid: int, processes: Path = PROCESSES) -> None:
-    """Refuse to end a process that would come back.
+def require_not_restarted(pid: int, processes: Path = PROCESSES) -> None:
+    """Require that systemd would not restart the process.
 
     Raises:
         OrchestratorError: systemd would start it again; the message says what stops it.
     """
-    unit = unit_of(pid, processes)
+    unit = find_unit(pid, processes)
     if unit is not None and unit.restarts:
-        command = " ".join(("systemctl", *unit.manager, "stop", unit.name))
+        command = " ".join(("systemctl", *unit.manager_option, "stop", unit.name))
         raise OrchestratorError(
             f"systemd would start the daemon of {unit.name} again; stop it with: {command}"
         )
 
 
-def unit_of(pid: int, processes: Path = PROCESSES) -> Unit | None:
-    """Return the service whose main process this is; None for one that was started by hand."""
+def find_unit(pid: int, processes: Path = PROCESSES) -> Unit | None:
+    """Return the service whose main process this is; None if started by hand."""
     try:
         group = Path(f"{processes}/{pid}/cgroup").read_text("utf-8").strip().rpartition(":")[2]
     except OSError:
@@ -108,14 +108,14 @@ def unit_of(pid: int, processes: Path = PROCESSES) -> Unit | None:
         return None
     scope: Scope = "user" if len(parts) > 1 else "system"  # below user@1000.service
     unit = Unit(parts[-1], scope, restarts=False)
-    facts = _properties(unit)
+    facts = _read_properties(unit)
     if facts.get("MainPID") != str(pid):  # a terminal may be a service, too
         return None
     return Unit(unit.name, scope, restarts=facts.get("Restart") in ("always", "on-success"))
 
 
-def _properties(unit: Unit) -> dict[str, str]:
-    command = ("systemctl", *unit.manager, "show", unit.name, "-p", "MainPID,Restart")
+def _read_properties(unit: Unit) -> dict[str, str]:
+    command = ("systemctl", *unit.manager_option, "show", unit.name, "-p", "MainPID,Restart")
     try:
         done = subprocess.run(command, capture_output=True, text=True, timeout=ASKED, check=False)
     except (OSError, subprocess.TimeoutExpired):

@@ -1,4 +1,4 @@
-"""Find out whether a home is this user's: the daemon and its commands run as its owner."""
+"""Find out whether a home belongs to this user: the daemon and commands run as its owner."""
 
 import os
 import pwd
@@ -25,8 +25,8 @@ WRITTEN = (
 )
 
 
-def barrier(home: Path) -> Path | None:
-    """Return the folder that this user may not look into on the way to a home, if there is one."""
+def find_barrier(home: Path) -> Path | None:
+    """Return the folder on the way to a home that this user cannot enter; None if there is none."""
     for folder in (*reversed(home.parents), home):
         try:
             if not stat.S_ISDIR(folder.stat().st_mode):
@@ -39,24 +39,24 @@ def barrier(home: Path) -> Path | None:
     return None
 
 
-def foreign(home: Path) -> list[Path]:
-    """Return the home itself if it is another user's, or else what in it the daemon writes."""
+def list_foreign_files(home: Path) -> list[Path]:
+    """Return the home if it is another user's, else the daemon's files that are."""
     own = os.geteuid()
-    if owner_id(home) not in (None, own):
+    if find_owner_id(home) not in (None, own):
         return [home]
     written = [home / name for name in WRITTEN]
-    return [path for path in written if owner_id(path) not in (None, own)]
+    return [path for path in written if find_owner_id(path) not in (None, own)]
 
 
-def owner_id(path: Path) -> int | None:
-    """Return the id of the user whom a file belongs to; None if there is no such file."""
+def find_owner_id(path: Path) -> int | None:
+    """Return the id of a file's owner; None if the file does not exist."""
     with suppress(OSError):
         return path.lstat().st_uid
     return None
 
 
-def user_name(uid: int) -> str:
-    """Return a user's name, or ``#`` and the id of one without a name, as sudo takes it."""
+def find_user_name(uid: int) -> str:
+    """Return a user's name, or ``#`` and the id, as sudo accepts."""
     try:
         return pwd.getpwuid(uid).pw_name
     except KeyError:

@@ -1,4 +1,4 @@
-"""Allow one daemon per home, by a lock on a file."""
+"""Allow one daemon per home, with a lock on a file."""
 
 import fcntl
 import os
@@ -12,8 +12,8 @@ from thinker.formats.regular_file import FileError
 
 
 @contextmanager
-def locked(settings: Settings) -> Iterator[None]:
-    """Hold the home's lock, with this process's number in its file.
+def hold_lock(settings: Settings) -> Iterator[None]:
+    """Hold the home's lock, with this process's pid in its file.
 
     The kernel releases it however the process ends.
     """

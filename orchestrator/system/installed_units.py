@@ -1,4 +1,4 @@
-"""The systemd units of this program on this machine, and the homes that they serve."""
+"""Find this program's systemd units on this machine, and the homes that they serve."""
 
 import re
 from collections.abc import Iterator
@@ -17,7 +17,7 @@ _SETTING = re.compile(
 
 
 class InstalledUnit(NamedTuple):
-    """A unit's file, the home of its daemon, and the user as whom it runs; "" for this user."""
+    """A unit's file, its daemon's home, and its user; "" for this user."""
 
     scope: Scope
     path: Path
@@ -25,22 +25,22 @@ class InstalledUnit(NamedTuple):
     user: str = ""
 
 
-def path_of(scope: Scope, root: Path) -> Path:
+def find_unit_path(scope: Scope, root: Path) -> Path:
     """Return the file of a unit; ``root`` is the user's home directory, or ``/``."""
     folder = ".config/systemd/user" if scope == "user" else "etc/systemd/system"
     return root / folder / UNIT
 
 
-def installed(person: Path, root: Path = Path("/")) -> Iterator[InstalledUnit]:
-    """Yield the units that are installed: that of the user in ``person``, and the machine's."""
+def list_installed_units(person: Path, root: Path = Path("/")) -> Iterator[InstalledUnit]:
+    """Yield the installed units of the user in ``person`` and of the machine."""
     roots: tuple[tuple[Scope, Path], ...] = (("user", person), ("system", root))
     for scope, base in roots:
-        path = path_of(scope, base)
+        path = find_unit_path(scope, base)
         with suppress(OSError, UnicodeError):
-            yield _parsed(scope, path, path.read_text("utf-8"), person)
+            yield _parse_unit(scope, path, path.read_text("utf-8"), person)
 
 
-def _parsed(scope: Scope, path: Path, text: str, person: Path) -> InstalledUnit:
+def _parse_unit(scope: Scope, path: Path, text: str, person: Path) -> InstalledUnit:
     found = {match["name"] or "User": match["value"] for match in _SETTING.finditer(text)}
     default = str(SYSTEM_HOME if scope == "system" else person / ".orchestrator")
     home = found.get("ORCHESTRATOR_HOME", default)

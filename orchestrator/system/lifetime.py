@@ -1,4 +1,4 @@
-"""Follow the signals that stop the daemon, or make it read its configuration again."""
+"""Follow the signals that stop the daemon or reload its configuration."""
 
 import signal
 from collections.abc import AsyncIterator, Awaitable, Callable
@@ -11,19 +11,19 @@ log = structlog.get_logger()
 
 
 class Lifetime:
-    """Whether the daemon starts (`starting` is canceled to stop it then), is ready, or stops."""
+    """Whether the daemon starts (`starting` is cancelled to stop it), is ready, or stops."""
 
     def __init__(self) -> None:
         self.starting = anyio.CancelScope()
         self.ready = anyio.Event()
         self.stopping = anyio.Event()
 
-    async def follow(
+    async def follow_signals(
         self,
         receive: Callable[[], AbstractContextManager[AsyncIterator[signal.Signals]]],
         reload: Callable[[], Awaitable[object]],
     ) -> None:
-        """Stop on a signal, also in the middle of the start; the next one ends the process.
+        """Stop on a signal, even during the start; the next signal ends the process.
 
         A reload waits until the daemon is ready, and for files; a signal to stop ends it.
         """

@@ -18,7 +18,7 @@ class Notifier:
         ours = environ.get("WATCHDOG_PID", str(os.getpid())) == str(os.getpid())
         self.watchdog = int(microseconds) / 1e6 if microseconds.isdigit() and ours else None
 
-    def tell(self, *lines: str) -> None:
+    def send_state(self, *lines: str) -> None:
         """Send ``READY=1``, ``STATUS=…`` and the like; failures are ignored."""
         if not self._address:
             return
@@ -31,5 +31,5 @@ class Notifier:
         if self.watchdog is None:
             return
         while True:
-            self.tell("WATCHDOG=1")
+            self.send_state("WATCHDOG=1")
             await anyio.sleep(self.watchdog / 2)

@@ -1,4 +1,4 @@
-"""What a terminal shows when the daemon is ready: what runs, and what to type next."""
+"""Format what a terminal shows when the daemon is ready."""
 
 import os
 import shlex
@@ -8,40 +8,40 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from thinker.protocol.visible_text import printable
+from thinker.protocol.visible_text import make_printable
 
 MANY = 8  # agents; of more only the first are shown
 DEMO = "demo model (rules, no language model)"
 CONNECT = ("setup", "connect a language model and Telegram")
 
 
-def start_block(ready: Mapping[str, Any]) -> str:
-    """Return the lines for an event ``ready``."""
+def format_start_block(ready: Mapping[str, Any]) -> str:
+    """Return the lines for the event ``ready``."""
     home, models = str(ready["home"]), dict(ready["models"])
     rows = [
         ("home", home),
         ("config", str(ready["config"])),
-        *_titled("agents", _agents(models)),
+        *_title_first("agents", _iter_agent_lines(models)),
         ("channels", ", ".join(ready["channels"])),
         ("next", "in a second terminal:"),
-        *(("", command) for command in _commands(home, models)),
+        *(("", command) for command in _iter_commands(home, models)),
     ]
     text = "".join(f"  {title:9} {value}\n" for title, value in rows)
-    return f"\n{printable(text)}\n"
+    return f"\n{make_printable(text)}\n"
 
 
-def home_option(home: str) -> str:
-    """Return what a command in any terminal needs to find this home; nothing for the usual one."""
+def format_home_option(home: str) -> str:
+    """Return the option for commands in another terminal; empty for the usual home."""
     usual = Path("~/.orchestrator").expanduser()
     return "" if Path(home) == usual else f" --home {shlex.quote(home)}"
 
 
-def _titled(title: str, values: Iterable[str]) -> Iterator[tuple[str, str]]:
+def _title_first(title: str, values: Iterable[str]) -> Iterator[tuple[str, str]]:
     for number, value in enumerate(values):
         yield ("" if number else title), value
 
 
-def _agents(models: Mapping[str, str]) -> Iterator[str]:
+def _iter_agent_lines(models: Mapping[str, str]) -> Iterator[str]:
     width = max(map(len, models), default=0)
     for agent in sorted(models)[:MANY]:
         model = models[agent]
@@ -52,9 +52,9 @@ def _agents(models: Mapping[str, str]) -> Iterator[str]:
         yield "none; add one to agents.json"
 
 
-def _commands(home: str, models: Mapping[str, str]) -> Iterator[str]:
-    """Yield commands that work as they stand in a second terminal."""
-    program, option = "orchestrator", home_option(home)
+def _iter_commands(home: str, models: Mapping[str, str]) -> Iterator[str]:
+    """Yield commands that can be pasted into a second terminal."""
+    program, option = "orchestrator", format_home_option(home)
     if not shutil.which(program):  # it is in an environment that is not activated
         activate = Path(os.path.abspath(sys.argv[0])).with_name("activate")  # noqa: PTH100 - no ..
         if activate.exists():

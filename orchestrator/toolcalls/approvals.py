@@ -1,9 +1,11 @@
-"""Ask the operator to approve a call: each question is asked once and used once.
+"""Ask the operator to approve a call; each question is asked and used once.
 
 A call needs approval if the agent's ``approvals`` match its tool, if the same call was made in this
 chat within a day and its outcome is unknown, since models tend to repeat such calls, or because of
 what its turn has read (`orchestrator.toolcalls.provenance`). No tool can grant approval: only the
 operator can.
+
+Where: is an operator asked to approve a call?
 """
 
 import secrets
@@ -19,7 +21,7 @@ from orchestrator.journal.turns.steps import Call
 from orchestrator.toolcalls import provenance, question_text
 from orchestrator.tools import policy
 from orchestrator.tools.builtin.host_tool import HostTool
-from orchestrator.tools.mcp.mcp_tools import McpTool
+from orchestrator.tools.remote_tools import RemoteTool
 from orchestrator.wakeup import Wakeup
 from thinker.protocol.messages import SideEffect
 
@@ -27,7 +29,7 @@ REPEATS = 10  # of a question whose delivery is uncertain; six minutes, since ea
 
 
 class ApprovalQueue(Wakeup):
-    """The open questions to the operator. It wakes its waiters after each decision."""
+    """The open questions to the operator; it wakes its waiters after each decision."""
 
     def __init__(
         self,
@@ -40,36 +42,38 @@ class ApprovalQueue(Wakeup):
         self._clock = clock
         self.new_code = new_code
 
-    async def answered(self, question: Approval) -> None:
+    async def wait_for_answer(self, question: Approval) -> None:
         """Wait until the question is answered, has expired, or the daemon stops."""
 
-        async def closed() -> bool:
-            return question.id not in {item.id for item in await self.waiting()}
+        async def is_closed() -> bool:
+            return question.id not in {item.id for item in await self.list_open_questions()}
 
-        await self.until(closed, (question.expires - self._clock()) / 1000)
+        await self.wait_until(is_closed, (question.expires - self._clock()) / 1000)
 
-    async def waiting(self) -> list[Approval]:
+    async def list_open_questions(self) -> list[Approval]:
         """Return the open questions, oldest first."""
-        return await self._store.transact(approvals.waiting, self._clock())
+        return await self._store.transact(approvals.list_pending_approvals, self._clock())
 
-    async def decide(
+    async def decide_question(
         self, code: str, by: str, *, granted: bool, seen: str | None = None, note: str = ""
     ) -> Approval | None:
         """Answer the question with this code; return None if it is not open."""
         now = self._clock()
 
-        def decide(db: Database) -> Approval | None:
-            return questions.decide(db, code, by, now, granted=granted, seen=seen, note=note)
+        def decide_question(db: Database) -> Approval | None:
+            return questions.decide_question(
+                db, code, by, now, granted=granted, seen=seen, note=note
+            )
 
-        found = await self._store.transact(decide)
+        found = await self._store.transact(decide_question)
         self.wake()
         return found
 
 
-def check(
+def check_approval(
     db: Database,
     call: Call,
-    tool: HostTool | McpTool,
+    tool: HostTool | RemoteTool,
     definition: AgentDefinition,
     address: Address,
     code: str,
@@ -78,33 +82,35 @@ def check(
 ) -> str | Approval | None:
     """Return None if the call may run, inside T4, which uses up its approval.
 
-    Otherwise return the open question, which the chat is sent once, or the reason for a refusal.
+    Otherwise return the open question, which is sent to the chat once, or the reason of a refusal.
     ``code`` is for a question that has not been asked before, ``fixed`` are the arguments that the
     prompt's definition sets.
     """
-    reason = _reason(db, call, tool, definition, now)
-    if reason is None or approvals.use(db, call, now):
+    reason = _find_approval_reason(db, call, tool, definition, now)
+    if reason is None or approvals.use_approval(db, call, now):
         return None
-    if approvals.used(db, call):
+    if approvals.is_used(db, call):
         return None  # repeatable, and planned again because a process died during the call
-    question, fresh = approvals.ask(db, call, reason, code, now)
-    if not question.open(now):
-        questions.settle(db, question, now)
+    question, fresh = approvals.request_approval(db, call, reason, code, now)
+    if not question.is_open(now):
+        questions.show_outcome(db, question, now)
         return f"not approved: {question.note or 'denied or expired'} ({reason})"
     if fresh:
-        server = tool.server if isinstance(tool, McpTool) else None
-        text = question_text.question(question, address, server, steps.written(db, call), fixed)
+        server = tool.server if isinstance(tool, RemoteTool) else None
+        text = question_text.format_question(
+            question, address, server, steps.find_written_call(db, call), fixed
+        )
         # An operator must see the question; a code counts once, however often it is shown.
-        questions.ask(db, question, address, text, REPEATS, now)
+        questions.ask_question(db, question, address, text, REPEATS, now)
     return question
 
 
-def _reason(
-    db: Database, call: Call, tool: HostTool | McpTool, definition: AgentDefinition, now: int
+def _find_approval_reason(
+    db: Database, call: Call, tool: HostTool | RemoteTool, definition: AgentDefinition, now: int
 ) -> str | None:
     if policy.needs_approval(call.name, definition.approvals):
         return "the configuration requires approval for this tool"
     repeatable = call.side_effect is not SideEffect.NON_IDEMPOTENT
-    if not repeatable and approvals.repeats_unknown(db, call, now):
+    if not repeatable and approvals.repeats_unknown_call(db, call, now):
         return "the same call was made recently and its outcome is unknown"
-    return None if definition.provenance == "off" else provenance.objection(db, call, tool)
+    return None if definition.provenance == "off" else provenance.find_objection(db, call, tool)

@@ -12,19 +12,24 @@ from typing import NamedTuple
 from orchestrator.agentsfile import AgentDefinition
 from orchestrator.errors import JournalError
 from orchestrator.journal.db import audit
-from orchestrator.journal.db.database import Database
-from orchestrator.journal.db.savepoints import savepoint_or_rollback
+from orchestrator.journal.db.database import Database, roll_back_on_failure
 from orchestrator.journal.turns import steps, subagents, taint
-from orchestrator.journal.turns.approvals import Approval, used
+from orchestrator.journal.turns.approvals import Approval, is_used
 from orchestrator.journal.turns.steps import Call
 from orchestrator.journal.turns.taint import Taint
-from orchestrator.prompts.prompt_tools import configured, fixed_options
+from orchestrator.prompts.prompt_tools import configure_call, find_fixed_options
 from orchestrator.toolcalls import approvals
 from orchestrator.tools import policy
 from orchestrator.tools.builtin import host_tool
-from orchestrator.tools.builtin.catalog import TOOLS
-from orchestrator.tools.builtin.host_tool import JournalTool, PlainTool, ToolContext, ToolFailure
-from orchestrator.tools.mcp.mcp_tools import McpTool
+from orchestrator.tools.builtin.host_tool import (
+    ExtensionTool,
+    HostTool,
+    JournalTool,
+    PlainTool,
+    ToolContext,
+    ToolFailure,
+)
+from orchestrator.tools.remote_tools import RemoteTool
 from thinker.formats.prompts.bundle import PromptBundle
 from thinker.formats.prompts.problem import DefinitionError
 from thinker.formats.prompts.tooluse import INJECTED
@@ -32,7 +37,7 @@ from thinker.protocol.messages import Origin, SideEffect, ToolResult
 
 
 class CallContext(NamedTuple):
-    """The agent that makes a call, as its turn sees it, and the epoch of the daemon."""
+    """The agent that makes a call, as its turn sees it, and the daemon's epoch."""
 
     definition: AgentDefinition
     context: ToolContext
@@ -44,40 +49,41 @@ class StartedCall(NamedTuple):
     """A call past T4 whose tool runs outside the journal; without a tool, T4 was not made."""
 
     call: Call
-    tool: PlainTool | McpTool | None
+    tool: PlainTool | ExtensionTool | RemoteTool | None
 
 
 @dataclass(frozen=True)
 class CallAuthorizer:
-    """Decides whether calls of a caller may run, and begins them, as things were when it was made.
+    """Decides whether calls may run, and begins them, by the state when it was made.
 
     What changes before the transaction changes nothing that was decided: an edit of agents.json
-    counts for the calls after it. ``tools`` has MCP tools and prompts by name, ``bundle`` is the
+    counts for the calls after it. ``tools`` has remote tools and prompts by name, ``bundle`` is the
     agent's prompt definition. ``code`` is for a question to the operator.
     """
 
     caller: CallContext
-    tools: Mapping[str, host_tool.DelegatingTool | McpTool]
+    host_tools: Mapping[str, HostTool]
+    tools: Mapping[str, host_tool.DelegatingTool | RemoteTool]
     bundle: PromptBundle | None
     now: int
     code: str
 
-    def run_local(self, db: Database, seqs: Sequence[int]) -> dict[int, ToolResult]:
-        """Run the first calls of a step inside T3, as long as they need only the journal.
+    def run_local_calls(self, db: Database, seqs: Sequence[int]) -> dict[int, ToolResult]:
+        """Run the first calls of a step inside T3, while they need only the journal.
 
-        It saves a round trip to the worker and a transaction for each call.
+        This saves a round trip to the worker and a transaction for each call.
         """
         results: dict[int, ToolResult] = {}
         for seq in seqs:
-            call = self._load(db, seq)
+            call = self._load_call(db, seq)
             if call.result is not None:  # the worker rejected it
                 continue
             handed_back = call.name in self.caller.handed_back
-            if handed_back or not isinstance(TOOLS.get(call.name), JournalTool):
+            if handed_back or not isinstance(self.host_tools.get(call.name), JournalTool):
                 break
             result = None
-            with savepoint_or_rollback(db):  # the worker's request for the call reports a fault
-                result = self._decide(db, call)
+            with roll_back_on_failure(db):  # the worker's request for the call reports a fault
+                result = self._decide_call(db, call)
             if not isinstance(result, ToolResult):
                 break
             results[seq] = result
@@ -89,113 +95,119 @@ class CallAuthorizer:
         Return the result, the approval that the call waits for, the started call, or None while a
         subagent works on it.
         """
-        call = self._load(db, seq)
-        return self._decide(db, call) if call.result is None else call.result
+        call = self._load_call(db, seq)
+        return self._decide_call(db, call) if call.result is None else call.result
 
-    def _load(self, db: Database, seq: int) -> Call:
+    def _load_call(self, db: Database, seq: int) -> Call:
         turn_id = self.caller.context.turn_id
-        call = steps.load_call(db, turn_id, seq)
+        call = steps.find_call(db, turn_id, seq)
         if call is None:
-            raise JournalError(f"there is no call {turn_id}:{seq}")
+            raise JournalError(f"unknown call {turn_id}:{seq}")
         return call
 
-    def _decide(self, db: Database, call: Call) -> ToolResult | Approval | StartedCall | None:
+    def _decide_call(self, db: Database, call: Call) -> ToolResult | Approval | StartedCall | None:
         definition = self.caller.definition
-        decision = policy.decide(call.name, definition.allowed_tools, definition.denied_tools)
+        decision = policy.decide_tool(call.name, definition.allowed_tools, definition.denied_tools)
         if not decision.allowed:
-            return self._deny(db, call, decision.reason)
-        tool = TOOLS.get(call.name) or self.tools.get(call.name)
+            return self._deny_call(db, call, decision.reason)
+        tool = self.host_tools.get(call.name) or self.tools.get(call.name)
         if tool is None:
             return StartedCall(call, None)
         if isinstance(tool, host_tool.DelegatingTool):
-            return self._delegate(db, call, tool)
-        return self._require_approval(db, call, tool) or self._start(db, call, tool)
+            return self._delegate_call(db, call, tool)
+        return self._require_approval(db, call, tool) or self._start_call(db, call, tool)
 
-    def _start(
-        self, db: Database, call: Call, tool: JournalTool | PlainTool | McpTool
+    def _start_call(
+        self, db: Database, call: Call, tool: JournalTool | PlainTool | ExtensionTool | RemoteTool
     ) -> ToolResult | StartedCall:
         """Begin a call with the options of the prompt's entry, which the journal does not hold."""
         context = self.caller.context
         try:
-            call, tool = configured(self.bundle, context.environments, call, tool)
+            call, tool = configure_call(self.bundle, context.environments, call, tool)
         except DefinitionError as error:
-            return self._refuse(db, call, str(error))
+            return self._refuse_call(db, call, str(error))
         if isinstance(tool, JournalTool):
             if tool.spec.side_effect is not SideEffect.PURE:
-                context = replace(context, origin=self._origin(db, call))
-            effect = _effect(tool, call, context)
+                context = replace(context, origin=self._find_call_origin(db, call))
+            effect = _bind_effect(tool, call, context)
             return steps.finish_local(db, call, effect, self.caller.epoch, self.now)
-        steps.intend(db, call.turn_id, call.seq, self.caller.epoch, self.now)
+        steps.mark_intent(db, call.turn_id, call.seq, self.caller.epoch, self.now)
         return StartedCall(call, tool)
 
-    def _delegate(
+    def _delegate_call(
         self, db: Database, call: Call, tool: host_tool.DelegatingTool
     ) -> ToolResult | Approval | None:
         """Begin the work and return None; return the result once the work has an outcome."""
-        if subagents.of_call(db, call.turn_id, call.seq) is None:
+        if subagents.find_run_of_call(db, call.turn_id, call.seq) is None:
             held = self._require_approval(db, call, tool)
             if held is not None:
                 return held
-        steps.intend(db, call.turn_id, call.seq, self.caller.epoch, self.now)
+        steps.mark_intent(db, call.turn_id, call.seq, self.caller.epoch, self.now)
         wrong = False
         try:
-            said = tool.outcome(db, self.caller.context, call)
+            said = tool.begin_or_find_result(db, self.caller.context, call)
         except ToolFailure as failure:
             said, wrong = str(failure), True
         if said is None:
             return None
-        run = subagents.of_call(db, call.turn_id, call.seq)
-        read = Taint() if run is None else subagents.read_by(db, run)
-        text = host_tool.quoted(said, [read.origin])
-        result = host_tool.told(call, text, private=bool(read.private))
+        run = subagents.find_run_of_call(db, call.turn_id, call.seq)
+        read = Taint() if run is None else subagents.load_taint_of_run(db, run)
+        text = host_tool.mark_quoted_text(said, [read.origin])
+        result = host_tool.build_tool_result(call, text, private=bool(read.private))
         result = result.model_copy(update={"is_error": wrong})
         return steps.finish(db, call, result, self.now)
 
-    def _origin(self, db: Database, call: Call) -> Origin:
-        """Return who is to be taken for the author of what a call writes."""
-        return "operator" if used(db, call) else taint.load(db, call.turn_id).origin
+    def _find_call_origin(self, db: Database, call: Call) -> Origin:
+        """Return who counts as the author of what a call writes."""
+        return "operator" if is_used(db, call) else taint.load_taint(db, call.turn_id).origin
 
     def _require_approval(
-        self, db: Database, call: Call, tool: host_tool.HostTool | McpTool
+        self, db: Database, call: Call, tool: HostTool | RemoteTool
     ) -> ToolResult | Approval | None:
         """Return the refusal of a call or the approval that it waits for; None if it may run.
 
         The arguments of built-in tools are checked here, because every call passes through: from
         models with and without native tool calls, tasks without a model, and the daemon itself.
         """
-        if not isinstance(tool, McpTool) and (call.name in TOOLS or call.name in INJECTED):
-            problem = host_tool.unknown_arguments(tool, call.arguments)
+        if not isinstance(tool, RemoteTool) and (
+            call.name in self.host_tools or call.name in INJECTED
+        ):
+            problem = host_tool.describe_unknown_arguments(tool, call.arguments)
             if problem is not None:
-                return self._refuse(db, call, problem)
+                return self._refuse_call(db, call, problem)
         definition, address = self.caller.definition, self.caller.context.address
-        fixed = fixed_options(self.bundle, call.name)
-        checked = approvals.check(db, call, tool, definition, address, self.code, self.now, fixed)
-        return self._refuse(db, call, checked) if isinstance(checked, str) else checked
+        fixed = find_fixed_options(self.bundle, call.name)
+        checked = approvals.check_approval(
+            db, call, tool, definition, address, self.code, self.now, fixed
+        )
+        return self._refuse_call(db, call, checked) if isinstance(checked, str) else checked
 
-    def _refuse(self, db: Database, call: Call, reason: str) -> ToolResult:
+    def _refuse_call(self, db: Database, call: Call, reason: str) -> ToolResult:
         """End a call that does not run (T5)."""
-        return steps.finish(db, call, failed(call, reason), self.now)
+        return steps.finish(db, call, build_error_result(call, reason), self.now)
 
-    def _deny(self, db: Database, call: Call, reason: str) -> ToolResult:
-        audit.record(db, "policy", f"denied {call.name}: {reason}", call.idem_key, self.now)
+    def _deny_call(self, db: Database, call: Call, reason: str) -> ToolResult:
+        audit.record_decision(
+            db, "policy", f"denied {call.name}: {reason}", call.idem_key, self.now
+        )
         text = f"the tool {call.name!r} is not allowed for this agent ({reason})"
-        return self._refuse(db, call, text)
+        return self._refuse_call(db, call, text)
 
 
-def _effect(
+def _bind_effect(
     tool: JournalTool, call: Call, context: ToolContext
 ) -> Callable[[Database], ToolResult]:
-    def run(db: Database) -> ToolResult:
+    def run_effect(db: Database) -> ToolResult:
         try:
             text = tool.effect(db, context, call.arguments)
         except ToolFailure as failure:
-            return failed(call, str(failure))
-        return host_tool.told(call, text, private=tool.private)
+            return build_error_result(call, str(failure))
+        return host_tool.build_tool_result(call, text, private=tool.private)
 
-    return run
+    return run_effect
 
 
-def failed(call: Call, text: str, origin: Origin = "operator") -> ToolResult:
+def build_error_result(call: Call, text: str, origin: Origin = "operator") -> ToolResult:
     return ToolResult(
         call_id=call.call_id, name=call.name, content=text, is_error=True, origin=origin
     )

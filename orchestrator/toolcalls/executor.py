@@ -2,6 +2,8 @@
 
 A call runs in a task of the supervisor, so the death of the worker that requested it neither stops
 nor repeats it: the next worker requests the same call and gets the same result.
+
+Where: does a tool call run, once even after a crash?
 """
 
 from collections.abc import Callable, Collection, Mapping
@@ -19,15 +21,27 @@ from orchestrator.journal.db.store import Store
 from orchestrator.journal.turns import steps
 from orchestrator.journal.turns.approvals import Approval
 from orchestrator.journal.turns.steps import Call
-from orchestrator.loop_owned import LoopOwned
+from orchestrator.loop_bound import LoopBound
 from orchestrator.prompts.library import PromptLibrary
+from orchestrator.prompts.prompt_tools import apply_fixed_options
 from orchestrator.toolcalls.approvals import ApprovalQueue
-from orchestrator.toolcalls.authorization import CallAuthorizer, CallContext, StartedCall, failed
+from orchestrator.toolcalls.authorization import (
+    CallAuthorizer,
+    CallContext,
+    StartedCall,
+    build_error_result,
+)
+from orchestrator.toolcalls.extension_calls import ExtensionCalls
 from orchestrator.tools import policy
-from orchestrator.tools.builtin.catalog import CLASSES, offered
-from orchestrator.tools.builtin.host_tool import PlainTool, ToolContext, ToolFailure, told
-from orchestrator.tools.mcp.mcp_tools import McpTool
-from orchestrator.tools.mcp.servers import McpServers, Tell
+from orchestrator.tools.builtin.host_tool import (
+    ExtensionTool,
+    PlainTool,
+    ToolContext,
+    ToolFailure,
+    build_tool_result,
+)
+from orchestrator.tools.host_tools import list_offered_host_tools
+from orchestrator.tools.remote_tools import RemoteTool, RemoteTools, Tell
 from thinker.protocol.logs import bound
 from thinker.protocol.messages import SideEffect, ToolResult, ToolSpec
 from thinker.protocol.methods import StepCommit, StepCommitted
@@ -53,7 +67,7 @@ class ToolPending:
     seq: int
 
     def __str__(self) -> str:
-        return f"call {self.seq} goes on"
+        return f"call {self.seq} is still running"
 
 
 @dataclass(frozen=True)
@@ -61,7 +75,7 @@ class HandoffDone:
     """The call has ended and gave the turn to another agent."""
 
     def __str__(self) -> str:
-        return "another agent goes on with the turn"
+        return "another agent has taken over the turn"
 
 
 CallOutcome = ToolResult | ApprovalNeeded | ToolPending | HandoffDone
@@ -69,7 +83,7 @@ CallOutcome = ToolResult | ApprovalNeeded | ToolPending | HandoffDone
 
 @dataclass
 class _Pending:
-    """A call that runs. ``waits_for`` is what the chat of the newest request sees."""
+    """A running call; ``waits_for`` is what the chat of the newest request sees."""
 
     tell: Tell
     done: anyio.Event = field(default_factory=anyio.Event)
@@ -78,81 +92,99 @@ class _Pending:
     waits_for: str = ""
     scope: anyio.CancelScope | None = None  # of a call that ends when its turn is stopped
 
-    def show(self, text: str) -> None:
+    def show_waiting(self, text: str) -> None:
         self.waits_for = text
         self.tell(text)
 
 
 class CallBrokeError(OrchestratorError):
-    """A call has shown a fault of this program, and has no result."""
+    """A call revealed a fault of this program and has no result."""
 
 
 @dataclass
-class ToolExecutor(LoopOwned):
+class ToolExecutor(LoopBound):
     """Runs planned calls, each once for all concurrent requests.
 
     It calls ``changed`` when a call may have added messages, deliveries or scheduled tasks, and
-    tells ``activity`` of the calls in chats that are watched.
+    reports calls in watched chats to ``activity``.
     """
 
     store: Store
-    servers: McpServers
+    servers: RemoteTools
     prompts: PromptLibrary
     tasks: TaskGroup
     approvals: ApprovalQueue
     clock: Callable[[], int]
     changed: Callable[[], None]
     activity: ChatActivity
+    _extension_calls: ExtensionCalls = field(default_factory=ExtensionCalls, init=False)
     _pending: dict[tuple[str, int], _Pending] = field(default_factory=dict, init=False)
     _offers: dict[str, tuple[object, tuple[ToolSpec, ...]]] = field(
         default_factory=dict, init=False
     )
 
-    def authorizer(self, caller: CallContext) -> CallAuthorizer:
-        """Return what decides about a caller's calls, as things are now.
+    def prepare_calls(
+        self, commit: StepCommit, definition: AgentDefinition, offered: tuple[ToolSpec, ...]
+    ) -> tuple[StepCommit, Mapping[str, SideEffect]]:
+        """Return a step whose calls have the prompt's fixed options, and the classes of tools.
+
+        Tools of an API client, which are handed back, have no such options.
+        """
+        handed_back = [tool.name for tool in offered if tool.handed_back]
+        bundle = self.prompts.current_set.find_bundle(definition)
+        return apply_fixed_options(bundle, commit, handed_back), policy.map_side_effects(offered)
+
+    def build_authorizer(self, caller: CallContext) -> CallAuthorizer:
+        """Build the authorizer of a caller's calls, for the present state.
 
         It lacks the tools of servers that do not answer: a call waits for its server before T4, so
-        that one that was never sent is not taken for one that may have happened.
+        that an unsent call is not recorded as one that may have run.
         """
         definition = caller.definition
-        answering = self.servers.answering_tools(definition.configured_id)
+        answering = self.servers.list_answering_tools(definition.configured_id)
         return CallAuthorizer(
             caller=caller,
-            tools={**self.prompts.tools(definition), **answering},
-            bundle=self.prompts.bundle_of(definition),
+            host_tools=self.prompts.current_set.host_tools,
+            tools={**self.prompts.current_set.list_prompt_tools(definition), **answering},
+            bundle=self.prompts.current_set.find_bundle(definition),
             now=self.clock(),
             code=self.approvals.new_code(),
         )
 
-    def offered(self, definition: AgentDefinition) -> tuple[ToolSpec, ...]:
-        """Return the tools that an agent's allow and deny globs permit."""
-        served = self.servers.tools_of(definition.configured_id)
-        sources = definition, served, self.prompts.now
+    def list_offered_tools(self, definition: AgentDefinition) -> tuple[ToolSpec, ...]:
+        """List the tools that an agent's allow and deny globs permit."""
+        served: Mapping[str, RemoteTool] = {}
+        if self.servers.has_servers:
+            served = self.servers.list_agent_tools(definition.configured_id)
+        sources = definition, served, self.prompts.current_set
         before, tools = self._offers.get(definition.agent_id, (None, ()))
         if before != sources:
-            prompts = self.prompts.tools(definition)
+            prompts = self.prompts.current_set.list_prompt_tools(definition)
             every = [*(t.spec for t in served.values()), *(t.spec for t in prompts.values())]
-            tools = offered(definition) + policy.offer(every, definition)
+            own = list_offered_host_tools(self.prompts.current_set.host_tools, definition)
+            tools = own + policy.select_offered_tools(every, definition)
             if len(self._offers) == OFFERS:
                 self._offers.clear()
             self._offers[definition.agent_id] = sources, tools
         return tools
 
-    def stop(self, turn_ids: Collection[str]) -> None:
-        """End the calls of stopped turns that would work on, such as commands."""
+    def stop_calls(self, turn_ids: Collection[str]) -> None:
+        """End the calls of stopped turns that would keep running, such as commands."""
         for (turn_id, _), pending in self._pending.items():
             if turn_id in turn_ids and pending.scope is not None:
                 pending.scope.cancel()
 
-    def running(self, turn_id: str) -> frozenset[int]:
-        """Return the calls of a turn that run now."""
+    def list_running_calls(self, turn_id: str) -> frozenset[int]:
+        """List the running calls of a turn."""
         return frozenset(seq for turn, seq in self._pending if turn == turn_id)
 
     def report_results(self, results: Mapping[int, ToolResult]) -> None:
-        """Log calls that have ended, and report changes unless all of them are pure."""
+        """Log ended calls, and report changes unless all of them are pure."""
         for seq, result in results.items():
             log.info("tool_call", tool=result.name, seq=seq)
-        if any(CLASSES.get(result.name) is not SideEffect.PURE for result in results.values()):
+        tools = self.prompts.current_set.host_tools
+        known = (tools.get(result.name) for result in results.values())
+        if any(tool is None or tool.spec.side_effect is not SideEffect.PURE for tool in known):
             self.changed()
 
     def report_step(
@@ -160,7 +192,7 @@ class ToolExecutor(LoopOwned):
     ) -> None:
         """Report the calls of a step that ended with its commit."""
         self.report_results(committed.results)
-        if not commit.calls or not self.activity.watched(chat_key):
+        if not commit.calls or not self.activity.is_watched(chat_key):
             return
         written = {call.id: call.arguments for call in commit.response.tool_calls}
         for seq, call in zip(committed.call_seqs, commit.calls, strict=True):
@@ -168,21 +200,21 @@ class ToolExecutor(LoopOwned):
             if result is not None or call.rejected is not None:
                 arguments = call.arguments or written.get(call.id, {})  # without, if rejected
                 made = CallMade(commit.turn_id, seq, agent_id, call.name, arguments)
-                problem = call.rejected if result is None else _problem(result)
-                self.activity.tell(chat_key, CallFinished(made, 0.0, problem))
+                problem = call.rejected if result is None else _find_error_text(result)
+                self.activity.tell_watchers(chat_key, CallFinished(made, 0.0, problem))
 
-    async def call(self, caller: CallContext, seq: int, tell: Tell) -> CallOutcome:
-        """Return the durable result of a call, running it if it has none; or why it must wait.
+    async def run_planned_call(self, caller: CallContext, seq: int, tell: Tell) -> CallOutcome:
+        """Return the recorded result of a call, running it first if needed, or why it must wait.
 
         Raises:
-            JournalError: its result could not be stored; the caller may ask again.
-            CallBrokeError: the call has shown a fault of this program.
+            JournalError: the result could not be stored; the caller may ask again.
+            CallBrokeError: the call revealed a fault of this program.
         """
         key = (caller.context.turn_id, seq)
         pending = self._pending.get(key)
         if pending is None:
             pending = self._pending[key] = _Pending(tell)
-            self.tasks.start_soon(self._run, pending, caller, seq)
+            self.tasks.start_soon(self._run_call, pending, caller, seq)
         pending.tell = tell
         if pending.waits_for:
             tell(pending.waits_for)
@@ -193,17 +225,17 @@ class ToolExecutor(LoopOwned):
             raise CallBrokeError(f"call {key[0]}:{seq} has no result")
         return pending.outcome
 
-    async def _run(self, pending: _Pending, caller: CallContext, seq: int) -> None:
+    async def _run_call(self, pending: _Pending, caller: CallContext, seq: int) -> None:
         context = caller.context
         try:
             with bound(  # this task does not have the turn's log context
                 turn_id=context.turn_id, agent_id=context.agent_id, chat_id=context.address.chat_key
             ):
-                made, begun_at = await self._tell_made(caller, seq), self.clock()
-                pending.outcome = await self._execute(pending, caller, seq)
+                made, begun_at = await self._announce_call(caller, seq), self.clock()
+                pending.outcome = await self._execute_call(pending, caller, seq)
                 if made is not None:
                     seconds = max(0.0, (self.clock() - begun_at) / 1000)
-                    self._tell_ended(caller, made, seconds, pending.outcome)
+                    self._announce_end(caller, made, seconds, pending.outcome)
         except JournalError as error:
             log.error("tool_call_failed", seq=seq, problem=str(error))
             pending.failure = error
@@ -213,39 +245,40 @@ class ToolExecutor(LoopOwned):
             del self._pending[(context.turn_id, seq)]
             pending.done.set()
 
-    async def _tell_made(self, caller: CallContext, seq: int) -> CallMade | None:
-        """Tell those who watch the chat of a call that begins; None if no one does."""
+    async def _announce_call(self, caller: CallContext, seq: int) -> CallMade | None:
+        """Tell the chat's watchers of a call that begins; None without watchers."""
         context = caller.context
         chat_key = context.address.chat_key
-        if not self.activity.watched(chat_key):
+        if not self.activity.is_watched(chat_key):
             return None
-        call = await self.store.read(steps.load_call, context.turn_id, seq)
+        call = await self.store.read(steps.find_call, context.turn_id, seq)
         if call is None or call.result is not None:
             return None
         made = CallMade(context.turn_id, seq, context.agent_id, call.name, call.arguments)
-        self.activity.tell(chat_key, made)
+        self.activity.tell_watchers(chat_key, made)
         return made
 
-    def _tell_ended(
+    def _announce_end(
         self, caller: CallContext, made: CallMade, seconds: float, outcome: CallOutcome
     ) -> None:
-        """Tell those who watch the chat of a call that has ended, and does not just wait."""
+        """Tell the chat's watchers of an ended call that is not merely waiting."""
         if isinstance(outcome, ToolResult | HandoffDone):
-            problem = _problem(outcome) if isinstance(outcome, ToolResult) else None
+            problem = _find_error_text(outcome) if isinstance(outcome, ToolResult) else None
             ended = CallFinished(made, seconds, problem)
-            self.activity.tell(caller.context.address.chat_key, ended)
+            self.activity.tell_watchers(caller.context.address.chat_key, ended)
 
-    async def _execute(self, pending: _Pending, caller: CallContext, seq: int) -> CallOutcome:
-        begun = await self._begin(caller, seq)
+    async def _execute_call(self, pending: _Pending, caller: CallContext, seq: int) -> CallOutcome:
+        begun = await self._begin_call(caller, seq)
         if isinstance(begun, StartedCall) and begun.tool is None:
             agent_id = caller.definition.configured_id
-            await self.servers.wait_for_tool(begun.call.name, agent_id, pending.show)
-            begun = await self._begin(caller, seq)
+            await self.servers.wait_for_tool(begun.call.name, agent_id, pending.show_waiting)
+            begun = await self._begin_call(caller, seq)
         if isinstance(begun, StartedCall):
             return await self._run_outside_journal(begun, caller, pending)
         if isinstance(begun, ToolResult):
             self.report_results({seq: begun})
-            if not begun.is_error and self.prompts.hands_over(caller.definition, begun.name):
+            prompts = self.prompts.current_set
+            if not begun.is_error and prompts.is_handoff_tool(caller.definition, begun.name):
                 return HandoffDone()
             return begun
         self.changed()
@@ -254,10 +287,10 @@ class ToolExecutor(LoopOwned):
         log.info("approval_needed", seq=seq, tool=begun.tool)
         return ApprovalNeeded(begun)
 
-    async def _begin(
+    async def _begin_call(
         self, caller: CallContext, seq: int
     ) -> ToolResult | Approval | StartedCall | None:
-        return await self.store.transact(self.authorizer(caller).begin, seq)
+        return await self.store.transact(self.build_authorizer(caller).begin, seq)
 
     async def _run_outside_journal(
         self, begun: StartedCall, caller: CallContext, pending: _Pending
@@ -265,32 +298,39 @@ class ToolExecutor(LoopOwned):
         """Run a tool whose effect is outside the journal, and record its result (T5)."""
         call, tool = begun.call, begun.tool
         if tool is None:
-            reason = self.servers.why_missing(call.name, caller.definition.configured_id)
-            refused = failed(call, reason, "tool")  # it may have words of the server
+            reason = self.servers.explain_missing_tool(call.name, caller.definition.configured_id)
+            refused = build_error_result(call, reason, "tool")  # it may contain text of the server
             return await self.store.transact(steps.finish, call, refused, self.clock())
         log.info("tool_call", tool=call.name, seq=call.seq)
         failpoint("effect:before")
-        if isinstance(tool, McpTool):
+        if isinstance(tool, RemoteTool):
             result = await self._call_server(tool, call, pending)
         else:
-            await self.store.still_held()
-            result = await _run_plain_tool(tool, call, caller.context)
+            await self.store.ensure_held()
+            if isinstance(tool, ExtensionTool):
+                result = await self._extension_calls.run_call(tool, call, caller.context)
+            else:
+                result = await _run_plain_tool(tool, call, caller.context)
         failpoint("effect:after")
         if result is not None:
             return await self.store.transact(steps.finish, call, result, self.clock())
-        unknown = failed(call, steps.UNKNOWN_OUTCOME)
+        unknown = build_error_result(call, steps.UNKNOWN_OUTCOME)
         return await self.store.transact(steps.finish, call, unknown, self.clock(), "unknown")
 
-    async def _call_server(self, tool: McpTool, call: Call, pending: _Pending) -> ToolResult | None:
-        if not self.servers.ends_with_turn(tool):
-            return await self.servers.result(tool, call, pending.show)
+    async def _call_server(
+        self, tool: RemoteTool, call: Call, pending: _Pending
+    ) -> ToolResult | None:
+        if not self.servers.is_ended_with_turn(tool):
+            return await self.servers.run_call(tool, call, pending.show_waiting)
         with anyio.CancelScope() as pending.scope:
-            return await self.servers.result(tool, call, pending.show)
-        return failed(call, "it was ended with its turn; what it had done until then stays")
+            return await self.servers.run_call(tool, call, pending.show_waiting)
+        return build_error_result(
+            call, "it was ended with its turn; what it had done until then stays"
+        )
 
 
-def _problem(result: ToolResult) -> str | None:
-    """Return why a call failed, as its model reads it; None if it did not."""
+def _find_error_text(result: ToolResult) -> str | None:
+    """Return a call's error as its model reads it; None if it succeeded."""
     return result.content if result.is_error else None
 
 
@@ -299,9 +339,9 @@ async def _run_plain_tool(tool: PlainTool, call: Call, context: ToolContext) -> 
         with anyio.fail_after(tool.seconds):
             text = await tool.run(context, call.arguments)
     except ToolFailure as failure:
-        return failed(call, str(failure))
+        return build_error_result(call, str(failure))
     except TimeoutError:
-        return failed(call, f"the tool did not finish in {tool.seconds:.0f} seconds")
+        return build_error_result(call, f"the tool did not finish in {tool.seconds:.0f} seconds")
     except OSError as error:
-        return failed(call, f"the tool failed: {error}")
-    return told(call, text, private=tool.private)
+        return build_error_result(call, f"the tool failed: {error}")
+    return build_tool_result(call, text, private=tool.private)

@@ -1,8 +1,10 @@
-"""Why a call needs an approval because of what its turn has read.
+"""Decide whether a call needs an approval because of what its turn has read.
 
 A turn that has read private data and text of others may not carry data out on its own. A turn that
 has read text of others may not make changes that outlast it: they are drafts until an operator
 approves them.
+
+Where: does reading others' text make a call need an approval?
 """
 
 from collections.abc import Iterable
@@ -13,8 +15,8 @@ from orchestrator.journal.memory.profile import ProfileError
 from orchestrator.journal.turns import taint
 from orchestrator.journal.turns.steps import Call
 from orchestrator.journal.turns.taint import Taint
-from orchestrator.tools.builtin.host_tool import HostTool
-from orchestrator.tools.mcp.mcp_tools import McpTool
+from orchestrator.tools.builtin.host_tool import ExtensionTool, HostTool
+from orchestrator.tools.remote_tools import RemoteTool
 from thinker.protocol.messages import JsonObject, Origin
 
 SHOWN = 3  # sources that a reason names
@@ -36,33 +38,35 @@ KINDS: dict[Origin, str] = {
 }
 
 
-def objection(db: Database, call: Call, tool: HostTool | McpTool) -> str | None:
+def find_objection(db: Database, call: Call, tool: HostTool | RemoteTool) -> str | None:
     """Return why an operator must approve a call, or None if it may run."""
-    out, stays = carries(call.name, tool), standing(call.name, call.arguments)
-    out = out and not _answers(call)
+    out, stays = can_carry_data_out(call.name, tool), is_standing_change(call.name, call.arguments)
+    out = out and not _is_answer_to_chat(call)
     if not (out or stays):
         return None
-    read = taint.load(db, call.turn_id)
-    if out and read.both:
-        private = _listed(read.private)
-        return f"this turn has read private data ({private}) and {_untrusted(read)}"
+    read = taint.load_taint(db, call.turn_id)
+    if out and read.has_read_both:
+        private = _format_sources(read.private)
+        return f"this turn has read private data ({private}) and {_format_untrusted(read)}"
     if stays and read.untrusted:
-        return f"this change would last, and the turn has read {_untrusted(read)}"
+        return f"this change would last, and the turn has read {_format_untrusted(read)}"
     return None
 
 
-def carries(name: str, tool: HostTool | McpTool) -> bool:
+def can_carry_data_out(name: str, tool: HostTool | RemoteTool) -> bool:
     """Return whether a call of a tool could carry data out of the conversation."""
-    return tool.carries if isinstance(tool, McpTool) else name.startswith("send_")
+    if isinstance(tool, RemoteTool | ExtensionTool):
+        return tool.carries
+    return name.startswith("send_")
 
 
-def _answers(call: Call) -> bool:
-    """Return whether a call sends a file to where the turn's reply goes too."""
+def _is_answer_to_chat(call: Call) -> bool:
+    """Return whether a call sends a file to the chat of the turn's reply."""
     return call.name == "send_file" and not call.arguments.get("chat_id")
 
 
-def standing(name: str, arguments: JsonObject) -> bool:
-    """Return whether a call of a built-in tool makes a change that later turns follow."""
+def is_standing_change(name: str, arguments: JsonObject) -> bool:
+    """Return whether a call of a built-in tool changes what later turns follow."""
     if name != "update_profile":
         return name in STANDING
     try:
@@ -71,16 +75,16 @@ def standing(name: str, arguments: JsonObject) -> bool:
         return False  # the call fails anyway
 
 
-def _untrusted(read: Taint) -> str:
-    """Name the texts of others: ``text from the web (fetch)``."""
+def _format_untrusted(read: Taint) -> str:
+    """Format the texts of others: ``text from the web (fetch)``."""
     kinds = dict.fromkeys(read.untrusted.values())
-    return " and ".join(
-        f"{KINDS.get(kind, kind)} ({_listed(k for k, v in read.untrusted.items() if v == kind)})"
-        for kind in kinds
-    )
+    sources = {
+        kind: _format_sources(k for k, v in read.untrusted.items() if v == kind) for kind in kinds
+    }
+    return " and ".join(f"{KINDS.get(kind, kind)} ({named})" for kind, named in sources.items())
 
 
-def _listed(sources: Iterable[str]) -> str:
+def _format_sources(sources: Iterable[str]) -> str:
     first, *more = (names := [*sources])[:SHOWN]
     rest = len(names) - SHOWN
     return ", ".join((first, *more)) + (f" and {rest} more" if rest > 0 else "")

@@ -1,8 +1,10 @@
-"""The text of a question: exactly what a call will do, in a form that its arguments cannot forge.
+"""Format a question: exactly what a call will do, in a form that its arguments cannot forge.
 
-What a model or a tool server wrote stands in a block of code, each value on a line of its own as
-JSON without control characters, hidden signs or long gaps. So no value can look like another line,
-end the block, or be formatted away.
+Text of a model or a tool server appears in a code block, each value on one line as JSON without
+control characters, hidden characters or long gaps. So no value can look like another line, end the
+block, or be formatted away.
+
+Where: are the exact arguments of a call shown for approval?
 """
 
 import hashlib
@@ -13,7 +15,7 @@ from datetime import UTC, datetime
 from pydantic import JsonValue
 
 from orchestrator import chat_texts
-from orchestrator.chat_texts import on_one_line as _value
+from orchestrator.chat_texts import format_on_one_line
 from orchestrator.journal.turns.approvals import Approval
 from orchestrator.journal.turns.outbox import Address
 from thinker.protocol.messages import JsonObject, ToolCall
@@ -26,7 +28,7 @@ REASON = 300
 BUILT_IN = "built in"
 
 
-def question(
+def format_question(
     approval: Approval,
     address: Address,
     server: str | None,
@@ -41,28 +43,28 @@ def question(
     """
     arguments: JsonObject = json.loads(approval.arguments)
     until = datetime.fromtimestamp(approval.expires / 1000, UTC)
-    where = BUILT_IN if server is None else f"MCP server {_value(server)}"
+    where = BUILT_IN if server is None else f"MCP server {format_on_one_line(server)}"
     facts = [
-        f"tool: {_value(approval.tool)} ({where})",
-        f"agent: {_value(approval.agent_id)}",
-        f"chat: {_value(address.name)}",
-        *_shown(approval, arguments),
-        *(_changes(arguments, written, fixed) if written else ()),
-        f"why: {_cut(_value(approval.reason)[1:-1], REASON)}",
+        f"tool: {format_on_one_line(approval.tool)} ({where})",
+        f"agent: {format_on_one_line(approval.agent_id)}",
+        f"chat: {format_on_one_line(address.name)}",
+        *_iter_argument_lines(approval, arguments),
+        *(_iter_changes(arguments, written, fixed) if written else ()),
+        f"why: {_cut_line(format_on_one_line(approval.reason)[1:-1], REASON)}",
         f"until: {until:%Y-%m-%d %H:%M} UTC",
     ]
     answers = chat_texts.APPROVAL_ANSWERS.format(code=approval.code)
     return chat_texts.APPROVAL.format(facts="\n".join(facts)) + answers
 
 
-def _shown(approval: Approval, arguments: JsonObject) -> Iterator[str]:
-    lines = chat_texts.argument_lines(arguments)
+def _iter_argument_lines(approval: Approval, arguments: JsonObject) -> Iterator[str]:
+    lines = chat_texts.format_arguments(arguments)
     yield "arguments:" if lines else "arguments: none"
-    if _units("\n".join(lines)) <= SHOWN:
+    if _count_units("\n".join(lines)) <= SHOWN:
         yield from lines
         return
     share = max(NOTED, SHOWN // len(lines))
-    shown = [_cut(line, share) for line in lines[: SHOWN // share]]
+    shown = [_cut_line(line, share) for line in lines[: SHOWN // share]]
     yield from shown
     if len(shown) < len(lines):
         yield f"  … and {len(lines) - len(shown)} more arguments"
@@ -73,37 +75,41 @@ def _shown(approval: Approval, arguments: JsonObject) -> Iterator[str]:
     )
 
 
-def _changes(arguments: JsonObject, call: ToolCall, fixed: Mapping[str, object]) -> Iterator[str]:
-    """Yield what differs from what the model wrote: types, null values, fixed options."""
+def _iter_changes(
+    arguments: JsonObject, call: ToolCall, fixed: Mapping[str, object]
+) -> Iterator[str]:
+    """Yield the differences from the model's call: types, null values, fixed options."""
     written = call.arguments
     if call.repaired:
         yield "repaired: the model wrote broken JSON, and this is how it was read"
     names = [
         name
         for name in dict.fromkeys((*written, *arguments))
-        if name not in written or name not in arguments or _differ(written[name], arguments[name])
+        if name not in written
+        or name not in arguments
+        or _is_different(written[name], arguments[name])
     ]
     for name in names[:MOST]:
-        was = _cut(_value(written[name]), NOTED) if name in written else "nothing"
+        was = _cut_line(format_on_one_line(written[name]), NOTED) if name in written else "nothing"
         if name not in arguments:
-            yield f"dropped: {_cut(_value(name), NOTED)}: {was}"
+            yield f"dropped: {_cut_line(format_on_one_line(name), NOTED)}: {was}"
         else:
             by = "set by the prompt" if name in fixed else "changed"
-            yield f"{by}: {_cut(_value(name), NOTED)}; the model wrote {was}"
+            yield f"{by}: {_cut_line(format_on_one_line(name), NOTED)}; the model wrote {was}"
     if len(names) > MOST:
         yield f"changed: {len(names) - MOST} more arguments"
 
 
-def _differ(before: JsonValue, after: JsonValue) -> bool:
-    return _value(before) != _value(after)
+def _is_different(before: JsonValue, after: JsonValue) -> bool:
+    return format_on_one_line(before) != format_on_one_line(after)
 
 
-def _cut(line: str, most: int) -> str:
-    if _units(line) <= most:
+def _cut_line(line: str, most: int) -> str:
+    if _count_units(line) <= most:
         return line
     shown = line.encode("utf-16-le")[: 2 * most].decode("utf-16-le", "ignore")
     return f"{shown}… [{len(line)} characters]"
 
 
-def _units(text: str) -> int:
+def _count_units(text: str) -> int:
     return len(text.encode("utf-16-le")) // 2

@@ -3,6 +3,8 @@
 A pattern matches a tool's whole name; ``*`` matches any text, including the empty text. Deny wins
 over allow; an empty allow list allows all. Names are compared case-sensitively after Unicode
 normalization (NFC).
+
+Where: are allowedTools and deniedTools applied?
 """
 
 from collections.abc import Iterable, Sequence
@@ -23,35 +25,35 @@ class Decision(NamedTuple):
     reason: str
 
 
-def allowed(tool: str, allow: Sequence[str], deny: Sequence[str]) -> bool:
-    return decide(tool, allow, deny).allowed
+def is_tool_allowed(tool: str, allow: Sequence[str], deny: Sequence[str]) -> bool:
+    return decide_tool(tool, allow, deny).allowed
 
 
-def decide(tool: str, allow: Sequence[str], deny: Sequence[str]) -> Decision:
+def decide_tool(tool: str, allow: Sequence[str], deny: Sequence[str]) -> Decision:
     """Return whether the lists of an agent permit ``tool``, with the reason."""
     for pattern in deny:
-        if matches(pattern, tool):
+        if matches_pattern(pattern, tool):
             return Decision(allowed=False, reason=f'denied by "{pattern}" in deniedTools')
     if not allow:
         return Decision(allowed=True, reason="allowedTools is empty, which allows all")
     for pattern in allow:
-        if matches(pattern, tool):
+        if matches_pattern(pattern, tool):
             return Decision(allowed=True, reason=f'allowed by "{pattern}" in allowedTools')
     return Decision(allowed=False, reason="no pattern of allowedTools matches")
 
 
 def needs_approval(tool: str, approvals: Sequence[str]) -> bool:
-    return any(matches(pattern, tool) for pattern in approvals)
+    return any(matches_pattern(pattern, tool) for pattern in approvals)
 
 
-def offer(tools: Iterable[ToolSpec], agent: AgentDefinition) -> tuple[ToolSpec, ...]:
-    """Return the tools that an agent may use, marked where their calls need approval.
+def select_offered_tools(tools: Iterable[ToolSpec], agent: AgentDefinition) -> tuple[ToolSpec, ...]:
+    """Return the tools that an agent may use, marked where calls need approval.
 
-    Those that its allow list names are not on demand.
+    Tools that its allow list names are never on demand.
     """
     offered = []
     for tool in tools:
-        if allowed(tool.name, agent.allowed_tools, agent.denied_tools):
+        if is_tool_allowed(tool.name, agent.allowed_tools, agent.denied_tools):
             changes: dict[str, object] = {}
             if needs_approval(tool.name, agent.approvals):
                 changes["approval"] = True
@@ -61,11 +63,11 @@ def offer(tools: Iterable[ToolSpec], agent: AgentDefinition) -> tuple[ToolSpec, 
     return tuple(offered)
 
 
-def side_effects(tools: Iterable[ToolSpec]) -> dict[str, SideEffect]:
+def map_side_effects(tools: Iterable[ToolSpec]) -> dict[str, SideEffect]:
     return {tool.name: tool.side_effect for tool in tools}
 
 
-def matches(pattern: str, name: str) -> bool:
+def matches_pattern(pattern: str, name: str) -> bool:
     """Return whether ``pattern`` matches the whole ``name``."""
     head, *rest = normalize("NFC", pattern).split("*")
     name = normalize("NFC", name)

@@ -1,7 +1,9 @@
-"""The dispatcher: each chat's messages one after another, chats in parallel.
+"""The dispatcher: run each chat's messages one after another, and chats in parallel.
 
 A chat with work has one task. It first finishes the turn that is open in the chat (one that an
 earlier process left behind, perhaps) and then admits the chat's messages in order (T2).
+
+Where: is the order of a chat's messages kept?
 """
 
 from collections import defaultdict
@@ -13,6 +15,7 @@ import anyio
 import structlog
 from anyio.abc import TaskGroup
 
+from orchestrator.agentsfile import AgentDefinition
 from orchestrator.channel_api import ReplyPart
 from orchestrator.errors import JournalError
 from orchestrator.journal.db.database import Database
@@ -23,9 +26,8 @@ from orchestrator.journal.turns.inbox import InboxRow
 from orchestrator.journal.turns.pauses import Pause
 from orchestrator.journal.turns.turns import Turn
 from orchestrator.turns.opener import TurnOpener, TurnOpening, Unsettled
-from orchestrator.turns.turn_host import TurnServices
-from orchestrator.turns.turn_runner import RECIPES, OpenTurn, TurnRunner
-from orchestrator.turns.turn_slot import TurnSlot
+from orchestrator.turns.turn_runner import OpenTurn, TurnRunner, TurnSlot, find_recipe
+from orchestrator.turns.turn_services import TurnServices
 from orchestrator.wakeup import Wakeup
 from thinker.protocol.logs import bound
 
@@ -36,7 +38,7 @@ log = structlog.get_logger()
 
 
 class Dispatcher(Wakeup):
-    """Works off the queues of chats. It is woken when the inbox or the configuration changed.
+    """Works through the queues of chats, woken when the inbox or configuration changes.
 
     ``tasks`` must outlive it. To stop, reset ``opener.admitting``: each queue then ends after the
     turn that it has.
@@ -48,8 +50,8 @@ class Dispatcher(Wakeup):
         self._store = services.store
         self._inputs = services.inputs
         self._delivery = services.delivery
+        self._services = services
         self._turn_ended = services.suspension.turn_ended
-        self._runner_of = partial(TurnRunner.of, services)
         self._tasks = tasks
         self._busy: set[str] = set()  # chats whose queue is worked off
         self._late: set[str] = set()  # busy chats that were found to have more work
@@ -62,9 +64,9 @@ class Dispatcher(Wakeup):
         crashes = services.store.crashes
         self._joins = not crashes.deaths or bool(crashes.chat)  # whether T2 may share T1
 
-    def stop(self, turn_ids: Sequence[str]) -> None:
-        """Leave turns that were cancelled in the journal."""
-        self._inputs.tools.stop(turn_ids)
+    def stop_turns(self, turn_ids: Sequence[str]) -> None:
+        """Abandon turns that were cancelled in the journal."""
+        self._inputs.tools.stop_calls(turn_ids)
         for turn_id in turn_ids:
             self._cancelled.add(turn_id)
             scope = self._scopes.get(turn_id)
@@ -78,63 +80,68 @@ class Dispatcher(Wakeup):
             await self._left.changed.wait()
 
     async def run(self) -> None:
-        """Work off the queue of every chat that has work, until cancelled."""
-        self._tasks.start_soon(self._release_paused)
-        guilty = self._store.crashes.convicted
+        """Work through the queue of every chat that has work, until cancelled."""
+        self._tasks.start_soon(self._release_paused_chats)
+        guilty = self._store.crashes.guilty_chat
         while True:
             changed = self.changed
             try:
                 if guilty is not None:
-                    await self._give_up(guilty)
+                    await self._give_up_message(guilty)
                     guilty = None
                 found = self._store.read(
-                    _scan, {*self._busy}, [*self._scopes], self.opener.opening()
+                    _scan_chats, {*self._busy}, [*self._scopes], self.opener.build_opening()
                 )
                 chats, interrupted, cancelled = await found
                 for chat in interrupted:
-                    ended = await self._store.transact(self.opener.opening().interrupt, chat)
+                    ended = await self._store.transact(
+                        self.opener.build_opening().interrupt_turn, chat
+                    )
                     cancelled += [] if ended is None else [ended]
             except JournalError as error:
                 await retry_later(error)
                 continue
-            self.stop(cancelled)
-            for chat in filter(self._take, chats):
-                self._tasks.start_soon(self._work_off, chat)
+            self.stop_turns(cancelled)
+            for chat in filter(self._take_chat, chats):
+                self._tasks.start_soon(self._work_off_queue, chat)
             await changed.wait()
 
     @contextmanager
-    def opening(self, chats: Collection[str]) -> Iterator[Callable[[Database], None]]:
+    def hold_chats(self, chats: Collection[str]) -> Iterator[Callable[[Database], None]]:
         """Hold idle chats while their messages are stored, so that T2 can share T1's transaction.
 
         Yields what to call at the end of T1. A failure in it never rolls back T1.
         """
-        idle = [*filter(self._take, chats if self._joins else ())]
+        idle = [*filter(self._take_chat, chats if self._joins else ())]
         opened: dict[str, OpenTurn | None] = {}
         try:
-            yield partial(self.opener.opening().open_all, idle, opened)
+            yield partial(self.opener.build_opening().open_all, idle, opened)
         except BaseException:
             opened = {}  # whether it was committed is not known: the queues look
             raise
         finally:
             for chat in idle:
                 if opened.get(chat, chat) is None:
-                    self._leave(chat)
+                    self._release_chat(chat)
                 else:
-                    self._tasks.start_soon(self._work_off, chat, opened.get(chat))
+                    self._tasks.start_soon(self._work_off_queue, chat, opened.get(chat))
             if len(opened) < len(idle):
                 self._delivery.wake()  # a chat may have been sent why it is not answered
             if len(idle) < len(chats):
                 self.wake()
 
-    def _take(self, chat: str) -> bool:
+    def _take_chat(self, chat: str) -> bool:
         if chat in self._busy:
             self._late.add(chat)
-        elif chat not in self._held and self.opener.admitting and self._has_room(chat):
-            self._busy.add(chat)
-            return True
-        return False
+            return False
+        if chat in self._held or not self.opener.admitting:
+            return False
+        if chat.startswith(task_runs.QUEUE) and not self._has_room_for_task(chat):
+            return False
+        self._busy.add(chat)
+        return True
 
-    def _leave(self, chat: str) -> None:
+    def _release_chat(self, chat: str) -> None:
         self._busy.discard(chat)
         self._left.wake()
         # A task may have waited for this one; a subagent's result may be its parent's message.
@@ -142,17 +149,18 @@ class Dispatcher(Wakeup):
             self._late.discard(chat)
             self.wake()
 
-    async def _release_paused(self) -> None:
+    async def _release_paused_chats(self) -> None:
         while True:
             await self._inputs.guard.changed.wait()
             self._held.clear()
             self.wake()
 
-    async def _work_off(self, chat: str, opened: OpenTurn | None = None) -> None:
+    async def _work_off_queue(self, chat: str, opened: OpenTurn | None = None) -> None:
         try:
             done: Turn | None = None
-            while opened := opened or await self._next(chat, done):
-                await self._run(opened)
+            more: bool | None = None  # whether there is more to do, if that is known
+            while opened := opened or await self._find_next_turn(chat, done, more=more):
+                more = await self._run_turn(opened)
                 done, opened = opened.turn, None
         except JournalError as error:
             self._late.add(chat)
@@ -163,7 +171,7 @@ class Dispatcher(Wakeup):
             await self._count_fault(chat, f"{type(error).__name__}: {error}")
             await anyio.sleep(STORAGE_RETRY)
         finally:
-            self._leave(chat)
+            self._release_chat(chat)
             self._turn_ended.wake()
 
     async def _count_fault(self, chat: str, problem: str) -> None:
@@ -174,85 +182,97 @@ class Dispatcher(Wakeup):
         except JournalError as error:
             report_failure(error)
 
-    async def _give_up(self, chat: str) -> None:
-        """Give up the message of a chat that has ended the daemon again and again."""
+    async def _give_up_message(self, chat: str) -> None:
+        """Give up on a message that has ended the daemon again and again."""
         died_in, deaths = self._store.crashes.died_in, self._store.crashes.deaths
         problem = f"the daemon died {deaths} times in a row in its {died_in.lstrip('_')}"
         log.error("message_given_up", chat=chat, problem=problem)
         self._busy.add(chat)
         try:
-            turn = await self._store.read(turns.open_in, chat)
+            turn = await self._store.read(turns.find_open_turn, chat)
             if turn is not None:
-                runner = await self._runner_of(OpenTurn(turn))
-                await runner.give_up(deaths, problem)
+                runner = await OpenTurn(turn).make_runner(self._services)
+                await runner.give_up_message(deaths, problem)
             else:
                 give_up = deadletters.give_up_next
                 await self._store.transact(give_up, chat, problem, self._inputs.clock())
             self._delivery.wake()
         finally:
-            self._leave(chat)
+            self._release_chat(chat)
 
-    def _has_room(self, chat: str) -> bool:
-        """Return whether a queue may begin: people's always, tasks only a few at a time."""
-        agent, is_task = _task_agent(chat)
-        if not is_task:
-            return True
-        running = [found for found, task in map(_task_agent, self._busy) if task]
+    def _has_room_for_task(self, chat: str) -> bool:
+        """Return whether a task's queue may begin: only a few at a time, unlike people's."""
+        running = [
+            _find_task_agent(busy) for busy in self._busy if busy.startswith(task_runs.QUEUE)
+        ]
+        agent = _find_task_agent(chat)
         return len(running) < TASKS_AT_ONCE and running.count(agent) < TASKS_OF_AGENT
 
-    async def _run(self, opened: OpenTurn) -> None:
+    async def _run_turn(self, opened: OpenTurn) -> bool | None:
+        """Run a turn; return whether its chat has more to do, None if unknown."""
         turn = opened.turn
         names = {"turn_id": turn.id, "agent_id": turn.agent_id, "chat_id": turn.chat_key}
-        shown = ""
+        runner, more = None, None
         with bound(**names), anyio.CancelScope() as scope:
             self._scopes[turn.id] = scope
             try:
                 if turn.id not in self._cancelled:
                     log.info("turn_started", recipe=turn.recipe)
-                    runner = await self._runner_of(opened)
-                    try:
-                        await self._run_within_limit(runner, turn)
-                    finally:
-                        shown = runner.shown
+                    runner = await opened.make_runner(self._services)
+                    more = await self._run_within_limit(runner, opened)
             finally:
                 del self._scopes[turn.id]
         if turn.id in self._cancelled:
+            more, shown = None, "" if runner is None else runner.shown_text
             log.info("turn_cancelled", **names)
             channel = turn.chat_key.partition("/")[0]
-            seen = self._delivery.formats.split(channel, shown, f"\n\n{turns.STOPPED}")
-            await self._close_preview(turn.id, *(seen[:1] if shown.strip() else ()))
+            seen = self._delivery.formats.split_text(channel, shown, f"\n\n{turns.STOPPED}")
+            await self._close_preview(turn.id, seen[0] if shown.strip() else STOPPED)
+        return more
 
     async def _close_preview(self, turn_id: str, ending: ReplyPart = STOPPED) -> None:
-        mode, now = self._delivery.formats.mode, self._inputs.clock()
+        mode, now = self._delivery.formats.choose_mode, self._inputs.clock()
 
-        def close(db: Database) -> None:
+        def close_stored_preview(db: Database) -> None:
             if not turns.close_preview(db, turn_id, ending) and ending is not STOPPED:
-                turns.keep_unfinished(db, turn_id, ending, mode, now)
+                turns.store_unfinished_text(db, turn_id, ending, mode, now)
 
         try:
-            await self._store.transact(close)
+            await self._store.transact(close_stored_preview)
         except JournalError as error:  # the next start does it
             report_failure(error)
         self._delivery.wake()
 
-    async def _run_within_limit(self, runner: TurnRunner, turn: Turn) -> None:
-        """Run a turn, once its agent's maxConcurrentTurns lets it begin."""
-        if not RECIPES[turn.recipe].limited:
-            await runner.run()
-            return
-        definition = self._inputs.agents().agent(turn.agent_id)
+    async def _run_within_limit(self, runner: TurnRunner, opened: OpenTurn) -> bool | None:
+        """Run a turn, once its agent's maxConcurrentTurns allows it."""
+        turn = opened.turn
+        if not find_recipe(turn.recipe).limited:
+            return await runner.run()
+        if opened.preloaded is not None:
+            definition: AgentDefinition | None = opened.preloaded.context.definition
+        else:
+            definition = self._inputs.agents().find_agent(turn.agent_id)
+        most = 1 if definition is None else definition.limits.max_concurrent_turns
         limit = self._limits[turn.agent_id]
-        limit.total_tokens = 1 if definition is None else definition.limits.max_concurrent_turns
+        if limit.total_tokens != most:
+            limit.total_tokens = most
         slot = TurnSlot(limit)
-        async with slot.taken():
-            await runner.run(slot.given_back)
+        async with slot.hold_place():
+            return await runner.run(slot.lend_place)
 
-    async def _next(self, chat: str, done: Turn | None) -> OpenTurn | None:
-        """Return the turn to run after ``done``; None when the chat has nothing more to do now."""
-        if done is not None and not await self._store.read(inbox.has_work, chat):
+    async def _find_next_turn(
+        self, chat: str, done: Turn | None, *, more: bool | None
+    ) -> OpenTurn | None:
+        """Return the turn to run after ``done``; None if the chat has no more work now.
+
+        Work that arrives after ``more`` was determined is noticed when the chat is left.
+        """
+        if done is not None and more is None:
+            more = await self._store.read(inbox.has_work, chat)
+        if done is not None and not more:
             return None
         changed = self._inputs.guard.changed
-        while isinstance(found := await self._opened(chat), InboxRow | Unsettled):
+        while isinstance(found := await self._open_next_turn(chat), InboxRow | Unsettled):
             if isinstance(found, Unsettled):
                 await anyio.sleep(found.seconds)
             else:
@@ -266,24 +286,24 @@ class Dispatcher(Wakeup):
             return None  # the daemon stops: the next process resumes the turn
         return found
 
-    async def _opened(self, chat: str) -> OpenTurn | Pause | InboxRow | Unsettled | None:
+    async def _open_next_turn(self, chat: str) -> OpenTurn | Pause | InboxRow | Unsettled | None:
         with bound(chat_id=chat):
-            return await self._store.transact(self.opener.opening().open_next, chat)
+            return await self._store.transact(self.opener.build_opening().open_next, chat)
 
 
-def _scan(
+def _scan_chats(
     db: Database, busy: Collection[str], running: Collection[str], opening: TurnOpening
 ) -> tuple[list[str], list[str], list[str]]:
     """Return chats with work, chats whose turn a newer message ends, and cancelled turns.
 
     Of the turns, those that are ``running`` count; ``busy`` are the chats of such turns.
     """
-    chats = inbox.chats_with_work(db)
+    chats = inbox.list_chats_with_work(db)
     waiting = (chat for chat, waits in chats.items() if waits and chat in busy)
-    interrupted = [chat for chat in waiting if opening.wants_interrupt(db, chat)]
-    return [*chats], interrupted, cancellations.cancelled(db, running)
+    interrupted = [chat for chat in waiting if opening.is_interrupt_wanted(db, chat)]
+    return [*chats], interrupted, cancellations.list_cancelled_turns(db, running)
 
 
-def _task_agent(chat: str) -> tuple[str, bool]:
-    """Return the agent of a task's queue, and whether the queue is a task's."""
-    return chat.removeprefix(task_runs.QUEUE).partition("/")[0], chat.startswith(task_runs.QUEUE)
+def _find_task_agent(chat: str) -> str:
+    """Return the agent of a task's queue."""
+    return chat.removeprefix(task_runs.QUEUE).partition("/")[0]

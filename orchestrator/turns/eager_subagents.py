@@ -1,15 +1,19 @@
 """Subagents that start before a turn's first model call (``immediate`` in a prompt definition).
 
-They are recorded as calls in a step that no model was asked for. So each starts once, whatever
-dies, and the model sees the calls and their results.
+They are recorded as calls of a step without a model. So each starts exactly once despite crashes,
+and the model sees the calls and their results.
 """
 
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
+from typing import NamedTuple
 
 from orchestrator.journal.db.database import Database
-from orchestrator.journal.turns import inbox, steps, subagents, turns
+from orchestrator.journal.turns import inbox, steps, subagents
 from orchestrator.journal.turns.turns import Turn
+from orchestrator.prompts.prompt_tools import apply_fixed_options
+from orchestrator.tools import policy
+from thinker.formats.prompts.bundle import PromptBundle
 from thinker.formats.prompts.tooluse import SUBAGENT_CREATE, Immediate, Resumable, SubagentUse
 from thinker.protocol.messages import AssistantMessage, JsonObject, ToolCall, ToolSpec
 from thinker.protocol.methods import PlannedCall, StepCommit
@@ -18,28 +22,43 @@ ID = 8  # characters of a digest that tell calls of one turn apart
 WORDLESS = "A message without words has come."
 
 
-def eager_step(
-    db: Database,
-    turn: Turn,
-    uses: Sequence[SubagentUse],
-    values: Mapping[str, str],
-    offered: Sequence[ToolSpec],
-) -> StepCommit | None:
-    """Return the step with the calls that the prompt makes itself and that the turn lacks.
+class EagerCalls(NamedTuple):
+    """The subagents that start before the first step, and the data that their calls need."""
 
-    A resumable subagent that lives in the chat starts no second time. A subagent's result starts
+    uses: tuple[SubagentUse, ...]
+    values: Mapping[str, str]
+    offered: tuple[ToolSpec, ...]
+    bundle: PromptBundle | None
+
+
+def plan_eager_calls(db: Database, turn: Turn, eager: EagerCalls, now: int) -> None:
+    """Commit T3 of the prompt's own calls that the turn still lacks."""
+    commit = _build_eager_step(db, turn, eager)
+    if commit is not None:
+        commit = apply_fixed_options(eager.bundle, commit)
+        steps.plan(db, commit, policy.map_side_effects(eager.offered), turn.epoch, now)
+
+
+def _build_eager_step(db: Database, turn: Turn, eager: EagerCalls) -> StepCommit | None:
+    """Return the step with these calls.
+
+    A resumable subagent that lives in the chat is not started again. A subagent's result starts
     none: its answer would start the next.
     """
-    if turns.origin(db, turn.id).kind == inbox.RESULT:
+    opening = inbox.list_opening_messages(db, turn.id)
+    if opening[0].kind == inbox.RESULT:
         return None
-    living = {spec.agent for spec in subagents.living(db, turn.agent_id, turn.chat_key).values()}
-    made, names = steps.call_ids(db, turn.id), {tool.name for tool in offered}
-    message = "\n".join(row.text for row in inbox.of_turn(db, turn.id)) or WORDLESS
+    living = {
+        spec.agent
+        for spec in subagents.list_living_subagents(db, turn.agent_id, turn.chat_key).values()
+    }
+    made, names = steps.list_call_ids(db, turn.id), {tool.name for tool in eager.offered}
+    message = "\n".join(row.text for row in opening) or WORDLESS
     calls = [
         call
-        for use in uses
+        for use in eager.uses
         if use.name not in living
-        and (call := _call(use, turn.agent_id, message, values)).id not in made
+        and (call := _build_call(use, turn.agent_id, message, eager.values)).id not in made
         and call.name in names
     ]
     if not calls:
@@ -52,7 +71,9 @@ def eager_step(
     )
 
 
-def _call(use: SubagentUse, agent_id: str, message: str, values: Mapping[str, str]) -> ToolCall:
+def _build_call(
+    use: SubagentUse, agent_id: str, message: str, values: Mapping[str, str]
+) -> ToolCall:
     """Return the call that starts a subagent.
 
     Variables can set its name and its task; the task is the turn's ``message`` by default.

@@ -1,4 +1,7 @@
-"""T2: opens the turn that a chat goes on with."""
+"""Open the next turn of a chat (T2).
+
+Where: does a turn begin (T2)?
+"""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -7,20 +10,21 @@ from typing import NamedTuple
 import structlog
 
 from orchestrator import __version__, chat_texts, routing
-from orchestrator.agentsfile import AgentsFile
-from orchestrator.journal.db.database import Database
-from orchestrator.journal.db.savepoints import savepoint_or_rollback
+from orchestrator.agentsfile import AgentDefinition
+from orchestrator.journal.db.database import Database, roll_back_on_failure
 from orchestrator.journal.turns import albums, cancellations, inbox, subagents, turns
 from orchestrator.journal.turns.inbox import InboxRow
 from orchestrator.journal.turns.pauses import Pause
 from orchestrator.journal.turns.turns import Turn, TurnAdmission
-from orchestrator.loop_owned import LoopOwned
-from orchestrator.prompts.library import PromptSet
+from orchestrator.loop_bound import LoopBound
+from orchestrator.prompts.prompt_set import PromptSet
 from orchestrator.spending.spending_rules import SpendingRules
-from orchestrator.turns.turn_inputs import InputLoader, LoopFacts, TurnInputs
-from orchestrator.turns.turn_runner import RECIPES, OpenTurn
+from orchestrator.turns.input_loader import InputLoader
+from orchestrator.turns.turn_context import LoopFacts
+from orchestrator.turns.turn_inputs import TurnInputs
+from orchestrator.turns.turn_runner import OpenTurn, find_recipe
 
-KINDS = {  # recipes by the kind of message
+KINDS: dict[str, str] = {  # recipes by the kind of message
     inbox.TASK: "proactive",
     inbox.SUBAGENT: "subagent",
     inbox.REQUEST: "request",
@@ -32,12 +36,12 @@ log = structlog.get_logger()
 
 
 class Unsettled(NamedTuple):
-    """A chat's next message is an album that may have more parts; look again in ``seconds``."""
+    """A chat's next message is an album that may be incomplete; look again in ``seconds``."""
 
     seconds: float
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class TurnOpening:
     """Opens turns inside the caller's transaction; see `TurnOpener`.
 
@@ -45,9 +49,8 @@ class TurnOpening:
     `LoopFacts`.
     """
 
-    agents: AgentsFile
-    prompts: PromptSet
     rules: SpendingRules
+    prompts: PromptSet
     epoch: int
     new_id: Callable[[int], str]
     since: int
@@ -57,114 +60,143 @@ class TurnOpening:
     def open_all(
         self, chats: Sequence[str], opened: dict[str, OpenTurn | None], db: Database
     ) -> None:
-        """Open turns for these chats at the end of T1. A failure here never rolls back T1.
+        """Open turns for these chats at the end of T1; a failure never rolls back T1.
 
         ``opened`` gets the chats that have a turn now (None: nothing to do).
         """
         opened.clear()  # of a try that the database has ended
         for chat in chats:
-            with savepoint_or_rollback(db):
+            with roll_back_on_failure(db):
                 found = self.open_next(db, chat)
                 if found is None or isinstance(found, OpenTurn):
                     opened[chat] = found
 
     def open_next(self, db: Database, chat: str) -> OpenTurn | Pause | InboxRow | Unsettled | None:
-        """Return the chat's turn, opening one if needed; else why not, or the refused message."""
-        row = inbox.next_in(db, chat) if self.admitting else None
+        """Return the chat's turn, opening one if needed; else the reason or the refused message."""
+        row = inbox.find_next_message(db, chat) if self.admitting else None
         if row is None:
-            found = turns.open_in(db, chat)
+            found = turns.find_open_turn(db, chat)
             # Another epoch's turn belongs to another process.
             return OpenTurn(found) if found is not None and found.epoch == self.epoch else None
-        now, agents = self.rules.clock(), self.agents
-        wait = albums.unsettled(db, chat, row.album, now, self.since)
-        if wait:
-            return Unsettled(wait / 1000)
-        agent_id = routing.route(db, agents, row, now)
-        if agent_id is None:
-            reason = UNBOUND if row.target is None else UNKNOWN.format(agent=row.target)
-            log.warning("message_refused", chat=chat, reason=reason)
-            answered = row.private and not row.internal
-            inbox.refuse(db, row, reason, chat_texts.NO_AGENT if answered else None, now)
-            return row
-        pause = self.rules.admits(db, agent_id, row)
-        if pause is not None:
-            return pause
+        now = self.rules.clock()
+        if row.album is not None:
+            wait = albums.compute_album_wait(db, chat, row.album, now, self.since)
+            if wait:
+                return Unsettled(wait / 1000)
+        handed, paused = turns.find_hindrances(db, chat)
+        definition = self._route_message(db, row, now, handed=handed)
+        if definition is None:
+            return self._refuse_message(db, row, now)
+        agent_id = definition.agent_id
+        if paused or not self.rules.is_unlimited(definition):
+            pause = self.rules.find_admission_pause(db, agent_id, row)
+            if pause is not None:
+                return pause
+        minutes: float = definition.limits.turn_minutes
+        if row.kind == inbox.SUBAGENT:
+            minutes = subagents.load_run_of_message(db, row.id).spec.timeout_minutes
         admission = TurnAdmission(
             turn_id=self.new_id(now),
             agent_id=agent_id,
             epoch=self.epoch,
-            minutes=self._minutes(db, agent_id, row),
+            minutes=minutes,
             code_version=__version__,
             recipe=KINDS.get(row.kind, "interactive"),
         )
-        turn = turns.admit(db, row, admission, now)
-        return None if turn is None else self._opened(db, turn, row)
+        turn = turns.admit_message(db, row, admission, now)
+        return None if turn is None else self._prepare_turn(db, turn, row, definition)
 
-    def _opened(self, db: Database, turn: Turn, row: InboxRow) -> OpenTurn:
-        """Reserve the first model call, and load the inputs if that needs nothing else."""
-        preloaded = None
-        if RECIPES[turn.recipe].limited:  # the others may need no model
-            self.rules.reserve_first(db, turn)
-            with savepoint_or_rollback(db):
-                preloaded = self._preloaded(db, turn, turns.claimed(row, turn))
-        return OpenTurn(turn, preloaded)
+    def _route_message(
+        self, db: Database, row: InboxRow, now: int, *, handed: bool
+    ) -> AgentDefinition | None:
+        agents = self.rules.agents
+        if handed:
+            agent_id = routing.route_message(db, agents, row, now)
+        else:
+            agent_id = routing.resolve_agent(
+                agents.bindings, row, agents.list_enabled_ids(), agents.fallback_agent_id
+            )
+        return None if agent_id is None else agents.find_agent(agent_id)
 
-    def _preloaded(self, db: Database, turn: Turn, row: InboxRow) -> TurnInputs | None:
-        """Load the inputs, unless an embedding or an eager subagent is needed first."""
-        definition = self.agents.agent(turn.agent_id)
-        if definition is None or definition.embeddings or self.prompts.immediate(definition):
-            return None
-        facts = LoopFacts(self.rules, fresh=self.fresh, first=row)
-        found = RECIPES[turn.recipe].gather(db, turn, definition, facts, None)
-        return found if isinstance(found, TurnInputs) else None
+    def _refuse_message(self, db: Database, row: InboxRow, now: int) -> InboxRow:
+        reason = UNBOUND if row.target is None else UNKNOWN.format(agent=row.target)
+        log.warning("message_refused", chat=row.chat_key, reason=reason)
+        answered = row.private and not row.is_internal
+        inbox.refuse_message(db, row, reason, chat_texts.NO_AGENT if answered else None, now)
+        return row
 
-    def wants_interrupt(self, db: Database, chat: str) -> bool:
-        """Return whether the chat's next message should end the turn that is open."""
-        row = inbox.oldest_new(db, chat)
-        if row is None or row.internal or row.kind == inbox.REQUEST:
+    def _prepare_turn(
+        self, db: Database, turn: Turn, row: InboxRow, definition: AgentDefinition
+    ) -> OpenTurn:
+        """Reserve the first model call, and load the inputs if that needs nothing else.
+
+        Inputs are not loaded here if an embedding, an eager subagent or a changed definition must
+        come first.
+        """
+        recipe = find_recipe(turn.recipe)
+        if not recipe.limited:  # it may need no model
+            return OpenTurn(turn)
+        self.rules.reserve_first_call(db, turn)
+        eager = definition.prompt and self.prompts.list_immediate_subagents(definition)
+        if eager or definition.embeddings or not recipe.as_configured:
+            return OpenTurn(turn)
+        facts = LoopFacts(self.rules, fresh=self.fresh, first=turns.build_claimed_row(row, turn))
+        found = None
+        with roll_back_on_failure(db):
+            found = recipe.gather_inputs(db, turn, definition, facts, None)
+        return OpenTurn(turn, found if isinstance(found, TurnInputs) else None)
+
+    def is_interrupt_wanted(self, db: Database, chat: str) -> bool:
+        """Return whether the chat's next message should end the open turn."""
+        row = inbox.find_oldest_new(db, chat)
+        if row is None or row.is_internal or row.kind == inbox.REQUEST:
             return False
-        agent_id = routing.agent_for(db, self.agents, row)
-        definition = None if agent_id is None else self.agents.agent(agent_id)
+        agents = self.rules.agents
+        agent_id = routing.find_answering_agent(db, agents, row, chat)
+        definition = None if agent_id is None else agents.find_agent(agent_id)
         return definition is not None and (row.while_busy or definition.while_busy) == "interrupt"
 
-    def interrupt(self, db: Database, chat: str) -> str | None:
-        """Cancel the chat's turn for the message that waits; return the turn's id."""
-        if not self.wants_interrupt(db, chat):
+    def interrupt_turn(self, db: Database, chat: str) -> str | None:
+        """Cancel the chat's turn for the waiting message; return the turn's id."""
+        if not self.is_interrupt_wanted(db, chat):
             return None
-        return cancellations.cancel(db, chat, "a newer message came", self.rules.clock())
-
-    def _minutes(self, db: Database, agent_id: str, row: InboxRow) -> float:
-        if row.kind == inbox.SUBAGENT:
-            return subagents.of_message(db, row.id).spec.timeout_minutes
-        definition = self.agents.agent(agent_id)
-        return definition.limits.turn_minutes if definition is not None else 1
+        return cancellations.cancel_turn(db, chat, "a newer message came", self.rules.clock())
 
 
 @dataclass
-class TurnOpener(LoopOwned):
-    """Lets transactions open turns; none while it is not ``admitting``.
+class TurnOpener(LoopBound):
+    """Opens turns for transactions, unless it is not ``admitting``.
 
     ``epoch`` is that of this process: a newer one fences what it commits.
     """
 
     inputs: InputLoader
     epoch: int
-    new_id: Callable[[int], str] = turns.new_id
+    new_id: Callable[[int], str] = turns.make_turn_id
     admitting: bool = field(default=True, init=False)
 
     def __post_init__(self) -> None:
         self._since = self.inputs.clock()
+        self._opening: TurnOpening | None = None  # the last one, until something changes
 
-    def opening(self) -> TurnOpening:
-        """Return what a transaction needs to open turns; it may not touch this object."""
-        inputs = self.inputs
-        return TurnOpening(
-            agents=inputs.agents(),
-            prompts=inputs.prompts.now,
-            rules=inputs.guard.rules(),
+    def build_opening(self) -> TurnOpening:
+        """Build the opening for a transaction, which must not touch this object."""
+        inputs, last = self.inputs, self._opening
+        rules, prompts = inputs.guard.build_rules(), inputs.prompts.current_set
+        fresh = inputs.tools.servers.new_tools
+        if (
+            last is not None
+            and (last.rules is rules and last.prompts is prompts and last.fresh is fresh)
+            and last.admitting is self.admitting
+        ):
+            return last
+        self._opening = TurnOpening(
+            rules=rules,
+            prompts=prompts,
             epoch=self.epoch,
             new_id=self.new_id,
             since=self._since,
             admitting=self.admitting,
-            fresh=inputs.tools.servers.pins.fresh(),
+            fresh=fresh,
         )
+        return self._opening

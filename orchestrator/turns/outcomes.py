@@ -1,4 +1,4 @@
-"""How an attempt to run a turn ends, and what an open turn can wait for."""
+"""The outcomes of an attempt to run a turn, and what an open turn may wait for."""
 
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -30,7 +30,7 @@ class AgentQuarantined(NamedTuple):
 
 @dataclass(frozen=True)
 class Drained:
-    """The worker left the turn at a step boundary; the next worker resumes it."""
+    """The worker stopped at a step boundary; the next worker resumes the turn."""
 
 
 Reason = ApprovalNeeded | ToolPending | HandoffDone | AgentPaused | AgentQuarantined | Drained
@@ -58,7 +58,7 @@ class Lost(NamedTuple):
 Outcome = Finished | Suspended | Lost
 
 
-def failed(text: str, error: str | None = None) -> Finished:
-    """Return the end of a turn that has no answer: ``text`` goes to the chat."""
+def build_failure(text: str, error: str | None = None) -> Finished:
+    """Build the end of a turn without an answer; ``text`` goes to the chat."""
     result = TurnResult(text=text, stop_reason=StopReason.MODEL_ERROR, error=error or text)
     return Finished(result)

@@ -1,7 +1,9 @@
-"""Suspended turns: how an open turn waits without a worker, and goes on.
+"""Suspended turns: wait for a reason without a worker, then continue.
 
-A suspended turn holds nothing but its row in the journal. It goes on as a crashed turn does: a
+A suspended turn holds nothing but its row in the journal. It continues like a crashed turn: a
 worker resumes it from its recorded steps.
+
+Where: does a turn wait for an approval or a subagent?
 """
 
 from collections.abc import AsyncIterator, Callable
@@ -29,7 +31,7 @@ log = structlog.get_logger()
 
 @dataclass(frozen=True)
 class TurnSuspension:
-    """Waits for turns. ``turn_ended`` is woken whenever a turn of any chat has ended."""
+    """Waits on behalf of turns; ``turn_ended`` is woken whenever any turn has ended."""
 
     store: Store
     supervisor: Supervisor
@@ -40,58 +42,58 @@ class TurnSuspension:
     clock: Callable[[], int]
 
     @property
-    def stopping(self) -> bool:
+    def is_stopping(self) -> bool:
         """Whether the daemon is stopping, so that open turns are left to the next process."""
         return self.supervisor.stopping
 
-    async def wait(self, turn: Turn, reason: Reason) -> None:
-        """Wait until the reason is over, or the daemon stops."""
+    async def wait_for_reason(self, turn: Turn, reason: Reason) -> None:
+        """Wait until the reason is over or the daemon stops."""
         match reason:
             case ApprovalNeeded(approval):
-                async with self._parked(turn, "approval"):
-                    await self.approvals.answered(approval)
+                async with self._park_turn(turn, "approval"):
+                    await self.approvals.wait_for_answer(approval)
             case AgentPaused():
-                async with self._parked(turn, "budget"):
-                    await self.guard.resumed(turn.agent_id)
+                async with self._park_turn(turn, "budget"):
+                    await self.guard.wait_until_resumed(turn.agent_id)
             case ToolPending(seq):
-                async with self._parked(turn, "child"):
-                    await self._subagent_ended(turn, seq)
+                async with self._park_turn(turn, "child"):
+                    await self._wait_for_subagent(turn, seq)
             case AgentQuarantined(error, again):
-                await self._available(turn, error, notify=not again)
+                await self._wait_for_agent(turn, error, notify=not again)
             case Drained():
-                await self.store.transact(usage.release, turn.id)
+                await self.store.transact(usage.release_reservation, turn.id)
             case HandoffDone():
                 pass  # another agent goes on at once
 
     @asynccontextmanager
-    async def _parked(self, turn: Turn, why: str) -> AsyncIterator[None]:
+    async def _park_turn(self, turn: Turn, why: str) -> AsyncIterator[None]:
         """Keep the turn in the state ``waiting(why)``, with its reservation released."""
 
         def park(db: Database) -> None:
-            usage.release(db, turn.id)
+            usage.release_reservation(db, turn.id)
             turns.park(db, turn, why)
 
         await self.store.transact(park)
         self.delivery.wake()
         yield
-        if not self.stopping:
+        if not self.is_stopping:
             await self.store.transact(turns.unpark, turn, self.clock())
 
-    async def _subagent_ended(self, turn: Turn, seq: int) -> None:
-        async def ended() -> bool:
-            run = await self.store.transact(subagents.of_call, turn.id, seq)
-            return run is None or run.ended
+    async def _wait_for_subagent(self, turn: Turn, seq: int) -> None:
+        async def has_ended() -> bool:
+            run = await self.store.transact(subagents.find_run_of_call, turn.id, seq)
+            return run is None or run.has_ended
 
-        await self.turn_ended.until(ended)
+        await self.turn_ended.wait_until(has_ended)
 
-    async def _available(self, turn: Turn, error: QuarantinedError, *, notify: bool) -> None:
+    async def _wait_for_agent(self, turn: Turn, error: QuarantinedError, *, notify: bool) -> None:
         log.warning("turn_waits", problem=str(error))
         if notify:
-            await self.store.transact(_tell, turn, chat_texts.QUARANTINE, self.clock())
+            await self.store.transact(_queue_notice, turn, chat_texts.QUARANTINE, self.clock())
             self.delivery.wake()
-        await self.supervisor.available(turn.agent_id)
-        await self.store.transact(turns.extend, turn, self.clock())
+        await self.supervisor.wait_until_available(turn.agent_id)
+        await self.store.transact(turns.extend_deadline, turn, self.clock())
 
 
-def _tell(db: Database, turn: Turn, text: str, now: int) -> None:
-    outbox.add_notice(db, turns.origin(db, turn.id).address(), text, now)
+def _queue_notice(db: Database, turn: Turn, text: str, now: int) -> None:
+    outbox.add_notice(db, turns.load_opening_message(db, turn.id).build_address(), text, now)

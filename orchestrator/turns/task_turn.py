@@ -1,76 +1,78 @@
 """The turn of a scheduled task.
 
 It has no history, shows nothing while it runs, and may not send: its outcome goes to the notify
-chat when it has ended. A task whose plan is one call runs it without a model.
+chat at the end. A task whose plan is a single call runs it without a model.
 """
 
 from collections.abc import Callable
-from typing import Self
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar, Self
 
 from orchestrator.agentsfile import AgentDefinition
 from orchestrator.errors import WorkerError
 from orchestrator.journal.schedule import task_runs
 from orchestrator.journal.turns import steps
 from orchestrator.journal.turns.turns import Turn
-from orchestrator.prompts.prompt_tools import with_fixed_options
 from orchestrator.schedules.specs import TaskSpec, ToolStep
-from orchestrator.tools.policy import SENDING, side_effects
+from orchestrator.tools.policy import SENDING
 from orchestrator.turns.outcomes import Finished, Outcome
 from orchestrator.turns.recipe import Recipe
-from orchestrator.turns.turn_host import TurnHost, TurnServices
-from orchestrator.turns.turn_inputs import TurnInputs, gather
-from thinker.protocol.environments import Environments
+from orchestrator.turns.turn_inputs import TurnInputs, gather_inputs
+from orchestrator.turns.turn_services import TurnServices
 from thinker.protocol.messages import AssistantMessage, ToolCall
 from thinker.protocol.methods import PlannedCall, StepCommit, StopReason, TurnResult, TurnRun
 from thinker.protocol.peer import RpcError
 
+if TYPE_CHECKING:
+    from orchestrator.turns.turn_host import TurnHost
+
 DIRECT = "direct"  # stands for the model in the step of a task that needs none
 
 
+@dataclass
 class TaskRecipe(Recipe):
     """The turn of a scheduled task."""
 
-    shown = False
-    limited = False
-
-    def __init__(self, services: TurnServices, turn: Turn, spec: TaskSpec) -> None:
-        super().__init__(services, turn)
-        self._spec = spec
+    shown: ClassVar[bool] = False
+    limited: ClassVar[bool] = False
+    spec: TaskSpec
 
     @classmethod
-    async def of(cls, services: TurnServices, turn: Turn) -> Self:
-        run = await services.store.read(task_runs.of_turn, turn.id)
-        return cls(services, turn, run.spec)
+    async def load_for_turn(cls, services: TurnServices, turn: Turn) -> Self:
+        run = await services.store.read(task_runs.load_task_of_turn, turn.id)
+        return cls(turn, services.delivery.formats, services.inputs.clock, services, run.spec)
 
-    def definition(self) -> AgentDefinition:
-        """Return the agent without the tools that send, unless the plan itself is to send."""
-        definition = super().definition()
-        if self._spec.direct is not None:
+    def build_definition(self) -> AgentDefinition:
+        """Return the agent without the tools that send, unless the plan itself sends."""
+        definition = super().build_definition()
+        if self.spec.direct is not None:
             return definition
         denied = (*definition.denied_tools, *SENDING)
         return definition.model_copy(update={"denied_tools": denied})
 
-    def request(self, inputs: TurnInputs, environments: Environments) -> TurnRun:
-        """Return what the worker is sent: the task's tools and steps, and no streaming."""
-        run = super().request(inputs, environments)
+    def build_request(self, inputs: TurnInputs) -> TurnRun:
+        """Build the worker's request: the task's tools and steps, without streaming."""
+        run = super().build_request(inputs)
         changes = {
             "recipe": "proactive",
-            "required_tools": self._spec.required_tools,
-            "max_steps": self._spec.max_steps,
+            "required_tools": self.spec.required_tools,
+            "max_steps": self.spec.max_steps,
             "stream": False,
         }
         return run.model_copy(update=changes)
 
-    async def without_worker(self, hosted: Callable[[TurnInputs], TurnHost]) -> Outcome | None:
-        """Run the direct tier: one call, through the same policy, approvals and journal."""
-        step = self._spec.direct
+    async def run_without_worker(
+        self, hosted: "Callable[[TurnInputs], TurnHost]"
+    ) -> Outcome | None:
+        """Run the direct tier: one call, with the same policy, approvals and journal."""
+        step = self.spec.direct
         if step is None:
             return None
-        store, loader = self._services.store, self._services.inputs
-        facts = loader.facts(self.turn)
-        inputs = await store.transact(gather, self.turn, self.definition(), facts)
-        recorded = inputs.context.steps
-        seq = recorded[0].calls[0].seq if recorded else await self._plan(step)
+        store, loader = self.services.store, self.services.inputs
+        facts = loader.collect_facts(self.turn)
+        inputs = await store.transact(gather_inputs, self.turn, self.build_definition(), facts)
+        recorded = inputs.stored.steps
+        seq = recorded[0].calls[0].seq if recorded else await self._plan_direct_call(step)
         host = hosted(inputs)
         try:
             result = await host.call_tool(seq)
@@ -88,7 +90,7 @@ class TaskRecipe(Recipe):
             )
         )
 
-    async def _plan(self, step: ToolStep) -> int:
+    async def _plan_direct_call(self, step: ToolStep) -> int:
         """Commit T3 of the one call; return its number."""
         commit = StepCommit(
             turn_id=self.turn.id,
@@ -98,11 +100,11 @@ class TaskRecipe(Recipe):
             calls=(PlannedCall(id=DIRECT, name=step.tool, arguments=step.parameters),),
             model=DIRECT,
         )
-        loader, definition = self._services.inputs, self.definition()
-        commit = with_fixed_options(loader.prompts.bundle_of(definition), commit)
-        classes = side_effects(loader.tools.offered(definition))
-        args = commit, classes, self.turn.epoch, loader.clock()
-        return (await self._services.store.transact(steps.plan, *args)).call_seqs[0]
+        tools, definition = self.services.inputs.tools, self.build_definition()
+        offered = tools.list_offered_tools(definition)
+        commit, classes = tools.prepare_calls(commit, definition, offered)
+        args = commit, classes, self.turn.epoch, self.clock()
+        return (await self.services.store.transact(steps.plan, *args)).call_seqs[0]
 
-    def ended(self) -> None:
-        self._services.task_ended()
+    def clean_up(self) -> None:
+        self.services.task_ended()

@@ -1,30 +1,35 @@
-"""Runs one turn from its admission to its end.
+"""Run one turn from its admission to its end.
 
 `TurnRunner.run` is the recovery: after each attempt that did not end the turn, it waits for what
-the turn needs and tries again, in whatever worker there is then, with the steps that are already in
-the journal.
+the turn needs and tries again, in the current worker, with the steps that are already in the
+journal.
+
+Where: is a turn retried after a crash of its worker?
 """
 
-from collections.abc import Callable, Mapping
-from contextlib import AbstractAsyncContextManager, nullcontext
-from dataclasses import replace
-from typing import NamedTuple, Self
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import (
+    AbstractAsyncContextManager,
+    AbstractContextManager,
+    asynccontextmanager,
+    nullcontext,
+)
+from dataclasses import dataclass, field, replace
+from functools import cache, partial
+from typing import NamedTuple
 
 import anyio
 import structlog
 
 from orchestrator import chat_texts, errors
-from orchestrator.agentsfile import AgentDefinition
+from orchestrator.installed import find_installed
 from orchestrator.journal.db.store import STORAGE_RETRY, FencedError, retry_later
 from orchestrator.journal.turns import turns
-from orchestrator.journal.turns.pauses import Pause
 from orchestrator.journal.turns.turns import Turn
-from orchestrator.loop_owned import LoopOwned
-from orchestrator.outbound.preview import Preview
+from orchestrator.loop_bound import LoopBound
+from orchestrator.outbound.chat_queue import Preview
 from orchestrator.processes.worker import Worker
 from orchestrator.toolcalls.executor import HandoffDone, ToolPending
-from orchestrator.turns.api_turn import RequestRecipe
-from orchestrator.turns.hook_turn import HookRecipe
 from orchestrator.turns.outcomes import (
     AgentPaused,
     Drained,
@@ -32,25 +37,33 @@ from orchestrator.turns.outcomes import (
     Lost,
     Outcome,
     Suspended,
-    failed,
+    build_failure,
 )
-from orchestrator.turns.recipe import Recipe
+from orchestrator.turns.recipe import MissingRecipe, Recipe
 from orchestrator.turns.subagent_turn import SubagentRecipe
 from orchestrator.turns.task_turn import TaskRecipe
-from orchestrator.turns.turn_host import TurnHost, TurnServices
+from orchestrator.turns.turn_host import TurnHost
 from orchestrator.turns.turn_inputs import TurnInputs
-from thinker.protocol.methods import StopReason, TurnResult, TurnRun
+from orchestrator.turns.turn_services import TurnServices
+from thinker.protocol.methods import StopReason, TurnResult
 
 FRESH = 1000  # milliseconds for which inputs that T2 loaded are used without a second look
-RECIPES: Mapping[str, type[Recipe]] = {
+RECIPES: Mapping[str, type[Recipe]] = {  # beside those of extensions
     "interactive": Recipe,
     "proactive": TaskRecipe,
-    "request": RequestRecipe,
     "subagent": SubagentRecipe,
-    "hook": HookRecipe,
 }
 Aside = Callable[[], AbstractAsyncContextManager[None]]
 log = structlog.get_logger()
+
+
+@cache
+def find_recipe(name: str) -> type[Recipe]:
+    """Return the recipe of the core or of an extension by its name in the journal."""
+    found = dict(RECIPES)
+    for extension in find_installed().own.values():
+        found |= extension.recipes()
+    return found.get(name, MissingRecipe)
 
 
 class OpenTurn(NamedTuple):
@@ -59,59 +72,57 @@ class OpenTurn(NamedTuple):
     turn: Turn
     preloaded: TurnInputs | None = None
 
-
-async def _recipe_of(services: TurnServices, turn: Turn) -> Recipe:
-    return await RECIPES[turn.recipe].of(services, turn)
-
-
-class TurnRunner(LoopOwned):
-    """Runs one turn, in one attempt after the other."""
-
-    def __init__(
-        self, services: TurnServices, recipe: Recipe, preloaded: TurnInputs | None
-    ) -> None:
-        self._services = services
-        self._inputs = services.inputs
-        self._recipe = recipe
-        self._preloaded = preloaded  # for the first attempt
-        self._host: TurnHost | None = None  # of the last attempt
-        self._quarantined = False  # at an earlier attempt
-        self._aside: Aside = nullcontext
-
-    @classmethod
-    async def of(cls, services: TurnServices, opened: OpenTurn) -> Self:
-        """Return what runs an open turn.
+    async def make_runner(self, services: TurnServices) -> "TurnRunner":
+        """Make the runner of the turn.
 
         Raises:
             JournalError: the journal cannot be read.
         """
-        return cls(services, await _recipe_of(services, opened.turn), opened.preloaded)
+        recipe = await find_recipe(self.turn.recipe).load_for_turn(services, self.turn)
+        return TurnRunner(services, recipe, self.preloaded)
+
+
+@dataclass(eq=False)
+class TurnRunner(LoopBound):
+    """Runs one turn, attempt after attempt; ``preloaded`` is for the first one.
+
+    ``recipe`` is the turn's recipe.
+    """
+
+    services: TurnServices
+    recipe: Recipe
+    preloaded: TurnInputs | None = None
+    _host: TurnHost | None = field(default=None, init=False)  # of the last attempt
+    _quarantined: bool = field(default=False, init=False)  # at an earlier attempt
+    _aside: Aside = field(default=nullcontext, init=False)
 
     @property
-    def shown(self) -> str:
+    def shown_text(self) -> str:
         preview = None if self._host is None else self._host.preview
         return "" if preview is None else preview.text
 
-    async def run(self, aside: Aside = nullcontext) -> None:
-        """Bring the turn to its end, whatever happens to workers; or leave it open at a stop.
+    async def run(self, aside: Aside = nullcontext) -> bool | None:
+        """Run the turn to its end, despite crashes of workers, or leave it open at a stop.
 
-        ``aside`` is entered while the turn waits without a worker.
+        ``aside`` is entered while the turn waits without a worker. Return whether the chat has
+        more to do, None if unknown.
         """
         self._aside = aside
         try:
-            while not await self._tried():
+            while not await self._try_once():
                 pass
         finally:
-            self._recipe.ended()
+            self.recipe.clean_up()
+        return self.recipe.has_more
 
-    async def give_up(self, deaths: int, problem: str) -> None:
+    async def give_up_message(self, deaths: int, problem: str) -> None:
         """Make the turn's message a dead letter."""
-        await self._services.completion.give_up(self._recipe, deaths, problem)
+        await self.services.completion.give_up_message(self.recipe, deaths, problem)
 
-    async def _tried(self) -> bool:
+    async def _try_once(self) -> bool:
         """Make one attempt and act on its outcome; return whether the turn is over here."""
         try:
-            return await self._conclude(await self._attempt())
+            return await self._conclude_attempt(await self._attempt_turn())
         except FencedError as error:
             log.warning("turn_fenced", problem=str(error))
             return True
@@ -119,98 +130,117 @@ class TurnRunner(LoopOwned):
             await retry_later(error)
         except Exception as error:  # a bug must not be retried forever
             log.exception("turn_broke")
-            if await self._conclude(Lost(f"{type(error).__name__}: {error}")):
+            if await self._conclude_attempt(Lost(f"{type(error).__name__}: {error}")):
                 return True
             await anyio.sleep(STORAGE_RETRY)
         return False
 
-    async def _conclude(self, outcome: Outcome) -> bool:
-        """End the turn, or wait until it can go on; return whether it is over here."""
+    async def _conclude_attempt(self, outcome: Outcome) -> bool:
+        """End the turn, or wait until it can continue; return whether it is over here."""
+        services, recipe = self.services, self.recipe
         match outcome:
             case Finished(result, committed):
                 if not committed:
-                    await self._services.completion.complete(self._recipe, result)
+                    await services.completion.complete_turn(recipe, result)
                 return True
             case Suspended(reason):
                 # A chat whose turn waits for a subagent sees that it is worked on.
-                host = self._host if isinstance(reason, ToolPending) else None
+                host = self._host if isinstance(reason, ToolPending) and recipe.shown else None
                 brief = isinstance(reason, Drained | HandoffDone)
                 async with nullcontext() if brief else self._aside():
-                    with self._recipe.preview(host.inputs.address) if host else nullcontext():
-                        await self._services.suspension.wait(self._recipe.turn, reason)
-                return self._services.suspension.stopping
+                    with nullcontext() if host is None else self._open_preview(host.inputs):
+                        await services.suspension.wait_for_reason(recipe.turn, reason)
+                return services.suspension.is_stopping
             case Lost(problem):
-                return await self._services.completion.count_death(self._recipe, problem)
+                return await services.completion.count_worker_death(recipe, problem)
 
-    async def _attempt(self) -> Outcome:
+    async def _attempt_turn(self) -> Outcome:
         try:
-            return await self._in_worker()
+            return await self._attempt_in_worker()
         except errors.UnknownAgentError:
-            stopping = self._services.suspension.stopping
-            return Suspended(Drained()) if stopping else failed(chat_texts.GONE)
+            stopping = self.services.suspension.is_stopping
+            return Suspended(Drained()) if stopping else build_failure(chat_texts.GONE)
         except errors.QuarantinedError as error:
             again, self._quarantined = self._quarantined, True
-            return self._recipe.quarantined(error, again=again)
+            return self.recipe.choose_quarantine_outcome(error, again=again)
         except errors.WorkerLostError as error:
             return Lost(str(error))
         except errors.WorkerError as error:
             log.error("turn_failed", problem=str(error))
-            return failed(chat_texts.BROKEN, str(error))
+            return build_failure(chat_texts.BROKEN, str(error))
 
-    async def _in_worker(self) -> Outcome:
-        await self._inputs.tools.servers.wait_ready()
+    async def _attempt_in_worker(self) -> Outcome:
+        loader = self.services.inputs
+        if loader.tools.servers.has_servers:
+            await loader.tools.servers.wait_until_ready()
         if self._host is not None:  # an earlier attempt may have handed it to another agent
-            turn = await self._services.store.transact(turns.load, self._recipe.turn.id)
-            await self._change(replace(self._recipe.turn, agent_id=turn.agent_id))
-        direct = await self._recipe.without_worker(self._hosted)
+            await self._reload_recipe()
+        recipe = self.recipe
+        direct = await recipe.run_without_worker(partial(self._build_host, preview=None))
         if direct is not None:
             return direct
-        definition = self._recipe.definition()
-        async with self._recipe.worker(definition) as worker:
-            inputs = await self._gathered(definition, worker)
-            if not isinstance(inputs, TurnInputs):
-                return Suspended(AgentPaused(inputs.reason))
-            turn = self._recipe.turn
-            if turn.ready_at is None:
-                await self._change(replace(turn, ready_at=self._inputs.clock()))
-            with self._recipe.preview(inputs.address) as preview:
-                host = self._hosted(inputs, preview)
-                host.run = self._recipe.request(inputs, host.environments)
-                return await self._run_on(worker, host.run, host)
+        inputs = self._take_preloaded()
+        definition = recipe.build_definition() if inputs is None else inputs.context.definition
+        recipe.definition = definition
+        async with recipe.use_worker(definition) as worker:
+            if inputs is None:
+                found = await loader.load_inputs(
+                    recipe.turn, definition, worker, recipe.gather_inputs
+                )
+                if not isinstance(found, TurnInputs):
+                    return Suspended(AgentPaused(found.reason))
+                inputs = found
+            recipe.set_ready(self.services.inputs.clock())
+            if not recipe.shown:
+                return await self._run_in_worker(worker, self._build_host(inputs, None))
+            with self._open_preview(inputs) as preview:
+                return await self._run_in_worker(worker, self._build_host(inputs, preview))
 
-    async def _change(self, turn: Turn) -> None:
-        self._recipe = await _recipe_of(self._services, turn)
+    async def _reload_recipe(self) -> None:
+        before = self.recipe.turn
+        found = await self.services.store.transact(turns.load_turn, before.id)
+        turn = replace(before, agent_id=found.agent_id)
+        self.recipe = await find_recipe(turn.recipe).load_for_turn(self.services, turn)
 
-    async def _gathered(self, definition: AgentDefinition, worker: Worker) -> TurnInputs | Pause:
-        """Return what T2 loaded for this agent if that was just now; else load it now."""
-        preloaded, self._preloaded = self._preloaded, None
-        turn = self._recipe.turn
-        fresh = self._inputs.clock() - turn.started_at < FRESH
-        if fresh and preloaded is not None and preloaded.definition is definition:
-            return preloaded
-        return await self._inputs.load(turn, definition, worker, self._recipe.gather)
+    def _take_preloaded(self) -> TurnInputs | None:
+        """Return what T2 loaded if that is recent; None if it must be loaded now."""
+        preloaded, self.preloaded = self.preloaded, None
+        if preloaded is None or self.recipe.clock() - self.recipe.turn.started_at >= FRESH:
+            return None
+        unchanged = self.services.inputs.agents() is preloaded.context.rules.agents
+        return preloaded if unchanged else None
 
-    def _hosted(self, inputs: TurnInputs, preview: Preview | None = None) -> TurnHost:
-        environments = self._recipe.environments(inputs.definition, inputs.address)
-        self._host = TurnHost(self._services, self._recipe, inputs, environments, preview)
+    def _open_preview(self, inputs: TurnInputs) -> AbstractContextManager[Preview]:
+        return self.services.delivery.open_preview(self.recipe.turn.id, inputs.context.address)
+
+    def _build_host(self, inputs: TurnInputs, preview: Preview | None) -> TurnHost:
+        recipe = self.recipe
+        self._host = TurnHost(
+            services=self.services,
+            ending=recipe,
+            inputs=inputs,
+            environments=partial(recipe.build_environments, inputs.context),
+            preview=preview,
+        )
         return self._host
 
-    async def _run_on(self, worker: Worker, run: TurnRun, host: TurnHost) -> Outcome:
-        """Return what the worker came to, or what its requests decided before.
+    async def _run_in_worker(self, worker: Worker, host: TurnHost) -> Outcome:
+        """Return the worker's outcome, or the one that its requests decided before.
 
         Raises:
-            JournalError: a request could not use the journal; the next attempt goes on.
+            JournalError: a request could not use the journal; the next attempt continues.
         """
+        run = host.run = self.recipe.build_request(host.inputs)
         try:
-            outcome = await self._judged(await self._recipe.run_on(worker, run, host))
+            outcome = await self._judge_result(await self.recipe.run_in_worker(worker, run, host))
         except errors.WorkerLostError as error:
             drained = worker.stop_requested and not worker.hung
             # A worker that waits for a tool does nothing with the message that could kill it.
-            innocent = drained or self._inputs.tools.running(run.turn_id)
+            running = self.services.inputs.tools.list_running_calls(run.turn_id)
             if not drained:
-                noted = run.turn_id, str(error), self._inputs.clock()
-                await self._services.store.transact(turns.note_lost_worker, *noted)
-            outcome = Suspended(Drained()) if innocent else Lost(str(error))
+                noted = run.turn_id, str(error), self.recipe.clock()
+                await self.services.store.transact(turns.note_lost_worker, *noted)
+            outcome = Suspended(Drained()) if drained or running else Lost(str(error))
         except errors.WorkerError:
             if host.outcome is not None:
                 return host.outcome
@@ -218,22 +248,63 @@ class TurnRunner(LoopOwned):
                 raise host.unusable from None
             raise
         if host.outcome is None and host.last is not None:
-            return await self._cut_off(host.last, outcome)
+            return await self._check_cut_off_step(host.last, outcome)
         return host.outcome or outcome
 
-    async def _judged(self, result: TurnResult) -> Outcome:
+    async def _judge_result(self, result: TurnResult) -> Outcome:
         if result.stop_reason is StopReason.ACCOUNT:
-            refused = self._inputs.guard.rules().refused
-            await self._services.store.transact(refused, self._recipe.turn, result.text)
+            refused = self.services.inputs.guard.build_rules().pause_refused_agent
+            await self.services.store.transact(refused, self.recipe.turn, result.text)
             return Suspended(AgentPaused(result.text))
         if result.stop_reason is StopReason.DRAINED:
             return Suspended(Drained())
         return Finished(result)
 
-    async def _cut_off(self, last: TurnResult, outcome: Outcome) -> Outcome:
-        """Return what became of a last step whose deadline passed while T6 was committed."""
-        turn = await self._services.store.transact(turns.load, self._recipe.turn.id)
+    async def _check_cut_off_step(self, last: TurnResult, outcome: Outcome) -> Outcome:
+        """Return the outcome of a last step whose deadline passed while T6 was committed."""
+        turn = await self.services.store.transact(turns.load_turn, self.recipe.turn.id)
         if turn.state not in ("replied", "closed"):
             return outcome
-        self._services.completion.announce(turn, last, None)
+        self.services.completion.announce_reply(self.recipe, last, None)
         return Finished(last, committed=True)
+
+
+@dataclass
+class TurnSlot:
+    """One of an agent's maxConcurrentTurns, for the task that takes it.
+
+    A turn that waits for a person, a budget or a subagent releases its slot meanwhile.
+    """
+
+    limit: anyio.CapacityLimiter
+    _taken: bool = field(default=False, init=False)
+
+    @asynccontextmanager
+    async def hold_place(self) -> AsyncIterator[None]:
+        """Wait for a slot and hold it during the block."""
+        await self._take_place()
+        try:
+            yield
+        finally:
+            self._give_place_back()
+
+    @asynccontextmanager
+    async def lend_place(self) -> AsyncIterator[None]:
+        """Release the slot during the block, and wait for one again afterwards."""
+        self._give_place_back()
+        try:
+            yield
+        finally:
+            await self._take_place()
+
+    async def _take_place(self) -> None:
+        try:
+            self.limit.acquire_nowait()
+        except anyio.WouldBlock:
+            await self.limit.acquire()
+        self._taken = True
+
+    def _give_place_back(self) -> None:
+        if self._taken:
+            self.limit.release()
+        self._taken = False

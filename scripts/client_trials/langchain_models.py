@@ -21,10 +21,10 @@ from trial import (
     TEXTS,
     TOKEN,
     VECTORS,
-    encoded,
+    catch_error,
+    encode_file,
     holds,
     origin,
-    raised,
     report,
     same,
 )
@@ -85,12 +85,12 @@ def checks(model: BaseChatModel) -> dict[str, Callable[[], None]]:
 
     def picture() -> None:
         """Show a picture."""
-        block = {"type": "image", "base64": encoded(PICTURE), "mime_type": "image/png"}
+        block = {"type": "image", "base64": encode_file(PICTURE), "mime_type": "image/png"}
         holds(model.invoke(say("What?", block)).text, "image/png;base64: a PNG")
 
     def pdf() -> None:
         """Send a PDF."""
-        block = {"type": "file", "base64": encoded(PDF), "mime_type": "application/pdf"}
+        block = {"type": "file", "base64": encode_file(PDF), "mime_type": "application/pdf"}
         holds(model.invoke(say("What?", {**block, "filename": PDF.name})).text, "3 euros")
 
     return {
@@ -126,22 +126,22 @@ def embeddings() -> None:
 def errors_of_openai() -> None:
     """Raise OpenAI's exceptions, and LangChain's own for too long a request."""
     wrong = ChatOpenAI(**{**by_openai, "api_key": "orc_wrong"})
-    raised(openai.AuthenticationError, lambda: wrong.invoke("x"))
+    catch_error(openai.AuthenticationError, lambda: wrong.invoke("x"))
     unknown = ChatOpenAI(**{**by_openai, "model": "none"})
-    raised(openai.NotFoundError, lambda: unknown.invoke("x"))
+    catch_error(openai.NotFoundError, lambda: unknown.invoke("x"))
     model = ChatOpenAI(**by_openai)
-    raised(ContextOverflowError, lambda: model.invoke("overlong"))
-    raised(ContextOverflowError, lambda: list(model.stream("overlong")))
+    catch_error(ContextOverflowError, lambda: model.invoke("overlong"))
+    catch_error(ContextOverflowError, lambda: list(model.stream("overlong")))
 
 
 def errors_of_anthropic() -> None:
     """Raise Anthropic's exceptions, and LangChain's own for too long a request."""
     wrong = ChatAnthropic(**{**by_anthropic, "api_key": "orc_wrong"})
-    raised(anthropic.AuthenticationError, lambda: wrong.invoke("x"))
+    catch_error(anthropic.AuthenticationError, lambda: wrong.invoke("x"))
     unknown = ChatAnthropic(**{**by_anthropic, "model": "none"})
-    raised(anthropic.NotFoundError, lambda: unknown.invoke("x"))
+    catch_error(anthropic.NotFoundError, lambda: unknown.invoke("x"))
     model = ChatAnthropic(**by_anthropic)
-    raised(ContextOverflowError, lambda: model.invoke("overlong"))
+    catch_error(ContextOverflowError, lambda: model.invoke("overlong"))
 
 
 def repeat_openai() -> None:

@@ -18,10 +18,10 @@ from trial import (
     TEXTS,
     TOKEN,
     VECTORS,
-    encoded,
+    catch_error,
+    encode_file,
     holds,
     origin,
-    raised,
     report,
     same,
 )
@@ -84,22 +84,22 @@ def checks(place: dict, lossy: str, key: str) -> dict[str, Callable[[], None]]:
 
     def picture() -> None:
         """Show a picture."""
-        url = f"data:image/png;base64,{encoded(PICTURE)}"
+        url = f"data:image/png;base64,{encode_file(PICTURE)}"
         part = {"type": "image_url", "image_url": {"url": url}}
         holds(answer("What?", part), "image/png;base64: a PNG")
 
     def pdf() -> None:
         """Send a PDF."""
-        url = f"data:application/pdf;base64,{encoded(PDF)}"
+        url = f"data:application/pdf;base64,{encode_file(PDF)}"
         part = {"type": "file", "file": {"filename": PDF.name, "file_data": url}}
         holds(answer("What?", part), "3 euros")
 
     def errors() -> None:
         """Raise its own exceptions."""
-        raised(litellm.AuthenticationError, lambda: answer("x", api_key="orc_wrong"))
+        catch_error(litellm.AuthenticationError, lambda: answer("x", api_key="orc_wrong"))
         unknown = place["model"].replace(AGENT, "none")
-        raised(litellm.NotFoundError, lambda: answer("x", model=unknown))
-        raised(litellm.ContextWindowExceededError, lambda: answer("overlong"))
+        catch_error(litellm.NotFoundError, lambda: answer("x", model=unknown))
+        catch_error(litellm.ContextWindowExceededError, lambda: answer("overlong"))
 
     def repeat() -> None:
         """Repeat by itself a request whose answer was lost; it was made once."""

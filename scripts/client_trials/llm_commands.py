@@ -79,7 +79,7 @@ def responses() -> None:
 def errors() -> None:
     """Say what is wrong, and fail."""
     holds(ask("x", "--key", "orc_wrong", code=1), "orchestrator api token")
-    holds(ask("x", model="none", code=1), "there is no agent 'none'")
+    holds(ask("x", model="none", code=1), "unknown agent 'none'")
     holds(ask("overlong", code=1), "too long")
 
 

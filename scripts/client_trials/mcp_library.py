@@ -34,7 +34,7 @@ async def over_stdio(mode: str = "auto") -> AsyncIterator[Client]:
         yield client
 
 
-async def refused() -> None:
+async def try_wrong_token() -> None:
     """Be told that the token is wrong."""
     found = ""
     try:
@@ -76,7 +76,7 @@ def checks(connect: Callable, name: str) -> dict[str, Callable[[], None]]:
             except MCPError as error:
                 holds(error, "ask_none")
         if connect is over_http:
-            await refused()
+            await try_wrong_token()
 
     async def repeat() -> None:
         """Send the same message again and get the same answer; it was made once."""

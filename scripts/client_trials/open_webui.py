@@ -18,7 +18,7 @@ from trial import (
     TEXTS,
     TOKEN,
     VECTORS,
-    encoded,
+    encode_file,
     holds,
     report,
     same,
@@ -36,7 +36,7 @@ HEADERS = {
 }
 
 
-async def asked(method: str, path: str, body: dict | None = None, **fields: dict) -> tuple:
+async def send_request(method: str, path: str, body: dict | None = None, **fields: dict) -> tuple:
     """Return status, headers and text of an answer."""
     fields.setdefault("headers", HEADERS)
     async with (
@@ -53,16 +53,16 @@ def say(text: str, *parts: dict, **fields: object) -> dict:
     return {"model": AGENT, "messages": [message], **fields}
 
 
-async def answered(body: dict) -> dict:
+async def fetch_message(body: dict) -> dict:
     """Return the message of a whole answer."""
-    status, _, text = await asked("POST", "chat/completions", body)
+    status, _, text = await send_request("POST", "chat/completions", body)
     same(status, 200)
     return json.loads(text)["choices"][0]["message"]
 
 
-async def streamed(body: dict) -> list[dict]:
+async def fetch_chunks(body: dict) -> list[dict]:
     """Return the chunks of a stream, which must end as one does."""
-    status, headers, text = await asked("POST", "chat/completions", {**body, "stream": True})
+    status, headers, text = await send_request("POST", "chat/completions", {**body, "stream": True})
     same((status, "text/event-stream" in headers["content-type"]), (200, True))
     *events, done = text.strip().split("\n\n")
     same(done, "data: [DONE]")
@@ -71,16 +71,16 @@ async def streamed(body: dict) -> list[dict]:
 
 async def chat() -> None:
     """Find the models, and ask for a chat's title."""
-    status, _, text = await asked("GET", "models")
+    status, _, text = await send_request("GET", "models")
     same((status, [model["id"] for model in json.loads(text)["data"]]), (200, [AGENT]))
     title = say("A title for: Hello", stream=False, max_completion_tokens=1000)
-    same((await answered(title))["content"], "I read: A title for: Hello")
+    same((await fetch_message(title))["content"], "I read: A title for: Hello")
 
 
 async def stream() -> None:
     """Read an answer piece by piece, with what it used at the end."""
     options = {"stream_options": {"include_usage": True}, "temperature": 0.7, "top_p": 0.9}
-    chunks = await streamed(say("Hello stream", **options))
+    chunks = await fetch_chunks(say("Hello stream", **options))
     deltas = [chunk["choices"][0]["delta"] for chunk in chunks if chunk["choices"]]
     same("".join(delta.get("content", "") for delta in deltas), "I read: Hello stream")
     same(chunks[-1]["usage"]["total_tokens"] > 0, wanted=True)
@@ -89,7 +89,7 @@ async def stream() -> None:
 async def tools() -> None:
     """Run a tool that it found elsewhere, and send its result."""
     body = say("weather?", tools=[{"type": "function", "function": OFFERED}])
-    chunks = await streamed(body)
+    chunks = await fetch_chunks(body)
     (call,) = [call for chunk in chunks for call in calls(chunk)]
     same(call["function"]["name"], "get_weather")
     call.pop("index")
@@ -97,7 +97,7 @@ async def tools() -> None:
         {"role": "assistant", "content": "", "tool_calls": [call]},
         {"role": "tool", "tool_call_id": call["id"], "content": "rain"},
     ]
-    same((await answered(body))["content"], "It is rain.")
+    same((await fetch_message(body))["content"], "It is rain.")
 
 
 def calls(chunk: dict) -> list[dict]:
@@ -107,31 +107,31 @@ def calls(chunk: dict) -> list[dict]:
 
 async def picture() -> None:
     """Show a picture."""
-    url = f"data:image/png;base64,{encoded(PICTURE)}"
+    url = f"data:image/png;base64,{encode_file(PICTURE)}"
     part = {"type": "image_url", "image_url": {"url": url}}
-    holds((await answered(say("What?", part)))["content"], "image/png;base64: a PNG")
+    holds((await fetch_message(say("What?", part)))["content"], "image/png;base64: a PNG")
 
 
 async def pdf() -> None:
     """Send a PDF."""
-    url = f"data:application/pdf;base64,{encoded(PDF)}"
+    url = f"data:application/pdf;base64,{encode_file(PDF)}"
     part = {"type": "file", "file": {"filename": PDF.name, "file_data": url}}
-    holds((await answered(say("What?", part)))["content"], "Tea costs 3 euros")
+    holds((await fetch_message(say("What?", part)))["content"], "Tea costs 3 euros")
 
 
 async def embeddings() -> None:
     """Get vectors for its documents."""
-    status, _, text = await asked("POST", "embeddings", {"input": TEXTS, "model": AGENT})
+    status, _, text = await send_request("POST", "embeddings", {"input": TEXTS, "model": AGENT})
     same((status, [item["embedding"] for item in json.loads(text)["data"]]), (200, VECTORS))
 
 
 async def errors() -> None:
     """Show the message of a refusal."""
     wrong = {**HEADERS, "Authorization": "Bearer orc_wrong"}
-    status, _, text = await asked("GET", "models", headers=wrong)
+    status, _, text = await send_request("GET", "models", headers=wrong)
     same((status, "message" in json.loads(text)["error"]), (401, True))
     for body, expected in ((say("x", model="none"), 404), (say("overlong"), 400)):
-        status, _, text = await asked("POST", "chat/completions", body)
+        status, _, text = await send_request("POST", "chat/completions", body)
         same((status, "message" in json.loads(text)["error"]), (expected, True))
 
 
@@ -142,14 +142,14 @@ async def browser() -> None:
         "Access-Control-Request-Method": "POST",
         "Access-Control-Request-Headers": "authorization,content-type",
     }
-    status, headers, _ = await asked("OPTIONS", "chat/completions", headers=first)
+    status, headers, _ = await send_request("OPTIONS", "chat/completions", headers=first)
     same((status, headers["access-control-allow-origin"]), (200, SITE))
     holds(headers["access-control-allow-headers"].lower(), "authorization")
     own = {**HEADERS, "Origin": SITE}
-    status, headers, _ = await asked("POST", "chat/completions", say("Hello"), headers=own)
+    status, headers, _ = await send_request("POST", "chat/completions", say("Hello"), headers=own)
     same((status, headers["access-control-allow-origin"]), (200, SITE))
     evil = {**HEADERS, "Origin": "https://evil.example"}
-    status, _, _ = await asked("GET", "models", headers=evil)
+    status, _, _ = await send_request("GET", "models", headers=evil)
     same(status, 403)
 
 

@@ -16,9 +16,9 @@ from trial import (
     TEXTS,
     TOKEN,
     VECTORS,
-    encoded,
+    catch_error,
+    encode_file,
     holds,
-    raised,
     report,
     same,
 )
@@ -87,7 +87,7 @@ def form() -> None:
 
 def picture() -> None:
     """Show a picture."""
-    url = f"data:image/png;base64,{encoded(PICTURE)}"
+    url = f"data:image/png;base64,{encode_file(PICTURE)}"
     part = {"type": "image_url", "image_url": {"url": url}}
     done = client.chat.completions.create(model=AGENT, messages=say("What?", part))
     holds(done.choices[0].message.content, "image/png;base64: a PNG")
@@ -95,7 +95,7 @@ def picture() -> None:
 
 def pdf() -> None:
     """Send a PDF."""
-    url = f"data:application/pdf;base64,{encoded(PDF)}"
+    url = f"data:application/pdf;base64,{encode_file(PDF)}"
     part = {"type": "file", "file": {"filename": PDF.name, "file_data": url}}
     done = client.chat.completions.create(model=AGENT, messages=say("What?", part))
     holds(done.choices[0].message.content, "Tea costs 3 euros")
@@ -119,7 +119,7 @@ def responses() -> None:
     same(parsed.output_parsed, Person(name="Ada", age=36))
     same(client.responses.retrieve(first.id).output_text, first.output_text)
     client.responses.delete(first.id)
-    raised(openai.NotFoundError, lambda: client.responses.retrieve(first.id))
+    catch_error(openai.NotFoundError, lambda: client.responses.retrieve(first.id))
 
 
 def conversations() -> None:
@@ -133,7 +133,7 @@ def conversations() -> None:
     same(said, ["Hello there", "I read: Hello there", "And on", "I read: And on"])
     same(client.conversations.retrieve(made.id).metadata, {"topic": "tea"})
     client.conversations.delete(made.id)
-    raised(openai.NotFoundError, lambda: client.conversations.retrieve(made.id))
+    catch_error(openai.NotFoundError, lambda: client.conversations.retrieve(made.id))
 
 
 def embeddings() -> None:
@@ -147,14 +147,14 @@ def errors() -> None:
     """Raise what the client has for a wrong key, an unknown agent and too long a request."""
     wrong = client.with_options(api_key="orc_wrong")
     ask = client.chat.completions.create
-    same(raised(openai.AuthenticationError, wrong.models.list).code, "invalid_api_key")
-    unknown = raised(openai.NotFoundError, lambda: ask(model="none", messages=say("x")))
+    same(catch_error(openai.AuthenticationError, wrong.models.list).code, "invalid_api_key")
+    unknown = catch_error(openai.NotFoundError, lambda: ask(model="none", messages=say("x")))
     same(unknown.code, "model_not_found")
-    long = raised(openai.BadRequestError, lambda: ask(model=AGENT, messages=say("overlong")))
+    long = catch_error(openai.BadRequestError, lambda: ask(model=AGENT, messages=say("overlong")))
     same(long.code, "context_length_exceeded")
     wanted = {"type": "json_schema", "json_schema": {"name": "x", "schema": FORM}}
     more = {"response_format": wanted, "n": 2}
-    raised(openai.BadRequestError, lambda: ask(model=AGENT, messages=say("x"), **more))
+    catch_error(openai.BadRequestError, lambda: ask(model=AGENT, messages=say("x"), **more))
 
 
 def repeat() -> None:

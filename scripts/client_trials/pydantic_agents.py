@@ -21,9 +21,9 @@ from trial import (
     TEXTS,
     TOKEN,
     VECTORS,
+    catch_error,
     holds,
     origin,
-    raised,
     report,
     same,
 )
@@ -108,7 +108,7 @@ def failures(model: Callable[..., Model], key: str) -> dict[str, Callable[[], No
             (model("none"), "x", 404),
             (model(), "overlong", 400),
         ):
-            found = raised(ModelHTTPError, lambda asked=made, t=text: Agent(asked).run_sync(t))
+            found = catch_error(ModelHTTPError, lambda asked=made, t=text: Agent(asked).run_sync(t))
             same(found.status_code, status)
 
     def repeat() -> None:

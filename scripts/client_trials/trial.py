@@ -42,7 +42,7 @@ def origin(url: str) -> str:
     return url.removesuffix("/v1")
 
 
-def encoded(file: Path) -> str:
+def encode_file(file: Path) -> str:
     """Return a file in base64."""
     return b64encode(file.read_bytes()).decode()
 
@@ -67,7 +67,7 @@ def holds(text: object, part: str) -> None:
         raise ValueError(f"{text!r} without {part!r}")
 
 
-def raised(kind: type[BaseException], ask: Callable[[], object]) -> BaseException:
+def catch_error(kind: type[BaseException], ask: Callable[[], object]) -> BaseException:
     """Return the exception of this kind that a call raises.
 
     Raises:

@@ -6,12 +6,14 @@ from attacks.weakened_build import Edit
 APPROVALS = "orchestrator/journal/turns/approvals.py"
 QUESTION = "orchestrator/toolcalls/question_text.py"
 LEAKED = "thinker/toolcalls/leaked.py"
-HTTP_SERVER = "orchestrator/http_api/http_server.py"
-COMMAND_JAIL = "orchestrator/hands/command_jail.py"
-GUARD = "orchestrator/http_api/guard.py"
+HTTP_SERVER = "orchestrator/web/http_server.py"
+COMMAND_JAIL = "orchestrator/extensions/workspace/command_jail.py"
+GUARD = "orchestrator/extensions/http_api/guard.py"
 PROVENANCE = "orchestrator/toolcalls/provenance.py"
-EGRESS = Edit(PROVENANCE, "carries(call.name, tool), standing(", "False, standing(")
-DRAFTS = Edit(PROVENANCE, ", standing(call.name, call.arguments)", ", False")
+EGRESS = Edit(
+    PROVENANCE, "can_carry_data_out(call.name, tool), is_standing_", "False, is_standing_"
+)
+DRAFTS = Edit(PROVENANCE, ", is_standing_change(call.name, call.arguments)", ", False")
 NO_JAIL = (
     Edit("thinker/jail/hardening.py", "    lacking = []\n", "    return ()\n"),
     Edit("thinker/jail/seccomp.py", "    if not filter_program:", "    if True:"),
@@ -21,13 +23,13 @@ NO_JAIL = (
         "            pass",
     ),
     Edit(
-        "thinker/jail/capabilities.py",
+        "orchestrator/extensions/mcp_client/toolhost/capabilities.py",
         "    with suppress(OSError):  # no right to, or past",
         "    return\n    with suppress(OSError):  # no right to, or past",
     ),
 )
 UNPROVEN = (
-    Edit(COMMAND_JAIL, "    _prove(order)\n", ""),
+    Edit(COMMAND_JAIL, "    _prove_jail(order)\n", ""),
     Edit(COMMAND_JAIL, "    if missing:", "    if not order:"),
 )
 FORMATTING = "orchestrator/channels/formatting.py"
@@ -36,7 +38,7 @@ NOTHING_CLOSED = (
     *NO_JAIL,
     Edit(
         "orchestrator/control/control_server.py",
-        "refused = from_descendant(sock)",
+        "refused = is_from_descendant(sock)",
         "refused = False",
     ),
 )
@@ -49,13 +51,13 @@ LOST_DEFENCES: dict[str, tuple[Edit, ...]] = {
             '    if not text.lstrip().startswith("{"):\n        return None\n',
             '    text = text[max(0, text.find("{")) :]\n',
         ),
-        Edit(LEAKED, "whole_value(text)", "value_at(text, 0)"),
-        Edit(LEAKED, "import whole_value", "import value_at"),
+        Edit(LEAKED, "parse_whole_value(text)", "parse_value_at(text, 0)"),
+        Edit(LEAKED, "import parse_whole_value", "import parse_value_at"),
     ),
     "no recovery after untrusted text": (
         Edit(
             "thinker/toolcalls/plan.py",
-            "if message.tool_calls or untrusted(read):",
+            "if message.tool_calls or has_untrusted_text(read):",
             "if message.tool_calls:",
         ),
         EGRESS,
@@ -68,8 +70,8 @@ LOST_DEFENCES: dict[str, tuple[Edit, ...]] = {
         ),
         Edit(
             "thinker/toolcalls/quoting.py",
-            "    def quoted(self) -> bool:\n",
-            "    def quoted(self) -> bool:\n        return False\n",
+            "    def is_quoted(self) -> bool:\n",
+            "    def is_quoted(self) -> bool:\n        return False\n",
         ),
         EGRESS,
     ),
@@ -92,9 +94,9 @@ LOST_DEFENCES: dict[str, tuple[Edit, ...]] = {
     ),
     "new links of an answer are dead": (
         Edit(
-            "orchestrator/turns/live_links.py",
-            "    def defused(self, text: str) -> str:\n",
-            "    def defused(self, text: str) -> str:\n        return text\n",
+            "orchestrator/turns/link_guard.py",
+            "    def defuse_links(self, text: str) -> str:\n",
+            "    def defuse_links(self, text: str) -> str:\n        return text\n",
         ),
     ),
     "bots get no answer": (
@@ -127,9 +129,9 @@ LOST_DEFENCES: dict[str, tuple[Edit, ...]] = {
     ),
     "memory belongs to a person": (
         Edit(
-            "orchestrator/memory_access.py",
-            "    agent, joins = agents",
-            "    return MemoryScope.whole(agent_id)\n    agent, joins = agents",
+            "orchestrator/turn_access.py",
+            "    joins = agents.joins_chats(",
+            "    return MemoryScope.for_whole_agent(agent_id)\n    joins = agents.joins_chats(",
         ),
     ),
     "links lead to the web alone": (
@@ -141,11 +143,15 @@ LOST_DEFENCES: dict[str, tuple[Edit, ...]] = {
         ),
     ),
     "links show where they lead": (
-        Edit(FORMATTING, "if visible(label) != address and _pretends(", "if not address and ("),
+        Edit(
+            FORMATTING,
+            "if extract_visible_text(label) != address and _is_deceptive_label(",
+            "if not address and (",
+        ),
     ),
     "previews are off": (
         Edit(
-            "orchestrator/channels/telegram/adapter.py",
+            "orchestrator/extensions/telegram/adapter.py",
             '"text", {"is_disabled": True}',
             '"text", {"is_disabled": False}',
         ),
@@ -153,10 +159,10 @@ LOST_DEFENCES: dict[str, tuple[Edit, ...]] = {
     "arguments are shown escaped": (
         Edit(
             "orchestrator/chat_texts.py",
-            "return one_line(json.dumps(value, ensure_ascii=False, sort_keys=True))",
+            "return format_one_line(json.dumps(value, ensure_ascii=False, sort_keys=True))",
             "return str(value)",
         ),
-        Edit(FORMATTING, "return unambiguous(whole)", "return whole"),
+        Edit(FORMATTING, "return remove_misleading(whole)", "return whole"),
     ),
     "arguments are shown whole or cut visibly": (
         Edit(QUESTION, '    return f"{shown}… [{len(line)} characters]"', "    return shown"),
@@ -182,7 +188,7 @@ LOST_DEFENCES: dict[str, tuple[Edit, ...]] = {
     "the token": (
         Edit(
             GUARD,
-            'if scheme.lower() == "bearer" and await self._accepted(token.strip()):',
+            'if scheme.lower() == "bearer" and await self._is_accepted(token.strip()):',
             "if scheme or not token:",
         ),
     ),
@@ -198,13 +204,13 @@ LOST_DEFENCES: dict[str, tuple[Edit, ...]] = {
         Edit(
             GUARD,
             '        scheme, _, token = headers.get("authorization"',
-            "        busy = self._wrong.too_many()\n        if busy is not None:\n"
+            "        busy = self._wrong.count_wrong_token()\n        if busy is not None:\n"
             '            return busy\n        scheme, _, token = headers.get("authorization"',
         ),
     ),
     "responses belong to a user": (
         Edit(
-            "orchestrator/journal/turns/api_requests.py",
+            "orchestrator/extensions/http_api/new_requests.py",
             "(found.agent_id, found.user) == (new.agent_id, new.user)",
             "found.agent_id == new.agent_id",
         ),
@@ -227,16 +233,16 @@ LOST_DEFENCES: dict[str, tuple[Edit, ...]] = {
         *NO_JAIL,
         *UNPROVEN,
         Edit(
-            "orchestrator/hands/roots.py",
-            "        if best is None:\n            raise HandFailure(",
+            "orchestrator/extensions/workspace/roots.py",
+            "        if best is None:\n            raise CallFailure(",
             "        if best is None:\n"
             '            return RootedPath(Root(Path("/"), writable=True), path.parts[1:])\n'
-            "            raise HandFailure(",
+            "            raise CallFailure(",
         ),
     ),
     "the check of addresses": (
         Edit(
-            "orchestrator/jailer/web_addresses.py",
+            "orchestrator/jail_broker/web_addresses.py",
             "    try:\n        address = ipaddress.ip_address(text.partition",
             "    return True\n    try:\n        address = ipaddress.ip_address(text.partition",
         ),

@@ -5,33 +5,33 @@ Some have several parts, each of which an attack of its own tries.
 
 from attacks.weakened_build import Edit
 
-APP = "orchestrator/page/page_app.py"
-BODIES = "orchestrator/page/body_reads.py"
-FORWARDED = "orchestrator/page/forwarded.py"
-HIDDEN = "orchestrator/page/html/outside_text.py"
-LIVE = "orchestrator/page/live.py"
-LOGIN = "orchestrator/page/login.py"
-MARKDOWN = "orchestrator/page/html/markdown.py"
-PAGE_DESK = "orchestrator/control/page_requests.py"
-PAGE_GUARD = "orchestrator/page/page_guard.py"
-SESSIONS = "orchestrator/journal/access/web_sessions.py"
+APP = "orchestrator/extensions/page/page_app.py"
+BODIES = "orchestrator/extensions/page/body_reads.py"
+FORWARDED = "orchestrator/extensions/page/forwarded.py"
+HIDDEN = "orchestrator/extensions/page/html/outside_text.py"
+LIVE = "orchestrator/extensions/page/live.py"
+LOGIN = "orchestrator/extensions/page/login.py"
+MARKDOWN = "orchestrator/extensions/page/html/markdown.py"
+PAGE_DESK = "orchestrator/extensions/page/daemon_side/page_requests.py"
+PAGE_GUARD = "orchestrator/extensions/page/page_guard.py"
+SESSIONS = "orchestrator/extensions/page/reads/web_sessions.py"
 
 LOST_PAGE_DEFENCES: dict[str, tuple[Edit, ...]] = {
     "requests of the page come from the page": (
-        Edit(PAGE_GUARD, "problem = self._wrong_host(headers, came)", "problem = None"),
+        Edit(PAGE_GUARD, "problem = self._check_host(headers, came)", "problem = None"),
         Edit(
             PAGE_GUARD,
-            'if any(site != "same-origin" for site in sites) or not self._same_origin(headers):',
+            'if any(site != "same-origin" for site in sites) or not self._is_same_origin(headers):',
             "if not headers:",
         ),
         Edit(PAGE_GUARD, 'if "transfer-encoding" in headers and', 'if "" in headers and'),
         Edit(PAGE_GUARD, "headers.setdefault(name, value)", "del value"),
         Edit(
             APP,
-            'return form.get("csrf") == csrf_value(request.state.token)',
-            "return bool(csrf_value(request.state.token))",
+            'return form.get("csrf") == build_csrf_value(request.state.token)',
+            "return bool(build_csrf_value(request.state.token))",
         ),
-        Edit(APP, "if self._session(request.state.token) is None:", "if self is None:"),
+        Edit(APP, "if self._find_session(request.state.token) is None:", "if self is None:"),
         Edit(APP, 'own = back.startswith("/") and', 'own = back != "/" or'),
         Edit(APP, "return back if own and back.isprintable()", "return back if own"),
         Edit(
@@ -44,17 +44,17 @@ LOST_PAGE_DEFENCES: dict[str, tuple[Edit, ...]] = {
     ),
     "the supervisor decides what a session does": (
         Edit(
-            "orchestrator/control/page_access.py",
+            "orchestrator/extensions/page/daemon_side/page_access.py",
             "return NEEDED.get(method) in ROLES.get(role, frozenset())",
             "return role in ROLES and method in NEEDED",
         ),
         Edit(
-            "orchestrator/page/visit.py",
+            "orchestrator/extensions/page/screen_request.py",
             "return own or Right.READ in self.rights",
             "return own or bool(key)",
         ),
         Edit(
-            "orchestrator/control/web_channel.py",
+            "orchestrator/extensions/page/daemon_side/web_channel.py",
             'return session.role == "operator" or',
             "return bool(session) or",
         ),
@@ -66,12 +66,12 @@ LOST_PAGE_DEFENCES: dict[str, tuple[Edit, ...]] = {
         Edit(PAGE_DESK, "while key in self._running:", "while key in ():"),
         Edit(PAGE_DESK, "if key in self._answers:", "if key in ():"),
         Edit(
-            "orchestrator/journal/turns/approvals.py",
+            "orchestrator/journal/turns/questions.py",
             '" AND args_hash = ifnull(?, args_hash)"',
             '" AND ifnull(?, 1) IS NOT NULL"',
         ),
         Edit(
-            "orchestrator/page/acts.py",
+            "orchestrator/extensions/page/form_methods.py",
             "protocol.APPROVAL_DECIDE: ShownDecision",
             "protocol.APPROVAL_DECIDE: protocol.ApprovalDecision",
         ),
@@ -79,13 +79,13 @@ LOST_PAGE_DEFENCES: dict[str, tuple[Edit, ...]] = {
     "codes of the page let in once": (
         Edit(
             PAGE_DESK,
-            "self._codes.pop(web_sessions.digest(",
-            "self._codes.get(web_sessions.digest(",
+            "self._codes.pop(web_sessions.hash_secret(",
+            "self._codes.get(web_sessions.hash_secret(",
         ),
         Edit(
             PAGE_DESK,
-            "if own is None and not await self.store.read(web_sessions.invited,",
-            "if own is None and not await self.store.read(lambda *_: True,",
+            "            web_sessions.has_invitation, asked.code, looked",
+            "            lambda *_: True, asked.code, looked",
         ),
         Edit(
             SESSIONS,
@@ -103,7 +103,7 @@ LOST_PAGE_DEFENCES: dict[str, tuple[Edit, ...]] = {
         Edit(
             LOGIN,
             "        code = PageCode(code=",
-            "        if len(self._times) == WRONG:\n            return self._wrong()\n"
+            "        if len(self._times) == WRONG:\n            return self._refuse_wrong_code()\n"
             "        code = PageCode(code=",
         ),
     ),
@@ -117,9 +117,9 @@ LOST_PAGE_DEFENCES: dict[str, tuple[Edit, ...]] = {
             'return found[0].strip() if found else ""',
         ),
         Edit(
-            "orchestrator/control/page_identity.py",
-            "else identity.person(named)",
-            "else identity.person(named) or next(iter(identity.users), None)",
+            "orchestrator/extensions/page/daemon_side/page_identity.py",
+            "else identity.find_user(named)",
+            "else identity.find_user(named) or next(iter(identity.users), None)",
         ),
     ),
     "no one's forms and streams keep others waiting": (
@@ -140,7 +140,7 @@ LOST_PAGE_DEFENCES: dict[str, tuple[Edit, ...]] = {
             "    from markupsafe import Markup\n\n    return Markup(text)\n",
         ),
         Edit(MARKDOWN, '{"html": False}', '{"html": True}'),
-        Edit(MARKDOWN, 'parser.add_render_rule("image", _picture)', "parser.reset_rules"),
+        Edit(MARKDOWN, 'parser.add_render_rule("image", _render_picture)', "parser.reset_rules"),
         Edit(MARKDOWN, 'in {*SCHEMES, ""}', "is not None"),
     ),
 }

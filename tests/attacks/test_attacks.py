@@ -1,4 +1,4 @@
-"""The daemon under attack: nothing that the attacks of `orchestrator.attacks` try succeeds."""
+"""The daemon under attack: nothing that the attacks of the self-test try succeeds."""
 
 import tempfile
 from collections.abc import Iterator
@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from orchestrator.attacks.run_attacks import AREAS, chosen, run_attacks
+from orchestrator.extensions.selftest.attacks.run_attacks import AREAS, run_attacks, select_attacks
 
 PAGE = ("page",)  # its attacks take as long as all others
 OTHERS = tuple(area for area in AREAS if area not in PAGE)
@@ -23,7 +23,7 @@ def folder() -> Iterator[Path]:
 @pytest.mark.parametrize("areas", [PAGE, OTHERS])
 async def test_no_attack_succeeds(areas: tuple[str, ...], folder: Path) -> None:
     """Neither by what a model is told nor from inside a jail nor from outside."""
-    attacks = [pair for pair in chosen() if pair[0] in areas]
+    attacks = [pair for pair in select_attacks() if pair[0] in areas]
     results = [result async for result in run_attacks(attacks, folder)]
     assert [f"{each.area}, {each.name}: {each.reached}" for each in results if each.reached] == []
     assert len(results) == len(attacks)

@@ -19,12 +19,13 @@ from orchestrator.journal.db.database import Database
 from orchestrator.journal.inspect.chat_history import PAGE
 from orchestrator.journal.turns import inbox, outbox, steps, turns
 from orchestrator.journal.turns.inbox import Arrival
-from orchestrator.journal.turns.outbox import Part
+from orchestrator.journal.turns.outbox import OutboxPart
 from orchestrator.journal.turns.turns import TurnAdmission
 from thinker.protocol.messages import AssistantMessage, JsonObject
 from thinker.protocol.methods import StepCommit
 
 pytestmark = [
+    pytest.mark.thorough(part="page"),
     pytest.mark.process,
     pytest.mark.skipif(CHROMIUM is None, reason="there is no chromium; install Debian's"),
 ]
@@ -112,7 +113,7 @@ async def test_files_are_sent_without_scripts(tmp_path: Path) -> None:
         await expect(page.locator(".files a")).to_contain_text("no<tes>.txt")
         await user.daemon.until(lambda report: report.inbox["done"] == 1)
         await page.click("text=Send")
-        await expect(page.locator("main")).to_contain_text("there is nothing to send")
+        await expect(page.locator("main")).to_contain_text("nothing to send")
         user.faults = [fault for fault in user.faults if "409" not in fault]
 
 
@@ -179,10 +180,10 @@ def _answered(db: Database, number: int, now: int) -> None:
         text=f"message {number}",
     )
     inbox.ingest(db, [Arrival(message)], None, now)
-    row = inbox.oldest_new(db, "web/local/operator/long/")
+    row = inbox.find_oldest_new(db, "web/local/operator/long/")
     assert row is not None
-    turn = turns.admit(db, row, TurnAdmission(f"{number:032x}", "home", 1, 15, "1"), now)
+    turn = turns.admit_message(db, row, TurnAdmission(f"{number:032x}", "home", 1, 15, "1"), now)
     assert turn is not None
     answer = AssistantMessage(content=f"answer {number}")
     steps.plan(db, StepCommit(turn_id=turn.id, response=answer), {}, 1, now)
-    turns.reply(db, turn, [Part(answer.content)], outbox.STORED, ("done", None), now)
+    turns.end_with_reply(db, turn, [OutboxPart(answer.content)], outbox.STORED, ("done", None), now)

@@ -13,6 +13,7 @@ from fakes.time_limit import time_limit
 from playwright.async_api import CDPSession, FilePayload, Page, Route, expect
 
 pytestmark = [
+    pytest.mark.thorough(part="page"),
     pytest.mark.process,
     pytest.mark.skipif(CHROMIUM is None, reason="there is no chromium; install Debian's"),
 ]

@@ -47,6 +47,7 @@ async def test_first_evening_ends_with_an_answer(tmp_path: Path) -> None:
             await expect(page.locator("h1")).to_be_visible()
 
 
+@pytest.mark.thorough(part="page")
 async def test_below_a_path_the_page_is_as_live(tmp_path: Path) -> None:
     """Scripts, forms and the stream stay below it: whatever leaves it would not be served."""
     async with page_user(tmp_path, path="/agents") as user:
@@ -60,6 +61,7 @@ async def test_below_a_path_the_page_is_as_live(tmp_path: Path) -> None:
         await expect(page.locator("h1")).to_have_text("Log in")
 
 
+@pytest.mark.thorough(part="page")
 async def test_page_that_is_left_asks_nothing_more(tmp_path: Path) -> None:
     """Logging out ends the session at once, and the next page may take a while to come."""
     async with page_user(tmp_path) as user:
@@ -102,6 +104,7 @@ async def test_without_scripts_reading_and_writing_work(tmp_path: Path) -> None:
             await expect(page.locator("h1")).to_be_visible()
 
 
+@pytest.mark.thorough(part="page")
 async def test_nothing_is_wider_than_a_phone(tmp_path: Path) -> None:
     """Tables and pictures scroll in boxes of their own."""
     async with page_user(tmp_path) as user:
@@ -153,6 +156,7 @@ def model_config(model: HeldModel) -> JsonObject:
     return {"agents": [agent("home", model)], "fallbackAgentId": "home"}
 
 
+@pytest.mark.thorough(part="page")
 async def test_death_of_a_worker_is_seen_without_a_reload(tmp_path: Path) -> None:
     """The mark appears in the waterfall, and the answer comes."""
 
@@ -203,6 +207,7 @@ async def test_answer_is_stopped_by_a_button(tmp_path: Path) -> None:
         await expect(page.locator(".talk")).to_contain_text("stopped")
 
 
+@pytest.mark.thorough(part="page")
 async def test_page_of_a_daemon_that_comes_back_is_live_again(tmp_path: Path) -> None:
     """Meanwhile it says that there is no connection, and keeps what was typed."""
     async with page_user(tmp_path) as user:
@@ -220,6 +225,7 @@ async def test_page_of_a_daemon_that_comes_back_is_live_again(tmp_path: Path) ->
         user.faults = [fault for fault in user.faults if "ERR_" not in fault]
 
 
+@pytest.mark.thorough(part="page")
 async def test_screens_are_for_everyone(tmp_path: Path) -> None:
     """Names, structure and contrast, in light and dark: axe finds nothing on any of them."""
     axe = files("axe_playwright_python").joinpath("axe.min.js").read_text()
@@ -241,6 +247,7 @@ async def test_screens_are_for_everyone(tmp_path: Path) -> None:
             assert [(place, one["id"], one["nodes"][0]["html"]) for one in found] == []
 
 
+@pytest.mark.thorough(part="page")
 async def test_seven_windows_are_live_at_once(tmp_path: Path) -> None:
     """A browser has six connections to a host: a window that is not looked at holds none."""
     async with page_user(tmp_path) as user:
@@ -255,6 +262,7 @@ async def test_seven_windows_are_live_at_once(tmp_path: Path) -> None:
         await expect(first.locator(".talk .answer")).to_contain_text("Demo model")
 
 
+@pytest.mark.thorough(part="page")
 async def test_anything_is_found_from_anywhere(tmp_path: Path) -> None:
     """A key leads to the field; one turn is opened at once."""
     async with page_user(tmp_path) as user:

@@ -4,7 +4,14 @@ import shutil
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from orchestrator.selftest.scenario import FAILING, PAIRING, STANDARD, Scenario, Script, scenario
+from orchestrator.extensions.selftest.crash.scenario import (
+    FAILING,
+    PAIRING,
+    STANDARD,
+    Scenario,
+    Script,
+    make_scenario,
+)
 
 ROOT = Path(__file__).parents[2]
 PACKAGES = ("orchestrator", "thinker")
@@ -54,26 +61,26 @@ def planted(mutant: Mutant, folder: Path) -> Path:
 
 
 # One chat each, so that every run comes to the same boundaries in the same order.
-ONE_TOOL = scenario(Script("one", 101, (("store_fact",),)))
-ONE_QUEUE = scenario(
+ONE_TOOL = make_scenario(Script("one", 101, (("store_fact",),)))
+ONE_QUEUE = make_scenario(
     Script("one", -105), Script("two", -105, follows="one"), Script("three", -105, follows="one")
 )
-ONE_EFFECT = scenario(Script("one", 101, (("selftest_effect",),)))
-ONE_SUBAGENT = scenario(
+ONE_EFFECT = make_scenario(Script("one", 101, (("selftest_effect",),)))
+ONE_SUBAGENT = make_scenario(
     Script("one", 101, (("spawn_subagent",),), work="two"),
     Script("two", 101, (("selftest_effect",), *((("get_time",),) * 6))),  # long enough to be asked
 )
-ONE_KEYED = scenario(Script("one", 101, (("selftest_keyed",),)))
-ONE_WORD = scenario(Script("one", 101, (("selftest_keyed",),), decision="approve"))
-ONE_TASK = scenario(Script("one", 101, (("schedule_task",),), work="two"), Script("two", 101))
+ONE_KEYED = make_scenario(Script("one", 101, (("selftest_keyed",),)))
+ONE_WORD = make_scenario(Script("one", 101, (("selftest_keyed",),), decision="approve"))
+ONE_TASK = make_scenario(Script("one", 101, (("schedule_task",),), work="two"), Script("two", 101))
 
 MUTANTS = (
     Mutant(
         "updates are confirmed before they are stored",
         "lost",
-        "channels/telegram/update_store.py",
+        "extensions/telegram/reception.py",
         "        answers = await self._intake.accept(messages, offset)\n",
-        "        await self._api.poll(offset, updates.KINDS, 0)\n"
+        "        await self._api.fetch_updates(offset, updates.KINDS, 0)\n"
         "        answers = await self._intake.accept(messages, offset)\n",
         ("supervisor@ingest:before#1",),
     ),
@@ -118,9 +125,9 @@ MUTANTS = (
         "an outbox row is closed before the receipt",
         "lost",
         "outbound/chat_queue.py",
-        '        with _bounded("send", ',
-        "        await self._store.transact(outbox.delivered, row.id, None, self._clock())\n"
-        '        with _bounded("send", ',
+        '        with limit_call("send", ',
+        "        await store.transact(outbox.mark_delivered, row, None, platform.clock())\n"
+        '        with limit_call("send", ',
         tuple(f"supervisor@send:before#{number}" for number in range(1, 4)),
     ),
     Mutant(
@@ -149,8 +156,8 @@ MUTANTS = (
     Mutant(
         "not modified is a failure",
         "outbox (11)",
-        "channels/telegram/adapter.py",
-        "            if not error.unchanged:\n                raise\n",
+        "extensions/telegram/adapter.py",
+        "            if not error.is_unchanged:\n                raise\n",
         "            raise\n",
         ("supervisor@edit:after#1",),
     ),
@@ -166,8 +173,8 @@ MUTANTS = (
         "a reply whose receipt was lost is sent again blindly",
         "duplicate (12)",
         "outbound/chat_queue.py",
-        "            if row.lost:\n",
-        "            if row.lost and row.attempt == 0:\n",
+        '            if row.mode == "edit" and row.lost:\n',
+        '            if row.mode == "edit" and row.lost and row.attempt == 0:\n',
         tuple(f"supervisor@send:after#{number}" for number in range(1, 5)),
     ),
     Mutant(
@@ -226,7 +233,7 @@ MUTANTS = (
     Mutant(
         "the key of a call changes with the process",
         "double effect (6)",
-        "tools/mcp/mcp_tools.py",
+        "extensions/mcp_client/mcp_tools.py",
         "{**arguments, KEY: key}",
         "{**arguments, KEY: f\"{key} {__import__('os').getpid()}\"}",
         ("supervisor@effect:after#1",),
@@ -237,7 +244,7 @@ MUTANTS = (
         "double effect (6)",
         "tools/builtin/host_tool.py",
         "        return self.start(db, context, call) if run is None else self.result(db, run)\n",
-        "        if run is not None and not run.ended:\n"
+        "        if run is not None and not run.has_ended:\n"
         "            from dataclasses import replace\n"
         "            from orchestrator.journal.turns import inbox, internal_messages\n"
         "            again = replace(call, seq=call.seq + 1)\n"
@@ -294,7 +301,7 @@ MUTANTS = (
         "a call that was approved and cut off is refused",
         "allowed (18)",
         "toolcalls/approvals.py",
-        "    if approvals.used(db, call):\n",
+        "    if approvals.is_used(db, call):\n",
         "    if False:\n",
         ("supervisor@effect:after#1",),
         ONE_WORD,

@@ -31,12 +31,14 @@ def quick_selftest(**variables: str) -> dict[str, dict[str, Any]]:
     return phases
 
 
+@pytest.mark.thorough(part="crash")
 def test_quick_selftest_finds_no_violation() -> None:
     """Kills are really reached and verified, and nothing is lost, doubled or run again."""
     assert "sessions" not in quick_selftest()
 
 
 @needs_server
+@pytest.mark.thorough(part="postgresql")
 def test_quick_selftest_on_a_server_finds_no_violation() -> None:
     """So it is with the journal in PostgreSQL, also when the server ends the daemon's sessions."""
     sessions = quick_selftest(SELFTEST_STORE=SERVER)["sessions"]

@@ -6,9 +6,9 @@ import pytest
 from crash.mutants import MUTANTS, ROOT, Mutant, planted
 from fakes.time_limit import LIMIT
 
-from orchestrator.selftest.daemon_process import ForkServer
-from orchestrator.selftest.histories import parse
-from orchestrator.selftest.runner import Runner
+from orchestrator.extensions.selftest.crash.daemon_process import ForkServer
+from orchestrator.extensions.selftest.crash.histories import parse_history
+from orchestrator.extensions.selftest.crash.runner import Runner
 
 HANGS = 20.0  # seconds after which a daemon that never settles is ended
 pytestmark = pytest.mark.process
@@ -24,6 +24,7 @@ def test_seeded_bugs_fit_the_source() -> None:
     ] == []
 
 
+@pytest.mark.thorough(part="crash")
 @pytest.mark.parametrize("mutant", MUTANTS, ids=lambda mutant: mutant.name)
 async def test_seeded_bug_is_caught(mutant: Mutant, tmp_path: Path) -> None:
     """One of its histories ends with a violation of the promise that it breaks."""
@@ -33,7 +34,9 @@ async def test_seeded_bug_is_caught(mutant: Mutant, tmp_path: Path) -> None:
     with ForkServer(environ) as server:
         for number, text in enumerate(mutant.histories):
             home = tmp_path / str(number)
-            runner = Runner(parse(text), mutant.scenario, home, environ, within, server.start)
+            runner = Runner(
+                parse_history(text), mutant.scenario, home, environ, within, server.start
+            )
             found += [violation.check for violation in (await runner.run()).violations]
             if mutant.found_by in found:
                 return

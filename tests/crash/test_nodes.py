@@ -6,18 +6,18 @@ import pytest
 from crash.mutants import ROOT, Mutant, planted
 from fakes.postgresql import needs_programs
 
-from orchestrator.selftest.nodes.node_trial import NodeTrial
+from orchestrator.extensions.selftest.nodes.node_trial import NodeTrial
 
 pytestmark = [pytest.mark.process, pytest.mark.long, needs_programs]
 MESSAGES, SLEEP = 16, 6.0
 PATIENCE = 20.0  # seconds for a bug to show that a node does not do what takes four
-SESSION = "journal/postgresql/writing_session.py"
+SESSION = "extensions/postgresql/writing_session.py"
 # What keeps daemons apart, left out; the faults that show it; and the checks of which one finds it.
 NODE_MUTANTS = (
     Mutant(
         "a daemon works without the lock",
         "one at a time",
-        "journal/postgresql/pg_schema.py",
+        "extensions/postgresql/pg_schema.py",
         'TRY_LOCK = f"SELECT pg_try_advisory_lock({LOCK})"',
         'TRY_LOCK = "SELECT true"',
         ("kill",),
@@ -43,6 +43,7 @@ NODE_MUTANTS = (
 )
 
 
+@pytest.mark.thorough(part="nodes")
 @pytest.mark.parametrize("fault", ["kill", "freeze", "session", "failover"])
 async def test_nodes_lose_and_repeat_nothing(fault: str, tmp_path: Path) -> None:
     """Each message is answered once and in order, and no effect happens twice unmarked."""
@@ -60,6 +61,7 @@ def test_what_keeps_daemons_apart_is_where_it_is_left_out() -> None:
         assert source.count(mutant.before) == 1, mutant.name
 
 
+@pytest.mark.thorough(part="nodes")
 @pytest.mark.parametrize("mutant", NODE_MUTANTS, ids=lambda mutant: mutant.name)
 async def test_nodes_that_are_not_kept_apart_are_found(mutant: Mutant, tmp_path: Path) -> None:
     """The self-test sees lock, lease and fence."""

@@ -8,15 +8,20 @@ from anyio import to_thread
 from fakes.postgresql import needs_programs
 from fakes.time_limit import LIMIT
 
-from orchestrator.journal.postgresql.pg_scratch import ScratchDatabases
-from orchestrator.selftest import process_tree
-from orchestrator.selftest.daemon_process import DATABASE, ForkServer
-from orchestrator.selftest.histories import parse
-from orchestrator.selftest.nodes.postgres_server import ServerProcess, running_server
-from orchestrator.selftest.runner import Runner, read_boundaries
-from orchestrator.selftest.scenario import STANDARD
+from orchestrator.extensions.postgresql.pg_scratch import ScratchDatabases
+from orchestrator.extensions.selftest.crash import process_tree
+from orchestrator.extensions.selftest.crash.daemon_process import DATABASE, ForkServer
+from orchestrator.extensions.selftest.crash.histories import parse_history
+from orchestrator.extensions.selftest.crash.runner import Runner, read_boundaries
+from orchestrator.extensions.selftest.crash.scenario import STANDARD
+from orchestrator.extensions.selftest.nodes.postgres_server import ServerProcess, run_server
 
-pytestmark = [pytest.mark.process, pytest.mark.long, needs_programs]
+pytestmark = [
+    pytest.mark.process,
+    pytest.mark.long,
+    needs_programs,
+    pytest.mark.thorough(part="nodes"),
+]
 
 
 async def crash_at(server: ServerProcess, home: Path, places: str) -> None:
@@ -28,7 +33,7 @@ async def crash_at(server: ServerProcess, home: Path, places: str) -> None:
         def missing(log: Path = log, place: str = place) -> list[int]:
             return [] if any(item.place == place for item in read_boundaries(log)) else [0]
 
-        assert not await process_tree.remaining(missing, LIMIT), text
+        assert not await process_tree.poll_until_empty(missing, LIMIT), text
         await to_thread.run_sync(server.crash)
         await to_thread.run_sync(server.start)
 
@@ -45,9 +50,9 @@ async def test_crash_of_the_server_loses_nothing(
     history: str, crashes: str, tmp_path: Path
 ) -> None:
     """Each message is answered once, and each effect happens once."""
-    home, lives = tmp_path / "home", parse(history) if history else ()
+    home, lives = tmp_path / "home", parse_history(history) if history else ()
     with (
-        running_server() as server,
+        run_server() as server,
         ScratchDatabases(server.url) as databases,
         ForkServer(modules=DATABASE) as forks,
     ):

@@ -14,7 +14,7 @@ from fakes.time_limit import time_limit
 
 from orchestrator.agentsfile import AgentDefinition
 from orchestrator.agentsfile.agents_file import SandboxMode
-from orchestrator.processes.child_process import Spawn, execute
+from orchestrator.processes.child_process import Spawn, execute_program
 from orchestrator.processes.launch import LaunchSpec, build_launch_spec, resolve_endpoint
 from orchestrator.processes.restarts import WorkerState
 from orchestrator.processes.supervisor import Supervisor
@@ -44,12 +44,10 @@ def real_spec(
         {"agent_id": agent_id, "llm_provider": "demo", **fields}
     )
     settings = Settings(home=home)
-    settings.paths.prepare()
+    settings.paths.create_directories()
     environ = environ or {}
-    return build_launch_spec(
-        *(definition, settings, resolve_endpoint(definition, environ, ()), environ),
-        sandbox=sandbox,
-    )
+    endpoint = resolve_endpoint(definition, environ, ())
+    return build_launch_spec(definition, settings, endpoint, environ, sandbox=sandbox)
 
 
 def program(home: Path, code: str, agent_id: str = "work") -> LaunchSpec:
@@ -76,7 +74,7 @@ class MemoryHost:
         self.commits: list[StepCommit] = []
         self._tool = tool
 
-    async def commit(self, commit: StepCommit) -> StepCommitted:
+    async def commit_step(self, commit: StepCommit) -> StepCommitted:
         """Number the step and its calls as the journal does."""
         first = sum(1 + len(step.calls) for step in self.commits) + 1
         self.commits.append(commit)
@@ -88,11 +86,11 @@ class MemoryHost:
         assert self._tool is not None
         return await self._tool(seq)
 
-    async def entered(self) -> tuple[UserMessage, ...]:
+    async def take_new_messages(self) -> tuple[UserMessage, ...]:
         """No one writes meanwhile."""
         return ()
 
-    def show(self, text: str) -> None:
+    def show_partial_answer(self, text: str) -> None:
         """No one watches."""
 
 
@@ -130,10 +128,10 @@ async def until_zygote(keeper: Zygotes, other_than: int = 0) -> ZygoteClient:
 async def spawning(mode: str) -> AsyncIterator[Spawn]:
     """One of the two ways to start a worker."""
     if mode == "exec":
-        yield execute
+        yield execute_program
         return
     async with zygotes() as keeper:
-        yield keeper.spawn
+        yield keeper.spawn_worker
 
 
 @asynccontextmanager

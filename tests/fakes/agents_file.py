@@ -3,15 +3,21 @@
 import json
 from typing import Any
 
-from orchestrator.agentsfile import LoadedConfig, parse
+from orchestrator.agentsfile import AgentsFile, LoadedConfig, parse_agents_file
+from orchestrator.agentsfile.mounting import build_file_model
 
 WORK = {"agentId": "work", "model": "m"}
 
 
 def parsed(*agents: dict[str, Any], **rest: Any) -> LoadedConfig:
-    """A file with these agents (all bound to telegram chats of their own) and top-level fields."""
+    """A file with these agents (all bound to chats of the console) and top-level fields."""
     bindings = [
-        {"channel": "telegram", "chatId": str(number), "agentId": agent["agentId"]}
+        {"channel": "console", "chatId": str(number), "agentId": agent["agentId"]}
         for number, agent in enumerate(agents)
     ]
-    return parse(json.dumps({"agents": agents, "bindings": bindings} | rest).encode())
+    return parse_agents_file(json.dumps({"agents": agents, "bindings": bindings} | rest).encode())
+
+
+def validate_file(document: dict[str, Any]) -> AgentsFile:
+    """A file without any check across its parts; names of fields are those of Python or JSON."""
+    return build_file_model().model_validate(document)

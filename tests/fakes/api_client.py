@@ -12,7 +12,7 @@ from fakes.held_model import HeldModel, agent
 from fakes.model_api import Reply
 from openai import AsyncOpenAI
 
-from orchestrator.http_api.token import TokenFile
+from orchestrator.extensions.http_api.token import TokenFile
 from thinker.protocol.messages import JsonObject
 
 ANY_PORT = {"ORCHESTRATOR_API_PORT": "0"}
@@ -95,7 +95,7 @@ async def endpoints_of(
     home: Path, config: JsonObject, env: Mapping[str, str] | None = None
 ) -> AsyncIterator[Endpoints]:
     """A daemon with this configuration, and such a client."""
-    token = TokenFile(home / "api-token").make()
+    token = TokenFile(home / "api-token").make_token()
     async with (
         running_daemon(home, config, env={**ANY_PORT, **(env or {})}) as daemon,
         AsyncOpenAI(api_key=token, base_url=await address(daemon), max_retries=0) as client,

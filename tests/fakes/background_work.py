@@ -22,13 +22,12 @@ from pydantic import BaseModel, JsonValue
 
 from orchestrator.agentsfile import AgentDefinition, AgentsFile
 from orchestrator.journal.db.database import Connection
-from orchestrator.journal.inspect import recent
-from orchestrator.maintenance.embedding_index import EmbeddingIndex
-from orchestrator.maintenance.maintenance_worker import MaintenanceWorker
+from orchestrator.journal.inspect import recent_turns
 from orchestrator.processes.supervisor import Supervisor
 from orchestrator.processes.worker import Worker
 from orchestrator.spending.metered_calls import MeteredCalls
 from orchestrator.spending.spending_guard import SpendingGuard
+from orchestrator.turns.embedding_index import EmbeddingIndex
 from thinker.protocol.background import Embed, Embedded, MeteredResult
 from thinker.protocol.messages import Usage
 from thinker.protocol.peer import Peer
@@ -47,14 +46,14 @@ class MemoryProcess:
     pid: int = os.getpid()
 
     @asynccontextmanager
-    async def connected(self) -> AsyncIterator[Peer]:
+    async def open_peer(self) -> AsyncIterator[Peer]:
         """Its wire."""
         yield self.peer
 
     def signal(self, number: signal.Signals) -> None:
         """Ignore a signal."""
 
-    async def ended(self) -> int:
+    async def wait_for_end(self) -> int:
         """Never."""
         await anyio.sleep_forever()
         return 0
@@ -78,9 +77,6 @@ class BackgroundBench:
         self.gate = SpendingGuard(self.store, self._agents, {"TZ": "UTC"}, self._clock)
         self.calls = MeteredCalls(self.store, self.supervisor, self.gate)
         self.index = EmbeddingIndex(self.calls, lambda: self.now / 1000)
-        self.maintenance = MaintenanceWorker(
-            self.store, self.supervisor, self.gate, self.index, self._agents, self._clock
-        )
         self.held: anyio.Event | None = None  # answers wait for it
         self.requests: list[tuple[str, BaseModel]] = []
         self._worker: Peer | None = None
@@ -129,7 +125,7 @@ class BackgroundBench:
         """Wait until every task waits, also for the journal's thread."""
         for _ in range(3):
             await anyio.wait_all_tasks_blocked()
-            await self.store.transact(recent.counts)
+            await self.store.transact(recent_turns.count_messages_by_state)
 
     def _agents(self) -> AgentsFile:
         return self.file
@@ -141,7 +137,7 @@ class BackgroundBench:
     async def _worker_in_memory(self) -> AsyncIterator[None]:
         spec = real_spec(self.folder, llm_provider="ollama", model="m")
         async with memory_pair({}, {}) as (ours, theirs):
-            self.supervisor.define(spec, 30)
+            self.supervisor.define_agent(spec, 30)
             self._worker = theirs
             slot = self.supervisor.slots["work"]
             slot.worker = Worker("agent 'work'", MemoryProcess(ours), ours, spec=spec)

@@ -6,8 +6,12 @@ from dataclasses import dataclass
 import anyio
 from fakes.time_limit import time_limit
 
-from orchestrator.selftest.fake_telegram import PREVIEW_MARK, BotApiServer, error_body
-from orchestrator.selftest.loopback import ForeignJson
+from orchestrator.extensions.selftest.crash.fake_telegram import (
+    PREVIEW_MARK,
+    BotApiServer,
+    build_error_body,
+)
+from orchestrator.testing.loopback import ForeignJson
 
 OK = 200
 
@@ -77,7 +81,7 @@ class FakeBotApi(BotApiServer):
     def user_edits(self, chat_id: int, message_id: int, text: str, date: int) -> int:
         """Edit a message as a person and return the update's number."""
         fields = {"message_id": message_id, "edit_date": date}
-        return self.push({"edited_message": self._message(chat_id, text, fields)})
+        return self.queue_update({"edited_message": self._build_message(chat_id, text, fields)})
 
     def user_deletes(self, chat_id: int, message_id: int) -> None:
         """Delete one of the bot's messages as a person."""
@@ -91,9 +95,9 @@ class FakeBotApi(BotApiServer):
         """
         self._moved[old] = new
         if "migrate_to_chat_id" in fields:
-            self.user_says(old, None, migrate_to_chat_id=new)
+            self.send_user_message(old, None, migrate_to_chat_id=new)
         if "migrate_from_chat_id" in fields:
-            self.user_says(new, None, migrate_from_chat_id=old)
+            self.send_user_message(new, None, migrate_from_chat_id=old)
 
     def break_next(self, method: str, *faults: Fault) -> None:
         """Let the next calls of ``method`` fail, one fault each, in order."""
@@ -107,13 +111,13 @@ class FakeBotApi(BotApiServer):
         """Wait until ``method`` was called ``times`` times, with any outcome."""
         with time_limit():
             while len(self.calls(method)) < times:
-                await self.change()
+                await self.wait_for_change()
 
     async def shows(self, chat_id: int, text: str) -> None:
         """Wait until a chat has a message with exactly this text."""
         with time_limit():
-            while text not in self.texts(chat_id):
-                await self.change()
+            while text not in self.list_texts(chat_id):
+                await self.wait_for_change()
 
     def last_number(self, chat_id: int) -> int:
         """Return the number of the bot's last message in a chat."""
@@ -122,8 +126,8 @@ class FakeBotApi(BotApiServer):
     async def confirmed(self) -> None:
         """Wait until every update is confirmed by an offset."""
         with time_limit():
-            while self.unconfirmed:
-                await self.change()
+            while self.unconfirmed_updates:
+                await self.wait_for_change()
 
     async def reply_in(self, chat_id: int) -> str:
         """Wait for the next final text in a chat; each message is returned once.
@@ -137,9 +141,9 @@ class FakeBotApi(BotApiServer):
                     if message_id not in seen and not text.endswith(PREVIEW_MARK):
                         seen.add(message_id)
                         return text
-                await self.change()
+                await self.wait_for_change()
 
-    async def answer(self, path: str, params: ForeignJson) -> tuple[int, bytes]:
+    async def answer_request(self, path: str, params: ForeignJson) -> tuple[int, bytes]:
         """Answer as the next fault of the method says, or without one as the Bot API does."""
         method = path.rpartition("/")[2]
         fault = self._faults[method].popleft() if self._faults[method] else Fault()
@@ -151,12 +155,12 @@ class FakeBotApi(BotApiServer):
         if not fault.status and (moved := self._moved.get(params.get("chat_id", 0))):
             fault = Fault(400, UPGRADED, {"migrate_to_chat_id": moved})
         if not fault.status:
-            status, answer = await super().answer(path, params)
+            status, answer = await super().answer_request(path, params)
         elif fault.description is None:
             status, answer = fault.status, b"<html>no Bot API here</html>"
         else:
             status = fault.status
-            answer = error_body(status, fault.description, fault.parameters)
+            answer = build_error_body(status, fault.description, fault.parameters)
         dropped = fault.drop == "after"
         self._record(method, params, done=status == OK, status=0 if dropped else status)
         if dropped:

@@ -13,7 +13,7 @@ from orchestrator.broker import broker_wire
 from orchestrator.broker.broker_host import BrokerHost
 from orchestrator.broker.broker_wire import CallEnded, ChannelAccepted, ChannelOpen, Grant
 from thinker.http.broker_link import REQUEST, BrokerLink
-from thinker.protocol.peer import Peer, connected
+from thinker.protocol.peer import Peer, connect_peer
 
 KEY = "sk-the-key-4711"
 OK = b"HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: 2\r\n\r\nok"
@@ -115,11 +115,11 @@ async def brokered(*answers: bytes | None, **fields: object) -> AsyncIterator[Br
         host = BrokerHost(receiving)
         with time_limit(), sending, receiving:
             async with (
-                connected(theirs, host.requests, host.notifications) as peer,
-                connected(ours, None, {broker_wire.CALL_ENDED: on_call}) as supervisor,
+                connect_peer(theirs, host.requests, host.notifications) as peer,
+                connect_peer(ours, None, {broker_wire.CALL_ENDED: on_call}) as supervisor,
             ):
                 supervisor.notifications["ready"] = lambda _: None
-                tasks.start_soon(host.serve, peer)
+                tasks.start_soon(host.serve_supervisor, peer)
                 brokers, workers = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
                 with brokers, workers:
                     grants = (grant(provider.url, **fields),)

@@ -11,9 +11,9 @@ from fakes.daemon import RunningDaemon, running_daemon
 from fakes.time_limit import LIMIT
 from playwright.async_api import Browser, Page, ViewportSize, async_playwright, expect
 
-from orchestrator.control import page_protocol
-from orchestrator.control.page_protocol import PageAddress
-from orchestrator.selftest.loopback import free_port
+from orchestrator.extensions.page.daemon_side import page_protocol
+from orchestrator.extensions.page.daemon_side.page_protocol import PageAddress
+from orchestrator.testing.loopback import find_free_port
 from thinker.protocol.messages import JsonObject
 
 CHROMIUM = shutil.which("chromium")
@@ -75,7 +75,7 @@ async def page_user(
     path: str = "",
 ) -> AsyncIterator[PageUser]:
     """A daemon, its page, which may begin at a path, and a browser."""
-    port = free_port()
+    port = find_free_port()
     expect.set_options(timeout=LIMIT * 1000)
     arguments = ["--no-sandbox"] if os.geteuid() == 0 else []
     given: JsonObject = {**config, "channels": {"web": {"port": port, "path": path}}}

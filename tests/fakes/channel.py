@@ -43,7 +43,7 @@ class FakeChannel:
         """Return one part."""
         return (ReplyPart(text + mark),)
 
-    async def pace(self, chat_id: str) -> None:
+    async def wait_for_rate(self, chat_id: str) -> None:
         """Admit all calls but to chats whose rate is reached."""
         if chat_id in self.reached:
             self.waits.add(chat_id)
@@ -74,7 +74,7 @@ class FakeChannel:
         self._call("remove")
         del self.texts[message_id]
 
-    def view(self, chat_id: str, text: str) -> None:
+    def show_unfinished_answer(self, chat_id: str, text: str) -> None:
         """Show nothing."""
 
     async def download(self, handle: str, limit: int) -> bytes:
@@ -83,15 +83,15 @@ class FakeChannel:
         self._call("download")
         return self.pictures[handle]
 
-    def delivered_when_stored(self, chat_id: str) -> bool:
+    def is_delivered_when_stored(self, chat_id: str) -> bool:
         """Return false: a reply must be sent."""
         del chat_id
         return False
 
-    def replied(self, chat_id: str) -> None:
+    def wake_waiting_clients(self, chat_id: str) -> None:
         """Do nothing: replies are sent."""
 
-    async def typing(self, chat_id: str, thread_id: str | None) -> None:
+    async def show_typing(self, chat_id: str, thread_id: str | None) -> None:
         """Show nothing, and refuse as often as there are numbers in ``refusals``."""
         del thread_id
         if self.refusals:

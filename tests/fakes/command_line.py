@@ -1,6 +1,5 @@
 """Every command of the program, as the program itself knows it."""
 
-from importlib import import_module
 from typing import Any
 
 import pytest
@@ -8,14 +7,20 @@ import typer.main
 from fakes.manual import CommandLine
 from typer.exceptions import TyperException
 
-from orchestrator.cli import COMMANDS
+from orchestrator.cli.commands import import_app, list_commands
+from orchestrator.extension import Command
+
+
+def own_commands() -> dict[str, Command]:
+    """The commands of this distribution; an extension of another may be installed, too."""
+    return {n: one for n, one in list_commands().items() if one.module.startswith("orchestrator.")}
 
 
 def every_command() -> dict[tuple[str, ...], tuple[str, ...]]:
     """The names of the arguments of each command and subcommand, by its words."""
     found: dict[tuple[str, ...], tuple[str, ...]] = {}
-    for name in COMMANDS:
-        command: Any = typer.main.get_command(import_module(f"orchestrator.cli.{name}").app)
+    for name, one in own_commands().items():
+        command: Any = typer.main.get_command(import_app(one))
         found[name,] = arguments(command)
         for child, below in getattr(command, "commands", {}).items():
             found[name, child] = arguments(below)
@@ -32,8 +37,9 @@ def check_command(line: CommandLine) -> None:
     first, *words = line.arguments or ("",)
     if first in ("--help", "--version") or set(first) <= {"1", "…"}:
         return
-    assert first in COMMANDS, line
-    command: Any = typer.main.get_command(import_module(f"orchestrator.cli.{first}").app)
+    commands = own_commands()
+    assert first in commands, line
+    command: Any = typer.main.get_command(import_app(commands[first]))
     while hasattr(command, "commands") and words and words[0] in command.commands:
         command = command.commands[words.pop(0)]
     only_group = hasattr(command, "commands") and not command.invoke_without_command

@@ -5,7 +5,8 @@ from contextlib import nullcontext
 
 from orchestrator.agentsfile import AgentsFile
 from orchestrator.channel_api import OutboundPart
-from orchestrator.inbound.commands import Commands, DaemonSnapshot
+from orchestrator.inbound.chat_reports import DaemonSnapshot
+from orchestrator.inbound.commands import Commands
 from orchestrator.journal.db.database import Database
 from orchestrator.journal.db.store import Store
 from orchestrator.spending.spending_guard import SpendingGuard
@@ -36,7 +37,7 @@ async def no_notice(channel: str, part: OutboundPart) -> bool:
 class NoQueues:
     """Messages are stored, and no one is there to have them answered."""
 
-    def opening(self, chats: Collection[str]) -> nullcontext[Callable[[Database], None]]:
+    def hold_chats(self, chats: Collection[str]) -> nullcontext[Callable[[Database], None]]:
         """T1 alone."""
         del chats
         return nullcontext(lambda _: None)

@@ -17,7 +17,7 @@ from typer.testing import CliRunner, Result
 from orchestrator.cli import app
 from orchestrator.control import protocol
 from orchestrator.control.protocol import Ack, ChatEvent, ChatScene, StatusReport
-from thinker.protocol.peer import Params, Peer, RequestHandler, RpcError, connected
+from thinker.protocol.peer import Params, Peer, RequestHandler, RpcError, connect_peer
 
 Answer = Params | RpcError | RequestHandler
 STATUS = StatusReport(
@@ -112,7 +112,7 @@ async def _accept(
 async def _serve(
     sock: socket.socket, server: ControlServer, methods: Mapping[str, RequestHandler]
 ) -> None:
-    async with connected(sock, methods) as peer:
+    async with connect_peer(sock, methods) as peer:
         server.peers.append(peer)
         await peer.closed.wait()
 

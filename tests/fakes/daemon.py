@@ -10,7 +10,7 @@ import json
 import os
 import signal
 import sys
-from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping
 from contextlib import ExitStack, asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from functools import cache
@@ -26,10 +26,16 @@ from pydantic import BaseModel
 
 from orchestrator.child_signals import signal_child
 from orchestrator.control import protocol
-from orchestrator.control.connection import connect
+from orchestrator.control.connection import open_control_connection
 from orchestrator.control.protocol import StatusReport
-from orchestrator.selftest.daemon_process import DATABASE, PAGE, SPAWN, DaemonProcess, ForkServer
-from orchestrator.selftest.home_mark import mark, of_home
+from orchestrator.extensions.selftest.crash.daemon_process import (
+    DATABASE,
+    PAGE,
+    SPAWN,
+    DaemonProcess,
+    ForkServer,
+)
+from orchestrator.extensions.selftest.crash.home_mark import list_marked_processes, mark_process
 from orchestrator.settings import Settings
 from thinker.protocol.messages import JsonObject
 from thinker.protocol.peer import Params
@@ -57,7 +63,7 @@ class RunningDaemon:
 
     async def ask(self, method: str, params: Params, result: type[R]) -> R:
         """One request over the control socket."""
-        async with connect(self.settings) as peer:
+        async with open_control_connection(self.settings) as peer:
             return await peer.call(method, params, result, timeout=LIMIT)
 
     async def status(self) -> StatusReport:
@@ -168,7 +174,7 @@ async def running_daemon(
         process = await (_execute if executed else _fork)(environ, home, theirs)
     finally:
         os.close(theirs)
-    daemon = RunningDaemon(home, process, Settings.read(environ))
+    daemon = RunningDaemon(home, process, Settings.read_environ(environ))
     try:
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(daemon.read, log)
@@ -202,10 +208,10 @@ async def _fork(environ: Mapping[str, str], home: Path, log: int) -> DaemonProce
     if environ.get(SPAWN) != "exec":
         spares.append("thinker.zygote")
     if "mcpServers" in text or "workspace" in text:
-        spares.append("orchestrator.toolhost")
+        spares.append("orchestrator.extensions.mcp_client.toolhost")
     if '"web"' in text:
-        spares.append("orchestrator.page")
-    return await _server().fork(environ, home, log, tuple(spares))
+        spares.append("orchestrator.extensions.page")
+    return await _server().fork_daemon(environ, home, log, tuple(spares))
 
 
 async def _execute(environ: Mapping[str, str], home: Path, log: int) -> DaemonProcess:
@@ -213,7 +219,7 @@ async def _execute(environ: Mapping[str, str], home: Path, log: int) -> DaemonPr
     process = await anyio.open_process(
         COMMAND, env=environ, cwd=home, stdin=DEVNULL, stdout=log, stderr=log
     )
-    mark(process.pid, home)  # long before it starts a process
+    mark_process(process.pid, home)  # long before it starts a process
     return process
 
 
@@ -287,7 +293,7 @@ async def ending(pids: Iterable[int]) -> AsyncIterator[None]:
 def processes(home: Path) -> dict[int, tuple[str, ...]]:
     """Every living process of this home, with its argv."""
     found = {}
-    for pid in of_home(home):
+    for pid in list_marked_processes(home):
         with suppress(OSError):  # it ended meanwhile
             found[pid] = _shown_arguments(pid)
     return found
@@ -296,26 +302,6 @@ def processes(home: Path) -> dict[int, tuple[str, ...]]:
 def _shown_arguments(pid: int) -> tuple[str, ...]:
     """A process's argv; behind that of a forked one there is unused room."""
     return tuple(Path(f"/proc/{pid}/cmdline").read_text("utf-8").rstrip("\0").split("\0"))
-
-
-def _memory(pid: int) -> Iterator[bytes]:
-    """Everything that a process can write to."""
-    with Path(f"/proc/{pid}/mem").open("rb") as content:
-        for line in Path(f"/proc/{pid}/maps").read_text("utf-8").splitlines():
-            addresses, rights = line.split()[:2]
-            if rights.startswith("rw"):
-                start, end = (int(address, 16) for address in addresses.split("-"))
-                content.seek(start)
-                try:
-                    found = content.read(end - start)
-                except OSError:  # given back to the system meanwhile
-                    continue
-                yield found
-
-
-def holds(pid: int, text: str) -> bool:
-    """Whether a text is anywhere in a process's memory."""
-    return any(text.encode() in part for part in _memory(pid))
 
 
 def journal_bytes(home: Path) -> bytes:

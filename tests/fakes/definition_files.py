@@ -30,10 +30,10 @@ def write(home: Path, name: str = "p", **fields: Any) -> None:
 def library(home: Path, file: AgentsFile | None = None) -> PromptLibrary:
     """What a daemon of this home reads at its start."""
     found = PromptLibrary(Settings(home=home))
-    found.read(file or agents())
+    found.read_files(file or agents())
     return found
 
 
 def problems(found: PromptLibrary) -> list[str]:
     """What is wrong, without the place of the files."""
-    return [str(problem).rpartition("/")[2] for problem in found.problems]
+    return [str(problem).rpartition("/")[2] for problem in found.current_set.problems]

@@ -14,11 +14,11 @@ from orchestrator.channel_api import SendOutcome
 from orchestrator.journal.db.database import Database
 from orchestrator.journal.db.store import Store
 from orchestrator.journal.turns import outbox, turns
-from orchestrator.journal.turns.outbox import Address, Part
+from orchestrator.journal.turns.outbox import Address, OutboxPart
 from orchestrator.journal.turns.turns import Turn
-from orchestrator.outbound.chat_queue import MAX_RETRY_DELAY
+from orchestrator.outbound.chat_queue import Preview
 from orchestrator.outbound.delivery import Delivery
-from orchestrator.outbound.preview import Preview
+from orchestrator.outbound.platform import MAX_RETRY_DELAY
 
 HERE = Address("telegram", "1", "7")
 WORDS = "These words are long enough to be shown."
@@ -60,7 +60,7 @@ class Outbox:
         """End a turn with its reply (T6)."""
 
         def end(db: Database) -> None:
-            turns.reply(db, turn, [Part(text)], "edit", ("done", None), self.now)
+            turns.end_with_reply(db, turn, [OutboxPart(text)], "edit", ("done", None), self.now)
 
         await self.store.transact(end)
         self.delivery.wake()
@@ -116,7 +116,7 @@ async def answering(folder: Path, *outcomes: SendOutcome | float | None) -> Asyn
     async with delivering(folder, *outcomes) as running:
         await running.add("before")
         await running.queued(1)
-        with running.delivery.preview(turn.id, HERE) as preview:
-            preview.show(WORDS)
+        with running.delivery.open_preview(turn.id, HERE) as preview:
+            preview.show_text(WORDS)
             await running.queued(2)
             yield Answer(running, turn, preview)

@@ -12,11 +12,11 @@ from discord.gateway import DiscordWebSocket
 from discord.http import Route
 from fakes.discord_server import ANN, BOT, DM, ROBOT, TEXT, THREAD, TOKEN, DiscordServer
 from fakes.fault_proxy import LOST_ANSWER, FaultProxy
-from fakes.hosted import hosted_adapter
 
 from orchestrator.channel_api import Adapter
-from orchestrator.channelhost.discord.discord_channel import connect
-from orchestrator.selftest.loopback import free_port
+from orchestrator.extensions.discord.discord_channel import connect
+from orchestrator.testing.hosted_adapter import hosted_adapter
+from orchestrator.testing.loopback import find_free_port
 
 
 async def _at_once(*_: object, **__: object) -> None:
@@ -46,7 +46,7 @@ class DiscordWorld:
     lacks: frozenset[str] = field(default_factory=frozenset)
 
     @asynccontextmanager
-    async def adapter(self) -> AsyncIterator[Adapter]:
+    async def open_adapter(self) -> AsyncIterator[Adapter]:
         secrets = {"DISCORD_BOT_TOKEN": self.token}
         async with hosted_adapter("discord", {}, secrets, connect) as adapter:
             yield adapter
@@ -64,10 +64,10 @@ class DiscordWorld:
     async def change(self, chat: str, message_id: str, text: str) -> None:
         await self.server.edit(chat, message_id, text)
 
-    async def bot_says(self, chat: str, text: str) -> None:
+    async def say_as_bot(self, chat: str, text: str) -> None:
         await self.server.write(chat, ROBOT, text)
 
-    async def hand_in(self, chat: str, name: str, data: bytes) -> None:
+    async def hand_in_file(self, chat: str, name: str, data: bytes) -> None:
         await self.server.write(chat, ANN, "", attachments=[self.server.attach(name, data)])
 
     def own(self, chat: str) -> list[dict[str, Any]]:
@@ -75,15 +75,15 @@ class DiscordWorld:
         channel = chat.rpartition("/")[2]
         return [m for m in self.server.channels[channel].messages if m["author"] == BOT]
 
-    async def shown(self, chat: str) -> list[str]:
+    async def list_shown_texts(self, chat: str) -> list[str]:
         return [m["content"].replace("**", "") for m in self.own(chat)]
 
-    async def shown_file(self, chat: str) -> bytes:
+    async def load_shown_file(self, chat: str) -> bytes:
         attached = [file for m in self.own(chat) for file in m["attachments"]]
         return self.server.files[attached[-1]["id"]]
 
     @asynccontextmanager
-    async def losing(self) -> AsyncIterator[None]:
+    async def lose_answers(self) -> AsyncIterator[None]:
         self.proxy.spoil("POST ", "/messages", fault=LOST_ANSWER)
         yield
         self.proxy.heal()
@@ -96,7 +96,7 @@ class DiscordWorld:
 
     def be_gone(self) -> None:
         """Let the API be out of reach."""
-        port = free_port()
+        port = find_free_port()
         Route.BASE = f"http://127.0.0.1:{port}/api/v10"  # restored with the world
 
     async def leave(self) -> str:

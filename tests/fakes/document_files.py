@@ -4,7 +4,7 @@ import zipfile
 from collections.abc import Mapping
 from io import BytesIO
 
-from orchestrator.documents.formats import OFFICE
+from thinker.formats.documents import OFFICE
 
 DOCX = f"{OFFICE}.wordprocessingml.document"
 XLSX = f"{OFFICE}.spreadsheetml.sheet"

@@ -18,7 +18,7 @@ import pytest
 from fakes.certificate import certificate
 from fakes.time_limit import LIMIT
 
-from orchestrator.selftest.loopback import free_port
+from orchestrator.testing.loopback import find_free_port
 
 DOVECOT = shutil.which("dovecot", path=f"{os.environ.get('PATH', '')}:/usr/sbin")
 WITH_DOVECOT = pytest.mark.skipif(DOVECOT is None, reason="there is no Dovecot; install Debian's")
@@ -159,7 +159,7 @@ def mail_host(relay: int = 25) -> Iterator[MailHost]:
         for inside in ("run", "mail"):
             (folder / inside).mkdir()
         certificate(folder)
-        host = MailHost(folder, user, free_port(), free_port(), free_port(), relay)
+        host = MailHost(folder, user, find_free_port(), find_free_port(), find_free_port(), relay)
         config = CONFIG.format(
             user=pwd.getpwuid(user).pw_name,
             group=grp.getgrgid(user).gr_name,

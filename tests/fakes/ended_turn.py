@@ -3,8 +3,8 @@
 from fakes.journal import call, job, next_turn, receive, update
 
 from orchestrator.journal.db.database import Database
-from orchestrator.journal.turns import approvals, outbox, steps, turns, usage
-from orchestrator.journal.turns.outbox import Part
+from orchestrator.journal.turns import approvals, outbox, questions, steps, turns, usage
+from orchestrator.journal.turns.outbox import OutboxPart
 from orchestrator.journal.turns.turns import Turn
 from thinker.protocol.call_timing import CallAttempt, CallTiming
 from thinker.protocol.messages import AssistantMessage, ToolCall, ToolResult, Usage
@@ -44,13 +44,13 @@ def called(db: Database, turn: Turn, *, approved: bool = False) -> None:
     )
     with job(db):
         planned = steps.plan(db, commit, {}, 1, 3000)
-        usage.settle(db, "work", turn.id, MODEL, USED, 0.25, 3000, planned.seq)
+        usage.settle_call(db, "work", turn.id, MODEL, USED, 0.25, 3000, planned.seq)
         (seq,) = planned.call_seqs
         if approved:
-            approvals.ask(db, call(db, turn.id, seq), SECRET, f"code {turn.id}", 3000)
-            approvals.decide(db, f"code {turn.id}", "operator", 4000, granted=True)
-            approvals.use(db, call(db, turn.id, seq), 4000)
-        steps.intend(db, turn.id, seq, 1, 4000)
+            approvals.request_approval(db, call(db, turn.id, seq), SECRET, f"code {turn.id}", 3000)
+            questions.decide_question(db, f"code {turn.id}", "operator", 4000, granted=True)
+            approvals.use_approval(db, call(db, turn.id, seq), 4000)
+        steps.mark_intent(db, turn.id, seq, 1, 4000)
         result = ToolResult(call_id="c", name="pay", content=SECRET)
         steps.finish(db, call(db, turn.id, seq), result, 5000)
 
@@ -58,15 +58,15 @@ def called(db: Database, turn: Turn, *, approved: bool = False) -> None:
 def replied(db: Database, turn: Turn, reason: str = "done") -> None:
     """The answer, which is to be delivered yet."""
     with job(db):
-        turns.reply(db, turn, [Part(SECRET)], "direct", (reason, None), 6000)
+        turns.end_with_reply(db, turn, [OutboxPart(SECRET)], "direct", (reason, None), 6000)
 
 
 def delivered(db: Database) -> None:
     """Deliver all that waits."""
     with job(db):
-        for row in outbox.due(db, "telegram"):
+        for row in outbox.list_due_rows(db, "telegram"):
             outbox.sending(db, row.id, "sending", 6000)
-            outbox.delivered(db, row.id, "1", 7000)
+            outbox.mark_delivered(db, row, "1", 7000)
 
 
 def lived(db: Database, number: int) -> Turn:

@@ -1,41 +1,42 @@
 """A turn that has just begun, and who runs its tool calls, with servers in several states."""
 
 import threading
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Iterable
 from contextlib import asynccontextmanager, closing
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import anyio
-import pytest
 from anyio.abc import TaskGroup
 from fakes.agents_file import WORK, parsed
 from fakes.journal import job, open_turn, opened, step, store_in
-from fakes.pins import silent_pins
 from fakes.time_limit import time_limit
 from fakes.tool_call import tool_context
 
 from orchestrator.chat_activity import ChatActivity
-from orchestrator.errors import ToolLostError
 from orchestrator.journal.db.database import Database
 from orchestrator.journal.turns import steps
 from orchestrator.journal.turns.approvals import Approval
 from orchestrator.prompts.library import PromptLibrary
+from orchestrator.prompts.prompt_set import PromptSet
 from orchestrator.settings import Settings
 from orchestrator.toolcalls.approvals import ApprovalQueue
 from orchestrator.toolcalls.authorization import CallContext
 from orchestrator.toolcalls.executor import ApprovalNeeded, CallOutcome, ToolExecutor
-from orchestrator.toolhost.wire import ToolAnswer
-from orchestrator.tools.builtin.catalog import TOOLS
-from orchestrator.tools.builtin.host_tool import PlainTool, ToolContext, spec
-from orchestrator.tools.mcp.mcp_tools import McpTool
-from orchestrator.tools.mcp.servers import McpServers, Tell
-from orchestrator.tools.policy import side_effects
+from orchestrator.tools.builtin.host_tool import (
+    HostTool,
+    PlainTool,
+    ToolContext,
+    build_tool_spec,
+)
+from orchestrator.tools.host_tools import list_own_tools
+from orchestrator.tools.policy import map_side_effects
+from orchestrator.tools.remote_tools import NoRemoteTools, RemoteTool, Tell
 from thinker.protocol.messages import JsonObject, SideEffect, ToolResult
 
-PAYING = spec("s_pay", "Pay.", {}, side_effect=SideEffect.NON_IDEMPOTENT)
-PAY = McpTool(PAYING, "s", "pay", timeout=1, keyed=False)
+PAYING = build_tool_spec("s_pay", "Pay.", {}, side_effect=SideEffect.NON_IDEMPOTENT)
+PAY = RemoteTool(PAYING, "s", "pay", timeout=1, keyed=False)
 
 
 class LoopBound:
@@ -47,8 +48,16 @@ class LoopBound:
         return super().__getattribute__(name)
 
 
-class BoundServers(LoopBound, McpServers):
-    """MCP servers of the event loop."""
+class BoundServers(LoopBound, NoRemoteTools):
+    """Servers of the event loop that offer ``tools`` and do not answer."""
+
+    def __init__(self) -> None:
+        self.tools: dict[str, RemoteTool] = {}
+
+    def list_agent_tools(self, agent_id: str) -> dict[str, RemoteTool]:
+        """Return all tools."""
+        del agent_id
+        return self.tools
 
 
 class BoundPrompts(LoopBound, PromptLibrary):
@@ -59,17 +68,8 @@ class BoundApprovals(LoopBound, ApprovalQueue):
     """Approvals of the event loop."""
 
 
-class ConnectedServers(BoundServers):
-    """MCP servers that are connected."""
-
-    def answering_tools(self, agent_id: str) -> dict[str, McpTool]:
-        """Return all tools."""
-        del agent_id
-        return {**self.tools}
-
-
 class StartingServers(BoundServers):
-    """MCP servers that never come to an end of their start."""
+    """Servers that never come to an end of their start."""
 
     async def wait_for_tool(self, name: str, agent_id: str, tell: Tell) -> None:
         """Tell the chat, and wait."""
@@ -78,13 +78,12 @@ class StartingServers(BoundServers):
         await anyio.sleep_forever()
 
 
-class UnansweringServers(ConnectedServers):
-    """MCP servers whose tool host dies during each call."""
+class UnansweringServers(BoundServers):
+    """Servers that are connected and lose the answer to each call."""
 
-    async def call(self, tool: McpTool, arguments: JsonObject, key: str, tell: Tell) -> ToolAnswer:
-        """Lose the answer."""
-        del tell
-        raise ToolLostError(f"the tool host died during {tool.tool} ({arguments}, {key})")
+    def list_answering_tools(self, agent_id: str) -> dict[str, RemoteTool]:
+        """Return all tools."""
+        return self.list_agent_tools(agent_id)
 
 
 @dataclass
@@ -112,7 +111,7 @@ class Bench:
     tasks: TaskGroup
     runner: ToolExecutor
     approvals: ApprovalQueue
-    servers: McpServers
+    servers: BoundServers
     context: ToolContext
     changes: list[str]
 
@@ -125,7 +124,7 @@ class Bench:
         """T3 of a response that calls these tools; their numbers."""
         commit = step("t1", *names, arguments=arguments or {})
         with job(self.db):
-            classes = side_effects(self.runner.offered(self.caller().definition))
+            classes = map_side_effects(self.runner.list_offered_tools(self.caller().definition))
             return [*steps.plan(self.db, commit, classes, 1, 1).call_seqs]
 
     def state(self, seq: int) -> str:
@@ -140,7 +139,7 @@ class Bench:
 
     async def outcome(self, seq: int, caller: CallContext | None = None) -> CallOutcome:
         """The result of a call, or what it waits for."""
-        return await self.runner.call(caller or self.caller(), seq, lambda _: None)
+        return await self.runner.run_planned_call(caller or self.caller(), seq, lambda _: None)
 
     async def question(self, seq: int, caller: CallContext) -> Approval:
         """The approval that a call waits for."""
@@ -151,19 +150,24 @@ class Bench:
 
 @asynccontextmanager
 async def running(
-    folder: Path, kind: type[McpServers] = BoundServers, now: Callable[[], int] = lambda: 5
+    folder: Path,
+    kind: type[BoundServers] = BoundServers,
+    now: Callable[[], int] = lambda: 5,
+    tools: Iterable[HostTool] = (),
 ) -> AsyncIterator[Bench]:
-    """A turn that has just begun, with its tools."""
+    """A turn that has just begun, with these tools of the supervisor beside the usual ones."""
     with opened(folder) as db, closing(store_in(folder)) as store, time_limit():
         open_turn(db)
         settings, changes = Settings(home=folder), list[str]()
-        servers = kind(settings, {}, (), silent_pins(store))
-        approvals = BoundApprovals(store, now)
+        servers = kind()
+        approvals, prompts = BoundApprovals(store, now), BoundPrompts(settings)
+        added = {tool.spec.name: tool for tool in tools}
+        prompts.adopt_set(PromptSet(host_tools={**list_own_tools(), **added}))
         async with anyio.create_task_group() as tasks:
             runner = ToolExecutor(
                 store,
                 servers,
-                BoundPrompts(settings),
+                prompts,
                 tasks,
                 approvals,
                 now,
@@ -174,7 +178,7 @@ async def running(
             yield Bench(db, tasks, runner, approvals, servers, context, changes)
 
 
-def offer(monkeypatch: pytest.MonkeyPatch, name: str, tool: HeldTool) -> None:
-    """Add a built-in tool with this body."""
-    about = spec(name, "A test tool.", {}, side_effect=SideEffect.PURE)
-    monkeypatch.setitem(TOOLS, name, PlainTool(about, tool.run))
+def held(tool: HeldTool) -> PlainTool:
+    """The tool ``held`` of the supervisor, with this body."""
+    about = build_tool_spec("held", "A test tool.", {}, side_effect=SideEffect.PURE)
+    return PlainTool(about, tool.run)

@@ -14,7 +14,7 @@ from anyio.abc import SocketAttribute, SocketStream
 from anyio.streams.buffered import BufferedByteReceiveStream
 from fakes.time_limit import time_limit
 
-from orchestrator.selftest.loopback import LoopbackServer
+from orchestrator.testing.loopback import LoopbackServer
 
 MAX_HEAD = 65_536  # bytes of a request's head
 GONE = (anyio.EndOfStream, anyio.IncompleteRead, anyio.BrokenResourceError, OSError)
@@ -83,7 +83,7 @@ class FaultProxy(LoopbackServer):
             while self.spoiled < times:
                 await self._changed.wait()
 
-    async def _serve(self, client: SocketStream) -> None:
+    async def _serve_connection(self, client: SocketStream) -> None:
         """One connection of the client, and one of ours to the server."""
         try:
             async with (

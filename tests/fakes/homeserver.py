@@ -17,12 +17,12 @@ from urllib.parse import quote
 import httpx
 import pytest
 from fakes.fault_proxy import LOST_ANSWER, FaultProxy
-from fakes.hosted import hosted_adapter
 from fakes.time_limit import LIMIT, time_limit
 
 from orchestrator.channel_api import Adapter
-from orchestrator.channelhost.matrix.matrix_channel import connect
-from orchestrator.selftest.loopback import free_port
+from orchestrator.extensions.matrix.matrix_channel import connect
+from orchestrator.testing.hosted_adapter import hosted_adapter
+from orchestrator.testing.loopback import find_free_port
 
 SYNAPSE = Path(sys.prefix) / "synapse" / "bin" / "python"  # where scripts/test installs it
 DOMAIN = "test.local"
@@ -94,7 +94,7 @@ def homeserver(folder: Path) -> Iterator[Homeserver]:
     """Run Synapse in a folder; skip the test where it is not installed."""
     if not SYNAPSE.exists():
         pytest.skip("Synapse is not installed; scripts/test installs it when CI is set")
-    port = free_port()
+    port = find_free_port()
     config = CONFIG.format(folder=folder, port=port, unlimited=UNLIMITED)
     (folder / "config.yaml").write_text(config)
     (folder / "log.yaml").write_text(LOG)
@@ -184,7 +184,7 @@ class MatrixWorld:
     lacks: frozenset[str] = field(default_factory=frozenset)
 
     @asynccontextmanager
-    async def adapter(self) -> AsyncIterator[Adapter]:
+    async def open_adapter(self) -> AsyncIterator[Adapter]:
         options = {"homeserver": self.proxy.url, "user": self.bot.user}
         secrets = {"MATRIX_ACCESS_TOKEN": self.bot.token}
         async with hosted_adapter("matrix", options, secrets, connect) as adapter:
@@ -209,10 +209,10 @@ class MatrixWorld:
         content = {"msgtype": "m.text", "body": f"* {text}"}
         await self.ann.write(chat, content | {"m.new_content": new, "m.relates_to": relation})
 
-    async def bot_says(self, chat: str, text: str) -> None:
+    async def say_as_bot(self, chat: str, text: str) -> None:
         await self.bob.write(chat, {"msgtype": "m.notice", "body": text})
 
-    async def hand_in(self, chat: str, name: str, data: bytes, **fields: Any) -> None:
+    async def hand_in_file(self, chat: str, name: str, data: bytes, **fields: Any) -> None:
         answer = await self.ann.http.post(
             f"/_matrix/media/v3/upload?filename={name}",
             content=data,
@@ -227,7 +227,7 @@ class MatrixWorld:
         try:
             with time_limit():
                 while True:
-                    seen = await self.shown(chat)
+                    seen = await self.list_shown_texts(chat)
                     for found in seen:
                         if found.startswith(text):
                             return found
@@ -236,7 +236,7 @@ class MatrixWorld:
         except TimeoutError:
             raise AssertionError(f"{text!r} is not in {seen}") from None
 
-    async def shown(self, chat: str) -> list[str]:
+    async def list_shown_texts(self, chat: str) -> list[str]:
         room, _, thread = chat.partition("/")
         texts: dict[str, str] = {}
         for event in await self.ann.messages(room):
@@ -251,7 +251,7 @@ class MatrixWorld:
                 texts[event["event_id"]] = content.get("filename") or content["body"]
         return list(texts.values())
 
-    async def shown_file(self, chat: str) -> bytes:
+    async def load_shown_file(self, chat: str) -> bytes:
         files = [
             m["content"]["url"] for m in await self.ann.messages(chat) if "url" in m["content"]
         ]
@@ -260,7 +260,7 @@ class MatrixWorld:
         return (await self.ann.http.get(path, headers=headers)).content
 
     @asynccontextmanager
-    async def losing(self) -> AsyncIterator[None]:
+    async def lose_answers(self) -> AsyncIterator[None]:
         self.proxy.spoil("PUT ", "/send/", fault=LOST_ANSWER, times=3)
         yield
         self.proxy.heal()

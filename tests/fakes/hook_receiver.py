@@ -11,7 +11,7 @@ from anyio.abc import SocketStream
 from anyio.streams.buffered import BufferedByteReceiveStream
 from fakes.time_limit import time_limit
 
-from orchestrator.selftest.loopback import MAX_HEAD, LoopbackServer
+from orchestrator.testing.loopback import MAX_HEAD, LoopbackServer
 
 SILENT = 0  # a status: the request is taken, and the connection closed without an answer
 HANG = -1  # a status: the request is taken, and never answered
@@ -46,7 +46,7 @@ class HookReceiver(LoopbackServer):
             while not condition():
                 await self._changed.wait()
 
-    async def _serve(self, stream: SocketStream) -> None:
+    async def _serve_connection(self, stream: SocketStream) -> None:
         received = BufferedByteReceiveStream(stream)
         async with stream:
             head = (await received.receive_until(b"\r\n\r\n", MAX_HEAD)).decode("latin-1")

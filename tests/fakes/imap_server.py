@@ -7,7 +7,7 @@ import anyio
 from anyio.abc import SocketStream
 from anyio.streams.buffered import BufferedByteReceiveStream
 
-from orchestrator.selftest.loopback import LoopbackServer
+from orchestrator.testing.loopback import LoopbackServer
 
 
 class TerseImap(LoopbackServer):
@@ -17,7 +17,7 @@ class TerseImap(LoopbackServer):
         self.uids = uids
         self.validity = validity
 
-    async def _serve(self, stream: SocketStream) -> None:
+    async def _serve_connection(self, stream: SocketStream) -> None:
         received = BufferedByteReceiveStream(stream)
         async with stream:
             with suppress(anyio.IncompleteRead):  # the client has gone

@@ -1,21 +1,21 @@
 """Journals in files of their own, and functions that create their first rows."""
 
+import re
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, closing, contextmanager
+from importlib import import_module
 from pathlib import Path
 
 import apsw
-import psycopg
-from fakes.postgresql import POSTGRESQL, database_of
+from fakes.postgresql import BROKEN_RULES, POSTGRESQL, connect_to, database_of
 
 from orchestrator.channel_api import InboundMessage
-from orchestrator.journal.db import liveness
-from orchestrator.journal.db.database import Connection, Database, is_postgresql
+from orchestrator.journal.db.database import Connection, Database
 from orchestrator.journal.db.sqlite_storage import open_database
 from orchestrator.journal.db.store import STORAGE_RETRY, Store
 from orchestrator.journal.inspect import invariants
-from orchestrator.journal.opening import open_store, reading
-from orchestrator.journal.postgresql.pg_connection import PostgresConnection
+from orchestrator.journal.migrations import read_tables
+from orchestrator.journal.opening import open_for_reading, open_store
 from orchestrator.journal.turns import inbox, steps, turns
 from orchestrator.journal.turns.inbox import Arrival, InboxRow, Offset
 from orchestrator.journal.turns.steps import Call
@@ -30,7 +30,7 @@ CLASSES = {
     "pay": SideEffect.KEYED,
     "check": SideEffect.VERIFIABLE,
 }  # every other tool is non-idempotent
-REFUSED = (apsw.ConstraintError, psycopg.IntegrityError)  # by a rule of the tables
+REFUSED = (apsw.ConstraintError, *BROKEN_RULES)  # by a rule of the tables
 
 
 def address_of(folder: Path) -> JournalAddress:
@@ -47,13 +47,13 @@ def store_in(folder: Path, retry: float = STORAGE_RETRY) -> Store:
 def connection_in(folder: Path) -> Connection:
     """A connection to the journal of a folder, beside those of its daemon."""
     if POSTGRESQL:
-        return PostgresConnection(database_of(folder))
+        return connect_to(database_of(folder))
     return open_database(folder / "journal.db")
 
 
 def reading_in(folder: Path) -> AbstractContextManager[Database]:
     """One state of the journal of a folder."""
-    return reading(address_of(folder))
+    return open_for_reading(address_of(folder))
 
 
 @contextmanager
@@ -73,8 +73,9 @@ def opened(folder: Path) -> Iterator[Connection]:
 def end_cleanly(folder: Path) -> None:
     """Let the process that opened the journal last have ended as it should."""
     if POSTGRESQL:  # SQLite's connections have left nothing behind
+        ends = import_module("orchestrator.extensions.postgresql.clean_end")
         with opened(folder) as db:
-            liveness.ended_cleanly(db)
+            ends.record_clean_end(db)
 
 
 @contextmanager
@@ -84,7 +85,13 @@ def booted(folder: Path) -> Iterator[Connection]:
         with job(db):
             turns.boot(db, 0)
         yield db
-        assert invariants.violations(db) == []
+        assert invariants.check_invariants(db) == []
+
+
+def read_contents(db: Database) -> dict[str, list[object]]:
+    """Everything in a journal, by table."""
+    names = re.findall(r"CREATE TABLE (\w+)", read_tables())
+    return {name: [*db.execute(f"SELECT * FROM {name}")] for name in names}  # noqa: S608 - names of tables
 
 
 @contextmanager
@@ -95,7 +102,7 @@ def job(db: Database) -> Iterator[None]:
             yield
         return
     # `with db` would wait for the other writer with Python's lock in hand, which that one needs.
-    db.execute("BEGIN" if is_postgresql(db) else "BEGIN IMMEDIATE")
+    db.execute("BEGIN IMMEDIATE" if isinstance(db, apsw.Connection) else "BEGIN")
     try:
         yield
     except BaseException:
@@ -130,9 +137,9 @@ def next_turn(
 ) -> Turn | None:
     """T2 for the message of a chat that is next in line, for the agent ``work``."""
     with job(db):
-        row = inbox.oldest_new(db, inbox.chat_key("telegram", "1", chat_id, None))
+        row = inbox.find_oldest_new(db, inbox.build_chat_key("telegram", "1", chat_id, None))
         assert row is not None
-        return turns.admit(db, row, TurnAdmission(turn_id, "work", epoch, 15, "1"), now)
+        return turns.admit_message(db, row, TurnAdmission(turn_id, "work", epoch, 15, "1"), now)
 
 
 def open_turn(db: Database, turn_id: str = "t1", text: str = "hello") -> Turn:
@@ -185,12 +192,12 @@ def planned(
 
 def call(db: Database, turn_id: str, seq: int) -> Call:
     """A tool call that exists."""
-    found = steps.load_call(db, turn_id, seq)
+    found = steps.find_call(db, turn_id, seq)
     assert found is not None
     return found
 
 
 def row_of(db: Database, turn_id: str) -> InboxRow:
     """The one message of a turn."""
-    (row,) = inbox.of_turn(db, turn_id)
+    (row,) = inbox.list_opening_messages(db, turn_id)
     return row

@@ -9,6 +9,10 @@ from dataclasses import dataclass
 from fakes.journal import call, job
 
 from orchestrator.channel_api import Attachment, InboundMessage
+from orchestrator.extensions.http_api import api_conversations, new_requests, stored_requests
+from orchestrator.extensions.http_api.new_requests import NewRequest
+from orchestrator.extensions.upkeep import due_sessions
+from orchestrator.extensions.upkeep.due_sessions import CompactionInput, MessageRange
 from orchestrator.journal.access import pairing
 from orchestrator.journal.db.database import Database
 from orchestrator.journal.memory import fact_vectors, facts, playbooks, profile
@@ -16,8 +20,6 @@ from orchestrator.journal.memory.memory_scope import MemoryScope
 from orchestrator.journal.memory.playbooks import StoredPlaybook
 from orchestrator.journal.schedule import task_runs, tasks
 from orchestrator.journal.turns import (
-    api_conversations,
-    api_requests,
     approvals,
     attachments,
     chat_moves,
@@ -25,20 +27,18 @@ from orchestrator.journal.turns import (
     inbox,
     outbox,
     pauses,
+    questions,
     sessions,
     steps,
     subagents,
     turns,
     usage,
 )
-from orchestrator.journal.turns.api_requests import NewRequest
 from orchestrator.journal.turns.inbox import Arrival
-from orchestrator.journal.turns.outbox import Address, Part
+from orchestrator.journal.turns.outbox import Address, OutboxPart
 from orchestrator.journal.turns.prompt_records import PromptSources
 from orchestrator.journal.turns.subagents import SubagentSpec
 from orchestrator.journal.turns.turns import Turn, TurnAdmission
-from orchestrator.journal.upkeep import compaction
-from orchestrator.journal.upkeep.compaction import CompactionInput, MessageRange
 from orchestrator.schedules.specs import Notify, TaskSpec
 from thinker.protocol.background import ExtractedFact
 from thinker.protocol.messages import (
@@ -68,7 +68,7 @@ class Life:
     @property
     def memory(self) -> MemoryScope:
         """What the agent remembers, for all its chats."""
-        return MemoryScope.whole(self.agent)
+        return MemoryScope.for_whole_agent(self.agent)
 
     @property
     def address(self) -> Address:
@@ -78,7 +78,7 @@ class Life:
     def live(self) -> None:
         """Create every kind of row once, and end every turn."""
         with job(self.db):
-            pairing.ask(self.db, self.address, self.mark, f"code {self.mark}", 0)
+            pairing.request_pairing(self.db, self.address, self.mark, f"code {self.mark}", 0)
             pairing.approve(self.db, f"code {self.mark}", 1)
             chat_moves.move_chat(self.db, "telegram", "1", self.chat, f"-100{self.chat}", 0)
             self._stranger()
@@ -120,16 +120,16 @@ class Life:
             attachments=pictures,
         )
         inbox.ingest(self.db, [Arrival(message)], None, 1)
-        turn = self._admitted(inbox.chat_key("telegram", "1", self.chat, None), number)
-        for item in attachments.wanted(self.db, turn.id):
-            attachments.fetched(self.db, item, PNG + self.mark.encode(), 2)
+        turn = self._admitted(inbox.build_chat_key("telegram", "1", self.chat, None), number)
+        for item in attachments.list_wanted_files(self.db, turn.id):
+            attachments.store_fetched_file(self.db, item, PNG + self.mark.encode(), 2)
         return turn
 
     def _admitted(self, queue: str, number: str, recipe: str = "interactive") -> Turn:
-        row = inbox.oldest_new(self.db, queue)
+        row = inbox.find_oldest_new(self.db, queue)
         assert row is not None
         admission = TurnAdmission(f"turn-{self.mark}-{number}", self.agent, 1, 15, "1", recipe)
-        turn = turns.admit(self.db, row, admission, 2)
+        turn = turns.admit_message(self.db, row, admission, 2)
         assert turn is not None
         return turn
 
@@ -146,14 +146,14 @@ class Life:
             prompt=PromptRecord(layers=(LayerRecord(name="base", text=self.mark),)),
         )
         planned = steps.plan(self.db, commit, {}, 1, 3, PromptSources({"name": self.mark}, ()))
-        usage.book(self.db, self.agent, turn.id, "demo", Usage(prompt=5), None, 3)
+        usage.record_usage(self.db, self.agent, turn.id, "demo", Usage(prompt=5), None, 3)
         for seq in planned.call_seqs:
             made = call(self.db, turn.id, seq)
             code = f"{self.mark}-{seq}"
-            approvals.ask(self.db, made, self.mark, code, 3)
-            approvals.decide(self.db, code, f"telegram:{self.chat}", 4, granted=True)
-            approvals.use(self.db, made, 5)
-            steps.intend(self.db, turn.id, seq, 1, 5)
+            approvals.request_approval(self.db, made, self.mark, code, 3)
+            questions.decide_question(self.db, code, f"telegram:{self.chat}", 4, granted=True)
+            approvals.use_approval(self.db, made, 5)
+            steps.mark_intent(self.db, turn.id, seq, 1, 5)
             data = b64encode(PNG + f"{self.mark} {seq}".encode()).decode()
             picture = Image(media_type="image/png", data=data)
             result = ToolResult(
@@ -163,12 +163,12 @@ class Life:
 
     def _learned(self, turn: Turn) -> None:
         source = f"turn {turn.id}"
-        facts.store(self.db, self.memory, f"Likes {self.mark}", "preference", source, 6)
+        facts.store_fact(self.db, self.memory, f"Likes {self.mark}", "preference", source, 6)
         vector = b"\0\0\x80\x3f" * 8
-        lacking = fact_vectors.lacking(self.db, self.agent, 1)
-        fact_vectors.keep(self.db, self.agent, "m", [(*fact, vector) for fact in lacking])
-        profile.update(self.db, self.memory, f"pets.{self.mark}", self.mark, source, 6)
-        playbooks.seed(self.db, self.agent, 6)
+        lacking = fact_vectors.list_facts_without_vector(self.db, self.agent, 1)
+        fact_vectors.store_vectors(self.db, self.agent, "m", [(*fact, vector) for fact in lacking])
+        profile.update_profile(self.db, self.memory, f"pets.{self.mark}", self.mark, source, 6)
+        playbooks.seed_playbooks(self.db, self.agent, 6)
         playbook = StoredPlaybook(
             id=0,
             name=f"about-{self.mark}",
@@ -181,7 +181,7 @@ class Life:
             source=source,
             created_at=6,
         )
-        playbooks.add(self.db, self.memory, playbook, 6)
+        playbooks.add_playbook(self.db, self.memory, playbook, 6)
 
     def _subagent(self, turn: Turn) -> None:
         commit = StepCommit(
@@ -192,30 +192,32 @@ class Life:
         )
         (seq,) = steps.plan(self.db, commit, {}, 1, 6).call_seqs
         made = call(self.db, turn.id, seq)
-        steps.intend(self.db, turn.id, seq, 1, 6)
+        steps.mark_intent(self.db, turn.id, seq, 1, 6)
         name = subagents.create(self.db, made, self.agent, SubagentSpec(), 6)
-        subagents.begin(self.db, made, name, self.address, self.mark, 6, wait=True)
+        subagents.begin_run(self.db, made, name, self.address, self.mark, 6, wait=True)
         work = self._admitted(subagents.QUEUE + name, "work", "subagent")
         self._end(work)
-        subagents.end(self.db, work.id, self.mark, 7, failed=False)
+        subagents.end_run(self.db, work.id, self.mark, 7, failed=False)
         result = ToolResult(call_id="s", name="spawn_subagent", content=self.mark)
         steps.finish(self.db, made, result, 7)
 
     def _end(self, turn: Turn) -> None:
-        assert subagents.unconfirmed(self.db, turn.id) == []
-        turns.reply(self.db, turn, [Part(f"answer of {self.mark}")], "direct", ("done", None), 7)
+        assert subagents.list_unconfirmed_tools_of_runs(self.db, turn.id) == []
+        turns.end_with_reply(
+            self.db, turn, [OutboxPart(f"answer of {self.mark}")], "direct", ("done", None), 7
+        )
 
     def _summary(self, turn: Turn) -> None:
         said = (UserMessage(content=self.mark),)
         older = CompactionInput(turn.session_id, self.agent, 0, 1, said, None)
-        assert compaction.compacted(self.db, older, f"summary of {self.mark}")
+        assert due_sessions.store_summary(self.db, older, f"summary of {self.mark}")
         stretch = MessageRange(turn.session_id, self.memory, 0, 1, (turn.id,), said, ())
         fact = ExtractedFact(fact=f"Was {self.mark}", category="background", confidence=1)
-        assert compaction.extracted(self.db, stretch, [fact], 8) == 1
+        assert due_sessions.store_extracted_facts(self.db, stretch, [fact], 8) == 1
 
     def _handoff(self) -> None:
         turn = self._turn("2")
-        handoffs.hand_over(self.db, turn.id, self.agent, 8)
+        handoffs.hand_over_turn(self.db, turn.id, self.agent, 8)
         self._end(turn)
 
     def _task(self) -> None:
@@ -226,41 +228,41 @@ class Life:
             timezone="UTC",
             notify=Notify(channel="telegram", chat_id=self.chat),
         )
-        task = tasks.add(self.db, self.memory, spec, 8)
+        task = tasks.add_task(self.db, self.memory, spec, 8)
         assert task_runs.fire(self.db, task.id, 9)
-        tasks.disable(self.db, task.id, 9)
+        tasks.disable_task(self.db, task.id, 9)
         self._end(self._admitted(f"{task_runs.QUEUE}{self.agent}/{task.id}", "task", "task"))
-        task_runs.settle(self.db, 10)
+        task_runs.settle_ended_runs(self.db, 10)
 
     def _dead(self) -> None:
         turn = self._turn("3")
-        turns.dead_letter(self.db, turn, "died thrice", f"Sorry, {self.mark}", 9)
+        turns.end_as_dead_letter(self.db, turn, "died thrice", f"Sorry, {self.mark}", 9)
 
     def _request(self) -> None:
-        body = api_requests.Body(messages=(UserMessage(content=self.mark),))
+        body = stored_requests.Body(messages=(UserMessage(content=self.mark),))
         made = f"conv_{self.mark}"
-        api_conversations.create(self.db, made, {"about": self.mark}, 9)
-        api_conversations.add(self.db, made, [UserMessage(content=self.mark)])
+        api_conversations.create_conversation(self.db, made, {"about": self.mark}, 9)
+        api_conversations.add_items(self.db, made, [UserMessage(content=self.mark)])
         whole = NewRequest(f"req-{self.mark}", self.agent, body, "digest", self.mark)
-        api_requests.receive(self.db, whole._replace(conversation=made), 9)
-        api_conversations.add(self.db, made, [UserMessage(content=f"more {self.mark}")])
+        new_requests.store_request(self.db, whole._replace(conversation=made), 9)
+        api_conversations.add_items(self.db, made, [UserMessage(content=f"more {self.mark}")])
         self._end(self._admitted(f"api/{self.agent}/{made}/{self.mark}", "request"))
 
     def _paused(self) -> None:
-        pauses.begin(self.db, self.agent, "operator", "enough", "operator", 9)
-        pause = pauses.find(self.db, self.agent)
+        pauses.begin_pause(self.db, self.agent, "operator", "enough", "operator", 9)
+        pause = pauses.find_pause(self.db, self.agent)
         assert pause is not None
-        pauses.tell(self.db, pause, self.address, f"paused, {self.mark}", 9)
-        pauses.end(self.db, self.agent, "operator", 10)
+        pauses.send_pause_notice(self.db, pause, self.address, f"paused, {self.mark}", 9)
+        pauses.end_pause(self.db, self.agent, "operator", 10)
 
     def _deliver(self) -> None:
         """Deliver the messages of every channel."""
-        assert subagents.open_count(self.db, self.agent) == 0
-        assert subagents.living(self.db, self.agent, self.address.chat_key) == {}
-        assert outbox.notices_to(self.db, self.address.chat_key, "1") == ()
-        assert sessions.address(self.db, self.agent, "telegram", self.chat) is not None
+        assert subagents.count_open_runs(self.db, self.agent) == 0
+        assert subagents.list_living_subagents(self.db, self.agent, self.address.chat_key) == {}
+        assert outbox.list_notices_to(self.db, self.address.chat_key, "1") == ()
+        assert sessions.find_known_address(self.db, self.agent, "telegram", self.chat) is not None
         for channel in ("telegram", "api"):
-            while due := outbox.due(self.db, channel):
+            while due := outbox.list_due_rows(self.db, channel):
                 for row in due:
                     outbox.sending(self.db, row.id, "sending", 11)
-                    outbox.delivered(self.db, row.id, f"sent-{self.mark}", 11)
+                    outbox.mark_delivered(self.db, row, f"sent-{self.mark}", 11)

@@ -15,11 +15,11 @@ import anyio
 from anyio.abc import SocketStream
 from anyio.streams.buffered import BufferedByteReceiveStream
 from fakes.dovecot import PASSWORD, MailHost, mail_host
-from fakes.hosted import hosted_adapter
 
 from orchestrator.channel_api import Adapter
-from orchestrator.channelhost.email.email_channel import connect
-from orchestrator.selftest.loopback import LoopbackServer
+from orchestrator.extensions.email.email_channel import connect
+from orchestrator.testing.hosted_adapter import hosted_adapter
+from orchestrator.testing.loopback import LoopbackServer
 
 DOMAIN = "bots.example"
 VERIFIER = "mx.bots.example"
@@ -45,7 +45,7 @@ class SubmissionServer(LoopbackServer):
         """Its port on loopback."""
         return int(self.url.rpartition(":")[2])
 
-    async def _serve(self, stream: SocketStream) -> None:
+    async def _serve_connection(self, stream: SocketStream) -> None:
         with suppress(anyio.EndOfStream, anyio.IncompleteRead, anyio.BrokenResourceError):
             async with stream:
                 await self._talk(stream, BufferedByteReceiveStream(stream))
@@ -107,7 +107,7 @@ class MailWorld:
         }
 
     @asynccontextmanager
-    async def adapter(self) -> AsyncIterator[Adapter]:
+    async def open_adapter(self) -> AsyncIterator[Adapter]:
         secrets = {"EMAIL_PASSWORD": PASSWORD}
         async with hosted_adapter("email", self.options, secrets, connect) as adapter:
             yield adapter
@@ -151,16 +151,16 @@ class MailWorld:
     async def change(self, chat: str, message_id: str, text: str) -> None:
         raise NotImplementedError  # a mail cannot be changed
 
-    async def bot_says(self, chat: str, text: str) -> None:
+    async def say_as_bot(self, chat: str, text: str) -> None:
         fields = {"Auto-Submitted": "auto-generated"}
         self.deliver(self.written(f"robot-{chat}", text, **fields))
 
-    async def hand_in(self, chat: str, name: str, data: bytes) -> None:
+    async def hand_in_file(self, chat: str, name: str, data: bytes) -> None:
         mail = self.written(chat, "")
         mail.add_attachment(data, maintype="text", subtype="plain", filename=name)
         self.deliver(mail)
 
-    async def shown(self, chat: str) -> list[str]:
+    async def list_shown_texts(self, chat: str) -> list[str]:
         address, _, thread = chat.partition("/")
         return [
             self._shown(mail)
@@ -175,7 +175,7 @@ class MailWorld:
         assert body is not None
         return str(body.get_content()).strip()
 
-    async def shown_file(self, chat: str) -> bytes:
+    async def load_shown_file(self, chat: str) -> bytes:
         files = [
             bytes(part.get_content())
             for recipient, mail in self.smtp.mails
@@ -185,7 +185,7 @@ class MailWorld:
         return files[-1]
 
     @asynccontextmanager
-    async def losing(self) -> AsyncIterator[None]:
+    async def lose_answers(self) -> AsyncIterator[None]:
         self.smtp.lost.add("mail")
         yield
         self.smtp.lost.clear()

@@ -15,7 +15,7 @@ from mcp.client.stdio import StdioServerParameters, stdio_client
 from mcp.client.streamable_http import streamable_http_client
 from mcp_types import CallToolResult, TextContent, TextResourceContents
 
-from orchestrator.http_api.token import TokenFile
+from orchestrator.extensions.http_api.token import TokenFile
 from thinker.protocol.messages import JsonObject
 
 Mode: TypeAlias = Literal["auto", "legacy"]  # without and with a handshake
@@ -27,7 +27,7 @@ async def mcp_daemon(
     home: Path, config: JsonObject, env: Mapping[str, str] | None = None
 ) -> AsyncIterator[tuple[RunningDaemon, str, dict[str, str]]]:
     """A daemon with the address of its MCP server and the headers with its token."""
-    token = TokenFile(home / "api-token").make()
+    token = TokenFile(home / "api-token").make_token()
     async with running_daemon(home, config, env={**ANY_PORT, **(env or {})}) as daemon:
         base = (await address(daemon)).removesuffix("/v1")
         yield daemon, f"{base}/mcp", {"authorization": f"Bearer {token}"}

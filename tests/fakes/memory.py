@@ -3,13 +3,13 @@
 from orchestrator.journal.db.database import Database
 from orchestrator.journal.memory.memory_scope import MemoryScope
 
-WORK, HOME = map(MemoryScope.whole, ("work", "home"))  # of agents whose chats share one
+WORK, HOME = map(MemoryScope.for_whole_agent, ("work", "home"))  # of agents whose chats share one
 
 
 def scoped(_: Database, agent_id: str, scope: str) -> MemoryScope:
     """The memory of an agent whose chats share one."""
     del scope
-    return MemoryScope.whole(agent_id)
+    return MemoryScope.for_whole_agent(agent_id)
 
 
 def own_of(chat: str, *, shared: bool = False) -> MemoryScope:

@@ -15,7 +15,7 @@ import orjson
 from anyio.abc import SocketStream
 from anyio.streams.buffered import BufferedByteReceiveStream
 
-from orchestrator.selftest.loopback import LoopbackServer
+from orchestrator.testing.loopback import LoopbackServer
 
 MAX_HEAD = 64 * 1024
 PROMPT_TOKENS = 11
@@ -102,7 +102,7 @@ class ModelApi(LoopbackServer):
         """An error document."""
         raise NotImplementedError
 
-    async def _serve(self, stream: SocketStream) -> None:
+    async def _serve_connection(self, stream: SocketStream) -> None:
         incoming = BufferedByteReceiveStream(stream)
         async with stream:
             try:

@@ -32,7 +32,7 @@ class Chunks(HttpAnswer):
         super().__init__(status, headers)
         self._chunks, self._then = chunks, then
 
-    async def pieces(self) -> AsyncIterator[bytes]:
+    async def iter_pieces(self) -> AsyncIterator[bytes]:
         """Yield the chunks, then the chosen end."""
         for chunk in self._chunks:
             yield chunk

@@ -20,7 +20,7 @@ from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTrace
 from opentelemetry.proto.metrics.v1.metrics_pb2 import Metric
 from opentelemetry.proto.trace.v1.trace_pb2 import Span
 
-from orchestrator.selftest.loopback import MAX_HEAD, LoopbackServer
+from orchestrator.testing.loopback import MAX_HEAD, LoopbackServer
 
 IDS = ("traceId", "spanId", "parentSpanId")
 
@@ -62,7 +62,7 @@ class OtlpCollector(LoopbackServer):
         """Trace and span of each span that was taken."""
         return [(span.trace_id.hex(), span.span_id.hex()) for span in self.spans]
 
-    async def _serve(self, stream: SocketStream) -> None:
+    async def _serve_connection(self, stream: SocketStream) -> None:
         received = BufferedByteReceiveStream(stream)
         async with stream:
             try:

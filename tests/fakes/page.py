@@ -12,22 +12,23 @@ from fakes.journal import address_of, store_in
 from httpx import ASGITransport, AsyncClient, Response
 from pydantic import BaseModel, JsonValue
 
-from orchestrator.agentsfile.agents_file import PageSettings
 from orchestrator.control import protocol
-from orchestrator.control.page_protocol import WEB_SEND, WebSend
-from orchestrator.control.page_requests import PageDesk
-from orchestrator.control.shared_looks import SharedLooks
-from orchestrator.doctor.findings import DoctorFindings, Finding
-from orchestrator.journal.access import web_sessions
-from orchestrator.journal.access.web_sessions import WebGuest, WebSession
+from orchestrator.extension import Finding
+from orchestrator.extensions.page.daemon_side import page_protocol
+from orchestrator.extensions.page.daemon_side.page_process import PageProcess
+from orchestrator.extensions.page.daemon_side.page_protocol import WEB_SEND, WebSend
+from orchestrator.extensions.page.daemon_side.page_requests import PageDesk
+from orchestrator.extensions.page.daemon_side.shared_status import SharedStatus
+from orchestrator.extensions.page.live import LiveFeed
+from orchestrator.extensions.page.login import COOKIE
+from orchestrator.extensions.page.page_app import PageApp, build_csrf_value
+from orchestrator.extensions.page.page_guard import PageGuard
+from orchestrator.extensions.page.page_reads import open_reads
+from orchestrator.extensions.page.page_settings import PageSettings
+from orchestrator.extensions.page.page_wire import PageEntrance
+from orchestrator.extensions.page.reads import web_sessions
+from orchestrator.extensions.page.reads.web_sessions import WebGuest, WebSession
 from orchestrator.journal.db.store import Store
-from orchestrator.page.live import LiveFeed
-from orchestrator.page.login import COOKIE
-from orchestrator.page.page_app import PageApp, csrf_value
-from orchestrator.page.page_guard import PageGuard
-from orchestrator.page.page_reads import open_reads
-from orchestrator.page_wire import PageEntrance
-from orchestrator.processes.page_process import PageProcess
 from orchestrator.settings import Settings
 from thinker.protocol.peer import NO_METHOD, Params, RequestHandler, RpcError
 
@@ -36,9 +37,9 @@ ORIGIN = "http://localhost:8485"
 ANSWERS: dict[str, BaseModel] = {
     protocol.STATUS: STATUS,
     protocol.HEALTH: protocol.HealthReport(ready=True),
-    protocol.LOG_TAIL: protocol.LogLines(lines=()),
-    protocol.EXAMINE: DoctorFindings(
-        findings=(Finding(subject="disk", verdict="warning", text="<b>4 GB free"),)
+    page_protocol.LOG_TAIL: page_protocol.LogLines(lines=()),
+    protocol.EXAMINE: protocol.DoctorFindings(
+        findings=(Finding("disk", "<b>4 GB free", "warning"),)
     ),
 }
 R = TypeVar("R", bound=BaseModel)
@@ -89,8 +90,9 @@ class PageBench:
 
             return handle
 
-        names = [value for name, value in vars(protocol).items() if name.isupper()]
-        return {name: noting(name) for name in names if isinstance(name, str)}
+        names = {**vars(protocol), **vars(page_protocol)}.items()
+        methods = [value for name, value in names if name.isupper()]
+        return {name: noting(name) for name in (*methods, *self.answers) if isinstance(name, str)}
 
     async def login(
         self, role: str = "operator", user: str = "ann", agents: tuple[str, ...] | None = None
@@ -98,7 +100,7 @@ class PageBench:
         """A browser that is logged in."""
         token = self.desk.random(32).hex()
         guest = WebGuest(user, role, agents)
-        await self.store.transact(web_sessions.begin, token, guest, "test", self.now)
+        await self.store.transact(web_sessions.create_session, token, guest, "test", self.now)
         return Person(self.browser({COOKIE: token}), token)
 
     def browser(self, cookies: dict[str, str] | None = None) -> AsyncClient:
@@ -110,7 +112,7 @@ class PageBench:
             proxied=True,
             identity_header="" if identity is None else identity.header,
         )
-        transport = ASGITransport(PageGuard(self.app.build(), entrance))
+        transport = ASGITransport(PageGuard(self.app.build_application(), entrance))
         return AsyncClient(transport=transport, base_url=ORIGIN, cookies=cookies)
 
 
@@ -127,7 +129,7 @@ class Person:
 
     async def act(self, method: str, fields: Mapping[str, str], **headers: str) -> Response:
         """Send a form."""
-        every = {"csrf": csrf_value(self.token), "once": "form-0001", **fields}
+        every = {"csrf": build_csrf_value(self.token), "once": "form-0001", **fields}
         return await self.browser.post(
             f"/act/{method}", data=every, headers={"origin": ORIGIN, **headers}
         )
@@ -136,7 +138,7 @@ class Person:
         self, method: str, fields: Mapping[str, str], files: Sequence[tuple[str, bytes]]
     ) -> Response:
         """Send a form with files."""
-        every = {**fields, "csrf": csrf_value(self.token)}
+        every = {**fields, "csrf": build_csrf_value(self.token)}
         return await self.browser.post(
             f"/act/{method}",
             data=every,
@@ -167,12 +169,12 @@ async def page_bench(folder: Path) -> AsyncIterator[PageBench]:
         clock=lambda: bench.now,
         random=lambda size: next(numbers).to_bytes(size, "big"),
         switch=switched.append,
-        looks=SharedLooks(lambda: bench.now / 1000),
+        looks=SharedStatus(lambda: bench.now / 1000),
         settings=lambda: bench.web,
     )
     reads = open_reads(address_of(folder))
     caller = DirectCaller(desk.page_methods)
-    app = PageApp(reads, caller, ZoneInfo("UTC"), lambda: bench.now, LiveFeed(reads.version))
+    app = PageApp(reads, caller, ZoneInfo("UTC"), lambda: bench.now, LiveFeed(reads.read_version))
     bench = PageBench(store, desk, app, switched=switched)
     try:
         yield bench

@@ -1,8 +1,8 @@
 """Pins of MCP tools, without a chat that hears of them."""
 
 from orchestrator.agentsfile import AgentDefinition, AgentsFile
+from orchestrator.extensions.mcp_client.pins import ToolPins
 from orchestrator.journal.db.store import Store
-from orchestrator.tools.mcp.pins import ToolPins
 
 
 def silent_pins(store: Store) -> ToolPins:

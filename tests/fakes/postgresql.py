@@ -1,4 +1,8 @@
-"""A database of PostgreSQL for each folder of a test, in a run with ``--store=postgresql``."""
+"""A database of PostgreSQL for each folder of a test, in a run with ``--store=postgresql``.
+
+Every test imports this file, also where the driver or the extension is missing, so it imports
+nothing before it is asked for a database.
+"""
 
 import hashlib
 import os
@@ -6,14 +10,19 @@ import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache
+from importlib import import_module
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-import psycopg
 import pytest
 
-from orchestrator.journal.postgresql.pg_scratch import ScratchDatabases
-from orchestrator.journal.postgresql.pg_storage import PostgresStorage
-from orchestrator.journal_address import DatabaseServer
+if TYPE_CHECKING:
+    from orchestrator.extensions.postgresql.pg_scratch import ScratchDatabases
+    from orchestrator.journal.db.database import Connection
+    from orchestrator.journal.db.store import Storage
+    from orchestrator.journal_address import DatabaseServer
+
+EXTENSION = "orchestrator.extensions.postgresql"
 
 SERVER = os.environ.get("TEST_POSTGRESQL", "")  # a server's address, without a database
 PROGRAMS = [*Path("/usr/lib/postgresql").glob("*/bin/pg_ctl")]
@@ -25,20 +34,23 @@ LOCKS = (
 )
 needs_server = pytest.mark.skipif(not SERVER, reason="PostgreSQL is not there; use scripts/test")
 sqlite_only = pytest.mark.skipif(POSTGRESQL, reason="about SQLite's file")
+# What a rule of the tables raises.
+BROKEN_RULES = (import_module("psycopg").IntegrityError,) if POSTGRESQL else ()
 _addresses: dict[Path, str] = {}  # of the databases that there are, by the names of their folders
 
 
 @cache
-def _databases() -> ScratchDatabases:
+def _databases() -> "ScratchDatabases":
     """Those of this process; what is left of them goes with the server."""
-    return ScratchDatabases(SERVER).__enter__()
+    databases: ScratchDatabases = import_module(f"{EXTENSION}.pg_scratch").ScratchDatabases(SERVER)
+    return databases.__enter__()
 
 
 def database_of(folder: Path) -> str:
     """The address of a folder's database, which is made when it is first asked for."""
     name = Path(hashlib.sha256(str(folder.resolve()).encode()).hexdigest()[:20])
     if name not in _addresses:
-        _addresses[name] = _databases().make(name).url
+        _addresses[name] = _databases().make_journal(name).url
     return _addresses[name]
 
 
@@ -48,7 +60,7 @@ def _databases_of_its_own() -> Iterator[None]:
     before = set(_addresses)
     yield
     for name in _addresses.keys() - before:
-        _databases().remove(name)
+        _databases().remove_journal(name)
         del _addresses[name]
 
 
@@ -57,15 +69,23 @@ def store_of(folder: Path) -> dict[str, str]:
     return {"ORCHESTRATOR_STORE": database_of(folder)} if POSTGRESQL else {}
 
 
-def follow(server: DatabaseServer) -> PostgresStorage:
+def connect_to(address: str) -> "Connection":
+    """A session of a database."""
+    session: Connection = import_module(f"{EXTENSION}.pg_connection").PostgresConnection(address)
+    return session
+
+
+def follow(server: "DatabaseServer") -> "Storage":
     """What a daemon that stands by has once the server ended the session of the other one."""
+    engine = import_module("orchestrator.journal.opening").find_engine(server)
     with ThreadPoolExecutor(1) as other:
-        storage = other.submit(PostgresStorage, server)
-        with psycopg.connect(server.url, autocommit=True) as session:
+        storage = other.submit(engine.open_storage, lambda: None)
+        with import_module("psycopg").connect(server.url, autocommit=True) as session:
             while session.execute(f"SELECT count(*) {LOCKS} AND NOT granted").fetchone() != (1,):
                 assert not storage.done()
             session.execute(f"SELECT pg_terminate_backend(pid) {LOCKS} AND granted")
-        return storage.result()
+        followed: Storage = storage.result()
+        return followed
 
 
 def sleep(monkeypatch: pytest.MonkeyPatch) -> None:

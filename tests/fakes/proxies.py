@@ -17,7 +17,7 @@ from fakes.time_limit import LIMIT, time_limit
 from httpx import AsyncClient, Response
 
 from orchestrator.child_signals import signal_child
-from orchestrator.selftest.loopback import free_port
+from orchestrator.testing.loopback import find_free_port
 
 PASSWORD = "secret"
 HOST, PREFIX = "agents.example.org", "/agents"
@@ -99,7 +99,7 @@ async def _by_name(request: object) -> None:
 @asynccontextmanager
 async def nginx(folder: Path, page: str, extra: str = "") -> AsyncIterator[ProxyPlaces]:
     """Nginx by the manual; ``extra`` stands in place of the header that it empties."""
-    places = ProxyPlaces(free_port(), free_port(), page)
+    places = ProxyPlaces(find_free_port(), find_free_port(), page)
     text = recipe("nginx", "server {").replace(
         "listen 443 ssl;", f"listen 127.0.0.1:{places.https} ssl; listen 127.0.0.1:{places.http};"
     )
@@ -120,7 +120,7 @@ async def nginx(folder: Path, page: str, extra: str = "") -> AsyncIterator[Proxy
 @asynccontextmanager
 async def caddy(folder: Path, page: str, extra: str = "") -> AsyncIterator[ProxyPlaces]:
     """Caddy by the manual; ``extra`` stands in place of the header that it removes."""
-    places = ProxyPlaces(free_port(), free_port(), page)
+    places = ProxyPlaces(find_free_port(), find_free_port(), page)
     pem = certificate(folder, HOST)
     text = recipe("caddyfile", HOST).replace("127.0.0.1:8485", page.removeprefix("http://"))
     if extra:

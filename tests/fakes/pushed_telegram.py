@@ -13,13 +13,13 @@ from fakes.pushing_bot import SECRET, PushingBotApi
 from fakes.telegram_inbox import HeldClock, Inbox
 from starlette.routing import Route
 
-from orchestrator.channels.telegram.adapter import Telegram
-from orchestrator.channels.telegram.bot_api import BotApi
 from orchestrator.control.operations import DaemonOperations
-from orchestrator.http_api.app import build_app
-from orchestrator.http_api.refusal import Refusal
-from orchestrator.http_api.telegram_endpoint import TelegramEndpoint
+from orchestrator.extensions.telegram.adapter import Telegram
+from orchestrator.extensions.telegram.bot_api import BotApi
+from orchestrator.extensions.telegram.telegram_endpoint import TelegramEndpoint
 from orchestrator.wakeup import Wakeup
+from orchestrator.web.app import build_app
+from orchestrator.web.refusal import Refusal
 
 TOKEN = "123456:ABC-DEF"
 URL = "https://bots.example.org/telegram"
@@ -94,5 +94,5 @@ async def pushed_telegram(
 def routed(telegram: Telegram) -> httpx.ASGITransport:
     """The endpoint, behind no guard."""
     daemon = cast("DaemonOperations", SimpleNamespace(adapters={"telegram": telegram}))
-    route = Route("/telegram", TelegramEndpoint(daemon).take, methods=["POST"])
+    route = Route("/telegram", TelegramEndpoint(daemon).receive_update, methods=["POST"])
     return httpx.ASGITransport(app=build_app([route], Refusal))

@@ -14,8 +14,8 @@ import httpx
 from fakes.bot_api import FakeBotApi
 from fakes.time_limit import time_limit
 
-from orchestrator.selftest.bot_world import RefusedError
-from orchestrator.selftest.loopback import ForeignJson
+from orchestrator.extensions.selftest.crash.bot_world import RefusedError
+from orchestrator.testing.loopback import ForeignJson
 
 SECRET = "X-Telegram-Bot-Api-Secret-Token"
 AGAIN = 0.05  # seconds until an update is pushed again
@@ -53,7 +53,7 @@ class PushingBotApi(FakeBotApi):
         """Wait until deliveries of an update were answered so."""
         with time_limit():
             while self.deliveries.count((number, status)) < times:
-                await self.change()
+                await self.wait_for_change()
 
     async def _set_webhook(self, params: ForeignJson) -> object:
         secret = params.get("secret_token", "")
@@ -79,9 +79,9 @@ class PushingBotApi(FakeBotApi):
 
     async def _push(self) -> None:
         while True:
-            wanted = [update for update in self._pending if self._asked_for(update)]
+            wanted = [update for update in self._pending if self._is_wanted(update)]
             if self.holds_back or not (self.webhook and wanted):
-                await self.change()
+                await self.wait_for_change()
                 continue
             status, problem = await self._deliver(wanted[0])
             number = wanted[0]["update_id"]
@@ -94,7 +94,7 @@ class PushingBotApi(FakeBotApi):
             self.changes.wake()
             if problem:
                 with anyio.move_on_after(AGAIN):
-                    await self.change()
+                    await self.wait_for_change()
 
     async def _deliver(self, update: ForeignJson) -> tuple[int, str]:
         """Return the status, and Telegram's words for a failure."""

@@ -5,6 +5,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 
 import anyio
+from fakes.agents_file import validate_file
 from fakes.journal import store_in
 from fakes.memory import WORK
 from fakes.time_limit import time_limit
@@ -52,11 +53,11 @@ class Bench:
         spec = TaskSpec.model_validate(
             {"name": "t", "instructions": "x", "trigger": trigger, "timezone": "UTC"}
         )
-        return (await self.store.transact(tasks.add, WORK, spec, self.now)).id
+        return (await self.store.transact(tasks.add_task, WORK, spec, self.now)).id
 
     async def states(self, task: int) -> list[str]:
         """What became of its runs, the newest first."""
-        return [run.state for run in await self.store.transact(task_runs.history, task, 10)]
+        return [run.state for run in await self.store.transact(task_runs.list_task_runs, task, 10)]
 
     async def until(self, wanted: Callable[[Database], bool]) -> None:
         """Wait until this holds of the journal."""
@@ -77,7 +78,7 @@ class Bench:
 def agents(**fields: object) -> AgentsFile:
     """One agent ``work``."""
     work = {"agentId": "work", "llmProvider": "demo", **fields}
-    return AgentsFile.model_validate({"agents": [work]})
+    return validate_file({"agents": [work]})
 
 
 @asynccontextmanager

@@ -6,7 +6,7 @@ from zoneinfo import ZoneInfo
 
 import htpy as h
 
-from orchestrator.page.visit import Visit, Visitor
+from orchestrator.extensions.page.screen_request import ScreenRequest, Viewer
 
 T = TypeVar("T")
 NOW = 1_774_000_000_000  # milliseconds
@@ -17,14 +17,14 @@ async def _no_journal(read: Callable[..., T], *args: object) -> T:
 
 
 class _Daemon:
-    async def ask(self, *_: object) -> NoReturn:
+    async def ask_daemon(self, *_: object) -> NoReturn:
         raise AssertionError("a screen that is drawn asks nothing")
 
 
-def visit(role: str = "operator", **query: str) -> Visit:
+def request(role: str = "operator", **query: str) -> ScreenRequest:
     """A request of someone with a role."""
-    return Visit(
-        visitor=Visitor("ann", role),
+    return ScreenRequest(
+        viewer=Viewer("ann", role),
         csrf="csrf",
         at="/here",
         path={},

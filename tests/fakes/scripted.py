@@ -133,7 +133,7 @@ class MemoryHost:
         self.waiting: list[UserMessage] = []
         self._entered: dict[int, tuple[UserMessage, ...]] = {}
 
-    async def commit(self, commit: StepCommit) -> StepCommitted:
+    async def commit_step(self, commit: StepCommit) -> StepCommitted:
         """T3."""
         seq = 1 + max((max((c.seq, *c.call_seqs)) for c in self.commits), default=0)
         seqs = tuple(range(seq + 1, seq + 1 + len(commit.calls)))
@@ -155,18 +155,18 @@ class MemoryHost:
         self.results[seq] = _result(planned, content, is_error=False)
         return self.results[seq]
 
-    async def entered(self) -> tuple[UserMessage, ...]:
+    async def take_new_messages(self) -> tuple[UserMessage, ...]:
         """What a test has put there; each message once, after the newest step."""
         entered, self.waiting = tuple(self.waiting), []
         if entered:
             self._entered[self.commits[-1].seq] = entered
         return entered
 
-    def show(self, text: str) -> None:
+    def show_partial_answer(self, text: str) -> None:
         """Keep what was shown."""
         self.shown.append(text)
 
-    def draining(self) -> bool:
+    def is_draining(self) -> bool:
         """Whether the steps that were allowed are done."""
         return self._drain_after is not None and len(self.commits) >= self._drain_after
 

@@ -4,11 +4,11 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 
-from fakes.hosted import hosted_adapter
 from fakes.slack_server import APP_TOKEN, BOT, BOT_TOKEN, Fault, SlackServer, as_seen
 
-from orchestrator.channelhost.slack.slack_channel import connect
 from orchestrator.channels.hosted_channel import HostedChannel
+from orchestrator.extensions.slack.slack_channel import connect
+from orchestrator.testing.hosted_adapter import hosted_adapter
 
 TOKENS = {"SLACK_BOT_TOKEN": BOT_TOKEN, "SLACK_APP_TOKEN": APP_TOKEN}
 
@@ -23,7 +23,7 @@ class SlackWorld:
     lacks: frozenset[str] = field(default_factory=frozenset)
 
     @asynccontextmanager
-    async def adapter(self) -> AsyncIterator[HostedChannel]:
+    async def open_adapter(self) -> AsyncIterator[HostedChannel]:
         options = {"api": f"{self.server.url}/api/"}
         async with hosted_adapter("slack", options, TOKENS, connect) as adapter:
             yield adapter
@@ -37,15 +37,15 @@ class SlackWorld:
     async def change(self, chat: str, message_id: str, text: str) -> None:
         await self.server.change(chat, message_id, text)
 
-    async def bot_says(self, chat: str, text: str) -> None:
+    async def say_as_bot(self, chat: str, text: str) -> None:
         other = {"subtype": "bot_message", "bot_id": "BOTHER001", "username": "alerts"}
         await self.server.write(chat, text, user="", **other)
 
-    async def hand_in(self, chat: str, name: str, data: bytes) -> None:
+    async def hand_in_file(self, chat: str, name: str, data: bytes) -> None:
         file = self.server.keep(name, data, "text/plain")
         await self.server.write(chat, "", subtype="file_share", files=[file])
 
-    async def shown(self, chat: str) -> list[str]:
+    async def list_shown_texts(self, chat: str) -> list[str]:
         name, _, thread = chat.partition("/")
         return [
             message["files"][0]["name"] if "files" in message else as_seen(message["text"])
@@ -53,12 +53,12 @@ class SlackWorld:
             if message["user"] == BOT and thread in ("", message.get("thread_ts"))
         ]
 
-    async def shown_file(self, chat: str) -> bytes:
+    async def load_shown_file(self, chat: str) -> bytes:
         files = [m["files"][0] for m in self.server.chats[chat].messages if "files" in m]
         return bytes(self.server.files[files[-1]["id"]]["data"])
 
     @asynccontextmanager
-    async def losing(self) -> AsyncIterator[None]:
+    async def lose_answers(self) -> AsyncIterator[None]:
         self.server.refuse("chat.postMessage", Fault(lost=True), times=3)
         yield
         self.server.heal()

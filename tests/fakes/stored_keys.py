@@ -1,6 +1,6 @@
 """Changes of a journal in PostgreSQL that a test can count, and the end of its sessions."""
 
-import psycopg
+from importlib import import_module
 
 from orchestrator.journal.db.database import Database
 from orchestrator.journal_address import DatabaseServer
@@ -13,7 +13,7 @@ END_ALL = (
 
 def end_sessions(server: DatabaseServer) -> None:
     """What a restart of the server does to all who are connected."""
-    with psycopg.connect(server.url, autocommit=True) as session:
+    with import_module("psycopg").connect(server.url, autocommit=True) as session:
         session.execute(END_ALL)
 
 

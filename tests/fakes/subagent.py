@@ -63,5 +63,5 @@ async def settled(daemon: RunningDaemon) -> None:
     """No turn is open, no subagent is left, and every promise about the journal holds."""
     await daemon.until(lambda report: report.open_turns == 0 and len(report.agents) == 1)
     with reading_in(daemon.home) as db:
-        assert invariants.violations(db) == []
+        assert invariants.check_invariants(db) == []
         assert db.execute("SELECT count(*) FROM subagent_run").get == 1

@@ -8,7 +8,7 @@ import anyio.lowlevel
 
 from orchestrator.journal.db.reader import JournalReader
 from orchestrator.journal.db.store import Read, Store
-from orchestrator.loop_owned import off_the_loop
+from orchestrator.loop_bound import mark_journal_job
 
 T = TypeVar("T")
 STEPS = 5  # of the event loop on the way there, and as many on the way back
@@ -23,7 +23,7 @@ class SuspendingReader(JournalReader):
     async def __call__(self, work: Callable[..., T], *args: object) -> T:
         await _pass_time()
         try:
-            with off_the_loop():
+            with mark_journal_job():
                 return await super().__call__(work, *args)
         finally:
             await _pass_time()
@@ -43,6 +43,11 @@ def interrupt_read(store: Store, work: Callable[..., object], happens: Happens) 
     ``happens`` gets what a read of ``work`` found, and returns whether it was the one to interrupt.
     """
     store.read = _Interrupted(store.read, work, happens)
+
+
+def interrupt_transaction(store: Store, work: Callable[..., object], happens: Happens) -> None:
+    """Do as `interrupt_read` between a transaction and what its caller does then."""
+    store.transact = _Interrupted(store.transact, work, happens)  # type: ignore[method-assign]
 
 
 @dataclass

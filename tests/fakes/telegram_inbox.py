@@ -19,25 +19,25 @@ class Inbox:
         self.known: dict[str, str] = {}  # first ids of moved chats by the new ones
         self._grown = anyio.Event()
 
-    async def offset(self, channel: str, bot_id: str) -> int:
+    async def load_offset(self, channel: str, bot_id: str) -> int:
         """The stored offset."""
         assert (channel, bot_id) == ("telegram", "123456")
         return self.next_offset
 
-    async def cursor(self, channel: str, bot_id: str) -> str:
+    async def load_cursor(self, channel: str, bot_id: str) -> str:
         """Never asked: Telegram counts."""
         raise AssertionError((channel, bot_id))
 
-    async def begin(self, channel: str, bot_id: str, cursor: str) -> None:
+    async def store_cursor(self, channel: str, bot_id: str, cursor: str) -> None:
         """Never called."""
         raise AssertionError((channel, bot_id, cursor))
 
-    async def moves(self, channel: str) -> dict[str, str]:
+    async def list_chat_moves(self, channel: str) -> dict[str, str]:
         """The moves that are stored."""
         assert channel == "telegram"
         return dict(self.known)
 
-    async def moved(self, channel: str, bot_id: str, old_id: str, new_id: str) -> None:
+    async def record_chat_move(self, channel: str, bot_id: str, old_id: str, new_id: str) -> None:
         """Store a move, before any update of its batch."""
         assert (channel, bot_id) == ("telegram", "123456")
         assert all(message.chat_id != new_id for message in self.stored)

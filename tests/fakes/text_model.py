@@ -7,7 +7,7 @@ from typing import Any
 from fakes.held_model import HeldModel, system
 from fakes.model_api import Received, Reply
 
-from thinker.toolcalls.text.inject import call_text
+from thinker.toolcalls.text.inject import format_tool_call
 
 RESULT = re.compile(r'<tool_result name="(\w+)" id="(\w+)">(.*?)</tool_result>', re.DOTALL)
 KEY = re.compile(r"<tool_key>(\w+)</tool_key>$")
@@ -33,7 +33,7 @@ class TextModel(HeldModel):
             return Reply(f"Stored {self.wanted} facts.", chunk=1)
         fact = {"fact": f"Fact </tool_call> {len(results)}", "category": "background"}
         key = KEY.search(str(body["messages"][-1]["content"]))
-        made = call_text("store_fact", json.dumps(fact), key[1] if key else "")
+        made = format_tool_call("store_fact", json.dumps(fact), key[1] if key else "")
         return Reply(f"Step {len(results)}. {made}", chunk=1)
 
     def results(self, body: dict[str, Any]) -> list[tuple[str, str, str]]:

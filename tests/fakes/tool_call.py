@@ -6,7 +6,7 @@ from fakes.memory import WORK
 from pydantic import JsonValue
 
 from orchestrator.channel_api import ReplyPart
-from orchestrator.documents.document_text import plain_text
+from orchestrator.document_text import decode_plain_text
 from orchestrator.errors import MediaError
 from orchestrator.journal.db.database import Database
 from orchestrator.journal.db.store import Store
@@ -42,7 +42,7 @@ def tool_context(store: Store, skills: Path) -> ToolContext:
 async def plain(data: bytes, media_type: str) -> str:
     """Find the text of a file that is one."""
     del media_type
-    return plain_text(data)
+    return decode_plain_text(data)
 
 
 async def _unknown(text: str) -> None:

@@ -11,19 +11,16 @@ import anyio
 from anyio.abc import TaskGroup
 from fakes.agents_file import parsed
 from fakes.journal import connection_in, job, receive, store_in, update
-from fakes.pins import silent_pins
 from fakes.time_limit import time_limit
 from fakes.tool_call import plain
 
 from orchestrator.agentsfile import AgentsFile
 from orchestrator.channel_api import ChannelStatus, InboundMessage, Intake, OutboundPart, ReplyPart
-from orchestrator.files import OffLoop, off_loop
+from orchestrator.files import OffLoop, run_off_loop
 from orchestrator.journal.db.database import Database
 from orchestrator.journal.db.store import Store
 from orchestrator.journal.turns import turns
-from orchestrator.maintenance.embedding_index import EmbeddingIndex
-from orchestrator.media.answer_speech import AnswerSpeech
-from orchestrator.media.media_calls import MediaCalls
+from orchestrator.media_service import NoMedia
 from orchestrator.outbound.attachments import AttachmentFetcher
 from orchestrator.outbound.delivery import Delivery
 from orchestrator.processes.supervisor import Supervisor
@@ -34,14 +31,14 @@ from orchestrator.spending.metered_calls import MeteredCalls
 from orchestrator.spending.spending_guard import SpendingGuard
 from orchestrator.toolcalls.approvals import ApprovalQueue
 from orchestrator.toolcalls.executor import ToolExecutor
-from orchestrator.tools.builtin.catalog import TOOLS
-from orchestrator.tools.mcp.servers import McpServers
+from orchestrator.tools.remote_tools import NoRemoteTools
 from orchestrator.turns.completion import TurnCompletion
 from orchestrator.turns.dispatcher import Dispatcher
+from orchestrator.turns.embedding_index import EmbeddingIndex
+from orchestrator.turns.input_loader import InputLoader
 from orchestrator.turns.opener import TurnOpener
 from orchestrator.turns.suspension import TurnSuspension
-from orchestrator.turns.turn_host import TurnServices
-from orchestrator.turns.turn_inputs import InputLoader
+from orchestrator.turns.turn_services import TurnServices
 from orchestrator.wakeup import Wakeup
 from thinker.protocol.messages import AssistantMessage, JsonObject, ToolCall
 from thinker.protocol.methods import PlannedCall, StepCommit, StopReason, TurnResult, TurnRun
@@ -74,7 +71,7 @@ def response(
 async def echo(run: TurnRun, host: WorkerHost) -> TurnResult:
     """Answer with the newest message; the last step ends the turn."""
     result = done(f"echo: {run.messages[-1].content}")
-    await host.commit(response(run, result.text, ends=result))
+    await host.commit_step(response(run, result.text, ends=result))
     return result
 
 
@@ -105,13 +102,13 @@ class ScriptedSupervisor(Supervisor):
         self.back = Wakeup()
 
     @asynccontextmanager
-    async def using(self, agent_id: str) -> AsyncIterator[Worker]:
+    async def use_worker(self, agent_id: str) -> AsyncIterator[Worker]:
         """The agent's worker."""
         if self.refusals:
             raise self.refusals.pop(0)
         yield cast("Worker", self.workers[agent_id])
 
-    async def available(self, agent_id: str) -> None:
+    async def wait_until_available(self, agent_id: str) -> None:
         """Every agent is available again when ``back`` is woken."""
         del agent_id
         await self.back.changed.wait()
@@ -128,7 +125,7 @@ class MemoryChannel:
         self.sent: list[tuple[str, str]] = []
         self.changed = Wakeup()
 
-    def delivered_when_stored(self, chat_id: str) -> bool:
+    def is_delivered_when_stored(self, chat_id: str) -> bool:
         """Never."""
         del chat_id
         return False
@@ -140,7 +137,7 @@ class MemoryChannel:
         """One part, if there is a text."""
         return (ReplyPart(text + mark),) if text else ()
 
-    async def pace(self, chat_id: str) -> None:
+    async def wait_for_rate(self, chat_id: str) -> None:
         """Admit all calls."""
 
     async def send(self, part: OutboundPart) -> str:
@@ -159,13 +156,13 @@ class MemoryChannel:
         """No attachments."""
         raise NotImplementedError
 
-    def view(self, chat_id: str, text: str) -> None:
+    def show_unfinished_answer(self, chat_id: str, text: str) -> None:
         """Show nothing."""
 
-    def replied(self, chat_id: str) -> None:
+    def wake_waiting_clients(self, chat_id: str) -> None:
         """Tell nothing."""
 
-    async def typing(self, chat_id: str, thread_id: str | None) -> None:
+    async def show_typing(self, chat_id: str, thread_id: str | None) -> None:
         """Show nothing."""
 
     async def until(self, count: int) -> list[str]:
@@ -174,7 +171,7 @@ class MemoryChannel:
         async def enough() -> bool:
             return len(self.sent) >= count
 
-        await self.changed.until(enough)
+        await self.changed.wait_until(enough)
         return [text for _, text in self.sent]
 
     async def until_sent(self, text: str) -> None:
@@ -183,7 +180,7 @@ class MemoryChannel:
         async def found() -> bool:
             return text in [sent for _, sent in self.sent]
 
-        await self.changed.until(found)
+        await self.changed.wait_until(found)
 
 
 @dataclass
@@ -238,7 +235,7 @@ async def turn_bench(
     folder: Path,
     *agents: Mapping[str, Any],
     bindings: Sequence[Mapping[str, str]] = (),
-    off_loop: OffLoop = off_loop,
+    off_loop: OffLoop = run_off_loop,
 ) -> AsyncIterator[TurnBench]:
     """Run a dispatcher; every chat is bound to the first agent, ``work`` by default."""
     entries = [{"llmProvider": "demo", **agent} for agent in agents or ({"agentId": "work"},)]
@@ -246,7 +243,7 @@ async def turn_bench(
     loaded = parsed(*entries, bindings=[*bindings, anywhere])
     assert not loaded.errors
     files, now, settings = [loaded.file], [START], Settings(home=folder)
-    settings.paths.prepare()
+    settings.paths.create_directories()
     store = store_in(settings.home)
     db = connection_in(settings.home)
     try:
@@ -281,12 +278,11 @@ def _wired(
     supervisor, channel = ScriptedSupervisor(tasks), MemoryChannel()
     guard = SpendingGuard(store, agents, environ, clock)
     calls = MeteredCalls(store, supervisor, guard)
-    media = MediaCalls(calls, plain)
-    speech = AnswerSpeech(media, agents, clock)
-    delivery = Delivery(store, {"telegram": channel}, tasks, clock, speech.make)
+    media = NoMedia(store, plain)
+    delivery = Delivery(store, {"telegram": channel}, tasks, clock, media.store_speech)
     tasks.start_soon(delivery.run, "telegram")
     prompts, approvals = PromptLibrary(settings), ApprovalQueue(store, clock)
-    servers = McpServers(settings, environ, TOOLS, silent_pins(store))
+    servers = NoRemoteTools()
 
     def changed() -> None:
         dispatcher.wake()
@@ -298,21 +294,34 @@ def _wired(
     embeddings = EmbeddingIndex(calls, lambda: 0.0)
     pictures = AttachmentFetcher(store, {"telegram": channel}, clock)
     inputs = InputLoader(
-        *(store, agents, prompts, tools, guard), *(pictures, embeddings, media, clock)
+        store=store,
+        agents=agents,
+        prompts=prompts,
+        tools=tools,
+        guard=guard,
+        pictures=pictures,
+        embeddings=embeddings,
+        media=media,
+        clock=clock,
     )
-    completion = TurnCompletion(store, delivery, lambda _: None, clock)
+    completion = TurnCompletion(
+        store=store,
+        delivery=delivery,
+        find_agent=lambda agent_id: agents().find_agent(agent_id),
+        clock=clock,
+    )
     ended: list[str] = []
     turn_ended = Wakeup()
     suspension = TurnSuspension(store, supervisor, delivery, approvals, guard, turn_ended, clock)
     services = TurnServices(
-        store,
-        inputs,
-        delivery,
-        supervisor,
-        settings,
-        environ,
-        completion,
-        suspension,
+        store=store,
+        inputs=inputs,
+        delivery=delivery,
+        supervisor=supervisor,
+        settings=settings,
+        environ=environ,
+        completion=completion,
+        suspension=suspension,
         task_ended=lambda: ended.append("task"),
         off_loop=off_loop,
     )

@@ -15,10 +15,10 @@ from hypothesis.stateful import RuleBasedStateMachine, precondition, rule
 from orchestrator.journal.db.database import Database
 from orchestrator.journal.db.sqlite_storage import open_database
 from orchestrator.journal.db.store import FencedError
-from orchestrator.journal.inspect import recent
+from orchestrator.journal.inspect import recent_turns
 from orchestrator.journal.turns import inbox, steps, turns
 from orchestrator.journal.turns.inbox import Arrival
-from orchestrator.journal.turns.outbox import Part
+from orchestrator.journal.turns.outbox import OutboxPart
 from orchestrator.journal.turns.steps import Call
 from orchestrator.journal.turns.turns import Turn, TurnAdmission
 from thinker.protocol.messages import SideEffect, ToolResult
@@ -85,7 +85,7 @@ class TurnMachine(RuleBasedStateMachine):
 
     def open_turns(self) -> list[Turn]:
         """The turns that a worker may have."""
-        found = [turns.open_in(self.db, f"telegram/1/{chat}/") for chat in CHATS]
+        found = [turns.find_open_turn(self.db, f"telegram/1/{chat}/") for chat in CHATS]
         return [turn for turn in found if turn is not None]
 
     def pick(self, number: int) -> Turn:
@@ -97,14 +97,14 @@ class TurnMachine(RuleBasedStateMachine):
         """What a turn's next worker is sent."""
         running = frozenset(seq for owner, seq in self.running if owner == turn.id)
         with job(self.db):
-            turns.context(self.db, turn.id, running, 50, self.now)
+            turns.load_stored_turn(self.db, turn.id, running, 50, self.now)
 
     def waiting(self, turn: Turn) -> list[Call]:
         """The calls of a turn that can be dispatched."""
         seqs = self.db.execute(
             "SELECT seq FROM step WHERE turn_id = ? AND state = 'planned'", (turn.id,)
         )
-        found = [steps.load_call(self.db, turn.id, seq) for (seq,) in list(seqs)]
+        found = [steps.find_call(self.db, turn.id, seq) for (seq,) in list(seqs)]
         return [call for call in found if call is not None]
 
     # --- messages ----------------------------------------------------------------------------
@@ -124,18 +124,18 @@ class TurnMachine(RuleBasedStateMachine):
             admitted = inbox.ingest(self.db, [arrival], None, self.now)
         assert len(admitted) == (kind == "new")
 
-    @precondition(lambda self: recent.counts(self.db)["new"] > 0)
+    @precondition(lambda self: recent_turns.count_messages_by_state(self.db)["new"] > 0)
     @rule(number=chance)
     def a_chat_admits(self, number: int) -> None:
         """T2."""
-        new = [inbox.oldest_new(self.db, chat) for chat in inbox.chats_with_work(self.db)]
+        new = [inbox.find_oldest_new(self.db, chat) for chat in inbox.list_chats_with_work(self.db)]
         found = [row for row in new if row is not None]
         row = found[number % len(found)]
-        busy = turns.open_in(self.db, row.chat_key) is not None
+        busy = turns.find_open_turn(self.db, row.chat_key) is not None
         self.turns += 1
         with job(self.db):
             admission = TurnAdmission(f"t{self.turns}", "work", self.epoch, 15, "1")
-            turn = turns.admit(self.db, row, admission, self.now)
+            turn = turns.admit_message(self.db, row, admission, self.now)
         assert (turn is None) == busy
 
     # --- steps -------------------------------------------------------------------------------
@@ -167,7 +167,7 @@ class TurnMachine(RuleBasedStateMachine):
             self.effects[call.side_effect, call.idem_key] += 1
             return
         with job(self.db):
-            steps.intend(self.db, call.turn_id, call.seq, self.epoch, self.now)
+            steps.mark_intent(self.db, call.turn_id, call.seq, self.epoch, self.now)
         self.running[call.turn_id, call.seq] = call
         if happens:
             self.effects[call.side_effect, call.idem_key] += 1
@@ -178,7 +178,7 @@ class TurnMachine(RuleBasedStateMachine):
         """T5, also for a turn that has ended."""
         key = sorted(self.running)[number % len(self.running)]
         call = self.running.pop(key)
-        row = steps.load_call(self.db, *key)
+        row = steps.find_call(self.db, *key)
         assert row is not None
         if row.state == "intent":
             with job(self.db):
@@ -193,8 +193,8 @@ class TurnMachine(RuleBasedStateMachine):
         """T6, whatever its calls do."""
         turn = self.pick(number)
         with job(self.db):
-            texts = [Part(f"{turn.id} part {part}") for part in range(parts)]
-            turns.reply(self.db, turn, texts, mode, DONE, self.now)
+            texts = [OutboxPart(f"{turn.id} part {part}") for part in range(parts)]
+            turns.end_with_reply(self.db, turn, texts, mode, DONE, self.now)
 
     # --- deaths ------------------------------------------------------------------------------
 
@@ -204,9 +204,9 @@ class TurnMachine(RuleBasedStateMachine):
         """The tools that it asked for go on; the third death buries the message."""
         turn = self.pick(number)
         with job(self.db):
-            deaths = turns.process_died(self.db, turn.id)
+            deaths = turns.count_process_death(self.db, turn.id)
             if deaths >= MAX_DEATHS:
-                turns.dead_letter(self.db, turn, "signal 11", "I gave it up.", self.now)
+                turns.end_as_dead_letter(self.db, turn, "signal 11", "I gave it up.", self.now)
         if deaths < MAX_DEATHS:
             self.take_over(turn)
 
@@ -227,7 +227,7 @@ class TurnMachine(RuleBasedStateMachine):
             with copy:
                 turns.boot(copy, self.now)
                 for turn in self.open_turns():
-                    turns.context(copy, turn.id, frozenset(), 50, self.now)
+                    turns.load_stored_turn(copy, turn.id, frozenset(), 50, self.now)
             assert rows(copy) == rows(self.db)
 
     @precondition(lambda self: self.stale)
@@ -239,9 +239,9 @@ class TurnMachine(RuleBasedStateMachine):
         with pytest.raises(FencedError), job(self.db):
             steps.plan(self.db, step(turn.id, "mail"), CLASSES, turn.epoch, self.now)
         with pytest.raises(FencedError), job(self.db):
-            turns.reply(self.db, turn, [Part("late")], "direct", DONE, self.now)
+            turns.end_with_reply(self.db, turn, [OutboxPart("late")], "direct", DONE, self.now)
         with pytest.raises(FencedError), job(self.db):
-            turns.dead_letter(self.db, turn, "late", "late", self.now)
+            turns.end_as_dead_letter(self.db, turn, "late", "late", self.now)
         if call is not None:
             with pytest.raises(FencedError), job(self.db):
                 steps.finish(self.db, call, result_of(call, ok=True), self.now)

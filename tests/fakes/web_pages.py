@@ -2,6 +2,7 @@
 
 import gzip
 import json
+import ssl
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -41,6 +42,8 @@ class _Pages(BaseHTTPRequestHandler):
             self._answer(200, "application/json", json.dumps({"results": found}).encode())
         elif path == "/bomb":
             self._answer(200, "text/plain", BOMB, **{"Content-Encoding": "gzip"})
+        elif path == "/short":
+            self._answer(200, "text/plain", b"half", **{"Content-Length": "8"})
         elif path == "/drip":
             self._drip()
         elif path in PAGES:
@@ -74,10 +77,14 @@ class _Pages(BaseHTTPRequestHandler):
 
 
 @contextmanager
-def web_pages() -> Iterator[tuple[int, list[str]]]:
+def web_pages(tls: ssl.SSLContext | None = None) -> Iterator[tuple[int, list[str]]]:
     """Serve the pages; yield the port and what was asked for, as ``HOST PATH``."""
     _Pages.asked.clear()
     server = ThreadingHTTPServer(("127.0.0.1", 0), _Pages)
+    if tls is not None:
+        server.socket = tls.wrap_socket(
+            server.socket, server_side=True, do_handshake_on_connect=False
+        )
     server.daemon_threads = True
     thread = threading.Thread(target=server.serve_forever)
     thread.start()

@@ -4,7 +4,7 @@ import socket
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 
-from thinker.protocol.peer import NotificationHandler, Peer, RequestHandler, connected
+from thinker.protocol.peer import NotificationHandler, Peer, RequestHandler, connect_peer
 
 
 @asynccontextmanager
@@ -15,5 +15,5 @@ async def memory_pair(
 ) -> AsyncIterator[tuple[Peer, Peer]]:
     """Peers over a socketpair; closing either is end-of-file for the other."""
     one, two = socket.socketpair()
-    async with connected(one, left) as a, connected(two, right, right_notifications) as b:
+    async with connect_peer(one, left) as a, connect_peer(two, right, right_notifications) as b:
         yield a, b

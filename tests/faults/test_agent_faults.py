@@ -13,7 +13,7 @@ from orchestrator.control import protocol
 from orchestrator.control.protocol import Ack, ApprovalDecision, ApprovalList
 from thinker.protocol.peer import RpcError
 
-pytestmark = pytest.mark.process
+pytestmark = [pytest.mark.process, pytest.mark.thorough(part="chats")]
 CLICKS = 8
 
 
@@ -34,7 +34,7 @@ async def test_approval_clicked_eight_times_at_once_runs_the_call_once(tmp_path:
         config = one_agent(model, {**servers}, approvals=["wild_counter"])
         async with running_daemon(tmp_path, config, bot) as daemon:
             for number, step in enumerate(("one", "two")):
-                bot.user_says(1, f'!wild_counter {{"step": "{step}"}}')
+                bot.send_user_message(1, f'!wild_counter {{"step": "{step}"}}')
                 assert "approvals grant" in await bot.reply_in(1)
                 assert len(effects(tmp_path, "wild")) == number
                 found = await daemon.ask(protocol.APPROVAL_LIST, None, ApprovalList)
@@ -57,7 +57,7 @@ async def test_agent_cannot_restart_the_daemon(tmp_path: Path) -> None:
         running_daemon(tmp_path, one_agent(model, {}), bot) as daemon,
     ):
         for name in names:
-            bot.user_says(1, f'!{name} {{"command": "systemctl restart orchestrator"}}')
+            bot.send_user_message(1, f'!{name} {{"command": "systemctl restart orchestrator"}}')
             assert "there is no tool named" in await bot.reply_in(1)
         assert [line["event"] for line in daemon.log].count("ready") == 1
         assert daemon.process.returncode is None

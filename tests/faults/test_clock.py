@@ -127,10 +127,12 @@ def test_open_turns_are_adopted_with_their_whole_time(tmp_path: Path, jump: floa
         receive(db, update(3, "third"), now=later)
         with job(db):
             epoch = turns.boot(db, later)
-        adopted = turns.load(db, "t1")
+        adopted = turns.load_turn(db, "t1")
         assert (adopted.state, adopted.deadline) == ("running", later + 15 * 60_000)
         with job(db):
-            turns.reply(db, adopted, [outbox.Part("done")], "edit", ("done", None), later)
+            turns.end_with_reply(
+                db, adopted, [outbox.OutboxPart("done")], "edit", ("done", None), later
+            )
         following = next_turn(db, "t2", epoch=epoch, now=later)
         assert following is not None
-        assert turns.origin(db, "t2").text == "second"
+        assert turns.load_opening_message(db, "t2").text == "second"

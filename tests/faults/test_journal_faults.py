@@ -20,7 +20,7 @@ from fakes.postgresql import sqlite_only
 from orchestrator.errors import ExitCode
 from orchestrator.journal.db.sqlite_storage import PAGE, SqliteStorage, open_database
 from orchestrator.journal.db.store import Store
-from orchestrator.journal.migrations import scripts
+from orchestrator.journal.migrations import load_schema
 from orchestrator.journal.turns import inbox
 
 FRAME = PAGE + 24  # bytes of a page and its header in the WAL
@@ -134,7 +134,7 @@ DROP TABLE pause;
 DYING = """
 import os, signal, sys
 import apsw
-from orchestrator.journal.migrations import migrate, scripts
+from orchestrator.journal.migrations import Schema, load_schema, migrate
 
 class Dying(apsw.Connection):
     def __init__(self, path, last):
@@ -148,11 +148,12 @@ class Dying(apsw.Connection):
         self.left -= 1
         return True
 
-known = scripts()
+known, change = load_schema(), sys.argv[2]
+later = Schema(known.whole + change, {**known.changes, known.number + 1: change})
 for last in sys.stdin:
     pid = os.fork()
     if pid == 0:
-        migrate(Dying(sys.argv[1], int(last)), known | {max(known) + 1: sys.argv[2]})
+        migrate(Dying(sys.argv[1], int(last)), later)
         os._exit(0)
     print(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]), flush=True)
 """
@@ -193,7 +194,7 @@ def test_death_within_a_migration_leaves_the_old_journal_or_the_new_one(tmp_path
                 assert db.execute("PRAGMA integrity_check").get == "ok"
                 assert db.execute("SELECT id, text FROM inbox").fetchall() == before
                 tables = {str(name) for (name,) in db.execute("SELECT name FROM sqlite_schema")}
-                assert (db.execute("PRAGMA user_version").get > max(scripts())) != died
+                assert (db.execute("PRAGMA user_version").get > load_schema().number) != died
             assert ("kept" in tables) != died
             assert ("pause" in tables) == died
     assert deaths > len(CHANGE.strip().splitlines())
@@ -263,4 +264,4 @@ def test_reader_holds_up_no_writer_and_the_wal_shrinks_after_it(tmp_path: Path) 
         db.execute("PRAGMA wal_checkpoint(PASSIVE)")
         receive(db, update(310, text))
         assert wal.stat().st_size <= 1_000_000
-        assert len(inbox.chats_with_work(db)) == 1
+        assert len(inbox.list_chats_with_work(db)) == 1

@@ -18,7 +18,7 @@ from thinker.protocol.messages import UserMessage
 from thinker.protocol.providers import PROVIDERS
 from thinker.worker_errors import RetryableModelError
 
-pytestmark = pytest.mark.process
+pytestmark = [pytest.mark.process, pytest.mark.thorough(part="models")]
 
 NOW = {"retry-after": "0"}
 TEXT = "Zwei Wörter, ein \U0001f600 und noch mehr davon."
@@ -71,11 +71,11 @@ async def test_provider_behind_a_bad_network_costs_tries_and_no_answer(tmp_path:
             proxy.spoil(f"number {chat}", fault=fault)
         async with running_daemon(tmp_path, config, bot) as daemon:
             for chat in chats:
-                bot.user_says(chat, f"number {chat}")
+                bot.send_user_message(chat, f"number {chat}")
             for chat in chats:
                 assert await bot.reply_in(chat) == f"work-model: number {chat}"
             model.script.extend([Reply("overloaded", status=500, headers=NOW)] * 3)
-            bot.user_says(600, "after three errors")
+            bot.send_user_message(600, "after three errors")
             assert await bot.reply_in(600) == "work-model: after three errors"
             report = await daemon.until(lambda report: report.open_turns == 0)
     assert proxy.spoiled == len(faults)
@@ -89,9 +89,9 @@ async def test_second_model_takes_over_in_mid_turn_and_runs_no_tool_again(tmp_pa
         model.script.append(Reply("no credit", status=402))
         config = two_agents(model, fallbackModels=["second-model"])
         async with running_daemon(tmp_path, config, bot) as daemon:
-            bot.user_says(123, "go on")
+            bot.send_user_message(123, "go on")
             assert await bot.reply_in(123) == "one moment"
             assert await bot.reply_in(123) == "second-model: go on"
             (turn,) = (await daemon.until(lambda report: report.open_turns == 0)).recent_turns
     assert turn.tools == ("send_message",)
-    assert bot.texts(123) == ["one moment", "second-model: go on"]
+    assert bot.list_texts(123) == ["one moment", "second-model: go on"]

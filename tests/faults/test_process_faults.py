@@ -25,18 +25,18 @@ async def test_frozen_worker_is_replaced_and_its_turn_goes_on_once(tmp_path: Pat
     """SIGSTOP in the middle of a turn: killed for its silence, resumed in a new process (F5)."""
     async with held_daemon(tmp_path) as (bot, model, daemon):
         gate = model.hold("slow")
-        bot.user_says(123, "slow")
+        bot.send_user_message(123, "slow")
         await model.asked("slow")
         frozen = await daemon.pid("work")
         os.kill(frozen, signal.SIGSTOP)
         gate.set()
-        bot.user_says(456, "and you?")
+        bot.send_user_message(456, "and you?")
         assert await bot.reply_in(456) == "home-model: and you?"
         assert await bot.reply_in(123) == "work-model: slow"
         assert await daemon.pid("work") != frozen
         assert frozen not in processes(tmp_path)
         await daemon.logged("worker_ended", agent_id="work", kind="hang")
-        assert bot.texts(123) == ["work-model: slow"]
+        assert bot.list_texts(123) == ["work-model: slow"]
 
 
 async def test_frozen_supervisor_keeps_its_home_and_loses_nothing_when_it_is_killed(
@@ -46,11 +46,11 @@ async def test_frozen_supervisor_keeps_its_home_and_loses_nothing_when_it_is_kil
     async with FakeBotApi(TOKEN) as bot, HeldModel() as model:
         async with running_daemon(tmp_path, two_agents(model), bot) as daemon:
             model.hold("slow")
-            bot.user_says(123, "slow")
+            bot.send_user_message(123, "slow")
             await model.asked("slow")
             async with ending(processes(tmp_path).keys() - {daemon.process.pid}):
                 daemon.signal(signal.SIGSTOP)
-                bot.user_says(456, "while it is frozen")
+                bot.send_user_message(456, "while it is frozen")
                 code, _ = await run_to_its_end(tmp_path, bot=bot)
                 assert code == ExitCode.ALREADY_RUNNING
                 await daemon.kill()
@@ -58,7 +58,7 @@ async def test_frozen_supervisor_keeps_its_home_and_loses_nothing_when_it_is_kil
         async with running_daemon(tmp_path, None, bot):
             assert await bot.reply_in(123) == "work-model: slow"
             assert await bot.reply_in(456) == "home-model: while it is frozen"
-    assert [len(bot.texts(chat)) for chat in (123, 456)] == [1, 1]
+    assert [len(bot.list_texts(chat)) for chat in (123, 456)] == [1, 1]
 
 
 async def test_stuck_tool_does_not_hold_up_the_end(tmp_path: Path) -> None:
@@ -68,7 +68,7 @@ async def test_stuck_tool_does_not_hold_up_the_end(tmp_path: Path) -> None:
     async with FakeBotApi(TOKEN) as bot, CallingModel() as model:
         config = one_agent(model, {"wild": entry(tmp_path, "wild")})
         async with running_daemon(tmp_path, config, bot, env) as daemon:
-            bot.user_says(1, said)
+            bot.send_user_message(1, said)
             await daemon.logged("tool_call", tool="wild_slow")
             await until_effect(tmp_path, daemon)
             daemon.signal(signal.SIGTERM)
@@ -95,10 +95,10 @@ async def test_sighup_with_a_bad_file_changes_nothing_and_neither_does_its_loss(
             (tmp_path / "agents.json").unlink()
             daemon.signal(signal.SIGHUP)
             await daemon.logged("config_refused", 2)
-            bot.user_says(123, "still you?")
+            bot.send_user_message(123, "still you?")
             assert await bot.reply_in(123) == "work-model: still you?"
         async with running_daemon(tmp_path, None, bot) as daemon:
-            bot.user_says(123, "and now?")
+            bot.send_user_message(123, "and now?")
             assert await bot.reply_in(123) == "work-model: and now?"
             hints = " ".join((await daemon.status()).hints)
             assert "last good copy" in hints
@@ -117,8 +117,8 @@ async def test_daemon_without_descriptors_answers_when_it_has_some(tmp_path: Pat
         pid = daemon.process.pid
         before = resource.prlimit(pid, resource.RLIMIT_NOFILE)
         resource.prlimit(pid, resource.RLIMIT_NOFILE, (used(pid), before[1]))
-        bot.user_says(123, "one")
-        bot.user_says(456, "two")
+        bot.send_user_message(123, "one")
+        bot.send_user_message(456, "two")
         await daemon.logged("worker_ended", agent_id="work", kind="crash")
         resource.prlimit(pid, resource.RLIMIT_NOFILE, before)
         assert await bot.reply_in(123) == "work-model: one"
@@ -147,13 +147,17 @@ async def test_what_a_tool_left_behind_in_its_own_session_goes_with_the_tool_hos
     async with FakeBotApi(TOKEN) as bot, CallingModel() as model:
         config = one_agent(model, {"wild": escaping(tmp_path)})
         async with running_daemon(tmp_path, config, bot) as daemon:
-            bot.user_says(1, '!wild_echo {"text": "hi"}')
+            bot.send_user_message(1, '!wild_echo {"text": "hi"}')
             assert await bot.reply_in(1) == "result: hi"
             (stray,) = strays(tmp_path)
-            (host,) = (p for p, a in processes(tmp_path).items() if "orchestrator.toolhost" in a)
+            (host,) = (
+                p
+                for p, a in processes(tmp_path).items()
+                if "orchestrator.extensions.mcp_client.toolhost" in a
+            )
             async with ending([stray]):
                 os.kill(host, signal.SIGKILL)
-            bot.user_says(1, '!wild_echo {"text": "again"}')
+            bot.send_user_message(1, '!wild_echo {"text": "again"}')
             assert await bot.reply_in(1) == "result: again"
             (another,) = strays(tmp_path)
             assert another != stray

@@ -14,11 +14,11 @@ from fakes.model_api import Reply
 from fakes.time_limit import LIMIT
 
 from orchestrator.control import protocol
-from orchestrator.control.connection import connect
+from orchestrator.control.connection import open_control_connection
 from orchestrator.control.protocol import Ack, ChatOutcome, ChatSend, ChatWait
-from orchestrator.selftest.fake_telegram import PREVIEW_MARK
+from orchestrator.extensions.selftest.crash.fake_telegram import PREVIEW_MARK
 
-pytestmark = pytest.mark.process
+pytestmark = [pytest.mark.process, pytest.mark.thorough(part="channels")]
 
 METHODS = ("sendMessage", "editMessageText")
 FAULTS = (LOST_REQUEST, LOST_ANSWER, RESET, cut(20), late(0.1))
@@ -26,7 +26,7 @@ FAULTS = (LOST_REQUEST, LOST_ANSWER, RESET, cut(20), late(0.1))
 
 def finals(bot: FakeBotApi, chat: int) -> list[str]:
     """What stands in a chat but for stray placeholders and previews."""
-    return [text for text in bot.texts(chat) if not text.endswith(PREVIEW_MARK)]
+    return [text for text in bot.list_texts(chat) if not text.endswith(PREVIEW_MARK)]
 
 
 def unfinished(home: Path) -> list[str]:
@@ -47,7 +47,7 @@ async def test_each_fault_on_each_platform_call_leaves_one_final_text(tmp_path: 
         env = {"TELEGRAM_API_URL": proxy.url}
         async with running_daemon(tmp_path, two_agents(model), bot, env) as daemon:
             for chat in cases:
-                bot.user_says(chat, f"hello from {chat}")
+                bot.send_user_message(chat, f"hello from {chat}")
             await daemon.until(lambda report: report.inbox["done"] == len(cases))
             for chat in cases:
                 text = await bot.reply_in(chat)
@@ -57,7 +57,7 @@ async def test_each_fault_on_each_platform_call_leaves_one_final_text(tmp_path: 
                 chat: [f"home-model: hello from {chat}"] for chat in cases
             }
             await daemon.until(lambda _: unfinished(tmp_path) == [])
-            strays = {cases[chat][0] for chat in cases if len(bot.texts(chat)) > 1}
+            strays = {cases[chat][0] for chat in cases if len(bot.list_texts(chat)) > 1}
             assert strays <= {"sendMessage"}  # at most one, and only where a receipt was lost
 
 
@@ -68,7 +68,7 @@ async def test_lost_polls_lose_and_double_no_message(tmp_path: Path) -> None:
         async with running_daemon(tmp_path, two_agents(model), bot, env) as daemon:
             await daemon.until(lambda report: report.ready)
             proxy.spoil("getUpdates", fault=LOST_ANSWER)
-            bot.user_says(123, "one")
+            bot.send_user_message(123, "one")
             assert await bot.reply_in(123) == "work-model: one"
             await proxy.spoilt()
             await bot.confirmed()
@@ -81,18 +81,22 @@ async def test_repeated_reordered_and_jumping_updates_are_answered_once_each(
 ) -> None:
     """The same update three times, older ones after newer ones, numbers that begin again."""
     async with held_daemon(tmp_path) as (bot, _, daemon):
-        first = bot.user_says(123, "first")
+        first = bot.send_user_message(123, "first")
         assert await bot.reply_in(123) == "work-model: first"
-        second = bot.user_says(123, "second")
+        second = bot.send_user_message(123, "second")
         assert await bot.reply_in(123) == "work-model: second"
         for number in (second, first, first, second):
             bot.deliver_again(number)
         jumped = {"message_id": 9001, "chat": {"id": 123, "type": "private"}, "text": "jumped"}
         sender = {"id": 123, "is_bot": False, "first_name": "Ada"}
-        bot.push({"update_id": 7, "message": {**jumped, "date": 1_800_000_000, "from": sender}})
+        bot.queue_update(
+            {"update_id": 7, "message": {**jumped, "date": 1_800_000_000, "from": sender}}
+        )
         assert await bot.reply_in(123) == "work-model: jumped"
         await daemon.until(lambda report: report.open_turns == 0)
-        assert bot.texts(123) == [f"work-model: {text}" for text in ("first", "second", "jumped")]
+        assert bot.list_texts(123) == [
+            f"work-model: {text}" for text in ("first", "second", "jumped")
+        ]
 
 
 async def test_rate_limit_in_the_middle_of_a_long_reply_keeps_its_order(tmp_path: Path) -> None:
@@ -101,27 +105,27 @@ async def test_rate_limit_in_the_middle_of_a_long_reply_keeps_its_order(tmp_path
     async with held_daemon(tmp_path) as (bot, model, daemon):
         model.script.append(Reply(long))
         bot.break_next("sendMessage", Fault(), too_many(1))
-        bot.user_says(123, "at length")
+        bot.send_user_message(123, "at length")
         await daemon.until(lambda report: report.inbox["done"] == 1)
         parts = [await bot.reply_in(123) for _ in range(3)]
         assert [part.split()[0] for part in parts] == ["0", "1", "2"]
         assert [len(part.split()) for part in parts] == [701, 701, 701]
-        assert bot.texts(123) == parts
+        assert bot.list_texts(123) == parts
 
 
 async def test_blocked_bot_is_a_permanent_failure_of_that_chat_alone(tmp_path: Path) -> None:
     """403 in the middle of a turn: the row ends, nothing is tried again, others go on (F53)."""
     async with held_daemon(tmp_path) as (bot, model, daemon):
         gate = model.hold("gone")
-        bot.user_says(123, "gone")
+        bot.send_user_message(123, "gone")
         await model.asked("gone")
         bot.break_next("sendMessage", BLOCKED)
         gate.set()
         await daemon.logged("send_failed", outcome="permanent")
-        bot.user_says(456, "still here")
+        bot.send_user_message(456, "still here")
         assert await bot.reply_in(456) == "home-model: still here"
         await daemon.until(lambda report: report.open_turns == 0)
-        assert bot.texts(123) == []
+        assert bot.list_texts(123) == []
     with reading_in(tmp_path) as db:
         states = db.execute("SELECT chat_id, state, attempt FROM outbox ORDER BY id").fetchall()
         turns = db.execute("SELECT DISTINCT state FROM turn").fetchall()
@@ -157,7 +161,7 @@ async def test_deleted_placeholder_is_replaced_and_an_edit_stays_in_line(tmp_pat
     async with held_daemon(tmp_path) as (bot, model, daemon):
         answer = "Here is the first half of what I have to say, and here is the rest of it."
         model.script.append(Reply(answer, fault="drip"))
-        bot.user_says(123, "tell me", message_id=50)
+        bot.send_user_message(123, "tell me", message_id=50)
         await bot.called("sendMessage")
         (preview,) = bot._visible[123]
         bot.user_deletes(123, preview)
@@ -168,9 +172,9 @@ async def test_deleted_placeholder_is_replaced_and_an_edit_stays_in_line(tmp_pat
         assert await bot.reply_in(123) == answer
         assert await bot.reply_in(123) == "work-model: tell me all"
         bot.user_edits(123, 50, "tell me all, once more", 1_800_000_200)
-        bot.user_says(123, "thanks", message_id=51)
+        bot.send_user_message(123, "thanks", message_id=51)
         assert await bot.reply_in(123) == "work-model: thanks"
-        assert bot.texts(123) == [answer, "work-model: tell me all", "work-model: thanks"]
+        assert bot.list_texts(123) == [answer, "work-model: tell me all", "work-model: thanks"]
 
 
 async def test_burst_in_one_chat_keeps_its_order_and_starves_nobody(tmp_path: Path) -> None:
@@ -178,7 +182,7 @@ async def test_burst_in_one_chat_keeps_its_order_and_starves_nobody(tmp_path: Pa
     async with (
         HeldModel() as model,
         running_daemon(tmp_path, {"agents": [agent("work", model)]}) as daemon,
-        connect(daemon.settings) as peer,
+        open_control_connection(daemon.settings) as peer,
     ):
         names = [f"{kind} {number}" for number in range(200) for kind in ("busy", "c")]
         for name in names:

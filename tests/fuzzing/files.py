@@ -7,11 +7,10 @@ from typing import Any
 from fuzzing.target import Target, repeated
 from hypothesis import strategies as st
 
-from orchestrator.agentsfile import AgentsFileError
-from orchestrator.agentsfile import parse as parse_agents
+from orchestrator.agentsfile import AgentsFileError, parse_agents_file
 from thinker.formats import plain_yaml, skill_file
 from thinker.formats.plain_yaml import YamlError
-from thinker.formats.prompts.definition import read as read_definition
+from thinker.formats.prompts.definition import parse_definition
 from thinker.formats.regular_file import DEFINITION
 from thinker.formats.skill_file import SkillError
 
@@ -94,12 +93,12 @@ SLIPS = st.tuples(AGENTS.map(json.dumps), st.integers(0), st.sampled_from(("", "
 def check_skill(text: str) -> None:
     """A skill, or our error that names the file; definitions likewise."""
     with suppress(SkillError):
-        skill_file.parse.__wrapped__(text, "a")
-    parts = plain_yaml.front_matter(text)
+        skill_file.parse_skill.__wrapped__(text, "a")
+    parts = plain_yaml.split_front_matter(text)
     if parts is not None:
         with suppress(YamlError):
-            fields = plain_yaml.load(parts[0], "the front matter")
-            definition, problems = read_definition({"name": "a", "prompt": parts[1], **fields})
+            fields = plain_yaml.parse_mapping(parts[0], "the front matter")
+            definition, problems = parse_definition({"name": "a", "prompt": parts[1], **fields})
             assert (definition is None) == bool(problems)
             assert all(str(problem) for problem in problems)
 
@@ -107,7 +106,7 @@ def check_skill(text: str) -> None:
 def check_agents(data: bytes) -> None:
     """Usable, or refused; every problem has its line and a sentence."""
     try:
-        problems = parse_agents(data).problems
+        problems = parse_agents_file(data).problems
     except AgentsFileError as error:
         problems = tuple(error.problems)
         assert problems

@@ -13,18 +13,18 @@ from thinker.formats.prompts.problem import (
     DefinitionError,
     UnknownPromptError,
 )
-from thinker.formats.prompts.registry import Registry, include_order
+from thinker.formats.prompts.registry import Registry, order_includes
 from thinker.formats.prompts.sources import (
     IncludePart,
     LayeredSource,
     SlotSource,
     Source,
     TextPart,
-    included_names,
+    list_included_names,
 )
-from thinker.prompt.render.bind import bind
-from thinker.prompt.render.layouts import markdown
-from thinker.prompt.render.lower import MAX_SECTIONS, lower
+from thinker.prompt.render.bind import bind_variables
+from thinker.prompt.render.layouts import render_markdown
+from thinker.prompt.render.lower import MAX_SECTIONS, lower_definition
 
 SOURCES: TypeAdapter[dict[str, Source]] = TypeAdapter(dict[str, Source])
 NAMES = st.sampled_from([f"p{number}" for number in range(8)])
@@ -54,11 +54,11 @@ def check_includes(given: tuple[dict[str, Any], str]) -> None:
     written, root = given
     sources = SOURCES.validate_python(written)
     for name in sources:
-        Registry(prompts=sources).validate(
+        Registry(prompts=sources).validate_definition(
             {"name": name, "toolDescription": "d", "model": "inherit", "prompt": written[name]}
         )
     try:
-        reached = include_order(sources, root)
+        reached = order_includes(sources, root)
     except CircularIncludeError as error:
         _check_circle(sources, error.path)
         return
@@ -67,7 +67,7 @@ def check_includes(given: tuple[dict[str, Any], str]) -> None:
         return
     assert reached[-1] == root
     try:
-        found = markdown(bind(lower(sources, root), {}))
+        found = render_markdown(bind_variables(lower_definition(sources, root), {}))
     except DefinitionError:
         assert any(isinstance(sources[name], SlotSource) for name in reached)
         return
@@ -82,7 +82,7 @@ def _check_unknown(sources: Mapping[str, Source], name: str) -> None:
 def _check_circle(sources: Mapping[str, Source], path: tuple[str, ...]) -> None:
     assert path[0] == path[-1]
     for here, there in pairwise(path):
-        assert there in included_names(sources[here])
+        assert there in list_included_names(sources[here])
 
 
 def by_recursion(sources: Mapping[str, Source], name: str) -> str:
@@ -110,7 +110,7 @@ def _sized(shape: tuple[str, str], size: int) -> Callable[[], object]:
     if kind == "comb":
         leaves = (IncludePart(prompt=f"p{count}"),) * count
         sources = {"p0": leaves, f"p{count}": words}
-    return lambda: markdown(bind(lower(sources, "p0"), {}))
+    return lambda: render_markdown(bind_variables(lower_definition(sources, "p0"), {}))
 
 
 TARGETS = {

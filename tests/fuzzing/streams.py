@@ -8,11 +8,11 @@ import orjson
 from fuzzing.target import CUTS, Target, pieces
 from hypothesis import strategies as st
 
-from orchestrator.http_api.response_events import Events, ResponseHead, ResponseStream
-from orchestrator.journal.turns.api_requests import HandedCall
+from orchestrator.extensions.http_api.response_events import Events, ResponseHead, ResponseStream
+from orchestrator.extensions.http_api.stored_requests import HandedCall
 from thinker.models.anthropic_answer import AnthropicAnswer
 from thinker.models.base import ModelResponse
-from thinker.models.failures import stated_error
+from thinker.models.failures import parse_stated_error
 from thinker.models.openai_answer import OpenAIAnswer
 from thinker.models.streaming import EventReader
 from thinker.protocol.messages import Usage
@@ -85,7 +85,7 @@ def check_streams(given: tuple[list[bytes], list[int], list[str]]) -> None:
     assert _read(pieces(stream, cuts)) == events
     assert _read([stream[n : n + 1] for n in range(len(stream))]) == events
     for data in events:
-        stated_error(data)
+        parse_stated_error(data)
     for collector in (OpenAIAnswer("openai", "m"), AnthropicAnswer("anthropic", "m")):
         _collect(collector, events)
     _check_response(steps)
@@ -103,16 +103,16 @@ def _collect(collector: OpenAIAnswer | AnthropicAnswer, events: list[bytes]) -> 
                 break
         except ValueError:
             continue
-    return collector.response("r")
+    return collector.build_response("r")
 
 
 def _check_response(steps: list[str]) -> None:
     """Numbers count every event, items begin and end once, deltas add up to what is whole."""
     stream = ResponseStream(HEAD)
-    sent: list[Any] = list(stream.begin())
+    sent: list[Any] = list(stream.begin_response())
     for step in steps:
         sent += _step(stream, step)
-    sent += stream.complete()
+    sent += stream.complete_response()
     assert [event.data for event in sent].count("[DONE]") == 1
     events = [event.data for event in sent[:-1]]
     assert [data["sequence_number"] for data in events] == list(range(1, len(events) + 1))
@@ -132,17 +132,17 @@ def _check_response(steps: list[str]) -> None:
 def _step(stream: ResponseStream, step: str) -> Events:
     match step:
         case "call":
-            return stream.call(HandedCall(id="c", name="add", arguments="{}"))
+            return stream.add_call(HandedCall(id="c", name="add", arguments="{}"))
         case "close":
             return stream.close_text()
         case "usage":
             stream.usage = Usage(prompt=1)
             return ()
         case "fail":
-            return stream.fail("broken")
+            return stream.fail_response("broken")
         case "complete":
-            return stream.complete()
-    return stream.text(step)
+            return stream.complete_response()
+    return stream.add_text(step)
 
 
 def _sized(frame: bytes, size: int) -> Any:

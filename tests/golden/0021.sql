@@ -9,7 +9,8 @@ CREATE TABLE approval(  -- an operator's decision about one call; used at most o
   id INTEGER PRIMARY KEY, code TEXT NOT NULL UNIQUE,
   turn_id TEXT NOT NULL, seq INTEGER NOT NULL, args_hash TEXT NOT NULL, reason TEXT NOT NULL,
   state TEXT NOT NULL CHECK(state IN('pending','granted','denied','used')),
-  asked_at INTEGER NOT NULL, expires INTEGER NOT NULL, decided_at INTEGER, by_user TEXT, note TEXT,
+  asked_at INTEGER NOT NULL, expires INTEGER NOT NULL, decided_at INTEGER, by_user TEXT,
+  note TEXT,  -- why it was denied
   UNIQUE(turn_id, seq),
   FOREIGN KEY(turn_id, seq) REFERENCES step(turn_id, seq)) STRICT;
 INSERT INTO approval VALUES(1,'CD34','turn-waiting',2,'0abc0209f278814a0cd30f8c900a9ebc545978581e05d9a2c169540df3e8cd6a','the policy requires it','pending',1767225646000,1767312046000,NULL,NULL,NULL);
@@ -21,27 +22,29 @@ CREATE TABLE attachment(
   handle TEXT NOT NULL,  -- what the channel downloads it by
   about TEXT NOT NULL,
   state TEXT NOT NULL CHECK(state IN('wanted','kept','given up')),
-  media_id TEXT, media_type TEXT NOT NULL DEFAULT '', name TEXT NOT NULL DEFAULT '', body TEXT, voice INTEGER NOT NULL DEFAULT 0,
+  media_id TEXT, media_type TEXT NOT NULL DEFAULT '', name TEXT NOT NULL DEFAULT '',
+  body TEXT,  -- how the text of a document begins, as models read it
+  voice INTEGER NOT NULL DEFAULT 0,  -- 1: the person says it, so that its text is the message's
   PRIMARY KEY(inbox_id, part)) STRICT, WITHOUT ROWID;
 CREATE INDEX attachment_media ON attachment(media_id) WHERE media_id IS NOT NULL;
 CREATE INDEX attachment_wanted ON attachment(inbox_id) WHERE state = 'wanted';
 
 DROP TABLE IF EXISTS audit;
-CREATE TABLE audit(
+CREATE TABLE audit(  -- refusals, approvals, deletions: each has the hash of the one before it
   id INTEGER PRIMARY KEY, at INTEGER NOT NULL, actor TEXT NOT NULL, act TEXT NOT NULL,
   object TEXT NOT NULL, prev_hash TEXT NOT NULL, hash TEXT NOT NULL) STRICT;
 INSERT INTO audit VALUES(1,1767225602000,'admission','refused: the chat is not paired','inbox 2','','b084fb1e32d5d456eacb2a74e80fb7eee3c599fd5aad25c9127d3ddbbab7b9b5');
 INSERT INTO audit VALUES(2,1767225640000,'dispatcher','dead letter: signal 11','turn turn-dead','b084fb1e32d5d456eacb2a74e80fb7eee3c599fd5aad25c9127d3ddbbab7b9b5','82581d75c28ec35a0bddb51a4a5d97dd4bf0c67a72af8e95097932a862fc44ee');
 
 DROP TABLE IF EXISTS call_verdict;
-CREATE TABLE call_verdict(
+CREATE TABLE call_verdict(  -- what a person found out about a call of unknown outcome
   turn_id TEXT NOT NULL, seq INTEGER NOT NULL, happened INTEGER NOT NULL,
   by_user TEXT NOT NULL, at INTEGER NOT NULL,
   PRIMARY KEY(turn_id, seq),
   FOREIGN KEY(turn_id, seq) REFERENCES step(turn_id, seq)) STRICT, WITHOUT ROWID;
 
 DROP TABLE IF EXISTS channel_offset;
-CREATE TABLE "channel_offset"(
+CREATE TABLE channel_offset(  -- where a channel goes on: a number, or a platform's own mark
   channel TEXT NOT NULL, bot_id TEXT NOT NULL, next ANY NOT NULL,
   PRIMARY KEY(channel, bot_id)) STRICT, WITHOUT ROWID;
 INSERT INTO channel_offset VALUES('telegram','1',13);
@@ -52,7 +55,7 @@ CREATE TABLE chat_move(  -- groups that became supergroups; every other row has 
   PRIMARY KEY(channel, new_id)) STRICT, WITHOUT ROWID;
 
 DROP TABLE IF EXISTS conversation;
-CREATE TABLE conversation(
+CREATE TABLE conversation(  -- made by a client of the Responses API
   id TEXT PRIMARY KEY, created_at INTEGER NOT NULL,
   metadata TEXT NOT NULL) STRICT, WITHOUT ROWID;
 
@@ -69,7 +72,8 @@ DROP TABLE IF EXISTS fact;
 CREATE TABLE fact(
   id INTEGER PRIMARY KEY, agent_id TEXT NOT NULL, fact TEXT NOT NULL, category TEXT NOT NULL,
   source TEXT NOT NULL, confidence REAL NOT NULL DEFAULT 1, created_at INTEGER NOT NULL,
-  updated_at INTEGER NOT NULL, origin TEXT NOT NULL DEFAULT 'user', scope TEXT NOT NULL DEFAULT '') STRICT;
+  updated_at INTEGER NOT NULL, origin TEXT NOT NULL DEFAULT 'user',
+  scope TEXT NOT NULL DEFAULT '') STRICT;
 INSERT INTO fact VALUES(1,'work','the user likes green tea','preference','turn-closed',1.0,1767225641000,1767225641000,'user','');
 CREATE TRIGGER fact_added AFTER INSERT ON fact BEGIN
   INSERT INTO fact_words(rowid, fact) VALUES(new.id, new.fact);
@@ -153,7 +157,7 @@ CREATE TABLE handoff(  -- the agent that answers a chat instead of the one it is
   PRIMARY KEY(chat_key, routed_id)) STRICT, WITHOUT ROWID;
 
 DROP TABLE IF EXISTS held;
-CREATE TABLE held(
+CREATE TABLE held(  -- what a chat wrote before it was paired: the texts of its refused messages
   inbox_id INTEGER PRIMARY KEY REFERENCES inbox,
   channel TEXT NOT NULL, chat_id TEXT NOT NULL, text TEXT NOT NULL) STRICT;
 CREATE INDEX held_chat ON held(channel, chat_id);
@@ -170,7 +174,11 @@ CREATE TABLE inbox(
   state TEXT NOT NULL CHECK(state IN('new','claimed','done','dead','cancelled')),
   claims INTEGER NOT NULL DEFAULT 0,  -- processes that died while it was claimed
   received_at INTEGER NOT NULL, ended_at INTEGER, error TEXT,
-  after_step INTEGER, album TEXT, origin TEXT NOT NULL DEFAULT 'user', while_busy TEXT CHECK(while_busy IN('queue','steer','interrupt')),  -- the step after which the message entered a running turn
+  after_step INTEGER,  -- the step after which the message entered a running turn
+  album TEXT,  -- the platform's id of the album that the message is a part of
+  origin TEXT NOT NULL DEFAULT 'user',
+  -- What the message does to an answer that is being written; NULL: as the agent's whileBusy says.
+  while_busy TEXT CHECK(while_busy IN('queue','steer','interrupt')),
   UNIQUE(channel, bot_id, update_id),
   UNIQUE(channel, bot_id, chat_id, message_id, edit_date, kind)) STRICT;
 INSERT INTO inbox VALUES(1,'telegram','1',1,'101','','telegram/1/101/','1',0,'message','101','Ann',1,NULL,'a new message',NULL,NULL,'new',0,1767225601000,NULL,NULL,NULL,NULL,'user',NULL);
@@ -207,7 +215,7 @@ CREATE INDEX inbox_turn ON inbox(turn_id) WHERE turn_id IS NOT NULL;
 CREATE INDEX inbox_unanswered ON inbox(state) WHERE state IN('dead','cancelled');
 
 DROP TABLE IF EXISTS media;
-CREATE TABLE media(  -- the bytes of each picture, once
+CREATE TABLE media(  -- the bytes of each picture or file, once
   id TEXT PRIMARY KEY,  -- SHA-256 of the bytes
   media_type TEXT NOT NULL, data BLOB NOT NULL, at INTEGER NOT NULL) STRICT;
 CREATE INDEX media_age ON media(at);
@@ -286,7 +294,9 @@ CREATE TABLE model_call(  -- reserved at an estimate before the call, settled af
   state TEXT NOT NULL CHECK(state IN('reserved','settled','lost')),
   prompt INTEGER NOT NULL, completion INTEGER NOT NULL, cached INTEGER NOT NULL,  -- tokens
   usd REAL,  -- NULL: the model has no price
-  at INTEGER NOT NULL, seq INTEGER, purpose TEXT) STRICT;
+  at INTEGER NOT NULL,
+  seq INTEGER,  -- of the response, in `step`
+  purpose TEXT) STRICT;
 CREATE INDEX model_call_turn ON model_call(turn_id);
 CREATE INDEX model_call_window ON model_call(agent_id, at, prompt, completion, usd);
 
@@ -304,8 +314,12 @@ CREATE TABLE outbox(
   attempt INTEGER NOT NULL DEFAULT 0,
   not_before INTEGER NOT NULL DEFAULT 0, error TEXT,
   created_at INTEGER NOT NULL, t_sending INTEGER, ended_at INTEGER,
-  again INTEGER NOT NULL DEFAULT 0  -- repetitions left for a message of unknown delivery
-  , rendered TEXT, approval_id INTEGER, aside INTEGER NOT NULL DEFAULT 0, media_id TEXT, file_name TEXT, voice INTEGER NOT NULL DEFAULT 0) STRICT;
+  again INTEGER NOT NULL DEFAULT 0,  -- repetitions left for a message of unknown delivery
+  rendered TEXT,  -- the body in the platform's markup, for a part of a reply that was cut
+  approval_id INTEGER,  -- the approval that the message asks for, or tells the outcome of
+  aside INTEGER NOT NULL DEFAULT 0,  -- 1: its turn is of another queue
+  media_id TEXT, file_name TEXT,  -- of the file that is sent; the body is its caption
+  voice INTEGER NOT NULL DEFAULT 0) STRICT;
 INSERT INTO outbox VALUES(1,NULL,0,'telegram','1','102','','telegram/1/102/','direct','Who are you?',0,NULL,1,'queued',NULL,NULL,0,0,NULL,1767225602000,NULL,NULL,0,NULL,NULL,0,NULL,NULL,0);
 INSERT INTO outbox VALUES(2,'turn-closed',0,'telegram','1','106','','telegram/1/106/','direct','It is noon.',1,NULL,1,'delivered',NULL,'901',1,0,NULL,1767225626000,1767225627000,1767225628000,0,NULL,NULL,0,NULL,NULL,0);
 INSERT INTO outbox VALUES(3,'turn-sending-direct',0,'telegram','1','107','','telegram/1/107/','direct','first part',1,NULL,1,'sending',NULL,NULL,1,0,NULL,1767225630000,1767225631000,NULL,0,NULL,NULL,0,NULL,NULL,0);
@@ -338,7 +352,9 @@ DROP TABLE IF EXISTS pairing;
 CREATE TABLE pairing(  -- chats that may, or want to, talk to the agents
   channel TEXT NOT NULL, chat_id TEXT NOT NULL, name TEXT NOT NULL DEFAULT '',
   code TEXT, state TEXT NOT NULL CHECK(state IN('pending','approved','revoked')),
-  created_at INTEGER NOT NULL, expires_at INTEGER NOT NULL, decided_at INTEGER, bot_id TEXT NOT NULL DEFAULT '', sender_id TEXT NOT NULL DEFAULT '',
+  created_at INTEGER NOT NULL, expires_at INTEGER NOT NULL, decided_at INTEGER,
+  bot_id TEXT NOT NULL DEFAULT '',  -- the bot that was written to
+  sender_id TEXT NOT NULL DEFAULT '',  -- the person who asked, whose id may differ from the chat's
   PRIMARY KEY(channel, chat_id)) STRICT;
 INSERT INTO pairing VALUES('telegram','102','Ann','AB12','pending',1767225642000,1767229242000,NULL,'1','');
 
@@ -357,7 +373,7 @@ CREATE TABLE pause_told(  -- chats that were sent the notice of a pause
   PRIMARY KEY(pause_id, chat_key)) STRICT, WITHOUT ROWID;
 
 DROP TABLE IF EXISTS playbook;
-CREATE TABLE "playbook"(
+CREATE TABLE playbook(
   id INTEGER PRIMARY KEY, agent_id TEXT NOT NULL, scope TEXT NOT NULL DEFAULT '',
   name TEXT NOT NULL, description TEXT NOT NULL,
   instructions TEXT NOT NULL, keywords TEXT NOT NULL, priority REAL NOT NULL,
@@ -389,12 +405,12 @@ CREATE TRIGGER playbook_given AFTER INSERT ON playbook_seed BEGIN
 END;
 
 DROP TABLE IF EXISTS playbook_state;
-CREATE TABLE playbook_state(
+CREATE TABLE playbook_state(  -- a random value that changes with an agent's playbooks, for caches
   agent_id TEXT NOT NULL, scope TEXT NOT NULL, state BLOB NOT NULL,
   PRIMARY KEY(agent_id, scope)) STRICT, WITHOUT ROWID;
 
 DROP TABLE IF EXISTS profile;
-CREATE TABLE "profile"(
+CREATE TABLE profile(
   agent_id TEXT NOT NULL, scope TEXT NOT NULL DEFAULT '',
   body TEXT NOT NULL, updated_at INTEGER NOT NULL,
   origins TEXT NOT NULL DEFAULT '{}',  -- JSON: by path, of the fields that others wrote
@@ -419,12 +435,12 @@ CREATE TABLE request(  -- an HTTP request: a message with more to it
   digest TEXT NOT NULL,  -- SHA-256 of the request, so that a key cannot mean two of them
   previous_id TEXT,  -- the request that this one continues
   conversation TEXT,
-  body TEXT NOT NULL,  -- orchestrator.journal.turns.api_requests.Body
+  body TEXT NOT NULL,  -- of the extension http_api, which alone reads it
   outcome TEXT) STRICT;
 CREATE INDEX request_conversation ON request(conversation) WHERE conversation IS NOT NULL;
 
 DROP TABLE IF EXISTS sent_spans;
-CREATE TABLE sent_spans(
+CREATE TABLE sent_spans(  -- one row: up to where a collector of traces has them, see `row_marks`
   id INTEGER PRIMARY KEY CHECK(id = 1), transition_id INTEGER NOT NULL,
   at INTEGER NOT NULL, read_at INTEGER NOT NULL) STRICT;
 
@@ -435,8 +451,8 @@ CREATE TABLE session(
   summary TEXT, summary_upto INTEGER NOT NULL DEFAULT 0,  -- the last message in the summary
   tokens INTEGER NOT NULL DEFAULT 0,  -- estimate for the messages after summary_upto
   facts_upto INTEGER NOT NULL DEFAULT 0,  -- the last message that facts were extracted from
-  idle_since INTEGER  -- NULL: no message since facts_upto
-  , summary_origin TEXT NOT NULL DEFAULT 'user', scope TEXT NOT NULL DEFAULT '') STRICT;
+  idle_since INTEGER,  -- NULL: no message since facts_upto
+  summary_origin TEXT NOT NULL DEFAULT 'user', scope TEXT NOT NULL DEFAULT '') STRICT;
 INSERT INTO session VALUES(1,'work','telegram/1/103/',1767225612000,NULL,NULL,0,0,0,NULL,'user','telegram:103');
 INSERT INTO session VALUES(2,'work','telegram/1/104/',1767225613000,NULL,NULL,0,0,0,NULL,'user','telegram:104');
 INSERT INTO session VALUES(3,'work','telegram/1/105/',1767225615000,NULL,NULL,0,0,0,NULL,'user','telegram:105');
@@ -459,7 +475,8 @@ CREATE TABLE step(  -- a model response, or a tool call
   call_id TEXT,
   state TEXT NOT NULL CHECK(state IN('planned','intent','done','failed','unknown')),
   result TEXT, finish TEXT, usage TEXT, request_id TEXT, epoch INTEGER NOT NULL,
-  t_plan INTEGER NOT NULL, t_intent INTEGER, t_end INTEGER, timing TEXT,
+  t_plan INTEGER NOT NULL, t_intent INTEGER, t_end INTEGER,
+  timing TEXT,  -- thinker.protocol.call_timing.CallTiming of a response
   PRIMARY KEY(turn_id, seq)) STRICT, WITHOUT ROWID;
 INSERT INTO step VALUES('turn-closed',1,'model',NULL,'demo/demo','pure',NULL,NULL,NULL,NULL,'done','{"role":"assistant","content":"","tool_calls":[{"id":"c0","name":"get_time","arguments":{},"malformed":null,"repaired":false}],"reasoning":null,"origin":"user","private":false,"mixed":false}','done','{"prompt":100,"completion":10,"cached":0,"cache_written":0}','req_1',1,1767225622000,NULL,1767225622000,NULL);
 INSERT INTO step VALUES('turn-closed',2,'tool',1,'get_time','pure','{}','ea82ad7c9c5833fb744f1943f31146c25412044c24ee49d135d78fbcfe47280f','turn-closed:2','c0','done','{"role":"tool","call_id":"c0","name":"get_time","content":"noon","is_error":false,"images":[],"origin":"operator","private":false,"fence":""}',NULL,NULL,NULL,1,1767225622000,1767225623000,1767225624000,NULL);
@@ -651,8 +668,10 @@ CREATE TABLE turn(
   allowed INTEGER NOT NULL,  -- milliseconds that the turn may run
   code_ver TEXT NOT NULL,
   started_at INTEGER NOT NULL, ended_at INTEGER, stop_reason TEXT, error TEXT,
-  repaired INTEGER NOT NULL DEFAULT 0  -- 1: the answer was made from a cut or invalid JSON text
-  , taint TEXT NOT NULL DEFAULT '{}', scope TEXT NOT NULL DEFAULT '', ready_at INTEGER) STRICT;
+  repaired INTEGER NOT NULL DEFAULT 0,  -- 1: the answer was made from a cut or invalid JSON text
+  taint TEXT NOT NULL DEFAULT '{}',  -- orchestrator.journal.turns.taint.Taint
+  scope TEXT NOT NULL DEFAULT '',
+  ready_at INTEGER) STRICT;
 INSERT INTO turn VALUES('turn-fresh','work','telegram/1/103/',1,'interactive','running',NULL,1,1767226512000,900000,'0.1.0',1767225612000,NULL,NULL,NULL,0,'{}','telegram:103',NULL);
 INSERT INTO turn VALUES('turn-planned','work','telegram/1/104/',2,'interactive','running',NULL,1,1767226513000,900000,'0.1.0',1767225613000,NULL,NULL,NULL,0,'{}','telegram:104',NULL);
 INSERT INTO turn VALUES('turn-intent','work','telegram/1/105/',3,'interactive','running',NULL,1,1767226515000,900000,'0.1.0',1767225615000,NULL,NULL,NULL,0,'{}','telegram:105',NULL);
@@ -681,7 +700,9 @@ DROP TABLE IF EXISTS turn_prompt;
 CREATE TABLE turn_prompt(  -- the prompts of a turn, and what they were made from
   turn_id TEXT NOT NULL REFERENCES turn, at INTEGER NOT NULL,
   body TEXT NOT NULL,  -- thinker.protocol.prompt_record.PromptRecord
-  definition TEXT REFERENCES prompt_part, tools TEXT REFERENCES prompt_part, common TEXT REFERENCES prompt_part, history_first INTEGER, history_last INTEGER,
+  definition TEXT REFERENCES prompt_part, tools TEXT REFERENCES prompt_part,
+  common TEXT REFERENCES prompt_part,  -- the long layers, which most prompts of an agent share
+  history_first INTEGER, history_last INTEGER,  -- messages of the window that was sent
   PRIMARY KEY(turn_id, at)) STRICT, WITHOUT ROWID;
 INSERT INTO turn_prompt VALUES('turn-closed',1767225622000,'{"layers":[{"name":"base","text":"You are kind."}],"changed":[]}',NULL,NULL,'fa072d1768ed4e537fd88ebf664de0b4',NULL,NULL);
 INSERT INTO turn_prompt VALUES('turn-closed',1767225625000,'{"layers":[{"name":"base","text":"You are kind."}],"changed":[]}',NULL,NULL,'fa072d1768ed4e537fd88ebf664de0b4',NULL,NULL);
@@ -695,13 +716,14 @@ CREATE INDEX prompt_tools ON turn_prompt(tools) WHERE tools IS NOT NULL;
 
 DROP TABLE IF EXISTS web_invite;
 CREATE TABLE web_invite(
-  digest TEXT PRIMARY KEY, user TEXT NOT NULL, role TEXT NOT NULL, agents TEXT,
+  digest TEXT PRIMARY KEY, "user" TEXT NOT NULL, role TEXT NOT NULL, agents TEXT,
   ends_at INTEGER NOT NULL, used_at INTEGER) STRICT;
 
 DROP TABLE IF EXISTS web_session;
 CREATE TABLE web_session(
-  digest TEXT PRIMARY KEY, user TEXT NOT NULL, role TEXT NOT NULL, agents TEXT,
-  made_at INTEGER NOT NULL, last_at INTEGER NOT NULL, ends_at INTEGER NOT NULL, label TEXT, made_by TEXT NOT NULL DEFAULT 'code') STRICT;
+  digest TEXT PRIMARY KEY, "user" TEXT NOT NULL, role TEXT NOT NULL, agents TEXT,
+  made_at INTEGER NOT NULL, last_at INTEGER NOT NULL, ends_at INTEGER NOT NULL, label TEXT,
+  made_by TEXT NOT NULL DEFAULT 'code') STRICT;
 
 DROP VIEW IF EXISTS said;
 CREATE VIEW said AS SELECT id, session_id, at, role, text FROM (
@@ -711,7 +733,7 @@ CREATE VIEW said AS SELECT id, session_id, at, role, text FROM (
   WHERE role IN('user','assistant') AND text <> '';
 
 pragma user_version=21;
-pragma application_id=1456551390;
+pragma application_id=1914775330;
 
 COMMIT TRANSACTION;
 

@@ -12,7 +12,7 @@ from fakes.time_limit import LIMIT, time_limit
 
 from thinker.protocol.messages import JsonObject
 
-pytestmark = pytest.mark.process
+pytestmark = [pytest.mark.process, pytest.mark.thorough(part="api")]
 
 
 def config(model: HeldModel, port: int | None) -> JsonObject:

@@ -14,7 +14,7 @@ from pydantic import JsonValue
 from orchestrator.journal.inspect import invariants
 from thinker.protocol.messages import JsonObject
 
-pytestmark = pytest.mark.process
+pytestmark = [pytest.mark.process, pytest.mark.thorough(part="agents")]
 CHAT = 123
 LIVING: JsonObject = {"resumable": {"receives_messages": "side_a", "maxInstances": 1}}
 PLACES = ("plan:after#1", "begin:before#1", "begin:after#1", "reply:before#1")
@@ -57,7 +57,7 @@ async def settled(daemon: RunningDaemon, runs: int) -> None:
     """No turn is open, so much work was begun, the journal keeps its promises."""
     await daemon.until(lambda report: report.open_turns == 0 and len(report.agents) == 2)
     with reading_in(daemon.home) as db:
-        assert invariants.violations(db) == []
+        assert invariants.check_invariants(db) == []
         assert db.execute("SELECT count(*) FROM subagent_run").get == runs
 
 
@@ -68,7 +68,7 @@ async def test_agent_works_as_a_tool_with_its_own_prompt(tmp_path: Path) -> None
         CallingModel() as model,
         running_daemon(tmp_path, home(tmp_path, model, {}, deniedTools=["store_*"]), bot) as daemon,
     ):
-        bot.user_says(CHAT, '!helper {"task": "count the whales"}')
+        bot.send_user_message(CHAT, '!helper {"task": "count the whales"}')
         assert await bot.reply_in(CHAT) == "result: helper-model: count the whales"
         assert system(await model.asked("count the whales")).startswith("You are helper.\n\n")
         offered = model.offered("count the whales").keys()
@@ -84,11 +84,11 @@ async def test_living_subagent_remembers_and_is_limited(tmp_path: Path) -> None:
         CallingModel() as model,
         running_daemon(tmp_path, home(tmp_path, model, LIVING), bot) as daemon,
     ):
-        bot.user_says(CHAT, create("count the whales"))
+        bot.send_user_message(CHAT, create("count the whales"))
         answer = await bot.reply_in(CHAT)
         result, _, reference = answer.partition("\n\nReference: ")
         assert result == "result: helper-model: count the whales"
-        bot.user_says(CHAT, more(reference, "and the dolphins"))
+        bot.send_user_message(CHAT, more(reference, "and the dolphins"))
         assert (await bot.reply_in(CHAT)).startswith("result: helper-model: and the dol")
         seen = (await model.asked("and the dolphins")).body["messages"]
         assert [m["content"] for m in seen[1:]] == [
@@ -96,11 +96,11 @@ async def test_living_subagent_remembers_and_is_limited(tmp_path: Path) -> None:
             "helper-model: count the whales",
             "and the dolphins",
         ]
-        bot.user_says(CHAT, create("again"))
+        bot.send_user_message(CHAT, create("again"))
         assert f"use subagent_message with one of: {reference}" in await bot.reply_in(CHAT)
-        bot.user_says(CHAT, "/new")
+        bot.send_user_message(CHAT, "/new")
         await bot.reply_in(CHAT)
-        bot.user_says(CHAT, more(reference, "still there?"))
+        bot.send_user_message(CHAT, more(reference, "still there?"))
         assert "there are: none" in await bot.reply_in(CHAT)
         await settled(daemon, 2)
 
@@ -114,7 +114,7 @@ async def test_explicit_subagent_says_itself_what_its_parent_hears(tmp_path: Pat
         CallingModel() as model,
         running_daemon(tmp_path, home(tmp_path, model, entry), bot) as daemon,
     ):
-        bot.user_says(CHAT, create('!notify_parent {"message": "seven whales"}'))
+        bot.send_user_message(CHAT, create('!notify_parent {"message": "seven whales"}'))
         both = [await bot.reply_in(CHAT), await bot.reply_in(CHAT)]
         assert any("is at work; its result will come" in text for text in both)
         assert any("has returned the following result:\n\nseven whales" in text for text in both)
@@ -127,10 +127,10 @@ async def test_killed_message_to_a_subagent_is_worked_on_once(tmp_path: Path, ki
     died = dying(kill, tmp_path)
     async with FakeBotApi(TOKEN) as bot, CallingModel() as model:
         async with running_daemon(tmp_path, home(tmp_path, model, LIVING), bot) as daemon:
-            bot.user_says(CHAT, create("count the whales"))
+            bot.send_user_message(CHAT, create("count the whales"))
             _, _, reference = (await bot.reply_in(CHAT)).partition("\n\nReference: ")
         async with running_daemon(tmp_path, None, bot, died) as daemon:
-            bot.user_says(CHAT, more(reference, "and the dolphins"))
+            bot.send_user_message(CHAT, more(reference, "and the dolphins"))
             if kill.startswith("supervisor"):
                 await daemon.died()
             else:

@@ -9,20 +9,20 @@ import httpx
 import openai
 import pytest
 from fakes.api_client import address, endpoints
-from fakes.daemon import holds, running_daemon
+from fakes.daemon import running_daemon
 from fakes.held_model import HeldModel, agent
-from fakes.inspection import may_look_inside
+from fakes.inspection import holds, may_look_inside
 from fakes.time_limit import LIMIT
 
-from orchestrator.cli import api as command
 from orchestrator.control import protocol
 from orchestrator.control.protocol import Ack, AgentName
-from orchestrator.http_api.app import MAX_BODY
-from orchestrator.http_api.token import TokenFile
-from orchestrator.selftest.loopback import free_port
+from orchestrator.extensions.http_api.commands import api as command
+from orchestrator.extensions.http_api.token import TokenFile
+from orchestrator.testing.loopback import find_free_port
+from orchestrator.web.app import MAX_BODY
 from thinker.protocol.messages import JsonObject
 
-pytestmark = pytest.mark.process
+pytestmark = [pytest.mark.process, pytest.mark.thorough(part="api")]
 
 
 async def test_only_programs_with_the_token_are_heard(tmp_path: Path) -> None:
@@ -54,8 +54,8 @@ async def test_only_programs_with_the_token_are_heard(tmp_path: Path) -> None:
 
 async def test_ready_daemon_takes_connections(tmp_path: Path) -> None:
     """They wait until the web server is loaded, which is after everything else."""
-    TokenFile(tmp_path / "api-token").make()
-    port = free_port()
+    TokenFile(tmp_path / "api-token").make_token()
+    port = find_free_port()
     async with HeldModel() as model:
         config: JsonObject = {"agents": [agent("work", model)]}
         env = {"ORCHESTRATOR_API_PORT": str(port)}
@@ -140,7 +140,7 @@ async def test_revoked_token_closes_the_endpoints_and_a_new_one_opens_them(tmp_p
 
 async def test_clients_of_other_hosts_and_sites_are_let_in_by_name(tmp_path: Path) -> None:
     """By an address of the machine; a script learns what it may ask before it asks."""
-    token = TokenFile(tmp_path / "api-token").make()
+    token = TokenFile(tmp_path / "api-token").make_token()
     site = "https://chat.example"
     async with HeldModel() as model:
         doors: JsonObject = {"host": "127.0.0.2", "names": ["127.0.0.2"], "origins": [site]}

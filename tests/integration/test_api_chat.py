@@ -10,7 +10,7 @@ from fakes.held_model import HeldModel, system
 from fakes.journal import reading_in
 from fakes.model_api import Reply
 
-from orchestrator.journal.turns import api_requests
+from orchestrator.extensions.http_api import stored_requests
 
 pytestmark = pytest.mark.process
 SCHEMA: Any = {
@@ -142,7 +142,7 @@ async def test_tool_of_the_program_hides_ours_of_its_name(tmp_path: Path) -> Non
         assert [made.function.name for made in calls] == ["get_profile"]
     with reading_in(tmp_path) as db:
         stored = str(db.execute("SELECT result FROM step WHERE kind = 'tool'").get)
-    assert api_requests.HANDED_BACK in stored
+    assert stored_requests.HANDED_BACK in stored
 
 
 async def test_model_without_tool_calls_hands_back_what_it_wrote(tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ from fakes.api_client import RESPONSE_TOOL, Endpoints, ScriptedModel, endpoints,
 from fakes.held_model import HeldModel, two_agents
 from fakes.model_api import Reply
 
-pytestmark = pytest.mark.process
+pytestmark = [pytest.mark.process, pytest.mark.thorough(part="api")]
 
 
 def user(text: str) -> Any:
@@ -137,7 +137,7 @@ async def test_what_conversations_cannot_have_is_refused_by_name(tmp_path: Path)
                 await create(**sent)
             assert caught.value.param == param
         made = await create(items=[user("hello")])
-        with pytest.raises(openai.NotFoundError, match="no item 'item_1'"):
+        with pytest.raises(openai.NotFoundError, match="unknown item 'item_1'"):
             await api.client.conversations.items.retrieve("item_1", conversation_id=made.id)
         with pytest.raises(openai.NotFoundError, match="makes one"):
             await api.client.conversations.retrieve("office")

@@ -11,14 +11,14 @@ from fakes.journal import reading_in
 from fakes.model_api import PROMPT_TOKENS, Reply
 
 from thinker.protocol.messages import JsonObject
-from thinker.protocol.vectors import packed, unpacked
+from thinker.protocol.vectors import pack_vector, unpack_vector
 
-pytestmark = pytest.mark.process
+pytestmark = [pytest.mark.process, pytest.mark.thorough(part="api")]
 
 
 def expected(text: str) -> list[float]:
     """The vector of a text, of length one."""
-    return list(unpacked(packed(vector(text))))
+    return list(unpack_vector(pack_vector(vector(text))))
 
 
 def config(api: EmbeddingsApi, **fields: Any) -> JsonObject:

@@ -14,7 +14,7 @@ from fakes.api_client import Endpoints, endpoints
 from fakes.held_model import HeldModel
 from fakes.model_api import Received
 
-pytestmark = pytest.mark.process
+pytestmark = [pytest.mark.process, pytest.mark.thorough(part="api")]
 PDF = b64encode(document_files.pdf("Tea costs 3 euros")).decode()
 LOCKED = b64encode(document_files.locked_pdf()).decode()
 URL = f"data:application/pdf;base64,{PDF}"

@@ -13,7 +13,7 @@ from fakes.api_client import WEATHER, Endpoints, ScriptedModel, ask_for_weather,
 from fakes.held_model import HeldModel, system
 from fakes.model_api import Reply
 
-pytestmark = pytest.mark.process
+pytestmark = [pytest.mark.process, pytest.mark.thorough(part="api")]
 PNG = b64encode(b"\x89PNG\r\n\x1a\n").decode()
 TOOL: Any = {
     "name": "get_weather",
@@ -147,7 +147,7 @@ async def test_failures_have_the_types_that_the_client_knows(tmp_path: Path) -> 
             assert (body["type"], body["error"]["type"]) == ("error", "invalid_request_error")
         # Of a thread their clients are told how to go on without one.
         assert body["error"]["details"]["error_code"] == "thread_unsupported_request"
-        with pytest.raises(anthropic.NotFoundError, match="there is no agent 'other'"):
+        with pytest.raises(anthropic.NotFoundError, match="unknown agent 'other'"):
             await client.messages.create(**asked("x", model="other"))
         with pytest.raises(anthropic.AuthenticationError):
             await stranger.messages.create(**asked("x"))

@@ -14,13 +14,14 @@ from fakes.journal import job, opened, reading_in
 from fakes.model_api import Reply
 from openai import AsyncOpenAI
 
+from orchestrator.extensions.http_api import new_requests
+from orchestrator.extensions.http_api.new_requests import NewRequest
+from orchestrator.extensions.http_api.stored_requests import Body
 from orchestrator.journal.inspect import trace
-from orchestrator.journal.inspect.invariants import violations
-from orchestrator.journal.turns import api_requests
-from orchestrator.journal.turns.api_requests import Body, NewRequest
+from orchestrator.journal.inspect.invariants import check_invariants
 from thinker.protocol.messages import UserMessage
 
-pytestmark = pytest.mark.process
+pytestmark = [pytest.mark.process, pytest.mark.thorough(part="api")]
 KEY = {"Idempotency-Key": "k1"}
 
 
@@ -58,7 +59,7 @@ async def test_request_outlives_a_kill_and_is_answered_to_who_asks_again(tmp_pat
             report = await daemon.until(lambda report: report.open_turns == 0)
             assert report.inbox["done"] == 1
     with reading_in(tmp_path) as db:
-        assert violations(db) == []
+        assert check_invariants(db) == []
         assert db.execute("SELECT count(*) FROM fact WHERE fact = 'Likes tea'").get == 1
 
 
@@ -84,8 +85,8 @@ async def test_answer_whose_client_went_away_stays_in_the_journal(tmp_path: Path
         assert done.output_text == "work-model: slow"
         assert len(model.requests_about("slow")) == 1
     with reading_in(tmp_path) as db:
-        found = trace.find(db, f"api:{done.id.removeprefix('resp_')}")
-        assert violations(db) == []
+        found = trace.load_trace(db, f"api:{done.id.removeprefix('resp_')}")
+        assert check_invariants(db) == []
     assert [e.state for e in found.events if e.kind == "outbox"][-1] == "failed_permanent"
     assert any("client disconnected" in event.detail for event in found.events)
 
@@ -95,8 +96,8 @@ async def test_answer_whose_client_waits_is_delivered_as_it_is_stored(tmp_path: 
     async with HeldModel() as model, endpoints(tmp_path, model) as api:
         done = await api.client.responses.create(model="work", input="quick")
     with reading_in(tmp_path) as db:
-        found = trace.find(db, f"api:{done.id.removeprefix('resp_')}")
-        assert violations(db) == []
+        found = trace.load_trace(db, f"api:{done.id.removeprefix('resp_')}")
+        assert check_invariants(db) == []
     assert [event.state for event in found.events if event.kind == "outbox"] == ["delivered"]
 
 
@@ -127,13 +128,13 @@ async def test_request_that_cannot_be_read_any_more_is_given_up(tmp_path: Path) 
         pass
     with opened(tmp_path) as db, job(db):
         body = Body(messages=(UserMessage(content="hello"),))
-        api_requests.receive(db, NewRequest("r1", "work", body, "digest"), 1)
+        new_requests.store_request(db, NewRequest("r1", "work", body, "digest"), 1)
         db.execute("UPDATE request SET body = '{}'")
     async with held_daemon(tmp_path) as (bot, _, daemon):
         await daemon.logged("turn_lost_its_worker", 3)
-        bot.user_says(123, "hello")
+        bot.send_user_message(123, "hello")
         assert await bot.reply_in(123) == "work-model: hello"
         assert (await daemon.status()).inbox["dead"] == 1
     with reading_in(tmp_path) as found:
-        assert violations(found) == []
+        assert check_invariants(found) == []
         assert "gave it up" in str(found.execute("SELECT outcome FROM request").get)

@@ -10,7 +10,7 @@ from fakes.held_model import HeldModel, said, system
 from fakes.model_api import Reply
 from pydantic import BaseModel
 
-pytestmark = pytest.mark.process
+pytestmark = [pytest.mark.process, pytest.mark.thorough(part="api")]
 
 
 class Person(BaseModel):
@@ -176,7 +176,7 @@ async def test_response_is_read_again_until_it_is_deleted(tmp_path: Path) -> Non
         unkept = await responses.create(model="work", input="hi", store=False)
         await responses.delete(made.id)
         for gone in (made.id, unkept.id, "resp_x", "x"):
-            with pytest.raises(openai.NotFoundError, match="there is no stored response"):
+            with pytest.raises(openai.NotFoundError, match="unknown response"):
                 await responses.retrieve(gone)
         with pytest.raises(openai.BadRequestError):
             await responses.create(model="work", input="more", previous_response_id=made.id)

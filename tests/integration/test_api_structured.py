@@ -10,7 +10,7 @@ from fakes.held_model import agent
 from fakes.model_api import Reply
 from pydantic import BaseModel, Field
 
-pytestmark = pytest.mark.process
+pytestmark = [pytest.mark.process, pytest.mark.thorough(part="api")]
 CUT = '{"name": "Ada", "born": {"year": 1815'
 
 

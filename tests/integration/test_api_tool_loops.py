@@ -12,9 +12,9 @@ from fakes.journal import reading_in
 from fakes.model_api import Reply
 from fakes.time_limit import time_limit
 
-from orchestrator.journal.inspect.invariants import violations
+from orchestrator.journal.inspect.invariants import check_invariants
 
-pytestmark = pytest.mark.process
+pytestmark = [pytest.mark.process, pytest.mark.thorough(part="api")]
 CITIES = ("Oslo", "Rome", "Lima", "Bern")
 
 
@@ -124,5 +124,5 @@ async def test_stream_that_is_cut_is_had_whole_by_asking_again(tmp_path: Path) -
         report = await api.daemon.until(lambda report: report.open_turns == 0)
         assert report.inbox["done"] == 1
     with reading_in(tmp_path) as db:
-        assert violations(db) == []
+        assert check_invariants(db) == []
         assert db.execute("SELECT count(*) FROM fact").get == 1

@@ -11,7 +11,7 @@ from fakes.model_api import Reply
 from orchestrator.control import protocol
 from orchestrator.control.protocol import Ack, ApprovalDecision, ApprovalList, ApprovalReport
 
-pytestmark = pytest.mark.process
+pytestmark = [pytest.mark.process, pytest.mark.thorough(part="chats")]
 FACT = {"fact": "Likes tea.", "category": "preference"}
 
 
@@ -24,7 +24,7 @@ async def waiting(daemon: RunningDaemon) -> ApprovalReport:
 
 async def question_in(bot: FakeBotApi, daemon: RunningDaemon) -> tuple[str, ApprovalReport]:
     """Return the question in a chat whose agent wants to store a fact, and the waiting call."""
-    bot.user_says(123, "remember tea")
+    bot.send_user_message(123, "remember tea")
     asked = await bot.reply_in(123)
     question = await waiting(daemon)
     assert f"approvals grant {question.code}" in asked
@@ -47,7 +47,7 @@ async def test_granted_call_runs_once_after_a_restart_and_the_turn_goes_on(tmp_p
             assert await bot.reply_in(123) == "work-model: remember tea"
             report = await daemon.until(lambda report: report.open_turns == 0)
         told = f"{asked}\n\n\u2705 Approved once by operator."
-        assert bot.texts(123) == [told, "work-model: remember tea"]
+        assert bot.list_texts(123) == [told, "work-model: remember tea"]
         assert report.recent_turns[0].tools == ("store_fact",)
         assert len(model.requests_about("remember tea")) == 2
 
@@ -59,17 +59,17 @@ async def test_question_is_asked_again_when_its_delivery_is_unknown(tmp_path: Pa
         config = two_agents(model, approvals=["store_*"])
         model.script.append(Reply(tool_calls=(("store_fact", FACT),)))
         async with running_daemon(tmp_path, config, bot, died) as daemon:
-            bot.user_says(123, "remember tea")
+            bot.send_user_message(123, "remember tea")
             await daemon.died()
-        before = len(bot.texts(123))
+        before = len(bot.list_texts(123))
         async with running_daemon(tmp_path, config, bot) as daemon:
             await bot.called("sendMessage", times=before + 1)
             question = await waiting(daemon)
-            assert all(f"approvals grant {question.code}" in text for text in bot.texts(123))
+            assert all(f"approvals grant {question.code}" in text for text in bot.list_texts(123))
             decision = ApprovalDecision(code=question.code, granted=True)
             await daemon.ask(protocol.APPROVAL_DECIDE, decision, Ack)
             report = await daemon.until(lambda report: report.open_turns == 0)
-        assert bot.texts(123)[-1] == "work-model: remember tea"
+        assert bot.list_texts(123)[-1] == "work-model: remember tea"
         assert report.recent_turns[0].tools == ("store_fact",)
 
 
@@ -79,7 +79,7 @@ async def test_denied_call_never_runs_and_the_model_is_told(tmp_path: Path) -> N
         config = two_agents(model, approvals=["store_fact"])
         model.script.append(Reply(tool_calls=(("store_fact", FACT),)))
         async with running_daemon(tmp_path, config, bot) as daemon:
-            bot.user_says(123, "remember tea")
+            bot.send_user_message(123, "remember tea")
             await bot.reply_in(123)
             decision = ApprovalDecision(code=(await waiting(daemon)).code, granted=False)
             await daemon.ask(protocol.APPROVAL_DECIDE, decision, Ack)
@@ -97,17 +97,20 @@ async def test_a_button_decides_once_across_kills(tmp_path: Path) -> None:
         model.script.append(Reply(tool_calls=(("store_fact", FACT),)))
         async with running_daemon(tmp_path, config, bot, died) as daemon:
             asked, _ = await question_in(bot, daemon)
-            (approve, _), message_id = (data for _, data in bot.buttons(123)), bot.last_number(123)
-            bot.presses(123, approve, message_id)
+            (approve, _), message_id = (
+                (data for _, data in bot.list_buttons(123)),
+                bot.last_number(123),
+            )
+            bot.press_button(123, approve, message_id)
             await daemon.died()
         async with running_daemon(tmp_path, config, bot) as daemon:
             assert await bot.reply_in(123) == "work-model: remember tea"
             await bot.shows(123, f"{asked}\n\n\u2705 Approved once by telegram:123.")
-            bot.presses(123, approve, message_id)
+            bot.press_button(123, approve, message_id)
             await bot.called("answerCallbackQuery")
             report = await daemon.until(lambda report: report.open_turns == 0)
-        assert bot.buttons(123) == []
-        assert len(bot.texts(123)) == 2
+        assert bot.list_buttons(123) == []
+        assert len(bot.list_texts(123)) == 2
         assert report.recent_turns[0].tools == ("store_fact",)
         assert bot.press_answers[-1][1] == "\u2705 Approved once by telegram:123."
 
@@ -119,8 +122,8 @@ async def test_buttons_go_when_the_decision_is_made_elsewhere(tmp_path: Path) ->
         model.script.append(Reply(tool_calls=(("store_fact", FACT),)))
         async with running_daemon(tmp_path, config, bot) as daemon:
             asked, question = await question_in(bot, daemon)
-            assert len(bot.buttons(123)) == 2
+            assert len(bot.list_buttons(123)) == 2
             decision = ApprovalDecision(code=question.code, granted=False)
             await daemon.ask(protocol.APPROVAL_DECIDE, decision, Ack)
             await bot.shows(123, f"{asked}\n\n\u274c Denied by operator.")
-        assert bot.buttons(123) == []
+        assert bot.list_buttons(123) == []

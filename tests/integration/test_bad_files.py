@@ -12,22 +12,22 @@ from fakes.time_limit import time_limit
 from structlog.testing import capture_logs
 
 from orchestrator import keys_file
-from orchestrator.agentsfile import AgentsFileError, load
+from orchestrator.agentsfile import AgentsFileError, load_agents_file
 from orchestrator.configuration import Configuration
 from orchestrator.errors import ConfigError
-from orchestrator.http_api.token import TokenFile
+from orchestrator.extensions.http_api.token import TokenFile
 from orchestrator.settings import Settings
-from orchestrator.system.homelock import locked
+from orchestrator.system.homelock import hold_lock
 from orchestrator.tools.builtin.bundled_files import read_bundled
 from orchestrator.tools.builtin.host_tool import ToolFailure
 from thinker.formats import skill_file
 from thinker.formats.own_files import OwnFiles
 from thinker.formats.regular_file import MAX_ENTRIES, FileError
 from thinker.hooks import HookFiles
-from thinker.prompt.base_prompt import BUILT_IN, choose
+from thinker.prompt.base_prompt import BUILT_IN, choose_base_prompt
 from thinker.protocol.env import ThinkerSettings
 from thinker.skills import SkillCatalog
-from thinker.summarizing import template
+from thinker.summarizing import load_template
 
 ONE = '{"agents": [{"agentId": "%s", "llmProvider": "demo"}]}'
 Reader = Callable[[Path], str]  # reads the file at a path, and returns what is told about it
@@ -36,13 +36,13 @@ Reader = Callable[[Path], str]  # reads the file at a path, and returns what is 
 def agents_file(path: Path) -> str:
     """agents.json."""
     with pytest.raises(AgentsFileError) as refused:
-        load(path)
+        load_agents_file(path)
     return str(refused.value)
 
 
 def skill(path: Path) -> str:
     """A SKILL.md, as the supervisor and the worker read it."""
-    found, problems = skill_file.scan((path.parent.parent,))
+    found, problems = skill_file.scan_skills((path.parent.parent,))
     catalog = SkillCatalog((path.parent.parent,))
     catalog.read(OwnFiles(()))
     told = tuple(map(str, problems))
@@ -59,7 +59,7 @@ def bundled_file(path: Path) -> str:
 
 def definition(path: Path) -> str:
     """A prompt definition; the agent that has it is told as well."""
-    return "; ".join(map(str, library(path.parent.parent).problems))
+    return "; ".join(map(str, library(path.parent.parent).current_set.problems))
 
 
 def stored_definitions(path: Path) -> str:
@@ -71,7 +71,7 @@ def stored_definitions(path: Path) -> str:
 
 def base_prompt(path: Path) -> str:
     """The custom prompt, whose place the default takes."""
-    chosen = choose(ThinkerSettings(system_prompt_path=path))
+    chosen = choose_base_prompt(ThinkerSettings(system_prompt_path=path))
     assert chosen.text == BUILT_IN
     return "; ".join(chosen.warnings)
 
@@ -79,42 +79,42 @@ def base_prompt(path: Path) -> str:
 def persona(path: Path) -> str:
     """A persona file."""
     settings = ThinkerSettings(persona_dir=path.parent.parent, agent_id=path.parent.name)
-    return "; ".join(choose(settings).warnings)
+    return "; ".join(choose_base_prompt(settings).warnings)
 
 
 def summary_template(path: Path) -> str:
     """The template of summaries."""
     with capture_logs() as logs:
-        assert template(path, "built in") == "built in"
+        assert load_template(path, "built in") == "built in"
     return " ".join(str(line["problem"]) for line in logs)
 
 
 def hook(path: Path) -> str:
     """An operator's hook, in the worker."""
     with capture_logs() as logs:
-        assert HookFiles(path.parent).find(path.stem) == {}
+        assert HookFiles(path.parent).load_hook(path.stem) == {}
     return " ".join(str(line["problem"]) for line in logs)
 
 
 def token(path: Path) -> str:
     """The digest of the endpoints' token."""
-    assert not TokenFile(path).accepts("guess")
+    assert not TokenFile(path).accepts_token("guess")
     try:
-        return str(TokenFile(path).digest())
+        return str(TokenFile(path).load_digest())
     except FileError as error:
         return str(error)
 
 
 def credential(path: Path) -> str:
     """The bot's token from systemd, without which the daemon starts all the same."""
-    keys = keys_file.read(path.parent / "home", {"CREDENTIALS_DIRECTORY": str(path.parent)})
+    keys = keys_file.read_keys(path.parent / "home", {"CREDENTIALS_DIRECTORY": str(path.parent)})
     assert dict(keys.values) == {}
     return str(keys.problems[0].message)
 
 
 def lock(path: Path) -> str:
     """The lock of the home."""
-    with pytest.raises(ConfigError) as refused, locked(Settings(home=path.parent)):
+    with pytest.raises(ConfigError) as refused, hold_lock(Settings(home=path.parent)):
         pass
     return str(refused.value)
 
@@ -157,19 +157,19 @@ def test_unusable_folder_is_told(tmp_path: Path, kind: str) -> None:
     for name in ("skills", "prompts", "hooks"):
         with bad(kind, tmp_path / name):
             pass
-    _, problems = skill_file.scan((tmp_path / "skills",))
+    _, problems = skill_file.scan_skills((tmp_path / "skills",))
     found = library(tmp_path, agents(hooks=["h"]))
-    told = {problem.file for problem in found.problems}
+    told = {problem.file for problem in found.current_set.problems}
     assert problems
     assert {str(tmp_path / "prompts"), str(tmp_path / "hooks")} <= told
-    assert "coordinator" in found.definitions
+    assert "coordinator" in found.current_set.definitions
 
 
 def test_folder_with_too_many_entries_is_told(tmp_path: Path) -> None:
     """Looking through it would slow every turn."""
     for number in range(MAX_ENTRIES + 1):
         (tmp_path / str(number)).touch()
-    _, problems = skill_file.scan((tmp_path,))
+    _, problems = skill_file.scan_skills((tmp_path,))
     (problem,) = map(str, problems)
     assert problem == f"{tmp_path}: more than {MAX_ENTRIES} entries; move some elsewhere"
 
@@ -182,38 +182,38 @@ async def test_last_good_configuration_stays_in_force_whatever_takes_its_place(
     path = tmp_path / "agents.json"
     path.write_text(ONE % "a", "utf-8")
     configuration = Configuration(Settings(home=tmp_path), {})
-    await configuration.boot()
+    await configuration.read_at_start()
     with bad(kind, path):
-        assert not await configuration.read()
+        assert not await configuration.reread_files()
         assert configuration.problems
-        assert configuration.file.usable() == {"a"}
+        assert configuration.file.list_enabled_ids() == {"a"}
         again = Configuration(Settings(home=tmp_path), {})
-        await again.boot()
+        await again.read_at_start()
         assert again.fallen_back
-        assert again.file.usable() == {"a"}
+        assert again.file.list_enabled_ids() == {"a"}
     fresh = tmp_path / "fresh"
     fresh.write_text(ONE % "b", "utf-8")
     if kind == "directory":
         path.rmdir()
     fresh.replace(path)
-    assert await configuration.read()
-    assert configuration.file.usable() == {"b"}
+    assert await configuration.reread_files()
+    assert configuration.file.list_enabled_ids() == {"b"}
 
 
 @pytest.mark.parametrize("kind", ["pipe", "device", "circle", "dangling", "directory"])
 async def test_watch_outlives_whatever_takes_the_places_of_files(tmp_path: Path, kind: str) -> None:
     """Edits are noticed again as soon as good files are back."""
     settings = Settings(home=tmp_path)
-    settings.paths.prepare()
+    settings.paths.create_directories()
     path = tmp_path / "agents.json"
     path.write_text(ONE % "a", "utf-8")
     configuration = Configuration(settings, {})
-    await configuration.boot()
+    await configuration.read_at_start()
     changes = [anyio.Event() for _ in range(2)]
     skills = anyio.Event()
 
     async def on_change() -> None:
-        good = await configuration.read()
+        good = await configuration.reread_files()
         changes[good].set()
 
     def on_skill() -> None:
@@ -221,7 +221,7 @@ async def test_watch_outlives_whatever_takes_the_places_of_files(tmp_path: Path,
             skills.set()
 
     async with anyio.create_task_group() as tasks:
-        tasks.start_soon(configuration.watch, on_change, on_skill)
+        tasks.start_soon(configuration.watch_files, on_change, on_skill)
         with time_limit(), bad(kind, path):
             await changes[False].wait()
             (tmp_path / "skills" / "tea").mkdir()
@@ -232,7 +232,7 @@ async def test_watch_outlives_whatever_takes_the_places_of_files(tmp_path: Path,
                 path.rmdir()
             (tmp_path / "fresh").write_text(ONE % "b", "utf-8")
             (tmp_path / "fresh").replace(path)
-            while configuration.file.usable() != {"b"}:
+            while configuration.file.list_enabled_ids() != {"b"}:
                 await changes[True].wait()
                 changes[True] = anyio.Event()
         tasks.cancel_scope.cancel()
@@ -249,20 +249,20 @@ async def test_file_system_that_does_not_answer_leaves_what_is_in_force(tmp_path
     hangs = False
     (tmp_path / "agents.json").write_text(ONE % "a", "utf-8")
     configuration = Configuration(Settings(home=tmp_path), {}, off_loop=hanging)  # type: ignore[arg-type]
-    await configuration.boot()
+    await configuration.read_at_start()
     hangs = True
-    assert not await configuration.read()
-    assert configuration.file.usable() == {"a"}
+    assert not await configuration.reread_files()
+    assert configuration.file.list_enabled_ids() == {"a"}
     assert "no answer" in str(configuration.problems[0])
-    assert "no answer" in str(configuration.prompts.problems[0])
-    assert "coordinator" in configuration.prompts.definitions
+    assert "no answer" in str(configuration.prompts.current_set.problems[0])
+    assert "coordinator" in configuration.prompts.current_set.definitions
 
 
 async def test_hook_that_fails_is_told_without_opening_its_file_again(tmp_path: Path) -> None:
     """A traceback shows lines of the file, in whose place a pipe may stand by then."""
     path = tmp_path / "h.py"
     path.write_text("def tool_call_started(state, call):\n    raise ValueError('told')\n", "utf-8")
-    function = HookFiles(tmp_path).find("h")["tool_call_started"]
+    function = HookFiles(tmp_path).load_hook("h")["tool_call_started"]
     path.unlink()
     os.mkfifo(path)
     with pytest.raises(ValueError, match="told") as caught:

@@ -10,7 +10,7 @@ from fakes.model_api import Reply
 
 from thinker.protocol.messages import JsonObject
 
-pytestmark = pytest.mark.process
+pytestmark = [pytest.mark.process, pytest.mark.thorough(part="chats")]
 
 HUGE = 20_000_000  # characters
 NOW = {"retry-after": "0"}  # keeps the tests short; the wait itself is tested in tests/thinker
@@ -33,13 +33,13 @@ async def test_updates_of_every_form_are_confirmed_and_the_next_message_is_answe
     """What cannot be read is skipped, once; a giant is told so; a sticker is told to the model."""
     async with held_daemon(tmp_path) as (bot, _, daemon):
         for update in UNWELCOME:
-            bot.push(update if isinstance(update, dict) else {"message": update})
-        bot.user_says(123, None)
-        bot.user_says(123, None, sticker={"file_id": "s"})
-        bot.user_says(123, "x" * HUGE)
-        bot.user_says(123, " \n ")
-        bot.user_says(123, "half a surrogate: \ud83d, NUL: \0, end")
-        bot.user_says(123, "and now?")
+            bot.queue_update(update if isinstance(update, dict) else {"message": update})
+        bot.send_user_message(123, None)
+        bot.send_user_message(123, None, sticker={"file_id": "s"})
+        bot.send_user_message(123, "x" * HUGE)
+        bot.send_user_message(123, " \n ")
+        bot.send_user_message(123, "half a surrogate: \ud83d, NUL: \0, end")
+        bot.send_user_message(123, "and now?")
         said = [await bot.reply_in(123) for _ in "12"]
         assert [text for text in said if "too long" in text]
         assert [text for text in said if text.startswith("work-model: [sticker")]
@@ -54,13 +54,13 @@ async def test_updates_of_every_form_are_confirmed_and_the_next_message_is_answe
 async def test_same_update_delivered_twice_is_answered_once(tmp_path: Path) -> None:
     """Telegram repeats what it is not sure about; the inbox knows it."""
     async with held_daemon(tmp_path) as (bot, model, daemon):
-        number = bot.user_says(123, "once")
+        number = bot.send_user_message(123, "once")
         assert await bot.reply_in(123) == "work-model: once"
         bot.deliver_again(number)
-        bot.user_says(123, "twice?")
+        bot.send_user_message(123, "twice?")
         assert await bot.reply_in(123) == "work-model: twice?"
         await daemon.until(lambda report: report.open_turns == 0)
-        assert bot.texts(123) == ["work-model: once", "work-model: twice?"]
+        assert bot.list_texts(123) == ["work-model: once", "work-model: twice?"]
         assert len(model.requests_about("once")) == 1
 
 
@@ -82,10 +82,10 @@ async def test_model_that_stumbles_is_asked_again(tmp_path: Path) -> None:
     async with held_daemon(tmp_path) as (bot, model, daemon):
         for text, reply in STUMBLES.items():
             model.script.append(reply)
-            bot.user_says(123, text)
+            bot.send_user_message(123, text)
             assert await bot.reply_in(123) == f"work-model: {text}"
         await daemon.until(lambda report: report.open_turns == 0)
-        assert bot.texts(123) == [f"work-model: {text}" for text in STUMBLES]
+        assert bot.list_texts(123) == [f"work-model: {text}" for text in STUMBLES]
 
 
 async def test_model_that_fails_for_good_is_an_answer_and_the_next_message_works(
@@ -99,9 +99,9 @@ async def test_model_that_fails_for_good_is_an_answer_and_the_next_message_works
     async with held_daemon(tmp_path) as (bot, model, daemon):
         for text, replies in failures.items():
             model.script.extend(replies)
-            bot.user_says(123, text)
+            bot.send_user_message(123, text)
             assert "couldn't get an answer" in await bot.reply_in(123)
-        bot.user_says(123, "better?")
+        bot.send_user_message(123, "better?")
         assert await bot.reply_in(123) == "work-model: better?"
         report = await daemon.until(lambda report: report.open_turns == 0)
     assert [turn.stop_reason for turn in report.recent_turns] == ["done", *["model_error"] * 2]
@@ -115,10 +115,10 @@ async def test_refused_key_holds_turn_and_messages_until_the_file_is_read_again(
         config = two_agents(model)
         async with running_daemon(tmp_path, config, bot) as daemon:
             model.script.append(Reply("bad key sk-hidden", status=401))
-            bot.user_says(123, "one")
+            bot.send_user_message(123, "one")
             told = await bot.reply_in(123)
-            bot.user_says(123, "two")
-            bot.user_says(456, "other agent")
+            bot.send_user_message(123, "two")
+            bot.send_user_message(456, "other agent")
             assert await bot.reply_in(456) == "home-model: other agent"
             await daemon.until(lambda report: report.inbox["new"] == 1)
             daemon.write(config | {"fallbackAgentId": "home"})
@@ -127,7 +127,7 @@ async def test_refused_key_holds_turn_and_messages_until_the_file_is_read_again(
         "I am paused: openai refused the key; correct OPENAI_API_KEY in keys.env."
     )
     assert "sk-hidden" not in told
-    assert len(bot.texts(123)) == 3
+    assert len(bot.list_texts(123)) == 3
 
 
 async def test_agent_without_its_key_says_so_and_the_other_one_answers(tmp_path: Path) -> None:
@@ -137,8 +137,8 @@ async def test_agent_without_its_key_says_so_and_the_other_one_answers(tmp_path:
         keyless: JsonObject = {"agentId": "work", "llmProvider": "groq", "model": "m"}
         config["agents"] = [keyless, agent("home", model)]
         async with running_daemon(tmp_path, config, bot) as daemon:
-            bot.user_says(123, "hi")
-            bot.user_says(456, "hi you")
+            bot.send_user_message(123, "hi")
+            bot.send_user_message(456, "hi you")
             assert "orchestrator status" in await bot.reply_in(123)
             assert await bot.reply_in(456) == "home-model: hi you"
             report = await daemon.until(lambda report: report.open_turns == 0)
@@ -153,11 +153,11 @@ async def test_telegram_that_fails_loses_and_doubles_no_reply(tmp_path: Path) ->
     async with held_daemon(tmp_path) as (bot, _, daemon):
         bot.break_next("sendMessage", too_many(1))
         bot.break_next("editMessageText", LOST_ANSWER)
-        bot.user_says(123, "one")
-        bot.user_says(456, "two")
+        bot.send_user_message(123, "one")
+        bot.send_user_message(456, "two")
         assert await bot.reply_in(123) == "work-model: one"
         assert await bot.reply_in(456) == "home-model: two"
         await daemon.until(lambda report: report.open_turns == 0)
         await daemon.logged("send_failed", 2)
-    assert bot.texts(123) == ["work-model: one"]
-    assert bot.texts(456) == ["home-model: two"]
+    assert bot.list_texts(123) == ["work-model: one"]
+    assert bot.list_texts(456) == ["home-model: two"]

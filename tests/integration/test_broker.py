@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 from fakes.bot_api import FakeBotApi
-from fakes.daemon import TOKEN, holds, running_daemon
+from fakes.daemon import TOKEN, running_daemon
 from fakes.held_model import HeldModel, held_daemon, two_agents
-from fakes.inspection import looks_inside
+from fakes.inspection import holds, looks_inside
 from fakes.journal import reading_in
 from fakes.model_api import Reply
 
@@ -42,7 +42,7 @@ async def test_killed_broker_costs_no_turn(tmp_path: Path, spawn: str) -> None:
         model.script.append(Reply("half of an answer that is never whole", fault="drip"))
         env = {"ORCHESTRATOR_SPAWN": spawn}
         async with running_daemon(tmp_path, two_agents(model), bot, env) as daemon:
-            bot.user_says(123, "hello")
+            bot.send_user_message(123, "hello")
             await model.asked("hello")
             work, broker = await daemon.pid("work"), broker_of(await daemon.status())
             os.kill(broker, signal.SIGKILL)
@@ -50,11 +50,11 @@ async def test_killed_broker_costs_no_turn(tmp_path: Path, spawn: str) -> None:
             report = await daemon.until(lambda report: broker_of(report) != broker)
             assert report.broker is not None
             assert (report.broker.state, report.broker.restarts) == ("running", 1)
-            bot.user_says(123, "and on")
+            bot.send_user_message(123, "and on")
             assert await bot.reply_in(123) == "work-model: and on"
             assert await daemon.pid("work") == work
     assert len(model.requests_about("hello")) == 2
-    assert bot.texts(123) == ["work-model: hello", "work-model: and on"]
+    assert bot.list_texts(123) == ["work-model: hello", "work-model: and on"]
 
 
 @looks_inside
@@ -63,7 +63,7 @@ async def test_broker_alone_holds_the_key_and_is_walled_off(tmp_path: Path) -> N
     async with FakeBotApi(TOKEN) as bot, HeldModel() as model:
         config = two_agents(model, env={"OPENAI_API_KEY": KEY})
         async with running_daemon(tmp_path, config, bot, executed=True) as daemon:
-            bot.user_says(123, "hello")
+            bot.send_user_message(123, "hello")
             assert await bot.reply_in(123) == "work-model: hello"
             report = await daemon.status()
             levels = {process.name: process.sandbox for process in report.processes}
@@ -79,12 +79,12 @@ async def test_changed_key_is_used_without_a_new_broker(tmp_path: Path) -> None:
     async with FakeBotApi(TOKEN) as bot, HeldModel() as model:
         config = two_agents(model, env={"OPENAI_API_KEY": KEY})
         async with running_daemon(tmp_path, config, bot) as daemon:
-            bot.user_says(123, "one")
+            bot.send_user_message(123, "one")
             assert await bot.reply_in(123) == "work-model: one"
             broker = broker_of(await daemon.status())
             daemon.write(two_agents(model, env={"OPENAI_API_KEY": "sk-the-second-key"}))
             await daemon.logged("config_applied")
-            bot.user_says(123, "two")
+            bot.send_user_message(123, "two")
             assert await bot.reply_in(123) == "work-model: two"
             assert broker_of(await daemon.status()) == broker
     sent = [request.headers["authorization"] for request in model.requests]
@@ -101,14 +101,14 @@ async def test_key_of_the_homes_file_reaches_the_broker_alone_and_an_edit_of_it_
     async with FakeBotApi(TOKEN) as bot, HeldModel() as model:
         config = two_agents(model, env={"OPENAI_API_KEY": "${MINE}"})
         async with running_daemon(tmp_path, config, bot, executed=True) as daemon:
-            bot.user_says(123, "one")
+            bot.send_user_message(123, "one")
             assert await bot.reply_in(123) == "work-model: one"
             report = await daemon.status()
             pids = {process.name: process.pid for process in report.processes}
             holding = [name for name in ("zygote", "agent work") if holds(pids[name], KEY)]
             write_private(keys, b"MINE=sk-the-second-key\n")
             await daemon.logged("config_applied")
-            bot.user_says(123, "two")
+            bot.send_user_message(123, "two")
             assert await bot.reply_in(123) == "work-model: two"
             last_good = Paths(tmp_path).last_good.read_text("utf-8")
     sent = [request.headers["authorization"] for request in model.requests]
@@ -121,7 +121,7 @@ async def test_call_that_breaks_off_counts_beside_the_one_that_answers(tmp_path:
     """Its provider may bill it, though no step names it."""
     async with held_daemon(tmp_path) as (bot, model, daemon):
         model.script.append(Reply("half of an answer", fault="cut"))
-        bot.user_says(123, "hello")
+        bot.send_user_message(123, "hello")
         assert await bot.reply_in(123) == "work-model: hello"
         await daemon.until(lambda report: report.open_turns == 0)
         assert (await model.asked("hello", 2)).body["stream"]

@@ -12,7 +12,7 @@ from fakes.held_model import HeldModel, two_agents
 from fakes.model_api import Reply
 from fakes.seed_prompt import write_skill
 
-pytestmark = pytest.mark.process
+pytestmark = [pytest.mark.process, pytest.mark.thorough(part="prompts")]
 
 CELLAR = "---\nname: cellar\ndescription: Wine.\n---\nLook low.\n"
 FACT = {"fact": "User prefers trains.", "category": "preference"}
@@ -26,15 +26,15 @@ async def test_requests_begin_with_those_before_until_a_stable_layer_changes(
         config = two_agents(model, promptLayout="cached")
         async with running_daemon(tmp_path, config, bot) as daemon:
             model.script.extend((Reply(tool_calls=(("store_fact", FACT),)), Reply("kept")))
-            bot.user_says(123, "remember that I go by rail")
+            bot.send_user_message(123, "remember that I go by rail")
             assert await bot.reply_in(123) == "kept"
             for number, answer in enumerate(("one", "two")):
                 model.script.append(Reply(answer))
-                bot.user_says(123, f"trains {number}")
+                bot.send_user_message(123, f"trains {number}")
                 assert await bot.reply_in(123) == answer
             write_skill(tmp_path, "cellar", CELLAR)
             model.script.append(Reply("three"))
-            bot.user_says(123, "and now?")
+            bot.send_user_message(123, "and now?")
             assert await bot.reply_in(123) == "three"
             await daemon.logged("prompt_changed", layers=["skills"])
     bodies = [request.body for request in model.requests]

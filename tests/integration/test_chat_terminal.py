@@ -23,7 +23,7 @@ from fakes.time_limit import time_limit
 from orchestrator.errors import ExitCode
 from thinker.protocol.messages import JsonObject
 
-pytestmark = pytest.mark.process
+pytestmark = [pytest.mark.process, pytest.mark.thorough(part="chats")]
 ESCAPES = re.compile(r"\x1b(\[[0-9;?]*[A-Za-z]|\][^\x07]*\x07|[=>])")
 FACT = {"fact": "Likes tea.", "category": "preference"}
 ROWS, COLUMNS = 12, 60
@@ -117,4 +117,4 @@ async def test_unknown_agent_is_exit_64_and_leaves_the_terminal_as_it_was(tmp_pa
     async with HeldModel() as model, running_daemon(tmp_path, config(model)) as daemon:
         with terminal(daemon, "wrok") as console:
             assert await console.ended() == ExitCode.USAGE
-    assert "there is no agent 'wrok'; agents.json has: work" in console.text
+    assert "unknown agent 'wrok'; agents.json has: work" in console.text

@@ -13,9 +13,9 @@ from fakes.held_model import HeldModel, agent
 from fakes.model_api import Reply
 from fakes.time_limit import LIMIT, time_limit
 
-from orchestrator.cli._conversation import events
+from orchestrator.cli.conversation import make_event_handlers
 from orchestrator.control import protocol
-from orchestrator.control.connection import connect
+from orchestrator.control.connection import open_control_connection
 from orchestrator.control.protocol import (
     Ack,
     ApprovalDecision,
@@ -27,7 +27,7 @@ from orchestrator.control.protocol import (
 )
 from thinker.protocol.messages import JsonObject
 
-pytestmark = pytest.mark.process
+pytestmark = [pytest.mark.process, pytest.mark.thorough(part="chats")]
 FACT = {"fact": "Likes tea.", "category": "preference"}
 
 
@@ -69,7 +69,9 @@ class Watcher:
 async def watching(daemon: RunningDaemon, **request: Any) -> AsyncIterator[Watcher]:
     """A client that watches the chat ``c``."""
     watcher = Watcher()
-    async with connect(daemon.settings, events("c", watcher.see)) as peer:
+    async with open_control_connection(
+        daemon.settings, make_event_handlers("c", watcher.see)
+    ) as peer:
         watch = ChatWatch(chat="c", **request)
         watcher.scene = await peer.call(protocol.CHAT_WATCH, watch, ChatScene, timeout=LIMIT)
         yield watcher

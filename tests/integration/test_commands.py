@@ -16,7 +16,7 @@ from orchestrator.inbound.commands import MENU
 from thinker.protocol.messages import JsonObject
 from thinker.protocol.peer import RpcError
 
-pytestmark = pytest.mark.process
+pytestmark = [pytest.mark.process, pytest.mark.thorough(part="chats")]
 FACT = {"fact": "Likes tea.", "category": "preference"}
 CAPPED = {
     "enabled": True,
@@ -38,7 +38,7 @@ async def test_messages_do_not_wait_for_the_menu_of_commands(tmp_path: Path) -> 
         bot.break_next("getMyCommands", HANG)
         async with running_daemon(tmp_path, two_agents(model), bot):
             await bot.called("getMyCommands")
-            bot.user_says(123, "hello")
+            bot.send_user_message(123, "hello")
             assert await bot.reply_in(123) == "work-model: hello"
             assert bot.menus == {}
         async with running_daemon(tmp_path, None, bot):
@@ -51,16 +51,16 @@ async def test_stop_ends_the_running_turn_and_the_next_message_is_answered(tmp_p
     async with FakeBotApi(TOKEN) as bot, HeldModel() as model:
         async with running_daemon(tmp_path, two_agents(model), bot) as daemon:
             gate = model.hold("first")
-            bot.user_says(123, "first")
+            bot.send_user_message(123, "first")
             await model.asked("first")
-            bot.user_says(123, "/stop")
+            bot.send_user_message(123, "/stop")
             assert await bot.reply_in(123) == "Stopped."
-            bot.user_says(123, "second")
+            bot.send_user_message(123, "second")
             assert await bot.reply_in(123) == "work-model: second"
             report = await daemon.until(lambda report: report.open_turns == 0)
             gate.set()
         assert report.inbox["cancelled"] == 1
-        assert bot.texts(123) == ["Stopped.", "work-model: second"]
+        assert bot.list_texts(123) == ["Stopped.", "work-model: second"]
         said = [message["content"] for message in (await model.asked("second")).body["messages"]]
         assert said[1:] == ["first", "(stopped)", "second"]
 
@@ -70,16 +70,16 @@ async def test_stopped_preview_of_a_long_answer_says_so(tmp_path: Path) -> None:
     async with FakeBotApi(TOKEN) as bot, HeldModel() as model:
         async with running_daemon(tmp_path, two_agents(model), bot):
             model.script.append(Reply(f"{'word' * 100} " * 200, fault="drip"))
-            bot.user_says(123, "tell me")
+            bot.send_user_message(123, "tell me")
             await bot.called("sendMessage")
             with time_limit():
-                while len(bot.texts(123)[0]) < 3_000:
-                    await bot.change()
-            bot.user_says(123, "/stop")
+                while len(bot.list_texts(123)[0]) < 3_000:
+                    await bot.wait_for_change()
+            bot.send_user_message(123, "/stop")
             with time_limit():
-                while not bot.texts(123)[0].endswith("(stopped)"):
-                    await bot.change()
-            assert bot.texts(123)[0].startswith("wordword")
+                while not bot.list_texts(123)[0].endswith("(stopped)"):
+                    await bot.wait_for_change()
+            assert bot.list_texts(123)[0].startswith("wordword")
         assert {call.status for call in bot.calls("editMessageText")} == {200}
 
 
@@ -98,15 +98,15 @@ async def test_interrupted_turn_makes_room_for_the_newer_message(tmp_path: Path)
         config = two_agents(model, whileBusy="interrupt")
         async with running_daemon(tmp_path, config, bot) as daemon:
             gate = model.hold("first")
-            bot.user_says(123, "first")
+            bot.send_user_message(123, "first")
             await model.asked("first")
-            bot.user_says(123, "second")
+            bot.send_user_message(123, "second")
             assert await bot.reply_in(123) == "work-model: second"
             report = await daemon.until(lambda report: report.open_turns == 0)
             await daemon.until(lambda _: "lost" not in charged(tmp_path)[0])
             gate.set()
         assert (report.inbox["cancelled"], report.inbox["done"]) == (1, 1)
-        assert bot.texts(123) == ["work-model: second"]
+        assert bot.list_texts(123) == ["work-model: second"]
         assert charged(tmp_path) == [("cancelled", "settled"), ("closed", "settled")]
 
 
@@ -117,9 +117,9 @@ async def test_steered_turn_takes_up_what_was_said_meanwhile(tmp_path: Path) -> 
         async with running_daemon(tmp_path, config, bot) as daemon:
             first, second = model.hold("first"), model.hold("second")
             model.script.append(Reply(tool_calls=(("store_fact", FACT),)))
-            bot.user_says(123, "first")
+            bot.send_user_message(123, "first")
             await model.asked("first")
-            bot.user_says(123, "second")
+            bot.send_user_message(123, "second")
             await daemon.until(lambda report: report.inbox["new"] == 1)
             first.set()
             await model.asked("second")
@@ -129,7 +129,7 @@ async def test_steered_turn_takes_up_what_was_said_meanwhile(tmp_path: Path) -> 
             assert await bot.reply_in(123) == "work-model: second"
             report = await daemon.until(lambda report: report.open_turns == 0)
         assert report.inbox["done"] == 2
-        assert bot.texts(123) == ["work-model: second"]
+        assert bot.list_texts(123) == ["work-model: second"]
         asked = model.requests_about("second")
         roles = ["system", "user", "assistant", "tool", "user"]
         assert [[m["role"] for m in request.body["messages"]] for request in asked] == [roles] * 2
@@ -143,10 +143,10 @@ async def test_spent_budget_holds_turn_and_messages_across_kill_until_it_is_rais
         model.script.append(Reply(tool_calls=(("store_fact", FACT),), prompt_tokens=9_000))
         config = operated(model, budget={"tokensPerDay": 10_000})
         async with running_daemon(tmp_path, config, bot) as daemon:
-            bot.user_says(123, "remember tea")
+            bot.send_user_message(123, "remember tea")
             told = await bot.reply_in(123)
             assert told.startswith("I am paused: the budget tokensPerDay is used up")
-            bot.user_says(123, "and milk")
+            bot.send_user_message(123, "and milk")
             await daemon.until(lambda report: report.inbox["new"] == 1)
             await daemon.kill()
         async with running_daemon(tmp_path, config, bot) as daemon:
@@ -157,14 +157,14 @@ async def test_spent_budget_holds_turn_and_messages_across_kill_until_it_is_rais
             ]
             with pytest.raises(RpcError, match="raise it in"):
                 await daemon.ask(protocol.AGENT_RESUME, AgentName(agent_id="work"), Ack)
-            bot.user_says(456, "/status")
+            bot.send_user_message(456, "/status")
             assert "work PAUSED (the budget" in await bot.reply_in(456)
             assert len(model.requests) == 1
             daemon.write(operated(model, budget={"tokensPerDay": 1_000_000}))
             assert await bot.reply_in(123) == "work-model: remember tea"
             assert await bot.reply_in(123) == "work-model: and milk"
             await daemon.until(lambda report: report.open_turns == 0)
-        assert bot.texts(123) == [told, "work-model: remember tea", "work-model: and milk"]
+        assert bot.list_texts(123) == [told, "work-model: remember tea", "work-model: and milk"]
 
 
 async def test_anomaly_is_told_where_the_operator_wants_it_and_resumed_from_there(
@@ -175,18 +175,18 @@ async def test_anomaly_is_told_where_the_operator_wants_it_and_resumed_from_ther
         model.script.append(Reply("dear answer", prompt_tokens=20_000))
         config = operated(model, costControls=CAPPED)
         async with running_daemon(tmp_path, config, bot) as daemon:
-            bot.user_says(123, "one")
+            bot.send_user_message(123, "one")
             assert "Agent 'work' is paused" in await bot.reply_in(456)
             assert (await bot.reply_in(123)).startswith("I am paused: Hard cap")
             assert await bot.reply_in(123) == "dear answer"
-            bot.user_says(123, "two")
-            bot.user_says(456, "other agents answer")
+            bot.send_user_message(123, "two")
+            bot.send_user_message(456, "other agents answer")
             assert await bot.reply_in(456) == "home-model: other agents answer"
-            bot.user_says(456, "/resume work")
-            assert await bot.reply_in(456) == "Agent 'work' goes on."
+            bot.send_user_message(456, "/resume work")
+            assert await bot.reply_in(456) == "Agent 'work' continues."
             assert await bot.reply_in(123) == "work-model: two"
             await daemon.until(lambda report: report.open_turns == 0)
-        assert len(bot.texts(123)) == 3
+        assert len(bot.list_texts(123)) == 3
 
 
 async def test_anomaly_of_a_terminals_chat_is_told_as_soon(tmp_path: Path) -> None:
@@ -196,7 +196,7 @@ async def test_anomaly_of_a_terminals_chat_is_told_as_soon(tmp_path: Path) -> No
         HeldModel() as model,
         running_daemon(tmp_path, operated(model, costControls=CAPPED), bot) as daemon,
     ):
-        bot.user_says(456, "hello")
+        bot.send_user_message(456, "hello")
         assert await bot.reply_in(456) == "home-model: hello"
         await daemon.until(lambda report: report.open_turns == 0)
         model.script.append(Reply("dear answer", prompt_tokens=20_000))

@@ -20,8 +20,8 @@ pytestmark = pytest.mark.process
 async def test_each_chat_is_answered_by_its_agent_with_its_own_prompt(tmp_path: Path) -> None:
     """Bindings decide; neither agent sees the other's prompt."""
     async with held_daemon(tmp_path) as (bot, model, daemon):
-        bot.user_says(123, "one")
-        bot.user_says(456, "two")
+        bot.send_user_message(123, "one")
+        bot.send_user_message(456, "two")
         assert await bot.reply_in(123) == "work-model: one"
         assert await bot.reply_in(456) == "home-model: two"
         assert system(await model.asked("one")).startswith("You are work.\n\n")
@@ -54,11 +54,11 @@ async def test_messages_of_a_chat_wait_in_line_and_other_chats_do_not(tmp_path: 
     """The second message is asked about after the first was answered; a third chat meanwhile."""
     async with held_daemon(tmp_path) as (bot, model, _):
         gate = model.hold("first")
-        bot.user_says(123, "first")
-        bot.user_says(123, "second")
+        bot.send_user_message(123, "first")
+        bot.send_user_message(123, "second")
         await model.asked("first")
-        bot.user_says(124, "elsewhere")
-        bot.user_says(125, "and here")
+        bot.send_user_message(124, "elsewhere")
+        bot.send_user_message(125, "and here")
         assert await bot.reply_in(124) == "home-model: elsewhere"
         assert await bot.reply_in(125) == "home-model: and here"
         assert model.requests_about("second") == []
@@ -81,7 +81,7 @@ async def test_stranger_is_let_in_by_pairing(tmp_path: Path) -> None:
     async with FakeBotApi(TOKEN) as bot, HeldModel() as model:
         config = two_agents(model) | {"channels": {}}  # pairing is the default
         async with running_daemon(tmp_path, config, bot) as daemon:
-            bot.user_says(999, "anybody home?")
+            bot.send_user_message(999, "anybody home?")
             told = await bot.reply_in(999)
             pairings = await daemon.ask(protocol.PAIR_LIST, None, PairingList)
             (code,) = [item.code for item in pairings.pairings]
@@ -91,9 +91,9 @@ async def test_stranger_is_let_in_by_pairing(tmp_path: Path) -> None:
             await daemon.ask(protocol.PAIR_APPROVE, PairCode(code=code), PairedChat)
             assert await bot.reply_in(999) == f"{PAIRED} {PAIRED_ANSWERS}"
             assert await bot.reply_in(999) == "home-model: anybody home?"
-            bot.user_says(999, "let me in")
+            bot.send_user_message(999, "let me in")
             assert await bot.reply_in(999) == "home-model: let me in"
-            assert len(bot.texts(999)) == 4
+            assert len(bot.list_texts(999)) == 4
 
 
 async def test_stranger_who_is_refused_leaves_no_words(tmp_path: Path) -> None:
@@ -101,15 +101,15 @@ async def test_stranger_who_is_refused_leaves_no_words(tmp_path: Path) -> None:
     async with FakeBotApi(TOKEN) as bot, HeldModel() as model:
         config = two_agents(model) | {"channels": {}}
         async with running_daemon(tmp_path, config, bot) as daemon:
-            bot.user_says(999, "let me in")
+            bot.send_user_message(999, "let me in")
             code = (await bot.reply_in(999)).rpartition(" ")[2]
             daemon.write(config | {"channels": {"telegram": {"access": "allowlist"}}})
             await daemon.ask(protocol.RELOAD, None, ReloadReport)
             with pytest.raises(RpcError, match=r"channels\.telegram\.access"):
                 await daemon.ask(protocol.PAIR_APPROVE, PairCode(code=code), PairedChat)
-            bot.user_says(998, "my secret words")
+            bot.send_user_message(998, "my secret words")
             await daemon.until(lambda report: report.inbox["cancelled"] == 2)
-            assert bot.texts(998) == []
+            assert bot.list_texts(998) == []
     assert model.requests == []
     assert b"my secret words" not in journal_bytes(tmp_path)
 
@@ -121,12 +121,12 @@ async def test_group_is_answered_only_when_the_bot_is_named(tmp_path: Path) -> N
         HeldModel() as model,
         running_daemon(tmp_path, two_agents(model), bot) as daemon,
     ):
-        bot.user_says(-100, "pssst between us")
+        bot.send_user_message(-100, "pssst between us")
         mention = {"type": "mention", "offset": 0, "length": 9}
-        bot.user_says(-100, "@test_bot what time is it?", entities=[mention])
+        bot.send_user_message(-100, "@test_bot what time is it?", entities=[mention])
         assert await bot.reply_in(-100) == "home-model: what time is it?"
         report = await daemon.until(lambda report: report.open_turns == 0)
-        assert len(bot.texts(-100)) == 1
+        assert len(bot.list_texts(-100)) == 1
         assert report.inbox == {"new": 0, "claimed": 0, "done": 1, "dead": 0, "cancelled": 1}
     stored = journal_bytes(tmp_path)
     assert b"pssst" not in stored
@@ -136,7 +136,7 @@ async def test_bound_group_that_becomes_a_supergroup_stays_the_same_chat(tmp_pat
     """Its agent and its history stay, also after a restart; status says what to edit."""
 
     def ask(bot: FakeBotApi, chat: int, text: str) -> None:
-        bot.user_says(chat, f"@test_bot {text}", entities=[MENTION])
+        bot.send_user_message(chat, f"@test_bot {text}", entities=[MENTION])
 
     def bound(chat: str) -> JsonObject:
         places = ((chat, "work"), ("*", "home"))
@@ -171,7 +171,7 @@ async def test_bound_group_that_becomes_a_supergroup_stays_the_same_chat(tmp_pat
         "second",
         "third",
     ]
-    assert bot.texts(-100) == []
+    assert bot.list_texts(-100) == []
 
 
 async def test_unbound_chat_is_told_and_starts_nothing(tmp_path: Path) -> None:
@@ -181,7 +181,7 @@ async def test_unbound_chat_is_told_and_starts_nothing(tmp_path: Path) -> None:
         config["bindings"] = [{"channel": "telegram", "chatId": "123", "agentId": "work"}]
         config["agents"] = [agent("work", model)]
         async with running_daemon(tmp_path, config, bot) as daemon:
-            bot.user_says(456, "hello?")
+            bot.send_user_message(456, "hello?")
             assert "binding" in await bot.reply_in(456)
             report = await daemon.status()
             assert [item.pid for item in report.agents] == [None]

@@ -16,7 +16,7 @@ from fakes.time_limit import time_limit
 
 from thinker.protocol.messages import JsonObject
 
-pytestmark = [pytest.mark.process, WITH_DOVECOT]
+pytestmark = [pytest.mark.process, WITH_DOVECOT, pytest.mark.thorough(part="channels")]
 HOST = "channel email"
 MESSAGES = int(os.environ.get("EMAIL_MESSAGES", "6"))  # more by hand
 

@@ -16,7 +16,7 @@ from fakes.model_api import PROMPT_TOKENS, Reply
 
 from thinker.protocol.messages import JsonObject
 
-pytestmark = pytest.mark.process
+pytestmark = [pytest.mark.process, pytest.mark.thorough(part="models")]
 
 REX = "User has a dog called Rex"
 ANIMAL = "Which animal lives with me?"
@@ -37,7 +37,7 @@ def config(
 
 async def said(bot: FakeBotApi, text: str) -> str:
     """The answer to a message."""
-    bot.user_says(123, text)
+    bot.send_user_message(123, text)
     return await bot.reply_in(123)
 
 

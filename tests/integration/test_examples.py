@@ -9,7 +9,7 @@ from fakes.control_server import command
 from fakes.daemon import TOKEN, running_daemon
 from fakes.journal import reading_in
 
-from orchestrator.home_paths import bundled
+from orchestrator.home_paths import find_bundled_path
 from orchestrator.journal.turns import handoffs
 
 pytestmark = pytest.mark.process
@@ -19,7 +19,9 @@ CHAT = 123
 @pytest.fixture
 def home(tmp_path: Path) -> Path:
     """Return a copy of the example, as the manual has people make it."""
-    return Path(shutil.copytree(bundled("config") / "examples" / "front-desk", tmp_path / "desk"))
+    return Path(
+        shutil.copytree(find_bundled_path("config") / "examples" / "front-desk", tmp_path / "desk")
+    )
 
 
 def test_example_has_nothing_wrong(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -39,11 +41,11 @@ async def test_newcomer_has_the_chat_handed_over_and_work_done(home: Path) -> No
     )
     (home / "agents.json").write_text(opened.replace('"auto"', '"demo"'), "utf-8")
     async with FakeBotApi(TOKEN) as bot, running_daemon(home, None, bot) as daemon:
-        bot.user_says(CHAT, "ask researcher: what time is it?")
+        bot.send_user_message(CHAT, "ask researcher: what time is it?")
         assert "The tool answered: It is " in await bot.reply_in(CHAT)
-        bot.user_says(CHAT, "ask billing: is my bill paid?")
+        bot.send_user_message(CHAT, "ask billing: is my bill paid?")
         assert "You said: is my bill paid?" in await bot.reply_in(CHAT)
         await daemon.until(lambda report: report.open_turns == 0)
         with reading_in(home) as db:
-            (handed,) = handoffs.every(db)
+            (handed,) = handoffs.list_handoffs(db)
         assert (handed.routed_id, handed.agent_id) == ("front-desk", "billing")

@@ -14,10 +14,10 @@ from fakes.calling_model import CallingModel, one_agent
 from fakes.daemon import TOKEN, processes, running_daemon
 
 from orchestrator.control.protocol import StatusReport
-from orchestrator.toolhost.guardian import __file__ as GUARDIAN  # noqa: N812 - a constant here
+from orchestrator.extensions.mcp_client.toolhost.guardian import __file__ as GUARDIAN  # noqa: N812 - a constant here
 from thinker.protocol.messages import JsonObject
 
-pytestmark = pytest.mark.process
+pytestmark = [pytest.mark.process, pytest.mark.thorough(part="tools")]
 
 SERVERS: JsonObject = {
     "clock": {
@@ -61,7 +61,7 @@ async def test_foreign_server_is_used_killed_in_mid_call_and_taken_away(tmp_path
     ):
         await daemon.until(connected)
         ask = f"!clock_convert_time {NOON}"
-        bot.user_says(1, ask)
+        bot.send_user_message(1, ask)
         assert "Asia/Tokyo" in await bot.reply_in(1)
         schema = model.offered(ask)["clock_convert_time"]["parameters"]
         assert isinstance(schema, dict)
@@ -69,16 +69,16 @@ async def test_foreign_server_is_used_killed_in_mid_call_and_taken_away(tmp_path
 
         (server,) = servers(tmp_path)
         os.kill(server, signal.SIGSTOP)  # the call hangs in it
-        bot.user_says(1, f"!clock_convert_time  {NOON}")
+        bot.send_user_message(1, f"!clock_convert_time  {NOON}")
         await daemon.until(lambda _: unread(server) > 0)
         os.kill(server, signal.SIGKILL)
         assert "couldn't confirm whether this happened" in await bot.reply_in(1)
-        bot.user_says(1, '!clock_get_current_time {"timezone": "Europe/Warsaw"}')
+        bot.send_user_message(1, '!clock_get_current_time {"timezone": "Europe/Warsaw"}')
         assert "Europe/Warsaw" in await bot.reply_in(1)
         assert servers(tmp_path) != [server]
 
         daemon.write(one_agent(model, {}))
         await daemon.logged("config_applied")
         await daemon.until(lambda _: servers(tmp_path) == [])
-        bot.user_says(1, f"!clock_convert_time   {NOON}")
+        bot.send_user_message(1, f"!clock_convert_time   {NOON}")
         assert "there is no tool named" in await bot.reply_in(1)

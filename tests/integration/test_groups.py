@@ -14,7 +14,7 @@ from orchestrator.control.protocol import ReloadReport
 from thinker.protocol.messages import JsonObject
 
 ROBOT = {"id": 8, "is_bot": True, "first_name": "Robot"}
-pytestmark = pytest.mark.process
+pytestmark = [pytest.mark.process, pytest.mark.thorough(part="chats")]
 
 
 def grouped(model: HeldModel, **groups: JsonValue) -> JsonObject:
@@ -28,17 +28,17 @@ async def test_group_is_answered_by_its_rules_and_an_edit_of_them_is_live(tmp_pa
         bot.bot["can_read_all_group_messages"] = False
         rules = grouped(model, patterns=["^hey bot"])
         async with running_daemon(tmp_path, rules, bot) as daemon:
-            bot.user_says(-100, "pssst between us")
-            bot.user_says(-100, "Hey bot, says the robot", **{"from": ROBOT})
+            bot.send_user_message(-100, "pssst between us")
+            bot.send_user_message(-100, "Hey bot, says the robot", **{"from": ROBOT})
             quote = {"type": "blockquote", "offset": 0, "length": 10}
-            bot.user_says(-100, "Hey bot hm\nwho asked that?", entities=[quote])
-            bot.user_says(-100, "Hey bot, what time is it?")
+            bot.send_user_message(-100, "Hey bot hm\nwho asked that?", entities=[quote])
+            bot.send_user_message(-100, "Hey bot, what time is it?")
             assert await bot.reply_in(-100) == "home-model: Hey bot, what time is it?"
             daemon.write(grouped(model, chats={"-100": {"answer": ["all"]}}))
             await daemon.ask(protocol.RELOAD, None, ReloadReport)
-            bot.user_says(-100, "I say so too", **{"from": ROBOT})
-            bot.user_says(-200, "pssst over here")
-            bot.user_says(-100, "and tomorrow?")
+            bot.send_user_message(-100, "I say so too", **{"from": ROBOT})
+            bot.send_user_message(-200, "pssst over here")
+            bot.send_user_message(-100, "and tomorrow?")
             assert await bot.reply_in(-100) == "home-model: and tomorrow?"
             report = await daemon.until(lambda report: report.open_turns == 0)
             assert any("/setprivacy" in hint for hint in report.hints)

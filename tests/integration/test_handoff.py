@@ -18,7 +18,7 @@ from orchestrator.journal.inspect import invariants
 from orchestrator.journal.turns import handoffs
 from thinker.protocol.messages import JsonObject
 
-pytestmark = pytest.mark.process
+pytestmark = [pytest.mark.process, pytest.mark.thorough(part="agents")]
 CHAT = 123
 HANDED = "result: This chat was handed over by the agent '{}'. You are '{}' and answer it"
 PLACES = (
@@ -59,8 +59,8 @@ async def settled(daemon: RunningDaemon, answering: dict[str, str]) -> None:
     """No turn is open, the chats are answered by these agents, the journal keeps its promises."""
     await daemon.until(lambda report: report.open_turns == 0)
     with reading_in(daemon.home) as db:
-        assert invariants.violations(db) == []
-        found = handoffs.every(db)
+        assert invariants.check_invariants(db) == []
+        found = handoffs.list_handoffs(db)
     assert {handoff.routed_id: handoff.agent_id for handoff in found} == answering
 
 
@@ -71,22 +71,22 @@ async def test_chat_goes_on_with_the_other_agent_and_its_history(tmp_path: Path)
         CallingModel() as model,
         running_daemon(tmp_path, home(tmp_path, model), bot) as daemon,
     ):
-        bot.user_says(CHAT, "hello")
+        bot.send_user_message(CHAT, "hello")
         assert await bot.reply_in(CHAT) == "work-model: hello"
-        bot.user_says(CHAT, "!home {}")
+        bot.send_user_message(CHAT, "!home {}")
         assert (await bot.reply_in(CHAT)).startswith(HANDED.format("work", "home"))
         asked = model.requests_about("!home {}")[-1]
         assert asked.body["model"] == "home-model"
         assert system(asked).startswith("You are the back.\n\n")
         assert [m["content"] for m in asked.body["messages"][1:3]] == ["hello", "work-model: hello"]
-        bot.user_says(CHAT, "and now?")
+        bot.send_user_message(CHAT, "and now?")
         assert await bot.reply_in(CHAT) == "home-model: and now?"
         assert "hello" in [
             m.get("content") for m in (await model.asked("and now?")).body["messages"]
         ]
-        bot.user_says(CHAT, "/new")
+        bot.send_user_message(CHAT, "/new")
         await bot.reply_in(CHAT)
-        bot.user_says(CHAT, "who?")
+        bot.send_user_message(CHAT, "who?")
         assert await bot.reply_in(CHAT) == "work-model: who?"
         await settled(daemon, {})
 
@@ -98,11 +98,11 @@ async def test_chat_is_handed_back_and_loops_end(tmp_path: Path) -> None:
         CallingModel() as model,
         running_daemon(tmp_path, home(tmp_path, model), bot) as daemon,
     ):
-        bot.user_says(CHAT, "!home {}")
+        bot.send_user_message(CHAT, "!home {}")
         await bot.reply_in(CHAT)
-        bot.user_says(CHAT, "!work {}")
+        bot.send_user_message(CHAT, "!work {}")
         assert (await bot.reply_in(CHAT)).startswith(HANDED.format("home", "work"))
-        bot.user_says(CHAT, "back?")
+        bot.send_user_message(CHAT, "back?")
         assert await bot.reply_in(CHAT) == "work-model: back?"
         await settled(daemon, {})
 
@@ -113,7 +113,7 @@ async def test_killed_handoff_happens_once(tmp_path: Path, kill: str) -> None:
     died = dying(kill, tmp_path)
     async with FakeBotApi(TOKEN) as bot, CallingModel() as model:
         async with running_daemon(tmp_path, home(tmp_path, model), bot, died) as daemon:
-            bot.user_says(CHAT, "!home {}")
+            bot.send_user_message(CHAT, "!home {}")
             if kill.startswith("supervisor"):
                 await daemon.died()
             else:
@@ -123,7 +123,7 @@ async def test_killed_handoff_happens_once(tmp_path: Path, kill: str) -> None:
             if kill.startswith("supervisor"):
                 reply = await bot.reply_in(CHAT)
                 assert reply.startswith(HANDED.format("work", "home"))
-            bot.user_says(CHAT, "and now?")
+            bot.send_user_message(CHAT, "and now?")
             assert await bot.reply_in(CHAT) == "home-model: and now?"
             await settled(daemon, {"work": "home"})
         with reading_in(tmp_path) as db:
@@ -136,9 +136,9 @@ async def test_agent_that_takes_over_is_told_what_to_do(tmp_path: Path) -> None:
     async with FakeBotApi(TOKEN) as bot, CallingModel() as model:
         config = home(tmp_path, model, initUserMessageProperty="query")
         async with running_daemon(tmp_path, config, bot) as daemon:
-            bot.user_says(CHAT, '!home {"query": "count the whales"}')
+            bot.send_user_message(CHAT, '!home {"query": "count the whales"}')
             assert await bot.reply_in(CHAT) == "home-model: count the whales"
-            bot.user_says(CHAT, "and now?")
+            bot.send_user_message(CHAT, "and now?")
             asked = await model.asked("and now?")
             said = [m["content"] for m in asked.body["messages"] if m["role"] == "user"]
             assert said[1:] == ["count the whales", "and now?"]
@@ -150,15 +150,15 @@ async def test_chat_of_an_agent_that_is_gone_goes_back_with_its_history(tmp_path
     async with FakeBotApi(TOKEN) as bot, CallingModel() as model:
         config = home(tmp_path, model)
         async with running_daemon(tmp_path, config, bot) as daemon:
-            bot.user_says(CHAT, "!home {}")
+            bot.send_user_message(CHAT, "!home {}")
             await bot.reply_in(CHAT)
-            bot.user_says(CHAT, "to home")
+            bot.send_user_message(CHAT, "to home")
             assert await bot.reply_in(CHAT) == "home-model: to home"
             await settled(daemon, {"work": "home"})
         agents = config["agents"]
         assert isinstance(agents, list)
         async with running_daemon(tmp_path, {**config, "agents": agents[:1]}, bot) as daemon:
-            bot.user_says(CHAT, "and now?")
+            bot.send_user_message(CHAT, "and now?")
             assert await bot.reply_in(CHAT) == "work-model: and now?"
             asked = (await model.asked("and now?")).body["messages"]
             assert "home-model: to home" in [m.get("content") for m in asked]
@@ -178,7 +178,7 @@ async def test_two_agents_that_only_hand_over_are_stopped_in_their_turn(tmp_path
         ScriptedModel(script) as model,
         running_daemon(tmp_path, home(tmp_path, model), bot) as daemon,
     ):
-        bot.user_says(CHAT, "hello")
+        bot.send_user_message(CHAT, "hello")
         told = await bot.reply_in(CHAT)
         assert "this chat has changed hands 4 times by now; answer it yourself" in told
         assert len(model.requests) == 6

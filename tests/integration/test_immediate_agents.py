@@ -13,7 +13,7 @@ from fakes.journal import reading_in
 from orchestrator.journal.inspect import invariants
 from thinker.protocol.messages import JsonObject
 
-pytestmark = pytest.mark.process
+pytestmark = [pytest.mark.process, pytest.mark.thorough(part="agents")]
 CHAT = 123
 LIVING: JsonObject = {
     "immediate": {"nameEnv": "WHO", "descriptionEnv": "JOB", "scopedEnv": ["COMPANY", "KEY"]},
@@ -57,7 +57,7 @@ async def settled(daemon: RunningDaemon, runs: int) -> None:
     """No turn is open, so much work was begun, the journal keeps its promises."""
     await daemon.until(lambda report: report.open_turns == 0)
     with reading_in(daemon.home) as db:
-        assert invariants.violations(db) == []
+        assert invariants.check_invariants(db) == []
         assert db.execute("SELECT count(*) FROM subagent_run").get == runs
 
 
@@ -69,7 +69,7 @@ async def test_agent_has_worked_before_the_model_is_asked(tmp_path: Path, kill: 
     async with FakeBotApi(TOKEN) as bot, CallingModel() as model:
         config = home(tmp_path, model, {"immediate": True})
         async with running_daemon(tmp_path, config, bot, died if kill else {}) as daemon:
-            bot.user_says(CHAT, "hello")
+            bot.send_user_message(CHAT, "hello")
             if kill:
                 await daemon.died()
             else:
@@ -88,11 +88,11 @@ async def test_resumable_one_is_begun_once_with_what_variables_say(tmp_path: Pat
         CallingModel() as model,
         running_daemon(tmp_path, home(tmp_path, model, LIVING), bot) as daemon,
     ):
-        bot.user_says(CHAT, "hello")
+        bot.send_user_message(CHAT, "hello")
         told = await bot.reply_in(CHAT)
         assert told.startswith("result: helper-model: count the whales\n\nReference: work-sub-")
         assert system(await model.asked("count the whales")).startswith("You help Acme\n\n")
-        bot.user_says(CHAT, "again")
+        bot.send_user_message(CHAT, "again")
         assert await bot.reply_in(CHAT) == "work-model: again"
         with reading_in(daemon.home) as db:
             spec = str(db.execute("SELECT spec FROM subagent").get)
@@ -110,7 +110,7 @@ async def test_result_that_comes_as_a_message_begins_nothing_again(tmp_path: Pat
             tmp_path, home(tmp_path, model, {"immediate": True, "blocking": False}), bot
         ) as daemon,
     ):
-        bot.user_says(CHAT, "hello")
+        bot.send_user_message(CHAT, "hello")
         both = [await bot.reply_in(CHAT), await bot.reply_in(CHAT)]
         assert any("is at work; its result will come" in text for text in both)
         assert any("following result:\n\nhelper-model: hello" in text for text in both)

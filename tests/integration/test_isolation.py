@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 from fakes.bot_api import FakeBotApi
-from fakes.daemon import TOKEN, holds, processes, running_daemon
+from fakes.daemon import TOKEN, processes, running_daemon
 from fakes.held_model import HeldModel, agent, held_daemon, two_agents
-from fakes.inspection import looks_inside
+from fakes.inspection import holds, looks_inside
 from fakes.postgresql import POSTGRESQL
 
 from orchestrator.control import protocol
@@ -52,7 +52,7 @@ async def test_worker_has_no_secret_at_all_and_the_log_has_none(tmp_path: Path, 
         HeldModel() as model,
         running_daemon(tmp_path, two_agents(model), bot, env, executed=True) as daemon,
     ):
-        bot.user_says(123, "my own words")
+        bot.send_user_message(123, "my own words")
         assert await bot.reply_in(123) == "work-model: my own words"
         pid = await daemon.pid("work")
         told = [name for name, value in SECRETS.items() if holds(pid, value)]
@@ -74,14 +74,14 @@ async def test_keys_are_gone_from_the_environment_that_the_kernel_shows(tmp_path
         HeldModel() as model,
         running_daemon(tmp_path, two_agents(model), bot, env) as daemon,
     ):
-        bot.user_says(123, "hi")
+        bot.send_user_message(123, "hi")
         assert await bot.reply_in(123) == "work-model: hi"
         found = {process.name: process for process in (await daemon.status()).processes}
         shown = environment_of(found["supervisor"].pid)
         assert not [value for value in (*SECRETS.values(), TOKEN) if value.encode() in shown]
     levels = {name: process.sandbox for name, process in found.items()}
     wanted = {"supervisor": "keys-only", "zygote": "keys-only"}
-    if landlock.abi() >= landlock.ABI_SCOPE:
+    if landlock.read_abi_version() >= landlock.ABI_SCOPE:
         wanted |= {"agent work": "full", "broker": "full"}
     assert wanted.items() <= levels.items()
 
@@ -89,7 +89,7 @@ async def test_keys_are_gone_from_the_environment_that_the_kernel_shows(tmp_path
 async def test_files_of_the_home_are_readable_by_their_owner_alone(tmp_path: Path) -> None:
     """No other user of the machine reads conversations and prompts, or opens the control socket."""
     async with held_daemon(tmp_path) as (bot, _, _):
-        bot.user_says(123, "hi")
+        bot.send_user_message(123, "hi")
         await bot.reply_in(123)
         found = open_to_others(tmp_path)
     journal = set() if POSTGRESQL else {"journal.db"}
@@ -115,7 +115,7 @@ async def test_server_that_commands_the_control_socket_is_refused(tmp_path: Path
     async with running_daemon(home, config) as daemon:
         await daemon.logged("control_refused")
         report = await daemon.until(lambda _: said.exists() and said.read_text("utf-8") != "")
-        assert "not for processes that the daemon started" in said.read_text("utf-8")
+        assert "processes that the daemon started may not use" in said.read_text("utf-8")
     assert [agent.paused for agent in report.agents] == [""]
 
 
@@ -126,8 +126,8 @@ async def test_agent_that_cannot_start_is_quarantined_alone_and_its_message_wait
     async with held_daemon(tmp_path) as (bot, _, daemon):
         obstacle = tmp_path / "agent-prompts" / "work.txt"
         (obstacle / "in the way").mkdir(parents=True)
-        bot.user_says(123, "anybody?")
-        bot.user_says(456, "and you?")
+        bot.send_user_message(123, "anybody?")
+        bot.send_user_message(456, "and you?")
         assert await bot.reply_in(456) == "home-model: and you?"
         assert "Your message is kept" in await bot.reply_in(123)
         work, home = (await daemon.status()).agents
@@ -147,7 +147,7 @@ async def test_agent_of_the_first_run_needs_no_key(tmp_path: Path) -> None:
         config = two_agents(model)
         config["agents"] = [demo, agent("home", model)]
         async with running_daemon(tmp_path, config, bot) as daemon:
-            bot.user_says(123, "What time is it?")
+            bot.send_user_message(123, "What time is it?")
             assert "Demo model" in await bot.reply_in(123)
             (turn,) = (await daemon.until(lambda report: report.open_turns == 0)).recent_turns
     assert turn.tools == ("get_time",)

@@ -9,7 +9,7 @@ from fakes.daemon import TOKEN, running_daemon
 
 from thinker.protocol.messages import JsonObject
 
-pytestmark = pytest.mark.process
+pytestmark = [pytest.mark.process, pytest.mark.thorough(part="operations")]
 
 DEMO: JsonObject = {
     "agents": [{"agentId": "work", "llmProvider": "demo"}],
@@ -22,7 +22,7 @@ async def test_message_has_three_lines(tmp_path: Path) -> None:
     """It came, its tool ran, it was answered; each names agent, chat and turn."""
     env = {"ORCHESTRATOR_LOG_LEVEL": "info"}
     async with FakeBotApi(TOKEN) as bot, running_daemon(tmp_path, DEMO, bot, env) as daemon:
-        bot.user_says(500, "what time is it?")
+        bot.send_user_message(500, "what time is it?")
         await bot.reply_in(500)
         await daemon.logged("turn_replied")
         seen = daemon.log[[line["event"] for line in daemon.log].index("turn_started") :]

@@ -23,7 +23,7 @@ from fakes.time_limit import LIMIT
 from orchestrator.control import protocol
 from orchestrator.control.protocol import ChatOutcome, ChatSend, ChatWait
 
-pytestmark = pytest.mark.process
+pytestmark = [pytest.mark.process, pytest.mark.thorough(part="prompts")]
 
 TURNS = 60
 KEPT = 5  # turns that compaction leaves

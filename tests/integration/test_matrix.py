@@ -19,7 +19,7 @@ from fakes.time_limit import time_limit
 
 from thinker.protocol.messages import JsonObject
 
-pytestmark = pytest.mark.process
+pytestmark = [pytest.mark.process, pytest.mark.thorough(part="channels")]
 MESSAGES = int(os.environ.get("MATRIX_MESSAGES", "30"))  # more by hand
 EVERY = 6  # messages between two kills
 HOST = "channel matrix"
@@ -174,16 +174,18 @@ async def test_documents_voice_and_pictures_are_talked_about(
                 lambda report: any(c.name == "matrix" and c.state == "ok" for c in report.channels)
             )
             pages = [f"The secret of page {number} is apple {number}." for number in range(1, 41)]
-            await world.hand_in(world.private, "pages.pdf", pdf(*pages))
+            await world.hand_in_file(world.private, "pages.pdf", pdf(*pages))
             assert "apple 40" in await world.shows(world.private, "work-model: [")
             spoken = {"msgtype": "m.audio", "org.matrix.msc3245.voice": {}}
-            await world.hand_in(world.private, "v.ogg", recording("tea please"), **spoken)
+            await world.hand_in_file(world.private, "v.ogg", recording("tea please"), **spoken)
             await world.shows(world.private, "work-model: tea please")
             await world.shows(world.private, "answer.ogg")
-            assert said(await world.shown_file(world.private)).startswith("work-model: tea please")
+            assert said(await world.load_shown_file(world.private)).startswith(
+                "work-model: tea please"
+            )
             await world.say(world.private, '!draw_picture {"prompt": "a cat"}')
             told = await world.shows(world.private, "result: Drawn; send_file shows it")
             handle = told.partition("[")[2].partition(":")[0]
             await world.say(world.private, f'!send_file {{"file": "{handle}"}}')
             await world.shows(world.private, "a cat.png")
-            assert await world.shown_file(world.private) == PNG + b"a cat 0"
+            assert await world.load_shown_file(world.private) == PNG + b"a cat 0"

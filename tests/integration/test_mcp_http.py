@@ -14,7 +14,7 @@ from fakes.held_model import HeldModel, agent
 from fakes.mcp_client import command, mcp_daemon
 from fakes.time_limit import LIMIT, time_limit
 
-pytestmark = pytest.mark.process
+pytestmark = [pytest.mark.process, pytest.mark.thorough(part="api")]
 NEW = "2026-07-28"
 VERSION = "io.modelcontextprotocol/protocolVersion"
 META = {VERSION: NEW, "io.modelcontextprotocol/clientCapabilities": {}}

@@ -15,8 +15,8 @@ from fakes.time_limit import time_limit
 from mcp import MCPError
 from mcp.client import Client
 
-from orchestrator.control.mcp_lines import MCP_LINE, McpLine
 from orchestrator.control.protocol import Ack
+from orchestrator.extensions.mcp_server.mcp_lines import MCP_LINE, McpLine
 
 pytestmark = pytest.mark.process
 MODES: tuple[Mode, ...] = ("auto", "legacy")
@@ -124,12 +124,12 @@ async def test_operators_client_decides_and_writes_to_people(tmp_path: Path) -> 
                 said(await client.call_tool("answer_approval", decision)) == "granted: store_fact"
             )
             again = await client.call_tool("answer_approval", decision)
-            assert (again.is_error, "no call waits" in said(again)) == (True, True)
+            assert (again.is_error, "no call has the code" in said(again)) == (True, True)
             wait = {"message_id": asked["message_id"]}
             found = data(await client.call_tool("wait_for_answer", wait))
             assert (found["state"], found["text"]) == ("answered", "work-model: remember tea")
 
-            bot.user_says(7, "hello")
+            bot.send_user_message(7, "hello")
             await bot.reply_in(7)
             chats = data(await client.call_tool("list_chats"))["chats"]
             assert [(c["chat"].split("/")[0], c["text"]) for c in chats] == [
@@ -170,14 +170,14 @@ async def test_token_alone_reaches_only_chats_of_its_own(tmp_path: Path) -> None
                 assert [(c["chat"], c["text"]) for c in chats] == [("home", "mine")]
                 for chat in ("mcp/local/operator/home/", "other"):
                     refused = await client.call_tool("read_chat", {"chat": chat})
-                    assert (refused.is_error, "no chat" in said(refused)) == (True, True)
+                    assert (refused.is_error, "unknown chat" in said(refused)) == (True, True)
                 wait = {"message_id": secret["message_id"]}
                 assert (await client.call_tool("wait_for_answer", wait)).is_error
                 own = (await client.list_resources()).resources[1:]
                 assert [resource.title for resource in own] == ["work in mcp:client/home: mine"]
-                with pytest.raises(MCPError, match="no such turn"):
+                with pytest.raises(MCPError, match="unknown turn"):
                     await client.read_resource(turn.uri)
-                with pytest.raises(MCPError, match="there is no tool 'list_approvals'"):
+                with pytest.raises(MCPError, match="unknown tool 'list_approvals'"):
                     await client.call_tool("list_approvals")
             async with over_http(url, {**headers, "idempotency-key": "k"}, "legacy") as one:
                 ask = {"message": "once"}

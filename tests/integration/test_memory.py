@@ -10,7 +10,7 @@ from fakes.model_api import Reply
 
 from thinker.protocol.messages import JsonObject
 
-pytestmark = pytest.mark.process
+pytestmark = [pytest.mark.process, pytest.mark.thorough(part="chats")]
 
 TEA: JsonObject = {
     "name": "tea",
@@ -31,9 +31,9 @@ async def test_playbook_stored_by_a_tool_is_matched_at_the_next_message(tmp_path
             ("delete_skill", {"name": "tea"}, "two sencha"),
         ):
             model.script.append(Reply(tool_calls=((name, arguments),)))
-            bot.user_says(123, text)
+            bot.send_user_message(123, text)
             await bot.reply_in(123)
-        bot.user_says(123, "three sencha")
+        bot.send_user_message(123, "three sencha")
         await bot.reply_in(123)
         assert "### Playbook: tea\n1. Boil <water>." in system(await model.asked("one sencha"))
         assert "### Playbook: tea\n1. Ask." in system(await model.asked("two sencha"))
@@ -48,12 +48,12 @@ async def test_profile_replaces_the_base_prompt_and_survives_a_restart(tmp_path:
         config = two_agents(model)
         async with running_daemon(tmp_path, config, bot):
             model.script.append(Reply(tool_calls=(("update_profile", PERSONA),)))
-            bot.user_says(123, "be a butler")
+            bot.send_user_message(123, "be a butler")
             await bot.reply_in(123)
-            bot.user_says(123, "who are you?")
+            bot.send_user_message(123, "who are you?")
             await bot.reply_in(123)
         async with running_daemon(tmp_path, config, bot):
-            bot.user_says(123, "and now?")
+            bot.send_user_message(123, "and now?")
             await bot.reply_in(123)
         assert not system(await model.asked("be a butler")).startswith("You are a butler.")
         for text in ("who are you?", "and now?"):
@@ -66,12 +66,12 @@ async def test_default_playbook_is_in_the_prompt_of_a_message_that_calls_for_it(
     """Of the first message already; an agent whose globs leave it out has none."""
     async with FakeBotApi(TOKEN) as bot, HeldModel() as model:
         async with running_daemon(tmp_path, two_agents(model), bot):
-            bot.user_says(123, "check my inbox please")
+            bot.send_user_message(123, "check my inbox please")
             await bot.reply_in(123)
         assert "### Playbook: email-triage\n1. " in system(
             await model.asked("check my inbox please")
         )
         async with running_daemon(tmp_path, two_agents(model, skills=["x"]), bot):
-            bot.user_says(123, "check the inbox again")
+            bot.send_user_message(123, "check the inbox again")
             await bot.reply_in(123)
         assert "Playbook" not in system(await model.asked("check the inbox again"))

@@ -68,7 +68,7 @@ async def answer(run: TurnRun, host: WorkerHost) -> TurnResult:
     result, layer = done("It is noon."), LayerRecord(name="base", text="You are kind. " * 200)
     prompt = PromptRecord(layers=(layer,), tools=("get_time",), stable="1")
     used = {"usage": Usage(prompt=900, completion=9), "prompt": prompt}
-    await host.commit(response(run, result.text, ends=result).model_copy(update=used))
+    await host.commit_step(response(run, result.text, ends=result).model_copy(update=used))
     return result
 
 

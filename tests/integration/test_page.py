@@ -14,11 +14,15 @@ from fakes.time_limit import LIMIT
 from httpx import AsyncClient
 from pydantic import JsonValue
 
-from orchestrator.control import page_protocol
-from orchestrator.control.page_protocol import PageAddress, PageSessions, SessionName
 from orchestrator.control.protocol import Ack, ProcessReport, StatusReport
-from orchestrator.journal.postgresql.pg_page_reads import SHOWN
-from orchestrator.selftest.loopback import free_port
+from orchestrator.extensions.page.daemon_side import page_protocol
+from orchestrator.extensions.page.daemon_side.page_protocol import (
+    PageAddress,
+    PageSessions,
+    SessionName,
+)
+from orchestrator.extensions.postgresql.pg_page_reads import SHOWN
+from orchestrator.testing.loopback import find_free_port
 from thinker.protocol.messages import JsonObject
 
 pytestmark = pytest.mark.process
@@ -52,7 +56,7 @@ async def test_page_is_started_by_a_browser_jailed_and_replaced_when_it_dies(
     tmp_path: Path,
 ) -> None:
     """`kill -9` costs one request at most: the next one is answered by a new process."""
-    async with running_daemon(tmp_path, config(free_port())) as daemon:
+    async with running_daemon(tmp_path, config(find_free_port())) as daemon:
         assert page_process(await daemon.status()) is None
         async with logged_in(daemon) as browser:
             assert "Agents" in (await browser.get("/")).text
@@ -70,7 +74,7 @@ async def test_page_is_started_by_a_browser_jailed_and_replaced_when_it_dies(
 
 async def test_switch_of_the_page_outlives_a_restart(tmp_path: Path) -> None:
     """On until it is switched off; then nothing listens."""
-    port = free_port()
+    port = find_free_port()
     async with running_daemon(tmp_path, config(port)) as daemon, logged_in(daemon) as browser:
         kept = dict(browser.cookies)
     async with (
@@ -86,7 +90,7 @@ async def test_switch_of_the_page_outlives_a_restart(tmp_path: Path) -> None:
 @pytest.mark.skipif(not POSTGRESQL, reason="about a session of PostgreSQL")
 async def test_page_whose_session_ended_is_replaced(tmp_path: Path) -> None:
     """From inside its jail it cannot connect again."""
-    async with running_daemon(tmp_path, config(free_port())) as daemon:
+    async with running_daemon(tmp_path, config(find_free_port())) as daemon:
         async with logged_in(daemon) as browser:
             assert "Agents" in (await browser.get("/")).text
             first = page_process(await daemon.status())
@@ -105,7 +109,7 @@ async def test_page_whose_session_ended_is_replaced(tmp_path: Path) -> None:
 async def test_revoked_login_is_over_at_once(tmp_path: Path) -> None:
     """By name; the list shows who is logged in."""
     async with (
-        running_daemon(tmp_path, config(free_port())) as daemon,
+        running_daemon(tmp_path, config(find_free_port())) as daemon,
         logged_in(daemon) as browser,
     ):
         found = await daemon.ask(page_protocol.DASHBOARD_SESSIONS, None, PageSessions)
@@ -124,7 +128,7 @@ def field(page: str, name: str) -> str:
 async def test_form_without_a_script_is_answered_in_its_chat_once(tmp_path: Path) -> None:
     """Sent twice, it is one message; an order of the operator is no message for the agent."""
     async with (
-        running_daemon(tmp_path, config(free_port())) as daemon,
+        running_daemon(tmp_path, config(find_free_port())) as daemon,
         logged_in(daemon) as browser,
     ):
         new = await browser.get("/chats/new")

@@ -23,13 +23,17 @@ from fakes.time_limit import LIMIT, time_limit
 from httpx import AsyncClient, AsyncHTTPTransport
 from pydantic import JsonValue
 
-from orchestrator.control import page_protocol
-from orchestrator.control.page_protocol import PageAddress, PageSession, PageSessions
 from orchestrator.control.protocol import Ack
-from orchestrator.selftest.loopback import free_port
+from orchestrator.extensions.page.daemon_side import page_protocol
+from orchestrator.extensions.page.daemon_side.page_protocol import (
+    PageAddress,
+    PageSession,
+    PageSessions,
+)
+from orchestrator.testing.loopback import find_free_port
 from thinker.protocol.messages import JsonObject
 
-pytestmark = pytest.mark.process
+pytestmark = [pytest.mark.process, pytest.mark.thorough(part="page")]
 Proxy = Callable[..., AbstractAsyncContextManager[ProxyPlaces]]
 ME, OTHER = "me@example.org", "other@example.org"
 FORGED = {
@@ -65,7 +69,7 @@ async def proxied(
     proxy: Proxy, home: Path, folder: Path
 ) -> AsyncIterator[tuple[RunningDaemon, ProxyPlaces]]:
     """A daemon with its page on a port, and a proxy before it."""
-    port = free_port()
+    port = find_free_port()
     async with (
         running_daemon(home, config(port=port)) as daemon,
         proxy(folder, f"http://127.0.0.1:{port}") as places,
@@ -170,7 +174,10 @@ async def test_person_whom_the_proxy_knows_needs_no_code(
         assert address.url.startswith(f"https://{HOST}{PREFIX}/in#")
         assert (await no_one.get("/", **FORGED)).status_code == 401
         told = await other.get("/", **FORGED)
-        assert (told.status_code, f"you are {OTHER}, who is not in" in told.text) == (401, True)
+        assert (told.status_code, f"identifies you as {OTHER}, who is not in" in told.text) == (
+            401,
+            True,
+        )
         shown = await me.get("/")
         assert (shown.status_code, f"{ME}<small> operator" in shown.text) == (200, True)
         assert await press(me, shown.text, "Pause") == f"{PREFIX}/"

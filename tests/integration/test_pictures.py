@@ -15,7 +15,7 @@ from fakes.model_api import Reply
 
 from thinker.protocol.messages import JsonObject
 
-pytestmark = pytest.mark.process
+pytestmark = [pytest.mark.process, pytest.mark.thorough(part="channels")]
 
 PNG = b"\x89PNG\r\n\x1a\n-telegram"
 TOOL_PNG = b"\x89PNG\r\n\x1a\n"  # of fakes/mcp_server.py
@@ -46,13 +46,13 @@ async def test_photo_is_shown_then_described(tmp_path: Path) -> None:
     async with FakeBotApi(TOKEN) as bot, HeldModel(lambda _: Reply("seen")) as model:
         bot.files["cat"] = PNG
         async with running_daemon(tmp_path, config(model), bot):
-            bot.user_says(999, None, photo=photo("secret"), caption="psst")
-            bot.user_says(123, None, photo=photo("cat"), caption="my cat")
+            bot.send_user_message(999, None, photo=photo("secret"), caption="psst")
+            bot.send_user_message(123, None, photo=photo("cat"), caption="my cat")
             assert await bot.reply_in(123) == "seen"
-            bot.user_says(123, "and now?")
+            bot.send_user_message(123, "and now?")
             await bot.reply_in(123)
         async with running_daemon(tmp_path, config(model), bot):
-            bot.user_says(123, "later")
+            bot.send_user_message(123, "later")
             await bot.reply_in(123)
         first, second, third = (request.body["messages"][1] for request in model.requests)
     picture = [
@@ -81,10 +81,10 @@ async def test_album_gets_one_answer(tmp_path: Path) -> None:
                 for name in data:
                     said = {"caption": caption, "caption_entities": [mention]}
                     fields = {"photo": photo(name), "media_group_id": f"album {chat}"}
-                    bot.user_says(chat, None, **fields, **(said if name == "a" else {}))
+                    bot.send_user_message(chat, None, **fields, **(said if name == "a" else {}))
             for chat in (123, -9):
                 assert await bot.reply_in(chat) == "seen"
-        assert [len(bot.texts(chat)) for chat in (123, -9)] == [1, 1]
+        assert [len(bot.list_texts(chat)) for chat in (123, -9)] == [1, 1]
     text = {"type": "text", "text": "my cats"}
     shown = [{"type": "image_url", "image_url": {"url": url(data[name])}} for name in data]
     asked = [request.body["messages"][1]["content"] for request in model.requests]
@@ -98,7 +98,7 @@ async def test_photo_that_cannot_be_fetched_is_said_to_be(tmp_path: Path) -> Non
         bot.break_next("getFile", Fault(500))
         async with running_daemon(tmp_path, config(model), bot):
             for name in ("cat", "gone"):
-                bot.user_says(123, None, photo=photo(name))
+                bot.send_user_message(123, None, photo=photo(name))
                 assert await bot.reply_in(123) == "seen"
         last = model.requests[-1].body["messages"]
     assert last[1]["content"] == [{"type": "image_url", "image_url": {"url": url(PNG)}}]
@@ -112,9 +112,9 @@ async def test_picture_of_a_tool_is_shown_after_its_result(tmp_path: Path) -> No
         setup = one_agent(model, servers, vision=True)
         async with running_daemon(tmp_path, setup, bot) as daemon:
             await daemon.until(lambda report: report.tool_servers[0].state == "connected")
-            bot.user_says(1, "!art_picture {}")
+            bot.send_user_message(1, "!art_picture {}")
             await bot.reply_in(1)
-            bot.user_says(1, "what was it?")
+            bot.send_user_message(1, "what was it?")
             await bot.reply_in(1)
         sent = model.requests_about("what was it?")[0].body["messages"]
     results = [i for i, message in enumerate(sent) if message["role"] == "tool"]

@@ -10,7 +10,7 @@ from fakes.held_model import HeldModel, held_daemon, system, two_agents
 from fakes.model_api import Reply
 from fakes.seed_prompt import ZONE, minutes, shown, write_skill
 
-pytestmark = pytest.mark.process
+pytestmark = [pytest.mark.process, pytest.mark.thorough(part="prompts")]
 
 BASE = "You are work.\n\nBe <brief> & exact.  \n"
 TRAVEL = """\
@@ -67,10 +67,10 @@ async def test_system_prompt_is_base_and_layers_in_order(tmp_path: Path) -> None
         config = two_agents(model, systemPrompt=BASE, timezone=ZONE, skills=["travel", "cellar"])
         async with running_daemon(tmp_path, config, bot):
             model.script.append(Reply(tool_calls=(("store_fact", fact),)))
-            bot.user_says(123, "remember that I go by rail")
+            bot.send_user_message(123, "remember that I go by rail")
             await bot.reply_in(123)
             before = datetime.now(UTC)
-            bot.user_says(123, "Is there a TRAIN to Berlin?")
+            bot.send_user_message(123, "Is there a TRAIN to Berlin?")
             await bot.reply_in(123)
             after = datetime.now(UTC)
             sent = system(await model.asked("Is there a TRAIN to Berlin?"))
@@ -80,14 +80,14 @@ async def test_system_prompt_is_base_and_layers_in_order(tmp_path: Path) -> None
 async def test_skill_added_while_running_is_matched_at_the_next_message(tmp_path: Path) -> None:
     """No restart, and no message in between, is needed; a mended one is live as well."""
     async with held_daemon(tmp_path) as (bot, model, daemon):
-        bot.user_says(123, "a flight please")
+        bot.send_user_message(123, "a flight please")
         await bot.reply_in(123)
         pid = await daemon.pid("work")
         write_skill(tmp_path, "travel", TRAVEL)
-        bot.user_says(123, "a flight now")
+        bot.send_user_message(123, "a flight now")
         await bot.reply_in(123)
         write_skill(tmp_path, "travel", TRAVEL.replace("<two>", "three"))
-        bot.user_says(123, "a flight then")
+        bot.send_user_message(123, "a flight then")
         await bot.reply_in(123)
         assert "Playbook" not in system(await model.asked("a flight please"))
         assert "### Playbook: travel\n1. Ask for" in system(await model.asked("a flight now"))
@@ -107,7 +107,7 @@ async def test_default_prompt_of_the_home_is_live(tmp_path: Path) -> None:
                 else:
                     own.write_text(text, "utf-8")
                 await daemon.logged("config_applied", number)
-                bot.user_says(123, f"hello {number}")
+                bot.send_user_message(123, f"hello {number}")
                 await bot.reply_in(123)
                 sent = system(await model.asked(f"hello {number}"))
                 expected = "You are a personal assistant in a chat." if text is None else text
@@ -138,7 +138,7 @@ async def test_default_prompt_and_personas_may_be_elsewhere(tmp_path: Path) -> N
             for text in ("Be anyone.", "Be yourself.", "Be yourself, truly."):
                 if text != "Be anyone.":
                     persona.write_text(text, "utf-8")
-                bot.user_says(123, f"said {text}")
+                bot.send_user_message(123, f"said {text}")
                 await bot.reply_in(123)
                 sent = system(await model.asked(f"said {text}"))
                 assert sent.startswith(f"{text}\n\n## Current")

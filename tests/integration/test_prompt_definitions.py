@@ -9,7 +9,7 @@ from fakes.daemon import TOKEN, running_daemon
 from fakes.held_model import HeldModel, agent, system
 from pydantic import JsonValue
 
-pytestmark = pytest.mark.process
+pytestmark = [pytest.mark.process, pytest.mark.thorough(part="prompts")]
 
 # Each form includes the next one by name.
 PROMPTS: dict[str, JsonValue] = {
@@ -59,6 +59,6 @@ async def everyone_is_told(bot: FakeBotApi, model: HeldModel, rule: str, word: s
     """A message to each agent is answered with a prompt that holds the rule."""
     for chat, name in enumerate(PROMPTS, 1):
         said = f"{name} {word}"
-        bot.user_says(chat, said)
+        bot.send_user_message(chat, said)
         assert await bot.reply_in(chat) == f"{name}-model: {said}"
         assert rule in system(await model.asked(said))

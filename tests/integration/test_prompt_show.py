@@ -24,7 +24,7 @@ from orchestrator.journal.memory import facts
 from orchestrator.journal.memory.memory_scope import MemoryScope
 from thinker.protocol.messages import JsonObject
 
-pytestmark = pytest.mark.process
+pytestmark = [pytest.mark.process, pytest.mark.thorough(part="prompts")]
 TEXT = "Is there a train to Berlin?"
 SKILL = "---\nname: {name}\ndescription: About {name}.\n{more}---\nLook low at <it>.\n"
 HOOK = """
@@ -151,8 +151,8 @@ def furnish(home: Path) -> None:
         profile = json.dumps({"persona": {"system_prompt": "You are of the profile."}})
         for kind, chat in CHATS.items():
             own = MemoryScope(kind, f"telegram:{chat}", joined=False, shared=False)
-            scope = MemoryScope.whole(kind) if kind == "together" else own
-            facts.store(db, scope, "Goes by train only", "preference", "test", 1)
+            scope = MemoryScope.for_whole_agent(kind) if kind == "together" else own
+            facts.store_fact(db, scope, "Goes by train only", "preference", "test", 1)
         db.execute(
             "INSERT INTO profile(agent_id, body, updated_at) VALUES('profile', ?, 1)", (profile,)
         )
@@ -203,7 +203,7 @@ async def shown(home: Path, kind: str, *, live: bool) -> bytes:
 async def sent(bot: FakeBotApi, apis: tuple[ModelApi, ...], kind: str) -> Received:
     """The first request of a real turn."""
     before = [len(api.requests) for api in apis]
-    bot.user_says(CHATS[kind], TEXT)
+    bot.send_user_message(CHATS[kind], TEXT)
     await bot.reply_in(CHATS[kind])
     news = [api.requests[count:] for api, count in zip(apis, before, strict=True)]
     return next(found[0] for found in news if found)

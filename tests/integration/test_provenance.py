@@ -15,7 +15,7 @@ from orchestrator.control import protocol
 from orchestrator.control.protocol import Ack, ApprovalDecision, ApprovalList, ApprovalReport
 from thinker.protocol.messages import JsonObject
 
-pytestmark = pytest.mark.process
+pytestmark = [pytest.mark.process, pytest.mark.thorough(part="chats")]
 TWO = ["wild_echo", "wild_counter"]
 NOTE = {"text": "PRIVATE-7741"}
 
@@ -40,7 +40,7 @@ async def test_call_that_could_carry_data_out_waits_and_runs_when_approved(tmp_p
         ]
         async with running_daemon(tmp_path, config, bot) as daemon:
             await connected(daemon)
-            bot.user_says(1, "read my note")
+            bot.send_user_message(1, "read my note")
             asked = await bot.reply_in(1)
             assert "private data (wild_echo) and text from a tool (wild_echo)" in asked
             code = (await waiting(daemon)).code
@@ -68,7 +68,7 @@ async def test_two_receipts_need_no_approval(tmp_path: Path) -> None:
         ]
         async with running_daemon(tmp_path, one_agent(model, servers), bot) as daemon:
             await connected(daemon)
-            bot.user_says(1, "count twice")
+            bot.send_user_message(1, "count twice")
             assert await bot.reply_in(1) == "result: 2"
         assert effects(tmp_path, "wild") == ["one", "two"]
 
@@ -84,9 +84,9 @@ async def test_fact_of_a_tool_is_quoted_data_in_later_turns(tmp_path: Path) -> N
         ]
         async with running_daemon(tmp_path, one_agent(model, servers), bot) as daemon:
             await connected(daemon)
-            bot.user_says(1, "add")
+            bot.send_user_message(1, "add")
             await bot.reply_in(1)
-            bot.user_says(1, "Which train do I take?")
+            bot.send_user_message(1, "Which train do I take?")
             await bot.reply_in(1)
         last = model.requests[-1]
         assert fact not in system(last)
@@ -105,6 +105,6 @@ async def test_agent_without_provenance_reads_and_acts_as_before(tmp_path: Path)
         ]
         async with running_daemon(tmp_path, config, bot) as daemon:
             await connected(daemon)
-            bot.user_says(1, "read my note")
+            bot.send_user_message(1, "read my note")
             assert await bot.reply_in(1) == "result: 1"
         assert "untrusted" not in str([request.body["messages"] for request in model.requests])

@@ -11,7 +11,7 @@ from openai import AsyncOpenAI
 
 from thinker.protocol.messages import JsonObject
 
-pytestmark = pytest.mark.process
+pytestmark = [pytest.mark.process, pytest.mark.thorough(part="models")]
 KEYS = {"ACME_API_KEY": "sk-acme", "AZURE_OPENAI_API_KEY": "sk-azure", "OTHER_KEY": "sk-other"}
 
 

@@ -38,15 +38,15 @@ async def test_edit_during_a_turn_loses_nothing_and_spares_the_unchanged(tmp_pat
     """Changed agents go at a step boundary, added ones answer, the others keep their process."""
     async with held_daemon(tmp_path) as (bot, model, daemon):
         gates = [model.hold("long"), model.hold("other")]
-        bot.user_says(123, "long")
-        bot.user_says(456, "other")
+        bot.send_user_message(123, "long")
+        bot.send_user_message(456, "other")
         await model.asked("long")
         await model.asked("other")
-        bot.user_says(123, "queued")
+        bot.send_user_message(123, "queued")
         work, home = await daemon.pid("work"), await daemon.pid("home")
         daemon.write(with_third(model, systemPrompt="You are work, changed."))
         await daemon.logged("config_applied")
-        bot.user_says(789, "hello new one")
+        bot.send_user_message(789, "hello new one")
         assert await bot.reply_in(789) == "new-model: hello new one"
         for gate in gates:
             gate.set()
@@ -88,9 +88,9 @@ async def test_removed_agent_finishes_and_its_chat_goes_where_it_is_bound_now(
     """The turn in hand ends as it began; the next message has another agent."""
     async with held_daemon(tmp_path) as (bot, model, daemon):
         gate = model.hold("long")
-        bot.user_says(123, "long")
+        bot.send_user_message(123, "long")
         await model.asked("long")
-        bot.user_says(123, "queued")
+        bot.send_user_message(123, "queued")
         rest = two_agents(model) | {
             "agents": [agent("home", model)],
             "bindings": [{"channel": "telegram", "chatId": "*", "agentId": "home"}],
@@ -116,7 +116,7 @@ async def test_broken_edit_is_refused_with_its_line_and_the_old_one_goes_on(
         (problem,) = report.config_errors
         line = broken[: broken.index("oops")].count("\n") + 1
         assert (Path(problem.file).name, problem.line) == ("agents.json", line)
-        bot.user_says(123, "still there?")
+        bot.send_user_message(123, "still there?")
         assert await bot.reply_in(123) == "work-model: still there?"
         daemon.write(with_third(model))
         await daemon.until(lambda report: not report.config_errors and len(report.agents) == 3)
@@ -143,7 +143,7 @@ async def test_every_kind_of_bad_edit_is_refused_by_name(tmp_path: Path) -> None
             assert not answer.applied
             errors = [item for item in answer.problems if item.severity == "error"]
             assert any(words in str(item) and item.line >= 1 for item in errors), (words, errors)
-        bot.user_says(123, "still you?")
+        bot.send_user_message(123, "still you?")
         assert await bot.reply_in(123) == "work-model: still you?"
 
 
@@ -156,7 +156,7 @@ async def test_file_broken_at_boot_is_replaced_by_the_last_good_one(tmp_path: Pa
         async with running_daemon(tmp_path, two_agents(model), bot):
             pass
         async with running_daemon(tmp_path, '{"agents": [', bot) as daemon:
-            bot.user_says(123, "hi")
+            bot.send_user_message(123, "hi")
             assert await bot.reply_in(123) == "work-model: hi"
             report = await daemon.status()
             assert any("last good copy" in hint for hint in report.hints)
@@ -193,7 +193,7 @@ async def test_pipe_in_the_place_of_the_file_freezes_nothing(tmp_path: Path) -> 
         os.mkfifo(tmp_path / "pipe")
         (tmp_path / "pipe").replace(tmp_path / "agents.json")
         await daemon.logged("config_refused")
-        bot.user_says(123, "hi")
+        bot.send_user_message(123, "hi")
         assert await bot.reply_in(123) == "work-model: hi"
         report = await daemon.status()
         assert "a named pipe" in report.config_errors[0].message

@@ -18,8 +18,11 @@ from thinker.jail import landlock
 from thinker.protocol.messages import JsonObject
 
 pytestmark = [
+    pytest.mark.thorough(part="tools"),
     pytest.mark.process,
-    pytest.mark.skipif(landlock.abi() < landlock.ABI_SCOPE, reason="the kernel has no such jail"),
+    pytest.mark.skipif(
+        landlock.read_abi_version() < landlock.ABI_SCOPE, reason="the kernel has no such jail"
+    ),
 ]
 OPEN = {"TCP", "fork", "exec", "unshare"}  # a server may use the network and start programs
 # A folder's names can be listed by its owner, and the folders of root's processes are root's.
@@ -63,7 +66,7 @@ HOSTILE = """
 import json, os, sys
 from pathlib import Path
 from mcp.server import MCPServer
-from thinker.jail.reach import reached
+from thinker.jail.reach import try_attempts
 
 def parent(pid):
     return int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[1])
@@ -74,7 +77,7 @@ try:
     pids["other"] = int(Path(sys.argv[2]).read_text())
 except OSError:
     pass
-found = [name for name, ok in reached(pids, json.loads(sys.argv[1])) if ok]
+found = [name for name, ok in try_attempts(pids, json.loads(sys.argv[1])) if ok]
 places = {name: os.environ.get(name) for name in ("HOME", "TMPDIR", "npm_config_cache")}
 Path("told.json").write_text(json.dumps([found, os.getcwd(), places]))
 MCPServer("hostile").run()

@@ -11,7 +11,7 @@ from fakes.held_model import HeldModel, two_agents
 from fakes.postgresql import database_of, needs_server
 from fakes.shared_journal import pair, working
 
-pytestmark = [pytest.mark.process, needs_server]
+pytestmark = [pytest.mark.process, needs_server, pytest.mark.thorough(part="postgresql")]
 
 
 @pytest.fixture(autouse=True)
@@ -41,11 +41,11 @@ async def test_push_reaches_the_working_daemon_and_the_one_that_follows(tmp_path
     """An edit on the working machine stays and is told; the one after it has what was pushed."""
     old, own = (partial(answering, name=name) for name in ("old", "own"))
     async with pair(tmp_path, old, own) as (bot, model, first, second):
-        bot.user_says(123, "one")
+        bot.send_user_message(123, "one")
         assert await bot.reply_in(123) == "old: one"
         await push(tmp_path / "pushed", answering(model, "new"))
         await first.logged("config_applied")
-        bot.user_says(123, "two")
+        bot.send_user_message(123, "two")
         assert await bot.reply_in(123) == "new: two"
         first.write(answering(model, "edited"))
         await first.logged("config_applied", times=2)
@@ -53,7 +53,7 @@ async def test_push_reaches_the_working_daemon_and_the_one_that_follows(tmp_path
         await first.until(lambda status: hint in status.hints)
         await first.kill()
         await second.logged("ready")
-        bot.user_says(123, "three")
+        bot.send_user_message(123, "three")
         assert await bot.reply_in(123) == "new: three"
         assert json.loads((tmp_path / "two/agents.json.local-1").read_text("utf-8")) == answering(
             model, "own"
@@ -73,11 +73,11 @@ async def test_version_that_a_machine_cannot_use_leaves_its_last_good_one(tmp_pa
         await push(pushed, keyed)
         report = await daemon.until(lambda status: bool(status.config_errors))
         assert "SERVER_OF_MODELS" in str(report.config_errors)
-        bot.user_says(123, "one")
+        bot.send_user_message(123, "one")
         assert await bot.reply_in(123) == "old: one"
         await push(pushed, answering(model, "new"))
         await daemon.logged("config_applied")
-        bot.user_says(123, "two")
+        bot.send_user_message(123, "two")
         assert await bot.reply_in(123) == "new: two"
 
 
@@ -86,9 +86,9 @@ async def test_first_push_replaces_the_bundled_configuration(tmp_path: Path) -> 
     async with working(tmp_path, lambda _: None) as (bot, model, daemon):
         await push(tmp_path / "pushed", answering(model, "new"))
         await daemon.logged("config_applied")
-        bot.user_says(123, "one")
+        bot.send_user_message(123, "one")
         assert await bot.reply_in(123) == "new: one"
         daemon.write(answering(model, "edited"))
         await daemon.logged("config_applied", times=2)
-        bot.user_says(123, "two")
+        bot.send_user_message(123, "two")
         assert await bot.reply_in(123) == "edited: two"

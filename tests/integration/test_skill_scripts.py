@@ -10,12 +10,13 @@ from fakes.bot_api import FakeBotApi
 from fakes.calling_model import CallingModel, one_agent
 from fakes.daemon import TOKEN, running_daemon
 
-from orchestrator.hands import system_folders
+from orchestrator.extensions.workspace import system_folders
 from thinker.jail import landlock
 
 pytestmark = [
+    pytest.mark.thorough(part="tools"),
     pytest.mark.process,
-    pytest.mark.skipif(landlock.abi() < landlock.ABI_SCOPE, reason="needs Landlock 6"),
+    pytest.mark.skipif(landlock.read_abi_version() < landlock.ABI_SCOPE, reason="needs Landlock 6"),
 ]
 # A module beside the script, a folder for temporary files, an archive, and modes.
 PACK = """#!/usr/bin/env python3
@@ -88,7 +89,7 @@ async def test_scripts_run_from_their_folder_and_from_the_workspace(tmp_path: Pa
         await daemon.until(lambda report: report.tool_servers[0].state == "connected")
 
         async def call(tool: str, **arguments: str) -> str:
-            bot.user_says(1, f"!{tool} {json.dumps(arguments)}")
+            bot.send_user_message(1, f"!{tool} {json.dumps(arguments)}")
             return await bot.reply_in(1)
 
         told = await call("read_skill", name="pack")
@@ -134,7 +135,7 @@ async def test_python_of_commands_is_not_the_daemons(tmp_path: Path) -> None:
         await daemon.until(lambda report: report.tool_servers[0].state == "connected")
 
         async def shell(command: str) -> str:
-            bot.user_says(1, f"!run_command {json.dumps({'command': command})}")
+            bot.send_user_message(1, f"!run_command {json.dumps({'command': command})}")
             return await bot.reply_in(1)
 
         show = "-c 'import sys; print(sys.version, sys.prefix)'"

@@ -24,36 +24,36 @@ pytestmark = [pytest.mark.process, needs_server]
 async def test_killed_daemon_is_followed_and_its_turn_is_answered_once(tmp_path: Path) -> None:
     """Within the server's notice of the death, and without what the first one has said."""
     async with pair(tmp_path) as (bot, model, first, second):
-        bot.user_says(123, "one")
+        bot.send_user_message(123, "one")
         assert await bot.reply_in(123) == "work-model: one"
         held = model.hold("two")
-        bot.user_says(123, "two")
+        bot.send_user_message(123, "two")
         await model.asked("two")
         await first.kill()
         held.set()
         await second.logged("ready")
         assert await bot.reply_in(123) == "work-model: two"
-        bot.user_says(123, "three")
+        bot.send_user_message(123, "three")
         assert await bot.reply_in(123) == "work-model: three"
-        assert bot.texts(123) == [f"work-model: {word}" for word in ("one", "two", "three")]
+        assert bot.list_texts(123) == [f"work-model: {word}" for word in ("one", "two", "three")]
 
 
 async def test_frozen_daemon_is_followed_and_stands_by_when_it_wakes(tmp_path: Path) -> None:
     """The server ends the session of a daemon that gives no sign of life; it cannot write again."""
     async with pair(tmp_path) as (bot, _, first, second):
-        bot.user_says(123, "one")
+        bot.send_user_message(123, "one")
         assert await bot.reply_in(123) == "work-model: one"
         first.signal(signal.SIGSTOP)
         await second.logged("ready")
-        bot.user_says(123, "two")
+        bot.send_user_message(123, "two")
         assert await bot.reply_in(123) == "work-model: two"
         first.signal(signal.SIGCONT)
         await first.logged("standing_by")
         await second.kill()
         await first.logged("ready", 2)
-        bot.user_says(123, "three")
+        bot.send_user_message(123, "three")
         assert await bot.reply_in(123) == "work-model: three"
-        assert bot.texts(123) == [f"work-model: {word}" for word in ("one", "two", "three")]
+        assert bot.list_texts(123) == [f"work-model: {word}" for word in ("one", "two", "three")]
 
 
 async def test_daemon_that_stands_by_is_shown_and_stopped(tmp_path: Path) -> None:
@@ -76,7 +76,7 @@ async def test_stopped_daemon_hands_over_and_may_come_back(tmp_path: Path) -> No
         first.signal(signal.SIGTERM)
         assert await first.ended() == ExitCode.OK
         await second.logged("ready")
-        bot.user_says(123, "hello")
+        bot.send_user_message(123, "hello")
         assert await bot.reply_in(123) == "work-model: hello"
 
 
@@ -93,13 +93,13 @@ async def test_newer_version_takes_over_and_the_older_one_may_not_come_back(
             home, two_agents(model), bot, newer, executed=True, awaits="standing_by"
         ) as second,
     ):
-        bot.user_says(123, "one")
+        bot.send_user_message(123, "one")
         assert await bot.reply_in(123) == "work-model: one"
         first.killed = True  # it is stopped here
         first.signal(signal.SIGTERM)
         assert await first.ended() == ExitCode.OK
         await second.logged("ready")
-        bot.user_says(123, "two")
+        bot.send_user_message(123, "two")
         assert await bot.reply_in(123) == "work-model: two"
         older = {"ORCHESTRATOR_STORE": database_of(tmp_path)}
         code, told = await run_to_its_end(tmp_path / "one", older, bot)
@@ -112,10 +112,9 @@ def _newer(folder: Path) -> Path:
     for name in ("orchestrator", "thinker", "prompts", "skills"):
         shutil.copytree(ROOT / name, folder / "newer" / name)
     journal = folder / "newer" / "orchestrator" / "journal"
-    number = max(migrations.scripts()) + 1
-    for changes in (journal / "migrations", journal / "postgresql" / "changes"):
-        change = "ALTER TABLE turn ADD COLUMN mood TEXT NOT NULL DEFAULT 'calm';"
-        (changes / f"{number:04}_mood.sql").write_text(change)
+    number = migrations.load_schema().number + 1
+    change = "ALTER TABLE turn ADD COLUMN mood TEXT NOT NULL DEFAULT 'calm';"
+    (journal / "migrations" / f"{number:04}_mood.sql").write_text(change)
     return folder / "newer"
 
 
@@ -123,11 +122,11 @@ async def test_lost_session_costs_no_message(tmp_path: Path) -> None:
     """The server ends all sessions again and again, as a restart of it does."""
     async with working(tmp_path) as (bot, _, _):
         for number in range(8):
-            bot.user_says(123, f"m{number}")
+            bot.send_user_message(123, f"m{number}")
             with psycopg.connect(database_of(tmp_path), autocommit=True) as session:
                 session.execute(
                     "SELECT pg_terminate_backend(pid) FROM pg_stat_activity"
                     " WHERE datname = current_database() AND pid <> pg_backend_pid()"
                 )
             assert await bot.reply_in(123) == f"work-model: m{number}"
-        assert bot.texts(123) == [f"work-model: m{number}" for number in range(8)]
+        assert bot.list_texts(123) == [f"work-model: m{number}" for number in range(8)]

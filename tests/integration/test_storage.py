@@ -17,7 +17,7 @@ from orchestrator.control.protocol import HealthReport
 from orchestrator.errors import ExitCode
 from orchestrator.inbound.intake import NO_SPACE
 
-pytestmark = [pytest.mark.process, sqlite_only]
+pytestmark = [pytest.mark.process, sqlite_only, pytest.mark.thorough(part="chats")]
 SIZE = "8m"
 
 
@@ -58,21 +58,21 @@ async def test_message_on_a_full_disk_is_answered_when_there_is_space(small_disk
         HeldModel() as model,
         running_daemon(small_disk, two_agents(model), bot) as daemon,
     ):
-        bot.user_says(123, "before")
+        bot.send_user_message(123, "before")
         assert await bot.reply_in(123) == "work-model: before"
         await bot.confirmed()
         ballast = fill(small_disk)
-        number = bot.user_says(123, "x" * 4000)
+        number = bot.send_user_message(123, "x" * 4000)
         assert await bot.reply_in(123) == NO_SPACE
         report = await daemon.until(lambda report: not report.ready)
         assert any("disk is full" in hint for hint in report.hints)
-        assert number in bot.unconfirmed
+        assert number in bot.unconfirmed_updates
         ballast.unlink()
         assert await bot.reply_in(123) == "work-model: " + "x" * 4000
         await daemon.until(lambda report: report.ready)
         health = await daemon.ask(protocol.HEALTH, None, HealthReport)
     assert health == HealthReport(ready=True)
-    assert bot.texts(123).count(NO_SPACE) == 1
+    assert bot.list_texts(123).count(NO_SPACE) == 1
     assert len(daemon._lines("storage_full", {})) == 1
 
 
@@ -80,11 +80,11 @@ async def test_disk_that_fails_ends_the_daemon(tmp_path: Path) -> None:
     """Exit 74, at once; the next one opens the file anew and goes on (F22)."""
     async with FakeBotApi(TOKEN) as bot, HeldModel() as model:
         async with running_daemon(tmp_path, two_agents(model), bot) as daemon:
-            bot.user_says(123, "before")
+            bot.send_user_message(123, "before")
             assert await bot.reply_in(123) == "work-model: before"
             await bot.confirmed()
             resource.prlimit(daemon.process.pid, resource.RLIMIT_FSIZE, (1, 1))
-            bot.user_says(123, "lost by nobody")
+            bot.send_user_message(123, "lost by nobody")
             assert await daemon.ended() == ExitCode.IO
             daemon.killed = True
         assert "check the disk" in "".join(daemon.noise)

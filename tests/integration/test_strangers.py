@@ -21,7 +21,7 @@ from orchestrator.control import protocol
 from orchestrator.control.protocol import Ack, RowId
 from thinker.protocol.messages import JsonObject
 
-pytestmark = pytest.mark.process
+pytestmark = [pytest.mark.process, pytest.mark.thorough(part="chats")]
 
 OWNER, STRANGER, FRIEND = 123, 666, 667
 FACT = "The zebra key lies under the mat"
@@ -50,7 +50,7 @@ class Talk:
 
     async def says(self, chat: int, text: str) -> str:
         """The answer to a message."""
-        self.bot.user_says(chat, text)
+        self.bot.send_user_message(chat, text)
         return await self.bot.reply_in(chat)
 
     async def prompt(self, chat: int, text: str) -> str:
@@ -166,7 +166,7 @@ async def test_stranger_writes_to_no_chat_but_his_own(tmp_path: Path) -> None:
                 assert "knows no telegram chat" in answer
         arguments = f'{{"chat_id": "{FRIEND}", "message": "dinner is ready"}}'
         await talk.says(OWNER, f"!send_message {arguments}")
-        seen = {chat: talk.bot.texts(chat) for chat in (OWNER, FRIEND)}
+        seen = {chat: talk.bot.list_texts(chat) for chat in (OWNER, FRIEND)}
         assert "dinner is ready" in seen[FRIEND]
         assert not any("bank" in text for texts in seen.values() for text in texts)
 
@@ -197,7 +197,7 @@ async def test_users_of_an_http_client_are_strangers_to_each_other(tmp_path: Pat
             for text in ('!search_memories {"query": "zebra"}', "!list_facts", "!list_tasks"):
                 answer = (await ask(text, user)).output_text
                 assert not any(word in answer for word in (FACT, "report"))
-            with pytest.raises(Exception, match="there is no stored response"):
+            with pytest.raises(Exception, match="no stored response"):
                 await ask("and?", user, previous_response_id=first.id)
         await ask("a secret word", "ann", extra_body={"conversation": "talk"})
         await ask("which word?", "ben", extra_body={"conversation": "talk"})

@@ -11,7 +11,7 @@ from fakes.daemon import TOKEN, processes, running_daemon
 from fakes.model_api import Reply
 from fakes.subagent import CHAT, DONE, TASK, child, config, parent_daemon, settled, spawn
 
-pytestmark = pytest.mark.process
+pytestmark = [pytest.mark.process, pytest.mark.thorough(part="agents")]
 SKILL = """\
 ---
 name: whales
@@ -27,7 +27,7 @@ async def test_edit_of_agents_json_leaves_a_subagent_at_work(tmp_path: Path) -> 
     """Also one that changes its parent, whose next process takes the result."""
     async with parent_daemon(tmp_path) as (bot, model, daemon):
         gate = model.hold(TASK)
-        bot.user_says(CHAT, spawn())
+        bot.send_user_message(CHAT, spawn())
         await model.asked(TASK)
         before = (await child(daemon)).pid
         daemon.write(config(model, systemPrompt="You are new."))
@@ -43,7 +43,7 @@ async def test_removed_parent_takes_its_answer_along(tmp_path: Path) -> None:
     """The chat is told, and no turn waits for ever."""
     async with parent_daemon(tmp_path) as (bot, model, daemon):
         gate = model.hold(TASK)
-        bot.user_says(CHAT, spawn())
+        bot.send_user_message(CHAT, spawn())
         await model.asked(TASK)
         daemon.write({"agents": [{"agentId": "other", "llmProvider": "demo"}]})
         await daemon.logged("config_applied")
@@ -58,7 +58,7 @@ async def test_stopped_daemon_goes_on_with_the_subagent_next_time(tmp_path: Path
     async with FakeBotApi(TOKEN) as bot, CallingModel() as model:
         gate = model.hold(TASK)
         async with running_daemon(tmp_path, config(model), bot, env) as daemon:
-            bot.user_says(CHAT, spawn())
+            bot.send_user_message(CHAT, spawn())
             await model.asked(TASK)
             daemon.signal(signal.SIGTERM)
             assert await daemon.ended() == 0
@@ -67,29 +67,29 @@ async def test_stopped_daemon_goes_on_with_the_subagent_next_time(tmp_path: Path
         async with running_daemon(tmp_path, None, bot) as daemon:
             assert await bot.reply_in(CHAT) == DONE
             await settled(daemon)
-        assert bot.texts(CHAT) == [DONE]
+        assert bot.list_texts(CHAT) == [DONE]
 
 
 async def test_newer_message_that_interrupts_ends_the_subagent(tmp_path: Path) -> None:
     """Its result would be an answer to a question that is not asked any more."""
     async with parent_daemon(tmp_path, whileBusy="interrupt") as (bot, model, daemon):
         model.hold(TASK)
-        bot.user_says(CHAT, spawn())
+        bot.send_user_message(CHAT, spawn())
         await model.asked(TASK)
-        bot.user_says(CHAT, "never mind")
+        bot.send_user_message(CHAT, "never mind")
         assert await bot.reply_in(CHAT) == "work-model: never mind"
         await settled(daemon)
-        assert len(bot.texts(CHAT)) == 1
+        assert len(bot.list_texts(CHAT)) == 1
 
 
 async def test_result_of_the_background_interrupts_nobody(tmp_path: Path) -> None:
     """It waits its turn like a message of a chat that queues."""
     async with parent_daemon(tmp_path, whileBusy="interrupt") as (bot, model, daemon):
         work, slow = model.hold(TASK), model.hold("slow")
-        bot.user_says(CHAT, spawn(wait=False))
+        bot.send_user_message(CHAT, spawn(wait=False))
         await bot.reply_in(CHAT)
         await model.asked(TASK)
-        bot.user_says(CHAT, "slow")
+        bot.send_user_message(CHAT, "slow")
         await model.asked("slow")
         work.set()
         await daemon.until(lambda report: report.inbox["new"] == 1)
@@ -102,7 +102,7 @@ async def test_result_of_the_background_interrupts_nobody(tmp_path: Path) -> Non
 async def test_subagent_of_a_task_may_not_send_either(tmp_path: Path) -> None:
     """What is withheld from a turn is withheld from what it begins."""
     async with parent_daemon(tmp_path) as (bot, model, daemon):
-        bot.user_says(CHAT, "hello")
+        bot.send_user_message(CHAT, "hello")
         await bot.reply_in(CHAT)
         model.script.append(Reply(tool_calls=(("spawn_subagent", {"task": TASK}),)))
         folder = tmp_path / "skills" / "whales"

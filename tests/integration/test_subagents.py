@@ -27,14 +27,14 @@ from fakes.subagent import (
 from orchestrator.control import protocol
 from orchestrator.control.protocol import Ack, ApprovalDecision, ApprovalList
 
-pytestmark = pytest.mark.process
+pytestmark = [pytest.mark.process, pytest.mark.thorough(part="agents")]
 
 
 async def test_subagent_does_its_task_in_a_process_of_its_own(tmp_path: Path) -> None:
     """The task is the only user message, the prompt is minimal, the tools are the parent's."""
     async with parent_daemon(tmp_path, deniedTools=["list_*"]) as (bot, model, daemon):
         gate = model.hold(TASK)
-        bot.user_says(CHAT, spawn(deniedTools=["store_*"], model="small-model"))
+        bot.send_user_message(CHAT, spawn(deniedTools=["store_*"], model="small-model"))
         request = await model.asked(TASK)
         seen, parent = await child(daemon), await daemon.pid("work")
         assert (seen.parent, seen.model) == ("work", "small-model")
@@ -74,7 +74,7 @@ async def test_named_tools_are_offered_and_no_others_run(tmp_path: Path) -> None
         model.script.append(
             Reply(tool_calls=(("store_fact", {"fact": "x"}), ("spawn_subagent", {"task": "y"})))
         )
-        bot.user_says(CHAT, "go")
+        bot.send_user_message(CHAT, "go")
         await bot.reply_in(CHAT)
         await settled(daemon)
     first, second = model.requests_about(TASK)
@@ -88,11 +88,11 @@ async def test_result_of_the_background_comes_as_a_message_once(tmp_path: Path) 
     async with FakeBotApi(TOKEN) as bot, CallingModel() as model:
         gate = model.hold(TASK)
         async with running_daemon(tmp_path, config(model), bot) as daemon:
-            bot.user_says(CHAT, spawn(wait=False))
+            bot.send_user_message(CHAT, spawn(wait=False))
             started = await bot.reply_in(CHAT)
             assert started.startswith("result: Started subagent work-sub-")
             await model.asked(TASK)
-            bot.user_says(CHAT, "meanwhile")
+            bot.send_user_message(CHAT, "meanwhile")
             assert await bot.reply_in(CHAT) == "work-model: meanwhile"
             await daemon.kill()
         gate.set()
@@ -104,7 +104,7 @@ async def test_result_of_the_background_comes_as_a_message_once(tmp_path: Path) 
                 f"work-model: {TASK}"
             )
             await settled(daemon)
-        assert len(bot.texts(CHAT)) == 3
+        assert len(bot.list_texts(CHAT)) == 3
 
 
 async def test_killed_subagent_goes_on_where_it_was(tmp_path: Path) -> None:
@@ -113,13 +113,13 @@ async def test_killed_subagent_goes_on_where_it_was(tmp_path: Path) -> None:
         call = Reply(tool_calls=(("spawn_subagent", {"task": TASK}),))
         sends = Reply(tool_calls=(("send_message", {"message": "one whale"}),))
         model.script.extend([call, sends, Reply(fault="hang")])
-        bot.user_says(CHAT, "go")
+        bot.send_user_message(CHAT, "go")
         await model.asked(TASK, 2)
         assert await bot.reply_in(CHAT) == "one whale"
         await kill_child(daemon)
         assert "Queued for delivery" in await bot.reply_in(CHAT)
         await settled(daemon)
-        assert len(bot.texts(CHAT)) == 2
+        assert len(bot.list_texts(CHAT)) == 2
         _, cut, resumed = model.requests_about(TASK)
         assert resumed.body["messages"] == cut.body["messages"]
 
@@ -128,7 +128,7 @@ async def test_third_death_of_a_subagent_is_an_error_for_its_parent(tmp_path: Pa
     """The parent answers; nothing is left among the dead letters of people."""
     async with parent_daemon(tmp_path) as (bot, model, daemon):
         model.hold(TASK)
-        bot.user_says(CHAT, spawn())
+        bot.send_user_message(CHAT, spawn())
         for death in range(1, 4):
             await model.asked(TASK, death)
             await kill_child(daemon)
@@ -136,7 +136,7 @@ async def test_third_death_of_a_subagent_is_an_error_for_its_parent(tmp_path: Pa
         answer = await bot.reply_in(CHAT)
         assert answer.startswith("result: Subagent failed: Its process died 3 times")
         await settled(daemon)
-        assert len(bot.texts(CHAT)) == 1
+        assert len(bot.list_texts(CHAT)) == 1
 
 
 async def test_deadline_ends_a_subagent_and_outlives_a_restart(tmp_path: Path) -> None:
@@ -144,7 +144,7 @@ async def test_deadline_ends_a_subagent_and_outlives_a_restart(tmp_path: Path) -
     async with FakeBotApi(TOKEN) as bot, CallingModel() as model:
         model.hold(TASK)
         async with running_daemon(tmp_path, config(model), bot) as daemon:
-            bot.user_says(CHAT, spawn(timeoutMinutes=2))
+            bot.send_user_message(CHAT, spawn(timeoutMinutes=2))
             await model.asked(TASK)
             await daemon.kill()
         with opened(tmp_path) as db:
@@ -161,7 +161,7 @@ async def test_death_of_the_waiting_parent_changes_nothing(tmp_path: Path) -> No
     """The subagent works on; the next process of the parent has its result."""
     async with parent_daemon(tmp_path) as (bot, model, daemon):
         gate = model.hold(TASK)
-        bot.user_says(CHAT, spawn())
+        bot.send_user_message(CHAT, spawn())
         await model.asked(TASK)
         pid = await daemon.pid("work")
         os.kill(pid, signal.SIGKILL)
@@ -179,7 +179,7 @@ async def test_killed_daemon_finds_the_same_subagent_again(tmp_path: Path) -> No
     async with FakeBotApi(TOKEN) as bot, CallingModel() as model:
         gate = model.hold(TASK)
         async with running_daemon(tmp_path, config(model), bot) as daemon:
-            bot.user_says(CHAT, spawn())
+            bot.send_user_message(CHAT, spawn())
             await model.asked(TASK)
             await daemon.kill()
         async with running_daemon(tmp_path, None, bot) as daemon:
@@ -189,7 +189,7 @@ async def test_killed_daemon_finds_the_same_subagent_again(tmp_path: Path) -> No
         async with running_daemon(tmp_path, None, bot) as daemon:
             assert await bot.reply_in(CHAT) == DONE
             await settled(daemon)
-        assert bot.texts(CHAT) == [DONE]
+        assert bot.list_texts(CHAT) == [DONE]
         assert len(model.requests_about(spawn())) == 2
 
 
@@ -197,25 +197,27 @@ async def test_stop_ends_the_subagent_too(tmp_path: Path) -> None:
     """Whether its parent waits for it or not; nothing comes afterwards."""
     async with parent_daemon(tmp_path) as (bot, model, daemon):
         model.hold(TASK)
-        bot.user_says(CHAT, spawn())
+        bot.send_user_message(CHAT, spawn())
         await model.asked(TASK)
-        bot.user_says(CHAT, "/stop")
+        bot.send_user_message(CHAT, "/stop")
         assert await bot.reply_in(CHAT) == "Stopped."
         await settled(daemon)
-        bot.user_says(CHAT, spawn(wait=False))
+        bot.send_user_message(CHAT, spawn(wait=False))
         await bot.reply_in(CHAT)
         await model.asked(TASK, 2)
-        bot.user_says(CHAT, "/stop")
+        bot.send_user_message(CHAT, "/stop")
         assert await bot.reply_in(CHAT) == "Stopped."
         await daemon.until(lambda report: report.open_turns == 0 and len(report.agents) == 1)
-        bot.user_says(CHAT, "still there?")
+        bot.send_user_message(CHAT, "still there?")
         assert await bot.reply_in(CHAT) == "work-model: still there?"
 
 
 async def test_word_for_a_call_of_a_subagent_is_asked_in_the_chat(tmp_path: Path) -> None:
     """Granted, the call runs once and the parent has the result."""
     async with parent_daemon(tmp_path, approvals=["store_*"]) as (bot, _, daemon):
-        bot.user_says(CHAT, "!spawn_subagent " + json.dumps({"task": '!store_fact {"fact": "x"}'}))
+        bot.send_user_message(
+            CHAT, "!spawn_subagent " + json.dumps({"task": '!store_fact {"fact": "x"}'})
+        )
         assert 'tool: "store_fact"' in await bot.reply_in(CHAT)
         (question,) = (await daemon.ask(protocol.APPROVAL_LIST, None, ApprovalList)).approvals
         await daemon.ask(

@@ -17,7 +17,7 @@ from pydantic import JsonValue
 from orchestrator.journal.inspect import invariants
 from thinker.protocol.messages import JsonObject
 
-pytestmark = pytest.mark.process
+pytestmark = [pytest.mark.process, pytest.mark.thorough(part="agents")]
 CHAT = 123
 TEXT = "whales are large"
 SUMMARIZE: dict[str, JsonValue] = {
@@ -55,7 +55,7 @@ async def settled(daemon: RunningDaemon) -> None:
     """No turn is open, the sub-prompt's process has gone, and the journal keeps its promises."""
     await daemon.until(lambda report: report.open_turns == 0 and len(report.agents) == 1)
     with reading_in(daemon.home) as db:
-        assert invariants.violations(db) == []
+        assert invariants.check_invariants(db) == []
         assert db.execute("SELECT count(*) FROM subagent_run").get == 1
 
 
@@ -64,7 +64,7 @@ async def test_prompt_runs_as_a_tool_with_the_property_as_its_first_message(tmp_
     async with FakeBotApi(TOKEN) as bot, CallingModel() as model:
         config = home(tmp_path, model, initUserMessageProperty="document")
         async with running_daemon(tmp_path, config, bot) as daemon:
-            bot.user_says(CHAT, call(document=TEXT))
+            bot.send_user_message(CHAT, call(document=TEXT))
             assert await bot.reply_in(CHAT) == f"result: work-model: {TEXT}"
             asked = await model.asked(TEXT)
             assert system(asked).startswith("You sum up.\n\n")
@@ -78,7 +78,7 @@ async def test_killed_sub_prompt_goes_on_and_runs_once(tmp_path: Path) -> None:
         config = home(tmp_path, model, initUserMessageProperty="document")
         async with running_daemon(tmp_path, config, bot) as daemon:
             gate = model.hold(TEXT)
-            bot.user_says(CHAT, call(document=TEXT))
+            bot.send_user_message(CHAT, call(document=TEXT))
             await model.asked(TEXT)
             report = await daemon.until(lambda seen: any(agent.parent for agent in seen.agents))
             for agent in report.agents:
@@ -96,9 +96,9 @@ async def test_inputs_are_checked_and_defaults_filled_in(tmp_path: Path) -> None
         CallingModel() as model,
         running_daemon(tmp_path, home(tmp_path, model), bot) as daemon,
     ):
-        bot.user_says(CHAT, call(words=3))
+        bot.send_user_message(CHAT, call(words=3))
         assert "'document' is a required property" in await bot.reply_in(CHAT)
-        bot.user_says(CHAT, call(document=TEXT))
+        bot.send_user_message(CHAT, call(document=TEXT))
         told = json.dumps({"document": TEXT, "words": 9}, separators=(",", ":"))
         assert await bot.reply_in(CHAT) == f"result: work-model: {told}"
         await settled(daemon)
@@ -113,7 +113,7 @@ async def test_prompt_that_inherits_its_model_has_the_agents_own(tmp_path: Path)
         body = json.loads(main.read_text("utf-8")) | {"model": "heavy"}
         main.write_text(json.dumps(body), "utf-8")
         async with running_daemon(tmp_path, {**config, "models": {"heavy": heavy}}, bot) as daemon:
-            bot.user_says(CHAT, call(document=TEXT))
+            bot.send_user_message(CHAT, call(document=TEXT))
             assert await bot.reply_in(CHAT) == f"result: work-model: {TEXT}"
             assert (await model.asked(call(document=TEXT))).body["model"] == "heavy"
             await settled(daemon)

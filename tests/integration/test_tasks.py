@@ -15,7 +15,7 @@ from orchestrator.control.protocol import Ack, RowId
 from orchestrator.journal.schedule import task_runs, tasks
 from orchestrator.journal.schedule.task_runs import TaskRun
 
-pytestmark = pytest.mark.process
+pytestmark = [pytest.mark.process, pytest.mark.thorough(part="agents")]
 LONG_AGO = "{at: 2026-01-01T00:00:00Z, misfire_window_minutes: 99999999, notify_chat_id: 123}"
 SKILL = """\
 ---
@@ -40,7 +40,7 @@ def history(home: Path, name: str) -> list[TaskRun]:
     """The runs of a task, the newest first; none while there is no such task."""
     with reading_in(home) as db:
         found = tasks.TASKS.select(db, "name = ?", name)
-        return task_runs.history(db, found[0].id, 10) if found else []
+        return task_runs.list_task_runs(db, found[0].id, 10) if found else []
 
 
 async def ended(daemon: RunningDaemon, name: str, state: str) -> TaskRun:
@@ -51,7 +51,7 @@ async def ended(daemon: RunningDaemon, name: str, state: str) -> TaskRun:
 
 async def introduce(bot: FakeBotApi) -> None:
     """A task writes only to a chat that its agent knows."""
-    bot.user_says(123, "hello")
+    bot.send_user_message(123, "hello")
     assert await bot.reply_in(123) == "work-model: hello"
 
 
@@ -79,12 +79,12 @@ async def test_task_runs_once_by_the_proactive_recipe_and_its_text_arrives(tmp_p
         assert {"get_time", "search_memories"} <= offered
         assert not offered & {"send_message", "send_telegram"}
         async with running_daemon(tmp_path, None, bot) as daemon:
-            bot.user_says(123, "again")
+            bot.send_user_message(123, "again")
             assert await bot.reply_in(123) == "work-model: again"
         asked = model.requests_about("again")[0].body["messages"]
         assert "Say it is time." not in str(asked)
         assert len(history(tmp_path, "once")) == 1
-        assert bot.texts(123).count("work-model: Say it is time.") == 1
+        assert bot.list_texts(123).count("work-model: Say it is time.") == 1
 
 
 async def test_task_of_one_call_needs_no_model(tmp_path: Path) -> None:
@@ -118,11 +118,11 @@ async def test_model_schedules_a_task_that_may_not_send(tmp_path: Path) -> None:
 
     async with FakeBotApi(TOKEN) as bot, HeldModel(answer) as model:
         async with running_daemon(tmp_path, two_agents(model), bot) as daemon:
-            bot.user_says(123, "remind me of tea every hour")
+            bot.send_user_message(123, "remind me of tea every hour")
             replies = {await bot.reply_in(123), await bot.reply_in(123)}
             assert replies == {"Scheduled.", "work-model: Say: tea!"}
             await ended(daemon, "tea", "ran")
-        assert sorted(bot.texts(123)) == sorted(replies)
+        assert sorted(bot.list_texts(123)) == sorted(replies)
 
 
 async def test_slow_task_holds_up_nobody(tmp_path: Path) -> None:
@@ -132,7 +132,7 @@ async def test_slow_task_holds_up_nobody(tmp_path: Path) -> None:
         gate = model.hold("slow")
         write_skill(tmp_path, "slow", LONG_AGO, "slow")
         await model.asked("slow")
-        bot.user_says(123, "are you there?")
+        bot.send_user_message(123, "are you there?")
         assert await bot.reply_in(123) == "work-model: are you there?"
         write_skill(tmp_path, "quick", LONG_AGO, "quick")
         assert await bot.reply_in(123) == "work-model: quick"
@@ -154,7 +154,7 @@ async def test_failed_task_is_told_and_waits(tmp_path: Path) -> None:
             run = await ended(daemon, "fails", "failed")
         assert run.note is not None
         with reading_in(tmp_path) as db:
-            (task,) = tasks.listed(db)
+            (task,) = tasks.list_tasks(db)
         assert (task.state, task.failures) == ("active", 1)
 
 
@@ -171,11 +171,11 @@ async def test_storm_of_tasks_is_paced(tmp_path: Path) -> None:
             await daemon.until(
                 lambda report: report.open_turns == 2 and report.inbox["new"] == 10  # the others
             )
-            bot.user_says(123, "are you there?")
+            bot.send_user_message(123, "are you there?")
             assert await bot.reply_in(123) == "work-model: are you there?"
             for gate in gates:
                 gate.set()
             await daemon.until(lambda report: report.inbox["done"] == 14)
             for number in range(12):
                 await ended(daemon, f"storm-{number}", "ran")
-        assert bot.texts(123) == ["work-model: hello", "work-model: are you there?"]
+        assert bot.list_texts(123) == ["work-model: hello", "work-model: are you there?"]

@@ -12,11 +12,11 @@ from fakes.journal import reading_in
 from fakes.pushing_bot import NO_ANSWER, SECRET, PushingBotApi
 from fakes.time_limit import time_limit
 
-from orchestrator.http_api.telegram_endpoint import MAX_BODY
-from orchestrator.journal.inspect.invariants import violations
+from orchestrator.extensions.telegram.telegram_endpoint import MAX_BODY
+from orchestrator.journal.inspect.invariants import check_invariants
 from thinker.protocol.messages import JsonObject
 
-pytestmark = pytest.mark.process
+pytestmark = [pytest.mark.process, pytest.mark.thorough(part="channels")]
 URL = "https://bots.example.org/telegram"
 ADA = 123
 
@@ -46,11 +46,11 @@ async def test_message_whose_acknowledgement_a_death_takes_is_answered_once(tmp_
         dies = {**ANY_PORT, **dying("supervisor@push:after#1", tmp_path)}
         async with running_daemon(tmp_path, config(model), bot, dies) as daemon:
             await lead(bot, daemon)
-            first = bot.user_says(ADA, "hello")
-            second = bot.user_says(ADA, "there")
+            first = bot.send_user_message(ADA, "hello")
+            second = bot.send_user_message(ADA, "there")
             await daemon.died()
             await bot.delivered(first, NO_ANSWER)
-        assert bot.unconfirmed == [first, second]
+        assert bot.unconfirmed_updates == [first, second]
         async with running_daemon(tmp_path, None, bot, ANY_PORT) as daemon:
             await lead(bot, daemon)
             await bot.delivered(second, 200)
@@ -61,10 +61,10 @@ async def test_message_whose_acknowledgement_a_death_takes_is_answered_once(tmp_
             assert (channel.state, channel.detail) == ("ok", "")
             assert bot.secret not in str(daemon.log)
         assert [item for item in bot.deliveries if item[1] == 200] == [(first, 200), (second, 200)]
-        assert bot.texts(ADA) == ["work-model: hello", "work-model: there"]
+        assert bot.list_texts(ADA) == ["work-model: hello", "work-model: there"]
         assert bot.calls("getUpdates") == []
     with reading_in(tmp_path) as db:
-        assert violations(db) == []
+        assert check_invariants(db) == []
         assert db.execute("SELECT count(*) FROM inbox").get == 2
 
 
@@ -73,28 +73,28 @@ async def test_edits_go_to_polls_and_back_and_a_stop_loses_nothing(tmp_path: Pat
     async with PushingBotApi(TOKEN) as bot, CallingModel() as model:
         async with running_daemon(tmp_path, config(model), bot, ANY_PORT) as daemon:
             await lead(bot, daemon)
-            bot.user_says(ADA, "pushed")
+            bot.send_user_message(ADA, "pushed")
             assert await bot.reply_in(ADA) == "work-model: pushed"
             bot.leads_to = ""
-            bot.user_says(ADA, "polled")
+            bot.send_user_message(ADA, "polled")
             daemon.write(config(model, None))
             assert await bot.reply_in(ADA) == "work-model: polled"
             await daemon.logged("api_closed")
             daemon.write(config(model))
             await lead(bot, daemon, 2)
-            bot.user_says(ADA, "pushed again")
+            bot.send_user_message(ADA, "pushed again")
             assert await bot.reply_in(ADA) == "work-model: pushed again"
-        waiting = bot.user_says(ADA, "while away")
+        waiting = bot.send_user_message(ADA, "while away")
         await bot.delivered(waiting, NO_ANSWER)
         async with running_daemon(tmp_path, config(model, None), bot, ANY_PORT) as daemon:
             assert await bot.reply_in(ADA) == "work-model: while away"
             await daemon.until(lambda report: report.open_turns == 0)
-        assert bot.texts(ADA) == [
+        assert bot.list_texts(ADA) == [
             f"work-model: {said}" for said in ("pushed", "polled", "pushed again", "while away")
         ]
         assert not any("drop_pending_updates" in call.params for call in bot.ledger)
     with reading_in(tmp_path) as db:
-        assert violations(db) == []
+        assert check_invariants(db) == []
 
 
 async def test_what_others_send_there_is_refused_and_changes_nothing(tmp_path: Path) -> None:
@@ -104,7 +104,7 @@ async def test_what_others_send_there_is_refused_and_changes_nothing(tmp_path: P
             url = await lead(bot, daemon)
             with time_limit():
                 while not bot.secret:
-                    await bot.change()
+                    await bot.wait_for_change()
             right = {SECRET: bot.secret}
             update = b'{"update_id": 1, "message": {"text": 5}}'
             async with httpx.AsyncClient() as client:

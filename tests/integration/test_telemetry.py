@@ -13,11 +13,11 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from orchestrator.control import protocol
 from orchestrator.control.protocol import Ack, ChatSend
-from orchestrator.telemetry import metric_catalog
-from orchestrator.telemetry.metric_families import Family
+from orchestrator.extensions.telemetry import metric_catalog
+from orchestrator.extensions.telemetry.metric_families import Family
 from thinker.protocol.messages import JsonObject
 
-pytestmark = pytest.mark.process
+pytestmark = [pytest.mark.process, pytest.mark.thorough(part="operations")]
 CANARY = "zebra-canary"  # in the messages
 
 
@@ -111,7 +111,7 @@ async def test_wrong_setting_is_told_and_a_right_one_is_live(tmp_path: Path) -> 
             assert unread.startswith("OTEL_EXPORTER_OTLP_INSECURE has no effect here")
             assert wrong == (
                 "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT: must be an address, such as"
-                " http://127.0.0.1:4318; until that is corrected, nothing is sent to a collector"
+                " http://127.0.0.1:4318; nothing is sent to a collector until that is corrected"
             )
             assert set(report.notes) <= set(report.hints)
             keys.write_text(f"OTEL_EXPORTER_OTLP_ENDPOINT={collector.url}\n", "utf-8")

@@ -10,9 +10,9 @@ from fakes.daemon import TOKEN, running_daemon
 from fakes.model_api import Reply
 from fakes.text_model import TextModel
 
-from thinker.toolcalls.text.inject import call_text
+from thinker.toolcalls.text.inject import format_tool_call
 
-pytestmark = pytest.mark.process
+pytestmark = [pytest.mark.process, pytest.mark.thorough(part="models")]
 
 
 @pytest.mark.parametrize(("way", "refusals"), [("text", 0), ("auto", 1)])
@@ -25,7 +25,7 @@ async def test_eight_calls_in_text_and_nobody_sees_one(
         TextModel(8) as model,
         running_daemon(tmp_path, one_agent(model, {}, toolCalls=way, maxSteps=12), bot) as daemon,
     ):
-        bot.user_says(1, "remember all of it")
+        bot.send_user_message(1, "remember all of it")
         assert await bot.reply_in(1) == "Stored 8 facts."
         await daemon.until(lambda report: report.open_turns == 0)
         asked = [request.body for request in model.requests]
@@ -53,7 +53,7 @@ class MistakenModel(CallingModel):
         last = str(body["messages"][-1]["content"])
         if "<tool_result" in last:
             return Reply(last.replace("<tool_result", "result"))
-        return Reply(call_text("get_time", '{"zone": "UTC"}'))
+        return Reply(format_tool_call("get_time", '{"zone": "UTC"}'))
 
 
 @pytest.mark.parametrize(("way", "kind"), [("text", MistakenModel), ("native", CallingModel)])
@@ -66,6 +66,6 @@ async def test_unknown_argument_is_an_error_however_the_model_calls(
         kind() as model,
         running_daemon(tmp_path, one_agent(model, {}, toolCalls=way), bot),
     ):
-        bot.user_says(1, '!get_time {"zone": "UTC"}')
+        bot.send_user_message(1, '!get_time {"zone": "UTC"}')
         answer = await bot.reply_in(1)
     assert "unknown argument 'zone'; get_time takes: timezone" in answer

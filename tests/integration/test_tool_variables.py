@@ -13,7 +13,7 @@ from pydantic import JsonValue
 
 from thinker.protocol.messages import JsonObject
 
-pytestmark = pytest.mark.process
+pytestmark = [pytest.mark.process, pytest.mark.thorough(part="prompts")]
 
 
 async def test_server_is_told_a_secret_that_no_model_and_no_journal_sees(tmp_path: Path) -> None:
@@ -38,7 +38,7 @@ async def test_server_is_told_a_secret_that_no_model_and_no_journal_sees(tmp_pat
         async with running_daemon(tmp_path, config, bot) as daemon:
             await daemon.until(lambda report: report.tool_servers[0].state == "connected")
             for chat, store in ((1, "vs_2"), (2, "vs_1")):
-                bot.user_says(chat, "!wild_told")
+                bot.send_user_message(chat, "!wild_told")
                 told = f'result: key s3cret store {store} {{"STORE": "{store}"}}'
                 assert await bot.reply_in(chat) == told
         first = model.requests_about("!wild_told")[0]

@@ -15,9 +15,10 @@ from orchestrator.control.protocol import (
     RowId,
     ToolName,
 )
+from orchestrator.extensions.reports.reports_part import FACT_FORGET, SESSION_END
 from thinker.protocol.peer import Params, RpcError
 
-pytestmark = pytest.mark.process
+pytestmark = [pytest.mark.process, pytest.mark.thorough(part="chats")]
 
 NUMBER = RowId(id=99)
 REQUESTS: dict[str, Params] = {
@@ -32,8 +33,8 @@ REQUESTS: dict[str, Params] = {
     protocol.TASK_RUN: NUMBER,
     protocol.TASK_ENABLE: NUMBER,
     protocol.TASK_DISABLE: NUMBER,
-    protocol.SESSION_END: NUMBER,
-    protocol.FACT_FORGET: NUMBER,
+    SESSION_END: NUMBER,
+    FACT_FORGET: NUMBER,
 }
 
 

@@ -11,11 +11,11 @@ from fakes.held_model import said, system, two_agents
 from fakes.journal import reading_in
 from fakes.memory import own_of
 
+from orchestrator.extensions.reports.usage_totals import list_totals
 from orchestrator.journal.memory import facts
-from orchestrator.journal.turns import usage
 from thinker.protocol.messages import JsonObject
 
-pytestmark = pytest.mark.process
+pytestmark = [pytest.mark.process, pytest.mark.thorough(part="chats")]
 
 COMPACTION: JsonObject = {"thresholdTokens": 100, "keepTurns": 1}
 QUIET: JsonObject = {"idleMinutes": 0.001}
@@ -25,7 +25,7 @@ OFF: JsonObject = {"enabled": False}
 async def talk(bot: FakeBotApi, *texts: str) -> None:
     """Each text is said and answered."""
     for text in texts:
-        bot.user_says(123, text)
+        bot.send_user_message(123, text)
         assert await bot.reply_in(123) == f"work-model: {text}"
 
 
@@ -73,7 +73,7 @@ async def test_next_message_does_not_wait_for_the_summary(tmp_path: Path) -> Non
     with reading_in(tmp_path) as db:
         states = db.execute("SELECT state FROM model_call WHERE turn_id LIKE 'compaction/%'")
         assert [state for (state,) in states] == ["lost", "settled"]
-        assert usage.totals(db, 0, 2**62)[0].unsettled > 0
+        assert list_totals(db, 0, 2**62)[0].unsettled > 0
 
 
 async def test_quiet_conversation_is_looked_through_once_across_a_restart(tmp_path: Path) -> None:
@@ -94,7 +94,7 @@ async def test_quiet_conversation_is_looked_through_once_across_a_restart(tmp_pa
     stretches = [said(r.body).count("User: I like tea") for r in model.digested()]
     assert sum(stretches) == 1
     with reading_in(tmp_path) as db:
-        kept = facts.newest(db, own_of("telegram:123"), None, facts.FOREVER, 9)
+        kept = facts.list_newest_facts(db, own_of("telegram:123"), None, facts.FOREVER, 9)
         assert len(kept) == 1
         assert kept[0].source.startswith("extraction ")
 

@@ -13,7 +13,7 @@ from fakes.openai_api import PNG, MediaApi, recording, said
 
 from thinker.protocol.messages import JsonObject
 
-pytestmark = pytest.mark.process
+pytestmark = [pytest.mark.process, pytest.mark.thorough(part="channels")]
 
 KEY = "sk-of-voices"
 ENV = {"OPENAI_API_KEY": KEY}
@@ -31,12 +31,12 @@ async def test_voice_message_is_read_like_a_written_one(tmp_path: Path) -> None:
         bot.files |= {"v": recording("tea please"), "a": recording("Once upon a time")}
         config = one_agent(model, {}, voice={"hear": place(api, "ears")})
         async with running_daemon(tmp_path, config, bot, ENV) as daemon:
-            bot.user_says(1, None, voice=VOICE, caption="listen:")
+            bot.send_user_message(1, None, voice=VOICE, caption="listen:")
             assert (await bot.reply_in(1)).startswith("work-model: listen:\ntea please\n\n[file-")
             audio = {"file_id": "a", "file_name": "tale.ogg"}
-            bot.user_says(1, None, audio=audio, caption="what is it?")
+            bot.send_user_message(1, None, audio=audio, caption="what is it?")
             await bot.reply_in(1)
-            bot.user_says(1, '!search_conversations {"query": "tea please"}')
+            bot.send_user_message(1, '!search_conversations {"query": "tea please"}')
             assert "tea please" in await bot.reply_in(1)
             assert KEY not in str(daemon.log)
         said, tale = (request.body["messages"][-1]["content"] for request in model.requests[:2])
@@ -60,11 +60,11 @@ async def test_recording_that_was_not_heard_can_be_read_later(tmp_path: Path) ->
         api.script.append(Reply("bad audio", status=400))
         config = one_agent(model, {}, voice={"hear": place(api, "ears")})
         async with running_daemon(tmp_path, config, bot, ENV):
-            bot.user_says(1, None, voice=VOICE)
+            bot.send_user_message(1, None, voice=VOICE)
             told = await bot.reply_in(1)
             handle = told.partition("[")[2].partition(":")[0]
             assert told.endswith("it could not be heard: openai refused the request (400)]")
-            bot.user_says(1, f'!read_attachment {{"file": "{handle}"}}')
+            bot.send_user_message(1, f'!read_attachment {{"file": "{handle}"}}')
             assert "tea please" in await bot.reply_in(1)
 
 
@@ -74,23 +74,23 @@ async def test_voice_message_is_answered_by_voice(tmp_path: Path) -> None:
         bot.files["v"] = recording("tea please")
         voice = {"hear": place(api, "ears"), "speak": place(api, "mouth", voice="alloy")}
         async with running_daemon(tmp_path, one_agent(model, {}, voice=voice), bot, ENV) as daemon:
-            bot.user_says(1, None, voice=VOICE)
+            bot.send_user_message(1, None, voice=VOICE)
             assert (await bot.reply_in(1)).startswith("work-model: tea please")
             assert await bot.reply_in(1) == "[voice answer.ogg]"
-            bot.user_says(1, "and now?")
+            bot.send_user_message(1, "and now?")
             assert await bot.reply_in(1) == "work-model: and now?"
             bot.break_next("sendVoice", Fault(400, "Bad Request: VOICE_MESSAGES_FORBIDDEN"))
-            bot.user_says(1, None, voice=VOICE)
+            bot.send_user_message(1, None, voice=VOICE)
             await bot.reply_in(1)
             assert await bot.reply_in(1) == "[document answer.ogg]"
             api.script.append(Reply("no credit", status=402))
-            bot.user_says(1, None, voice=VOICE)
+            bot.send_user_message(1, None, voice=VOICE)
             await bot.reply_in(1)
             told = await bot.reply_in(1)
             always = {**voice, "speak": {**voice["speak"], "when": "always"}}
             daemon.write(one_agent(model, {}, voice=always))
             await daemon.logged("config_applied")
-            bot.user_says(1, "aloud, please")
+            bot.send_user_message(1, "aloud, please")
             await bot.reply_in(1)
             assert await bot.reply_in(1) == "[voice answer.ogg]"
         spoken = [said(content) for _, _, _, content in bot.sent_files]
@@ -106,14 +106,14 @@ async def test_picture_is_drawn_and_sent(tmp_path: Path) -> None:
         api.links = api.url
         config = one_agent(model, {}, images=place(api, "brush"))
         async with running_daemon(tmp_path, config, bot, ENV):
-            bot.user_says(1, '!draw_picture {"prompt": "a cat", "shape": "tall"}')
+            bot.send_user_message(1, '!draw_picture {"prompt": "a cat", "shape": "tall"}')
             told = await bot.reply_in(1)
             handle = told.partition("[")[2].partition(":")[0]
-            bot.user_says(1, f'!send_file {{"file": "{handle}", "caption": "Here it is"}}')
+            bot.send_user_message(1, f'!send_file {{"file": "{handle}", "caption": "Here it is"}}')
             assert await bot.reply_in(1) == "[photo a cat.png] Here it is"
             await bot.reply_in(1)
             api.script.append(Reply("a policy of the provider", status=400))
-            bot.user_says(1, '!draw_picture {"prompt": "a bomb"}')
+            bot.send_user_message(1, '!draw_picture {"prompt": "a bomb"}')
             refused = await bot.reply_in(1)
         assert bot.sent_files == [(1, "photo", "a cat.png", PNG + b"a cat 0")]
         request = api.asked("images/generations")[0]

@@ -16,11 +16,11 @@ from fakes.journal import reading_in
 from fakes.model_api import Reply
 from fakes.time_limit import time_limit
 
-from orchestrator.agentsfile.hook_settings import HookSignature
-from orchestrator.channels.hook.signatures import signature
-from orchestrator.http_api.guard import FAILURES
-from orchestrator.http_api.hook_endpoint import MAX_BODY
-from orchestrator.journal.inspect.invariants import violations
+from orchestrator.extensions.webhooks.hook_endpoint import MAX_BODY
+from orchestrator.extensions.webhooks.hook_settings import HookSignature
+from orchestrator.extensions.webhooks.signatures import build_signature
+from orchestrator.journal.inspect.invariants import check_invariants
+from orchestrator.web.request_limits import FAILURES
 from thinker.protocol.messages import JsonObject
 
 pytestmark = pytest.mark.process
@@ -46,7 +46,7 @@ async def post(
     """One request, signed unless ``headers`` say otherwise."""
     sent = {
         "content-type": "application/json",
-        "x-hub-signature-256": signature(HookSignature(), SECRET, body, 0),
+        "x-hub-signature-256": build_signature(HookSignature(), SECRET, body, 0),
         **({} if delivery is None else {"x-github-delivery": delivery}),
         **{name.replace("_", "-"): value for name, value in headers.items()},
     }
@@ -83,7 +83,7 @@ async def test_delivery_is_answered_once_through_kills_and_repetitions(tmp_path:
             assert answered(again) == (200, {"id": "d-1", "status": "repeated"})
             assert await bot.reply_in(123) == "looked at it"
             await daemon.until(lambda report: report.open_turns == 0)
-            assert bot.texts(123) == ["looked at it"]
+            assert bot.list_texts(123) == ["looked at it"]
             assert SECRET not in str(daemon.log)
         request = model.requests[0]
         prompt, said = system(request), request.body["messages"][1]["content"]
@@ -94,7 +94,7 @@ async def test_delivery_is_answered_once_through_kills_and_repetitions(tmp_path:
         offered = {tool["function"]["name"] for tool in request.body["tools"]}
         assert not offered & {"send_message", "send_telegram"}
     with reading_in(tmp_path) as db:
-        assert violations(db) == []
+        assert check_invariants(db) == []
         assert db.execute("SELECT scope FROM turn").get == "hook:gh"
         assert '"web"' in str(db.execute("SELECT taint FROM turn").get)
 
@@ -109,7 +109,7 @@ async def test_request_that_does_not_count_starts_nothing_and_is_told_why(tmp_pa
             assert answered(closed) == (200, {"id": "d-1", "status": "ignored"})
             refusals = [
                 (await post(url, x_hub_signature_256="sha256=0"), 401, "signature"),
-                (await post(f"{url}2"), 404, "there is no webhook 'gh2' in channels.hook"),
+                (await post(f"{url}2"), 404, "unknown webhook 'gh2'; add it to channels.hook"),
                 (await post(url, b"x" * (MAX_BODY + 1)), 413, "larger than"),
                 (await post(url, b'{"action": "opened"}'), 422, "the body has no issue.number"),
                 (await post(url, b"{"), 400, "the body is not JSON"),
@@ -174,9 +174,9 @@ async def test_answer_reaches_a_server_under_one_name_through_failures_and_a_kil
         assert first.body["text"] == "work-model: ship"
         assert {came.content for came in receiver.came} == {first.content}
         assert {came.headers["idempotency-key"] for came in receiver.came} == {first.body["id"]}
-        right = signature(HookSignature(), SECRET, first.content, 0)
+        right = build_signature(HookSignature(), SECRET, first.content, 0)
         assert {came.headers["x-hub-signature-256"] for came in receiver.came} == {right}
         assert len(model.requests_about("ship")) == 1
     with reading_in(tmp_path) as db:
-        assert violations(db) == []
+        assert check_invariants(db) == []
         assert db.execute("SELECT state, attempt FROM outbox").fetchall() == [("delivered", 4)]

@@ -13,7 +13,7 @@ from fakes.web_pages import web_pages
 
 from orchestrator.control.protocol import StatusReport
 
-pytestmark = pytest.mark.process
+pytestmark = [pytest.mark.process, pytest.mark.thorough(part="tools")]
 
 
 def connected(*names: str) -> Callable[[StatusReport], bool]:
@@ -41,16 +41,18 @@ async def test_each_agent_has_files_and_commands_of_its_own(tmp_path: Path) -> N
         async with running_daemon(tmp_path, config, bot) as daemon:
             await daemon.until(connected("workspace@work", "workspace@home"))
             for chat in (1, 2):
-                bot.user_says(chat, f'!write_file {{"path": "n.txt", "content": "of {chat}"}}')
+                bot.send_user_message(
+                    chat, f'!write_file {{"path": "n.txt", "content": "of {chat}"}}'
+                )
                 assert "Wrote 4 bytes" in await bot.reply_in(chat)
-            bot.user_says(1, '!run_command {"command": "cat n.txt; echo $HOME; exit 3"}')
+            bot.send_user_message(1, '!run_command {"command": "cat n.txt; echo $HOME; exit 3"}')
             told = await bot.reply_in(1)
             assert "exit code 3" in told
             assert "of 1" in told
             assert str(tmp_path / "workspaces" / "work") in told
-            bot.user_says(2, '!read_file {"path": "../work/n.txt"}')
+            bot.send_user_message(2, '!read_file {"path": "../work/n.txt"}')
             assert "outside of what you may use" in await bot.reply_in(2)
-            bot.user_says(3, '!read_file {"path": "n.txt"}')
+            bot.send_user_message(3, '!read_file {"path": "n.txt"}')
             assert "there is no tool named" in await bot.reply_in(3)
             offered = model.offered('!read_file {"path": "n.txt"}')
             assert not {"read_file", "run_command"} & set(offered)
@@ -68,7 +70,7 @@ async def test_subagent_works_in_its_parents_workspace(tmp_path: Path) -> None:
     ):
         await daemon.until(connected("workspace@work"))
         task = '!write_file {\\"path\\": \\"sub.txt\\", \\"content\\": \\"x\\"}'
-        bot.user_says(1, f'!spawn_subagent {{"task": "{task}"}}')
+        bot.send_user_message(1, f'!spawn_subagent {{"task": "{task}"}}')
         assert "Wrote 1 bytes" in await bot.reply_in(1)
         assert (tmp_path / "workspaces" / "work" / "sub.txt").exists()
 
@@ -83,12 +85,12 @@ async def test_command_ends_when_its_turn_is_stopped(tmp_path: Path) -> None:
         await daemon.until(connected("workspace@work"))
         begun = tmp_path / "workspaces" / "work" / "pids"
         command = "setsid sleep 631 & echo $$ $! > new; mv new pids; sleep 632"
-        bot.user_says(1, f'!run_command {{"command": "{command}"}}')
+        bot.send_user_message(1, f'!run_command {{"command": "{command}"}}')
         await daemon.until(lambda _: begun.exists())
         async with ending(map(int, begun.read_text("utf-8").split())):
-            bot.user_says(1, "/stop")
+            bot.send_user_message(1, "/stop")
         await bot.reply_in(1)
-        bot.user_says(1, '!run_command {"command": "echo again"}')
+        bot.send_user_message(1, '!run_command {"command": "echo again"}')
         assert "again" in await bot.reply_in(1)
 
 
@@ -100,8 +102,8 @@ async def test_agent_reads_pages_of_the_hosts_that_it_may(tmp_path: Path) -> Non
             config = one_agent(model, {}, web=web)
             async with running_daemon(tmp_path, config, bot) as daemon:
                 await daemon.until(connected("web@work"))
-                bot.user_says(1, f'!fetch {{"url": "http://localhost:{port}/article"}}')
+                bot.send_user_message(1, f'!fetch {{"url": "http://localhost:{port}/article"}}')
                 assert "The first paragraph" in await bot.reply_in(1)
                 target = f"http://127.0.0.1:{port}/article"
-                bot.user_says(1, f'!fetch {{"url": "http://localhost:{port}/to?{target}"}}')
+                bot.send_user_message(1, f'!fetch {{"url": "http://localhost:{port}/to?{target}"}}')
                 assert "which is not public" in await bot.reply_in(1)

@@ -16,7 +16,7 @@ from watchfiles import Change, awatch
 
 from orchestrator.configuration import Configuration
 from orchestrator.errors import ConfigError
-from orchestrator.home_paths import bundled
+from orchestrator.home_paths import find_bundled_path
 from orchestrator.settings import Settings
 from orchestrator.watching import FileWatch
 
@@ -57,15 +57,15 @@ async def watched(
 ) -> AsyncIterator[tuple[Path, Callable[[str], Awaitable[None]]]]:
     """agents.json with the agent ``a`` being watched; a wait until it has another agent."""
     settings = Settings(home=home)
-    settings.paths.prepare()
+    settings.paths.create_directories()
     file = home / "agents.json"
     rewrite(file, one_agent("a"))
     configuration = Configuration(settings, {}, watch=watch)
-    await configuration.boot()
+    await configuration.read_at_start()
     heard = anyio.Event()
 
     async def on_change() -> None:
-        if await configuration.read():
+        if await configuration.reread_files():
             heard.set()
 
     async def agent_is(agent_id: str) -> None:
@@ -75,7 +75,7 @@ async def watched(
             await heard.wait()
 
     async with anyio.create_task_group() as tasks:
-        tasks.start_soon(configuration.watch, on_change, lambda: None)
+        tasks.start_soon(configuration.watch_files, on_change, lambda: None)
         with time_limit():
             yield file, agent_is
         tasks.cancel_scope.cancel()
@@ -102,21 +102,21 @@ async def test_an_edit_is_heard_however_the_file_is_written(
 async def test_first_file_that_a_push_brings_is_heard(tmp_path: Path) -> None:
     """On a machine that runs on the bundled file; so is an edit of it."""
     settings = Settings(home=tmp_path, store=SecretStr("postgresql://x/y"))
-    settings.paths.prepare()
+    settings.paths.create_directories()
     configuration = Configuration(settings, {})
-    await configuration.boot()
-    assert configuration.path == bundled("config") / "agents.json"
+    await configuration.read_at_start()
+    assert configuration.path == find_bundled_path("config") / "agents.json"
     heard, wait = list[str](), anyio.Event()
 
     async def on_change() -> None:
         nonlocal wait
-        await configuration.read()
+        await configuration.reread_files()
         heard.append(configuration.file.agents[0].agent_id)
         wait.set()
         wait = anyio.Event()
 
     async with anyio.create_task_group() as tasks:
-        tasks.start_soon(configuration.watch, on_change, lambda: None)
+        tasks.start_soon(configuration.watch_files, on_change, lambda: None)
         with time_limit():
             for name in ("first", "second"):
                 replace(tmp_path / "agents.json", one_agent(name))
@@ -141,11 +141,11 @@ async def test_mode_that_is_set_to_what_it_was_is_no_edit(tmp_path: Path) -> Non
             yield changes
 
     settings = Settings(home=tmp_path)
-    settings.paths.prepare()
+    settings.paths.create_directories()
     file = tmp_path / "agents.json"
     rewrite(file, one_agent("a"))
     configuration = Configuration(settings, {}, watch=awatch_touched)
-    await configuration.boot()
+    await configuration.read_at_start()
     texts, heard = list[str](), anyio.Event()
 
     async def on_change() -> None:
@@ -153,7 +153,7 @@ async def test_mode_that_is_set_to_what_it_was_is_no_edit(tmp_path: Path) -> Non
         heard.set()
 
     async with anyio.create_task_group() as tasks:
-        tasks.start_soon(configuration.watch, on_change, lambda: None)
+        tasks.start_soon(configuration.watch_files, on_change, lambda: None)
         with time_limit():
             while not reports:
                 await anyio.lowlevel.checkpoint()
@@ -205,11 +205,11 @@ async def test_error_of_the_edited_file_is_told_when_its_copy_is_broken_too(tmp_
     settings = Settings(home=tmp_path)
     settings.paths.last_good.write_bytes(b"")
     with pytest.raises(ConfigError, match=r"agents\.json"):
-        await Configuration(settings, {}).boot()
+        await Configuration(settings, {}).read_at_start()
     settings.paths.last_good.unlink()
     (tmp_path / "agents.json").write_text(one_agent("a"), "utf-8")
     found = Configuration(settings, {})
-    await found.boot()
+    await found.read_at_start()
     assert not found.fallen_back
 
 
@@ -219,23 +219,24 @@ async def test_problem_is_logged_when_it_begins_or_changes(tmp_path: Path) -> No
     skill.parent.mkdir(parents=True)
     rewrite(skill, "no front matter")
     agent = '{"agentId": "a",\n"llmProvider": "demo",\n"prompt": "none"}'
-    rewrite(tmp_path / "agents.json", f'{{"agents": [{agent}]}}')
+    binding = '{"channel": "consol", "chatId": "1", "agentId": "a"}'
+    rewrite(tmp_path / "agents.json", f'{{"bindings": [{binding}], "agents": [{agent}]}}')
     configuration = Configuration(Settings(home=tmp_path), {})
 
     def heard(logged: list[EventDict]) -> list[str]:
         return [entry["problem"].split(": ")[0] for entry in logged if "problem" in entry]
 
     with capture_logs() as logged:
-        await configuration.boot()
+        await configuration.read_at_start()
     first = ["agents.json:1", "agents.json:3", f"{skill}:1"]
     assert heard(logged) == first
     rewrite(skill, "---\nname: tea\n---\n")
     with capture_logs() as logged:
-        await configuration.read()
+        await configuration.reread_files()
     assert [text.partition(": ")[0] for text in map(str, configuration.problems)][:2] == first[:2]
     assert heard(logged) == [f"{skill}:2"]
-    assert configuration.where("a", "prompt") == "agents.json:3"
-    assert configuration.where("b", "prompt") == "agents.json"
+    assert configuration.find_field_place("a", "prompt") == "agents.json:3"
+    assert configuration.find_field_place("b", "prompt") == "agents.json"
 
 
 async def test_edit_of_the_keys_applies_to_a_running_daemon(tmp_path: Path) -> None:
@@ -247,7 +248,7 @@ async def test_edit_of_the_keys_applies_to_a_running_daemon(tmp_path: Path) -> N
     steps = ("GROQ_API_KEY=a\nOPENAI_API_KEY=b", "a"), ("GROQ_API_KEY=c", "c"), ("", "")
     for text, groq in steps:
         rewrite(settings.paths.keys, text)
-        assert await configuration.read()
+        assert await configuration.reread_files()
         assert environ.get("GROQ_API_KEY", "") == groq
         assert environ["OPENAI_API_KEY"] == "mine"
 
@@ -255,20 +256,20 @@ async def test_edit_of_the_keys_applies_to_a_running_daemon(tmp_path: Path) -> N
 async def test_edit_of_the_keys_is_heard(tmp_path: Path) -> None:
     """As that of agents.json is."""
     settings = Settings(home=tmp_path)
-    settings.paths.prepare()
+    settings.paths.create_directories()
     rewrite(tmp_path / "agents.json", one_agent("a"))
     rewrite(settings.paths.keys, "")
     environ: dict[str, str] = {}
     configuration = Configuration(settings, environ)
-    await configuration.boot()
+    await configuration.read_at_start()
     heard = anyio.Event()
 
     async def on_change() -> None:
-        await configuration.read()
+        await configuration.reread_files()
         heard.set()
 
     async with anyio.create_task_group() as tasks:
-        tasks.start_soon(configuration.watch, on_change, lambda: None)
+        tasks.start_soon(configuration.watch_files, on_change, lambda: None)
         with time_limit():
             while "GROQ_API_KEY" not in environ:
                 rewrite(settings.paths.keys, "GROQ_API_KEY=a")
@@ -284,8 +285,29 @@ async def test_problems_of_the_keys_are_among_those_of_the_configuration(tmp_pat
     rewrite(settings.paths.keys, "canary\nTELEGRAM_BOT_TOKEN=1:canary")
     settings.paths.keys.chmod(0o600)
     configuration = Configuration(settings, {})
-    await configuration.boot()
+    await configuration.read_at_start()
     wrong, token, *_ = configuration.problems
     assert (wrong.severity, wrong.line) == ("error", 1)
     assert "restart the daemon" in token.message
     assert "canary" not in f"{wrong}{token}"
+
+
+async def test_edit_of_a_prompt_is_put_in_force_without_the_rest(tmp_path: Path) -> None:
+    """Unless other files have changed as well: then everything is read."""
+    settings = Settings(home=tmp_path)
+    settings.paths.create_directories()
+    agent = '{"agentId": "a", "llmProvider": "demo", "systemPrompt": "Be %s."}'
+    rewrite(tmp_path / "agents.json", f'{{"agents": [{agent % "kind"}]}}')
+    configuration = Configuration(settings, {})
+    await configuration.read_at_start()
+    rewrite(tmp_path / "agents.json", f'{{"agents": [{agent % "brief"}]}}')
+    edit = await configuration.read_prompt_edit()
+    assert edit is not None
+    assert edit.prompt == "Be brief."
+    assert configuration.file.agents[0].system_prompt == "Be brief."
+    assert "brief" in settings.paths.last_good.read_text("utf-8")
+    rewrite(tmp_path / "agents.json", f'{{"agents": [{agent % "both"}]}}')
+    rewrite(settings.paths.prompts / "other.md", "Be wise.")
+    assert await configuration.read_prompt_edit() is None
+    assert await configuration.reread_files()
+    assert configuration.file.agents[0].system_prompt == "Be both."

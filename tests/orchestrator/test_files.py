@@ -9,7 +9,7 @@ import anyio
 import pytest
 from fakes.time_limit import LIMIT, time_limit
 
-from orchestrator.files import off_loop, write_private
+from orchestrator.files import run_off_loop, write_private
 
 HANGS = """
 import sys, threading
@@ -30,8 +30,8 @@ async def test_read_that_never_ends_ends_with_its_caller() -> None:
 
     with time_limit():
         async with anyio.create_task_group() as tasks:
-            tasks.start_soon(off_loop, hang)
-            await off_loop(begun.wait)
+            tasks.start_soon(run_off_loop, hang)
+            await run_off_loop(begun.wait)
             tasks.cancel_scope.cancel()
     held.set()
 
@@ -41,7 +41,7 @@ async def test_read_without_an_end_is_told(monkeypatch: pytest.MonkeyPatch) -> N
     monkeypatch.setattr("orchestrator.files.PATIENCE", 0.0)
     held = threading.Event()
     with time_limit(), pytest.raises(TimeoutError, match="check its file system"):
-        await off_loop(held.wait)
+        await run_off_loop(held.wait)
     held.set()
 
 

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from orchestrator.journal_address import DatabaseServer, file_of
+from orchestrator.journal_address import DatabaseServer, find_journal_file
 
 FILE = Path("/home/bots/journal.db")
 
@@ -23,4 +23,4 @@ def test_address_is_shown_without_its_secrets(url: str, shown: str) -> None:
     server = DatabaseServer(url, FILE)
     assert str(server) == shown
     assert "cret" not in repr(server)
-    assert file_of(server) == FILE
+    assert find_journal_file(server) == FILE

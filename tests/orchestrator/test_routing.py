@@ -4,7 +4,7 @@ from dataclasses import replace
 
 from orchestrator.agentsfile import Binding
 from orchestrator.channel_api import InboundMessage
-from orchestrator.routing import explain, resolve
+from orchestrator.routing import resolve_agent
 
 MESSAGE = InboundMessage("telegram", "bot", "1", "m", "s", thread_id="7")
 ALL = frozenset({"any", "chat", "thread", "other"})
@@ -22,47 +22,33 @@ def test_most_specific_binding_wins_in_any_order() -> None:
     """Thread before chat before any chat."""
     elsewhere = replace(MESSAGE, thread_id="8")
     for bindings in (BINDINGS, (BINDINGS[2], BINDINGS[1], BINDINGS[3], BINDINGS[0])):
-        assert resolve(bindings, MESSAGE, ALL, None) == "thread"
-        assert resolve(bindings, elsewhere, ALL, None) == "chat"
-        assert resolve(bindings, replace(MESSAGE, chat_id="2"), ALL, None) == "any"
+        assert resolve_agent(bindings, MESSAGE, ALL, None) == "thread"
+        assert resolve_agent(bindings, elsewhere, ALL, None) == "chat"
+        assert resolve_agent(bindings, replace(MESSAGE, chat_id="2"), ALL, None) == "any"
 
 
 def test_unbound_chat_goes_to_the_fallback_or_nowhere() -> None:
     """Never to an unconfigured default."""
     message = replace(MESSAGE, channel="web")
-    assert resolve(BINDINGS, message, ALL, None) is None
-    assert resolve(BINDINGS, message, ALL, "other") == "other"
-    assert resolve(BINDINGS, message, ALL, "unknown") is None
+    assert resolve_agent(BINDINGS, message, ALL, None) is None
+    assert resolve_agent(BINDINGS, message, ALL, "other") == "other"
+    assert resolve_agent(BINDINGS, message, ALL, "unknown") is None
 
 
 def test_thread_binding_is_for_its_chat_alone() -> None:
     """Thread numbers repeat between chats."""
-    assert resolve((bound("1", "thread", "7"),), replace(MESSAGE, chat_id="2"), ALL, None) is None
+    assert (
+        resolve_agent((bound("1", "thread", "7"),), replace(MESSAGE, chat_id="2"), ALL, None)
+        is None
+    )
 
 
 def test_message_of_an_unusable_agent_is_refused_not_passed_on() -> None:
     """The wildcard's agent must not read what was meant for another."""
-    assert resolve(BINDINGS, MESSAGE, ALL - {"thread"}, "any") is None
+    assert resolve_agent(BINDINGS, MESSAGE, ALL - {"thread"}, "any") is None
 
 
 def test_target_names_the_agent_outright() -> None:
     """The console says whom it means; an unknown name is refused, not guessed."""
-    assert resolve((), replace(MESSAGE, target="other"), ALL, None) == "other"
-    assert resolve(BINDINGS, replace(MESSAGE, target="nobody"), ALL, "any") is None
-
-
-def test_explanation_ends_with_the_decision() -> None:
-    """What `orchestrator route explain` prints."""
-    lines = explain(BINDINGS, MESSAGE, ALL, None)
-    assert lines[2] == "binding telegram:1/7 -> thread: names the thread, applies"
-    assert lines[-1] == "answered by agent 'thread'"
-    unbound = explain(BINDINGS, replace(MESSAGE, channel="web"), ALL, None)
-    assert unbound[-2:] == [
-        "no binding matches; fallbackAgentId: not set",
-        "refused: add a binding for this chat or set fallbackAgentId",
-    ]
-    named = explain(BINDINGS, replace(MESSAGE, target="nobody"), ALL, None)
-    assert named[-2:] == [
-        "the message names agent 'nobody' itself",
-        "refused: agent 'nobody' is unknown, disabled or invalid",
-    ]
+    assert resolve_agent((), replace(MESSAGE, target="other"), ALL, None) == "other"
+    assert resolve_agent(BINDINGS, replace(MESSAGE, target="nobody"), ALL, "any") is None

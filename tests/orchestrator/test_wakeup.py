@@ -17,7 +17,7 @@ async def test_change_between_look_and_wait_is_not_missed() -> None:
         return looks == 3
 
     with time_limit():
-        await changes.until(reached)
+        await changes.wait_until(reached)
     assert looks == 3
 
 
@@ -32,10 +32,10 @@ async def test_close_ends_present_and_later_waits() -> None:
 
     with time_limit():
         async with anyio.create_task_group() as tasks:
-            tasks.start_soon(changes.until, never)
+            tasks.start_soon(changes.wait_until, never)
             await anyio.wait_all_tasks_blocked()
             changes.close()
-        await changes.until(never)
+        await changes.wait_until(never)
     assert looks == 1
 
 
@@ -49,5 +49,5 @@ async def test_patience_ends() -> None:
         return False
 
     with time_limit():
-        await changes.until(never, 0.001)
+        await changes.wait_until(never, 0.001)
     assert looks <= 1

@@ -37,6 +37,7 @@ def ended(pid: int) -> bool:
 
 
 @pytest.mark.process
+@pytest.mark.thorough(part="operations")
 def test_peers_are_measured_or_reported_with_the_reason_and_none_is_left(tmp_path: Path) -> None:
     """One that works has figures and ratios; of the others nothing is made up."""
     child = tmp_path / "child"

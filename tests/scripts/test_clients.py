@@ -17,6 +17,7 @@ NOT_INSTALLED = 3
 
 @pytest.mark.process
 @pytest.mark.long
+@pytest.mark.thorough(part="clients")
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root may make a network for Open WebUI's calls")
 def test_everything_works_with_every_client_as_the_manual_says(tmp_path: Path) -> None:
     """Each does what its users do; what the table shows was seen."""

@@ -10,7 +10,7 @@ ROOT = Path(__file__).parents[2]
 BUILD = {"hatchling", "editables"}  # what makes an editable install of the checkout
 
 
-@pytest.mark.parametrize("lock", ["runtime.lock", "dev.lock", "clients.lock"])
+@pytest.mark.parametrize("lock", ["runtime.lock", "all.lock", "dev.lock", "clients.lock"])
 def test_every_package_is_locked_with_a_hash(lock: str) -> None:
     """The build backend and what it needs too."""
     entries = re.split(r"\n(?=\S)", (ROOT / ".ci" / lock).read_text("utf-8").strip())

@@ -6,14 +6,14 @@ import sys
 from pathlib import Path
 
 import pytest
+from fakes.command_line import own_commands
 
-from orchestrator.cli import COMMANDS
 from orchestrator.errors import ExitCode
-from orchestrator.home_paths import bundled
-from thinker.protocol.env import ThinkerSettings, variable
+from orchestrator.home_paths import find_bundled_path
+from thinker.protocol.env import ThinkerSettings, format_variable_name
 
 SCRIPT = Path(__file__).parents[2] / "scripts" / "reference"
-PAGES = bundled("skills") / "orchestrator-guide" / "references"
+PAGES = find_bundled_path("skills") / "orchestrator-guide" / "references"
 
 
 def page(name: str) -> str:
@@ -33,14 +33,16 @@ def test_generated_pages_are_current() -> None:
 def test_every_command_has_a_chapter() -> None:
     """With an entry in the list at the beginning."""
     text = page("commands")
-    for name, summary in COMMANDS.items():
-        assert f"\n## orchestrator {name}\n\n{summary}" in text
+    for name, command in own_commands().items():
+        assert f"\n## orchestrator {name}\n\n{command.summary}" in text
         assert f"[`{name}`](#orchestrator-{name})" in text
 
 
 def test_every_variable_of_a_worker_and_every_exit_code_is_listed() -> None:
     """With what it means."""
     for name in ThinkerSettings.model_fields:
-        assert re.search(rf"^\| `{variable(name)}` \|.*\. \|$", page("environment"), re.MULTILINE)
+        assert re.search(
+            rf"^\| `{format_variable_name(name)}` \|.*\. \|$", page("environment"), re.MULTILINE
+        )
     for code in ExitCode:
         assert f"| `{code.value}` | " in page("exit-codes")

@@ -133,11 +133,13 @@ async def test_task_has_its_own_tools_and_steps(tmp_path: Path) -> None:
     one = agent(tmp_path, model)
     offered = (spec("gmail"), spec("other"))
     task = turn(recipe="proactive", tools=offered, required_tools=("gmail", "gone"), max_steps=2)
-    prepared = one.preparation.prepare(task)
+    prepared = one.preparation.prepare_turn(task)
     assert [tool.name for tool in prepared.tools] == ["gmail"]
     assert prepared.prompt.missing == {"gone": "the task"}
     assert (
-        one.preparation.prepare(turn(recipe="proactive", tools=offered, required_tools=())).tools
+        one.preparation.prepare_turn(
+            turn(recipe="proactive", tools=offered, required_tools=())
+        ).tools
         == ()
     )
     assert (await one.run_turn(task, MemoryHost())).stop_reason is StopReason.MAX_STEPS
@@ -152,7 +154,7 @@ def test_profile_replaces_the_base_prompt_in_both_recipes(
     """In a chat and in a scheduled task."""
     text = (
         agent(tmp_path)
-        .preparation.prepare(turn(recipe=recipe, profile_prompt="You are B."))
+        .preparation.prepare_turn(turn(recipe=recipe, profile_prompt="You are B."))
         .prompt.text
     )
     assert text == prompt.replace("You are A.", "You are B.")
@@ -161,11 +163,11 @@ def test_profile_replaces_the_base_prompt_in_both_recipes(
 def test_edited_skill_and_prompt_are_live_at_the_next_turn(tmp_path: Path) -> None:
     """No restart, no signal: the next turn reads what people saved."""
     one = agent(tmp_path)
-    one.preparation.prepare(turn())
+    one.preparation.prepare_turn(turn())
     write_skill(tmp_path, "email-triage", "Sorts mail", "1. Ask first, always.", "email")
     write_skill(tmp_path, "email-rules", "Rules", "2. Be brief.", "email")
     (tmp_path / "prompt.txt").write_text("You are the new A.", "utf-8")
-    text = one.preparation.prepare(turn()).prompt.text
+    text = one.preparation.prepare_turn(turn()).prompt.text
     assert text.startswith("You are the new A.\n\n")
     assert "1. Ask first, always." in text
     assert "### Playbook: email-rules\n2. Be brief." in text
@@ -174,7 +176,7 @@ def test_edited_skill_and_prompt_are_live_at_the_next_turn(tmp_path: Path) -> No
 def test_tools_of_a_matched_playbook_are_offered_beyond_the_cap(tmp_path: Path) -> None:
     """Required tools come on top; what the model is offered is what the journal records."""
     many = tuple(spec(f"email_{number}") for number in range(40))
-    prepared = agent(tmp_path).preparation.prepare(turn(tools=(*many, spec("gmail"))))
+    prepared = agent(tmp_path).preparation.prepare_turn(turn(tools=(*many, spec("gmail"))))
     names = tuple(tool.name for tool in prepared.tools)
     assert "gmail" in names
     assert len(names) == 26
@@ -187,8 +189,8 @@ def test_each_warning_is_logged_once(tmp_path: Path) -> None:
     (tmp_path / "skills" / "broken").mkdir()
     (tmp_path / "skills" / "broken" / "SKILL.md").write_text("no front matter", "utf-8")
     with capture_logs() as events:
-        one.preparation.prepare(turn())
-        one.preparation.prepare(turn())
+        one.preparation.prepare_turn(turn())
+        one.preparation.prepare_turn(turn())
     problems = [entry["problem"] for entry in events if entry["event"] == "prompt_problem"]
     assert len(problems) == 4
     for part in ("'gone' of 'email-triage'", "'gmail' of 'email-triage'", "Mars/Base", "broken"):
@@ -198,7 +200,7 @@ def test_each_warning_is_logged_once(tmp_path: Path) -> None:
 def test_prompt_size_is_logged_without_the_prompt(tmp_path: Path) -> None:
     """Sizes by layer and the source of the base prompt, but no text."""
     with capture_logs() as events:
-        agent(tmp_path).preparation.prepare(turn()).log()
+        agent(tmp_path).preparation.prepare_turn(turn()).log_sizes()
     (size,) = (entry for entry in events if entry["event"] == "prompt_size")
     assert (size["base"], size["chars"]) == ("custom", len(INTERACTIVE))
     assert size["layers"]["base"] == len("You are A.")
@@ -250,9 +252,9 @@ def test_file_name_that_is_no_utf8_is_reported_and_harms_nothing(
     broken = tmp_path / "skills" / "caf\udce9"
     broken.mkdir()
     (broken / "SKILL.md").write_text("no front matter", "utf-8")
-    logs.configure("warning")
+    logs.configure_logging("warning")
     try:
-        one.preparation.prepare(turn(tools=(spec("gmail"), spec("gone"))))
+        one.preparation.prepare_turn(turn(tools=(spec("gmail"), spec("gone"))))
     finally:
         structlog.reset_defaults()
     assert "caf?" in capsys.readouterr().err

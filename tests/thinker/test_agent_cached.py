@@ -14,7 +14,7 @@ from thinker.agent import Agent
 from thinker.history import PIECE
 from thinker.models.base import ModelRequest
 from thinker.models.failures import Account
-from thinker.models.openai_chat import request_body
+from thinker.models.openai_chat import build_request_body
 from thinker.protocol.env import ThinkerSettings
 from thinker.protocol.messages import LayerRecord, Message, ToolResult, ToolSpec, UserMessage
 from thinker.protocol.methods import Memory, TurnRun
@@ -29,7 +29,7 @@ SAID = st.text("abc </context>", min_size=1).filter(str.strip)
 def sent(request: ModelRequest) -> bytes:
     """Return a request up to the end of its messages, as sent."""
     account = Account(PROVIDERS["openai"], "m")
-    body = request_body(account, replace(request, on_text=None))
+    body = build_request_body(account, replace(request, on_text=None))
     return orjson.dumps(body).partition(b'],"tool_choice"')[0]
 
 
@@ -144,7 +144,7 @@ def test_long_results_are_shortened_in_whole_pieces() -> None:
         past.append(calls(call(f"c{number}", "look", q="x")).message)
         past.append(ToolResult(call_id=f"c{number}", name="look", content=half))
         agent = Agent(CACHED, ScriptedModel())
-        shown = agent.preparation.prepare(turn_run("hi", history=tuple(past))).messages
+        shown = agent.preparation.prepare_turn(turn_run("hi", history=tuple(past))).messages
         cut = [m.content != half for m in shown if isinstance(m, ToolResult)]
         whole = (number + 1) - 2 * (max(0, number - 1) // 2)
         assert cut == [True] * (number + 1 - whole) + [False] * whole
@@ -154,8 +154,8 @@ def test_tools_of_the_turn_before_stay_on_offer() -> None:
     """Otherwise each text would change the tools, and with them every byte of the request."""
     tools: list[ToolSpec] = [spec(f"tool_{n:02}") for n in range(60)]
     agent = Agent(CACHED, ScriptedModel())
-    first = agent.preparation.prepare(turn_run("use tool_07", *tools)).prompt
+    first = agent.preparation.prepare_turn(turn_run("use tool_07", *tools)).prompt
     assert len(first.tools) < len(tools)
-    kept = agent.preparation.prepare(turn_run("hi", *tools, offered=first.tools)).prompt
+    kept = agent.preparation.prepare_turn(turn_run("hi", *tools, offered=first.tools)).prompt
     assert kept.tools == first.tools
     assert kept.stable == first.stable

@@ -53,7 +53,7 @@ async def ran(of: TurnRun, *script: Any) -> tuple[ScriptedModel, MemoryHost]:
 
 def base(of: TurnRun) -> str:
     """The base prompt of a turn."""
-    return agent()[0].preparation.prepare(of).prompt.layers[0].text
+    return agent()[0].preparation.prepare_turn(of).prompt.layers[0].text
 
 
 async def test_definition_is_the_base_prompt_and_sees_no_past_by_default() -> None:
@@ -173,7 +173,7 @@ def test_pictures_of_older_messages_are_described() -> None:
     past = tuple(UserMessage(content=str(n), images=(picture,)) for n in range(11))
     for fields, shown in (({}, 9), ({"recentImageThreshold": 3}, 2)):
         definition = turn(includeChat=True, **fields).model_copy(update={"history": past})
-        messages = agent()[0].preparation.prepare(definition).messages
+        messages = agent()[0].preparation.prepare_turn(definition).messages
         with_picture = [m for m in messages if isinstance(m, UserMessage) and m.images]
         assert len(with_picture) == shown
         assert "[image: image/png]" in messages[0].content

@@ -76,7 +76,7 @@ async def test_example_of_the_manual_is_shown_checked_and_asked_for_again_as_it_
     ]
     (source,) = (text for info, text in page if info == "yaml")
     shown, complaint = (text for info, text in page if info == "text")
-    prompt: Any = plain_yaml.load(source, "the example")["prompt"]
+    prompt: Any = plain_yaml.parse_mapping(source, "the example")["prompt"]
     wrong = '{"number": 7, "lines": [{"item": "bolt"}]}'
     right = (
         'Here: {"number": "7", "currency": "USD", "lines": {"item": "bolt", "amount": 2},'

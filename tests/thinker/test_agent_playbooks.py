@@ -40,7 +40,7 @@ def agent(root: Path, **files: str) -> Agent:
 
 def guidance(one: Agent, text: str, *records: JsonObject) -> str | None:
     """The layer of matched playbooks."""
-    prompt = one.preparation.prepare(turn_run(text, playbooks=records)).prompt
+    prompt = one.preparation.prepare_turn(turn_run(text, playbooks=records)).prompt
     return next((layer.text for layer in prompt.layers if layer.name == "playbooks"), None)
 
 
@@ -70,7 +70,7 @@ def test_listed_skills_of_the_journal_follow_those_of_files(tmp_path: Path) -> N
     """Each name once."""
     one = agent(tmp_path, mail="", news="post")
     skills = tuple(ListedSkill(name=name, description="j") for name in ("mail", "news", "tea"))
-    text = one.preparation.prepare(turn_run("hi", skills=skills)).prompt.text
+    text = one.preparation.prepare_turn(turn_run("hi", skills=skills)).prompt.text
     assert text.count("<skill>") == 2
     assert "<name>mail</name>\n    <description>From a file." in text
     assert "<name>tea</name>\n    <description>j" in text
@@ -92,8 +92,10 @@ def test_missing_tool_is_recorded_with_the_prompt(tmp_path: Path) -> None:
     """And logged; a tool that is offered is neither."""
     one = agent(tmp_path)
     with capture_logs() as events:
-        found = one.preparation.prepare(turn_run("tea", playbooks=(record("cup", "tea"),))).prompt
+        found = one.preparation.prepare_turn(
+            turn_run("tea", playbooks=(record("cup", "tea"),))
+        ).prompt
     assert found.missing == {"kettle": "cup"}
     assert any("'kettle' of 'cup' is not offered" in str(event) for event in events)
     offered = turn_run("tea", spec("kettle"), playbooks=(record("cup", "tea"),))
-    assert one.preparation.prepare(offered).prompt.missing == {}
+    assert one.preparation.prepare_turn(offered).prompt.missing == {}

@@ -17,8 +17,8 @@ def settings(**fields: object) -> ThinkerSettings:
 async def test_preview_begins_with_the_block_of_tools_as_text() -> None:
     """``prompt show`` shows what the model would see."""
     turn = turn_run("hello", spec("add"))
-    native = (await Agent(settings(), ScriptedModel()).preview(turn)).record
-    text = (await Agent(settings(), TextTools(ScriptedModel())).preview(turn)).record
+    native = (await Agent(settings(), ScriptedModel()).preview_prompt(turn)).record
+    text = (await Agent(settings(), TextTools(ScriptedModel())).preview_prompt(turn)).record
     assert [layer.name for layer in text.layers] == [
         "tool_calls",
         *(layer.name for layer in native.layers),

@@ -2,7 +2,7 @@
 
 import pytest
 
-from thinker.budget import Spent, TurnLimits, charged, exceeded, is_last
+from thinker.budget import Spent, TurnLimits, find_exceeded_limit, is_last_step, resolve_usage
 from thinker.protocol.messages import Usage
 from thinker.protocol.methods import StopReason
 
@@ -23,28 +23,30 @@ def test_turn_stops_at_the_first_limit_it_reaches(
     spent: Spent, now: float, reason: StopReason | None
 ) -> None:
     """A limit is reached, not passed."""
-    assert exceeded(LIMITS, spent, now) == reason
+    assert find_exceeded_limit(LIMITS, spent, now) == reason
 
 
 def test_zero_tokens_are_no_limit() -> None:
     """An agent without a token limit never stops for one."""
-    assert exceeded(TurnLimits(8, 0, 1.0), Spent(1, Usage(prompt=10**9)), 0.0) is None
+    assert find_exceeded_limit(TurnLimits(8, 0, 1.0), Spent(1, Usage(prompt=10**9)), 0.0) is None
 
 
 def test_steps_and_tokens_add_up() -> None:
     """What every step used counts."""
-    spent = Spent().plus(Usage(prompt=1, cached=1)).plus(Usage(completion=2, cache_written=3))
+    spent = (
+        Spent().add_step(Usage(prompt=1, cached=1)).add_step(Usage(completion=2, cache_written=3))
+    )
     assert spent == Spent(2, Usage(prompt=1, completion=2, cached=1, cache_written=3))
 
 
 @pytest.mark.parametrize("wrong", [Usage(), Usage(completion=9), Usage(prompt=5, completion=-1)])
 def test_call_without_credible_usage_is_charged_by_its_size(wrong: Usage) -> None:
     """Four characters a token, rounded up; a provider's plausible count is used as it is."""
-    assert charged(wrong, lambda: (401, 8)) == Usage(prompt=101, completion=2)
+    assert resolve_usage(wrong, lambda: (401, 8)) == Usage(prompt=101, completion=2)
     honest = Usage(prompt=5, completion=0, cached=2)
-    assert charged(honest, lambda: (401, 8)) == honest
+    assert resolve_usage(honest, lambda: (401, 8)) == honest
 
 
 def test_last_step_is_known_beforehand() -> None:
     """The step before the limit must answer."""
-    assert [is_last(LIMITS, Spent(steps)) for steps in range(4)] == [False, False, True, True]
+    assert [is_last_step(LIMITS, Spent(steps)) for steps in range(4)] == [False, False, True, True]

@@ -5,7 +5,13 @@ from collections.abc import Sequence
 from hypothesis import given
 from hypothesis import strategies as st
 
-from thinker.history import LOST, newest, prepare, repair, shorten
+from thinker.history import (
+    LOST,
+    prepare_history,
+    repair_history,
+    select_newest,
+    shorten_old_results,
+)
 from thinker.protocol.messages import (
     AssistantMessage,
     Image,
@@ -76,15 +82,15 @@ def test_any_history_goes_out_well_formed(
     history: list[Message], window: int, keep_exchanges: int
 ) -> None:
     """The whole preparation, for every window."""
-    assert_well_formed(prepare(history, window=window, keep_exchanges=keep_exchanges))
+    assert_well_formed(prepare_history(history, window=window, keep_exchanges=keep_exchanges))
 
 
 @given(messages)
 def test_repair_changes_nothing_the_second_time(history: list[Message]) -> None:
     """A repaired history is whole, and a whole one is left alone."""
-    once = repair(history)
+    once = repair_history(history)
     assert_well_formed(once)
-    assert repair(once) == once
+    assert repair_history(once) == once
 
 
 @given(messages)
@@ -94,21 +100,21 @@ def test_repair_loses_no_word_of_user_or_assistant(history: list[Message]) -> No
     def spoken(part: Sequence[Message]) -> list[str]:
         return [m.content for m in part if not isinstance(m, ToolResult) and m.content.strip()]
 
-    assert spoken(repair(history)) == spoken(history)
+    assert spoken(repair_history(history)) == spoken(history)
 
 
 @given(messages, st.integers(0, 3))
 def test_shortening_changes_nothing_the_second_time(history: list[Message], keep: int) -> None:
     """A note is not shortened to a note about the note."""
-    once = shorten(history, keep)
-    assert shorten(once, keep) == once
+    once = shorten_old_results(history, keep)
+    assert shorten_old_results(once, keep) == once
     assert len(once) == len(history)
 
 
 def test_partly_answered_calls_get_their_missing_result_in_order() -> None:
     """No call stays without a result."""
     history: list[Message] = [user("q"), asks("1", "2", "3"), result("2"), user("next")]
-    assert repair(history) == (
+    assert repair_history(history) == (
         user("q"),
         asks("1", "2", "3"),
         lost("1"),
@@ -120,18 +126,18 @@ def test_partly_answered_calls_get_their_missing_result_in_order() -> None:
 
 def test_result_of_a_wrong_id_is_replaced() -> None:
     """The stray result is dropped and the call gets a placeholder."""
-    assert repair([asks("1"), result("9")]) == (asks("1"), lost("1"))
+    assert repair_history([asks("1"), result("9")]) == (asks("1"), lost("1"))
 
 
 def test_late_result_is_moved_to_its_call() -> None:
     """Even if a user spoke in between."""
     history: list[Message] = [asks("1"), user("hurry"), result("1")]
-    assert repair(history) == (asks("1"), result("1"), user("hurry"))
+    assert repair_history(history) == (asks("1"), result("1"), user("hurry"))
 
 
 def test_results_in_another_order_follow_the_calls() -> None:
     """Parallel calls end in any order; providers want the calls' order."""
-    assert repair([asks("1", "2"), result("2"), result("1")]) == (
+    assert repair_history([asks("1", "2"), result("2"), result("1")]) == (
         asks("1", "2"),
         result("1"),
         result("2"),
@@ -146,7 +152,7 @@ def test_id_used_again_becomes_a_new_one_with_its_own_result() -> None:
         asks("call_0"),
         result("call_0", "new"),
     ]
-    assert repair(history) == (
+    assert repair_history(history) == (
         asks("call_0"),
         result("call_0", "old"),
         asks("call_0_2"),
@@ -158,27 +164,27 @@ def test_empty_messages_are_dropped_and_pictures_kept() -> None:
     """Providers reject a blank message; a picture alone is a message."""
     picture = UserMessage(content="", images=(Image(media_type="image/png", data="AA=="),))
     history: list[Message] = [user(" "), AssistantMessage(content="\n"), picture]
-    assert repair(history) == (picture,)
+    assert repair_history(history) == (picture,)
 
 
 def test_window_never_begins_with_a_result_whose_call_was_cut() -> None:
     """The cut may fall between a call and its result."""
     history: list[Message] = [user("q"), asks("1"), result("1"), AssistantMessage(content="done")]
-    assert newest(history, 2) == (result("1"), AssistantMessage(content="done"))
-    assert prepare(history, window=2) == (AssistantMessage(content="done"),)
-    assert prepare(history, window=0) == ()
+    assert select_newest(history, 2) == (result("1"), AssistantMessage(content="done"))
+    assert prepare_history(history, window=2) == (AssistantMessage(content="done"),)
+    assert prepare_history(history, window=0) == ()
 
 
 def test_window_is_the_last_fifty_messages() -> None:
     """The default window."""
     history: list[Message] = [user(str(number)) for number in range(60)]
-    assert prepare(history) == tuple(history[10:])
+    assert prepare_history(history) == tuple(history[10:])
 
 
 def test_only_the_last_two_exchanges_keep_their_results() -> None:
     """An exchange may have several results; talk in between does not count."""
     history: list[Message] = [asks("1"), result("1", '{"a":1}'), user("q")]
     history += [asks("2", "3"), result("2"), result("3"), user("q"), asks("4"), result("4")]
-    shortened = prepare(history)
+    shortened = prepare_history(history)
     assert shortened[1] == result("1", "[t: truncated, was 7 chars]")
     assert shortened[2:] == tuple(history[2:])

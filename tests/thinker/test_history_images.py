@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from thinker.history import described, fade, prepare
+from thinker.history import describe_images, describe_old_images, prepare_history
 from thinker.protocol.messages import (
     AssistantMessage,
     Image,
@@ -35,7 +35,7 @@ def pictures(message: Message) -> tuple[Image, ...]:
 @given(messages, st.integers(0, 9))
 def test_every_picture_is_shown_or_described(messages: list[Message], recent: int) -> None:
     """Only those with data in the newest messages are shown; nothing else changes."""
-    faded = fade(messages, recent)
+    faded = describe_old_images(messages, recent)
     assert len(faded) == len(messages)
     for age, (before, after) in enumerate(zip(reversed(messages), reversed(faded), strict=True)):
         expected = [i for i in pictures(before) if i.data and age < recent]
@@ -48,16 +48,18 @@ def test_every_picture_is_shown_or_described(messages: list[Message], recent: in
 @given(messages, st.integers(0, 9))
 def test_fading_again_changes_nothing(messages: list[Message], recent: int) -> None:
     """A turn that is resumed sees the same."""
-    assert fade(fade(messages, recent), recent) == fade(messages, recent)
+    assert describe_old_images(
+        describe_old_images(messages, recent), recent
+    ) == describe_old_images(messages, recent)
 
 
 def test_message_that_is_only_a_picture_is_not_empty_when_it_is_described() -> None:
     """Providers refuse empty messages."""
-    assert described(UserMessage(content="", images=(SHOWN,))) == UserMessage(
+    assert describe_images(UserMessage(content="", images=(SHOWN,))) == UserMessage(
         content="[image: photo, 2x3]"
     )
     unnamed = UserMessage(content="a", images=(Image(media_type="image/gif"),))
-    assert described(unnamed).content == "a\n[image: image/gif]"
+    assert describe_images(unnamed).content == "a\n[image: image/gif]"
 
 
 def test_pictures_of_shortened_results_go_with_their_text() -> None:
@@ -66,5 +68,5 @@ def test_pictures_of_shortened_results_go_with_their_text() -> None:
     for name in ("a", "b", "c"):
         messages.append(AssistantMessage(tool_calls=(ToolCall(id=name, name="t"),)))
         messages.append(ToolResult(call_id=name, name="t", content="here", images=(SHOWN,)))
-    shown = prepare(messages)
+    shown = prepare_history(messages)
     assert [len(pictures(message)) for message in shown] == [0, 0, 0, 1, 0, 1]

@@ -78,8 +78,8 @@ async def test_results_that_come_with_their_step_are_changed_too(tmp_path: Path)
     """Tools that only need the journal have run by then."""
 
     class Prompt(MemoryHost):
-        async def commit(self, commit: StepCommit) -> StepCommitted:
-            committed = await super().commit(commit)
+        async def commit_step(self, commit: StepCommit) -> StepCommitted:
+            committed = await super().commit_step(commit)
             results = {seq: await self.call_tool(seq) for seq in committed.call_seqs}
             return committed.model_copy(update={"results": results})
 
@@ -207,8 +207,8 @@ def test_edited_hook_is_live(tmp_path: Path) -> None:
     files = HookFiles(tmp_path)
     path = tmp_path / "a.py"
     with capture_logs():
-        assert files.find("a") == {}
+        assert files.load_hook("a") == {}
     path.write_text("WORD = 'one'", "utf-8")
-    assert files.find("a")["WORD"] == "one"
+    assert files.load_hook("a")["WORD"] == "one"
     path.write_text("WORD = 'three'", "utf-8")
-    assert files.find("a")["WORD"] == "three"
+    assert files.load_hook("a")["WORD"] == "three"

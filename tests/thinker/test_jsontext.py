@@ -24,21 +24,21 @@ MOST_CALLS = 6 * jsontext.REPAIR_EFFORT
 )
 def test_first_value_is_found(text: str, value: object) -> None:
     """Whatever text surrounds it."""
-    assert jsontext.parse(text) == value
+    assert jsontext.parse_first_value(text) == value
 
 
 @pytest.mark.parametrize("text", ["", "no json", '{"a": 1', "{bad}", "[NaN]", "[" * 100_000])
 def test_what_is_no_json_is_refused(text: str) -> None:
     """Also when it is deep or long."""
     with pytest.raises(ValueError, match="no JSON"):
-        jsontext.parse(text)
+        jsontext.parse_first_value(text)
 
 
 @given(st.text(alphabet='{}[]",:1a\\ \n'))
 def test_any_text_is_read_or_refused(text: str) -> None:
     """The result is JSON, or ValueError is raised."""
     with contextlib.suppress(ValueError):
-        json.dumps(jsontext.parse(text))
+        json.dumps(jsontext.parse_first_value(text))
 
 
 @pytest.mark.parametrize(
@@ -53,7 +53,7 @@ def test_any_text_is_read_or_refused(text: str) -> None:
 )
 def test_broken_json_is_repaired_or_given_up(text: str, value: object) -> None:
     """Whatever the repair library returns, and without taking long."""
-    assert jsontext.repaired(text, jsontext.RepairBudget()) == value
+    assert jsontext.repair_json_object(text, jsontext.RepairBudget()) == value
 
 
 @pytest.mark.parametrize("unit", ["(", 'a"', "a,", "“a", '"', '",', "1 ", "{[", "null", "}{"])
@@ -62,7 +62,7 @@ def test_repair_stops_when_its_effort_is_spent(start: str, unit: str) -> None:
     """The library took minutes for some of these when they were eight times as long."""
     text = (start + unit * jsontext.REPAIR_LIMIT)[: jsontext.REPAIR_LIMIT]
     budget = jsontext.RepairBudget()
-    work = call_count(lambda: jsontext.repaired(text, budget))
+    work = call_count(lambda: jsontext.repair_json_object(text, budget))
     assert budget.left < jsontext.REPAIR_EFFORT - len(text)
     assert work < MOST_CALLS
 
@@ -70,13 +70,13 @@ def test_repair_stops_when_its_effort_is_spent(start: str, unit: str) -> None:
 def test_repair_does_not_begin_without_effort_left() -> None:
     """Many small repairs of one answer add up."""
     budget = jsontext.RepairBudget(100)
-    assert jsontext.repaired("{'a': 1}", budget) == {"a": 1}
-    assert jsontext.repaired("{'a': 1}" + " " * 100, budget) is None
-    assert jsontext.repaired("{'a': 1}", budget) is None
+    assert jsontext.repair_json_object("{'a': 1}", budget) == {"a": 1}
+    assert jsontext.repair_json_object("{'a': 1}" + " " * 100, budget) is None
+    assert jsontext.repair_json_object("{'a': 1}", budget) is None
 
 
 def test_search_for_json_gives_up_on_much_that_only_begins_like_it() -> None:
     """Each bracket could make it read the rest again."""
     with pytest.raises(ValueError, match="no JSON"):
-        jsontext.parse("[" * 60 + "1," * jsontext.MAX_TRIED + "] {}")
-    assert jsontext.parse("[" * 60 + "1," * 100 + "] {}") == {}
+        jsontext.parse_first_value("[" * 60 + "1," * jsontext.MAX_TRIED + "] {}")
+    assert jsontext.parse_first_value("[" * 60 + "1," * 100 + "] {}") == {}

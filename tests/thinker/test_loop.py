@@ -28,7 +28,7 @@ from thinker.protocol.messages import (
     ToolResult,
     ToolSpec,
     UserMessage,
-    capped,
+    cap_result,
 )
 from thinker.protocol.methods import StopReason, TurnResult
 from thinker.protocol.prompt_record import PromptRecord
@@ -80,7 +80,7 @@ async def test_each_step_has_the_timing_of_its_own_call() -> None:
     for committed, asked in zip(host.commits, model.requests, strict=True):
         timing = committed.step.timing
         assert timing is not None
-        assert timing.model_copy(update={"ended": 0}) == asked.meter.timing().model_copy(
+        assert timing.model_copy(update={"ended": 0}) == asked.meter.build_timing().model_copy(
             update={"ended": 0}
         )
 
@@ -303,7 +303,7 @@ async def test_long_result_is_shortened_for_the_model_alone() -> None:
     seen = model.requests[1].messages[-1]
     note = f"\n[shortened: the result has {len(long)} characters]"
     assert seen.content == "x" * (RESULT_LIMIT - len(note)) + note
-    assert capped(seen) == seen
+    assert cap_result(seen) == seen
     assert host.results[2].content == long
 
 

@@ -10,7 +10,14 @@ from fakes.time_limit import time_limit
 from thinker.budget import TurnLimits
 from thinker.loop import Loop, LoopRequest
 from thinker.models.base import ModelResponse
-from thinker.protocol.messages import JsonObject, SideEffect, ToolCall, ToolResult, ToolSpec, values
+from thinker.protocol.messages import (
+    JsonObject,
+    SideEffect,
+    ToolCall,
+    ToolResult,
+    ToolSpec,
+    count_values,
+)
 from thinker.protocol.prompt_record import PromptRecord
 from thinker.toolcalls.plan import MAX_ARGUMENTS, MAX_CALLS, MAX_VALUES
 
@@ -157,7 +164,7 @@ async def test_calls_of_one_response_share_the_limit_of_values() -> None:
     assert [result.is_error for result in seen] == [False, True, True, False]
     sent = host.commits[0].step.response.tool_calls
     assert [one.malformed is None for one in sent] == [True, False, False, True]
-    assert sum(values(one.arguments) for one in sent) <= MAX_VALUES
+    assert sum(count_values(one.arguments) for one in sent) <= MAX_VALUES
 
 
 async def test_calls_over_the_limit_are_rejected() -> None:

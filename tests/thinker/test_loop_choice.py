@@ -11,7 +11,7 @@ from thinker.models.tooltext import TextTools
 from thinker.protocol.messages import AUTO, NO_TOOLS, ToolChoice, ToolSpec, UserMessage
 from thinker.protocol.methods import RecordedStep, StopReason, TurnResult
 from thinker.protocol.prompt_record import ModelSettings, PromptRecord
-from thinker.toolcalls.text.inject import call_text
+from thinker.toolcalls.text.inject import format_tool_call
 
 REQUIRED = ToolChoice(mode="required")
 FORCED = ToolChoice(mode="function", name="add")
@@ -109,7 +109,7 @@ async def test_strict_tool_is_not_coerced() -> None:
 
 async def test_loop_is_the_same_with_tools_as_text() -> None:
     """Required, retried, called, answered; the record holds the tool block."""
-    inner = ScriptedModel(says("No."), says(call_text("add", "{}")), says("Done."))
+    inner = ScriptedModel(says("No."), says(format_tool_call("add", "{}")), says("Done."))
     host = MemoryHost()
     result = await run(TextTools(inner), host, REQUIRED, spec("add"))
     assert (result.text, result.tools_used) == ("Done.", ("add",))

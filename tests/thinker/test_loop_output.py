@@ -8,16 +8,16 @@ from fakes.time_limit import time_limit
 
 from thinker.answers.verdict import AnswerAccepted, AnswerValidator
 from thinker.budget import TurnLimits
+from thinker.formats.prompts.slots import SlotPrompt
 from thinker.loop import FALLBACK_TEXTS, Loop, LoopRequest
 from thinker.models.base import Model
-from thinker.prompt.render.container import Slots
-from thinker.prompt.render.output_contract import answer_contract
+from thinker.prompt.render.output_contract import build_answer_contract
 from thinker.prompt.render.slot_sections import lower_slot_prompt
 from thinker.protocol.messages import AUTO, NO_TOOLS, UserMessage
 from thinker.protocol.methods import RecordedStep, StopReason, TurnResult
 from thinker.protocol.prompt_record import PromptRecord
 
-SLOTS = Slots(
+SLOTS = SlotPrompt.model_validate(
     {
         "input": "x",
         "output": {"n": (int, "a number"), "items": ([{"id": (int,)}], "all", [])},
@@ -26,7 +26,7 @@ SLOTS = Slots(
 )
 
 
-CONTRACT = answer_contract(lower_slot_prompt(SLOTS.prompt(), "test"))
+CONTRACT = build_answer_contract(lower_slot_prompt(SLOTS, "test"))
 
 
 async def run(
@@ -118,7 +118,7 @@ class PatientContract:
     def __init__(self) -> None:
         self.begun, self.happened = threading.Event(), threading.Event()
 
-    def judge(self, text: str, *, whole: bool = True) -> AnswerAccepted:
+    def validate_answer(self, text: str, *, whole: bool = True) -> AnswerAccepted:
         self.begun.set()
         return AnswerAccepted({"went on": self.happened.wait(10), "of": text}, repaired=not whole)
 

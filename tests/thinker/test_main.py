@@ -19,7 +19,7 @@ from fakes.time_limit import LIMIT, time_limit
 from pydantic import JsonValue
 
 from thinker.protocol import methods
-from thinker.protocol.env import inherited
+from thinker.protocol.env import select_inherited_variables
 from thinker.protocol.messages import ToolResult
 from thinker.protocol.methods import (
     Ready,
@@ -28,7 +28,7 @@ from thinker.protocol.methods import (
     ToolCallParams,
     TurnEnded,
 )
-from thinker.protocol.peer import Peer, connected
+from thinker.protocol.peer import Peer, connect_peer
 
 pytestmark = pytest.mark.process
 
@@ -47,7 +47,7 @@ def by_hand(
         timeout=LIMIT,
         check=False,
         cwd=cwd,
-        env={**inherited(os.environ), **(env or {})},
+        env={**select_inherited_variables(os.environ), **(env or {})},
     )
 
 
@@ -68,7 +68,7 @@ class Child:
         self.announced.set()
 
     async def _commit(self, params: JsonValue) -> StepCommitted:
-        return await self.host.commit(StepCommit.model_validate(params))
+        return await self.host.commit_step(StepCommit.model_validate(params))
 
     async def _call_tool(self, params: JsonValue) -> ToolResult:
         return await self.host.call_tool(ToolCallParams.model_validate(params).seq)
@@ -81,12 +81,12 @@ async def started(
     """A worker on one end of a socketpair."""
     ours, theirs = socket.socketpair()
     fd = theirs.fileno()
-    environ = {**inherited(os.environ), "THINKER_PEER_FD": str(fd), **(env or {})}
+    environ = {**select_inherited_variables(os.environ), "THINKER_PEER_FD": str(fd), **(env or {})}
     with time_limit():
         async with await anyio.open_process(argv, env=environ, pass_fds=(fd,)) as process:
             theirs.close()
             try:
-                async with connected(ours) as peer:
+                async with connect_peer(ours) as peer:
                     yield Child(process, peer)
             finally:
                 if process.returncode is None:
@@ -145,7 +145,9 @@ def interruptible() -> Iterator[None]:
 async def test_interrupt_ends_it_at_once_and_quietly() -> None:
     """Ctrl-C while it waits for a line."""
     with time_limit():
-        async with await anyio.open_process(WORKER, env=inherited(os.environ)) as process:
+        async with await anyio.open_process(
+            WORKER, env=select_inherited_variables(os.environ)
+        ) as process:
             assert process.stdin is not None
             assert process.stdout is not None
             assert process.stderr is not None
@@ -166,7 +168,7 @@ async def test_worker_on_a_socket_runs_turns_with_tools() -> None:
         assert ready.sandbox.level == "full"
         turn = turn_run("what time is it?", spec("get_time"))
         ended = await child.peer.call(methods.TURN_RUN, turn, TurnEnded, timeout=LIMIT)
-        assert ended.found.text.startswith("It is get_time.")
+        assert ended.turn_result.text.startswith("It is get_time.")
         assert (len(child.host.commits), child.host.ran) == (1, [2])
 
 
@@ -175,7 +177,7 @@ async def test_stray_output_cannot_corrupt_the_wire() -> None:
     async with started((sys.executable, "-P", "-c", STRAY)) as child:
         turn = turn_run("hello")
         ended = await child.peer.call(methods.TURN_RUN, turn, TurnEnded, timeout=LIMIT)
-        assert ended.found.text.startswith("You said: hello")
+        assert ended.turn_result.text.startswith("You said: hello")
         assert child.process.stdout is not None
         assert await child.process.stdout.receive() == b"stray\n"
 
@@ -198,7 +200,7 @@ async def test_worker_dies_with_its_parent_though_the_socket_stays_open() -> Non
         "print(child.pid, flush=True)\n"
         "signal.pause()\n"
     )
-    env = {**inherited(os.environ), "THINKER_PEER_FD": str(fds[1])}
+    env = {**select_inherited_variables(os.environ), "THINKER_PEER_FD": str(fds[1])}
     argv = (sys.executable, "-P", "-c", parent)
     with time_limit():
         async with await anyio.open_process(argv, env=env, pass_fds=fds) as process:

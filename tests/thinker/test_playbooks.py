@@ -7,8 +7,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import JsonValue
 
-from thinker.formats.skill_file import MAX_KEYWORD, MAX_KEYWORDS, parse
-from thinker.playbooks import MATCHED, Matcher, Playbook, from_skill, parse_record, required_tools
+from thinker.formats.skill_file import MAX_KEYWORD, MAX_KEYWORDS, parse_skill
+from thinker.playbooks import (
+    MATCHED,
+    Matcher,
+    Playbook,
+    build_playbook,
+    list_required_tools,
+    parse_record,
+)
 
 
 def matched(text: str, *keywords: str) -> bool:
@@ -77,19 +84,19 @@ def test_one_pass_finds_what_one_search_per_keyword_finds(text: str, keywords: l
 
 def test_skill_with_keywords_becomes_a_playbook() -> None:
     """With all fields that matching and the prompt need."""
-    skill = parse(
+    skill = parse_skill(
         "---\nname: a\ndescription: d\nmetadata:\n  keywords: [X]\n  priority: 3\n"
         "  required_tools: [t]\n---\nDo it.",
         "a",
     )
-    assert from_skill(skill) == Playbook("a", "d", "Do it.", ("x",), 3, ("t",), "file")
+    assert build_playbook(skill) == Playbook("a", "d", "Do it.", ("x",), 3, ("t",), "file")
 
 
 def test_required_tools_name_the_first_playbook_that_needs_them() -> None:
     """A warning about a missing tool can name it."""
     first = Playbook("a", "", "i", (), required_tools=("x", "y"))
     second = Playbook("b", "", "i", (), required_tools=("y", "z"))
-    assert required_tools((first, second)) == {"x": "a", "y": "a", "z": "b"}
+    assert list_required_tools((first, second)) == {"x": "a", "y": "a", "z": "b"}
 
 
 @pytest.mark.parametrize(

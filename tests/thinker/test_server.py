@@ -57,7 +57,7 @@ class Supervisor:
         """T3, or the refusal of a turn that belongs to another process."""
         if self.fenced:
             raise RpcError(FENCED, "turn t1 is not run by this process")
-        return await self.host.commit(StepCommit.model_validate(params))
+        return await self.host.commit_step(StepCommit.model_validate(params))
 
     async def call_tool(self, params: JsonValue) -> ToolResult:
         """T4 and T5."""
@@ -81,7 +81,7 @@ async def serving(
             }
 
             async def serve() -> None:
-                await server.serve(theirs, "scripted", "model")
+                await server.serve_wire(theirs, "scripted", "model")
                 other.ended.set()
 
             tasks.start_soon(serve)
@@ -92,7 +92,7 @@ async def serving(
 async def run(peer: Peer, *tools: str, **fields: object) -> TurnResult:
     """Ask the worker to run a turn that has these tools."""
     turn = turn_run("hello", *(spec(name) for name in tools), **fields)
-    return (await peer.call(methods.TURN_RUN, turn, TurnEnded, timeout=LIMIT)).found
+    return (await peer.call(methods.TURN_RUN, turn, TurnEnded, timeout=LIMIT)).turn_result
 
 
 def hanging() -> tuple[ScriptedModel, anyio.Event]:

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from thinker.formats.own_files import OwnFiles
-from thinker.formats.skill_file import scan
+from thinker.formats.skill_file import scan_skills
 from thinker.skills import SkillCatalog
 
 BUNDLED = Path(__file__).parents[2] / "skills"
@@ -19,7 +19,7 @@ class Reloaded(SkillCatalog):
 
     def refresh(self) -> bool:
         """Return whether it was read."""
-        changed = self._files.look()
+        changed = self._files.detect_changes()
         if changed:
             self.read(self._files)
         return changed
@@ -104,7 +104,7 @@ def test_file_in_place_of_a_directory_is_a_problem_not_a_crash(tmp_path: Path) -
 
 def test_bundled_skills_are_all_usable() -> None:
     """The skills in the package follow the rules."""
-    skills, problems = scan((BUNDLED,))
+    skills, problems = scan_skills((BUNDLED,))
     assert not problems
     assert {"orchestrator-guide", "daily-plan"} <= {skill.name for skill in skills}
 

@@ -10,7 +10,7 @@ from thinker import compaction, facts, summarizing
 from thinker.models.base import ModelResponse
 from thinker.protocol.background import Compact, Compacted, Extract, Extracted
 from thinker.protocol.messages import AssistantMessage, Message, ToolResult, UserMessage
-from thinker.protocol.token_counts import estimated
+from thinker.protocol.token_counts import estimate_tokens
 from thinker.worker_errors import RetryableModelError
 
 SAID: tuple[Message, ...] = (
@@ -24,13 +24,15 @@ FACT = '{"fact": "The user  lives in Krakow.", "category": "background", "confid
 
 async def compacted(model: ScriptedModel, path: Path | None = None) -> Compacted:
     """A summary of what was said, with one before it."""
-    return await compaction.compact(model, path, Compact(messages=SAID, summary="They met."))
+    return await compaction.compact_session(
+        model, path, Compact(messages=SAID, summary="They met.")
+    )
 
 
 async def extracted(answer: str) -> Extracted:
     """The facts of an answer."""
     request = Extract(messages=SAID, known=("The user\nis Ann.",))
-    return await facts.extract(ScriptedModel(says(answer)), None, request)
+    return await facts.extract_facts(ScriptedModel(says(answer)), None, request)
 
 
 def asked(model: ScriptedModel) -> str:
@@ -92,7 +94,7 @@ async def test_summary_that_stays_too_long_is_cut_at_a_paragraph_and_says_so(
     answer = await compacted(ScriptedModel(says(LONG), second))
     kept, _, note = answer.summary.rpartition("\n\n")
     assert (kept, note) == (LONG[: 7 * 1001 - 2], compaction.CUT)
-    assert estimated(len(answer.summary)) <= compaction.SUMMARY_TOKENS
+    assert estimate_tokens(len(answer.summary)) <= compaction.SUMMARY_TOKENS
 
 
 @pytest.mark.parametrize(
@@ -102,7 +104,7 @@ async def test_summary_that_stays_too_long_is_cut_at_a_paragraph_and_says_so(
 )
 def test_text_is_cut_where_the_least_is_lost(text: str, kept: int) -> None:
     """A boundary in the first half would lose too much."""
-    cut = compaction.within(text, compaction.SUMMARY_TOKENS)
+    cut = compaction.cut_to_tokens(text, compaction.SUMMARY_TOKENS)
     assert cut == f"{text[:kept]}\n\n{compaction.CUT}"
 
 
@@ -127,7 +129,7 @@ async def test_bundled_templates_are_complete() -> None:
     folder = Path(__file__).parents[2] / "prompts"
     model = ScriptedModel(says("ok"), says("[]"))
     await compacted(model, folder / "compaction.md")
-    await facts.extract(model, folder / "fact-extraction.md", Extract(messages=SAID[3:]))
+    await facts.extract_facts(model, folder / "fact-extraction.md", Extract(messages=SAID[3:]))
     for request in model.requests:
         (message,) = request.messages
         assert "{{" not in message.content.replace(SAID[0].content, "")
@@ -138,7 +140,7 @@ async def test_facts_come_with_what_is_known_listed() -> None:
     """One line each."""
     model = ScriptedModel(says(f'```json\n{{"facts": [{FACT}]}}\n```'))
     request = Extract(messages=SAID, known=("The user\nis Ann.",))
-    answer = await facts.extract(model, None, request)
+    answer = await facts.extract_facts(model, None, request)
     assert [fact.fact for fact in answer.facts] == ["The user lives in Krakow."]
     assert "DO NOT extract these again:\n- The user is Ann.\n" in asked(model)
     assert "User: I live in Krakow. {{SUMMARY}}\n\nAssistant: Noted." in asked(model)
@@ -177,7 +179,7 @@ async def test_model_error_comes_through() -> None:
 
 def test_long_messages_are_cut() -> None:
     """One message cannot fill the whole request."""
-    text = summarizing.conversation([UserMessage(content="y" * 9000)])
+    text = summarizing.format_conversation([UserMessage(content="y" * 9000)])
     assert text == f"User: {'y' * 8000} […]"
 
 

@@ -11,7 +11,7 @@ from pydantic import JsonValue
 from thinker.agent import Agent
 from thinker.models.base import ModelRequest, ModelResponse
 from thinker.protocol.env import ThinkerSettings
-from thinker.terminal import talk
+from thinker.terminal import run_terminal
 from thinker.worker_errors import FatalModelError
 
 
@@ -19,7 +19,7 @@ async def typed(text: str, model: ScriptedModel) -> str:
     """Return what a person sees after typing this and Ctrl-D."""
     out = io.StringIO()
     with time_limit():
-        await talk(Agent(ThinkerSettings(), model), io.StringIO(text), out)
+        await run_terminal(Agent(ThinkerSettings(), model), io.StringIO(text), out)
     return out.getvalue()
 
 

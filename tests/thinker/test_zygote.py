@@ -10,14 +10,12 @@ from pathlib import Path
 import anyio
 import pytest
 from fakes.agent_process import MemoryHost, alive, real_spec, turn, until_zygote, zygotes
-from fakes.daemon import holds
-from fakes.inspection import looks_inside
+from fakes.inspection import holds, looks_inside
 from fakes.time_limit import LIMIT, time_limit
 
-from orchestrator.processes.reaper import ended
-from orchestrator.processes.worker import running_worker
+from orchestrator.processes.reaper import wait_for_process_end
+from orchestrator.processes.worker import run_worker
 from orchestrator.processes.zygotes import ZygoteClient, Zygotes
-from orchestrator.selftest.process_tree import children
 from thinker.protocol import methods
 
 pytestmark = pytest.mark.process
@@ -32,10 +30,17 @@ def _sockets(pid: int) -> list[str]:
     return [link for link in found if link.startswith("socket:")]
 
 
+def list_children(pid: int) -> list[int]:
+    """Return the children of a process with one thread."""
+    return [*map(int, Path(f"/proc/{pid}/task/{pid}/children").read_text("ascii").split())]
+
+
 async def spare_of(zygote: ZygoteClient, *workers: int) -> int:
-    """Return the preforked process; the zygote answers once it has one."""
+    """Return the preforked process; requests that wait are answered before there is one."""
     await zygote.peer.request(methods.PING, timeout=LIMIT)
-    (spare,) = {*children(zygote.pid)} - {*workers}
+    while not (spares := {*list_children(zygote.pid)} - {*workers}):
+        await zygote.peer.request(methods.PING, timeout=LIMIT)
+    (spare,) = spares
     return spare
 
 
@@ -52,7 +57,7 @@ async def test_worker_is_the_process_that_was_kept_for_it(tmp_path: Path) -> Non
     """And the next process is preforked."""
     async with (
         stocked() as (keeper, zygote, spare),
-        running_worker(real_spec(tmp_path), keeper.spawn) as worker,
+        run_worker(real_spec(tmp_path), keeper.spawn_worker) as worker,
     ):
         assert worker.pid == spare
         result = await worker.run_turn(turn(), MemoryHost(), 0.0)
@@ -66,7 +71,7 @@ async def test_all_workers_that_are_wanted_at_once_are_forked(tmp_path: Path) ->
     all_run = anyio.Event()
 
     async def run(name: str, keeper: Zygotes) -> None:
-        async with running_worker(real_spec(tmp_path, name), keeper.spawn) as worker:
+        async with run_worker(real_spec(tmp_path, name), keeper.spawn_worker) as worker:
             pids.add(worker.pid)
             if len(pids) == 4:
                 all_run.set()
@@ -76,7 +81,7 @@ async def test_all_workers_that_are_wanted_at_once_are_forked(tmp_path: Path) ->
         for name in ("a", "b", "c", "d"):
             tasks.start_soon(run, name, keeper)
         await all_run.wait()
-        assert pids <= {*children(zygote.pid)}
+        assert pids <= {*list_children(zygote.pid)}
 
 
 async def test_kept_process_that_is_killed_is_reaped(tmp_path: Path) -> None:
@@ -85,8 +90,8 @@ async def test_kept_process_that_is_killed_is_reaped(tmp_path: Path) -> None:
         os.kill(spare, signal.SIGKILL)
         while alive(spare):
             await zygote.peer.request(methods.PING, timeout=LIMIT)
-        async with running_worker(real_spec(tmp_path), keeper.spawn) as worker:
-            assert worker.pid in children(zygote.pid)
+        async with run_worker(real_spec(tmp_path), keeper.spawn_worker) as worker:
+            assert worker.pid in list_children(zygote.pid)
 
 
 async def test_kept_process_that_was_killed_just_now_is_not_missed(tmp_path: Path) -> None:
@@ -94,15 +99,15 @@ async def test_kept_process_that_was_killed_just_now_is_not_missed(tmp_path: Pat
     async with stocked() as (keeper, zygote, spare), anyio.create_task_group() as tasks:
         os.kill(zygote.pid, signal.SIGSTOP)
         os.kill(spare, signal.SIGKILL)
-        await ended(spare)
+        await wait_for_process_end(spare)
 
         async def wake() -> None:
             await anyio.wait_all_tasks_blocked()  # it is asked
             os.kill(zygote.pid, signal.SIGCONT)
 
         tasks.start_soon(wake)
-        async with running_worker(real_spec(tmp_path), keeper.spawn) as worker:
-            assert worker.pid in children(zygote.pid)
+        async with run_worker(real_spec(tmp_path), keeper.spawn_worker) as worker:
+            assert worker.pid in list_children(zygote.pid)
             assert not alive(spare)
 
 
@@ -110,8 +115,8 @@ async def test_kept_process_that_is_stopped_is_replaced(tmp_path: Path) -> None:
     """It does not confirm, so another process becomes the worker, and none is left behind."""
     async with stocked() as (keeper, zygote, spare):
         os.kill(spare, signal.SIGSTOP)
-        async with running_worker(real_spec(tmp_path), keeper.spawn) as worker:
-            assert worker.pid in {*children(zygote.pid)} - {spare}
+        async with run_worker(real_spec(tmp_path), keeper.spawn_worker) as worker:
+            assert worker.pid in {*list_children(zygote.pid)} - {spare}
             assert not alive(spare)
 
 
@@ -120,7 +125,7 @@ async def test_kept_process_holds_nothing_of_anybody(tmp_path: Path) -> None:
     """No descriptor except its socket, and no variable of a running worker."""
     spec = real_spec(tmp_path, env={"NOTE": SECRET})
     with time_limit():
-        async with zygotes() as keeper, running_worker(spec, keeper.spawn) as worker:
+        async with zygotes() as keeper, run_worker(spec, keeper.spawn_worker) as worker:
             spare = await spare_of(await until_zygote(keeper), worker.pid)
             while len(sockets := _sockets(spare)) != 3:  # its own and the pair of its event loop
                 await anyio.lowlevel.checkpoint()
@@ -137,8 +142,8 @@ async def test_zygote_forks_whatever_the_number_of_its_wire(tmp_path: Path) -> N
     many = [os.open(os.devnull, os.O_RDONLY) for _ in range(1100)]
     try:
         with time_limit():
-            async with zygotes() as keeper, running_worker(spec, keeper.spawn) as worker:
-                assert worker.pid in children((await until_zygote(keeper)).pid)
+            async with zygotes() as keeper, run_worker(spec, keeper.spawn_worker) as worker:
+                assert worker.pid in list_children((await until_zygote(keeper)).pid)
     finally:
         for descriptor in many:
             os.close(descriptor)
@@ -150,5 +155,5 @@ async def test_kept_process_ends_with_its_zygote(capfd: pytest.CaptureFixture[st
     async with stocked() as (_, _, spare):
         pass
     with time_limit():
-        await ended(spare)
+        await wait_for_process_end(spare)
     assert "Traceback" not in capfd.readouterr().err

@@ -5,15 +5,15 @@ from typing import Any
 
 from vector_runner.cases import Area
 from vector_runner.notation import decoded
+from vector_runner.snapshots import Change, Snapshots
 
-from thinker.answers.json_blocks import complete
-from thinker.answers.parse import parse
-from thinker.answers.snapshots import Change, Snapshots
+from orchestrator.extensions.agently.upstream import parse_upstream_answer
+from thinker.answers.json_blocks import close_open_json
 
 
 def _parsed(given: dict[str, Any]) -> dict[str, Any]:
     """In the vectors ``repaired`` means repaired syntax; a truncated end does not count."""
-    answer = parse(given["text"], tuple(decoded(given["schema"])), "4.0.7")
+    answer = parse_upstream_answer(given["text"], tuple(decoded(given["schema"])))
     return {
         "located": answer.located,
         "completed": answer.completed,
@@ -38,6 +38,6 @@ def _event(chunk: int | str, change: Change) -> dict[str, Any]:
 
 AREAS = {
     "response_parse": Area(_parsed),
-    "json_completer": Area(lambda given: complete(given["text"])),
+    "json_completer": Area(lambda given: close_open_json(given["text"])),
     "streaming_json": Area(_streamed),
 }

@@ -7,7 +7,7 @@ from typing import Any
 from vector_runner.cases import Area, Case
 
 from orchestrator import routing
-from orchestrator.agentsfile import AgentsFileError, Problem, parse
+from orchestrator.agentsfile import AgentsFileError, Problem, parse_agents_file
 from orchestrator.channel_api import InboundMessage
 
 NOT_SHARED = re.compile(
@@ -21,7 +21,7 @@ def _judge(given: Any) -> dict[str, Any]:
     """Parse agents.json; return its valid parts as JSON, and each error with its place."""
     problems: tuple[Problem, ...]
     try:
-        loaded = parse(json.dumps(given).encode())
+        loaded = parse_agents_file(json.dumps(given).encode())
         parsed, problems = loaded.file.model_dump(mode="json", by_alias=True), loaded.errors
     except AgentsFileError as error:
         parsed, problems = None, error.problems
@@ -75,9 +75,13 @@ def _route(given: dict[str, Any]) -> list[str | None]:
     names |= {default} if default else set()
     agents = [{"agentId": name, "model": "m"} for name in sorted(names)]
     content = {"agents": agents, "bindings": given["bindings"], "fallbackAgentId": default}
-    file = parse(json.dumps(content).encode()).file
+    file = parse_agents_file(json.dumps(content).encode()).file
     message = InboundMessage(given["channel"], "bot", given["chatId"], "1", "sender")
-    return [routing.resolve(file.bindings, message, file.usable(), file.fallback_agent_id)]
+    return [
+        routing.resolve_agent(
+            file.bindings, message, file.list_enabled_ids(), file.fallback_agent_id
+        )
+    ]
 
 
 AREAS = {

@@ -8,7 +8,7 @@ import orjson
 from vector_runner.cases import Area, Case
 
 from thinker import jsontext
-from thinker.history import LOST, repair, shorten
+from thinker.history import LOST, repair_history, shorten_old_results
 from thinker.protocol.messages import (
     AssistantMessage,
     Message,
@@ -16,7 +16,7 @@ from thinker.protocol.messages import (
     ToolResult,
     UserMessage,
 )
-from thinker.toolcalls.leaked import clean
+from thinker.toolcalls.leaked import remove_markup
 
 # The reference's text for an empty answer, and what it removes from answers besides markup.
 APOLOGY = "I apologize, but I was unable to generate a response."
@@ -63,7 +63,7 @@ def _result(part: dict[str, Any]) -> ToolResult:
 
 def _left_open(case: Case, got: tuple[Message, ...]) -> bool:
     """The reference left a call without a result; repaired, its answer equals ours."""
-    return repair(to_messages(case.expected)) == got
+    return repair_history(to_messages(case.expected)) == got
 
 
 def _came_late(case: Case, got: tuple[Message, ...]) -> bool:
@@ -107,7 +107,7 @@ def _kept_as_written(case: Case, got: str) -> bool:
 
 def _parse_json(given: str) -> Any:
     try:
-        return jsontext.parse(given)
+        return jsontext.parse_first_value(given)
     except ValueError:
         return None
 
@@ -120,17 +120,19 @@ def _same_or_none(expected: Any, got: Any) -> bool:
 
 AREAS = {
     "history_repair": Area(
-        run=lambda given: repair(to_messages(given)),
+        run=lambda given: repair_history(to_messages(given)),
         read=to_messages,
         rules={"open-calls": _left_open, "late-results": _came_late},
     ),
     "history_truncation": Area(
-        run=lambda given: shorten(to_messages(given["messages"]), given["preserveLastN"]),
+        run=lambda given: shorten_old_results(
+            to_messages(given["messages"]), given["preserveLastN"]
+        ),
         read=to_messages,
         rules={"whole-exchanges": _keeps_exchange, "length-of-text": _counts_otherwise},
     ),
     "sanitize_response": Area(
-        run=clean,
+        run=remove_markup,
         rules={
             "empty-stays-empty": lambda case, got: not got and case.expected == APOLOGY,
             "brackets-and-json-stay": _kept_as_written,

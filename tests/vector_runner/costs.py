@@ -37,7 +37,7 @@ class _Meter:
             self.now += (op.get("thenAdvanceMin", 0) + op.get("advanceMin", 0)) * MINUTE
 
     def verdict(self) -> BudgetVerdict:
-        return budgets.assess(self.buckets, self.now, self.controls)
+        return budgets.assess_usage(self.buckets, self.now, self.controls)
 
     def status(self) -> dict[str, Any]:
         verdict, controls = self.verdict(), self.controls
@@ -47,8 +47,8 @@ class _Meter:
             "pauseReason": self.pause and self.pause[0],
             "pausedAt": self.pause and _text(self.pause[1]),
             "currentHourTokens": verdict.hour_tokens,
-            "shortWindowTokensPerMinute": budgets.rounded(verdict.short_rate),
-            "baselineTokensPerMinute": budgets.rounded(verdict.baseline_rate),
+            "shortWindowTokensPerMinute": budgets.round_half_up(verdict.short_rate),
+            "baselineTokensPerMinute": budgets.round_half_up(verdict.baseline_rate),
             "hardCapTokensPerHour": controls.hard_cap_tokens_per_hour,
             "spikeMultiplier": controls.spike_multiplier,
             "shortWindowMinutes": controls.short_window_minutes,

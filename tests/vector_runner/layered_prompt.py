@@ -9,7 +9,7 @@ from typing import Any
 from vector_runner.cases import Area
 
 from thinker.formats.prompts.problem import DefinitionError
-from thinker.prompt.render.layered import LayeredPrompt, layered_prompt, text_and_key
+from thinker.prompt.render.layered import LayeredPrompt, layered_prompt, read_text_and_key
 
 CELL = re.compile(r"(?<!\\)\|")
 
@@ -51,7 +51,7 @@ def _agent(given: Any) -> dict[str, Any]:
     prompt = given["prompt"]
     layered = isinstance(prompt, dict) and "$layered" in prompt
     try:
-        text, key = text_and_key(_built(prompt["$layered"]) if layered else prompt)
+        text, key = read_text_and_key(_built(prompt["$layered"]) if layered else prompt)
     except TypeError as error:
         return {"error": str(error)}
     return {"system_prompt": text, "prompt_cache_key": key}

@@ -7,7 +7,7 @@ import pytest
 from vector_runner.cases import Area
 
 from orchestrator.journal.memory import fulltext
-from orchestrator.journal.memory.secret_filter import secret_in
+from orchestrator.journal.memory.secret_filter import find_secret
 
 CARD_LIKE = re.compile(r"(?:\d[ -]?){13,19}")
 
@@ -15,9 +15,9 @@ CARD_LIKE = re.compile(r"(?:\d[ -]?){13,19}")
 def _rank(given: dict[str, Any]) -> Any:
     """Normalize scores, or rank two kinds of hits together; ids are numbers here."""
     if set(given) >= {"vector", "text"}:
-        ranked = fulltext.hybrid_rank(_scores(given["vector"]), _scores(given["text"]))
+        ranked = fulltext.merge_scores(_scores(given["vector"]), _scores(given["text"]))
         return [{"id": number, "score": score} for number, score in ranked]
-    return {str(key): score for key, score in fulltext.normalized(_scores(given)).items()}
+    return {str(key): score for key, score in fulltext.normalize_scores(_scores(given)).items()}
 
 
 def _scores(value: dict[str, float]) -> dict[int, float]:
@@ -36,7 +36,7 @@ def _same(expected: Any, got: Any) -> bool:
 AREAS = {
     "memory_ranking": Area(_rank, same=_same),
     "fact_safety": Area(
-        lambda given: secret_in(given) is None,
+        lambda given: find_secret(given) is None,
         rules={
             "check-digit": lambda case, got: got and bool(CARD_LIKE.search(case.given)),
             "said-in-words": lambda case, got: (

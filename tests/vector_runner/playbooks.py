@@ -6,7 +6,7 @@ from typing import Any
 
 from vector_runner.cases import Area, Case
 
-from thinker.formats.skill_file import NAME, SkillFile, scan
+from thinker.formats.skill_file import NAME, SkillFile, scan_skills
 from thinker.playbooks import Matcher, Playbook, parse_record
 
 
@@ -56,7 +56,7 @@ def _scan(given: dict[str, Any]) -> list[dict[str, Any]]:
             path = Path(folder, file)
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(text, "utf-8")
-        skills, problems = scan([Path(folder)])
+        skills, problems = scan_skills([Path(folder)])
     read = [file for file in given["files"] if file.count("/") == 1 and file.endswith("/SKILL.md")]
     assert len(skills) + len(problems) == len(read), problems
     return [_shape(skill) for skill in skills]

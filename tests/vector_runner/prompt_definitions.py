@@ -19,8 +19,8 @@ from thinker.formats.prompts.problem import CircularIncludeError, UnknownPromptE
 from thinker.formats.prompts.registry import AgentKind, Registry
 from thinker.formats.prompts.sources import Source
 from thinker.formats.prompts.tooluse import SubpromptUse, ToolEntry
-from thinker.prompt.render.layouts import markdown
-from thinker.prompt.render.lower import lower
+from thinker.prompt.render.layouts import render_markdown
+from thinker.prompt.render.lower import lower_definition
 from thinker.protocol.env import ThinkerSettings
 from thinker.protocol.environments import Environments
 from thinker.protocol.messages import Image, Reasoning, UserMessage
@@ -43,12 +43,12 @@ SOURCES: TypeAdapter[dict[str, Source]] = TypeAdapter(dict[str, Source])
 
 def _validated(given: Any) -> dict[str, Any]:
     """Return the verdict, the field and rule of every problem, and the uses of the tools."""
-    problems = REGISTRY.validate(given["definition"])
+    problems = REGISTRY.validate_definition(given["definition"])
     places = [(problem.field, problem.rule) for problem in problems]
     found: dict[str, Any] = {"ok": not problems, "problems": places}
     if not problems:
         definition = PromptDefinition.model_validate(given["definition"])
-        uses = map(REGISTRY.resolve, definition.tools or ())
+        uses = map(REGISTRY.resolve_tool_entry, definition.tools or ())
         found["kinds"] = [use.kind for use in uses if use is not None]
     return found
 
@@ -63,7 +63,7 @@ def _resolved(given: Any) -> dict[str, Any]:
     """Return an entry or a definition with its defaults."""
     if "definition" in given:
         return PromptDefinition.model_validate(given["definition"]).model_dump(by_alias=True)
-    use = REGISTRY.resolve(ToolEntry.model_validate(given["tool"]))
+    use = REGISTRY.resolve_tool_entry(ToolEntry.model_validate(given["tool"]))
     assert use is not None
     fields = use.model_dump(by_alias=True)
     return {**fields, **(fields.get("resumable") or {})}
@@ -79,7 +79,7 @@ def _included(given: Any) -> dict[str, Any]:
     sources |= {name: definition.prompt for name, definition in definitions.items()}
     root = definitions.get(given["resolve"])
     try:
-        text = markdown(lower(sources, given["resolve"]))
+        text = render_markdown(lower_definition(sources, given["resolve"]))
     except CircularIncludeError as error:
         return {"ok": False, "error": "circular_include", "path": list(error.path)}
     except UnknownPromptError as error:
@@ -120,14 +120,14 @@ def _inputs(given: Any) -> dict[str, Any]:
     """Validate arguments and add defaults, or return the tool as the model sees it."""
     schema = given["schema"]
     if "arguments" in given:
-        whole = subprompt.with_defaults(given["arguments"], schema)
-        problem = schema_validation.validate({**given["arguments"], **whole}, schema)
+        whole = subprompt.apply_defaults(given["arguments"], schema)
+        problem = schema_validation.check_against_schema({**given["arguments"], **whole}, schema)
         paths = sorted(re.findall(r"\$\.([^:]+):|'([^']+)' is a required", problem or ""))
         found = [here or missing for here, missing in paths]
         return {"ok": problem is None, "args": whole, "paths": sorted(found)}
     fields = {"name": given["name"], "toolDescription": given["toolDescription"], "prompt": ""}
     fields |= {"model": "inherit", "requiredSchema": schema}
-    tool = subprompt.as_tool(PromptDefinition.model_validate(fields))
+    tool = subprompt.build_tool_spec(PromptDefinition.model_validate(fields))
     inputs: Any = tool.parameters["properties"]
     return {
         "function": {"name": tool.name, "description": tool.description},
@@ -141,7 +141,7 @@ def _subprompt(given: Any) -> dict[str, Any]:
     """Return the first message of a run, or its result."""
     use = SubpromptUse.model_validate({"name": "p", **given["config"]})
     if "run" not in given:
-        text, attached = subprompt.opening(use, given["arguments"])
+        text, attached = subprompt.parse_opening(use, given["arguments"])
         return {"init_user_message": text, "attachments": list(attached)}
     ran = (
         subprompt.SubpromptCall(
@@ -149,7 +149,7 @@ def _subprompt(given: Any) -> dict[str, Any]:
         )
         for tool in given["run"]["tool_calls"]
     )
-    return {"text": subprompt.result_text(use, given["run"]["text"], ran)}
+    return {"text": subprompt.format_run_result(use, given["run"]["text"], ran)}
 
 
 def _same_text(expected: dict[str, Any], got: dict[str, Any]) -> bool:
@@ -170,7 +170,7 @@ def _images(given: Any) -> dict[str, Any]:
     picture = Image(media_type="image/png", data="AA==")
     count = given["messages_each_with_one_image"]
     said = [UserMessage(content=str(number), images=(picture,)) for number in range(count)]
-    seen = history.fade(said, threshold)
+    seen = history.describe_old_images(said, threshold)
     shown = [n for n, m in enumerate(seen) if isinstance(m, UserMessage) and m.images]
     hidden = (message for number, message in enumerate(seen) if number not in shown)
     return {
@@ -182,7 +182,7 @@ def _images(given: Any) -> dict[str, Any]:
 
 def _environment(given: Any) -> dict[str, str]:
     scopes = {name.removesuffix("_env"): values for name, values in given.items()}
-    return Environments(**scopes).merged()
+    return Environments(**scopes).merge_levels()
 
 
 def _visible(given: Any) -> dict[str, bool]:

@@ -8,8 +8,8 @@ from zoneinfo import ZoneInfo
 from vector_runner.cases import Area, Case
 
 from orchestrator.schedules import times
-from orchestrator.schedules.describe import human
-from orchestrator.schedules.normalize import LISTS, normalize
+from orchestrator.schedules.describe import describe_schedule
+from orchestrator.schedules.normalize import LISTS, normalize_fields
 from orchestrator.schedules.specs import TaskSpec
 
 NORMALISED_AT = "2026-02-14T15:00:00Z"  # what the vectors call now
@@ -40,7 +40,7 @@ def _cron_due(given: dict[str, Any]) -> bool:
     try:
         zone = _zone(given)
         times.check_cron(given["schedule"])
-        at = times.following(times.Cron(given["schedule"]), zone, after)
+        at = times.find_next_due(times.Cron(given["schedule"]), zone, after)
     except times.ScheduleError:
         return False
     return at is not None and at <= now
@@ -49,17 +49,21 @@ def _cron_due(given: dict[str, Any]) -> bool:
 def _due(given: dict[str, Any]) -> bool:
     """Return whether a trigger is due: a new one at its first time, others at the next."""
     now, last = ms(given["now"]), given.get("last_run_at")
-    fields = normalize({"trigger_config": given["trigger_config"]}, now, REFERENCE_AGENT)
+    fields = normalize_fields({"trigger_config": given["trigger_config"]}, now, REFERENCE_AGENT)
     config = fields["trigger_config"]
     assert isinstance(config, dict)
     try:
         zone = _zone(config)
-        trigger = times.parse(config, zone)
+        trigger = times.parse_trigger(config, zone)
     except times.ScheduleError:
         return False
     if isinstance(trigger, times.Cron):
         return _cron_due({**given, **config})
-    at = times.first(trigger, zone, now) if not last else times.following(trigger, zone, ms(last))
+    at = (
+        times.find_first_due(trigger, zone, now)
+        if not last
+        else times.find_next_due(trigger, zone, ms(last))
+    )
     return at is not None and at <= now
 
 
@@ -93,11 +97,11 @@ AREAS = {
     "cron_due": Area(_cron_due),
     "schedule_due": Area(_due),
     "skill_normalizer": Area(
-        lambda given: normalize(given, ms(NORMALISED_AT), REFERENCE_AGENT),
+        lambda given: normalize_fields(given, ms(NORMALISED_AT), REFERENCE_AGENT),
         rules={"lists-as-text": _one_line},
     ),
     "human_schedule": Area(
-        lambda given: human(given["schedule"], given.get("timezone")),
+        lambda given: describe_schedule(given["schedule"], given.get("timezone")),
         rules={"range-of-days": _names_range},
     ),
 }

@@ -7,15 +7,17 @@ from typing import Any
 from pydantic import BaseModel, ValidationError
 from vector_runner.cases import Area
 from vector_runner.notation import decoded, encoded
+from vector_runner.serialize import to_data, to_json, to_yaml
 
-from thinker.formats.prompts.plain import plain
-from thinker.formats.prompts.slots import Compat, SlotPrompt
-from thinker.prompt.render.agently.blocks import ROLES, LayoutStyle
-from thinker.prompt.render.agently.message_layout import agently_messages
-from thinker.prompt.render.agently.text_layout import agently_text
-from thinker.prompt.render.container import Slots, substitute
+from orchestrator.extensions.agently.blocks import ROLES, LayoutStyle
+from orchestrator.extensions.agently.container import Slots, fill_placeholders
+from orchestrator.extensions.agently.message_layout import render_agently_messages
+from orchestrator.extensions.agently.output_model import build_upstream_model
+from orchestrator.extensions.agently.text_layout import render_agently_text
+from orchestrator.extensions.agently.upstream import Compat
+from thinker.formats.prompts.plain import to_plain_data
+from thinker.formats.prompts.slots import SlotPrompt
 from thinker.prompt.render.output_contract import output_model
-from thinker.prompt.render.serialize import to_data, to_json, to_yaml
 from thinker.prompt.render.slot_sections import lower_slot_prompt
 
 SEED: Compat = "4.0.7"  # the release that the vectors were recorded from
@@ -70,20 +72,20 @@ def _style(given: dict[str, Any], compat: Compat | None) -> LayoutStyle:
 
 def _reported(prompt: SlotPrompt, given: dict[str, Any]) -> Any:
     return {
-        name: encoded(prompt.extras if name == "$extra" else getattr(prompt, name))
+        name: encoded(prompt.extra_slots if name == "$extra" else getattr(prompt, name))
         for name in given["report"]
     }
 
 
 def _text(given: dict[str, Any], compat: Compat | None) -> str:
-    sections = lower_slot_prompt(container(given, compat).prompt(), "case")
-    return agently_text(sections, _style(given, compat)).text
+    sections = lower_slot_prompt(container(given, compat).build_prompt(), "case")
+    return render_agently_text(sections, _style(given, compat)).text
 
 
 def _messages(given: dict[str, Any], compat: Compat | None) -> Any:
-    sections = lower_slot_prompt(container(given, compat).prompt(), "case")
+    sections = lower_slot_prompt(container(given, compat).build_prompt(), "case")
     options = {k: v for k, v in given.get("kwargs", {}).items() if k != "role_mapping"}
-    return list(agently_messages(sections, _style(given, compat), **options).messages)
+    return list(render_agently_messages(sections, _style(given, compat), **options).messages)
 
 
 def _requirement(given: dict[str, Any], compat: Compat | None) -> str:
@@ -92,7 +94,8 @@ def _requirement(given: dict[str, Any], compat: Compat | None) -> str:
 
 
 def _model(given: dict[str, Any], compat: Compat | None) -> Any:
-    model = output_model(container(given, compat).prompt().output, compat)
+    output = container(given, compat).build_prompt().output
+    model = output_model(output, build_upstream_model) if compat else output_model(output)
     return {
         "model_name": model.__name__,
         "fields": {
@@ -131,11 +134,13 @@ CALLS: Mapping[str, Callable[[dict[str, Any], Compat | None], Any]] = {
     "PromptModel": lambda given, _: _reported(
         SlotPrompt.model_validate(decoded(given["fields"])), given
     ),
-    "to_prompt_object": lambda given, compat: _reported(container(given, compat).prompt(), given),
+    "to_prompt_object": lambda given, compat: _reported(
+        container(given, compat).build_prompt(), given
+    ),
     "data": lambda given, compat: encoded(container(given, compat).values()),
     "data_local": lambda given, compat: encoded(container(given, compat).values(inherited=False)),
     "substitute_placeholder": lambda given, _: encoded(
-        substitute(decoded(given["obj"]), decoded(given["mappings"]))
+        fill_placeholders(decoded(given["obj"]), decoded(given["mappings"]))
     ),
     "to_text": _text,
     "to_text_twice": lambda given, compat: [
@@ -149,7 +154,7 @@ CALLS: Mapping[str, Callable[[dict[str, Any], Compat | None], Any]] = {
     "to_json_prompt": lambda given, compat: to_json(_written(given, compat)),
     "to_yaml_prompt": lambda given, compat: to_yaml(_written(given, compat)),
     "sanitize": lambda given, _: encoded(
-        plain(decoded(given["value"]), keep_types=given.get("remain_type", False))
+        to_plain_data(decoded(given["value"]), keep_types=given.get("remain_type", False))
     ),
 }
 AREAS = {

@@ -6,14 +6,14 @@ from typing import Any
 from vector_runner.cases import Area, Case
 from vector_runner.upstream_events import upstream
 
-from orchestrator.http_api.error_response import ApiProblem
-from orchestrator.http_api.response_events import Events, ResponseHead, ResponseStream
-from orchestrator.http_api.responses_request import normalize
-from orchestrator.journal.turns.api_requests import HandedCall
+from orchestrator.extensions.http_api.response_events import Events, ResponseHead, ResponseStream
+from orchestrator.extensions.http_api.responses_request import translate_request
+from orchestrator.extensions.http_api.stored_requests import HandedCall
+from orchestrator.web.error_response import ApiProblem
 from thinker.protocol.messages import ToolChoice, Usage
 from thinker.toolcalls.text import parser as texts
-from thinker.toolcalls.text.inject import block, developer_instructions
-from thinker.toolcalls.text.payload import ParserRules, rules
+from thinker.toolcalls.text.inject import format_call_block, join_instructions
+from thinker.toolcalls.text.payload import ParserRules, build_parser_rules
 
 DEEPEST = 3  # levels at which the vectors' examples fit their schema
 OF_THE_ENGINE = ("invalid_json", "arguments are not JSON")  # messages that the vectors leave out
@@ -22,13 +22,13 @@ OF_THE_ENGINE = ("invalid_json", "arguments are not JSON")  # messages that the 
 def injection(body: dict[str, Any]) -> dict[str, Any]:
     """Return the text before the model's instructions, and the tool choice."""
     try:
-        request = normalize(body)
+        request = translate_request(body)
     except ApiProblem as problem:
-        return {"ok": False, **problem.document()}
-    text = block(request.tools, request.tool_choice)
+        return {"ok": False, **problem.build_openai_document()}
+    text = format_call_block(request.tools, request.tool_choice)
     return {
         "ok": True,
-        "developerInstructions": developer_instructions(text, *request.instructions) or None,
+        "developerInstructions": join_instructions(text, *request.instructions) or None,
         "toolChoice": _echoed(request.tool_choice, body.get("tool_choice")),
     }
 
@@ -93,10 +93,12 @@ def _error(event: texts.ToolCallProblem) -> dict[str, Any]:
 def stream_adapter(given: dict[str, Any]) -> list[dict[str, Any]]:
     """Return the events that the client gets."""
     body = given["request"]
-    request = normalize(body)
+    request = translate_request(body)
     stream = ResponseStream(ResponseHead(body["id"], body["model"], 0, {}))
     on = bool(request.tools) and (request.tool_choice or ToolChoice()).mode != "none"
-    reader = texts.TextCallParser(rules(request.tools, request.tool_choice)) if on else None
+    reader = (
+        texts.TextCallParser(build_parser_rules(request.tools, request.tool_choice)) if on else None
+    )
     sent: list[Any] = []
     for event in given["events"]:
         if event["type"] == "text_delta":
@@ -109,7 +111,7 @@ def stream_adapter(given: dict[str, Any]) -> list[dict[str, Any]]:
         elif event["type"] == "finish":
             stream.reason = event["reason"]
     sent += _forwarded(stream, reader.finish() if reader else ())
-    sent += stream.complete()
+    sent += stream.complete_response()
     return upstream(sent)
 
 
@@ -117,13 +119,13 @@ def _forwarded(stream: ResponseStream, events: Iterable[texts.Event]) -> Events:
     sent: Events = ()
     for event in events:
         if isinstance(event, texts.TextDelta):
-            sent += stream.text(event.text)
+            sent += stream.add_text(event.text)
         elif isinstance(event, texts.TextToolCall):
-            sent += stream.call(HandedCall(id="", name=event.name, arguments=event.arguments))
+            sent += stream.add_call(HandedCall(id="", name=event.name, arguments=event.arguments))
         elif event.problem.strict:
-            sent += stream.fail("strict tool_call parse failure")
+            sent += stream.fail_response("strict tool_call parse failure")
         else:
-            sent += stream.text(event.shown)
+            sent += stream.add_text(event.shown)
     return sent
 
 
@@ -142,7 +144,7 @@ def _as_written(case: Case, got: Any) -> bool:
 
 def _nameless(case: Case, _: Any) -> bool:
     """A tool has no parameter schema."""
-    return any(not tool.parameters for tool in normalize(case.given).tools)
+    return any(not tool.parameters for tool in translate_request(case.given).tools)
 
 
 def _deep(schema: Any) -> int:
@@ -165,10 +167,10 @@ AREAS = {
         rules={
             "no-parameters": _nameless,
             "fitting-example": lambda case, _: any(
-                _deep(tool.parameters) > DEEPEST for tool in normalize(case.given).tools
+                _deep(tool.parameters) > DEEPEST for tool in translate_request(case.given).tools
             ),
             "escaped-name": lambda case, _: any(
-                set(tool.name) & set('"\\') for tool in normalize(case.given).tools
+                set(tool.name) & set('"\\') for tool in translate_request(case.given).tools
             ),
         },
     ),

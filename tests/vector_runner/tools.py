@@ -6,21 +6,21 @@ from vector_runner.cases import Area, fixture
 
 from orchestrator.tools import policy
 from thinker.protocol.messages import ToolSpec
-from thinker.toolcalls.arguments import coerce, relax
-from thinker.toolcalls.leaked import find
+from thinker.toolcalls.arguments import coerce_arguments, relax_schema
+from thinker.toolcalls.leaked import find_leaked_call
 from thinker.toolcalls.ranking import Ranking
-from thinker.toolcalls.select import select
+from thinker.toolcalls.select import select_tools
 
 NOTHING = {"detected": False, "toolName": "", "parameters": {}, "preamble": ""}
 LOOKBACK = 3  # turns, as the journal is asked for them (orchestrator/journal/turns/turns.py)
 
 
 def _allowed(given: dict[str, Any]) -> bool:
-    return policy.allowed(given["tool"], given["allowedTools"], given["deniedTools"])
+    return policy.is_tool_allowed(given["tool"], given["allowedTools"], given["deniedTools"])
 
 
 def _find(given: dict[str, Any]) -> dict[str, Any]:
-    call = find(given["text"], given["availableTools"])
+    call = find_leaked_call(given["text"], given["availableTools"])
     if call is None:
         return NOTHING
     found = {"toolName": call.name, "parameters": call.arguments, "preamble": ""}
@@ -30,8 +30,8 @@ def _find(given: dict[str, Any]) -> dict[str, Any]:
 def _normalise(given: dict[str, Any]) -> Any:
     """Relax a schema, or normalize arguments for a tool without a schema."""
     if "args" in given:
-        return coerce(given["args"], given.get("schema") or {})
-    return relax(given)
+        return coerce_arguments(given["args"], given.get("schema") or {})
+    return relax_schema(given)
 
 
 def _sticky(given: dict[str, Any]) -> list[str]:
@@ -45,7 +45,7 @@ def _sticky(given: dict[str, Any]) -> list[str]:
     named = [name for name in dict.fromkeys((*required, *recent)) if name in {*existing, *recent}]
     tools = [ToolSpec(name=name, description="", parameters={}) for name in named]
     options: Any = {"required": required, "recent": recent, "ranking": Ranking(), "cap": 0}
-    return sorted(select(tools, given["message"], **options).reasons)
+    return sorted(select_tools(tools, given["message"], **options).reasons)
 
 
 AREAS = {

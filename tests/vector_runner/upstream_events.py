@@ -7,7 +7,7 @@ every `output_index` to 0, which OpenAI's clients cannot assemble.
 from collections.abc import Iterable
 from typing import Any
 
-from orchestrator.http_api.response_events import ServerEvent
+from orchestrator.extensions.http_api.response_events import ServerEvent
 
 FIELDS = {
     "created": ("response",),

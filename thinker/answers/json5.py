@@ -34,11 +34,11 @@ class AnswerSyntaxError(ValueError):
         super().__init__(f"{problem} at character {position}")
 
 
-def loads(text: str) -> JsonValue:
+def parse_json5(text: str) -> JsonValue:
     """Parse a text that is one complete JSON5 value.
 
     Raises:
-        AnswerSyntaxError: The text is not JSON5, is cut off, or goes on after the value.
+        AnswerSyntaxError: The text is not JSON5, is cut off, or continues after the value.
     """
     reader = _Reader(text)
     end = reader.read()
@@ -47,17 +47,17 @@ def loads(text: str) -> JsonValue:
     return reader.value
 
 
-def loads_truncated(text: str) -> JsonValue:
-    """Parse the JSON5 value at the start of a text, closing what the end of the text leaves open.
+def parse_truncated_json5(text: str) -> JsonValue:
+    """Parse the JSON5 value at the start of a text, closing what its end leaves open.
 
     A string that is cut off counts as far as it goes; a key without a value is dropped.
 
     Raises:
-        AnswerSyntaxError: What stands before the end is not JSON5.
+        AnswerSyntaxError: The text before the end is not JSON5.
     """
     reader = _Reader(text)
     reader.read()
-    reader.close()
+    reader.close_open_frames()
     return reader.value
 
 
@@ -88,22 +88,22 @@ class _Reader:
             if blank := SKIP.match(text, at):
                 at = blank.end()
             elif character in RUN:
-                at = self._string(at)
+                at = self._read_string(at)
             elif character in "{}[],:":
-                self._structure(character, at)
+                self._read_structure(character, at)
                 at += 1
             else:
-                at = self._word(at)
+                at = self._read_word(at)
         return at
 
-    def close(self) -> None:
+    def close_open_frames(self) -> None:
         if self.cut_string is not None and self.expect == "value":
-            self._add(self.cut_string)
+            self._add_value(self.cut_string)
         while self.frames:
-            self._add(self.frames.pop().container)
+            self._add_value(self.frames.pop().container)
 
-    def _string(self, start: int) -> int:
-        self._require("value", "key", at=start)
+    def _read_string(self, start: int) -> int:
+        self._require_token("value", "key", at=start)
         text, quote, at = self.text, self.text[start], start + 1
         pieces: list[str] = []
         while at < len(text):
@@ -111,12 +111,12 @@ class _Reader:
                 self._add_string("".join(pieces))
                 return at + 1
             run = RUN[quote].match(text, at)
-            piece, at = (run[0], run.end()) if run else self._escape(at)
+            piece, at = (run[0], run.end()) if run else self._read_escape(at)
             pieces.append(piece)
         self.cut_string = "".join(pieces)
         return at
 
-    def _escape(self, at: int) -> tuple[str, int]:
+    def _read_escape(self, at: int) -> tuple[str, int]:
         """Return the character that an escape stands for, and the offset after it."""
         text = self.text
         if pair := PAIR.match(text, at):
@@ -134,9 +134,9 @@ class _Reader:
         if self.expect == "key":
             self.frames[-1].key, self.expect = text, "colon"
         else:
-            self._add(text)
+            self._add_value(text)
 
-    def _word(self, at: int) -> int:
+    def _read_word(self, at: int) -> int:
         word = WORD.match(self.text, at)
         if word is None:
             raise AnswerSyntaxError(f"{self.text[at]!r}", at)
@@ -145,34 +145,34 @@ class _Reader:
         if self.expect == "key" and KEY.fullmatch(word[0]):
             self.frames[-1].key, self.expect = word[0], "colon"
         else:
-            self._require("value", at=at)
-            self._add(_scalar(word[0], at))
+            self._require_token("value", at=at)
+            self._add_value(_parse_scalar(word[0], at))
         return word.end()
 
-    def _structure(self, character: str, at: int) -> None:
+    def _read_structure(self, character: str, at: int) -> None:
         if character in "{[":
-            self._require("value", at=at)
+            self._require_token("value", at=at)
             if len(self.frames) == MAX_DEPTH:
                 raise AnswerSyntaxError(f"more than {MAX_DEPTH} levels", at)
             self.frames.append(_Frame({} if character == "{" else []))
             self.expect = "key" if character == "{" else "value"
         elif character == ":":
-            self._require("colon", at=at)
+            self._require_token("colon", at=at)
             self.expect = "value"
         elif not self.frames:
             raise AnswerSyntaxError(f"{character!r}", at)
         else:
             item: Expected = "value" if isinstance(self.frames[-1].container, list) else "key"
             if character == ",":
-                self._require("comma", at=at)
+                self._require_token("comma", at=at)
                 self.expect = item
             else:
-                self._require("comma", item, at=at)
+                self._require_token("comma", item, at=at)
                 if (item == "value") != (character == "]"):
                     raise AnswerSyntaxError(f"{character!r}", at)
-                self._add(self.frames.pop().container)
+                self._add_value(self.frames.pop().container)
 
-    def _add(self, value: JsonValue) -> None:
+    def _add_value(self, value: JsonValue) -> None:
         self.expect = "comma"
         frame = self.frames[-1] if self.frames else None
         if frame is None:
@@ -182,12 +182,12 @@ class _Reader:
         else:
             frame.container[frame.key] = value
 
-    def _require(self, *expected: str, at: int) -> None:
+    def _require_token(self, *expected: str, at: int) -> None:
         if self.expect not in expected:
             raise AnswerSyntaxError(f"a {self.expect} is missing", at)
 
 
-def _scalar(word: str, at: int) -> JsonValue:
+def _parse_scalar(word: str, at: int) -> JsonValue:
     if word in LITERALS:
         return LITERALS[word]
     if hexadecimal := HEX.fullmatch(word):

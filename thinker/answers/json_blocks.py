@@ -20,7 +20,7 @@ TOKEN = re.compile(
 CLOSING = {"{": "}", "[": "]"}
 
 
-def blocks(text: str) -> list[str]:
+def extract_json_blocks(text: str) -> list[str]:
     """Return the outermost JSON structures of a text in order; the last may be cut off.
 
     Strings in triple quotes become ordinary strings, and line breaks and tabs inside strings
@@ -30,12 +30,12 @@ def blocks(text: str) -> list[str]:
     found: list[str] = []
     at = 0
     while start := next((m for m in PROSE.finditer(text, at) if m["start"]), None):
-        block, at = _block(text, start.start())
+        block, at = _read_block(text, start.start())
         found.append(block)
     return found
 
 
-def complete(text: str) -> str:
+def close_open_json(text: str) -> str:
     """Return the text up to the end of its first structure, closing whatever is still open.
 
     Closes an open string or comment and all open brackets. Ignores closing brackets that match
@@ -60,7 +60,7 @@ def complete(text: str) -> str:
     return text + end + "".join(reversed(open_brackets))
 
 
-def _block(text: str, start: int) -> tuple[str, int]:
+def _read_block(text: str, start: int) -> tuple[str, int]:
     """Return the block that begins at ``start``, and the offset of its end."""
     parts: list[str] = []
     depth, at = 0, start
@@ -73,7 +73,7 @@ def _block(text: str, start: int) -> tuple[str, int]:
             parts.append(TITLE)
         elif mark == '"':
             string = STRING.match(text, at)
-            parts.append('"' + _with_escapes(string[0] if string else ""))
+            parts.append('"' + _escape_line_breaks(string[0] if string else ""))
             at = string.end() if string else at
         elif token["mark"]:
             parts.append(token["mark"])
@@ -83,5 +83,5 @@ def _block(text: str, start: int) -> tuple[str, int]:
     return "".join(parts) + text[at:], len(text)
 
 
-def _with_escapes(string: str) -> str:
+def _escape_line_breaks(string: str) -> str:
     return re.sub(r"\\.|[\n\t]", lambda m: ESCAPES.get(m[0], m[0]), string, flags=re.DOTALL)

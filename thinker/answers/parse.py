@@ -7,11 +7,10 @@ from typing import Literal, NamedTuple, TypeAlias
 
 from pydantic import JsonValue
 
-from thinker.answers.json5 import AnswerSyntaxError, loads, loads_truncated
-from thinker.answers.json_blocks import blocks, complete
-from thinker.formats.prompts.slots import Compat
-from thinker.jsontext import RepairBudget, repaired, whole_value
-from thinker.protocol.messages import too_deep
+from thinker.answers.json5 import AnswerSyntaxError, parse_json5, parse_truncated_json5
+from thinker.answers.json_blocks import close_open_json, extract_json_blocks
+from thinker.jsontext import RepairBudget, parse_whole_value, repair_json_object
+from thinker.protocol.messages import is_too_deep
 
 Repair: TypeAlias = Literal["truncated", "syntax"]
 
@@ -34,56 +33,44 @@ class ParsedAnswer(NamedTuple):
     repair: Repair | None = None
 
     @property
-    def repaired(self) -> bool:
+    def is_repaired(self) -> bool:
         """Whether the value differs from what the model wrote."""
         return self.repair is not None
 
 
-def parse(text: str, keys: Collection[str], compat: Compat | None = None) -> ParsedAnswer:
+def parse_answer(text: str, keys: Collection[str]) -> ParsedAnswer:
     """Return the answer with these keys at its root; ``value`` is None without one.
 
     Of several structures the one with most of the keys wins; of equal ones the last wins, because
-    models put their conclusion last. With ``compat`` the first structure with any of the keys wins,
-    and a cut end is the only fault repaired.
+    models put their conclusion last.
     """
-    if compat:
-        return _parse_like_upstream(text, keys)
     if len(text) > MAX_SEARCHED:
-        return _whole(text)
+        return _parse_whole_text(text)
     thinking = THINKING.match(text)
-    candidates = _candidates(text[thinking.end() :] if thinking else text)
+    candidates = _list_candidates(text[thinking.end() :] if thinking else text)
     best, most = ParsedAnswer(), -1
     for candidate in candidates:
-        answer = _read(candidate)
-        matching = _matching(answer.value, keys)
+        answer = _parse_candidate(candidate)
+        matching = count_matching_keys(answer.value, keys)
         if answer.value is not None and matching >= most:
             best, most = answer, matching
     if most <= 0 and keys:
         budget = RepairBudget()
         tried = reversed(candidates[-MAX_REPAIRS:])
-        repairs = (_repaired(candidate, budget) for candidate in tried)
-        best = next((answer for answer in repairs if _matching(answer.value, keys)), best)
+        repairs = (_repair_candidate(candidate, budget) for candidate in tried)
+        best = next((answer for answer in repairs if count_matching_keys(answer.value, keys)), best)
     return best
 
 
-def first_fitting(text: str, keys: Collection[str]) -> str | None:
-    """Return the first structure with any of these keys, or the last one, as Agently 4.0.7 does."""
-    found = blocks(text)
-    return next(
-        (block for block in found[:-1] if _matching(_loads(block), keys)),
-        found[-1] if found else None,
-    )
-
-
-def _whole(text: str) -> ParsedAnswer:
+def _parse_whole_text(text: str) -> ParsedAnswer:
     with suppress(ValueError):
-        value = whole_value(text)
-        if not too_deep(value):
+        value = parse_whole_value(text)
+        if not is_too_deep(value):
             return ParsedAnswer(text, text, value)
     return ParsedAnswer()
 
 
-def _candidates(text: str) -> list[str]:
+def _list_candidates(text: str) -> list[str]:
     """Return the structures in a text, the likeliest answer last.
 
     A bracket that prose opens and never closes hides what follows it, so its inside is searched
@@ -92,50 +79,42 @@ def _candidates(text: str) -> list[str]:
     levels: list[list[str]] = []
     rest = text
     while rest and len(levels) < MAX_LEVELS:
-        levels.append(blocks(rest))
+        levels.append(extract_json_blocks(rest))
         last = levels[-1][-1] if levels[-1] else ""
-        rest = last[1:] if complete(last) != last else ""
-    fenced = [block for fence in FENCE.findall(text) for block in blocks(fence)]
+        rest = last[1:] if close_open_json(last) != last else ""
+    fenced = [block for fence in FENCE.findall(text) for block in extract_json_blocks(fence)]
     outer, *hidden = levels or [[]]
     inner = [block for level in reversed(hidden) for block in level]
     return [*inner, *fenced, *outer][-MAX_CANDIDATES:]
 
 
-def _read(text: str) -> ParsedAnswer:
-    completed = complete(text)
-    value = _loads(text)
+def _parse_candidate(text: str) -> ParsedAnswer:
+    completed = close_open_json(text)
+    value = parse_or_none(text)
     if value is not None:
         return ParsedAnswer(text, completed, value)
     try:
-        return ParsedAnswer(text, completed, loads_truncated(text), "truncated")
+        return ParsedAnswer(text, completed, parse_truncated_json5(text), "truncated")
     except AnswerSyntaxError:
         return ParsedAnswer(text, completed)
 
 
-def _repaired(text: str, budget: RepairBudget) -> ParsedAnswer:
+def _repair_candidate(text: str, budget: RepairBudget) -> ParsedAnswer:
     """Parse a structure with a lenient parser that guesses what broken JSON means."""
     text = STRING_OR_WIDE.sub(
         lambda match: match[0] if match["closed"] else match[0].translate(NARROW), text
     )
-    return ParsedAnswer(text, complete(text), repaired(text, budget), "syntax")
+    return ParsedAnswer(text, close_open_json(text), repair_json_object(text, budget), "syntax")
 
 
-def _parse_like_upstream(text: str, keys: Collection[str]) -> ParsedAnswer:
-    located = first_fitting(text, keys)
-    if located is None:
-        return ParsedAnswer()
-    completed = complete(located)
-    value = _loads(completed)
-    cut = value is not None and completed > located
-    return ParsedAnswer(located, completed, value, "truncated" if cut else None)
-
-
-def _loads(block: str) -> JsonValue:
+def parse_or_none(block: str) -> JsonValue:
+    """Return the value of a structure, or None if it is not JSON5."""
     try:
-        return loads(block)
+        return parse_json5(block)
     except AnswerSyntaxError:
         return None
 
 
-def _matching(value: JsonValue, keys: Collection[str]) -> int:
+def count_matching_keys(value: JsonValue, keys: Collection[str]) -> int:
+    """Return how many of these keys a value has at its root."""
     return len(set(keys) & set(value)) if isinstance(value, dict) else 0

@@ -1,7 +1,7 @@
-"""The decision about an answer that must have a structure, as the agent loop sees it.
+"""The verdict on a structured answer, for the agent loop.
 
-The loop calls `AnswerValidator.judge` on every final text. While retries are left, it sends the
-problems of a rejected answer back to the model.
+The loop calls `AnswerValidator.validate_answer` on every final text. While retries are left, it
+sends the problems of a rejected answer back to the model.
 """
 
 from dataclasses import dataclass
@@ -26,7 +26,7 @@ class AnswerAccepted(NamedTuple):
 
 @dataclass(frozen=True)
 class AnswerRejected:
-    """The problems for which an answer cannot be used."""
+    """The problems that make an answer unusable."""
 
     problems: tuple[str, ...]
 
@@ -43,18 +43,18 @@ CUT_OFF = AnswerRejected(("it was cut off at the length limit; make it shorter",
 
 
 class AnswerValidator(Protocol):
-    """What an answer must be, and how often the model may try again."""
+    """The contract of an answer, and the number of retries."""
 
     @property
     def max_retries(self) -> int:
-        """The answers that may be requested after the first."""
+        """The number of answers that may be requested after the first."""
 
     @property
     def schema(self) -> JsonObject | None:
         """The JSON Schema of the answer; None without one."""
 
-    def judge(self, text: str, *, whole: bool = True) -> AnswerAccepted | AnswerRejected:
-        """Return the answer in this text, or the problems with it.
+    def validate_answer(self, text: str, *, whole: bool = True) -> AnswerAccepted | AnswerRejected:
+        """Return the answer in this text, or its problems.
 
         ``whole`` is false for a text that the provider cut off: a truncated answer is rejected.
         """

@@ -1,4 +1,4 @@
-"""Image formats and the size limit that every model provider accepts; what one answer may bring."""
+"""Image formats and size limits that every model provider accepts."""
 
 MAX_PICTURE = 3_900_000  # bytes; in base64 this is below 5 MiB, the lowest limit of a provider
 MAX_MEDIA = (
@@ -13,7 +13,7 @@ STARTS = {
 }
 
 
-def media_type(data: bytes) -> str | None:
+def detect_image_type(data: bytes) -> str | None:
     """Return the media type of an image by its first bytes; None for anything else."""
     if data.startswith(b"RIFF") and data[8:12] == b"WEBP":
         return "image/webp"

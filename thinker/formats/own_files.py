@@ -1,4 +1,4 @@
-"""The files of a worker: one look at them in each turn tells whether any of them changed."""
+"""The files of a worker, checked for changes once a turn."""
 
 import os
 import time
@@ -6,14 +6,14 @@ from collections.abc import Callable, Iterable, Iterator
 from itertools import islice
 from pathlib import Path
 
-from thinker.formats.regular_file import MAX_ENTRIES, Identity, identity
+from thinker.formats.regular_file import MAX_ENTRIES, Identity, read_identity
 
 Stamps = dict[str, Identity | None]  # what is at a path
 SETTLED = 2_000_000_000  # nanoseconds, the longest step in which file systems count time
 
 
 class OwnFiles:
-    """Files and folders of one worker, and in the folders all links and the files of skills.
+    """Files and folders of one worker, with the links and skill files in the folders.
 
     ``seen`` is the same object until one of them changes.
     """
@@ -24,30 +24,32 @@ class OwnFiles:
         self.seen: Stamps = {}
         self._settled = False  # whether each further change of a folder will show in its times
 
-    def look(self) -> bool:
-        """Look for changes; return whether there are any since the last look."""
-        if self._settled and _stamps(self.seen) == self.seen:
+    def detect_changes(self) -> bool:
+        """Check for changes; return whether there are any since the last check."""
+        if self._settled and _read_stamps(self.seen) == self.seen:
             return False
-        seen = _stamps(self._paths)  # of folders before they are listed, so that no change is lost
+        seen = _read_stamps(
+            self._paths
+        )  # of folders before they are listed, so that no change is lost
         times = (found[3] for found in seen.values() if found is not None)
         self._settled = max(times, default=0) < self._clock() - SETTLED
-        seen |= _stamps(inner for path in self._paths for inner in _inside(path))
+        seen |= _read_stamps(inner for path in self._paths for inner in _list_watched_paths(path))
         changed = seen != self.seen
         if changed:
             self.seen = seen
         return changed
 
-    def below(self, folder: Path) -> frozenset[tuple[str, Identity | None]]:
-        """Return what the last look found of a folder."""
+    def list_seen_below(self, folder: Path) -> frozenset[tuple[str, Identity | None]]:
+        """Return what the last check found in a folder."""
         path = str(folder)
         return frozenset(one for one in self.seen.items() if f"{one[0]}/".startswith(f"{path}/"))
 
 
-def _stamps(paths: Iterable[str]) -> Stamps:
-    return {path: identity(path) for path in paths}
+def _read_stamps(paths: Iterable[str]) -> Stamps:
+    return {path: read_identity(path) for path in paths}
 
 
-def _inside(folder: str) -> Iterator[str]:
+def _list_watched_paths(folder: str) -> Iterator[str]:
     """Yield the links in a folder, and where its folders have the file of a skill."""
     try:
         with os.scandir(folder) as entries:

@@ -57,7 +57,7 @@ for _tag, _pattern, _first in (
     )
 
 
-def front_matter(text: str) -> tuple[str, str] | None:
+def split_front_matter(text: str) -> tuple[str, str] | None:
     """Return the YAML between two ``---`` lines at the start of a text, and the text after it.
 
     Returns None for a text without front matter.
@@ -66,7 +66,7 @@ def front_matter(text: str) -> tuple[str, str] | None:
     return None if parts is None else (parts[1], parts[2])
 
 
-def load(text: str, what: str, first_line: int = 1) -> JsonObject:
+def parse_mapping(text: str, what: str, first_line: int = 1) -> JsonObject:
     """Parse a text that holds one mapping.
 
     ``what`` names the text in error messages; ``first_line`` is its line number in the file.
@@ -81,12 +81,12 @@ def load(text: str, what: str, first_line: int = 1) -> JsonObject:
         fields = yaml.load(text, _Loader)  # noqa: S506 - see above
         return OBJECT.validate_json(orjson.dumps(fields))
     except yaml.YAMLError as error:
-        raise _problem(error, what, first_line) from error
+        raise _build_yaml_error(error, what, first_line) from error
     except (orjson.JSONEncodeError, ValidationError) as error:
         raise YamlError(f"{what} must be 'field: value' lines with text as field names") from error
 
 
-def line_of(text: str, path: Sequence[str | int], first_line: int = 1) -> int:
+def find_line(text: str, path: Sequence[str | int], first_line: int = 1) -> int:
     """Return the line of the value at ``path``, or of the last part that exists; 0 if unclear."""
     try:
         node = yaml.compose(text, _Loader)
@@ -119,7 +119,7 @@ def _check_events(text: str, first_line: int) -> None:
             raise YamlError(f"nested deeper than {MAX_DEPTH} levels; flatten it", line)
 
 
-def _problem(error: yaml.YAMLError, what: str, first_line: int) -> YamlError:
+def _build_yaml_error(error: yaml.YAMLError, what: str, first_line: int) -> YamlError:
     if isinstance(error, yaml.MarkedYAMLError) and error.problem_mark is not None:
         line = error.problem_mark.line + first_line
         advice = "remove one" if isinstance(error, _RepeatedError) else "correct or quote it"

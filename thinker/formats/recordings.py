@@ -1,4 +1,4 @@
-"""Formats of recordings: what their files are called, how they begin, and how long they last."""
+"""Formats of recordings: their names, first bytes and durations."""
 
 from pathlib import PurePath
 
@@ -23,20 +23,20 @@ USUAL_RATE = 16_000  # bytes a second, of MP3
 MPEG_SYNC, MPEG_MASK = 0xE0, 0xE0  # of the second byte of a frame, after 0xFF
 
 
-def kind_of(name: str) -> str | None:
+def find_recording_type(name: str) -> str | None:
     """Return the media type of a recording by its file's name; None for other files."""
     return KINDS.get(PurePath(name).suffix.lower())
 
 
-def ending_of(media_type: str) -> str:
-    """Return how the names of such files end; empty for what is no recording."""
+def find_file_ending(media_type: str) -> str:
+    """Return the usual file ending of a recording's media type; empty for other types."""
     plain = media_type.partition(";")[0].strip().lower()
     kind = OTHER_NAMES.get(plain, plain)
     return next((ending for ending, known in KINDS.items() if known == kind), "")
 
 
-def sound_type(data: bytes) -> str | None:
-    """Return the media type of a sound by how it begins, None for other data."""
+def detect_sound_type(data: bytes) -> str | None:
+    """Return the media type of a sound by its first bytes; None for other data."""
     if data.startswith(b"OggS"):
         return OGG
     if data.startswith(b"RIFF") and data[8:12] == b"WAVE":
@@ -51,10 +51,10 @@ def sound_type(data: bytes) -> str | None:
     return MP3 if frame or data.startswith(b"ID3") else None
 
 
-def seconds_of(data: bytes) -> float:
-    """Return how long a recording lasts; where its file does not say, as long as MP3s of its size.
+def measure_duration(data: bytes) -> float:
+    """Return the duration of a recording; if not stated, an estimate by size as of MP3.
 
-    Files of Ogg Opus and WAV say it.
+    Ogg Opus and WAV files state it.
     """
     if data.startswith(b"OggS") and b"OpusHead" in data[:64]:
         last = data.rfind(b"OggS")

@@ -1,4 +1,4 @@
-"""Read files that people and agents write: without waiting, and never without bound.
+"""Read files of people and agents without blocking and within limits.
 
 A named pipe, a socket or a device in the place of a file would make a reader wait, or read for
 ever. So every file of a home is opened here: only a regular file of limited size is read.
@@ -75,18 +75,18 @@ class Folder:
         text = read_text(path, kind)
         self._room -= len(text)
         if self._room < 0:
-            limit = _size(MAX_FOLDER)
+            limit = _format_size(MAX_FOLDER)
             raise FileError(f"the files of {self.path} have more than {limit}; remove some")
         return text
 
-    def names(self) -> list[str]:
+    def list_names(self) -> list[str]:
         """Return the sorted names of what is in the folder; none if there is no folder.
 
         Raises:
-            FileError: it is no folder, cannot be read or has more than `MAX_ENTRIES` entries.
+            FileError: it is not a folder, cannot be read, or has more than `MAX_ENTRIES` entries.
         """
         try:
-            return sorted(_names(self.path))
+            return sorted(_iter_names(self.path))
         except FileMissingError:
             return []
 
@@ -96,7 +96,7 @@ def read_text(path: Path, kind: FileKind) -> str:
 
     Raises:
         FileMissingError: there is no file.
-        FileError: it cannot be read, is no regular file, is too large or is not text.
+        FileError: the file cannot be read, is not regular, is too large or is not text.
     """
     data = read_bytes(path, kind)
     try:
@@ -114,22 +114,22 @@ def read_bytes(path: Path, kind: FileKind) -> bytes:
 
     Raises:
         FileMissingError: there is no file.
-        FileError: it cannot be read, is no regular file or is too large.
+        FileError: the file cannot be read, is not regular or is too large.
     """
     fd = open_regular(path, os.O_RDONLY)
     try:
         for _ in range(ATTEMPTS):
-            data = _read(fd, kind.max_bytes + 1)
+            data = _read_limited(fd, kind.max_bytes + 1)
             size = os.fstat(fd).st_size
             if max(len(data), size) > kind.max_bytes:
                 raise FileError(
-                    f"larger than {_size(kind.max_bytes)} ({max(len(data), size)} bytes);"
+                    f"larger than {_format_size(kind.max_bytes)} ({max(len(data), size)} bytes);"
                     f" {kind.advice}"
                 )
             if len(data) == size:
                 return data
     except OSError as error:
-        raise _refusal(path, error) from error
+        raise _build_file_error(path, error) from error
     finally:
         os.close(fd)
     raise FileError("it changes while it is read; write it beside and rename it")
@@ -140,32 +140,32 @@ def open_regular(path: Path, flags: int) -> int:
 
     Raises:
         FileMissingError: there is no file, and the flags do not create one.
-        FileError: it cannot be opened or is no regular file.
+        FileError: the file cannot be opened or is not regular.
     """
     try:
         try:
-            _check(os.stat(path))  # noqa: PTH116 - before opening, which some devices act on
+            _require_regular(os.stat(path))  # noqa: PTH116 - before opening, which some devices act on
         except FileNotFoundError:
             if not flags & os.O_CREAT:
                 raise
         fd = os.open(path, flags | FLAGS, 0o600)
     except (OSError, ValueError) as error:
-        raise _refusal(path, error) from error
+        raise _build_file_error(path, error) from error
     try:
-        _check(os.fstat(fd))  # another may have taken its place
+        _require_regular(os.fstat(fd))  # another may have taken its place
     except FileError:
         os.close(fd)
         raise
     return fd
 
 
-def inside(folder: Path, path: Path) -> Path | None:
-    """Return where a path leads; None if its links leave the folder."""
+def resolve_inside(folder: Path, path: Path) -> Path | None:
+    """Return the target of a path; None if its links leave the folder."""
     real = Path(os.path.realpath(path))  # unlike `resolve`, it lets a circle of links pass
     return real if real.is_relative_to(os.path.realpath(folder)) else None
 
 
-def identity(path: str | Path) -> Identity | None:
+def read_identity(path: str | Path) -> Identity | None:
     """Return what changes with a file: device, inode, times of writing and of any change, size.
 
     None if the file does not exist or is unreachable.
@@ -177,7 +177,7 @@ def identity(path: str | Path) -> Identity | None:
     return found.st_dev, found.st_ino, found.st_mtime_ns, found.st_ctime_ns, found.st_size
 
 
-def _names(folder: Path) -> Iterator[str]:
+def _iter_names(folder: Path) -> Iterator[str]:
     count = 0
     try:
         with os.scandir(folder) as entries:  # it opens nothing but folders
@@ -189,10 +189,10 @@ def _names(folder: Path) -> Iterator[str]:
     except NotADirectoryError as error:
         raise FileError("not a directory; replace it with one") from error
     except (OSError, ValueError) as error:
-        raise _refusal(folder, error) from error
+        raise _build_file_error(folder, error) from error
 
 
-def _read(fd: int, limit: int) -> bytes:
+def _read_limited(fd: int, limit: int) -> bytes:
     os.lseek(fd, 0, os.SEEK_SET)
     parts = []
     while limit > 0 and (part := os.read(fd, limit)):
@@ -201,23 +201,23 @@ def _read(fd: int, limit: int) -> bytes:
     return b"".join(parts)
 
 
-def _check(found: os.stat_result) -> None:
+def _require_regular(found: os.stat_result) -> None:
     kind = stat.S_IFMT(found.st_mode)
     if kind != stat.S_IFREG:
         what = KINDS.get(kind, "a special file")
         raise FileError(f"{what}, not a regular file; replace it with one")
 
 
-def _refusal(path: Path, error: OSError | ValueError) -> FileError:
+def _build_file_error(path: Path, error: OSError | ValueError) -> FileError:
     if not isinstance(error, OSError):  # a NUL character in the name
         return FileError(f"{error}; correct the path")
     if error.errno in (errno.ENOENT, errno.ENOTDIR):
         if path.is_symlink():
             return FileError("it links to a file that does not exist; correct the link")
-        return FileMissingError("there is no such file")
+        return FileMissingError("file not found")
     advice = CORRECTIONS.get(error.errno or 0, "make it a readable file")
     return FileError(f"{error.strerror}; {advice}")
 
 
-def _size(count: int) -> str:
+def _format_size(count: int) -> str:
     return f"{count // MIB} MiB" if count % MIB == 0 else f"{count // KIB} KiB"

@@ -17,7 +17,7 @@ from pydantic import Field, JsonValue, ValidationError
 from thinker.formats import plain_yaml, regular_file
 from thinker.formats.plain_yaml import YamlError
 from thinker.formats.regular_file import FileError, FileMissingError, Folder
-from thinker.formats.word_lists import words
+from thinker.formats.word_lists import parse_words
 from thinker.protocol.messages import Frozen, JsonObject
 
 FILE_NAME = "SKILL.md"
@@ -96,7 +96,7 @@ class SkillFile(Frozen):
 
 
 @lru_cache(maxsize=256)
-def parse(text: str, directory_name: str, path: Path | None = None) -> SkillFile:
+def parse_skill(text: str, directory_name: str, path: Path | None = None) -> SkillFile:
     """Parse the text of the SKILL.md in a directory of this name.
 
     Results are cached, and forked workers inherit the cache.
@@ -107,15 +107,17 @@ def parse(text: str, directory_name: str, path: Path | None = None) -> SkillFile
     file = str(path or f"{directory_name}/{FILE_NAME}")
     text = text.removeprefix("\ufeff").replace("\r\n", "\n")
     try:
-        return _parsed(text, directory_name, path)
+        return _parse_skill_text(text, directory_name, path)
     except _Refusal as error:
-        line = error.line or (_line(text, error.place) if error.place else 0)
+        line = error.line or (_find_line(text, error.place) if error.place else 0)
         raise SkillError(SkillProblem(file, line, str(error))) from error
     except YamlError as error:
         raise SkillError(SkillProblem(file, error.line, error.reason)) from error
 
 
-def scan(directories: Sequence[Path]) -> tuple[tuple[SkillFile, ...], tuple[SkillProblem, ...]]:
+def scan_skills(
+    directories: Sequence[Path],
+) -> tuple[tuple[SkillFile, ...], tuple[SkillProblem, ...]]:
     """Return the valid skills in the directories, sorted by name, and all problems.
 
     A skill of a later directory replaces one of the same name. Missing directories count as empty.
@@ -123,7 +125,7 @@ def scan(directories: Sequence[Path]) -> tuple[tuple[SkillFile, ...], tuple[Skil
     found: dict[str, SkillFile] = {}
     problems: list[SkillProblem] = []
     for directory in directories:
-        for skill in _skills(directory):
+        for skill in _iter_skills(directory):
             if isinstance(skill, SkillFile):
                 found[skill.name] = skill
             else:
@@ -131,17 +133,17 @@ def scan(directories: Sequence[Path]) -> tuple[tuple[SkillFile, ...], tuple[Skil
     return tuple(found[name] for name in sorted(found)), tuple(problems)
 
 
-def _skills(directory: Path) -> Iterator[SkillFile | SkillProblem]:
+def _iter_skills(directory: Path) -> Iterator[SkillFile | SkillProblem]:
     """Yield the skills in a directory, or what is wrong with them."""
     folder = Folder(directory)
     try:
-        names = folder.names()
+        names = folder.list_names()
     except FileError as error:
         yield SkillProblem(str(directory), 0, str(error))
         return
     for path in (directory / name / FILE_NAME for name in names):
         try:
-            yield parse(_text(path, folder), path.parent.name, path)
+            yield parse_skill(_read_skill_text(path, folder), path.parent.name, path)
         except FileMissingError:  # another file, or a folder of something else
             continue
         except FileError as error:
@@ -150,25 +152,25 @@ def _skills(directory: Path) -> Iterator[SkillFile | SkillProblem]:
             yield error.problem
 
 
-def _text(path: Path, folder: Folder) -> str:
-    if regular_file.inside(folder.path, path) is None:
+def _read_skill_text(path: Path, folder: Folder) -> str:
+    if regular_file.resolve_inside(folder.path, path) is None:
         raise FileError(f"links to a file outside {folder.path}; copy the file into it")
     return folder.read_text(path, regular_file.SKILL)
 
 
-def _parsed(text: str, directory_name: str, path: Path | None) -> SkillFile:
+def _parse_skill_text(text: str, directory_name: str, path: Path | None) -> SkillFile:
     if len(text.encode("utf-8", "replace")) > MAX_BYTES:
         raise _Refusal(f"larger than {MAX_BYTES // 1024} KiB; move detail to other files")
-    parts = plain_yaml.front_matter(text)
+    parts = plain_yaml.split_front_matter(text)
     if parts is None:
         advice = "begin with a line '---', the fields, a line '---'"
         raise _Refusal(f"no front matter; {advice}", line=1)
-    fields = _fields(parts[0])
-    _check_name(fields.get("name"), directory_name)
+    fields = _parse_fields(parts[0])
+    _require_valid_name(fields.get("name"), directory_name)
     metadata = fields.get("metadata") or {}
     if not isinstance(metadata, dict):
         raise _Refusal("'metadata' must be a mapping; indent its fields below it", "metadata")
-    allowed = _words(fields.get("allowed-tools"))
+    allowed = _split_words(fields.get("allowed-tools"))
     priority = metadata.get("priority")
     misplaced = (name for name in fields if name in ITS_OWN | ITS_TRIGGER)
     unread = (*misplaced, *(f"metadata.{name}" for name in metadata if name not in READ))
@@ -181,10 +183,10 @@ def _parsed(text: str, directory_name: str, path: Path | None) -> SkillFile:
                 "agent": agent if isinstance(agent, str) else None,
                 "allowed_tools": allowed,
                 "instructions": parts[1].strip(),
-                "keywords": [word.lower() for word in words(metadata.get("keywords"))],
+                "keywords": [word.lower() for word in parse_words(metadata.get("keywords"))],
                 # Files written for other programs may hold any priority.
                 "priority": priority if type(priority) in (int, float) else 0,
-                "required_tools": _words(metadata.get("required_tools")) or allowed,
+                "required_tools": _split_words(metadata.get("required_tools")) or allowed,
                 "execution_plan": metadata.get("execution_plan") or (),
                 "path": path,
                 "unread": unread,
@@ -199,7 +201,7 @@ def _parsed(text: str, directory_name: str, path: Path | None) -> SkillFile:
         raise _Refusal(f"field {field!r}: {first['msg']}; correct or remove it", *place) from error
 
 
-def _check_name(name: JsonValue, directory_name: str) -> None:
+def _require_valid_name(name: JsonValue, directory_name: str) -> None:
     if not isinstance(name, str) or not NAME.fullmatch(name):
         rule = "'name' must be lower case letters, digits and single hyphens"
         advice = f"set name: {directory_name}"
@@ -211,42 +213,42 @@ def _check_name(name: JsonValue, directory_name: str) -> None:
         raise _Refusal(f"name {name!r} is not the directory's name; {advice}", "name")
 
 
-def line_of(skill: SkillFile, place: Sequence[str | int]) -> int:
+def find_field_line(skill: SkillFile, place: Sequence[str | int]) -> int:
     """Return the line of a field of a skill's file; 0 if the file cannot be read any more."""
     if skill.path is None:
         return 0
     try:
-        return _line(regular_file.read_text(skill.path, regular_file.SKILL), place)
+        return _find_line(regular_file.read_text(skill.path, regular_file.SKILL), place)
     except FileError:
         return 0
 
 
-def _line(text: str, place: Sequence[str | int]) -> int:
+def _find_line(text: str, place: Sequence[str | int]) -> int:
     """Return the line of a field of the front matter."""
-    parts = plain_yaml.front_matter(text)
+    parts = plain_yaml.split_front_matter(text)
     begin = text.index("---")
     first = text.count("\n", 0, begin) + 2
-    return plain_yaml.line_of(parts[0], place, first) if parts is not None else first
+    return plain_yaml.find_line(parts[0], place, first) if parts is not None else first
 
 
-def _fields(text: str) -> JsonObject:
+def _parse_fields(text: str) -> JsonObject:
     """Return the fields of a front matter; prose with a colon may lack the quotes it needs."""
     try:
-        return plain_yaml.load(text, "the front matter", first_line=2)
+        return plain_yaml.parse_mapping(text, "the front matter", first_line=2)
     except YamlError:
         # Many public skills have such a description, which other programs accept.
-        quoted = UNQUOTED.sub(_quoted, text)
+        quoted = UNQUOTED.sub(_quote_field, text)
         with suppress(YamlError):
-            return plain_yaml.load(quoted, "the front matter", first_line=2)
+            return plain_yaml.parse_mapping(quoted, "the front matter", first_line=2)
         raise
 
 
-def _quoted(field: re.Match[str]) -> str:
+def _quote_field(field: re.Match[str]) -> str:
     value = field[2].rstrip().replace("'", "''")
     return f"{field[1]}: '{value}'"
 
 
-def _words(value: object) -> list[str]:
+def _split_words(value: object) -> list[str]:
     """Return the strings of a list, or the words of a string."""
     spaced = isinstance(value, str) and not value.lstrip().startswith("[")
-    return words(str(value).replace(" ", ",") if spaced else value)
+    return parse_words(str(value).replace(" ", ",") if spaced else value)

@@ -1,32 +1,33 @@
-"""Lists of words that people and models write as one line of text."""
+"""Parse lists of words that people and models write as one line of text."""
 
 import orjson
 from pydantic import JsonValue
 
 from thinker.protocol.messages import JsonObject
 
-# The schema of an argument that `words` reads: weak models write text for a list.
+# The schema of an argument that `parse_words` reads: weak models write text for a list.
 WORDS: JsonObject = {"type": ["array", "string"], "items": {"type": "string"}}
 BLANKS = frozenset({"", "none", "null", "n/a"})  # what models write for no value
 
 
-def words(value: object) -> list[str]:
+def parse_words(value: object) -> list[str]:
     """Return the strings of a list, a JSON list as text, or the parts of ``a, b``.
 
-    Empty ones are left out, as is what is no text. Broken JSON is one word: nothing is guessed.
+    Empty items and values other than text are dropped. Broken JSON is one word: nothing is
+    guessed.
     """
     if isinstance(value, str):
-        value = [] if blank(value) else _from_text(value)
+        value = [] if is_blank(value) else _parse_list_text(value)
     items = value if isinstance(value, list) else []
     return [word for item in items if isinstance(item, str) and (word := item.strip())]
 
 
-def blank(value: object) -> bool:
-    """Return whether a value is what models write for none."""
+def is_blank(value: object) -> bool:
+    """Return whether a value is one that models write for nothing."""
     return value is None or (isinstance(value, str) and value.strip().lower() in BLANKS)
 
 
-def _from_text(text: str) -> JsonValue:
+def _parse_list_text(text: str) -> JsonValue:
     if not text.lstrip().startswith("["):
         return [*text.split(",")]
     try:

@@ -1,4 +1,4 @@
-"""The worker's side of the broker: connections to it, over a channel that carries descriptors.
+"""The worker's side of the broker: connections over a channel that carries descriptors.
 
 For each connection the broker is sent one end of a new socketpair, so that a process without any
 network can use it. A request is `REQUEST`, an address and a body, all in one piece. The answer
@@ -23,17 +23,17 @@ FRAME = Struct("!BI")  # kind and bytes of the data
 HEAD = 1  # status and headers, as JSON
 PIECE = 2  # of the body
 END = 3  # of a whole answer
-FAILURE = 4  # the name of the error that the broker had instead of an answer
+FAILURE = 4  # the name of the broker's error, in place of an answer
 FAILURES = {kind.__name__: kind for kind in (ConnectError, BrokenAnswerError)}
 
 
-def frame(kind: int, data: bytes = b"") -> bytes:
+def pack_frame(kind: int, data: bytes = b"") -> bytes:
     return FRAME.pack(kind, len(data)) + data
 
 
-def head(status: int, headers: Mapping[str, str]) -> bytes:
+def pack_head(status: int, headers: Mapping[str, str]) -> bytes:
     """Return the frame that an answer begins with."""
-    return frame(HEAD, orjson.dumps([status, headers]))
+    return pack_frame(HEAD, orjson.dumps([status, headers]))
 
 
 class BrokerConnection(KeptConnection):
@@ -44,7 +44,7 @@ class BrokerConnection(KeptConnection):
         self._data = bytearray()
         self._first: tuple[int, bytes] | None = None  # frame of the answer: its head, or a failure
 
-    def take(self, data: bytes) -> None:
+    def accept_data(self, data: bytes) -> None:
         self._data += data
         at, size = 0, len(self._data)
         while size - at >= FRAME.size:
@@ -60,51 +60,51 @@ class BrokerConnection(KeptConnection):
             self.ended = kind in {END, FAILURE}
         del self._data[:at]
 
-    async def ask(self, request: bytes) -> tuple[int, bytes]:
+    async def send_request(self, request: bytes) -> tuple[int, bytes]:
         """Send a request and return the first frame of its answer."""
         self._first, self.ended = None, False
         self.transport.write(request)
         while self._first is None:
-            await self.more()
+            await self.wait_for_data()
         return self._first
 
 
 class BrokerLink:
-    """The process's way to the broker: its requests go over ``channel``.
+    """The process's link to the broker, over ``channel``.
 
-    A broker that starts later finds them there. A caller bounds how long a request may take.
+    A broker that starts later finds the requests there. Callers bound the time of a request.
     """
 
     def __init__(self, channel: socket.socket) -> None:
         self.channel = channel
         self._numbers = itertools.count(1)
-        self._pool = Connections(self._open)
+        self._pool = Connections(self._open_connection)
 
     async def send(
         self, method: str, url: str, headers: Mapping[str, str] = NO_HEADERS, body: bytes = b""
     ) -> HttpAnswer:
-        """Let the broker post a body; see `Network.send`. It adds all headers itself."""
+        """Have the broker post a body, with headers of its own; see `Network.send`."""
         del method, headers
         number, target = next(self._numbers), url.encode()
         request = b"".join((REQUEST.pack(len(target), len(body), number), target, body))
-        connection = await self._pool.take()
+        connection = await self._pool.take_connection()
         try:
-            kind, data = await connection.ask(request)
+            kind, data = await connection.send_request(request)
         except BaseException:
-            connection.end()
+            connection.abort_connection()
             raise
         if kind == FAILURE:
             self._pool.give_back(connection)
             raise FAILURES.get(data.decode(), BrokenAnswerError)("the broker's request failed")
         status, answered = orjson.loads(data)
-        answer = PooledAnswer(status, answered, connection, self._pool)
+        answer = PooledAnswer(status, answered, connection, self._pool.give_back)
         answer.call_id = str(number)
         return answer
 
     def close(self) -> None:
         self._pool.close()
 
-    async def _open(self) -> BrokerConnection:
+    async def _open_connection(self) -> BrokerConnection:
         ours, theirs = socket.socketpair()
         with theirs:
             try:
@@ -119,7 +119,7 @@ class BrokerLink:
 
 
 @cache
-def broker_link(fd: int) -> BrokerLink:
+def open_broker_link(fd: int) -> BrokerLink:
     """Return the process's link over an inherited descriptor."""
     os.set_inheritable(fd, False)  # noqa: FBT003 - the standard library takes it by position
     return BrokerLink(socket.socket(fileno=fd))

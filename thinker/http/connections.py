@@ -1,14 +1,28 @@
-"""Connections that are kept alive, for one exchange at a time, and answers that come over them."""
+"""HTTP/1.1 connections that are kept alive, for one exchange at a time, and their answers.
+
+httptools parses and asyncio moves the bytes. httpx's own transport adds streams and cancel scopes
+between them and takes three times as long.
+"""
 
 import asyncio
 import math
+import re
 from abc import ABC, abstractmethod
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
-from typing import Generic, TypeVar
+from dataclasses import dataclass, field
+from typing import Any, Generic, TypeVar
 
 import structlog
+from httptools import HttpParserError, HttpParserUpgrade, HttpResponseParser
 
-from thinker.http.exchange import BrokenAnswerError, HttpAnswer, HttpError, SilenceError
+from thinker.http.exchange import (
+    BodyTooLargeError,
+    BrokenAnswerError,
+    ConnectError,
+    HttpAnswer,
+    HttpError,
+    SilenceError,
+)
 
 UNREAD = 256 * 1024  # bytes received and not consumed at which reading pauses
 KEPT = 120.0  # seconds that an idle connection stays open, if the server names no other time
@@ -17,7 +31,7 @@ log = structlog.get_logger()
 
 
 class KeptConnection(asyncio.Protocol, ABC):
-    """One connection, which stops reading from the network while its user consumes nothing.
+    """One connection, which stops reading while its user consumes nothing.
 
     ``read`` seconds bound each wait for data; all methods that wait raise `HttpError`.
     """
@@ -27,37 +41,39 @@ class KeptConnection(asyncio.Protocol, ABC):
     def __init__(self, read: float = math.inf) -> None:
         self.kept = KEPT
         self.pieces: list[bytes] = []  # of the answer's body, not consumed yet
-        self.ended = True  # nothing is expected: the answer has arrived, or nothing was asked
+        self.ended = True  # idle: the answer has arrived, or no request was made
         self.lost: HttpError | None = None
         self._read = read
         self._unread = 0
         self._waiting: asyncio.Future[None] | None = None
 
     @abstractmethod
-    def take(self, data: bytes) -> None:
-        """Take what has arrived."""
+    def accept_data(self, data: bytes) -> None:
+        """Accept data that has arrived."""
 
-    async def body(self) -> AsyncIterator[bytes]:
-        """Yield the answer's body in pieces; what has arrived already is one."""
-        while not self.complete:
+    async def iter_body(self) -> AsyncIterator[bytes]:
+        """Yield the answer's body in pieces, beginning with what has arrived."""
+        while not self.is_complete:
             while not (self.pieces or self.ended):
-                await self.more()
+                await self.wait_for_data()
             piece = b"".join(self.pieces)
             self.pieces.clear()
-            self._consumed()
+            if self._unread > UNREAD:
+                self.transport.resume_reading()
+            self._unread = 0
             if piece:
                 yield piece
 
     @property
-    def complete(self) -> bool:
+    def is_complete(self) -> bool:
         """Whether all of the answer was consumed."""
         return self.ended and not self.pieces
 
-    def reusable(self) -> bool:
+    def is_reusable(self) -> bool:
         """Return whether the connection can serve the next exchange."""
-        return self.complete and self.lost is None
+        return self.ended and not self.pieces and self.lost is None and self.kept > 0
 
-    def end(self) -> None:
+    def abort_connection(self) -> None:
         """Close at once, whatever is in progress."""
         self.transport.abort()
 
@@ -69,26 +85,31 @@ class KeptConnection(asyncio.Protocol, ABC):
         self._unread += len(data)
         if self._unread > UNREAD:
             self.transport.pause_reading()
-        self.take(data)
-        self._wake()
+        self.accept_data(data)
+        waiting = self._waiting
+        if waiting is not None and not waiting.done():
+            waiting.set_result(None)
 
     def connection_lost(self, exc: Exception | None) -> None:
-        self.fail(str(exc or "the connection ended"))
-        self._wake()
+        self.mark_broken(str(exc or "the connection ended"))
+        if self._waiting is not None and not self._waiting.done():
+            self._waiting.set_result(None)
 
-    def fail(self, problem: str) -> None:
-        """Let no exchange follow, and end the one under way unless its answer is there."""
+    def mark_broken(self, problem: str) -> None:
+        """Allow no further exchange, and end the current one unless its answer is complete."""
         self.lost = self.lost or BrokenAnswerError(problem)
         self.transport.abort()
 
-    async def more(self) -> None:
+    async def wait_for_data(self) -> None:
         """Wait for more to arrive."""
-        self._consumed()
+        if self._unread > UNREAD:
+            self.transport.resume_reading()
+        self._unread = 0
         if self.lost is not None:
             raise self.lost
         loop = asyncio.get_running_loop()
         self._waiting = loop.create_future()
-        timer = loop.call_later(self._read, self._expire) if self._read < math.inf else None
+        timer = loop.call_later(self._read, self._expire_wait) if self._read < math.inf else None
         try:
             await self._waiting
         finally:
@@ -96,16 +117,7 @@ class KeptConnection(asyncio.Protocol, ABC):
                 timer.cancel()
             self._waiting = None
 
-    def _consumed(self) -> None:
-        if self._unread > UNREAD:
-            self.transport.resume_reading()
-        self._unread = 0
-
-    def _wake(self) -> None:
-        if self._waiting is not None and not self._waiting.done():
-            self._waiting.set_result(None)
-
-    def _expire(self) -> None:
+    def _expire_wait(self) -> None:
         if self._waiting is not None and not self._waiting.done():
             self._waiting.set_exception(SilenceError(f"nothing for {self._read} s"))
 
@@ -121,31 +133,36 @@ class Connections(Generic[ConnectionT]):
         self._idle: list[tuple[ConnectionT, asyncio.TimerHandle]] = []
         self._warming: asyncio.Task[None] | None = None
 
-    async def take(self) -> ConnectionT:
+    async def take_connection(self) -> ConnectionT:
         """Return an idle connection or open one; give it back with `give_back`.
 
         Raises:
             ConnectError: connecting failed.
         """
-        found = self._reused()
-        if found is None and self._warming is not None:
+        while True:
+            while self._idle:
+                connection, timer = self._idle.pop()
+                timer.cancel()
+                if connection.is_reusable():
+                    return connection
+                connection.abort_connection()
+            if self._warming is None:
+                return await self._open()
             warming, self._warming = self._warming, None  # others open one of their own
             await asyncio.wait((warming,))
-            found = self._reused()
-        return found or await self._open()
 
     def give_back(self, connection: ConnectionT) -> None:
         """Keep the connection for reuse if possible; otherwise close it."""
-        if not connection.reusable() or connection.kept <= 0 or len(self._idle) >= MOST_IDLE:
-            connection.end()
+        if not connection.is_reusable() or len(self._idle) >= MOST_IDLE:
+            connection.abort_connection()
             return
-        timer = asyncio.get_running_loop().call_later(connection.kept, connection.end)
+        timer = asyncio.get_running_loop().call_later(connection.kept, connection.abort_connection)
         self._idle.append((connection, timer))
 
-    def warm(self) -> None:
-        """See to it that a connection is idle soon: a request is about to come."""
-        if self._warming is None and not any(one.reusable() for one, _ in self._idle):
-            self._warming = asyncio.get_running_loop().create_task(self._warm())
+    def warm_connection(self) -> None:
+        """Make sure that an idle connection is ready soon: a request is about to come."""
+        if self._warming is None and not any(one.is_reusable() for one, _ in self._idle):
+            self._warming = asyncio.get_running_loop().create_task(self._open_idle_connection())
 
     def close(self) -> None:
         """End the idle connections."""
@@ -154,50 +171,146 @@ class Connections(Generic[ConnectionT]):
         while self._idle:
             connection, timer = self._idle.pop()
             timer.cancel()
-            connection.end()
+            connection.abort_connection()
 
-    async def _warm(self) -> None:
+    async def _open_idle_connection(self) -> None:
         try:
             self.give_back(await self._open())
-        except HttpError as error:  # the request that follows says it
+        except HttpError as error:  # the next request reports it
             log.debug("warm_up_failed", error=str(error))
         finally:
             if self._warming is asyncio.current_task():
                 self._warming = None
 
-    def _reused(self) -> ConnectionT | None:
-        while self._idle:
-            connection, timer = self._idle.pop()
-            timer.cancel()
-            if connection.reusable():
-                return connection
-            connection.end()
-        return None
 
-
+@dataclass(eq=False)
 class PooledAnswer(HttpAnswer):
-    """An answer that comes over a connection of a pool."""
+    """An answer that comes over a connection of a pool, which gets it back."""
 
-    def __init__(
-        self,
-        status: int,
-        headers: Mapping[str, str],
-        connection: ConnectionT,
-        pool: Connections[ConnectionT],
-    ) -> None:
-        super().__init__(status, headers)
-        self._connection: KeptConnection = connection
-        self._give_back: Callable[[], None] | None = lambda: pool.give_back(connection)
+    connection: KeptConnection
+    give_back: Callable[[Any], None]
+    _is_open: bool = field(default=True, init=False)
 
     @property
-    def complete(self) -> bool:
-        return self._connection.complete
+    def is_complete(self) -> bool:
+        return self.connection.is_complete
 
-    def pieces(self) -> AsyncIterator[bytes]:
-        return self._connection.body()
+    def iter_pieces(self) -> AsyncIterator[bytes]:
+        return self.connection.iter_body()
+
+    async def read(self, limit: int) -> bytes:
+        connection, body = self.connection, bytearray()
+        try:
+            while True:
+                for piece in connection.pieces:
+                    body += piece
+                connection.pieces.clear()
+                if len(body) > limit:
+                    raise BodyTooLargeError(f"more than {limit} bytes")
+                if connection.ended:
+                    return bytes(body)
+                await connection.wait_for_data()
+        finally:
+            self.close()
 
     def close(self) -> None:
         """Keep the connection, whose answer was read to its end, or close it."""
-        give_back, self._give_back = self._give_back, None
-        if give_back is not None:
-            give_back()
+        if self._is_open:
+            self._is_open = False
+            self.give_back(self.connection)
+
+
+MAX_HEAD = 100 * 1024  # bytes of a response head, or of anything else that is not its body
+MOST_INFORMATIONAL = 16  # responses before the one that counts
+SWITCHED = 101  # the status of a connection that speaks something else from now on
+FINAL = 200  # the first status of a response that counts
+LENGTHS = {"content-length", "transfer-encoding"}  # headers that say how long a body is
+VERSIONS = ("1.0", "1.1")
+LINE = re.compile(r"[\w!#$%&'*+.^`|~-]+(?: [!-~]+ HTTP/1\.1|: [\t -~]*)", re.ASCII)  # of a head
+TIMEOUT = re.compile(r"timeout\s*=\s*(\d{1,9})", re.IGNORECASE)  # in a Keep-Alive header
+
+
+def format_request_head(method: str, target: str, headers: Mapping[str, str]) -> bytes:
+    """Return the head of a request; raise `ConnectError` if one of the texts would be two."""
+    lines = [f"{method} {target} HTTP/1.1", *[f"{key}: {headers[key]}" for key in headers]]
+    if not all(map(LINE.fullmatch, lines)):
+        raise ConnectError("this request cannot be sent")
+    return "\r\n".join((*lines, "\r\n")).encode("ascii")
+
+
+class HttpConnection(KeptConnection):
+    """A connection to a web server or proxy.
+
+    Methods that begin with ``on_`` are called by the parser, which ends with what they raise.
+    """
+
+    _parser: HttpResponseParser  # of the last response
+
+    async def send_request(self, request: bytes) -> None:
+        """Send a request and wait for the head of its response."""
+        self._parser = HttpResponseParser(self)
+        self.status, self.headers, self.ended = 0, dict[str, str](), False
+        self._informational = 0
+        self._other = 0  # bytes since the last piece of the body
+        self.transport.write(request)
+        while not self.status:
+            await self.wait_for_data()
+        told = self.headers.get("keep-alive")
+        found = None if told is None else TIMEOUT.search(told)
+        if found is not None:  # minus one for the way
+            self.kept = min(self.kept, float(found[1]) - 1)
+
+    def accept_data(self, data: bytes) -> None:
+        view = memoryview(data)
+        try:
+            # In two parts, since the parser would pass over an empty line behind the response.
+            for part in (view[:-1], view[-1:]):
+                if self.ended:
+                    self.mark_broken("more follows the answer")
+                    return
+                self._other += len(part)
+                self._parser.feed_data(part)
+            if self._other > MAX_HEAD:
+                self.mark_broken("its head is too long")
+        except BrokenAnswerError as error:
+            self.mark_broken(str(error))
+        except (HttpParserError, HttpParserUpgrade) as error:
+            self.mark_broken(str(error.__context__ or error))
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        if exc is None and self.lost is None and not self.ended and self.status:
+            # A response without a length ends with its connection.
+            self.ended = self.headers.keys().isdisjoint(LENGTHS)
+        super().connection_lost(exc)
+
+    def on_message_begin(self) -> None:
+        self.headers = {}
+        if self.ended:
+            raise BrokenAnswerError("more follows the answer")
+
+    def on_header(self, name: bytes, value: bytes) -> None:
+        if self.status:  # behind the body
+            return
+        key, text = name.decode("ascii").lower(), value.decode("latin-1").strip(" \t")
+        if key == "transfer-encoding" and text.lower() != "chunked":
+            raise BrokenAnswerError("its transfer encoding was not requested")
+        self.headers[key] = text
+
+    def on_headers_complete(self) -> None:
+        status = self._parser.get_status_code()
+        if self._parser.get_http_version() not in VERSIONS or status in {0, SWITCHED}:
+            raise BrokenAnswerError("the server switched to another protocol")
+        if status >= FINAL:
+            self.status = status
+            if not self._parser.should_keep_alive():
+                self.kept = 0.0
+        elif self._informational == MOST_INFORMATIONAL:
+            raise BrokenAnswerError("too many responses come before the one that counts")
+        self._informational += 1
+
+    def on_body(self, data: bytes) -> None:
+        self._other = 0
+        self.pieces.append(data)
+
+    def on_message_complete(self) -> None:
+        self.ended = self.status > 0

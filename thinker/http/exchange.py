@@ -1,7 +1,8 @@
-"""Requests and answers as their callers see them, whatever carries them."""
+"""Requests and answers, independent of what carries them."""
 
 from abc import ABC, abstractmethod
 from collections.abc import AsyncIterator, Mapping
+from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Protocol
 
@@ -10,7 +11,7 @@ SUCCESS = range(200, 300)  # statuses
 
 
 class HttpError(Exception):
-    """A request had no answer, or not a whole one."""
+    """A request had no answer, or an incomplete one."""
 
 
 class ConnectError(HttpError):
@@ -18,36 +19,35 @@ class ConnectError(HttpError):
 
 
 class SilenceError(HttpError):
-    """The server said nothing for too long. It may have acted, and may charge for it."""
+    """The server timed out. The request may have run, and may be charged for."""
 
 
 class BrokenAnswerError(HttpError):
-    """The connection broke, or what came is not an answer."""
+    """The connection broke, or the data received is not an answer."""
 
 
+@dataclass(eq=False)
 class HttpAnswer(ABC):
     """An answer whose body is read in pieces; its caller closes it.
 
     Names of headers are in lower case. ``call_id`` names the call if a broker made it.
     """
 
-    call_id: str = ""
-
-    def __init__(self, status: int, headers: Mapping[str, str]) -> None:
-        self.status = status
-        self.headers = headers
+    status: int
+    headers: Mapping[str, str]
+    call_id: str = field(default="", init=False)
 
     @property
-    def complete(self) -> bool:
-        """Whether the pieces that were read are known to be all."""
+    def is_complete(self) -> bool:
+        """Whether the pieces read so far are known to be complete."""
         return False
 
     @property
-    def success(self) -> bool:
+    def is_success(self) -> bool:
         return self.status in SUCCESS
 
     @abstractmethod
-    def pieces(self) -> AsyncIterator[bytes]:
+    def iter_pieces(self) -> AsyncIterator[bytes]:
         """Yield the body, decoded, in pieces of at most about a quarter of a megabyte.
 
         Raises:
@@ -58,12 +58,12 @@ class HttpAnswer(ABC):
         """Return the whole body and close the answer.
 
         Raises:
-            BodyTooLargeError: it has more than ``limit`` bytes.
+            BodyTooLargeError: the body has more than ``limit`` bytes.
             HttpError: the rest does not come.
         """
         body = bytearray()
         try:
-            async for piece in self.pieces():
+            async for piece in self.iter_pieces():
                 body += piece
                 if len(body) > limit:
                     raise BodyTooLargeError(f"more than {limit} bytes")
@@ -73,21 +73,21 @@ class HttpAnswer(ABC):
 
     @abstractmethod
     def close(self) -> None:
-        """Let go of the connection, which ends if the body was not read to its end."""
+        """Release the connection; it closes if the body was not read completely."""
 
 
 class BodyTooLargeError(HttpError):
-    """An answer is larger than its caller takes."""
+    """An answer is larger than its caller accepts."""
 
 
 class WholeAnswer(HttpAnswer):
-    """An answer that is there."""
+    """An answer that is complete in memory."""
 
     def __init__(self, status: int, body: bytes, headers: Mapping[str, str] = NO_HEADERS) -> None:
         super().__init__(status, headers)
         self._body = body
 
-    async def pieces(self) -> AsyncIterator[bytes]:
+    async def iter_pieces(self) -> AsyncIterator[bytes]:
         yield self._body
 
     def close(self) -> None:
@@ -95,7 +95,7 @@ class WholeAnswer(HttpAnswer):
 
 
 class Network(Protocol):
-    """What carries requests: `WebClient`, a broker, or what stands for one in a simulation."""
+    """Carries requests: `WebClient`, a broker, or a simulation."""
 
     async def send(
         self, method: str, url: str, headers: Mapping[str, str] = NO_HEADERS, body: bytes = b""

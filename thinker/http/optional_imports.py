@@ -7,7 +7,7 @@ from contextlib import contextmanager
 
 
 @contextmanager
-def without(*packages: str) -> Iterator[None]:
+def block_imports(*packages: str) -> Iterator[None]:
     """Make imports fail for these packages inside the block, unless already loaded.
 
     Garbage collection is off meanwhile, since it takes a sixth of a start.

@@ -1,27 +1,24 @@
-"""Servers: where they are, and the way to them."""
+"""Servers: their addresses, and the routes to them."""
 
 import asyncio
 import os
-import re
 import socket
 import ssl
 from base64 import b64encode
-from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import lru_cache, partial
+from functools import cached_property, lru_cache, partial
 from urllib.parse import SplitResult, quote, unquote, urlsplit
 
 import anyio
 
+from thinker.http.connections import HttpConnection, format_request_head
 from thinker.http.exchange import SUCCESS, BrokenAnswerError, ConnectError, HttpError
-from thinker.http.http_connection import HttpConnection
 from thinker.http.tls import tls_context
 
 NEXT_ADDRESS = 0.25  # seconds before a host's next address is tried in parallel; RFC 8305
-UNCONFIRMED = 20_000  # milliseconds after which data that no one confirms ends a connection
+UNCONFIRMED = 20_000  # milliseconds after which unacknowledged data ends a connection
 PORTS = {"http": 80, "https": 443}
 SAFE = "/%?:@!$&'()*+,;=~[]"  # characters of a target that are sent as they are
-LINE = re.compile(r"[\w!#$%&'*+.^`|~-]+(?: [!-~]+ HTTP/1\.1|: [\t -~]*)", re.ASCII)  # of a head
 
 
 @dataclass(frozen=True)
@@ -32,20 +29,20 @@ class Origin:
     host: str
     port: int
 
-    @property
+    @cached_property
     def name(self) -> str:
         """The host as a Host header names it, with a port that is not the usual one."""
         host = f"[{self.host}]" if ":" in self.host else self.host
         return host if self.port == PORTS[self.scheme] else f"{host}:{self.port}"
 
     @property
-    def tls(self) -> ssl.SSLContext | None:
+    def ssl_context(self) -> ssl.SSLContext | None:
         return tls_context() if self.scheme == "https" else None
 
 
 @dataclass(frozen=True)
 class UrlParts:
-    """An address: its server, what to ask it for, and the authorization that it contains."""
+    """A parsed address: its server, its target, and any authorization in it."""
 
     origin: Origin
     target: str
@@ -53,8 +50,8 @@ class UrlParts:
 
 
 @lru_cache(maxsize=128)
-def address(url: str) -> UrlParts:
-    """Read an address; raise `ConnectError` if no request can be sent to it."""
+def parse_address(url: str) -> UrlParts:
+    """Parse an address; raise `ConnectError` if no request can be sent to it."""
     try:
         parts = urlsplit(url)
         host, port = (parts.hostname or "").encode("idna").decode(), parts.port
@@ -65,25 +62,17 @@ def address(url: str) -> UrlParts:
     query = f"?{parts.query}" if parts.query else ""
     target = quote((parts.path or "/") + query, safe=SAFE)
     origin = Origin(parts.scheme, host, port or PORTS[parts.scheme])
-    return UrlParts(origin, target, _authorization(parts))
+    return UrlParts(origin, target, _build_authorization(parts))
 
 
-def _authorization(parts: SplitResult) -> str:
+def _build_authorization(parts: SplitResult) -> str:
     if parts.username is None:
         return ""
     login = f"{unquote(parts.username)}:{unquote(parts.password or '')}"
     return "Basic " + b64encode(login.encode()).decode()
 
 
-def request_head(method: str, target: str, headers: Mapping[str, str]) -> bytes:
-    """Return the head of a request; raise `ConnectError` if one of the texts would be two."""
-    lines = [f"{method} {target} HTTP/1.1", *(f"{key}: {headers[key]}" for key in headers)]
-    if not all(map(LINE.fullmatch, lines)):
-        raise ConnectError("this request cannot be sent")
-    return "\r\n".join((*lines, "\r\n")).encode("ascii")
-
-
-def proxy_of(origin: Origin) -> UrlParts | None:
+def find_proxy(origin: Origin) -> UrlParts | None:
     """Return the proxy that the environment names for a server."""
     if not any(name.lower().endswith("_proxy") for name in os.environ):
         return None  # what follows is rarely needed, and takes long to load
@@ -93,12 +82,12 @@ def proxy_of(origin: Origin) -> UrlParts | None:
     url = found.get(origin.scheme) or found.get("all")
     if not url or proxy_bypass(f"{origin.host}:{origin.port}"):
         return None
-    return address(url if "://" in url else f"http://{url}")
+    return parse_address(url if "://" in url else f"http://{url}")
 
 
 @dataclass(frozen=True)
-class WayTo:
-    """The way to a server, through a proxy if there is one. Timeouts are in seconds.
+class ServerRoute:
+    """The route to a server, through a proxy if there is one. Timeouts are in seconds.
 
     ``connect`` bounds opening a connection as a whole, ``read`` each wait for data after that.
     """
@@ -113,11 +102,11 @@ class WayTo:
         try:
             with anyio.fail_after(self.connect):
                 if self.proxy is None:
-                    return await self._connected(self.origin)
-                connection = await self._connected(self.proxy.origin)
-                if self.origin.tls is None:
+                    return await self._open_connection(self.origin)
+                connection = await self._open_connection(self.proxy.origin)
+                if self.origin.ssl_context is None:
                     return connection
-                return await self._tunnelled(connection, self.proxy, self.origin.tls)
+                return await self._open_tunnel(connection, self.proxy, self.origin.ssl_context)
         except HttpError as error:
             raise ConnectError(f"the proxy: {error}") from error
         except TimeoutError as error:
@@ -125,43 +114,43 @@ class WayTo:
         except (OSError, UnicodeError) as error:
             raise ConnectError(str(error)) from error
 
-    async def _connected(self, origin: Origin) -> HttpConnection:
+    async def _open_connection(self, origin: Origin) -> HttpConnection:
         _, connection = await asyncio.get_running_loop().create_connection(
             partial(HttpConnection, self.read),
             origin.host,
             origin.port,
-            ssl=origin.tls,
+            ssl=origin.ssl_context,
             happy_eyeballs_delay=NEXT_ADDRESS,
         )
         sock = connection.transport.get_extra_info("socket")
         sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, UNCONFIRMED)
         return connection
 
-    async def _tunnelled(
+    async def _open_tunnel(
         self, proxy: HttpConnection, at: UrlParts, tls: ssl.SSLContext
     ) -> HttpConnection:
         """Return a connection to the server itself, through one to its proxy."""
         inner, host = HttpConnection(self.read), self.origin.host
         try:
-            await self._order(proxy, at)
+            await self._request_tunnel(proxy, at)
             transport = await asyncio.get_running_loop().start_tls(
                 proxy.transport, inner, tls, server_hostname=host
             )
         except BaseException:
-            proxy.end()
+            proxy.abort_connection()
             raise
         if transport is None:
             raise BrokenAnswerError("the connection ended")
         inner.connection_made(transport)
         return inner
 
-    async def _order(self, proxy: HttpConnection, at: UrlParts) -> None:
+    async def _request_tunnel(self, proxy: HttpConnection, at: UrlParts) -> None:
         """Let a proxy connect to the server."""
         name, port = self.origin.name, f":{self.origin.port}"
         target = name if name.endswith(port) else name + port
         headers = {"host": target}
         if at.authorization:
             headers["proxy-authorization"] = at.authorization
-        await proxy.ask(request_head("CONNECT", target, headers))
+        await proxy.send_request(format_request_head("CONNECT", target, headers))
         if proxy.status not in SUCCESS:
             raise BrokenAnswerError(f"its answer has status {proxy.status}")

@@ -1,4 +1,4 @@
-"""How long a server asks to wait."""
+"""Parse how long a server asks to wait."""
 
 from collections.abc import Mapping
 from datetime import UTC
@@ -6,16 +6,16 @@ from email.utils import parsedate_to_datetime
 from math import isfinite
 
 
-def retry_after(headers: Mapping[str, str], now: float) -> float | None:
+def parse_retry_after(headers: Mapping[str, str], now: float) -> float | None:
     """Return the seconds to wait, by ``retry-after-ms`` or ``retry-after`` (number or date).
 
     ``now`` is seconds since the epoch. None if the header is missing or unreadable.
     """
-    milliseconds = _number(headers.get("retry-after-ms", ""))
+    milliseconds = _parse_number(headers.get("retry-after-ms", ""))
     if milliseconds is not None:
         return milliseconds / 1000
     value = headers.get("retry-after", "")
-    seconds = _number(value)
+    seconds = _parse_number(value)
     if seconds is not None:
         return seconds
     try:
@@ -27,7 +27,7 @@ def retry_after(headers: Mapping[str, str], now: float) -> float | None:
     return max(0.0, when.timestamp() - now)
 
 
-def _number(text: str) -> float | None:
+def _parse_number(text: str) -> float | None:
     try:
         number = float(text)
     except ValueError:

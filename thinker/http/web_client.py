@@ -1,12 +1,24 @@
-"""The way out: requests to any server over kept connections."""
+"""The HTTP client: requests to any server over kept connections."""
 
 import zlib
 from collections.abc import AsyncIterator, Mapping
+from dataclasses import dataclass
 
-from thinker.http.connections import UNREAD, Connections, PooledAnswer
+from thinker.http.connections import (
+    UNREAD,
+    Connections,
+    HttpConnection,
+    PooledAnswer,
+    format_request_head,
+)
 from thinker.http.exchange import NO_HEADERS, BrokenAnswerError, HttpAnswer
-from thinker.http.http_connection import HttpConnection
-from thinker.http.origin import Origin, UrlParts, WayTo, address, proxy_of, request_head
+from thinker.http.origin import (
+    Origin,
+    ServerRoute,
+    UrlParts,
+    find_proxy,
+    parse_address,
+)
 from thinker.http.version import USER_AGENT
 
 HEADERS = {
@@ -19,7 +31,7 @@ WINDOWS = {"gzip": zlib.MAX_WBITS | 16, "x-gzip": zlib.MAX_WBITS | 16, "deflate"
 
 
 class WebClient:
-    """Asks servers, over connections that are kept for minutes and shared by all who ask.
+    """Makes requests over connections that are kept for minutes and shared by all callers.
 
     Timeouts in seconds: ``connect`` for opening a connection, ``read`` for each wait for data. A
     caller bounds the whole. Proxies are those of the environment.
@@ -36,35 +48,42 @@ class WebClient:
 
         It is sent once: a server may have acted on it, and may charge for it.
         """
-        asked = address(url)
-        pool, proxy = self._pool(asked.origin)
-        request = _request(method, asked, proxy, headers, body)
-        connection = await pool.take()
+        asked = parse_address(url)
+        pool, proxy = self._pools.get(asked.origin) or self._add_pool(asked.origin)
+        request = _format_request(method, asked, proxy, headers, body)
+        connection = await pool.take_connection()
         try:
-            await connection.ask(request)
-            return _DirectAnswer(connection, pool)
+            await connection.send_request(request)
         except BaseException:
-            connection.end()
+            connection.abort_connection()
             raise
+        status, answered = connection.status, connection.headers
+        encoding = answered.get("content-encoding", "").lower()
+        if encoding in {"", "identity"}:
+            return PooledAnswer(status, answered, connection, pool.give_back)
+        if encoding in WINDOWS:
+            return _PackedAnswer(status, answered, connection, pool.give_back, encoding)
+        connection.abort_connection()
+        raise BrokenAnswerError("the answer has a compression that was not requested")
 
-    def warm(self, url: str) -> None:
-        """See to it that a connection for a request to come is there, if none is."""
-        self._pool(address(url).origin)[0].warm()
+    def warm_connection(self, url: str) -> None:
+        """Make sure that a connection for an upcoming request is ready."""
+        origin = parse_address(url).origin
+        pool, _ = self._pools.get(origin) or self._add_pool(origin)
+        pool.warm_connection()
 
     def close(self) -> None:
         for pool, _ in self._pools.values():
             pool.close()
 
-    def _pool(self, origin: Origin) -> tuple[Connections[HttpConnection], UrlParts | None]:
-        found = self._pools.get(origin)
-        if found is None:
-            proxy = proxy_of(origin)
-            way = WayTo(origin, proxy, self._connect, self._read)
-            found = self._pools[origin] = Connections(way.open), proxy
+    def _add_pool(self, origin: Origin) -> tuple[Connections[HttpConnection], UrlParts | None]:
+        proxy = find_proxy(origin)
+        way = ServerRoute(origin, proxy, self._connect, self._read)
+        found = self._pools[origin] = Connections(way.open), proxy
         return found
 
 
-def _request(
+def _format_request(
     method: str,
     asked: UrlParts,
     proxy: UrlParts | None,
@@ -84,29 +103,28 @@ def _request(
         target = f"http://{asked.origin.name}{target}"
         if proxy.authorization:
             sent["proxy-authorization"] = proxy.authorization
-    return request_head(method, target, sent) + body
+    return format_request_head(method, target, sent) + body
 
 
-class _DirectAnswer(PooledAnswer):
-    """An answer of a server, decoded."""
+@dataclass(eq=False)
+class _PackedAnswer(PooledAnswer):
+    """An answer of a server, which is decompressed."""
 
-    def __init__(self, connection: HttpConnection, pool: Connections[HttpConnection]) -> None:
-        super().__init__(connection.status, connection.headers, connection, pool)
-        self._encoding = self.headers.get("content-encoding", "identity").lower()
-        if self._encoding not in {"identity", "", *WINDOWS}:
-            raise BrokenAnswerError("the answer is compressed in a way that was not asked for")
+    encoding: str
 
     @property
-    def complete(self) -> bool:
-        return super().complete and self._encoding not in WINDOWS
+    def is_complete(self) -> bool:
+        return False
 
-    def pieces(self) -> AsyncIterator[bytes]:
-        body = super().pieces()
-        return _unpacked(body, self._encoding) if self._encoding in WINDOWS else body
+    def iter_pieces(self) -> AsyncIterator[bytes]:
+        return _decompress_body(super().iter_pieces(), self.encoding)
+
+    async def read(self, limit: int) -> bytes:
+        return await HttpAnswer.read(self, limit)
 
 
-async def _unpacked(body: AsyncIterator[bytes], encoding: str) -> AsyncIterator[bytes]:
-    """Yield what compressed pieces contain, never much at once."""
+async def _decompress_body(body: AsyncIterator[bytes], encoding: str) -> AsyncIterator[bytes]:
+    """Yield the content of compressed pieces, in small parts."""
     unpacker, begun = zlib.decompressobj(WINDOWS[encoding]), False
     try:
         async for packed in body:

@@ -1,5 +1,5 @@
-"""Take rights from a process: with the kernel's own means, by `ctypes`, without a dependency.
+"""Restrict a process by the kernel's own means, with `ctypes` and no dependencies.
 
 It imports the standard library alone, so that a process may use it before anything else is loaded.
-Nothing here raises because the kernel lacks something: each step says what could not be done.
+Nothing here raises for a missing kernel feature: each step returns what could not be done.
 """

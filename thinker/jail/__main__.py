@@ -5,7 +5,7 @@ import sys
 from dataclasses import asdict
 from pathlib import Path
 
-from thinker.jail.worker_jail import prepare
+from thinker.jail.worker_jail import prepare_jail
 
 if __name__ == "__main__":
-    sys.stdout.write(json.dumps(asdict(prepare().close((), Path.cwd()).report)) + "\n")
+    sys.stdout.write(json.dumps(asdict(prepare_jail().close_jail((), Path.cwd()).report)) + "\n")

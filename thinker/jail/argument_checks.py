@@ -1,4 +1,4 @@
-"""Calls that are fine with some arguments and not with others."""
+"""System calls that are allowed with some arguments only."""
 
 import os
 import socket
@@ -27,17 +27,17 @@ CONNECTED_PAIRS = (
 )
 
 
-def families(*allowed: int) -> ArgumentCheck:
+def allow_families(*allowed: int) -> ArgumentCheck:
     """Allow sockets of these families only, such as ``socket.AF_INET``."""
     return ArgumentCheck("socket", 0, allowed)
 
 
-def signals_to_itself() -> tuple[ArgumentCheck, ...]:
+def allow_own_signals() -> tuple[ArgumentCheck, ...]:
     """Allow signals to this very process only; children of it are others."""
     calls = ("kill", "tgkill", "rt_sigqueueinfo", "rt_tgsigqueueinfo")
     return tuple(ArgumentCheck(call, 0, (os.getpid(),)) for call in calls)
 
 
-def own_limits() -> ArgumentCheck:
+def allow_own_limits() -> ArgumentCheck:
     """Allow limits of this very process only; those of any process of the user can be set."""
     return ArgumentCheck("prlimit64", 0, (0, os.getpid()))

@@ -1,6 +1,6 @@
-"""Calls of the kernel by what they are for, with their numbers on x86-64 and arm64.
+"""System calls by purpose, with their numbers on x86-64 and arm64.
 
-A number of -1 is a call that the machine does not have.
+The number -1 marks a call that the machine does not have.
 """
 
 _GROUPS: dict[str, dict[str, tuple[int, int]]] = {
@@ -166,6 +166,6 @@ _GROUPS: dict[str, dict[str, tuple[int, int]]] = {
 NUMBERS = {name: pair for group in _GROUPS.values() for name, pair in group.items()}
 
 
-def group(*names: str) -> frozenset[str]:
+def list_group_calls(*names: str) -> frozenset[str]:
     """Return the names of the calls of some groups."""
     return frozenset(call for name in names for call in _GROUPS[name])

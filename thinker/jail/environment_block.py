@@ -1,4 +1,4 @@
-"""Erase secrets from what the kernel shows as this process's environment."""
+"""Erase secrets from the process environment that the kernel shows."""
 
 import ctypes
 import os
@@ -10,7 +10,7 @@ SECRET_ENDINGS = ("KEY", "TOKEN", "SECRET", "PASSWORD", "PASSWD", "CREDENTIALS")
 
 
 def take_secrets(names: Iterable[str] = ()) -> dict[str, str]:
-    """Return the environment, and erase secrets from that of this process.
+    """Return the environment, and erase its secrets from this process.
 
     Secrets are the variables with these names and those that are called like one. They are gone
     from `os.environ`, and their values from the memory that ``/proc/PID/environ`` shows: a copy in
@@ -25,9 +25,9 @@ def take_secrets(names: Iterable[str] = ()) -> dict[str, str]:
 
 
 def erase_values(names: Iterable[str]) -> None:
-    """Overwrite the values of variables with zeros where this process was given them."""
+    """Overwrite the values of variables with zeros where this process received them."""
     try:
-        start, end = _block()
+        start, end = _find_environment_block()
     except (OSError, ValueError, IndexError):  # no /proc
         return
     wanted = set(map(os.fsencode, names))
@@ -39,6 +39,6 @@ def erase_values(names: Iterable[str]) -> None:
         at += len(item) + 1
 
 
-def _block() -> tuple[int, int]:
+def _find_environment_block() -> tuple[int, int]:
     fields = Path("/proc/self/stat").read_bytes().rpartition(b")")[2].split()
     return int(fields[ENV_START]), int(fields[ENV_END])

@@ -1,4 +1,4 @@
-"""A worker's own files and folders: which paths to grant, and whether they still lead there."""
+"""A worker's own files and folders: the paths to grant, and whether they still lead there."""
 
 import os
 from collections.abc import Iterator, Sequence
@@ -9,11 +9,11 @@ Place = tuple[str, int, int]  # path, device, inode
 
 
 class OwnPaths:
-    """Paths of one worker, and what the links in its folders lead to, as those of skills may be.
+    """The paths of one worker, and the targets of links in its folders.
 
     A right belongs to what a path leads to when it is granted, so a file or folder that takes its
-    place has none; `moved` notices that. A link grants nothing of ``home`` that is not the worker's
-    own.
+    place has none; `has_moved` notices that. A link grants nothing of ``home`` that is not the
+    worker's own.
     """
 
     def __init__(self, paths: Sequence[Path], home: Path) -> None:
@@ -21,30 +21,30 @@ class OwnPaths:
         self._home = os.path.realpath(home)
         self._remembered: set[Place] | None = None
 
-    def found(self) -> Iterator[str]:
-        """Yield the paths, and what the links in them lead to."""
+    def list_paths(self) -> Iterator[str]:
+        """Yield the paths, and the targets of links in them."""
         for path in self._paths:
             yield path
-            yield from filter(self._may_follow, _links(path))
+            yield from filter(self._may_follow, _list_links(path))
 
     def _may_follow(self, link: str) -> bool:
         real = os.path.realpath(link)
         outside = os.path.commonpath((real, self._home)) not in (real, self._home)
         return outside or any(Path(real).is_relative_to(path) for path in self._paths)
 
-    def remember(self) -> None:
+    def remember_places(self) -> None:
         """Note where the paths lead now."""
-        self._remembered = self._places()
+        self._remembered = self._read_places()
 
-    def moved(self) -> bool:
+    def has_moved(self) -> bool:
         """Return whether a path leads to something new; one that leads nowhere does not."""
-        return self._remembered is not None and not self._places() <= self._remembered
+        return self._remembered is not None and not self._read_places() <= self._remembered
 
-    def _places(self) -> set[Place]:
-        return {place for path in self.found() if (place := _place(path)) is not None}
+    def _read_places(self) -> set[Place]:
+        return {place for path in self.list_paths() if (place := _read_place(path)) is not None}
 
 
-def _links(folder: str) -> Iterator[str]:
+def _list_links(folder: str) -> Iterator[str]:
     """Yield the links in a folder, and the skill files in its folders that are links."""
     try:
         with os.scandir(folder) as entries:
@@ -57,7 +57,7 @@ def _links(folder: str) -> Iterator[str]:
         return
 
 
-def _place(path: str) -> Place | None:
+def _read_place(path: str) -> Place | None:
     try:
         found = os.stat(path)  # noqa: PTH116 - takes half the time of Path.stat
     except OSError:

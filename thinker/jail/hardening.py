@@ -1,4 +1,4 @@
-"""The first step of every process of the daemon: no other process can read or change it."""
+"""Harden every process of the daemon first: no other process can read or change it."""
 
 import resource
 from contextlib import suppress
@@ -11,8 +11,8 @@ PR_GET_DUMPABLE, PR_GET_NO_NEW_PRIVS, PR_GET_MDWE = 3, 39, 66
 MDWE_REFUSE_EXEC_GAIN, MDWE_NO_INHERIT = 1, 2
 
 
-def harden(*, mdwe: bool = True) -> tuple[str, ...]:
-    """Deny other processes this one's memory and files in /proc; return what the kernel lacks.
+def harden_process(*, mdwe: bool = True) -> tuple[str, ...]:
+    """Deny other processes this one's memory and /proc files; return what the kernel lacks.
 
     No core is dumped, no program that it executes gains rights, and none of its own memory that was
     writable becomes executable (``mdwe``). Programs that it executes may be read again, and may
@@ -26,15 +26,15 @@ def harden(*, mdwe: bool = True) -> tuple[str, ...]:
         try:
             kernel.prctl(option, value)
         except OSError:
-            if option != PR_SET_MDWE or not executable_memory_refused():
+            if option != PR_SET_MDWE or not is_executable_memory_refused():
                 lacking.append(name)
     with suppress(OSError, ValueError):  # a lower limit is in force
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     return tuple(lacking)
 
 
-def hardened() -> bool:
-    """Return whether this process cannot be read and gains no rights, as the kernel says."""
+def is_hardened() -> bool:
+    """Return whether the kernel reports this process as unreadable and unable to gain rights."""
     try:
         private = kernel.prctl(PR_GET_DUMPABLE) == 0
         return private and kernel.prctl(PR_GET_NO_NEW_PRIVS) == 1
@@ -42,15 +42,15 @@ def hardened() -> bool:
         return False
 
 
-def hardened_report(why: str) -> SandboxReport:
-    """Report a process that is hardened and has no jail; ``why`` says why not."""
-    if hardened():
+def build_hardened_report(why: str) -> SandboxReport:
+    """Report a hardened process without a jail; ``why`` is the reason."""
+    if is_hardened():
         return SandboxReport("keys-only", why)
     return SandboxReport("off", "the kernel refused to harden it")
 
 
-def executable_memory_refused() -> bool:
-    """Return whether memory that was writable cannot become executable; a parent may set it."""
+def is_executable_memory_refused() -> bool:
+    """Return whether once writable memory cannot become executable; a parent may set that."""
     try:
         return bool(kernel.prctl(PR_GET_MDWE) & MDWE_REFUSE_EXEC_GAIN)
     except OSError:

@@ -1,4 +1,4 @@
-"""Calls of the kernel that Python has no function for."""
+"""System calls that Python has no function for."""
 
 import ctypes
 import os
@@ -21,35 +21,35 @@ LIBC.prctl.argtypes = [ctypes.c_int, *[ctypes.c_ulong] * 4]
 
 
 def syscall(number: int, *arguments: int) -> int:
-    """Call the kernel.
+    """Make a system call.
 
     Raises:
-        OSError: it refuses, or has no such call.
+        OSError: the kernel refuses, or lacks the call.
     """
     padded = (*arguments, *[0] * (6 - len(arguments)))
     result: int = LIBC.syscall(number, *padded)
-    return _checked(result)
+    return _raise_on_error(result)
 
 
 def prctl(option: int, *arguments: int) -> int:
     """Change or read an attribute of this process.
 
     Raises:
-        OSError: the kernel refuses, or does not know it.
+        OSError: the kernel refuses, or does not know the attribute.
     """
     padded = (*arguments, *[0] * (4 - len(arguments)))
     result: int = LIBC.prctl(option, *padded)
-    return _checked(result)
+    return _raise_on_error(result)
 
 
-def die_with(parent: int) -> None:
-    """Let the kernel kill this process when its parent dies; now, if it already did."""
+def die_with_parent(parent: int) -> None:
+    """Make the kernel kill this process when its parent dies, or now if it already has."""
     prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
     if os.getppid() != parent:
         os.kill(os.getpid(), signal.SIGKILL)
 
 
-def _checked(result: int) -> int:
+def _raise_on_error(result: int) -> int:
     if result == -1:
         number = ctypes.get_errno()
         raise OSError(number, os.strerror(number))

@@ -1,4 +1,4 @@
-"""Landlock: a process gives up files, TCP ports and signals for itself and all that it starts.
+"""Landlock: give up files, TCP ports and signals for a process and all that it starts.
 
 Only what is granted stays open; what was open before stays open. See landlock(7).
 """
@@ -32,7 +32,7 @@ AnyPath: TypeAlias = str | os.PathLike[str]
 
 @dataclass(frozen=True)
 class Grants:
-    """What stays open: paths with all below them, TCP ports, and signals beyond the jail.
+    """What stays open: paths with everything below them, TCP ports, and signals beyond the jail.
 
     ``read``: files and listings; ``run``: also execution; ``write``: reading, writing, creating and
     removing, but no execution; ``all``: everything. A path that does not exist is left out.
@@ -48,7 +48,7 @@ class Grants:
     bind: Iterable[int] | None = ()
     scoped: bool = True
 
-    def paths(self) -> list[tuple[AnyPath, int]]:
+    def list_path_rights(self) -> list[tuple[AnyPath, int]]:
         """Return each path with its rights."""
         groups = ((self.read, READ), (self.run, RUN), (self.write, WRITE), (self.all, ALL_FILES))
         return [(path, rights) for paths, rights in groups for path in paths]
@@ -67,7 +67,7 @@ class _PortRule(ctypes.Structure):
     _fields_ = (("allowed", ctypes.c_uint64), ("port", ctypes.c_uint64))
 
 
-def abi() -> int:
+def read_abi_version() -> int:
     """Return the version that the kernel offers; 0 without Landlock."""
     try:
         return syscall(kernel.LANDLOCK_CREATE, 0, 0, VERSION_FLAG)
@@ -76,7 +76,7 @@ def abi() -> int:
 
 
 class Ruleset:
-    """What this process will be left with; it holds from `enforce` on."""
+    """The rights that this process will keep, from `enforce_ruleset` on."""
 
     def __init__(self, grants: Grants) -> None:
         """Note the grants; more paths may follow.
@@ -84,11 +84,11 @@ class Ruleset:
         Raises:
             OSError: the kernel has no Landlock.
         """
-        version = abi()
+        version = read_abi_version()
         if version == 0:
             raise OSError(errno.EOPNOTSUPP, "Landlock")
         self.version = version
-        self._files = handled_files(version)
+        self._files = compute_file_rights(version)
         network = version >= ABI_NETWORK
         net = BIND_TCP if network and grants.bind is not None else 0
         net |= CONNECT_TCP if network and grants.connect is not None else 0
@@ -96,13 +96,13 @@ class Ruleset:
         attributes = _Ruleset(self._files, net, scoped)
         size = 24 if version >= ABI_SCOPE else 16 if network else 8
         self._fd = syscall(kernel.LANDLOCK_CREATE, ctypes.addressof(attributes), size, 0)
-        for path, rights in grants.paths():
-            self.grant(path, rights)
+        for path, rights in grants.list_path_rights():
+            self.grant_path(path, rights)
         if network:
             self._grant_ports(grants.connect or (), CONNECT_TCP)
             self._grant_ports(grants.bind or (), BIND_TCP)
 
-    def grant(self, path: AnyPath, rights: int) -> None:
+    def grant_path(self, path: AnyPath, rights: int) -> None:
         """Grant rights to a path and all below it, if it exists."""
         try:
             fd = os.open(path, os.O_PATH | os.O_CLOEXEC)
@@ -122,7 +122,7 @@ class Ruleset:
             rule = _PortRule(right, port)
             syscall(kernel.LANDLOCK_ADD, self._fd, NET_PORT, ctypes.addressof(rule), 0)
 
-    def enforce(self) -> None:
+    def enforce_ruleset(self) -> None:
         """Put it in force for this thread and what it starts; it cannot be used again.
 
         Raises:
@@ -132,22 +132,22 @@ class Ruleset:
             prctl(hardening.PR_SET_NO_NEW_PRIVS, 1)  # or it would need a capability
             syscall(kernel.LANDLOCK_RESTRICT, self._fd, 0)
         finally:
-            self.drop()
+            self.discard_ruleset()
 
-    def drop(self) -> None:
+    def discard_ruleset(self) -> None:
         """Forget it; it cannot be used again."""
         os.close(self._fd)
 
 
-def restrict(grants: Grants) -> tuple[str, ...]:
-    """Give up all but the grants, for this thread and what it starts; return what is lacking.
+def restrict_access(grants: Grants) -> tuple[str, ...]:
+    """Give up all but the grants, for this thread and what it starts; return what is missing.
 
     An empty result is the whole jail, ``("landlock",)`` none. What an older kernel cannot close
     stays open and is named: ``tcp`` before version 4, ``scope`` before 6.
     """
     try:
         ruleset = Ruleset(grants)
-        ruleset.enforce()
+        ruleset.enforce_ruleset()
     except OSError:
         return ("landlock",)
     missing = []
@@ -158,7 +158,7 @@ def restrict(grants: Grants) -> tuple[str, ...]:
     return tuple(missing)
 
 
-def handled_files(version: int) -> int:
+def compute_file_rights(version: int) -> int:
     """Return the rights to files that a version of Landlock knows."""
     files = ALL_FILES
     for since, right in ((ABI_REFER, REFER), (ABI_TRUNCATE, TRUNCATE), (ABI_IOCTL, IOCTL_DEV)):

@@ -1,10 +1,10 @@
-"""Limits of what a process may use, setrlimit(2)."""
+"""Limit the resources of a process, setrlimit(2)."""
 
 import resource
 from contextlib import suppress
 
 
-def limit(
+def limit_resources(
     *,
     memory: int | None = None,
     files: int | None = None,
@@ -12,7 +12,7 @@ def limit(
     file_size: int | None = None,
     cpu_seconds: int | None = None,
 ) -> None:
-    """Lower the limits that are given; none is raised, and none can be raised again.
+    """Lower the given limits for good; none is raised.
 
     ``memory`` is that of its own data in bytes (RLIMIT_DATA); ``processes`` counts all processes
     and threads of the user, and does not hold for root.

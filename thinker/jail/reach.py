@@ -1,4 +1,4 @@
-"""Try from inside a process what it could do to others, and change nothing by it.
+"""Try from inside a process what it could do to others, without changing anything.
 
 It runs anywhere: in a worker's hook, a child of an MCP server, a process without any jail.
 """
@@ -23,23 +23,33 @@ MISSING_PROGRAM = "/nonexistent"
 Attempt = Callable[[], object]
 
 
-def reached(pids: Mapping[str, int], paths: Mapping[str, str | Path]) -> list[tuple[str, bool]]:
-    """Return the name of each attempt and whether it succeeded.
+def try_attempts(
+    pids: Mapping[str, int], paths: Mapping[str, str | Path]
+) -> list[tuple[str, bool]]:
+    """Return each attempt's name and whether it succeeded.
 
     ``pids`` are other processes by name, ``paths`` files, folders and sockets. What does not exist
     is left out.
     """
     attempts = [
-        *((f"{name}: {what}", attempt) for name, pid in pids.items() for what, attempt in _on(pid)),
-        *((f"{name}: {what}", one) for name, path in paths.items() for what, one in _at(path)),
-        *_alone(),
+        *(
+            (f"{name}: {what}", attempt)
+            for name, pid in pids.items()
+            for what, attempt in _iter_process_attempts(pid)
+        ),
+        *(
+            (f"{name}: {what}", one)
+            for name, path in paths.items()
+            for what, one in _iter_path_attempts(path)
+        ),
+        *_iter_machine_attempts(),
     ]
-    found = ((name, _succeeds(attempt)) for name, attempt in attempts)
+    found = ((name, _is_allowed(attempt)) for name, attempt in attempts)
     return [(name, success) for name, success in found if success is not None]
 
 
-def _succeeds(attempt: Attempt) -> bool | None:
-    """Return whether the kernel allows it; None if there is nothing to try it on."""
+def _is_allowed(attempt: Attempt) -> bool | None:
+    """Return whether the kernel allows it; None without a target to try it on."""
     try:
         attempt()
     except OSError as error:
@@ -49,47 +59,47 @@ def _succeeds(attempt: Attempt) -> bool | None:
     return True
 
 
-def _on(pid: int) -> Iterator[tuple[str, Attempt]]:
-    """Yield what may be tried on a process."""
+def _iter_process_attempts(pid: int) -> Iterator[tuple[str, Attempt]]:
+    """Yield the attempts on a process."""
     for name in ("environ", "mem", "maps"):
-        yield name, partial(_read, f"/proc/{pid}/{name}")
+        yield name, partial(_read_byte, f"/proc/{pid}/{name}")
     yield "descriptors", partial(os.readlink, f"/proc/{pid}/fd/0")
-    yield "ptrace", partial(_fork_if_possible, partial(_call, "ptrace", PTRACE_SEIZE, pid))
+    yield "ptrace", partial(_fork_if_possible, partial(_call_kernel, "ptrace", PTRACE_SEIZE, pid))
     yield "pidfd", partial(_take_descriptor, pid)
     yield "kill", partial(os.kill, pid, 0)
     yield "priority", partial(_keep_priority, pid)
-    yield "limits", partial(_limits_of, pid)
+    yield "limits", partial(_read_limits, pid)
 
 
-def _at(path: str | Path) -> Iterator[tuple[str, Attempt]]:
-    """Yield what may be tried on a file, folder or socket; its mode stays what it is."""
+def _iter_path_attempts(path: str | Path) -> Iterator[tuple[str, Attempt]]:
+    """Yield the attempts on a file, folder or socket, keeping its mode."""
     try:
         mode = os.stat(path).st_mode  # noqa: PTH116 - text and paths alike
     except OSError:
         return
     yield "mode", partial(os.chmod, path, stat.S_IMODE(mode))
     if stat.S_ISSOCK(mode):
-        yield "connect", partial(_connect, path)
+        yield "connect", partial(_connect_socket, path)
     elif stat.S_ISDIR(mode):
         yield "list", partial(os.listdir, path)
-        yield "write", partial(_create_in, path)
+        yield "write", partial(_create_file, path)
     else:
-        yield "read", partial(_read, path)
+        yield "read", partial(_read_byte, path)
         yield "write", lambda: os.close(os.open(path, os.O_WRONLY | os.O_CLOEXEC))
 
 
-def _alone() -> Iterator[tuple[str, Attempt]]:
-    """Yield what may be tried on the machine."""
-    yield "TCP", partial(_tcp, CLOSED_PORT)
+def _iter_machine_attempts() -> Iterator[tuple[str, Attempt]]:
+    """Yield the attempts on the machine."""
+    yield "TCP", partial(_connect_tcp, CLOSED_PORT)
     yield "socket", lambda: socket.socket(socket.AF_UNIX).close()
-    yield "fork", partial(_fork, lambda: None)
-    yield "exec", _execute
-    yield "unshare", _unshare
+    yield "fork", partial(_run_forked, lambda: None)
+    yield "exec", _execute_missing
+    yield "unshare", _unshare_user
     for name in ("io_uring_setup", "bpf", "perf_event_open", "userfaultfd", "keyctl"):
-        yield name, partial(_call, name)
+        yield name, partial(_call_kernel, name)
 
 
-def _read(path: str | Path) -> None:
+def _read_byte(path: str | Path) -> None:
     fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     try:
         with suppress(OSError):  # nothing is mapped at the beginning of a memory
@@ -98,15 +108,15 @@ def _read(path: str | Path) -> None:
         os.close(fd)
 
 
-def _call(name: str, *arguments: int) -> None:
-    """Make a call; that its arguments are wrong shows that it is allowed."""
-    kernel.syscall(*seccomp.numbers([name]), *arguments)
+def _call_kernel(name: str, *arguments: int) -> None:
+    """Make a system call; an error about its arguments shows that it is allowed."""
+    kernel.syscall(*seccomp.list_call_numbers([name]), *arguments)
 
 
 def _take_descriptor(pid: int) -> None:
     fd = os.pidfd_open(pid)
     try:
-        _call("pidfd_getfd", fd, 0, 0)
+        _call_kernel("pidfd_getfd", fd, 0, 0)
     finally:
         os.close(fd)
 
@@ -115,25 +125,25 @@ def _keep_priority(pid: int) -> None:
     os.setpriority(PRIO_PROCESS, pid, os.getpriority(PRIO_PROCESS, pid))
 
 
-def _limits_of(pid: int) -> None:
-    _call("prlimit64", pid, 0, 0, 0)
+def _read_limits(pid: int) -> None:
+    _call_kernel("prlimit64", pid, 0, 0, 0)
 
 
-def _connect(path: str | Path) -> None:
+def _connect_socket(path: str | Path) -> None:
     with socket.socket(socket.AF_UNIX) as client:
         client.connect(str(path))
 
 
-def _create_in(folder: str | Path) -> None:
+def _create_file(folder: str | Path) -> None:
     os.close(os.open(folder, os.O_TMPFILE | os.O_WRONLY | os.O_CLOEXEC, 0o600))
 
 
-def _tcp(port: int) -> None:
+def _connect_tcp(port: int) -> None:
     with socket.socket() as client:
         client.connect(("127.0.0.1", port))
 
 
-def _execute() -> None:
+def _execute_missing() -> None:
     """Execute a program that does not exist: the kernel refuses it before it looks."""
     try:
         os.execv(MISSING_PROGRAM, [MISSING_PROGRAM])  # noqa: S606 - see above
@@ -142,22 +152,22 @@ def _execute() -> None:
 
 
 def _fork_if_possible(action: Attempt) -> None:
-    """Do it in a process of its own, whose end undoes it, or here if none may be made."""
+    """Run it in a forked process, whose end undoes it, or here if forking is denied."""
     try:
-        _fork(action)
+        _run_forked(action)
     except PermissionError:
         action()
 
 
-def _unshare() -> None:
+def _unshare_user() -> None:
     try:
-        _fork(partial(_call, "unshare", CLONE_NEWUSER))
+        _run_forked(partial(_call_kernel, "unshare", CLONE_NEWUSER))
     except PermissionError:
-        _call("unshare", 0)  # which changes nothing
+        _call_kernel("unshare", 0)  # which changes nothing
 
 
-def _fork(action: Attempt) -> None:
-    """Do it in a process of its own.
+def _run_forked(action: Attempt) -> None:
+    """Run it in a forked process.
 
     Raises:
         OSError: it cannot be forked, or what it did failed.

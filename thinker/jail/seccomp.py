@@ -1,4 +1,4 @@
-"""seccomp: a process gives up calls of the kernel for itself and all that it starts.
+"""seccomp: give up system calls for a process and all that it starts.
 
 A denied call fails with EPERM, as if the user had no right to it. A filter stays in force to the
 end and holds for all threads; several add up, and the strictest answer wins.
@@ -26,7 +26,7 @@ DENY, MISSING = ERRNO | errno.EPERM, ERRNO | errno.ENOSYS
 
 
 class ArgumentCheck(NamedTuple):
-    """A call is denied unless an argument, masked, is one of the values; or if ``refused`` and is.
+    """Denies a call unless a masked argument has one of the values; with ``refused``, if it has.
 
     The kernel reads 32 bits of every argument that is compared here.
     """
@@ -42,13 +42,13 @@ class _Program(ctypes.Structure):
     _fields_ = (("length", ctypes.c_ushort), ("filter", ctypes.c_char_p))
 
 
-def program(
+def build_filter(
     denied: Iterable[str],
     checks: Iterable[ArgumentCheck] = (),
     missing: Iterable[str] = ("clone3",),
     asked: Iterable[str] = (),
 ) -> bytes:
-    """Return a filter that denies calls, checks arguments, and says that calls do not exist.
+    """Build a filter that denies calls, checks arguments, and reports calls as missing.
 
     Calls that are ``asked`` about wait for an answer of the listener's holder.
 
@@ -66,44 +66,46 @@ def program(
     if kernel.MACHINE == kernel.X86_64:
         code += [(AT_LEAST, 0, 1, X32), (RETURN, 0, 0, DENY)]
     for names, answer in ((denied, DENY), (missing, MISSING), (asked, ASK)):
-        for number in numbers(names):
+        for number in list_call_numbers(names):
             code += [(EQUAL, 0, 1, number), (RETURN, 0, 0, answer)]
     by_call: dict[str, list[ArgumentCheck]] = {}
     for check in checks:
         by_call.setdefault(check.call, []).append(check)
     for call, found in by_call.items():
-        for number in numbers([call]):
-            block = [step for check in found for step in _check(check)] + [(RETURN, 0, 0, ALLOW)]
+        for number in list_call_numbers([call]):
+            block = [step for check in found for step in _compile_check(check)] + [
+                (RETURN, 0, 0, ALLOW)
+            ]
             code += [(EQUAL, 0, len(block), number), *block]
     code.append((RETURN, 0, 0, ALLOW))
     return b"".join(INSTRUCTION.pack(*step) for step in code)
 
 
-def numbers(names: Iterable[str]) -> list[int]:
-    """Return the numbers of calls on this machine, without those that it does not have."""
+def list_call_numbers(names: Iterable[str]) -> list[int]:
+    """Return the numbers of calls on this machine, without missing ones."""
     column = 0 if kernel.MACHINE == kernel.X86_64 else 1
     return sorted(number for name in set(names) if (number := NUMBERS[name][column]) >= 0)
 
 
-def install(filter_program: bytes) -> tuple[str, ...]:
+def install_filter(filter_program: bytes) -> tuple[str, ...]:
     """Put a filter in force for all threads; return ``("seccomp",)`` if the kernel lacks it."""
     try:
-        _put(filter_program, FLAG_TSYNC)
+        _apply_filter(filter_program, FLAG_TSYNC)
     except OSError:
         return ("seccomp",)
     return ()
 
 
-def listen(asked: Iterable[str], missing: Iterable[str]) -> int:
+def install_listener(asked: Iterable[str], missing: Iterable[str]) -> int:
     """Let calls of this thread, and of what it starts, wait; return the listener.
 
     Raises:
         OSError: the kernel cannot, or another listener is in force.
     """
-    return _put(program((), missing=missing, asked=asked), FLAG_NEW_LISTENER)
+    return _apply_filter(build_filter((), missing=missing, asked=asked), FLAG_NEW_LISTENER)
 
 
-def _put(filter_program: bytes, flag: int) -> int:
+def _apply_filter(filter_program: bytes, flag: int) -> int:
     if not filter_program:
         raise OSError(errno.ENOSYS, "seccomp")
     argument = _Program(len(filter_program) // INSTRUCTION.size, filter_program)
@@ -111,7 +113,7 @@ def _put(filter_program: bytes, flag: int) -> int:
     return syscall(kernel.SECCOMP, SET_MODE_FILTER, flag, ctypes.addressof(argument))
 
 
-def _check(check: ArgumentCheck) -> list[tuple[int, int, int, int]]:
+def _compile_check(check: ArgumentCheck) -> list[tuple[int, int, int, int]]:
     code = [(LOAD, 0, 0, AT_ARGUMENTS + 8 * check.argument)]  # the lower half: little-endian
     if check.mask != WHOLE:
         code.append((AND, 0, 0, check.mask))

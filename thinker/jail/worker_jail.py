@@ -1,9 +1,11 @@
-"""The jail of a worker: it keeps its code, its own prompt and skills, and what it has open.
+"""The jail of a worker: it keeps its code, its prompt and skills, and its open files.
 
 The broker's is the same with a network and without own files.
 
-`prepare` does all but Landlock, also before it is known whose worker the process will be. `close`
-then grants the worker's own paths and puts Landlock in force.
+`prepare_jail` does all but Landlock, also before it is known whose worker the process will be.
+`close_jail` then grants the worker's own paths and puts Landlock in force.
+
+Where: are the jail rules of a worker applied?
 """
 
 import errno
@@ -17,11 +19,11 @@ from functools import lru_cache, partial
 from pathlib import Path
 
 from thinker.jail import argument_checks, kernel, landlock, seccomp
-from thinker.jail.calls import group
+from thinker.jail.calls import list_group_calls
 from thinker.jail.granted import OwnPaths
-from thinker.jail.hardening import harden, hardened
+from thinker.jail.hardening import harden_process, is_hardened
 from thinker.jail.landlock import Grants, Ruleset
-from thinker.jail.limits import limit
+from thinker.jail.limits import limit_resources
 from thinker.protocol.sandbox import SandboxReport
 
 MEMORY = 1024**3  # bytes of its own data
@@ -29,22 +31,49 @@ FILES = 256  # open at once
 PACKAGE = Path(__file__).parent.parent
 LIBRARIES = ("/usr/lib", "/usr/lib64", "/usr/local/lib", "/lib", "/lib64", "/nix/store")
 SYSTEM = (
-    *("/etc/ld.so.cache", "/etc/localtime", "/etc/zoneinfo", "/usr/share/zoneinfo"),
-    *("/dev/null", "/dev/zero", "/dev/urandom", "/dev/random"),
+    "/etc/ld.so.cache",
+    "/etc/localtime",
+    "/etc/zoneinfo",
+    "/usr/share/zoneinfo",
+    "/dev/null",
+    "/dev/zero",
+    "/dev/urandom",
+    "/dev/random",
 )
 # Names of hosts and certificates, for workers that may open sockets.
 NETWORK = (
-    *("/etc/hosts", "/etc/host.conf", "/etc/nsswitch.conf", "/etc/resolv.conf", "/etc/gai.conf"),
-    *("/etc/ssl", "/etc/pki", "/etc/ca-certificates", "/usr/share/ca-certificates"),
-    *("/usr/local/share/ca-certificates", "/run/systemd/resolve"),
+    "/etc/hosts",
+    "/etc/host.conf",
+    "/etc/nsswitch.conf",
+    "/etc/resolv.conf",
+    "/etc/gai.conf",
+    "/etc/ssl",
+    "/etc/pki",
+    "/etc/ca-certificates",
+    "/usr/share/ca-certificates",
+    "/usr/local/share/ca-certificates",
+    "/run/systemd/resolve",
 )
 NOT_DONE = (errno.EPERM, errno.EACCES, errno.ENOENT)  # of an attempt: refused, or nothing there
-NEVER = group(
-    *("execution", "forking", "others", "priorities", "io_uring", "namespaces", "mounts"),
-    *("kernel", "machine", "shared_memory", "attributes"),
+NEVER = list_group_calls(
+    "execution",
+    "forking",
+    "others",
+    "priorities",
+    "io_uring",
+    "namespaces",
+    "mounts",
+    "kernel",
+    "machine",
+    "shared_memory",
+    "attributes",
 ) | {
-    *("tkill", "shutdown"),  # the log may be a socket, which all processes of the daemon share
-    *("memfd_create", "memfd_secret"),  # memory that its limit does not count
+    # the log may be a socket, which all processes of the daemon share
+    "tkill",
+    "shutdown",
+    # memory that its limit does not count
+    "memfd_create",
+    "memfd_secret",
 }
 SERVING = frozenset({"listen", "accept", "accept4"})  # on a listener that is open already
 
@@ -56,9 +85,9 @@ class WorkerJail:
         self.report = report
         self._own = own
 
-    def stale(self) -> bool:
+    def is_stale(self) -> bool:
         """Return whether one of the worker's own paths leads elsewhere than when it was granted."""
-        return self._own is not None and self._own.moved()
+        return self._own is not None and self._own.has_moved()
 
 
 NO_JAIL = WorkerJail(SandboxReport("off", "it was started by hand"))
@@ -71,25 +100,25 @@ class PreparedJail:
     ruleset: Ruleset | None
     network: bool
 
-    def close(self, own: Sequence[Path], home: Path) -> WorkerJail:
+    def close_jail(self, own: Sequence[Path], home: Path) -> WorkerJail:
         """Grant the worker's own paths, put Landlock in force, and find out what still works."""
         paths = OwnPaths(own, home)
         if self.ruleset is not None:
-            self.grant(paths)
+            self.grant_paths(paths)
             with suppress(OSError):  # the probe notices
-                self.ruleset.enforce()
-        report = probe(home, network=self.network)
+                self.ruleset.enforce_ruleset()
+        report = probe_jail(home, network=self.network)
         if report.level == "full":
-            paths.remember()
+            paths.remember_places()
         return WorkerJail(report, paths)
 
-    def grant(self, paths: OwnPaths) -> None:
+    def grant_paths(self, paths: OwnPaths) -> None:
         if self.ruleset is not None:
-            for path in paths.found():
-                self.ruleset.grant(path, landlock.READ)
+            for path in paths.list_paths():
+                self.ruleset.grant_path(path, landlock.READ)
 
 
-def prepare(
+def prepare_jail(
     *, network: bool = False, unix: bool = False, serves: bool = False, files: int | None = FILES
 ) -> PreparedJail:
     """Give up calls and limits for good.
@@ -98,41 +127,43 @@ def prepare(
     which some names of hosts are found; ``serves`` leaves connections to a listener that is open
     already. None leaves the limit of open files as it is.
     """
-    harden()
-    limit(memory=MEMORY, files=files)
+    harden_process()
+    limit_resources(memory=MEMORY, files=files)
     try:
-        ruleset = Ruleset(_common_grants(os.getcwd(), network=network))  # noqa: PTH109 - fewer pages
+        ruleset = Ruleset(_build_common_grants(os.getcwd(), network=network))  # noqa: PTH109 - fewer pages
     except OSError:
         ruleset = None
-    seccomp.install(forbidding(network=network, unix=unix, serves=serves))
-    seccomp.install(_own_process())
+    seccomp.install_filter(build_common_filter(network=network, unix=unix, serves=serves))
+    seccomp.install_filter(_build_own_process_filter())
     return PreparedJail(ruleset, network)
 
 
-def rehearse(own: Sequence[Path]) -> None:
+def rehearse_jail(own: Sequence[Path]) -> None:
     """Do what a worker does for its jail, so that its code then runs without new pages.
 
     This process gets the limits of a worker and is hardened as one; the rest it can still do.
     """
     home = Path.cwd()
-    harden()
-    limit(memory=MEMORY, files=FILES)
+    harden_process()
+    limit_resources(memory=MEMORY, files=FILES)
     with suppress(OSError):
-        ruleset = Ruleset(_common_grants(os.getcwd(), network=False))  # noqa: PTH109 - fewer pages
-        PreparedJail(ruleset, network=False).grant(OwnPaths(own, home))
-        ruleset.drop()
-    forbidding(network=False, unix=False)
-    seccomp.install(_own_process()[: seccomp.INSTRUCTION.size])  # refused: it has no end
-    probe(home, network=False)
+        ruleset = Ruleset(_build_common_grants(os.getcwd(), network=False))  # noqa: PTH109 - fewer pages
+        PreparedJail(ruleset, network=False).grant_paths(OwnPaths(own, home))
+        ruleset.discard_ruleset()
+    build_common_filter(network=False, unix=False)
+    seccomp.install_filter(
+        _build_own_process_filter()[: seccomp.INSTRUCTION.size]
+    )  # refused: it has no end
+    probe_jail(home, network=False)
 
 
-@lru_cache(maxsize=2)  # computed before workers fork
-def forbidding(*, network: bool, unix: bool = False, serves: bool = False) -> bytes:
+@lru_cache(maxsize=2)  # Build the filter that all processes with these sockets share.
+def build_common_filter(*, network: bool, unix: bool = False, serves: bool = False) -> bytes:
     """Return the filter that all processes with these sockets have in common."""
-    sockets = frozenset[str]() if network else group("sockets")
+    sockets = frozenset[str]() if network else list_group_calls("sockets")
     sockets -= SERVING if serves else frozenset()
     families = (socket.AF_INET, socket.AF_INET6, *((socket.AF_UNIX,) if unix else ()))
-    return seccomp.program(
+    return seccomp.build_filter(
         NEVER | sockets,
         (
             argument_checks.THREADS_ONLY,
@@ -140,25 +171,25 @@ def forbidding(*, network: bool, unix: bool = False, serves: bool = False) -> by
             argument_checks.NO_TERMINAL_INPUT,
             *argument_checks.NO_DESCRIPTOR_OWNERS,
             *argument_checks.CONNECTED_PAIRS,
-            argument_checks.families(*families),
+            argument_checks.allow_families(*families),
         ),
     )
 
 
-def _own_process() -> bytes:
+def _build_own_process_filter() -> bytes:
     """Return the filter that keeps signals and limits to this process."""
-    checks = (*argument_checks.signals_to_itself(), argument_checks.own_limits())
-    return seccomp.program((), checks)
+    checks = (*argument_checks.allow_own_signals(), argument_checks.allow_own_limits())
+    return seccomp.build_filter((), checks)
 
 
 @lru_cache(maxsize=2)  # computed before workers fork: it would cost each 200 KB
-def _common_grants(home: str, *, network: bool) -> Grants:
+def _build_common_grants(home: str, *, network: bool) -> Grants:
     ports = None if network else ()
-    read = (*code_paths(Path(home)), *SYSTEM, *(NETWORK if network else ()))
+    read = (*list_code_paths(Path(home)), *SYSTEM, *(NETWORK if network else ()))
     return Grants(read=read, connect=ports, bind=ports)
 
 
-def code_paths(home: Path) -> list[str]:
+def list_code_paths(home: Path) -> list[str]:
     """Return where modules and libraries are, without folders that hold the home.
 
     Of a folder with this package in it that is no place for installed packages, such as a working
@@ -170,34 +201,34 @@ def code_paths(home: Path) -> list[str]:
     return [path for path in dict.fromkeys(found) if not home.is_relative_to(path)]
 
 
-def probe(home: Path, *, network: bool) -> SandboxReport:
+def probe_jail(home: Path, *, network: bool) -> SandboxReport:
     """Try forbidden things, and judge by what was refused."""
-    files = [name for name, attempt in _file_attempts(home) if _done(attempt)]
-    calls = [name for name, attempt in _call_attempts(network=network) if _done(attempt)]
+    files = [name for name, attempt in _iter_file_attempts(home) if _is_allowed(attempt)]
+    calls = [name for name, attempt in _iter_call_attempts(network=network) if _is_allowed(attempt)]
     if calls:
         reason = f"seccomp does not hold: {', '.join(calls)}"
-        return SandboxReport("keys-only" if hardened() else "off", reason)
+        return SandboxReport("keys-only" if is_hardened() else "off", reason)
     if files:
-        missing = landlock.abi() == 0
+        missing = landlock.read_abi_version() == 0
         reason = "the kernel has no Landlock" if missing else f"it can open {', '.join(files)}"
         return SandboxReport("no-landlock", reason)
     return SandboxReport("full", "the network is open" if network else "")
 
 
-def _file_attempts(home: Path) -> Iterator[tuple[str, Callable[[], object]]]:
+def _iter_file_attempts(home: Path) -> Iterator[tuple[str, Callable[[], object]]]:
     for path in ("/", str(home), "/proc/self/environ"):
-        yield path, partial(_open, path)
+        yield path, partial(_open_file, path)
 
 
-def _call_attempts(*, network: bool) -> Iterator[tuple[str, Callable[[], object]]]:
-    yield "unshare", partial(_call, "unshare")
+def _iter_call_attempts(*, network: bool) -> Iterator[tuple[str, Callable[[], object]]]:
+    yield "unshare", partial(_call_kernel, "unshare")
     yield "pidfd_open", lambda: os.close(os.pidfd_open(os.getppid()))
     yield "kill", partial(os.kill, os.getppid(), 0)
     if not network:
-        yield "socket", partial(_call, "socket", socket.AF_INET)
+        yield "socket", partial(_call_kernel, "socket", socket.AF_INET)
 
 
-def _done(attempt: Callable[[], object]) -> bool:
+def _is_allowed(attempt: Callable[[], object]) -> bool:
     try:
         attempt()
     except OSError as error:
@@ -205,9 +236,9 @@ def _done(attempt: Callable[[], object]) -> bool:
     return True
 
 
-def _open(path: str) -> None:
+def _open_file(path: str) -> None:
     os.close(os.open(path, os.O_RDONLY | os.O_CLOEXEC))
 
 
-def _call(name: str, *arguments: int) -> None:
-    kernel.syscall(*seccomp.numbers([name]), *arguments)
+def _call_kernel(name: str, *arguments: int) -> None:
+    kernel.syscall(*seccomp.list_call_numbers([name]), *arguments)

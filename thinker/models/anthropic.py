@@ -5,7 +5,7 @@ from collections.abc import Mapping
 
 from thinker.models.anthropic_answer import AnthropicAnswer
 from thinker.models.base import ModelRequest
-from thinker.models.call_arguments import unique_ids
+from thinker.models.call_arguments import make_ids_unique
 from thinker.models.endpoint import ProviderModel
 from thinker.models.outputschema import Closing
 from thinker.protocol import messages
@@ -26,11 +26,11 @@ class AnthropicMessages(ProviderModel):
 
     _collector = AnthropicAnswer
 
-    def _body(self, request: ModelRequest) -> JsonObject:
-        return request_body(self._account.model, request)
+    def _build_body(self, request: ModelRequest) -> JsonObject:
+        return build_request_body(self._account.model, request)
 
 
-def request_body(model: str, request: ModelRequest) -> JsonObject:
+def build_request_body(model: str, request: ModelRequest) -> JsonObject:
     """Build the body of a Messages request.
 
     Anthropic allows four cache breakpoints: they go after the tools, after the system prompt, and
@@ -47,19 +47,19 @@ def request_body(model: str, request: ModelRequest) -> JsonObject:
         tools[-1] |= CACHED
         body["tools"] = [*tools]
     if request.system.strip():
-        body["system"] = [_text(request.system) | CACHED]
-    body["messages"] = [*_messages(request.messages)]
+        body["system"] = [_build_text_block(request.system) | CACHED]
+    body["messages"] = [*_build_messages(request.messages)]
     if request.tools:
         choice = request.tool_choice
         named: JsonObject = {"name": choice.name} if choice.name else {}
         body["tool_choice"] = {"type": TOOL_CHOICE[choice.mode], **named}
-    thinking = _thinking(request)
+    thinking = _count_thinking_tokens(request)
     if thinking:
         body["thinking"] = {"type": "enabled", "budget_tokens": thinking}
         body["max_tokens"] = thinking + (request.max_output_tokens or MAX_TOKENS)
     elif request.temperature is not None:  # thinking excludes a temperature
         body["temperature"] = min(request.temperature, 1.0)  # the API's range ends at 1
-    schema = None if request.output is None else CLOSING.closed(request.output)
+    schema = None if request.output is None else CLOSING.close_schema(request.output)
     if schema is not None:
         body["output_config"] = {"format": {"type": "json_schema", "schema": schema}}
     if request.on_text is not None:
@@ -67,7 +67,7 @@ def request_body(model: str, request: ModelRequest) -> JsonObject:
     return body
 
 
-def _thinking(request: ModelRequest) -> int:
+def _count_thinking_tokens(request: ModelRequest) -> int:
     """Return the tokens to think with; 0 where the API would refuse them.
 
     Thinking before a tool result needs the signed thoughts of the earlier call, which are not
@@ -75,26 +75,26 @@ def _thinking(request: ModelRequest) -> int:
     """
     reasoning = request.reasoning
     answers = bool(request.messages) and isinstance(request.messages[-1], messages.ToolResult)
-    if reasoning is None or answers or request.tool_choice.demands:
+    if reasoning is None or answers or request.tool_choice.requires_call:
         return 0
     if reasoning.max_tokens is not None:
         return max(MIN_THINKING, reasoning.max_tokens)
     return 0 if reasoning.effort is None else THINKING[reasoning.effort]
 
 
-def _messages(conversation: tuple[messages.Message, ...]) -> list[JsonObject]:
+def _build_messages(conversation: tuple[messages.Message, ...]) -> list[JsonObject]:
     """Return alternating messages, the user's first, with neighbors of one role joined."""
     turns: list[tuple[str, list[JsonObject]]] = []
     used_ids: set[str] = set()
     ids: dict[str, str] = {}
     for message in conversation:
         if isinstance(message, messages.AssistantMessage):
-            ids = _wire_ids(message, used_ids)
+            ids = _map_wire_ids(message, used_ids)
             used_ids.update(ids.values())
         role = "assistant" if isinstance(message, messages.AssistantMessage) else "user"
-        blocks = _blocks(message, ids)
+        blocks = _build_blocks(message, ids)
         if not turns and role == "assistant":
-            turns.append(("user", [_text(EARLIER)]))
+            turns.append(("user", [_build_text_block(EARLIER)]))
         if turns and turns[-1][0] == role:
             turns[-1][1].extend(blocks)
         elif blocks:
@@ -104,44 +104,46 @@ def _messages(conversation: tuple[messages.Message, ...]) -> list[JsonObject]:
     return [{"role": role, "content": [*blocks]} for role, blocks in turns]
 
 
-def _wire_ids(message: messages.AssistantMessage, used: set[str]) -> dict[str, str]:
+def _map_wire_ids(message: messages.AssistantMessage, used: set[str]) -> dict[str, str]:
     """Map call ids, which another provider may have chosen, to ids that the API accepts.
 
     They must match a pattern and be unique in the whole conversation.
     """
     ids = [call.id for call in message.tool_calls]
-    return dict(zip(ids, unique_ids((FOREIGN_ID.sub("_", i) for i in ids), used), strict=True))
+    return dict(zip(ids, make_ids_unique((FOREIGN_ID.sub("_", i) for i in ids), used), strict=True))
 
 
-def _blocks(message: messages.Message, ids: Mapping[str, str]) -> list[JsonObject]:
+def _build_blocks(message: messages.Message, ids: Mapping[str, str]) -> list[JsonObject]:
     """Return a message's content blocks, without blank text, which the API refuses."""
     if isinstance(message, messages.ToolResult):
-        return [_result(message, ids)]
+        return [_build_result_block(message, ids)]
     text = message.text if isinstance(message, messages.UserMessage) else message.content
-    blocks = [_text(text)] if text.strip() else []
+    blocks = [_build_text_block(text)] if text.strip() else []
     if isinstance(message, messages.UserMessage):
-        return blocks + [_image(image) for image in message.images]
+        return blocks + [_build_image_block(image) for image in message.images]
     return blocks + [
         {"type": "tool_use", "id": ids[call.id], "name": call.name, "input": call.arguments}
         for call in message.tool_calls
     ]
 
 
-def _text(text: str) -> JsonObject:
+def _build_text_block(text: str) -> JsonObject:
     return {"type": "text", "text": text}
 
 
-def _image(image: messages.Image) -> JsonObject:
+def _build_image_block(image: messages.Image) -> JsonObject:
     source: JsonObject = {"type": "base64", "media_type": image.media_type, "data": image.data}
     return {"type": "image", "source": source}
 
 
-def _result(result: messages.ToolResult, ids: Mapping[str, str]) -> JsonObject:
-    text = [_text(result.text)] if result.text.strip() else []
+def _build_result_block(result: messages.ToolResult, ids: Mapping[str, str]) -> JsonObject:
+    text = [_build_text_block(result.text)] if result.text.strip() else []
     block: JsonObject = {
         "type": "tool_result",
         "tool_use_id": ids.get(result.call_id, result.call_id),
-        "content": [*text, *map(_image, result.images)] if result.images else result.text,
+        "content": [*text, *map(_build_image_block, result.images)]
+        if result.images
+        else result.text,
     }
     if result.is_error:
         block["is_error"] = True

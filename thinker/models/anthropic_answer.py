@@ -72,22 +72,22 @@ class AnthropicAnswer(Collector):
     def feed(self, data: bytes) -> bool:
         kind = _Kind.model_validate_json(data).type
         if kind == "message":
-            self._message(_Message.model_validate_json(data))
+            self._apply_message(_Message.model_validate_json(data))
             self.finished = True
         elif kind == "message_stop":
             self.finished = True
         elif kind.startswith(("message_", "content_block_")):
-            self._event(_Event.model_validate_json(data))
+            self._apply_event(_Event.model_validate_json(data))
         elif kind != "ping":
             raise ValueError(f"unknown event type {kind!r}")
         return kind == "message_stop"
 
-    def _event(self, event: _Event) -> None:
-        self._counts = self._counts.updated(event.usage)
+    def _apply_event(self, event: _Event) -> None:
+        self._counts = self._counts.merge_counts(event.usage)
         if event.message is not None:
-            self._message(event.message)
+            self._apply_message(event.message)
         if event.content_block is not None:
-            self._block(event.index, event.content_block)
+            self._apply_block(event.index, event.content_block)
         self._content.add(event.delta.text)
         self._reasoning.add(event.delta.thinking)
         if event.delta.partial_json and event.index in self._open:
@@ -96,15 +96,15 @@ class AnthropicAnswer(Collector):
             self._finish = FINISH.get(event.delta.stop_reason, "done")
             self.finished = True
 
-    def _message(self, message: _Message) -> None:
+    def _apply_message(self, message: _Message) -> None:
         self._id = message.id
         self.model = message.model or self.model
         self._finish = FINISH.get(message.stop_reason or "", "done")
-        self._counts = self._counts.updated(message.usage)
+        self._counts = self._counts.merge_counts(message.usage)
         for index, block in enumerate(message.content):
-            self._block(index, block)
+            self._apply_block(index, block)
 
-    def _block(self, index: int, block: _Block) -> None:
+    def _apply_block(self, index: int, block: _Block) -> None:
         self._content.add(block.text)
         self._reasoning.add(block.thinking)
         if block.type == "tool_use":
@@ -112,7 +112,7 @@ class AnthropicAnswer(Collector):
             if block.input:
                 call.arguments.add(orjson.dumps(block.input).decode())
 
-    def response(self, request_id: str, call_id: str = "") -> ModelResponse:
-        self._usage = self._counts.usage()
+    def build_response(self, request_id: str, call_id: str = "") -> ModelResponse:
+        self._usage = self._counts.to_usage()
         self._calls = [*self._open.values()]
-        return super().response(request_id, call_id)
+        return super().build_response(request_id, call_id)

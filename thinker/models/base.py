@@ -48,7 +48,7 @@ class ModelRequest:
 
 
 @dataclass
-class RehearsedRequest(Exception):  # noqa: N818 - what was asked for, not a fault
+class RehearsedRequest(Exception):  # noqa: N818 - a requested result, not a fault
     """The ``body`` that a rehearsed call would have posted; empty without a provider.
 
     ``tool_block`` is as in `ModelResponse`.

@@ -2,6 +2,8 @@
 
 While it is open, calls to the endpoint's models fail at once, so that fallbacks answer without
 delay and a provider in trouble is not hit by every turn.
+
+Where: is a failing model skipped for a while?
 """
 
 from collections.abc import Callable
@@ -33,34 +35,34 @@ class Breaker:
     _until: float | None = None  # if opened: the end of the cooldown
     _probing: bool = False
 
-    def state(self, now: float) -> Literal["closed", "open", "half-open"]:
+    def find_state(self, now: float) -> Literal["closed", "open", "half-open"]:
         if self._until is None:
             return "closed"
         return "open" if now < self._until else "half-open"
 
-    def admit(self, now: float) -> bool:
+    def admit_request(self, now: float) -> bool:
         """Return whether to make a request; if so, report its outcome with a method below."""
-        state = self.state(now)
+        state = self.find_state(now)
         if state == "half-open" and not self._probing:
             self._probing = True
             return True
         return state == "closed"
 
-    def succeeded(self) -> None:
+    def record_success(self) -> None:
         """Record an answer; a refusal counts, since the endpoint works."""
         self._failures, self._until, self._probing = 0, None, False
 
-    def failed(self, now: float) -> None:
+    def record_failure(self, now: float) -> None:
         """Record a failure; one of a request made before the breaker opened changes nothing."""
         self._failures += 1
         if self._probing or (self._until is None and self._failures >= self.threshold):
             self._until, self._probing = now + self.cooldown, False
 
-    def abandoned(self) -> None:
+    def record_cancellation(self) -> None:
         """Record a canceled request, which tells nothing about the endpoint."""
         self._probing = False
 
-    def remaining(self, now: float) -> float:
+    def count_remaining_seconds(self, now: float) -> float:
         """Return the seconds until the next probe."""
         return max(0.0, (self._until or now) - now)
 
@@ -75,28 +77,28 @@ class CircuitBreakerModel(ModelWrapper):
     async def complete(self, request: ModelRequest) -> ModelResponse:
         """Make the call; raise `CircuitOpenError` if the breaker is open."""
         breaker = self.breaker
-        if not breaker.admit(self.clock()):
-            wait = breaker.remaining(self.clock())
+        if not breaker.admit_request(self.clock()):
+            wait = breaker.count_remaining_seconds(self.clock())
             raise CircuitOpenError(f"{self.name} failed too often; the next try is in {wait:.0f} s")
-        before = breaker.state(self.clock())
+        before = breaker.find_state(self.clock())
         try:
             response = await self.model.complete(request)
         except RetryableModelError:
-            breaker.failed(self.clock())
-            self._note(before)
+            breaker.record_failure(self.clock())
+            self._log_state_change(before)
             raise
         except ModelError:
-            breaker.succeeded()
-            self._note(before)
+            breaker.record_success()
+            self._log_state_change(before)
             raise
         except BaseException:
-            breaker.abandoned()
+            breaker.record_cancellation()
             raise
-        breaker.succeeded()
-        self._note(before)
+        breaker.record_success()
+        self._log_state_change(before)
         return response
 
-    def _note(self, before: str) -> None:
-        after = self.breaker.state(self.clock())
+    def _log_state_change(self, before: str) -> None:
+        after = self.breaker.find_state(self.clock())
         if after != before:
             log.warning("circuit_breaker", model=self.name, state=after)

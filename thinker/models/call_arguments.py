@@ -5,10 +5,10 @@ from dataclasses import dataclass, field
 
 import orjson
 
-from thinker.history import distinct
-from thinker.jsontext import RepairBudget, repaired
+from thinker.history import make_unique_id
+from thinker.jsontext import RepairBudget, repair_json_object
 from thinker.models.streaming import TextBuffer
-from thinker.protocol.messages import JsonObject, ToolCall, too_deep
+from thinker.protocol.messages import JsonObject, ToolCall, is_too_deep
 
 
 @dataclass
@@ -21,45 +21,45 @@ class OpenCall:
     arguments: TextBuffer = field(default_factory=TextBuffer)
 
 
-def finished_calls(calls: Iterable[OpenCall], *, whole: bool) -> tuple[ToolCall, ...]:
+def build_finished_calls(calls: Iterable[OpenCall], *, whole: bool) -> tuple[ToolCall, ...]:
     """Return the calls in order, with distinct ids.
 
     ``whole`` is false if the provider cut the answer at its output limit: arguments cut in half
     must not be repaired into valid ones and run.
     """
     ordered = sorted(calls, key=lambda call: call.index)
-    ids = unique_ids(call.id for call in ordered)
+    ids = make_ids_unique(call.id for call in ordered)
     budget = RepairBudget()
     return tuple(
-        tool_call(call_id, call.name, call.arguments.text, budget if whole else None)
+        build_tool_call(call_id, call.name, call.arguments.text, budget if whole else None)
         for call_id, call in zip(ids, ordered, strict=True)
     )
 
 
-def tool_call(call_id: str, name: str, text: str, budget: RepairBudget | None) -> ToolCall:
+def build_tool_call(call_id: str, name: str, text: str, budget: RepairBudget | None) -> ToolCall:
     """Build a call from its argument text, repairing the JSON if necessary.
 
     ``budget`` bounds the repairs of all calls of one answer; None forbids them.
     """
-    arguments = _parse(text) if text.strip() else {}
+    arguments = _parse_arguments(text) if text.strip() else {}
     broken = arguments is None
     if broken and budget is not None:
-        arguments = repaired(text, budget)
-    if arguments is None or too_deep(arguments):
+        arguments = repair_json_object(text, budget)
+    if arguments is None or is_too_deep(arguments):
         return ToolCall(id=call_id, name=name, malformed=text)
     return ToolCall(id=call_id, name=name, arguments=arguments, repaired=broken)
 
 
-def unique_ids(ids: Iterable[str], used: Collection[str] = ()) -> list[str]:
+def make_ids_unique(ids: Iterable[str], used: Collection[str] = ()) -> list[str]:
     """Make the ids of one response distinct from each other and from ``used``.
 
     A missing id becomes ``call_`` and its position; a repeated one gets a number.
     """
     taken = set(used)
-    return [distinct(call_id or f"call_{index}", taken) for index, call_id in enumerate(ids)]
+    return [make_unique_id(call_id or f"call_{index}", taken) for index, call_id in enumerate(ids)]
 
 
-def _parse(text: str) -> JsonObject | None:
+def _parse_arguments(text: str) -> JsonObject | None:
     try:
         value = orjson.loads(text)
         if isinstance(value, str):  # some models encode the object twice

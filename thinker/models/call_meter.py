@@ -5,20 +5,20 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
-from thinker.models.failures import headline
+from thinker.models.failures import format_headline
 from thinker.protocol.call_timing import CallAttempt, CallTiming
 from thinker.worker_errors import ModelError
 
 
-def _now() -> int:
+def _read_clock() -> int:
     return time.time_ns() // 1_000_000
 
 
 @dataclass(eq=False)
 class CallMeter:
-    """What a call took so far; ``clock`` returns milliseconds since the epoch."""
+    """The measurements of a call so far; ``clock`` returns milliseconds since the epoch."""
 
-    clock: Callable[[], int] = _now
+    clock: Callable[[], int] = _read_clock
     sent: int = 0
     got: int = 0
     status: int | None = None  # of the newest attempt's answer
@@ -29,8 +29,8 @@ class CallMeter:
         self._began = self.clock()
 
     @contextmanager
-    def attempt(self, model: str, size: int) -> Iterator[None]:
-        """Measure one request to a provider with a body of so many bytes."""
+    def measure_attempt(self, model: str, size: int) -> Iterator[None]:
+        """Measure one request to a provider with a body of this size."""
         began, error = self.clock(), "it was given up"
         self._first = self.status = None
         self.sent += size
@@ -38,7 +38,7 @@ class CallMeter:
             yield
             error = ""
         except ModelError as failure:
-            error = headline(failure)
+            error = format_headline(failure)
             raise
         finally:
             made = CallAttempt(
@@ -46,12 +46,12 @@ class CallMeter:
             )
             self._attempts.append(made)
 
-    def streamed(self) -> None:
-        """Take note that an event of the answer came."""
+    def record_event(self) -> None:
+        """Record that an event of the answer came."""
         if self._first is None:
             self._first = self.clock()
 
-    def timing(self) -> CallTiming:
+    def build_timing(self) -> CallTiming:
         """Return the measurements of a call that has just been answered."""
         return CallTiming(
             began=self._began,

@@ -1,10 +1,13 @@
-"""Build an agent's models from its settings: adapter, address, key and wrappers."""
+"""Build an agent's models from its settings: adapter, address, key and wrappers.
+
+Where: is the model for a call chosen, with its fallbacks?
+"""
 
 from collections import defaultdict
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from thinker.http.broker_link import broker_link
+from thinker.http.broker_link import open_broker_link
 from thinker.http.exchange import Network
 from thinker.models.anthropic import AnthropicMessages
 from thinker.models.base import Model
@@ -15,12 +18,12 @@ from thinker.models.openai_chat import OpenAIChat
 from thinker.models.retry import Fallback, Retrying
 from thinker.models.served_place import ServedPlace
 from thinker.models.structured import StructuredOutput
-from thinker.models.tooltext import with_tools
-from thinker.models.vision import VisionFilter, sees
+from thinker.models.tooltext import wrap_tool_calls
+from thinker.models.vision import VisionFilter, can_see_images
 from thinker.protocol import model_endpoints
 from thinker.protocol.env import ThinkerSettings
 from thinker.protocol.model_endpoints import ServedUse
-from thinker.protocol.providers import Provider, at_address
+from thinker.protocol.providers import Provider, relocate_provider
 from thinker.protocol.served_models import ServedModel
 from thinker.worker_errors import WorkerConfigError
 
@@ -29,7 +32,7 @@ if TYPE_CHECKING:
     from thinker.models.media_models import MediaModels
 
 
-def choose(
+def choose_model(
     settings: ThinkerSettings, environ: Mapping[str, str], *, transport: Network | None = None
 ) -> Model:
     """Build an agent's model: retries around each attempt, fallbacks behind it.
@@ -42,24 +45,26 @@ def choose(
         WorkerConfigError: a provider is unknown or not fully configured.
     """
     references = [(settings.llm_provider, settings.model)]
-    references += [model_endpoints.reference(settings, entry) for entry in settings.fallback_models]
+    references += [
+        model_endpoints.split_model_reference(settings, entry) for entry in settings.fallback_models
+    ]
     breakers: defaultdict[str, Breaker] = defaultdict(Breaker)
     alone = len({provider for provider, _ in references}) == 1
     models = []
     for provider, name in references:
-        plain = _model(settings, environ, provider, name, transport)
-        shown = "images" in _provider(settings, provider).can or settings.vision == "on"
-        model = VisionFilter(plain, sees=shown and sees(name, settings.vision))
+        plain = _build_model(settings, environ, provider, name, transport)
+        shown = "images" in _require_provider(settings, provider).can or settings.vision == "on"
+        model = VisionFilter(plain, sees=shown and can_see_images(name, settings.vision))
         models.append(Retrying(model if alone else CircuitBreakerModel(model, breakers[provider])))
     return Fallback(models)
 
 
-def choose_small(settings: ThinkerSettings, environ: Mapping[str, str], own: Model) -> Model:
+def choose_small_model(settings: ThinkerSettings, environ: Mapping[str, str], own: Model) -> Model:
     """Build the model for summaries and facts: the small one, falling back to ``own``."""
     if not settings.small_model:
         return own
-    reference = model_endpoints.reference(settings, settings.small_model)
-    return Fallback([Retrying(_model(settings, environ, *reference)), own])
+    reference = model_endpoints.split_model_reference(settings, settings.small_model)
+    return Fallback([Retrying(_build_model(settings, environ, *reference)), own])
 
 
 def choose_embeddings(
@@ -75,8 +80,8 @@ def choose_embeddings(
     # Most agents have none; importing the module here keeps their processes small.
     from thinker.models.embeddings import EmbeddingModel  # noqa: PLC0415 - see above
 
-    model = model_endpoints.served(settings)["embeddings"]
-    place = _place(settings, environ, "embeddings", model)
+    model = model_endpoints.list_served_models(settings)["embeddings"]
+    place = _find_served_place(settings, environ, "embeddings", model)
     dimensions = settings.embeddings_dimensions
     return EmbeddingModel(
         place.provider,
@@ -91,7 +96,7 @@ def choose_embeddings(
 def choose_media(settings: ThinkerSettings, environ: Mapping[str, str]) -> "MediaModels | None":
     """Build the models of sound and pictures; None if the agent has none.
 
-    One that cannot be asked keeps no agent from answering: each request for it says why.
+    An unusable one does not keep the agent from answering: each request for it gets the reason.
     """
     hear, speak, draw = settings.hear, settings.speak, settings.draw
     if not (hear or speak or draw):
@@ -104,45 +109,45 @@ def choose_media(settings: ThinkerSettings, environ: Mapping[str, str]) -> "Medi
         SpeakingEndpoint,
     )
 
-    def place(use: ServedUse, model: ServedModel) -> ServedPlace:
+    def find_place(use: ServedUse, model: ServedModel) -> ServedPlace:
         try:
-            return _place(settings, environ, use, model)
+            return _find_served_place(settings, environ, use, model)
         except WorkerConfigError as error:
             problem = str(error).removeprefix("agents.json: ").replace(": ", ", ")
             return ServedPlace(model_endpoints.PLAIN, "", "", problem=problem)
 
     return MediaModels(
-        HearingEndpoint(hear, place("hear", hear)) if hear else None,
-        SpeakingEndpoint(speak, place("speak", speak)) if speak else None,
-        DrawingEndpoint(draw, place("draw", draw)) if draw else None,
+        HearingEndpoint(hear, find_place("hear", hear)) if hear else None,
+        SpeakingEndpoint(speak, find_place("speak", speak)) if speak else None,
+        DrawingEndpoint(draw, find_place("draw", draw)) if draw else None,
     )
 
 
-def _place(
+def _find_served_place(
     settings: ThinkerSettings, environ: Mapping[str, str], use: ServedUse, model: ServedModel
 ) -> ServedPlace:
     """Return where a model beside the agent's own is asked."""
     agent, provider = (
         f"agents.json: agent {settings.agent_id!r}",
-        model_endpoints.serving(settings, use, model),
+        model_endpoints.find_serving_provider(settings, use, model),
     )
     if provider is None:
-        able = ", ".join(model_endpoints.able(settings, use))
+        able = ", ".join(model_endpoints.list_able_providers(settings, use))
         what = model_endpoints.ABILITIES[use]
         raise WorkerConfigError(
             f"{agent} cannot have {what} of {model.provider!r}; use a baseUrl or one of {able}"
         )
-    url = _address(agent, model.base_url) if model.base_url else provider.base_url
-    key = _key(settings, provider, environ, needed=not model.base_url)
-    return ServedPlace(provider, url, key, _broker(settings))
+    url = _require_url(agent, model.base_url) if model.base_url else provider.base_url
+    key = _require_key(settings, provider, environ, needed=not model.base_url)
+    return ServedPlace(provider, url, key, _find_broker(settings))
 
 
-def choose_alone(settings: ThinkerSettings, environ: Mapping[str, str]) -> Model:
-    """Build an agent's first model without retries and fallbacks; raise as `choose`."""
-    return _model(settings, environ, settings.llm_provider, settings.model)
+def choose_single_model(settings: ThinkerSettings, environ: Mapping[str, str]) -> Model:
+    """Build an agent's first model without retries and fallbacks; raise as `choose_model`."""
+    return _build_model(settings, environ, settings.llm_provider, settings.model)
 
 
-def _model(
+def _build_model(
     settings: ThinkerSettings,
     environ: Mapping[str, str],
     provider_name: str,
@@ -150,32 +155,32 @@ def _model(
     transport: Network | None = None,
 ) -> Model:
     agent = f"agents.json: agent {settings.agent_id!r}"
-    provider = _provider(settings, provider_name)
+    provider = _require_provider(settings, provider_name)
     if not model:
         raise WorkerConfigError(f'{agent} has no model for {provider_name}; set "model"')
     if provider.wire == "demo":
         return DemoModel(model)
     own_url = settings.base_url if provider_name == settings.llm_provider else ""
-    url = _address(agent, own_url) if own_url else provider.base_url
+    url = _require_url(agent, own_url) if own_url else provider.base_url
     if not url:
         raise WorkerConfigError(f'{agent} uses {provider_name} without an address; set "baseUrl"')
-    key = _key(settings, provider, environ, needed=not own_url or not provider.base_url)
-    transport = transport or _broker(settings)
+    key = _require_key(settings, provider, environ, needed=not own_url or not provider.base_url)
+    transport = transport or _find_broker(settings)
     timeouts = LOCAL_TIMEOUTS if provider.local else STANDARD_TIMEOUTS
     adapter = AnthropicMessages if provider.wire == "anthropic" else OpenAIChat
     if own_url:
-        provider = at_address(provider, own_url)
+        provider = relocate_provider(provider, own_url)
     found = adapter(provider, model, url, key, transport, timeouts)
     beside_tools = provider.requests.output_beside_tools
     plain = settings.structured_output == "auto" and not {"schema", "json"} & {*provider.can}
     output = "text" if plain else settings.structured_output
     structured = StructuredOutput(found, output, beside_tools=beside_tools)
     as_text = settings.tool_calls == "auto" and "tools" not in provider.can
-    return with_tools(structured, "text" if as_text else settings.tool_calls)
+    return wrap_tool_calls(structured, "text" if as_text else settings.tool_calls)
 
 
-def _provider(settings: ThinkerSettings, name: str) -> Provider:
-    known = model_endpoints.known_to(settings)
+def _require_provider(settings: ThinkerSettings, name: str) -> Provider:
+    known = model_endpoints.list_known_providers(settings)
     if name in known:
         return known[name]
     raise WorkerConfigError(
@@ -184,20 +189,20 @@ def _provider(settings: ThinkerSettings, name: str) -> Provider:
     )
 
 
-def _broker(settings: ThinkerSettings) -> Network | None:
-    return None if settings.broker_fd is None else broker_link(settings.broker_fd)
+def _find_broker(settings: ThinkerSettings) -> Network | None:
+    return None if settings.broker_fd is None else open_broker_link(settings.broker_fd)
 
 
-def _address(agent: str, url: str) -> str:
+def _require_url(agent: str, url: str) -> str:
     try:
-        return model_endpoints.checked_url(url)
+        return model_endpoints.normalize_url(url)
     except ValueError as error:
         raise WorkerConfigError(
             f"{agent} has the baseUrl {url!r}; write it like http://127.0.0.1:8000/v1"
         ) from error
 
 
-def _key(
+def _require_key(
     settings: ThinkerSettings, provider: Provider, environ: Mapping[str, str], *, needed: bool
 ) -> str:
     """Return the key to send; empty also if the broker has it."""

@@ -4,7 +4,7 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
 
 from thinker.models.base import ModelResponse
-from thinker.models.call_arguments import OpenCall, finished_calls
+from thinker.models.call_arguments import OpenCall, build_finished_calls
 from thinker.models.streaming import TextBuffer
 from thinker.protocol.messages import AssistantMessage, Usage
 from thinker.protocol.methods import Finish
@@ -14,7 +14,7 @@ MAX_TEXT = 400_000  # characters of an answer: a hundred messages of a chat
 
 @dataclass
 class Collector(ABC):
-    """Builds one answer of ``provider/model`` from a whole response or from a stream's events.
+    """Builds one answer of ``provider/model`` from a whole response or from stream events.
 
     ``finished``: the answer is complete, so that a broken stream loses nothing.
     """
@@ -36,15 +36,15 @@ class Collector(ABC):
 
     @abstractmethod
     def feed(self, data: bytes) -> bool:
-        """Take a whole response or one event; return true if nothing follows.
+        """Add a whole response or one event; return true if it was the last.
 
         Raises:
             ValueError: the data does not have the provider's format.
         """
 
-    def response(self, request_id: str, call_id: str = "") -> ModelResponse:
+    def build_response(self, request_id: str, call_id: str = "") -> ModelResponse:
         """Return the answer so far; the ids come from the headers of provider and broker."""
-        calls = finished_calls(self._calls, whole=self._finish != "length")
+        calls = build_finished_calls(self._calls, whole=self._finish != "length")
         reasoning = self._reasoning.text[:MAX_TEXT] or None
         cut = self._finish == "done" and len(self._content.text) > MAX_TEXT
         return ModelResponse(

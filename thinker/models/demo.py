@@ -69,8 +69,8 @@ class DemoModel:
         """Answer by the rules; stream word by word if the request has an ``on_text``."""
         if request.rehearsed:
             raise RehearsedRequest(b"")
-        message = _answer(request)
-        earlier = request.messages[: max(0, _newest_user(request))]
+        message = _build_answer(request)
+        earlier = request.messages[: max(0, _find_newest_user(request))]
         replied = any(isinstance(said, AssistantMessage) for said in earlier)
         if message.content and not replied:
             message = message.model_copy(update={"content": f"{message.content}\n\n{LABEL}"})
@@ -79,30 +79,34 @@ class DemoModel:
                 request.on_text(message.content[: word.end()])
         prompt = [request.system, *(m.content for m in request.messages)]
         completion = [message.content, *(str(call.arguments) for call in message.tool_calls)]
-        usage = messages.Usage(prompt=_tokens(prompt), completion=_tokens(completion))
+        usage = messages.Usage(
+            prompt=_estimate_tokens(prompt), completion=_estimate_tokens(completion)
+        )
         return ModelResponse(message=message, usage=usage, model=self.name)
 
     async def aclose(self) -> None:
         """Do nothing; the model holds no connection."""
 
 
-def _answer(request: ModelRequest) -> AssistantMessage:
-    newest = _newest_user(request)
+def _build_answer(request: ModelRequest) -> AssistantMessage:
+    newest = _find_newest_user(request)
     results = [m for m in request.messages[newest + 1 :] if isinstance(m, messages.ToolResult)]
     if results:
-        return AssistantMessage(content="\n\n".join(map(_report, results)))
+        return AssistantMessage(content="\n\n".join(map(_describe_result, results)))
     text = request.messages[newest].content.strip() if newest >= 0 else ""
     start = text[:RULE_CHARS]
-    matched = _named_call(start, request.tools) or _matched_call(start)
+    matched = _match_named_call(start, request.tools) or _match_rule_call(start)
     if matched is not None:
-        return _call(request, *matched)
+        return _build_call_message(request, *matched)
     if LIST_SKILLS.search(start):
-        return AssistantMessage(content=_skills(request.system))
+        return AssistantMessage(content=_describe_skills(request.system))
     echo = f"You said: {text}\n\n" if text else ""
     return AssistantMessage(content=f"{echo}{ABILITIES}")
 
 
-def _named_call(text: str, tools: Iterable[messages.ToolSpec]) -> tuple[str, JsonObject] | None:
+def _match_named_call(
+    text: str, tools: Iterable[messages.ToolSpec]
+) -> tuple[str, JsonObject] | None:
     """Match a text that names an offered tool; the rest of the text is its first input."""
     found = ASK.match(text)
     tool = next((tool for tool in tools if found and tool.name == found[1]), None)
@@ -113,21 +117,21 @@ def _named_call(text: str, tools: Iterable[messages.ToolSpec]) -> tuple[str, Jso
     return tool.name, {} if first is None else {first: found[2].strip()}
 
 
-def _matched_call(text: str) -> tuple[str, JsonObject] | None:
+def _match_rule_call(text: str) -> tuple[str, JsonObject] | None:
     if found := READ_SKILL.search(text):
         return "read_skill", {"name": found[1]}
     if found := REMEMBER.search(text):
-        return "store_fact", _fact(found[1])
+        return "store_fact", _build_fact(found[1])
     if found := RECALL.search(text):
-        return "search_memories", {"query": _query(found)}
+        return "search_memories", {"query": _build_query(found)}
     if TIME.search(text):
         return "get_time", {}
     if found := STATEMENT.search(text):
-        return "store_fact", _fact(found[1])
+        return "store_fact", _build_fact(found[1])
     return None
 
 
-def _fact(statement: str) -> JsonObject:
+def _build_fact(statement: str) -> JsonObject:
     """Put a fact about the user into the third person, as language models store it."""
     fact = OWNER.sub("User's", statement.strip().rstrip("!."))
     taste = TASTE.match(fact)
@@ -136,13 +140,15 @@ def _fact(statement: str) -> JsonObject:
     return {"fact": fact, "category": "preference" if taste else "background"}
 
 
-def _query(found: re.Match[str]) -> str:
+def _build_query(found: re.Match[str]) -> str:
     """Return what to search for; ``user`` if the question is about the user in general."""
     topic = next((group for group in found.groups() if group), "")
     return ABOUT_ME.sub("", topic.strip().rstrip("?!.")) or "user"
 
 
-def _call(request: ModelRequest, tool: str, arguments: JsonObject) -> AssistantMessage:
+def _build_call_message(
+    request: ModelRequest, tool: str, arguments: JsonObject
+) -> AssistantMessage:
     if request.tool_choice.mode == "none" or all(spec.name != tool for spec in request.tools):
         return AssistantMessage(content=f"I would need the tool {tool}, which I was not given.")
     made = sum(len(m.tool_calls) for m in request.messages if isinstance(m, AssistantMessage))
@@ -150,7 +156,7 @@ def _call(request: ModelRequest, tool: str, arguments: JsonObject) -> AssistantM
     return AssistantMessage(tool_calls=(call,))
 
 
-def _report(result: messages.ToolResult) -> str:
+def _describe_result(result: messages.ToolResult) -> str:
     if result.is_error:
         return f"The tool {result.name} failed: {result.content}"
     if not result.content.strip():
@@ -158,7 +164,7 @@ def _report(result: messages.ToolResult) -> str:
     return SAYS.get(result.name, "The tool answered: {}").format(result.content.strip())
 
 
-def _skills(system: str) -> str:
+def _describe_skills(system: str) -> str:
     block, closed, _ = system.partition("<available_skills>")[2].partition("</available_skills>")
     names = [part.partition("</name>")[0] for part in block.split("<name>")[1:] if closed]
     if not names:
@@ -166,11 +172,11 @@ def _skills(system: str) -> str:
     return "\n".join(["These skills are available:", *(f"- {unescape(name)}" for name in names)])
 
 
-def _newest_user(request: ModelRequest) -> int:
+def _find_newest_user(request: ModelRequest) -> int:
     """Return the index of the newest user message, or -1."""
     users = [i for i, said in enumerate(request.messages) if isinstance(said, messages.UserMessage)]
     return users[-1] if users else -1
 
 
-def _tokens(texts: Iterable[str]) -> int:
+def _estimate_tokens(texts: Iterable[str]) -> int:
     return -(-sum(map(len, texts)) // CHARS_PER_TOKEN)

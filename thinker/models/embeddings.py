@@ -12,10 +12,10 @@ from thinker.models.endpoint import ModelEndpoint, ModelTimeouts
 from thinker.models.failures import Account
 from thinker.protocol.background import LONGEST, Embed, Embedded
 from thinker.protocol.messages import JsonObject, Usage
-from thinker.protocol.model_endpoints import headers, url_for
+from thinker.protocol.model_endpoints import build_headers, build_use_url
 from thinker.protocol.providers import Provider
 from thinker.protocol.token_counts import OpenAICounts
-from thinker.protocol.vectors import packed
+from thinker.protocol.vectors import pack_vector
 
 TIMEOUTS = ModelTimeouts(connect=5.0, total=30.0)  # a local server may have to load the model first
 
@@ -40,10 +40,10 @@ class _Vectors(Collector):
     def feed(self, data: bytes) -> bool:
         answer = _Answer.model_validate_json(data)
         found = sorted(answer.data, key=lambda item: item.index)
-        self.vectors = [packed(item.embedding) for item in found]
+        self.vectors = [pack_vector(item.embedding) for item in found]
         if len(found) != self.count or len({len(item.embedding) for item in found}) > 1:
             raise ValueError(f"expected {self.count} vectors of one length")
-        self._usage = answer.usage.usage() if answer.usage else Usage()
+        self._usage = answer.usage.to_usage() if answer.usage else Usage()
         self.finished = True
         return True
 
@@ -61,14 +61,17 @@ class EmbeddingModel:
         transport: Network | None = None,
     ) -> None:
         self._account = Account(provider, model, api_key)
-        url, sent = url_for("embeddings", provider, base_url, model), headers(provider, api_key)
+        url, sent = (
+            build_use_url("embeddings", provider, base_url, model),
+            build_headers(provider, api_key),
+        )
         self._endpoint = ModelEndpoint(self._account, url, sent, transport, TIMEOUTS)
         self._body: JsonObject = {"model": model}
         if dimensions:
             self._body["dimensions"] = dimensions
         self.name = f"{provider.name}/{model}"
 
-    async def embed(self, request: Embed) -> Embedded:
+    async def embed_texts(self, request: Embed) -> Embedded:
         """Return the vectors of the texts, in their order, and the usage.
 
         Raises:
@@ -79,8 +82,8 @@ class EmbeddingModel:
         body: JsonObject = {**self._body, "input": [*inputs]}
         if request.dimensions is not None:
             body["dimensions"] = request.dimensions
-        response = await self._endpoint.ask(body, lambda: answer, ModelRequest("", ()))
-        usage = budget.charged(response.usage, lambda: (sum(map(len, inputs)), 0))
+        response = await self._endpoint.post_request(body, lambda: answer, ModelRequest("", ()))
+        usage = budget.resolve_usage(response.usage, lambda: (sum(map(len, inputs)), 0))
         return Embedded(
             model=self.name,
             usage=usage,

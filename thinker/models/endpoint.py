@@ -14,7 +14,7 @@ import anyio
 import orjson
 
 from thinker.http.exchange import HttpAnswer, HttpError, Network
-from thinker.http.retry_after import retry_after
+from thinker.http.retry_after import parse_retry_after
 from thinker.models import failures
 from thinker.models.base import ModelRequest, ModelResponse, RehearsedRequest
 from thinker.models.call_meter import CallMeter
@@ -63,7 +63,7 @@ class ModelEndpoint:
 
     @cached_property
     def network(self) -> Network:
-        """The connections, opened at the first call, which may be long after the start."""
+        """The connections, opened at the first call."""
         if self.transport is not None:
             return self.transport
         # A worker asks its broker; what is imported here is larger than all that it needs.
@@ -76,7 +76,7 @@ class ModelEndpoint:
         if "network" in vars(self):
             self.network.close()
 
-    async def ask(
+    async def post_request(
         self,
         body: Mapping[str, object],
         new_collector: Callable[[], Collector],
@@ -87,26 +87,28 @@ class ModelEndpoint:
         Raises:
             ModelError: the failure, as classified by `thinker.models.failures`.
         """
-        return await self._refused.ask(
-            body, lambda sent: self._post(sent, new_collector(), request)
+        return await self._refused.post_without_refused(
+            body, lambda sent: self._post_body(sent, new_collector(), request)
         )
 
-    def sent(self, body: Mapping[str, object]) -> bytes:
-        """Return the bytes that `ask` would post first."""
-        return orjson.dumps(self._refused.taken(body))
+    def encode_request(self, body: Mapping[str, object]) -> bytes:
+        """Return the bytes that `post_request` would post first."""
+        return orjson.dumps(self._refused.remove_known(body))
 
-    async def _post(
+    async def _post_body(
         self, body: Mapping[str, object], collector: Collector, request: ModelRequest
     ) -> ModelResponse:
-        return await self.post(orjson.dumps(body), collector, request)
+        return await self.post_bytes(orjson.dumps(body), collector, request)
 
-    async def post(self, data: bytes, collector: Collector, request: ModelRequest) -> ModelResponse:
-        """Post the bytes of a request, in the format that the headers say; raises as `ask`."""
+    async def post_bytes(
+        self, data: bytes, collector: Collector, request: ModelRequest
+    ) -> ModelResponse:
+        """Post the bytes of a request, in the format of the headers; raises as `post_request`."""
         account = self.account
-        with request.meter.attempt(f"{account.provider.name}/{account.model}", len(data)):
-            return await self._exchange(data, collector, request)
+        with request.meter.measure_attempt(f"{account.provider.name}/{account.model}", len(data)):
+            return await self._send_and_collect(data, collector, request)
 
-    async def _exchange(
+    async def _send_and_collect(
         self, body: bytes, collector: Collector, request: ModelRequest
     ) -> ModelResponse:
         timeouts, meter = self.timeouts, request.meter
@@ -114,26 +116,26 @@ class ModelEndpoint:
         start = anyio.current_time()
         end = start + timeouts.total
         first = min(end, start + timeouts.first_token) if streams else end
-        with self._deadline(first, lambda: collector.finished) as scope:
+        with self._apply_deadline(first, lambda: collector.finished) as scope:
             response = await self.network.send("POST", self.url, self.headers, body)
             meter.status = response.status
             with closing(response):
                 if response.status >= HTTPStatus.MULTIPLE_CHOICES:
                     scope.deadline = end + timeouts.idle
-                    raise await self._failure(response, min(end, first + timeouts.idle), meter)
+                    raise await self._read_failure(response, min(end, first + timeouts.idle), meter)
                 if streams and "json" not in response.headers.get("content-type", ""):
                     await self._read_stream(response, collector, request, scope, end)
                 else:
                     scope.deadline = end
-                    data = await self._read(response, meter)
-                    self._take(collector, data)
+                    data = await self._read_body(response, meter)
+                    self._feed_data(collector, data)
                     if not collector.finished:
-                        raise self._unreadable(data)
+                        raise self._build_unreadable_error(data)
         if not collector.finished:
             raise RetryableModelError(f"{self.account.provider.name} cut its answer short")
         headers = response.headers
         request_id = headers.get("x-request-id") or headers.get("request-id") or ""
-        return collector.response(request_id, response.call_id)
+        return collector.build_response(request_id, response.call_id)
 
     async def _read_stream(
         self,
@@ -145,58 +147,60 @@ class ModelEndpoint:
     ) -> None:
         reader, meter, on_text = EventReader(), request.meter, request.on_text
         size, shown, ended = 0, "", False
-        async for chunk in response.pieces():
+        async for chunk in response.iter_pieces():
             if ended:
                 continue  # only a connection read to its end can be reused
             meter.got += len(chunk)
             size = self._check_size(size + len(chunk))
             events = reader.feed(chunk)
-            ended = self._events(collector, events)
+            ended = self._feed_events(collector, events)
             wait = AFTER_FINISH if collector.finished else self.timeouts.idle
             if events:
-                meter.streamed()
+                meter.record_event()
                 scope.deadline = min(end, anyio.current_time() + (LINGER if ended else wait))
             # The complete text follows at once, so a last view would be wasted.
             if on_text is not None and not ended and collector.text != shown:
                 shown = collector.text
                 on_text(shown)
         if not ended:
-            self._events(collector, reader.close())
+            self._feed_events(collector, reader.close())
 
-    def _events(self, collector: Collector, events: Sequence[bytes]) -> bool:
-        """Take events in order; return true if one of them is the last."""
-        return any(self._take(collector, data) for data in events if data)
+    def _feed_events(self, collector: Collector, events: Sequence[bytes]) -> bool:
+        """Feed events in order; return true if one of them is the last."""
+        return any(self._feed_data(collector, data) for data in events if data)
 
-    async def _read(self, response: HttpAnswer, meter: CallMeter) -> bytes:
+    async def _read_body(self, response: HttpAnswer, meter: CallMeter) -> bytes:
         body = bytearray()
-        async for chunk in response.pieces():
+        async for chunk in response.iter_pieces():
             body += chunk
             meter.got += len(chunk)
             self._check_size(len(body))
         return bytes(body)
 
-    async def _failure(self, response: HttpAnswer, deadline: float, meter: CallMeter) -> Exception:
+    async def _read_failure(
+        self, response: HttpAnswer, deadline: float, meter: CallMeter
+    ) -> Exception:
         try:
-            with self._deadline(deadline):
-                body = await self._read(response, meter)
+            with self._apply_deadline(deadline):
+                body = await self._read_body(response, meter)
         except RetryableModelError:
             body = b""
         text = body.decode("utf-8", "replace")
-        complaint = failures.stated_error(body) or failures.Complaint(text)
-        wait = retry_after(response.headers, self.clock())
-        return failures.failure(self.account, response.status, complaint, wait)
+        complaint = failures.parse_stated_error(body) or failures.ProviderError(text)
+        wait = parse_retry_after(response.headers, self.clock())
+        return failures.build_failure(self.account, response.status, complaint, wait)
 
-    def _take(self, collector: Collector, data: bytes) -> bool:
-        complaint = failures.stated_error(data)
+    def _feed_data(self, collector: Collector, data: bytes) -> bool:
+        complaint = failures.parse_stated_error(data)
         if complaint is not None:
-            raise failures.failure(self.account, complaint.status, complaint)
+            raise failures.build_failure(self.account, complaint.status, complaint)
         try:
             return collector.feed(data)
         except ValueError as error:
-            raise self._unreadable(data) from error
+            raise self._build_unreadable_error(data) from error
 
-    def _unreadable(self, data: bytes) -> RetryableModelError:
-        name, excerpt = self.account.provider.name, self.account.excerpt(data)
+    def _build_unreadable_error(self, data: bytes) -> RetryableModelError:
+        name, excerpt = self.account.provider.name, self.account.format_excerpt(data)
         return RetryableModelError(f"{name} sent an unreadable answer: {excerpt}")
 
     def _check_size(self, size: int) -> int:
@@ -206,7 +210,7 @@ class ModelEndpoint:
         return size
 
     @contextmanager
-    def _deadline(
+    def _apply_deadline(
         self, deadline: float, enough: Callable[[], bool] = lambda: False
     ) -> Iterator[anyio.CancelScope]:
         """Apply a deadline (event-loop time, which the scope may move) and translate HTTP errors.
@@ -245,15 +249,15 @@ class ProviderModel(ABC):
     ) -> None:
         self.name = f"{provider.name}/{model}"
         self._account = failures.Account(provider, model, api_key)
-        url = model_endpoints.chat_url(provider, base_url, model)
-        headers = model_endpoints.headers(provider, api_key)
+        url = model_endpoints.build_chat_url(provider, base_url, model)
+        headers = model_endpoints.build_headers(provider, api_key)
         self._tools: Sequence[ToolSpec] = ()
         self._tools_json = orjson.Fragment(b"[]")
         self._endpoint = ModelEndpoint(self._account, url, headers, transport, timeouts)
 
     async def complete(self, request: ModelRequest) -> ModelResponse:
         """Make one call; streams if the request has an ``on_text``."""
-        body: dict[str, object] = {**self._body(request)}
+        body: dict[str, object] = {**self._build_body(request)}
         if request.tools:
             if request.tools is not self._tools:
                 # Most of a request, and rarely changed.
@@ -262,12 +266,12 @@ class ProviderModel(ABC):
             body["tools"] = self._tools_json
         account = self._account
         if request.rehearsed:
-            raise RehearsedRequest(self._endpoint.sent(body))
+            raise RehearsedRequest(self._endpoint.encode_request(body))
         collector = partial(self._collector, account.provider.name, account.model)
-        return await self._endpoint.ask(body, collector, request)
+        return await self._endpoint.post_request(body, collector, request)
 
     async def aclose(self) -> None:
         await self._endpoint.aclose()
 
     @abstractmethod
-    def _body(self, request: ModelRequest) -> JsonObject: ...
+    def _build_body(self, request: ModelRequest) -> JsonObject: ...

@@ -1,7 +1,7 @@
 """Classify providers' errors, the same way for both wire formats.
 
 Every message reads ``<what happened>: <quote of the provider>``. The first part never contains a
-quote and is safe to log (`headline`).
+quote and is safe to log (`format_headline`).
 """
 
 import re
@@ -100,7 +100,7 @@ class Account:
     model: str
     api_key: str = field(default="", repr=False)
 
-    def excerpt(self, quote: bytes | str) -> str:
+    def format_excerpt(self, quote: bytes | str) -> str:
         """Return the start of the provider's text, on one line, without the key."""
         text = quote.decode("utf-8", "replace") if isinstance(quote, bytes) else quote
         if self.api_key:
@@ -109,7 +109,7 @@ class Account:
         return text if len(text) <= EXCERPT else text[:EXCERPT] + "…"
 
 
-class Complaint(NamedTuple):
+class ProviderError(NamedTuple):
     """A provider's error: its message, and its kinds (type, code) as text."""
 
     message: str
@@ -130,7 +130,7 @@ class Complaint(NamedTuple):
         return 400 if OVERFLOW.search(self.words) else 500
 
 
-def stated_error(data: bytes) -> Complaint | None:
+def parse_stated_error(data: bytes) -> ProviderError | None:
     """Return the error in the ``error`` field of a response or event, if any."""
     if b'"error"' not in data:
         return None
@@ -144,17 +144,17 @@ def stated_error(data: bytes) -> Complaint | None:
     if not error:
         return None
     if not isinstance(error, dict):
-        return Complaint(str(error))
+        return ProviderError(str(error))
     kinds = (error.get("code"), error.get("type"))
-    return Complaint(str(error.get("message", "")), tuple(str(kind) for kind in kinds if kind))
+    return ProviderError(str(error.get("message", "")), tuple(str(kind) for kind in kinds if kind))
 
 
-def failure(
-    account: Account, status: int, complaint: Complaint, retry_after: float | None = None
+def build_failure(
+    account: Account, status: int, complaint: ProviderError, retry_after: float | None = None
 ) -> ModelError:
-    """Return the error for an HTTP status of 300 or more; its message says what to do."""
+    """Build the error for an HTTP status of 300 or more; its message says what to do."""
     words = complaint.words
-    quote = f": {account.excerpt(complaint.message)}" if complaint.message.strip() else ""
+    quote = f": {account.format_excerpt(complaint.message)}" if complaint.message.strip() else ""
     name = account.provider.name
     bad_request = status == HTTPStatus.BAD_REQUEST
     if status == HTTPStatus.REQUEST_ENTITY_TOO_LARGE or (bad_request and OVERFLOW.search(words)):
@@ -163,29 +163,29 @@ def failure(
         )
     if bad_request and "tool_use_failed" in words:  # Groq cannot parse the model's call
         problem = f"{name} could not read the model's tool call{quote}"
-        return _over_tools(RetryableModelError(problem))
-    if status in UNREAD and (field := _unwanted(words, bad_request=bad_request)):
+        return _mark_over_tools(RetryableModelError(problem))
+    if status in UNREAD and (field := _find_unwanted_field(words, bad_request=bad_request)):
         return FieldRefusedError(f"{name} takes no {field} for {account.model!r}{quote}", field)
-    if status in REFUSING and (refused := _refused(account, words, quote)) is not None:
+    if status in REFUSING and (refused := _find_refusal(account, words, quote)) is not None:
         return refused
-    status = _true_status(status, words)
+    status = _correct_status(status, words)
     if status in RETRYABLE or status >= HTTPStatus.INTERNAL_SERVER_ERROR:
         error: ModelError = RetryableModelError(f"{name} answered {status}{quote}", retry_after)
     else:
         kind = worker_errors.AccountError if status in NO_ACCOUNT else FatalModelError
-        error = kind(f"{name} {_advice(account, status)}{quote}")
-    return _over_tools(error) if status in TOOL_TROUBLE else error
+        error = kind(f"{name} {_format_advice(account, status)}{quote}")
+    return _mark_over_tools(error) if status in TOOL_TROUBLE else error
 
 
-def _unwanted(words: str, *, bad_request: bool) -> str:
-    """Return the field that a complaint is about, if it is one that can be left out."""
+def _find_unwanted_field(words: str, *, bad_request: bool) -> str:
+    """Return the field that an error is about, if it can be left out."""
     if bad_request and TEMPERATURE.search(words):
         return "temperature"
     found = FIELDS.search(words) if UNWANTED.search(words) else None
     return found[0] if found else ""
 
 
-def _refused(account: Account, words: str, quote: str) -> FatalModelError | None:
+def _find_refusal(account: Account, words: str, quote: str) -> FatalModelError | None:
     name = account.provider.name
     if TOOLS.search(words):
         return ToolsRefusedError(f"{name} takes no tools for {account.model!r}{quote}")
@@ -195,12 +195,12 @@ def _refused(account: Account, words: str, quote: str) -> FatalModelError | None
     return None
 
 
-def _over_tools(error: ModelError) -> ModelError:
+def _mark_over_tools(error: ModelError) -> ModelError:
     error.over_tools = True
     return error
 
 
-def _true_status(status: int, words: str) -> int:
+def _correct_status(status: int, words: str) -> int:
     """Return the status that fits the words; some providers send 400 or 429 for everything."""
     if NO_CREDIT.search(words):
         return HTTPStatus.PAYMENT_REQUIRED
@@ -209,7 +209,7 @@ def _true_status(status: int, words: str) -> int:
     return status
 
 
-def _advice(account: Account, status: int) -> str:
+def _format_advice(account: Account, status: int) -> str:
     provider, model = account.provider, account.model
     key = provider.key_var or "a key that it accepts"
     correct = f"correct {key} in keys.env" if provider.key_var else f"set {key}"
@@ -224,6 +224,6 @@ def _advice(account: Account, status: int) -> str:
     }.get(status, f"refused the request ({status})")
 
 
-def headline(error: ModelError) -> str:
+def format_headline(error: ModelError) -> str:
     """Return the part of an error's message without quotes of a provider."""
     return str(error).partition(": ")[0]

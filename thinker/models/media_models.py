@@ -1,4 +1,4 @@
-"""Models of sound and pictures, at any server with OpenAI's API.
+"""Models for sound and pictures, at any server with OpenAI's API.
 
 ``/audio/transcriptions`` takes a form with a file, ``/audio/speech`` answers with a file, and
 ``/images/generations`` answers with pictures in base64; the broker fetches those that a server only
@@ -59,7 +59,7 @@ class _Hearing(Collector):
     def feed(self, data: bytes) -> bool:
         answer = _Text.model_validate_json(data)
         self.said, counts = answer.text.strip(), answer.usage or OpenAICounts()
-        self.seconds, self._usage = counts.seconds or 0.0, counts.usage()
+        self.seconds, self._usage = counts.seconds or 0.0, counts.to_usage()
         self.finished = True
         return True
 
@@ -72,9 +72,9 @@ class _Sound(Collector):
     media_type: str = ""
 
     def feed(self, data: bytes) -> bool:
-        found = recordings.sound_type(data[:16])
+        found = recordings.detect_sound_type(data[:16])
         if found is None or len(data) > media_requests.MOST_SOUND:
-            raise ValueError("this is no sound, or more than a message takes")
+            raise ValueError("not an audio file, or too large for a message")
         self.sound, self.media_type, self.finished = data, found, True
         return True
 
@@ -92,14 +92,16 @@ class _Drawing(Collector):
         if not encoded:  # trying again would be paid for again
             raise FatalModelError(f"{self.provider} drew a picture that cannot be fetched")
         if sum(map(len, self.drawn)) > media_requests.MOST_DRAWN:
-            raise FatalModelError(f"{self.provider} drew more than a message takes; ask for less")
-        self._usage = answer.usage.usage() if answer.usage else Usage()
+            raise FatalModelError(
+                f"{self.provider} drew pictures too large for a message; ask for less"
+            )
+        self._usage = answer.usage.to_usage() if answer.usage else Usage()
         self.finished = True
         return True
 
 
 class MediaEndpoint:
-    """One model; a failure that is worth it is retried."""
+    """One model; failures that may pass are retried."""
 
     use: ClassVar[model_endpoints.Use]
 
@@ -107,10 +109,10 @@ class MediaEndpoint:
         self, model: str, place: ServedPlace, kind: str = "", retries: Retries = RETRIES
     ) -> None:
         account = Account(place.provider, model, place.key)
-        sent = model_endpoints.headers(place.provider, place.key)
+        sent = model_endpoints.build_headers(place.provider, place.key)
         if kind:
             sent["content-type"] = kind
-        url = model_endpoints.url_for(self.use, place.provider, place.base_url, model)
+        url = model_endpoints.build_use_url(self.use, place.provider, place.base_url, model)
         self.name = f"{place.provider.name}/{model}"
         self._endpoint = ModelEndpoint(account, url, sent, place.network, TIMEOUTS)
         self._retries = retries
@@ -119,7 +121,7 @@ class MediaEndpoint:
     async def aclose(self) -> None:
         await self._endpoint.aclose()
 
-    async def _ask(
+    async def _post_request(
         self, body: bytes, collector: Callable[[str, str], Found]
     ) -> tuple[ModelResponse, Found]:
         """Post a request, and return the answer; raise `ModelError` at last."""
@@ -127,11 +129,11 @@ class MediaEndpoint:
             raise FatalModelError(self._problem)
         account = self._endpoint.account
 
-        async def once() -> tuple[ModelResponse, Found]:
+        async def post_once() -> tuple[ModelResponse, Found]:
             found = collector(account.provider.name, account.model)
-            return await self._endpoint.post(body, found, ModelRequest("", ())), found
+            return await self._endpoint.post_bytes(body, found, ModelRequest("", ())), found
 
-        return await self._retries.of(self.name, once)
+        return await self._retries.call_with_retries(self.name, post_once)
 
 
 class HearingEndpoint(MediaEndpoint):
@@ -148,24 +150,24 @@ class HearingEndpoint(MediaEndpoint):
         language = {"language": settings.language} if settings.language else {}
         self._fields = {"model": settings.model, "response_format": "json", **language}
 
-    async def hear(self, request: Hear) -> Heard:
-        """Return what is said in a recording; raise `ModelError` if no answer came."""
-        response, found = await self._ask(self._form(request), _Hearing)
+    async def transcribe_recording(self, request: Hear) -> Heard:
+        """Transcribe a recording; raise `ModelError` if no answer came."""
+        response, found = await self._post_request(self._build_form(request), _Hearing)
         return Heard(
             model=self.name,
             usage=response.usage,
             call_ids=response.call_ids,
             text=found.said,
-            seconds=found.seconds or recordings.seconds_of(request.data),
+            seconds=found.seconds or recordings.measure_duration(request.data),
         )
 
-    def _form(self, request: Hear) -> bytes:
+    def _build_form(self, request: Hear) -> bytes:
         """Return a form with the recording (RFC 7578), whose name tells servers its format."""
         head = "".join(
             f'--{self._mark}\r\nContent-Disposition: form-data; name="{name}"\r\n\r\n{value}\r\n'
             for name, value in self._fields.items()
         )
-        name = f"recording{recordings.ending_of(request.media_type)}"
+        name = f"recording{recordings.find_file_ending(request.media_type)}"
         head += (
             f'--{self._mark}\r\nContent-Disposition: form-data; name="file"; filename="{name}"\r\n'
             f"Content-Type: {request.media_type}\r\n\r\n"
@@ -188,10 +190,10 @@ class SpeakingEndpoint(MediaEndpoint):
             "response_format": settings.format,
         }
 
-    async def speak(self, request: Speak) -> Spoken:
-        """Return a text as sound; raise `ModelError` if no answer came."""
+    async def speak_text(self, request: Speak) -> Spoken:
+        """Speak a text; raise `ModelError` if no answer came."""
         body = orjson.dumps({**self._fields, "input": request.text})
-        response, found = await self._ask(body, _Sound)
+        response, found = await self._post_request(body, _Sound)
         return Spoken(
             model=self.name,
             usage=response.usage,
@@ -215,23 +217,25 @@ class DrawingEndpoint(MediaEndpoint):
         # Some models answer in base64 alone, and refuse to be asked for it.
         self._format: JsonObject = {"response_format": "b64_json"}
 
-    async def draw(self, request: Draw) -> Drawn:
-        """Return pictures; raise `ModelError` if no answer came."""
+    async def draw_pictures(self, request: Draw) -> Drawn:
+        """Draw pictures; raise `ModelError` if no answer came."""
         settings = self._settings
         body: JsonObject = {
             "model": settings.model,
             "prompt": request.prompt,
             "n": request.count,
-            "size": settings.size(request.shape),
+            "size": settings.find_size(request.shape),
         }
         if settings.quality:
             body["quality"] = settings.quality
         try:
-            response, found = await self._ask(orjson.dumps({**body, **self._format}), _Drawing)
+            response, found = await self._post_request(
+                orjson.dumps({**body, **self._format}), _Drawing
+            )
         except OutputRefusedError:
             if not self._format:
                 raise
-            response, found = await self._ask(orjson.dumps(body), _Drawing)
+            response, found = await self._post_request(orjson.dumps(body), _Drawing)
             self._format = {}
         return Drawn(
             model=self.name,
@@ -250,17 +254,17 @@ class MediaModels:
     speaking: SpeakingEndpoint | None = None
     drawing: DrawingEndpoint | None = None
 
-    async def hear(self, request: Hear) -> Heard:
+    async def transcribe_recording(self, request: Hear) -> Heard:
         """Hear a recording; raise `ModelError` if that cannot be done."""
-        return await _there(self.hearing).hear(request)
+        return await _require_endpoint(self.hearing).transcribe_recording(request)
 
-    async def speak(self, request: Speak) -> Spoken:
+    async def speak_text(self, request: Speak) -> Spoken:
         """Speak a text; raise `ModelError` if that cannot be done."""
-        return await _there(self.speaking).speak(request)
+        return await _require_endpoint(self.speaking).speak_text(request)
 
-    async def draw(self, request: Draw) -> Drawn:
+    async def draw_pictures(self, request: Draw) -> Drawn:
         """Draw pictures; raise `ModelError` if that cannot be done."""
-        return await _there(self.drawing).draw(request)
+        return await _require_endpoint(self.drawing).draw_pictures(request)
 
     async def aclose(self) -> None:
         for model in (self.hearing, self.speaking, self.drawing):
@@ -268,7 +272,7 @@ class MediaModels:
                 await model.aclose()
 
 
-def _there(model: Endpoint | None) -> Endpoint:
+def _require_endpoint(model: Endpoint | None) -> Endpoint:
     if model is None:
         raise FatalModelError("the agent has no such model; reload agents.json")
     return model

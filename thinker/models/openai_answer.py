@@ -17,7 +17,7 @@ from thinker.protocol.token_counts import OpenAICounts
 FINISH: Mapping[str, Finish] = {"length": "length", "content_filter": "refused"}
 
 
-def _text(value: JsonValue) -> JsonValue:
+def _join_text_parts(value: JsonValue) -> JsonValue:
     """Join a content that arrived as a list of parts."""
     if isinstance(value, list):
         parts = [part.get("text") for part in value if isinstance(part, dict)]
@@ -25,11 +25,11 @@ def _text(value: JsonValue) -> JsonValue:
     return value
 
 
-def _text_or_none(value: JsonValue) -> JsonValue:
+def _keep_text(value: JsonValue) -> JsonValue:
     return value if isinstance(value, str) else None
 
 
-def _json_text(value: JsonValue) -> JsonValue:
+def _encode_arguments(value: JsonValue) -> JsonValue:
     """Encode arguments that arrived as an object instead of JSON text."""
     return orjson.dumps(value).decode() if isinstance(value, dict | list) else value
 
@@ -40,7 +40,7 @@ class _Lenient(BaseModel):
 
 class _Function(_Lenient):
     name: str | None = None
-    arguments: Annotated[str | None, BeforeValidator(_json_text)] = None
+    arguments: Annotated[str | None, BeforeValidator(_encode_arguments)] = None
 
 
 class _Call(_Lenient):
@@ -52,9 +52,9 @@ class _Call(_Lenient):
 class _Part(_Lenient):
     """A message, or the part of one that a chunk adds."""
 
-    content: Annotated[str | None, BeforeValidator(_text)] = None
-    reasoning_content: Annotated[str | None, BeforeValidator(_text_or_none)] = None
-    reasoning: Annotated[str | None, BeforeValidator(_text_or_none)] = None
+    content: Annotated[str | None, BeforeValidator(_join_text_parts)] = None
+    reasoning_content: Annotated[str | None, BeforeValidator(_keep_text)] = None
+    reasoning: Annotated[str | None, BeforeValidator(_keep_text)] = None
     refusal: str | None = None
     tool_calls: list[_Call] | None = None
 
@@ -86,28 +86,28 @@ class OpenAIAnswer(Collector):
         self._id = completion.id or self._id
         self.model = completion.model or self.model
         if completion.usage is not None:
-            self._usage = completion.usage.usage()
+            self._usage = completion.usage.to_usage()
         for choice in (completion.choices or ())[:1]:
-            self._choice(choice)
+            self._apply_choice(choice)
         return False
 
-    def _choice(self, choice: _Choice) -> None:
+    def _apply_choice(self, choice: _Choice) -> None:
         part = choice.delta or choice.message
         if part is not None:
             self._content.add(part.content)
             self._reasoning.add(part.reasoning_content or part.reasoning)
             self._refusal.add(part.refusal)
             for call in part.tool_calls or ():
-                self._call(call, new=part is choice.message)
+                self._apply_call_part(call, new=part is choice.message)
         if choice.finish_reason == "error":
             raise ValueError("the provider ended the answer with an error")
         if choice.finish_reason or choice.message is not None:
             self._finish = FINISH.get(choice.finish_reason or "", "done")
             self.finished = True
 
-    def _call(self, part: _Call, *, new: bool) -> None:
+    def _apply_call_part(self, part: _Call, *, new: bool) -> None:
         function = part.function or _Function()
-        call = None if new else self._continued(part, function)
+        call = None if new else self._find_continued_call(part, function)
         if call is None:
             call = OpenCall(len(self._calls) if part.index is None else part.index)
             self._calls.append(call)
@@ -115,35 +115,35 @@ class OpenAIAnswer(Collector):
         call.name = call.name or function.name or ""
         call.arguments.add(function.arguments)
 
-    def _continued(self, part: _Call, function: _Function) -> OpenCall | None:
+    def _find_continued_call(self, part: _Call, function: _Function) -> OpenCall | None:
         """Return the call that a streamed part continues; None if it starts one.
 
         Some servers send no index and some send index 0 for every call; a new id together with a
         name then starts a new call.
         """
-        same = [call for call in self._calls if _belongs(part, call)]
+        same = [call for call in self._calls if _is_same_call(part, call)]
         if not same and not function.name:
             same = self._calls
-        if not same or (function.name and _is_another(part, same[-1])):
+        if not same or (function.name and _is_another_call(part, same[-1])):
             return None
         return same[-1]
 
-    def response(self, request_id: str, call_id: str = "") -> ModelResponse:
+    def build_response(self, request_id: str, call_id: str = "") -> ModelResponse:
         self._calls = [call for call in self._calls if call.name]
         if self._refusal.text and self._finish == "done":
             self._finish = "refused"
         if not self.text:
             self._content = self._refusal
-        return super().response(request_id, call_id)
+        return super().build_response(request_id, call_id)
 
 
-def _belongs(part: _Call, call: OpenCall) -> bool:
+def _is_same_call(part: _Call, call: OpenCall) -> bool:
     if part.index is not None:
         return call.index == part.index
     return not part.id or call.id == part.id
 
 
-def _is_another(part: _Call, call: OpenCall) -> bool:
+def _is_another_call(part: _Call, call: OpenCall) -> bool:
     """Return whether a part with a name cannot continue ``call``."""
     if part.id:
         return bool(call.id) and part.id != call.id

@@ -23,7 +23,7 @@ class Closing:
 
     optional: bool
 
-    def closed(self, schema: JsonObject) -> JsonObject | None:
+    def close_schema(self, schema: JsonObject) -> JsonObject | None:
         """Return the schema with every object closed to unnamed fields.
 
         A value that matches it also matches ``schema``, except for limits on numbers, texts and
@@ -31,40 +31,42 @@ class Closing:
         combinations.
         """
         try:
-            closed = self._closed(schema)
+            closed = self._close_object(schema)
         except ValueError:
             return None
         return closed if closed.get("type") == "object" else None
 
-    def _closed(self, schema: JsonObject) -> JsonObject:
+    def _close_object(self, schema: JsonObject) -> JsonObject:
         if not schema.keys() - SAYING_NOTHING:
             raise ValueError("a value of any type")
         closed: JsonObject = {
-            key: self._value(key, value) for key, value in schema.items() if key not in LEFT_OUT
+            key: self._close_value(key, value)
+            for key, value in schema.items()
+            if key not in LEFT_OUT
         }
         kind, properties = closed.get("type"), closed.get("properties")
         if kind == "object" or (isinstance(kind, list) and "object" in kind) or properties:
-            self._check(properties, closed.get("required", []))
+            self._require_closed_fields(properties, closed.get("required", []))
             closed["additionalProperties"] = False
         return closed
 
-    def _value(self, key: str, value: JsonValue) -> JsonValue:
+    def _close_value(self, key: str, value: JsonValue) -> JsonValue:
         if key in NAMED and isinstance(value, dict):
-            return {name: self._schema(inner) for name, inner in value.items()}
+            return {name: self._close_subschema(inner) for name, inner in value.items()}
         if key == "anyOf" and isinstance(value, list):
-            return [self._schema(inner) for inner in value]
+            return [self._close_subschema(inner) for inner in value]
         if key == "items":
-            return self._schema(value)
+            return self._close_subschema(value)
         if key not in KEPT:
             raise ValueError(f"{key} is not supported")
         return value
 
-    def _schema(self, schema: JsonValue) -> JsonValue:
+    def _close_subschema(self, schema: JsonValue) -> JsonValue:
         if not isinstance(schema, dict):
             raise ValueError("a value of any type or none")  # noqa: TRY004 - valid, but not supported
-        return self._closed(schema)
+        return self._close_object(schema)
 
-    def _check(self, properties: JsonValue, required: JsonValue) -> None:
+    def _require_closed_fields(self, properties: JsonValue, required: JsonValue) -> None:
         if not (isinstance(properties, dict) and properties and isinstance(required, list)):
             raise ValueError("an object without names")
         names, needed = set(properties), set(map(str, required))

@@ -15,11 +15,11 @@ class RefusedFields:
     def __init__(self) -> None:
         self._known: frozenset[str] = frozenset()
 
-    def taken(self, body: Mapping[str, object]) -> Mapping[str, object]:
+    def remove_known(self, body: Mapping[str, object]) -> Mapping[str, object]:
         """Return the body as it is sent first."""
-        return _without(body, self._known)
+        return _remove_fields(body, self._known)
 
-    async def ask(
+    async def post_without_refused(
         self, body: Mapping[str, object], post: Callable[[Mapping[str, object]], Awaitable[T]]
     ) -> T:
         """Post the body, and again without each field that is refused; raise what ``post`` raises.
@@ -28,7 +28,7 @@ class RefusedFields:
         """
         refused = self._known
         for _ in range(MOST):
-            sent = _without(body, refused)
+            sent = _remove_fields(body, refused)
             try:
                 answer = await post(sent)
             except FieldRefusedError as error:
@@ -38,10 +38,10 @@ class RefusedFields:
             else:
                 self._known |= refused
                 return answer
-        return await post(_without(body, refused))
+        return await post(_remove_fields(body, refused))
 
 
-def _without(body: Mapping[str, object], refused: frozenset[str]) -> Mapping[str, object]:
+def _remove_fields(body: Mapping[str, object], refused: frozenset[str]) -> Mapping[str, object]:
     if not refused:
         return body
     kept = {name: value for name, value in body.items() if name not in refused}

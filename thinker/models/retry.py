@@ -1,4 +1,7 @@
-"""Model wrappers that retry: one repeats a call, one falls back to another model."""
+"""Model wrappers that retry: one repeats a call, one falls back to another model.
+
+Where: is a failed model call retried, after a 429 as well?
+"""
 
 import random
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
@@ -13,7 +16,7 @@ import structlog
 
 from thinker import worker_errors
 from thinker.models.base import Model, ModelRequest, ModelResponse, ModelWrapper
-from thinker.models.failures import headline
+from thinker.models.failures import format_headline
 from thinker.protocol.messages import AUTO, AssistantMessage, Message, ToolResult, UserMessage
 
 FIRST_DELAY = 1.0  # seconds, doubled with every attempt
@@ -22,7 +25,7 @@ Answer = TypeVar("Answer")
 log = structlog.get_logger()
 
 
-def delay(attempt: int, retry_after: float | None, rng: Callable[[], float]) -> float:
+def compute_delay(attempt: int, retry_after: float | None, rng: Callable[[], float]) -> float:
     """Return the seconds to wait after the ``attempt``-th failure (from 1).
 
     At least as long as the provider requests, plus jitter, so that agents do not retry in step.
@@ -48,7 +51,7 @@ class Retries:
     clock: Callable[[], float] = anyio.current_time
     rng: Callable[[], float] = random.random
 
-    async def of(self, model: str, call: Callable[[], Awaitable[Answer]]) -> Answer:
+    async def call_with_retries(self, model: str, call: Callable[[], Awaitable[Answer]]) -> Answer:
         """Call a model until it answers or a retry is useless; raise the last failure."""
         end = self.clock() + self.patience
         attempt = 1
@@ -56,11 +59,11 @@ class Retries:
             try:
                 return await call()
             except worker_errors.RetryableModelError as error:
-                wait = delay(attempt, error.retry_after, self.rng)
+                wait = compute_delay(attempt, error.retry_after, self.rng)
                 too_long = (error.retry_after or 0.0) > LONGEST_DELAY
                 if attempt >= self.attempts or too_long or self.clock() + wait > end:
                     raise
-                why = headline(error)
+                why = format_headline(error)
                 log.warning(
                     "model_retry", model=model, attempt=attempt, wait=round(wait, 2), error=why
                 )
@@ -79,7 +82,9 @@ class Retrying(ModelWrapper):
 
     async def complete(self, request: ModelRequest) -> ModelResponse:
         """Call the model until it answers or a retry is useless; raise the last failure."""
-        return await self.retries.of(self.name, partial(self.model.complete, request))
+        return await self.retries.call_with_retries(
+            self.name, partial(self.model.complete, request)
+        )
 
 
 @dataclass(eq=False)
@@ -123,24 +128,29 @@ class Fallback:
                     "model_fallback",
                     model=model.name,
                     next_model=following.name if following else "text only",
-                    error=headline(error),
+                    error=format_headline(error),
                 )
-        return await over_tools[0].complete(text_only(request))
+        return await over_tools[0].complete(make_text_only(request))
 
     async def aclose(self) -> None:
         for model in self.models:
             await model.aclose()
 
 
-def text_only(request: ModelRequest) -> ModelRequest:
+def make_text_only(request: ModelRequest) -> ModelRequest:
     """Return the request without tools, its earlier tool calls rewritten as text.
 
     Providers refuse tool calls in a transcript whose tools are not declared.
     """
-    return replace(request, tools=(), tool_choice=AUTO, messages=tuple(_in_words(request.messages)))
+    return replace(
+        request,
+        tools=(),
+        tool_choice=AUTO,
+        messages=tuple(_rewrite_tool_messages(request.messages)),
+    )
 
 
-def _in_words(messages: Iterable[Message]) -> Iterator[Message]:
+def _rewrite_tool_messages(messages: Iterable[Message]) -> Iterator[Message]:
     for message in messages:
         if isinstance(message, ToolResult):
             result = f"[Result of {message.name}]\n{message.text}"

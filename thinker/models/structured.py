@@ -11,7 +11,7 @@ import orjson
 import structlog
 
 from thinker.models.base import ModelRequest, ModelResponse, ModelWrapper
-from thinker.models.failures import OutputRefusedError, headline
+from thinker.models.failures import OutputRefusedError, format_headline
 from thinker.protocol.messages import JsonObject
 
 StructuredMode = Literal["native", "text", "auto"]
@@ -36,26 +36,26 @@ class StructuredOutput(ModelWrapper):
         if request.output is None:
             return await self.model.complete(request)
         plain = replace(request, output=None)
-        if not self._sends(request, request.output):
+        if not self._can_send_schema(request, request.output):
             return await self.model.complete(plain)
         try:
             return await self.model.complete(request)
         except OutputRefusedError as error:
             if self.mode == "native":
                 raise
-            log.warning("output_schema_refused", model=self.name, why=headline(error))
+            log.warning("output_schema_refused", model=self.name, why=format_headline(error))
         response = await self.model.complete(plain)
-        self._refused.add(_key(request.output))
+        self._refused.add(_build_schema_key(request.output))
         return response
 
-    def _sends(self, request: ModelRequest, schema: JsonObject) -> bool:
+    def _can_send_schema(self, request: ModelRequest, schema: JsonObject) -> bool:
         if self.mode != "auto":
             return self.mode == "native"
         may_call = request.tools and request.tool_choice.mode != "none"
         if may_call and not self.beside_tools:
             return False
-        return len(self._refused) < MAX_REFUSED and _key(schema) not in self._refused
+        return len(self._refused) < MAX_REFUSED and _build_schema_key(schema) not in self._refused
 
 
-def _key(schema: JsonObject) -> bytes:
+def _build_schema_key(schema: JsonObject) -> bytes:
     return orjson.dumps(schema, option=orjson.OPT_SORT_KEYS)

@@ -12,7 +12,7 @@ from typing import Literal
 import orjson
 import structlog
 
-from thinker.jsontext import RepairBudget, repaired
+from thinker.jsontext import RepairBudget, repair_json_object
 from thinker.models.base import (
     Model,
     ModelRequest,
@@ -21,12 +21,17 @@ from thinker.models.base import (
     OnText,
     RehearsedRequest,
 )
-from thinker.models.call_arguments import tool_call
-from thinker.models.failures import ToolsRefusedError, headline
+from thinker.models.call_arguments import build_tool_call
+from thinker.models.failures import ToolsRefusedError, format_headline
 from thinker.protocol.messages import AssistantMessage, ToolCall, ToolChoice, ToolResult, ToolSpec
 from thinker.toolcalls.quoting import Quotation
-from thinker.toolcalls.text.history_text import RESULTS, UNREADABLE, as_text
-from thinker.toolcalls.text.inject import INTERNAL, block, developer_instructions, opening_tag
+from thinker.toolcalls.text.history_text import RESULTS, UNREADABLE, rewrite_as_text
+from thinker.toolcalls.text.inject import (
+    INTERNAL,
+    format_call_block,
+    format_opening_tag,
+    join_instructions,
+)
 from thinker.toolcalls.text.parser import (
     CLOSE,
     Event,
@@ -35,7 +40,7 @@ from thinker.toolcalls.text.parser import (
     TextToolCall,
     ToolCallProblem,
 )
-from thinker.toolcalls.text.payload import rules
+from thinker.toolcalls.text.payload import build_parser_rules
 
 BEGUN = "<tool_call"
 ToolCalls = Literal["native", "text", "auto"]
@@ -43,42 +48,42 @@ THOUGHT = re.compile(r"\s*<think(?:ing)?>(.*?)</think(?:ing)?>", re.DOTALL)
 log = structlog.get_logger()
 
 
-def with_tools(model: Model, mode: ToolCalls) -> Model:
+def wrap_tool_calls(model: Model, mode: ToolCalls) -> Model:
     """Return the model with its tools offered this way; ``auto`` is native until refused."""
     if mode == "native":
         return model
     return TextTools(model) if mode == "text" else AutoTools(model)
 
 
-def tool_block(tools: Sequence[ToolSpec], choice: ToolChoice) -> str:
+def format_tool_block(tools: Sequence[ToolSpec], choice: ToolChoice) -> str:
     """Return the text before the system prompt of a model that is offered tools as text."""
     if not tools:
         return ""
     names = {tool.name for tool in tools}
     internal = [name for name in INTERNAL if name not in names]  # unless offered
-    return developer_instructions(block(tools, choice, internal=internal), RESULTS)
+    return join_instructions(format_call_block(tools, choice, internal=internal), RESULTS)
 
 
 class TextTools(ModelWrapper):
     """A model that is offered its tools as text."""
 
     async def complete(self, request: ModelRequest) -> ModelResponse:
-        instructions = tool_block(request.tools, request.tool_choice)
-        calls = _may_call(request)  # a schema of the answer would forbid calls
-        history = as_text(request.messages)
+        instructions = format_tool_block(request.tools, request.tool_choice)
+        calls = _can_call_tools(request)  # a schema of the answer would forbid calls
+        history = rewrite_as_text(request.messages)
         asked = replace(
             request,
-            system=developer_instructions(instructions, request.system),
+            system=join_instructions(instructions, request.system),
             messages=history.messages,
             tools=(),
             output=None if calls else request.output,
-            on_text=_without_calls(request, history.key),
+            on_text=_hide_call_blocks(request, history.key),
         )
         try:
             response = await self.model.complete(asked)
         except RehearsedRequest as sent:
             raise RehearsedRequest(sent.body, instructions) from None
-        message = _read(request, response, history.key)
+        message = _parse_response(request, response, history.key)
         return replace(response, message=message, tool_block=instructions)
 
 
@@ -93,27 +98,27 @@ class AutoTools(ModelWrapper):
             try:
                 return await self.model.complete(request)
             except ToolsRefusedError as error:
-                log.warning("tool_calls_as_text", model=self.name, why=headline(error))
+                log.warning("tool_calls_as_text", model=self.name, why=format_headline(error))
                 self._text = TextTools(self.model)
         return await self._text.complete(request)
 
 
-def _may_call(request: ModelRequest) -> bool:
+def _can_call_tools(request: ModelRequest) -> bool:
     return bool(request.tools) and request.tool_choice.mode != "none"
 
 
-def _parser(request: ModelRequest, key: str) -> TextCallParser:
+def _build_parser(request: ModelRequest, key: str) -> TextCallParser:
     """Return a parser of answers whose calls must carry this key, if any."""
-    limits = rules(request.tools, request.tool_choice)
-    return TextCallParser(limits, opening_tag(key), Quotation())
+    limits = build_parser_rules(request.tools, request.tool_choice)
+    return TextCallParser(limits, format_opening_tag(key), Quotation())
 
 
-def _without_calls(request: ModelRequest, key: str) -> OnText | None:
+def _hide_call_blocks(request: ModelRequest, key: str) -> OnText | None:
     """Return an ``on_text`` that hides tool-call blocks from a streaming answer."""
     show = request.on_text
-    if show is None or not _may_call(request):
+    if show is None or not _can_call_tools(request):
         return show
-    parsers = [_parser(request, tag) for tag in dict.fromkeys((key, ""))]
+    parsers = [_build_parser(request, tag) for tag in dict.fromkeys((key, ""))]
     seen = 0
     shown = ""
 
@@ -121,7 +126,7 @@ def _without_calls(request: ModelRequest, key: str) -> OnText | None:
         nonlocal seen, shown
         more = text[seen:]
         for parser in parsers:
-            more = _text(parser.feed(more))
+            more = _join_text(parser.feed(more))
         seen = len(text)
         if more:
             shown += more
@@ -130,14 +135,14 @@ def _without_calls(request: ModelRequest, key: str) -> OnText | None:
     return on_text
 
 
-def _read(request: ModelRequest, response: ModelResponse, key: str) -> AssistantMessage:
+def _parse_response(request: ModelRequest, response: ModelResponse, key: str) -> AssistantMessage:
     """Return the answer with its blocks as tool calls."""
     message = response.message
     thought = THOUGHT.match(message.content)  # calls inside are only considered
     content = message.content[thought.end() :] if thought else message.content
-    if not _may_call(request) or BEGUN not in content:
+    if not _can_call_tools(request) or BEGUN not in content:
         return message
-    events = _events(_parser(request, key), content)
+    events = _parse_events(_build_parser(request, key), content)
     blocks = [
         event
         for event in events
@@ -146,10 +151,11 @@ def _read(request: ModelRequest, response: ModelResponse, key: str) -> Assistant
     made = sum(len(m.tool_calls) for m in request.messages if isinstance(m, AssistantMessage))
     budget = RepairBudget()
     found = [
-        _call(event, f"call_{made + number}", budget) for number, event in enumerate(blocks, 1)
+        _build_call(event, f"call_{made + number}", budget)
+        for number, event in enumerate(blocks, 1)
     ]
-    text = _text(events).strip()
-    if key and not found and _keyless(request, text):
+    text = _join_text(events).strip()
+    if key and not found and _is_missing_key(request, text):
         found = [ToolCall(id=f"call_{made + 1}", name=UNREADABLE, malformed=text)]
         text = ""
     return AssistantMessage(
@@ -159,7 +165,7 @@ def _read(request: ModelRequest, response: ModelResponse, key: str) -> Assistant
     )
 
 
-def _keyless(request: ModelRequest, text: str) -> bool:
+def _is_missing_key(request: ModelRequest, text: str) -> bool:
     """Return whether an answer is only blocks without the key, for the first time in a row.
 
     The model may have forgotten the key, so it reads once that nothing was run.
@@ -167,27 +173,29 @@ def _keyless(request: ModelRequest, text: str) -> bool:
     last = request.messages[-1]
     if isinstance(last, ToolResult) and last.name == UNREADABLE:
         return False
-    return not _text(_events(_parser(request, ""), text)).strip()
+    return not _join_text(_parse_events(_build_parser(request, ""), text)).strip()
 
 
-def _events(parser: TextCallParser, text: str) -> list[Event]:
+def _parse_events(parser: TextCallParser, text: str) -> list[Event]:
     return [*parser.feed(text), *parser.finish()]
 
 
-def _text(events: Iterable[Event]) -> str:
+def _join_text(events: Iterable[Event]) -> str:
     return "".join(event.text for event in events if isinstance(event, TextDelta))
 
 
-def _call(event: TextToolCall | ToolCallProblem, call_id: str, budget: RepairBudget) -> ToolCall:
+def _build_call(
+    event: TextToolCall | ToolCallProblem, call_id: str, budget: RepairBudget
+) -> ToolCall:
     """Return the call of a block; an unreadable block becomes a call that cannot run."""
     if isinstance(event, TextToolCall):
-        return tool_call(call_id, event.name, event.arguments, budget)
+        return build_tool_call(call_id, event.name, event.arguments, budget)
     if event.call is not None:
-        return tool_call(call_id, event.call.name, event.call.arguments, budget)
+        return build_tool_call(call_id, event.call.name, event.call.arguments, budget)
     if event.raw.endswith(CLOSE):  # a block cut in half must not be repaired and run
-        payload = repaired(event.raw.partition(">")[2].removesuffix(CLOSE), budget) or {}
+        payload = repair_json_object(event.raw.partition(">")[2].removesuffix(CLOSE), budget) or {}
         name, arguments = payload.get("name"), payload.get("arguments", {})
         if isinstance(name, str) and isinstance(arguments, str | dict):
             text = arguments if isinstance(arguments, str) else orjson.dumps(arguments).decode()
-            return tool_call(call_id, name.strip(), text, budget)
+            return build_tool_call(call_id, name.strip(), text, budget)
     return ToolCall(id=call_id, name=UNREADABLE, malformed=event.raw)

@@ -6,9 +6,9 @@ from typing import Literal
 
 import structlog
 
-from thinker.history import described
+from thinker.history import describe_images
 from thinker.models.base import ModelRequest, ModelResponse, ModelWrapper
-from thinker.models.failures import headline
+from thinker.models.failures import format_headline
 from thinker.worker_errors import ContextOverflowError, FatalModelError
 
 log = structlog.get_logger()
@@ -23,7 +23,7 @@ SEES = re.compile(
 MAX_MODEL = 200  # characters of a name that are looked at
 
 
-def sees(model: str, setting: Literal["auto", "on", "off"]) -> bool:
+def can_see_images(model: str, setting: Literal["auto", "on", "off"]) -> bool:
     """Return whether a model sees pictures: by the setting, or for ``auto`` by its name."""
     return SEES.search(model[:MAX_MODEL]) is not None if setting == "auto" else setting == "on"
 
@@ -39,7 +39,7 @@ class VisionFilter(ModelWrapper):
     sees: bool
 
     async def complete(self, request: ModelRequest) -> ModelResponse:
-        messages = tuple(map(described, request.messages))
+        messages = tuple(map(describe_images, request.messages))
         if messages == request.messages:
             return await self.model.complete(request)
         if self.sees:
@@ -48,5 +48,5 @@ class VisionFilter(ModelWrapper):
             except ContextOverflowError:
                 raise
             except FatalModelError as error:
-                log.warning("pictures_refused", model=self.name, error=headline(error))
+                log.warning("pictures_refused", model=self.name, error=format_headline(error))
         return await self.model.complete(replace(request, messages=messages))

@@ -47,13 +47,13 @@ class TurnPrompt(NamedTuple):
     hooks: tuple[str, ...] | None = None
 
 
-def choose(settings: ThinkerSettings) -> BasePrompt:
+def choose_base_prompt(settings: ThinkerSettings) -> BasePrompt:
     """Return the first usable prompt, with a warning for each unreadable or empty file before it.
 
     A missing persona file gives no warning: most agents have none.
     """
     warnings: list[str] = []
-    for source, path in candidates(settings):
+    for source, path in list_candidate_files(settings):
         try:
             text = regular_file.read_text(path, regular_file.BASE_PROMPT)
         except FileMissingError:
@@ -72,14 +72,14 @@ def choose(settings: ThinkerSettings) -> BasePrompt:
     return BasePrompt(BUILT_IN, "built-in", tuple(warnings))
 
 
-def override(base: BasePrompt, profile_prompt: str | None) -> BasePrompt:
+def override_base_prompt(base: BasePrompt, profile_prompt: str | None) -> BasePrompt:
     """Return the profile's prompt, or the base prompt for a profile without one."""
     if profile_prompt is None or not profile_prompt.strip():
         return base
     return BasePrompt(profile_prompt, "profile", base.warnings)
 
 
-def candidates(settings: ThinkerSettings) -> tuple[tuple[Source, Path], ...]:
+def list_candidate_files(settings: ThinkerSettings) -> tuple[tuple[Source, Path], ...]:
     """Return the files that may have the base prompt, in the order in which they are tried."""
     persona = settings.persona_dir
     paths: tuple[tuple[Source, Path | None], ...] = (

@@ -3,30 +3,32 @@
 System prompt, tools and history stay byte-identical: each message keeps the context it was first
 sent with. So every request of a session begins with the whole previous request, which providers
 read from their caches. A layer whose text is already in the history is not repeated.
+
+Where: does the cached layout arrange the changing layers?
 """
 
 from collections.abc import Sequence
 from functools import lru_cache
 
-from thinker.prompt.fingerprint import digest
+from thinker.prompt.fingerprint import compute_digest
 from thinker.protocol.messages import LayerRecord, Message, ToolSpec, UserMessage
 from thinker.protocol.prompt_record import PromptRecord
 
 
 @lru_cache(maxsize=4)
-def tools_digest(tools: tuple[ToolSpec, ...]) -> str:
+def compute_tools_digest(tools: tuple[ToolSpec, ...]) -> str:
     """Return the fingerprint of tools."""
-    return digest("\n".join(tool.model_dump_json() for tool in tools))
+    return compute_digest("\n".join(tool.model_dump_json() for tool in tools))
 
 
-def fingerprints(
+def compute_fingerprints(
     layers: Sequence[LayerRecord], tools: tuple[ToolSpec, ...]
 ) -> tuple[str, str, str]:
     """Return those of the stable layers with the tools, of the volatile layers and of the tools."""
     stable = [layer.text for layer in layers if not layer.volatile]
     volatile = [layer.text for layer in layers if layer.volatile]
-    offer = tools_digest(tools)
-    return digest("\0".join((*stable, offer))), digest("\0".join(volatile)), offer
+    offer = compute_tools_digest(tools)
+    return compute_digest("\0".join((*stable, offer))), compute_digest("\0".join(volatile)), offer
 
 
 def arrange_cached(
@@ -48,7 +50,7 @@ def arrange_cached(
     return record.model_copy(update={"layers": layers, "layout": "cached"})
 
 
-def with_context(
+def add_context(
     messages: Sequence[Message], context: tuple[LayerRecord, ...]
 ) -> tuple[Message, ...]:
     """Return the messages with these layers at the head of the newest one of a user."""
@@ -59,7 +61,7 @@ def with_context(
     return (*messages[: said[-1]], newest, *messages[said[-1] + 1 :])
 
 
-def without_context(messages: Sequence[Message]) -> tuple[Message, ...]:
+def remove_context(messages: Sequence[Message]) -> tuple[Message, ...]:
     """Remove the context from messages that were sent in the cached layout."""
     return tuple(
         message.model_copy(update={"context": ()})

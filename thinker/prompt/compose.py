@@ -3,11 +3,11 @@
 from collections.abc import Callable, Mapping
 
 from thinker.prompt import layers
-from thinker.prompt.layers import TurnContext
+from thinker.prompt.layers import LayerContext
 from thinker.protocol.messages import LayerRecord
 from thinker.protocol.methods import Recipe
 
-Layer = Callable[[TurnContext], str | None]
+Layer = Callable[[LayerContext], str | None]
 
 VOLATILE: frozenset[Layer] = frozenset(  # may change between the turns of a session
     (
@@ -44,7 +44,7 @@ RECIPES: Mapping[Recipe, tuple[Layer, ...]] = {
 }
 
 
-def compose(recipe: Recipe, context: TurnContext) -> tuple[LayerRecord, ...]:
+def compose_layers(recipe: Recipe, context: LayerContext) -> tuple[LayerRecord, ...]:
     """Return the layers of a recipe in its order, without empty ones, and what is quoted."""
     return tuple(
         LayerRecord(

@@ -3,6 +3,6 @@
 import hashlib
 
 
-def digest(text: str) -> str:
+def compute_digest(text: str) -> str:
     """Return the SHA-256 of a text's UTF-8 bytes in hexadecimal."""
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()

@@ -2,6 +2,8 @@
 
 An empty layer returns None. Facts, names and descriptions become single lines, so that they cannot
 forge a heading.
+
+Where: is the text of each layer of a prompt made?
 """
 
 import json
@@ -12,7 +14,7 @@ from zoneinfo import ZoneInfo
 
 from thinker.formats.skill_file import SkillFile
 from thinker.playbooks import Playbook
-from thinker.protocol.fencing import fenced, mark_of
+from thinker.protocol.fencing import compute_mark, fence_text
 from thinker.protocol.messages import UNTRUSTED, JsonObject, Origin
 from thinker.protocol.methods import ListedSkill, Memory
 
@@ -56,12 +58,12 @@ Your final answer is JSON alone, without any other words, and fits this JSON Sch
 
 
 @dataclass(frozen=True)
-class TurnContext:
+class LayerContext:
     """The input of the layers of one turn.
 
-    ``now`` is shown in its time zone, one of `zone`. ``playbooks`` are the matching ones in order,
-    ``skills`` the skills without keywords. ``instructions`` and ``output_schema`` come from the
-    client of an API request. ``persona`` is a base prompt that others wrote.
+    ``now`` is shown in its time zone, one of `find_zone`. ``playbooks`` are the matching ones in
+    order, ``skills`` the skills without keywords. ``instructions`` and ``output_schema`` come from
+    the client of an API request. ``persona`` is a base prompt that others wrote.
     """
 
     base: str
@@ -78,7 +80,7 @@ class TurnContext:
     turn_id: str = ""
 
 
-def zone(name: str) -> tuple[ZoneInfo, str | None]:
+def find_zone(name: str) -> tuple[ZoneInfo, str | None]:
     """Return the time zone of this name, or UTC and a warning for an unknown name."""
     try:
         return ZoneInfo(name), None
@@ -86,60 +88,60 @@ def zone(name: str) -> tuple[ZoneInfo, str | None]:
         return ZoneInfo("UTC"), f"unknown time zone {name!r}; set one such as Europe/Berlin"
 
 
-def base(context: TurnContext) -> str | None:
+def base(context: LayerContext) -> str | None:
     return context.base
 
 
-def playbooks(context: TurnContext) -> str | None:
+def playbooks(context: LayerContext) -> str | None:
     parts = [
-        f"### Playbook: {_line(playbook.name)}\n{playbook.instructions}"
+        f"### Playbook: {_join_lines(playbook.name)}\n{playbook.instructions}"
         for playbook in context.playbooks
-        if _own(playbook)
+        if _is_trusted(playbook)
     ]
     if not parts:
         return None
     return "\n\n".join(("## Workflow Guidance\nFollow these steps when relevant:", *parts))
 
 
-def skills(context: TurnContext) -> str | None:
+def skills(context: LayerContext) -> str | None:
     """Return the names and descriptions of the skills that the model may read."""
     entries = [
         "  <skill>\n"
-        f"    <name>{escape(_line(skill.name), quote=False)}</name>\n"
-        f"    <description>{escape(_line(skill.description), quote=False)}</description>\n"
+        f"    <name>{escape(_join_lines(skill.name), quote=False)}</name>\n"
+        f"    <description>{escape(_join_lines(skill.description), quote=False)}</description>\n"
         "  </skill>"
         for skill in context.skills
-        if _own(skill)
+        if _is_trusted(skill)
     ]
     if not entries:
         return None
     return "\n".join(("<available_skills>", *entries, "</available_skills>"))
 
 
-def date_time(context: TurnContext) -> str | None:
+def date_time(context: LayerContext) -> str | None:
     now = context.now
     day = f"{WEEKDAYS[now.weekday()]}, {MONTHS[now.month - 1]} {now.day}, {now.year}"
     return f"## Current Date & Time\n{day}, {now:%H:%M} ({now.tzinfo})"
 
 
-def chat(context: TurnContext) -> str | None:
+def chat(context: LayerContext) -> str | None:
     """Return the chat's id, which some tools take as an argument."""
-    return f"## Current Chat\nchat_id: {_line(context.chat_id)}"
+    return f"## Current Chat\nchat_id: {_join_lines(context.chat_id)}"
 
 
-def task(context: TurnContext) -> str | None:
+def task(context: LayerContext) -> str | None:
     """Explain that no user is waiting; the task's instructions are the user message."""
     del context
     return TASK
 
 
-def event(context: TurnContext) -> str | None:
+def event(context: LayerContext) -> str | None:
     """Explain that a program has sent the message, which quotes what it was told."""
     del context
     return EVENT
 
 
-def summary(context: TurnContext) -> str | None:
+def summary(context: LayerContext) -> str | None:
     if context.summary is None or not context.summary.strip():
         return None
     if context.summary_origin in UNTRUSTED:
@@ -147,59 +149,61 @@ def summary(context: TurnContext) -> str | None:
     return f"## Previous Conversation Context\n{context.summary}"
 
 
-def memories(context: TurnContext) -> str | None:
+def memories(context: LayerContext) -> str | None:
     lines = tuple(
-        f"- {_line(memory.fact)} ({_line(memory.category)})"
+        f"- {_join_lines(memory.fact)} ({_join_lines(memory.category)})"
         for memory in context.memories[:MAX_MEMORIES]
-        if _own(memory)
+        if _is_trusted(memory)
     )
     return "\n".join(("Relevant memories about the user:", *lines)) if lines else None
 
 
-def task_memories(context: TurnContext) -> str | None:
+def task_memories(context: LayerContext) -> str | None:
     """Return facts about the user for a scheduled task, without categories."""
     lines = tuple(
-        f"- {_line(memory.fact)}" for memory in context.memories[:MAX_MEMORIES] if _own(memory)
+        f"- {_join_lines(memory.fact)}"
+        for memory in context.memories[:MAX_MEMORIES]
+        if _is_trusted(memory)
     )
     return "\n".join(("Relevant memories:", *lines)) if lines else None
 
 
-def quoted(context: TurnContext) -> str | None:
+def quoted(context: LayerContext) -> str | None:
     """Return as data what the agent keeps of the words of others, or None."""
-    facts = (memory for memory in context.memories[:MAX_MEMORIES] if not _own(memory))
-    lines = [f"- {_line(memory.fact)} ({_line(memory.category)})" for memory in facts]
+    facts = (memory for memory in context.memories[:MAX_MEMORIES] if not _is_trusted(memory))
+    lines = [f"- {_join_lines(memory.fact)} ({_join_lines(memory.category)})" for memory in facts]
     parts = ["\n".join(("Memories:", *lines))] if lines else []
     if context.summary_origin in UNTRUSTED and (context.summary or "").strip():
         parts.append(f"Summary of the conversation before:\n{context.summary}")
     if context.persona is not None:
         parts.append(f"Proposed persona:\n{context.persona}")
     parts += [
-        f"Playbook {_line(item.name)}:\n{item.instructions}"
+        f"Playbook {_join_lines(item.name)}:\n{item.instructions}"
         for item in context.playbooks
-        if not _own(item)
+        if not _is_trusted(item)
     ]
     parts += [
-        f"Skill {_line(item.name)}: {_line(item.description)}"
+        f"Skill {_join_lines(item.name)}: {_join_lines(item.description)}"
         for item in context.skills
-        if not _own(item)
+        if not _is_trusted(item)
     ]
-    return fenced("\n\n".join(parts), mark_of(context.turn_id), KEPT) if parts else None
+    return fence_text("\n\n".join(parts), compute_mark(context.turn_id), KEPT) if parts else None
 
 
-def instructions(context: TurnContext) -> str | None:
+def instructions(context: LayerContext) -> str | None:
     return "\n\n".join(context.instructions) or None
 
 
-def output(context: TurnContext) -> str | None:
+def output(context: LayerContext) -> str | None:
     if context.output_schema is None:
         return None
     return OUTPUT.format(schema=json.dumps(context.output_schema, ensure_ascii=False))
 
 
-def _own(item: Memory | Playbook | ListedSkill | SkillFile) -> bool:
+def _is_trusted(item: Memory | Playbook | ListedSkill | SkillFile) -> bool:
     """Return whether the operator or the chat's user wrote an entry; files are the operator's."""
     return isinstance(item, SkillFile) or item.origin not in UNTRUSTED
 
 
-def _line(text: str) -> str:
+def _join_lines(text: str) -> str:
     return " ".join(line.strip() for line in text.splitlines() if line.strip())

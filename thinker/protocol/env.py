@@ -1,7 +1,7 @@
 """The environment of a worker: one class writes it in the supervisor and reads it in the worker.
 
-A worker does not inherit the supervisor's environment. `inherited` selects the few variables that
-every process needs, and the supervisor adds the rest.
+A worker does not inherit the supervisor's environment. `select_inherited_variables` selects the few
+variables that every process needs, and the supervisor adds the rest.
 """
 
 import json
@@ -137,38 +137,42 @@ class ThinkerSettings(BaseModel):
         """
         values: dict[str, object] = {}
         for name, field in cls.model_fields.items():
-            text = environ.get(variable(name))
+            text = environ.get(format_variable_name(name))
             if text is not None:
                 listed = get_origin(field.annotation) is tuple
-                values[name] = _items(name, text) if listed else text
+                values[name] = _parse_list(name, text) if listed else text
         provider = PROVIDERS.get(environ.get("THINKER_LLM_PROVIDER", "demo"))
         if provider is not None:
             values["model"] = environ.get(provider.model_var, provider.default_model)
         return cls.model_validate(values)
 
-    def own_paths(self) -> list[Path]:
+    def list_own_paths(self) -> list[Path]:
         """Return the files and folders that this worker reads, besides its code."""
         persona = self.persona_dir and self.persona_dir / self.agent_id
         single = (
-            *(self.system_prompt_path, persona, self.default_system_prompt_path, self.hooks_dir),
-            *(self.compaction_prompt_path, self.fact_extraction_prompt_path),
+            self.system_prompt_path,
+            persona,
+            self.default_system_prompt_path,
+            self.hooks_dir,
+            self.compaction_prompt_path,
+            self.fact_extraction_prompt_path,
         )
         return [*(path for path in single if path is not None), *self.skills_dirs]
 
     def to_env(self) -> dict[str, str]:
         """Return the variables from which `read` builds equal settings."""
-        settings = ((variable(name, self.llm_provider), value) for name, value in self)
-        return {name: _text(value) for name, value in settings if value is not None}
+        settings = ((format_variable_name(name, self.llm_provider), value) for name, value in self)
+        return {name: _format_variable(value) for name, value in settings if value is not None}
 
 
-def variable(name: str, llm_provider: str = "") -> str:
+def format_variable_name(name: str, llm_provider: str = "") -> str:
     """Return the variable of a setting; the model's variable depends on the provider."""
     if name == "model" and llm_provider in PROVIDERS:
         return PROVIDERS[llm_provider].model_var
     return "USER_TIMEZONE" if name == "user_timezone" else f"THINKER_{name.upper()}"
 
 
-def inherited(environ: Mapping[str, str]) -> dict[str, str]:
+def select_inherited_variables(environ: Mapping[str, str]) -> dict[str, str]:
     """Return the variables that a child inherits: PATH, HOME, LANG, TZ and ``LC_*``."""
     return {
         key: value for key, value in environ.items() if key in INHERITED or key.startswith("LC_")
@@ -193,14 +197,14 @@ def unpack_start(data: bytes) -> tuple[str, dict[str, str]]:
     return cwd, {name: value for name, _, value in (item.partition("=") for item in items)}
 
 
-def _items(name: str, text: str) -> object:
+def _parse_list(name: str, text: str) -> object:
     try:
         return json.loads(text)
     except json.JSONDecodeError:
-        raise ValueError(f"{variable(name)} is not a JSON list: {text}") from None
+        raise ValueError(f"{format_variable_name(name)} is not a JSON list: {text}") from None
 
 
-def _text(value: object) -> str:
+def _format_variable(value: object) -> str:
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, tuple):

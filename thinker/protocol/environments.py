@@ -21,11 +21,11 @@ class Environments(Frozen):
     tool: Env = Field(default_factory=dict)
     prompt: Env = Field(default_factory=dict)
 
-    def merged(self) -> Env:
+    def merge_levels(self) -> Env:
         """Return each variable with its winning value."""
         return dict(item for _, env in reversed(list(self)) for item in env.items())
 
-    def only(self, names: frozenset[str]) -> "Environments":
+    def select_names(self, names: frozenset[str]) -> "Environments":
         return Environments.model_validate(
             {
                 level: {name: value for name, value in env.items() if name in names}

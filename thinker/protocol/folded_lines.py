@@ -5,27 +5,27 @@ import re
 PAINT = re.compile(r"\x1b\[[\d;]*m")  # takes no room on the screen
 
 
-def fold(text: str, width: int, indent: str = "") -> str:
+def fold_lines(text: str, width: int, indent: str = "") -> str:
     """Break the lines that are too long at their spaces; what follows begins with ``indent``.
 
     A word that is longer than a line stays whole, so that it can be copied.
     """
-    return "\n".join(_folded(line, width, indent) for line in text.split("\n"))
+    return "\n".join(_fold_line(line, width, indent) for line in text.split("\n"))
 
 
-def _folded(line: str, width: int, indent: str) -> str:
-    if _columns(line) <= width:
+def _fold_line(line: str, width: int, indent: str) -> str:
+    if _count_columns(line) <= width:
         return line
     words = line.lstrip(" ")
     margin = " " * (len(line) - len(words))
     lines: list[str] = []
     for word in words.split(" "):
-        if lines and _columns(lines[-1]) + 1 + _columns(word) <= width:
+        if lines and _count_columns(lines[-1]) + 1 + _count_columns(word) <= width:
             lines[-1] += f" {word}"
         else:
             lines.append(f"{margin}{indent if lines else ''}{word}")
     return "\n".join(lines)
 
 
-def _columns(text: str) -> int:
+def _count_columns(text: str) -> int:
     return len(PAINT.sub("", text))

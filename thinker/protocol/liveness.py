@@ -12,10 +12,10 @@ async def answer_pings(peer: Peer, ready: Ready) -> None:
 
     The event loop that does the work answers, so a blocked loop is silent.
     """
-    peer.requests[methods.PING] = _pong
+    peer.requests[methods.PING] = _answer_ping
     peer.notify(methods.READY, ready)
     await peer.closed.wait()
 
 
-async def _pong(params: JsonValue) -> None:
+async def _answer_ping(params: JsonValue) -> None:
     del params

@@ -9,8 +9,8 @@ from datetime import datetime
 from string import Formatter
 from typing import Any
 
-from thinker.protocol.names import chat_name
-from thinker.protocol.visible_text import printable
+from thinker.protocol.names import format_chat_name
+from thinker.protocol.visible_text import make_printable
 
 CLOCK = "%H:%M:%S"
 TURN_DIGITS = 8  # of the end of a turn's id, which commands accept in its place
@@ -89,7 +89,7 @@ SENTENCES = {
     "spans_refused": "the collector refused {spans} spans, they are left out: {problem}",
     "spans_rejected": "the collector rejected {spans} spans: {problem}",
     "config_applied": "the new configuration is in force: {agents}",
-    "config_refused": "the edit is refused, what was in force stays; see: orchestrator check",
+    "config_refused": "the edit is refused; the last good file applies; see: orchestrator check",
     "config_brought": "version {version} of the configuration, pushed from {host}, is in the home",
     "config_not_brought": "{problem}",
     "local_edit_kept": "a pushed version replaces {file}, which was edited here; see {kept}",
@@ -121,87 +121,90 @@ SENTENCES = {
 }
 
 
-def colors_wanted() -> bool:
+def is_color_wanted() -> bool:
     """Return whether a terminal of this process may be sent colors."""
     return not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
 
 
-def sentence(event: Mapping[str, Any], *, colored: bool = False, clock: str = CLOCK) -> str:
+def format_sentence(event: Mapping[str, Any], *, colored: bool = False, clock: str = CLOCK) -> str:
     """Return an event as a line for people; a traceback follows on lines of its own."""
     level = str(event.get("level", "info"))
     agent, turn = str(event.get("agent_id", "")), str(event.get("turn_id", ""))[-TURN_DIGITS:]
-    words = printable(_words(event)).replace("\n", f"\n{INDENT}")
-    parts = [_painted(_time(event, clock), FAINT, colored=colored)]
+    words = make_printable(_format_words(event)).replace("\n", f"\n{INDENT}")
+    parts = [_paint_text(_format_time(event, clock), FAINT, colored=colored)]
     if level in LOUD:
-        parts.append(_painted(level.upper(), COLORS[level], colored=colored))
+        parts.append(_paint_text(level.upper(), COLORS[level], colored=colored))
     if agent:
-        parts.append(_painted(f"{printable(agent)}:", AGENT_COLOR, colored=colored))
-    parts.append(_painted(words, COLORS.get(level, ""), colored=colored))
+        parts.append(_paint_text(f"{make_printable(agent)}:", AGENT_COLOR, colored=colored))
+    parts.append(_paint_text(words, COLORS.get(level, ""), colored=colored))
     if turn:
-        parts.append(_painted(f"[{printable(turn)}]", FAINT, colored=colored))
+        parts.append(_paint_text(f"[{make_printable(turn)}]", FAINT, colored=colored))
     if event.get("exception"):
-        parts.append(f"\n{printable(str(event['exception']))}")
+        parts.append(f"\n{make_printable(str(event['exception']))}")
     return " ".join(parts)
 
 
-def _words(event: Mapping[str, Any]) -> str:
+def _format_words(event: Mapping[str, Any]) -> str:
     name = str(event.get("event", ""))
     template = SENTENCES.get(name, "")
     if name == "turn_started":
         template = WORK.get(str(event.get("recipe")), "")
-    facts = {**event, **dict(_derived(event))}
+    facts = {**event, **dict(_derive_facts(event))}
     needed = {field for _, field, _, _ in Formatter().parse(template) if field}
     if not template or not needed <= facts.keys():
-        return _unknown(name, event)
-    return template.format_map({field: _text(facts[field]) for field in needed})
+        return _format_unknown(name, event)
+    return template.format_map({field: _format_fact(facts[field]) for field in needed})
 
 
-def _unknown(name: str, event: Mapping[str, Any]) -> str:
+def _format_unknown(name: str, event: Mapping[str, Any]) -> str:
     """Return an event's name and facts; what says why comes first."""
     facts = {key: value for key, value in event.items() if key not in FRAME}
-    why = [_text(facts.pop(key)) for key in ("problem", "reason", "error") if key in facts]
-    rest = [f"{key}={_text(value)}" for key, value in facts.items()]
+    why = [_format_fact(facts.pop(key)) for key in ("problem", "reason", "error") if key in facts]
+    rest = [f"{key}={_format_fact(value)}" for key, value in facts.items()]
     if "chat_id" in event:
-        rest.append(f"chat={chat_name(str(event['chat_id']))}")
+        rest.append(f"chat={format_chat_name(str(event['chat_id']))}")
     return ": ".join([name.replace("_", " "), *why]) + (f" ({', '.join(rest)})" if rest else "")
 
 
-def _derived(event: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+def _derive_facts(event: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     """Yield the facts that sentences use in another form than they are logged in."""
     where = event.get("chat", event.get("chat_id"))
     if where is not None:
-        yield "chat", chat_name(str(where))
+        yield "chat", format_chat_name(str(where))
     if "agent_id" in event:
         yield "agent", str(event["agent_id"])
     if isinstance(event.get("ms"), int | float):
         ms = event["ms"]
         yield "duration", f"{ms / 1000:.1f} s" if ms >= SECOND else f"{ms:.0f} ms"
     if isinstance(event.get("tokens"), int):
-        yield "usage", f"{event['tokens']:,} tokens{_cost(event.get('usd'))}"
+        yield "usage", f"{event['tokens']:,} tokens{_format_cost(event.get('usd'))}"
     refused = event.get("refused")
-    yield "others", f"no answer to {_text(refused)}" if refused else "the daemon answers the others"
+    yield (
+        "others",
+        f"no answer to {_format_fact(refused)}" if refused else "the daemon answers the others",
+    )
     final = event.get("kind") == "config"
     yield "then", REFUSED if final else "its messages wait for the next one"
     reason = event.get("stop_reason", "done")
-    yield "ending", "" if reason == "done" else f" ({_text(reason)})"
+    yield "ending", "" if reason == "done" else f" ({_format_fact(reason)})"
 
 
-def _cost(usd: object) -> str:
+def _format_cost(usd: object) -> str:
     """Return what follows the tokens: nothing for a model without a price, or without cost."""
     if not isinstance(usd, int | float) or not usd:
         return ""
     return f", ${usd:.4f}" if usd >= LEAST else f", under ${LEAST}"
 
 
-def _text(value: object) -> str:
+def _format_fact(value: object) -> str:
     if isinstance(value, list | tuple):
         return ", ".join(map(str, value)) or "nothing"
     if isinstance(value, dict):
-        return ", ".join(f"{key}: {_text(item)}" for key, item in value.items())
+        return ", ".join(f"{key}: {_format_fact(item)}" for key, item in value.items())
     return str(value)
 
 
-def _time(event: Mapping[str, Any], clock: str) -> str:
+def _format_time(event: Mapping[str, Any], clock: str) -> str:
     """Return when an event was logged, in local time."""
     try:
         return datetime.fromisoformat(str(event.get("timestamp"))).astimezone().strftime(clock)
@@ -209,5 +212,5 @@ def _time(event: Mapping[str, Any], clock: str) -> str:
         return "-"
 
 
-def _painted(text: str, color: str, *, colored: bool) -> str:
+def _paint_text(text: str, color: str, *, colored: bool) -> str:
     return f"{color}{text}{RESET}" if colored and color else text

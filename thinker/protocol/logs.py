@@ -2,6 +2,8 @@
 
 An event is a constant name; facts are keys. ``agent_id``, ``chat_id`` and ``turn_id`` are bound
 once with `bound`. Prompts, messages and keys are never logged at info level.
+
+Where: are secrets kept out of the logs?
 """
 
 import json
@@ -16,9 +18,9 @@ import orjson
 import structlog
 from structlog.typing import EventDict, Processor
 
-from thinker.protocol.log_sentences import colors_wanted, sentence
-from thinker.protocol.names import chat_name
-from thinker.protocol.visible_text import escaped
+from thinker.protocol.log_sentences import format_sentence, is_color_wanted
+from thinker.protocol.names import format_chat_name
+from thinker.protocol.visible_text import escape_hidden
 
 SECRET_WORDS = ("token", "secret", "password", "api_key", "api-key", "apikey", "authorization")
 NOT_SECRETS = ("tokens", "max_tokens")
@@ -26,11 +28,11 @@ NOT_SECRETS = ("tokens", "max_tokens")
 bound = structlog.contextvars.bound_contextvars  # binds facts to the events inside a block
 
 
-def configure(level: str = "info") -> None:
+def configure_logging(level: str = "info") -> None:
     """Log to stderr at this level (debug, info, warning, error) and above."""
     logger = structlog.WriteLogger(cast(TextIO, LossyStream(sys.stderr)))
     structlog.configure(
-        processors=_processors(lines=not sys.stderr.isatty()),
+        processors=_build_processors(lines=not sys.stderr.isatty()),
         wrapper_class=structlog.make_filtering_bound_logger(
             logging.getLevelNamesMapping().get(level.upper(), logging.INFO)
         ),
@@ -39,25 +41,25 @@ def configure(level: str = "info") -> None:
 
 
 @cache  # forked workers share them
-def _processors(*, lines: bool) -> list[Processor]:
+def _build_processors(*, lines: bool) -> list[Processor]:
     renderer: Processor = (
-        structlog.processors.JSONRenderer(serializer=_dumps) if lines else _sentence
+        structlog.processors.JSONRenderer(serializer=_dump_json) if lines else _render_sentence
     )
     return [
         structlog.contextvars.merge_contextvars,
         structlog.processors.add_log_level,
         structlog.processors.TimeStamper(fmt="iso", utc=True),
         structlog.processors.format_exc_info,
-        redact,
+        redact_secrets,
         name_chats,
         renderer,
     ]
 
 
-def redact(_logger: object, _method: str, event: EventDict) -> EventDict:
+def redact_secrets(_logger: object, _method: str, event: EventDict) -> EventDict:
     """Hide the value of every key whose name marks it as a secret (a structlog processor)."""
     for key in event:
-        if _names_a_secret(key) and not isinstance(event[key], int | float):
+        if _is_secret_name(key) and not isinstance(event[key], int | float):
             event[key] = "[hidden]"
     return event
 
@@ -66,26 +68,27 @@ def name_chats(_logger: object, _method: str, event: EventDict) -> EventDict:
     """Write chats as commands take them, not as keys of the journal (a structlog processor)."""
     for key in ("chat", "chat_id"):
         if isinstance(event.get(key), str):
-            event[key] = chat_name(event[key])
+            event[key] = format_chat_name(event[key])
     return event
 
 
 @lru_cache
-def _names_a_secret(key: str) -> bool:
+def _is_secret_name(key: str) -> bool:
     lowered = key.lower()
     return lowered not in NOT_SECRETS and any(word in lowered for word in SECRET_WORDS)
 
 
-def _sentence(_logger: object, _method: str, event: EventDict) -> str:
-    return sentence(event, colored=colors_wanted())
+def _render_sentence(_logger: object, _method: str, event: EventDict) -> str:
+    return format_sentence(event, colored=is_color_wanted())
 
 
-def _dumps(event: object, **_: object) -> str:
+def _dump_json(event: object, **_: object) -> str:
     try:
-        return escaped(orjson.dumps(event, default=str, option=orjson.OPT_NON_STR_KEYS).decode())
+        text = orjson.dumps(event, default=str, option=orjson.OPT_NON_STR_KEYS).decode()
+        return text if text.isascii() and "\x7f" not in text else escape_hidden(text)
     except TypeError:  # a file name that is not UTF-8, a number over 64 bits
         text = json.dumps(event, default=str, skipkeys=True, ensure_ascii=False)
-        return escaped(text.encode("utf-8", "replace").decode())
+        return escape_hidden(text.encode("utf-8", "replace").decode())
 
 
 @dataclass(frozen=True)

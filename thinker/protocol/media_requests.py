@@ -25,12 +25,14 @@ MOST_DRAWN = 11_000_000  # bytes of all pictures of one request
 MOST_ASKED = 4000  # characters that describe a picture
 
 
-def _from_wire(value: object) -> object:
+def _decode_wire_bytes(value: object) -> object:
     return b64decode(value, validate=True) if isinstance(value, str) else value
 
 
 Content: TypeAlias = Annotated[  # bytes here, base64 on the wire
-    bytes, BeforeValidator(_from_wire), PlainSerializer(lambda data: b64encode(data).decode())
+    bytes,
+    BeforeValidator(_decode_wire_bytes),
+    PlainSerializer(lambda data: b64encode(data).decode()),
 ]
 
 

@@ -9,7 +9,7 @@ from typing import Annotated, Literal, TypeAlias, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, JsonValue, TypeAdapter
 
-from thinker.protocol.fencing import fenced
+from thinker.protocol.fencing import fence_text
 
 JsonObject: TypeAlias = dict[str, JsonValue]
 LATE = ConfigDict(defer_build=True)  # made when first used: no process uses all that it imports
@@ -35,20 +35,20 @@ class Frozen(BaseModel):
     )  # each value is another one: kept ones are memory that grows with every message
 
 
-def too_deep(value: JsonValue, levels: int = MAX_DEPTH) -> bool:
+def is_too_deep(value: JsonValue, levels: int = MAX_DEPTH) -> bool:
     """Return whether a value nests deeper than ``levels``; such JSON could not be read back."""
     if not isinstance(value, dict | list):
         return False
     inner = value.values() if isinstance(value, dict) else value
-    return levels == 0 or any(too_deep(item, levels - 1) for item in inner)
+    return levels == 0 or any(is_too_deep(item, levels - 1) for item in inner)
 
 
-def least_trusted(*origins: Origin) -> Origin:
+def find_least_trusted(*origins: Origin) -> Origin:
     """Return the origin of a text that was made from texts of these origins."""
     return max(origins, key=ORIGINS.index, default="operator")
 
 
-def too_many(value: JsonValue, objects: int) -> bool:
+def has_too_many_objects(value: JsonValue, objects: int) -> bool:
     """Return whether a value holds more objects than ``objects``, itself included."""
     waiting = [value]
     while waiting and objects >= 0:
@@ -59,7 +59,7 @@ def too_many(value: JsonValue, objects: int) -> bool:
     return objects < 0
 
 
-def values(json: JsonValue) -> int:
+def count_values(json: JsonValue) -> int:
     """Return how many values JSON holds, itself included; reading it takes a microsecond each."""
     count, waiting = 0, [json]
     while waiting:
@@ -107,7 +107,7 @@ class AttachedFile(Frozen):
     @property
     def text(self) -> str:
         """The text sent to the model."""
-        content = fenced(self.content, self.fence, "a file") if self.fence else self.content
+        content = fence_text(self.content, self.fence, "a file") if self.fence else self.content
         return f"[{self.about}]\n{content}" if self.content else f"[{self.about}]"
 
 
@@ -179,7 +179,7 @@ class UserMessage(Frozen):
         """The text sent to the model: the context in a ``<context>`` block, content, documents."""
         content = self.content
         if self.fence:
-            content = fenced(content, self.fence, FROM.get(self.origin, self.origin))
+            content = fence_text(content, self.fence, FROM.get(self.origin, self.origin))
         files = (document.text for document in self.documents)
         content = "\n\n".join(part for part in (content, *files) if part)
         if not self.context:
@@ -189,13 +189,13 @@ class UserMessage(Frozen):
         return f"<context>\n{context}\n</context>\n\n{content}"
 
     @property
-    def untrusted(self) -> bool:
+    def is_untrusted(self) -> bool:
         """Whether the model reads text that neither the operator nor the chat's user wrote."""
-        quoted = any(layer.quoted for layer in self.context) or self.quotes
+        quoted = any(layer.quoted for layer in self.context) or self.has_quoted_document
         return self.origin in UNTRUSTED or quoted
 
     @property
-    def quotes(self) -> bool:
+    def has_quoted_document(self) -> bool:
         """Whether it holds the text of a document, which anyone may have written."""
         return any(document.content and document.fence for document in self.documents)
 
@@ -216,7 +216,7 @@ class AssistantMessage(Frozen):
     mixed: bool = False
 
     @property
-    def untrusted(self) -> bool:
+    def is_untrusted(self) -> bool:
         return self.origin in UNTRUSTED
 
 
@@ -245,10 +245,10 @@ class ToolResult(Frozen):
         if not self.fence:
             return self.content
         pictures = " and its pictures" if self.images else ""
-        return fenced(self.content, self.fence, f"the tool {self.name}{pictures}")
+        return fence_text(self.content, self.fence, f"the tool {self.name}{pictures}")
 
     @property
-    def untrusted(self) -> bool:
+    def is_untrusted(self) -> bool:
         return self.origin in UNTRUSTED
 
 
@@ -260,7 +260,7 @@ Read = TypeVar("Read", bound=Message)
 MESSAGE: TypeAdapter[Message] = TypeAdapter(Message, config=LATE)
 
 
-def capped(message: Read) -> Read:
+def cap_result(message: Read) -> Read:
     """Return a message, with a tool result cut to `RESULT_LIMIT`; twice is the same as once."""
     if not isinstance(message, ToolResult) or len(message.content) <= RESULT_LIMIT:
         return message
@@ -290,7 +290,7 @@ class ToolSpec(Frozen):
         return hash(self.name)
 
     @property
-    def about(self) -> str:
+    def embedding_text(self) -> str:
         """Name and description, the text embedded to compare tools with messages."""
         return f"{self.name}: {self.description}"
 
@@ -302,7 +302,7 @@ class ToolChoice(Frozen):
     name: str = ""
 
     @property
-    def demands(self) -> bool:
+    def requires_call(self) -> bool:
         """Whether the model must call a tool before it answers."""
         return self.mode in ("required", "function")
 
@@ -320,7 +320,7 @@ class Reasoning(Frozen):
     include: bool = False
 
     @property
-    def recorded(self) -> bool:
+    def is_recorded(self) -> bool:
         """Whether the reasoning is stored with the step."""
         return self.include or not self.exclude
 

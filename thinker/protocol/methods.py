@@ -4,6 +4,10 @@ Supervisor to worker: ``turn/run``, ``prompt/preview``, ``prompt/render`` (reque
 ``turn/cancel``, ``drain`` (notifications). Worker to supervisor: ``step/commit``, ``tool/call``,
 ``turn/steer`` (requests); ``ready``, ``turn/delta``, ``stale`` (notifications). Supervisor
 to any child: ``ping``. Supervisor to zygote: ``fork``, ``reap``; zygote to supervisor: ``ready``.
+
+Tools, playbooks, skills and the prompt definition make up most of a `TurnRun` and change only when
+someone edits them, so each process is sent them once. It keeps the newest set under a number, to
+which later turns refer.
 """
 
 from collections.abc import Callable
@@ -28,6 +32,7 @@ from thinker.protocol.messages import (
     Usage,
     UserMessage,
 )
+from thinker.protocol.peer import RpcError
 from thinker.protocol.prompt_record import PromptRecord
 from thinker.protocol.sandbox import SandboxReport
 from thinker.protocol.vectors import Vector
@@ -119,7 +124,7 @@ class RecordedStep(Frozen):
     calls: tuple[RecordedCall, ...] = ()
     entered: tuple[UserMessage, ...] = ()
 
-    def with_results(self, changed: Callable[[ToolResult], ToolResult]) -> "RecordedStep":
+    def replace_results(self, changed: Callable[[ToolResult], ToolResult]) -> "RecordedStep":
         """Return the step with ``changed`` applied to each result of its calls."""
         calls = tuple(
             call
@@ -162,7 +167,7 @@ class TurnRun(Frozen):
     * ``…_origin``: who wrote it; text of others goes into the newest message, as a quotation.
     * ``context``, ``offered`` (cached layout): the layers already sent with the newest message
       (None: not sent yet), and the tools of the session's previous turn.
-    * ``keep``, ``kept``: see `thinker.protocol.turn_cache`.
+    * ``keep``, ``kept``: see `thinker.protocol.methods`.
     """
 
     turn_id: str
@@ -187,7 +192,7 @@ class TurnRun(Frozen):
     required_tools: tuple[str, ...] | None = None
     max_steps: int | None = None
     tool_choice: ToolChoice = AUTO
-    vector: Vector = b""
+    vector: Vector | None = None
     asked: RequestOptions = RequestOptions()
     stream: bool = False
     steer: bool = False  # whether new messages may join between steps
@@ -283,7 +288,7 @@ class TurnEnded(Frozen):
     step: StepCommit | None = None
 
     @property
-    def found(self) -> TurnResult:
+    def turn_result(self) -> TurnResult:
         """The result.
 
         Raises:
@@ -327,3 +332,51 @@ class Reaped(Frozen):
     """A worker's exit code, or the negative number of the signal that killed it."""
 
     code: int
+
+
+NOT_KEPT = -32004  # error code: send the turn whole
+NOTHING = {"prompt": None, "playbooks": (), "skills": (), "tools": ()}
+
+
+class SentTurnCache:
+    """The supervisor's record of what one process keeps."""
+
+    def __init__(self) -> None:
+        self._number = 0
+        self._parts: list[object] = []
+
+    def shorten_turn(self, run: TurnRun) -> TurnRun:
+        """Return the turn without the parts the process keeps, or whole with a new number."""
+        parts = [getattr(run, name) for name in NOTHING]
+        if parts != self._parts:
+            self._number, self._parts = self._number + 1, parts
+            return run.model_copy(update={"keep": self._number})
+        return run.model_copy(update={**NOTHING, "kept": self._number})
+
+    def forget_parts(self) -> None:
+        """Send the next turn whole: the process has lost its copy."""
+        self._parts = []
+
+
+class ReceivedTurnCache:
+    """The process's copy of the shared parts."""
+
+    def __init__(self) -> None:
+        self._number = 0
+        self._parts: dict[str, object] = {}
+
+    def restore_turn(self, run: TurnRun) -> TurnRun:
+        """Return the turn with the shared parts filled in.
+
+        Raises:
+            RpcError: ``NOT_KEPT``: this process does not have the parts that the turn refers to.
+        """
+        if run.keep:
+            self._number = run.keep
+            self._parts = {name: getattr(run, name) for name in NOTHING}
+        if not run.kept:
+            return run
+        if run.kept != self._number:
+            problem = f"the shared parts {run.kept} are not here; send the turn whole"
+            raise RpcError(NOT_KEPT, problem)
+        return run.model_copy(update=self._parts)

@@ -42,48 +42,37 @@ class UsedEndpoint(NamedTuple):
 
 
 @lru_cache(maxsize=64)
-def checked_url(url: str) -> str:
+def normalize_url(url: str) -> str:
     """Return a base URL in its usual form; raise `ValueError` if it is not one."""
     return str(URL.validate_python(url))
 
 
-def known_to(settings: ThinkerSettings) -> Mapping[str, Provider]:
+def list_known_providers(settings: ThinkerSettings) -> Mapping[str, Provider]:
     """Return the providers that an agent can name: all, and those of its configuration."""
     if not settings.providers:
         return PROVIDERS
     return {**PROVIDERS, **{provider.name: provider for provider in settings.providers}}
 
 
-def base_url(settings: ThinkerSettings, provider: Provider) -> str:
-    """Return the base URL of an agent's models of a provider; raise as `checked_url`."""
+def find_base_url(settings: ThinkerSettings, provider: Provider) -> str:
+    """Return the base URL of an agent's models of a provider; raise as `normalize_url`."""
     own = settings.base_url if provider.name == settings.llm_provider else ""
-    return checked_url(own) if own else provider.base_url
+    return normalize_url(own) if own else provider.base_url
 
 
-def chat_url(provider: Provider, base_url: str, model: str) -> str:
+def build_chat_url(provider: Provider, base_url: str, model: str) -> str:
     if provider.wire == "anthropic":
         base = base_url.rstrip("/")
         return f"{base.removesuffix('/v1')}/v1/messages"
-    return url_for("chat", provider, base_url, model)
+    return build_use_url("chat", provider, base_url, model)
 
 
-def url_for(use: Use, provider: Provider, base_url: str, model: str) -> str:
+def build_use_url(use: Use, provider: Provider, base_url: str, model: str) -> str:
     """Return the address for one use of OpenAI's API."""
-    return api_url(provider, base_url, PATHS[use], model)
+    return build_api_url(provider, base_url, PATHS[use], model)
 
 
-def list_url(provider: Provider, base_url: str) -> str:
-    """Return the address at which a provider lists its models."""
-    if provider.wire == "anthropic":
-        return f"{base_url.rstrip('/').removesuffix('/v1')}/v1/models?limit=1000"
-    if provider.deployments:
-        parts = urlsplit(base_url)
-        start = parts.path.partition("/openai")[0] + "/openai"
-        base_url = urlunsplit(parts._replace(path=start))
-    return api_url(provider, base_url, "/models", "")
-
-
-def api_url(provider: Provider, base_url: str, path: str, model: str) -> str:
+def build_api_url(provider: Provider, base_url: str, path: str, model: str) -> str:
     """Return the address of one of a provider's functions.
 
     Of a provider with deployments, a base without a path gets that of the model's. What the base
@@ -99,7 +88,7 @@ def api_url(provider: Provider, base_url: str, path: str, model: str) -> str:
     return urlunsplit((parts.scheme, parts.netloc, start + path, query, ""))
 
 
-def headers(provider: Provider, key: str) -> dict[str, str]:
+def build_headers(provider: Provider, key: str) -> dict[str, str]:
     """Return the headers that a provider wants; an empty key needs none."""
     found = {"anthropic-version": ANTHROPIC_VERSION} if provider.wire == "anthropic" else {}
     if not key:
@@ -109,28 +98,30 @@ def headers(provider: Provider, key: str) -> dict[str, str]:
     return {**found, "authorization": f"Bearer {key}"}
 
 
-def reference(settings: ThinkerSettings, entry: str) -> tuple[str, str]:
+def split_model_reference(settings: ThinkerSettings, entry: str) -> tuple[str, str]:
     """Split ``provider/model`` as `split_reference` does."""
-    return split_reference(entry, settings.llm_provider, known_to(settings))
+    return split_reference(entry, settings.llm_provider, list_known_providers(settings))
 
 
-def able(settings: ThinkerSettings, use: ServedUse) -> list[str]:
+def list_able_providers(settings: ThinkerSettings, use: ServedUse) -> list[str]:
     """Return the names of the providers that an agent can use for this."""
-    known = known_to(settings).values()
+    known = list_known_providers(settings).values()
     return sorted(p.name for p in known if ABILITIES[use] in p.can and p.wire == "openai")
 
 
-def serving(settings: ThinkerSettings, use: ServedUse, model: ServedModel) -> Provider | None:
+def find_serving_provider(
+    settings: ThinkerSettings, use: ServedUse, model: ServedModel
+) -> Provider | None:
     """Return the provider of a model beside the agent's own; None if it cannot be asked."""
     if not model.provider:
         return PLAIN if model.base_url else None
-    provider = known_to(settings).get(model.provider)
-    if provider is None or provider.name not in able(settings, use):
+    provider = list_known_providers(settings).get(model.provider)
+    if provider is None or provider.name not in list_able_providers(settings, use):
         return None
     return provider if provider.base_url or model.base_url else None
 
 
-def served(settings: ThinkerSettings) -> dict[ServedUse, ServedModel]:
+def list_served_models(settings: ThinkerSettings) -> dict[ServedUse, ServedModel]:
     """Return the models beside the agent's own that speak OpenAI's API, by what they are for."""
     embeddings = ServedModel(
         model=settings.embeddings_model,
@@ -146,29 +137,32 @@ def served(settings: ThinkerSettings) -> dict[ServedUse, ServedModel]:
     return {use: model for use, model in every.items() if model is not None}
 
 
-def used(settings: ThinkerSettings) -> Iterator[UsedEndpoint]:
+def list_used_endpoints(settings: ThinkerSettings) -> Iterator[UsedEndpoint]:
     """Yield the addresses that an agent may ask over HTTP.
 
     What cannot be asked is left out: the worker says so when it starts.
     """
     entries = (*settings.fallback_models, *filter(None, (settings.small_model,)))
-    models = ((settings.llm_provider, settings.model), *(reference(settings, e) for e in entries))
-    known, found = known_to(settings), dict[str, Provider]()
+    models = (
+        (settings.llm_provider, settings.model),
+        *(split_model_reference(settings, e) for e in entries),
+    )
+    known, found = list_known_providers(settings), dict[str, Provider]()
     for name, model in models:
         provider = known.get(name)
         if provider is not None and provider.wire != "demo":
             try:
-                base = base_url(settings, provider)
+                base = find_base_url(settings, provider)
             except ValueError:
                 continue
             if base:
-                found.setdefault(chat_url(provider, base, model), provider)
+                found.setdefault(build_chat_url(provider, base, model), provider)
     yield from (UsedEndpoint(provider, url, "chat") for url, provider in found.items())
-    for use, beside in served(settings).items():
-        provider = serving(settings, use, beside)
+    for use, beside in list_served_models(settings).items():
+        provider = find_serving_provider(settings, use, beside)
         if provider is not None:
             try:
-                base = checked_url(beside.base_url) if beside.base_url else provider.base_url
+                base = normalize_url(beside.base_url) if beside.base_url else provider.base_url
             except ValueError:
                 continue
-            yield UsedEndpoint(provider, url_for(use, provider, base, beside.model), use)
+            yield UsedEndpoint(provider, build_use_url(use, provider, base, beside.model), use)

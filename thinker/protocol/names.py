@@ -7,9 +7,10 @@ people need not write it.
 
 import re
 from dataclasses import dataclass
+from functools import lru_cache
 
 TURN = 8  # characters
-# Queues of tasks, subagents and API conversations, whose names begin so, are no chats.
+# Queues of tasks, subagents and API conversations, whose names begin so, are not chats.
 _KEY = re.compile(r"(?!task/|subagent/|api/)([^/:\s]+)/([^/]*)/(.+)/([^/]*)", re.DOTALL)
 _NAME = re.compile(r"([^/:\s]+)[:\s]\s*(\S.*)", re.DOTALL)
 _THREAD = re.compile(r"(-?\d+)/(\d+)")  # only platforms whose ids are numbers have threads
@@ -46,15 +47,16 @@ class ChatName:
         return cls(name[1], name[2]) if thread is None else cls(name[1], thread[1], thread[2])
 
 
-def turn_name(turn_id: str) -> str:
+def format_turn_name(turn_id: str) -> str:
     """Return how people see a turn's id: its end, as ids of one day begin alike."""
     return turn_id[-TURN:]
 
 
-def chat_name(key: str) -> str:
+@lru_cache(maxsize=512)
+def format_chat_name(key: str) -> str:
     """Return the name of a chat by its key in the journal.
 
-    Queues of tasks, subagents and API conversations are no chats, and keep their names.
+    Queues of tasks, subagents and API conversations are not chats, and keep their names.
     """
     found = _KEY.fullmatch(key)
     return key if found is None else str(ChatName(found[1], found[3], found[4]))

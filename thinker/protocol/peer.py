@@ -63,7 +63,7 @@ class Writer(Protocol):
 
 
 class Peer:
-    """One end of a connection, made by `connected` or directly around a `Writer`."""
+    """One end of a connection, made by `connect_peer` or directly around a `Writer`."""
 
     def __init__(
         self,
@@ -98,9 +98,9 @@ class Peer:
         loop = asyncio.get_running_loop()
         future: asyncio.Future[JsonValue] = loop.create_future()
         self._waiting[call_id] = future
-        timer = loop.call_later(timeout, _expire, future)  # cheaper than a cancel scope
+        timer = loop.call_later(timeout, _expire_future, future)  # cheaper than a cancel scope
         try:
-            self._write({"jsonrpc": "2.0", "id": call_id, "method": method, "params": params})
+            self._write_frame({"jsonrpc": "2.0", "id": call_id, "method": method, "params": params})
             return await future
         finally:
             timer.cancel()
@@ -111,14 +111,14 @@ class Peer:
         return result.model_validate(await self.request(method, params, timeout=timeout))
 
     @property
-    def waits(self) -> bool:
+    def has_pending_request(self) -> bool:
         """Whether a request has no response yet."""
         return bool(self._waiting)
 
     def notify(self, method: str, params: Params = None) -> None:
         """Send a notification; does nothing if the other side is gone."""
         if not self.closed.is_set():
-            self._write({"jsonrpc": "2.0", "method": method, "params": params})
+            self._write_frame({"jsonrpc": "2.0", "method": method, "params": params})
 
     def close(self) -> None:
         """Close the connection; the other side sees end-of-file."""
@@ -135,25 +135,25 @@ class Peer:
             self._size += len(rest)
         for line in lines:
             if len(line) > MAX_FRAME:
-                self._end_too_long()
+                self._close_too_long()
             elif line.strip():
-                self._receive(line)
+                self._receive_line(line)
         if self._size > MAX_FRAME:
             self._parts, self._size = [], 0
-            self._end_too_long()
+            self._close_too_long()
 
-    def _end_too_long(self) -> None:
+    def _close_too_long(self) -> None:
         log.error("frame_too_long", limit=MAX_FRAME)
         self.close()
 
-    def lost(self) -> None:
+    def mark_lost(self) -> None:
         """Mark the stream as ended and fail all pending calls."""
         self.closed.set()
         for future in self._waiting.values():
             if not future.done():
                 future.set_exception(PeerClosedError("the other side went away"))
 
-    def _receive(self, line: bytes) -> None:
+    def _receive_line(self, line: bytes) -> None:
         try:
             frame = orjson.loads(line)
         except orjson.JSONDecodeError:
@@ -162,15 +162,15 @@ class Peer:
         if not isinstance(frame, dict):
             self._answer_error(None, INVALID_REQUEST, "not a JSON-RPC object")
         elif not isinstance(method := frame.get("method"), str):
-            self._settle(frame)
+            self._settle_response(frame)
         elif "id" not in frame:
-            self._begin(self._notice(method, frame.get("params")))
+            self._start_task(self._run_notification(method, frame.get("params")))
         elif len(str(call_id := frame["id"])) > MAX_ID:
             self._answer_error(None, INVALID_REQUEST, f"the id is over {MAX_ID} characters")
         else:
-            self._begin(self._serve(call_id, method, frame.get("params")))
+            self._start_task(self._serve_request(call_id, method, frame.get("params")))
 
-    def _settle(self, frame: dict[str, JsonValue]) -> None:
+    def _settle_response(self, frame: dict[str, JsonValue]) -> None:
         call_id = frame.get("id")
         future = self._waiting.get(call_id) if isinstance(call_id, int) else None
         if future is None or future.done():
@@ -185,7 +185,7 @@ class Peer:
             RpcError(code if isinstance(code, int) else INTERNAL, str(fields.get("message")))
         )
 
-    async def _notice(self, method: str, params: JsonValue) -> None:
+    async def _run_notification(self, method: str, params: JsonValue) -> None:
         handler = self.notifications.get(method)
         if handler is None:
             log.warning("unknown_notification", method=method)
@@ -197,16 +197,16 @@ class Peer:
         except Exception:  # one bad notification must not end the connection
             log.exception("notification_failed", method=method)
 
-    def _begin(self, work: Coroutine[object, object, None]) -> None:
+    def _start_task(self, work: Coroutine[object, object, None]) -> None:
         task = asyncio.Task(work, loop=asyncio.get_running_loop(), **AT_ONCE)
         if not task.done():
             self._serving.add(task)
             task.add_done_callback(self._serving.discard)
             if not self._held:
                 self._held = True
-                self.tasks.start_soon(self._hold)
+                self.tasks.start_soon(self._hold_task_group)
 
-    async def _hold(self) -> None:
+    async def _hold_task_group(self) -> None:
         """Let the task group end only with the requests: one task for all, as each costs time."""
         try:
             await self.closed.wait()
@@ -219,14 +219,14 @@ class Peer:
                         task.cancel()
                     await asyncio.wait(self._serving, timeout=CANCEL_AGAIN)
 
-    async def _serve(self, call_id: JsonValue, method: str, params: JsonValue) -> None:
+    async def _serve_request(self, call_id: JsonValue, method: str, params: JsonValue) -> None:
         handler = self.requests.get(method)
         if handler is None:
             self._answer_error(call_id, NO_METHOD, f"no method {method!r}")
             return
         try:
             result = await handler(params)
-            self._write({"jsonrpc": "2.0", "id": call_id, "result": result})
+            self._write_frame({"jsonrpc": "2.0", "id": call_id, "result": result})
         except ValidationError as error:
             self._answer_error(call_id, INVALID_PARAMS, f"{method}: {error}")
         except RpcError as error:
@@ -240,23 +240,23 @@ class Peer:
         # A message may quote anything, such as a file name that is not UTF-8.
         text = message[:MAX_PROBLEM].encode("utf-8", "replace").decode()
         error: JsonValue = {"code": code, "message": text}
-        self._write({"jsonrpc": "2.0", "id": call_id, "error": error})
+        self._write_frame({"jsonrpc": "2.0", "id": call_id, "error": error})
 
-    def _write(self, frame: dict[str, Params]) -> None:
+    def _write_frame(self, frame: dict[str, Params]) -> None:
         if self.closed.is_set():
             return
-        data = orjson.dumps(frame, default=_fragment)
+        data = orjson.dumps(frame, default=_encode_fragment)
         if len(data) > MAX_FRAME:
             raise RpcError(INVALID_REQUEST, f"frame of {len(data)} bytes is over {MAX_FRAME}")
         self._writer.write(data + b"\n")
 
 
-def _expire(future: "asyncio.Future[JsonValue]") -> None:
+def _expire_future(future: "asyncio.Future[JsonValue]") -> None:
     if not future.done():
         future.set_exception(TimeoutError())
 
 
-def _fragment(value: object) -> orjson.Fragment:
+def _encode_fragment(value: object) -> orjson.Fragment:
     if isinstance(value, BaseModel):
         return orjson.Fragment(value.model_dump_json())
     raise TypeError(f"not JSON: {type(value).__name__}")
@@ -277,7 +277,7 @@ class _SocketWriter(asyncio.Protocol):
 
     def connection_lost(self, exc: Exception | None) -> None:
         del exc
-        self.peer.lost()
+        self.peer.mark_lost()
 
     def write(self, data: bytes) -> None:
         if self.transport.is_closing():  # asyncio would warn of each later write
@@ -292,7 +292,7 @@ class _SocketWriter(asyncio.Protocol):
 
 
 @asynccontextmanager
-async def connected(
+async def connect_peer(
     sock: socket.socket,
     requests: Mapping[str, RequestHandler] | None = None,
     notifications: Mapping[str, NotificationHandler] | None = None,
@@ -312,7 +312,7 @@ async def connected(
                 yield peer
             finally:
                 writer.close()
-                peer.lost()
+                peer.mark_lost()
                 tasks.cancel_scope.cancel()
     except ExceptionGroup as group:
         raise group.exceptions[0] from None

@@ -48,7 +48,7 @@ class PromptRecord(Frozen):
     @property
     def text(self) -> str:
         """The system prompt: its layers joined as sent."""
-        return "\n\n".join(layer.text for layer in self.layers if not self.beside(layer))
+        return "\n\n".join(layer.text for layer in self.layers if not self.is_beside_prompt(layer))
 
     @property
     def chars(self) -> int:
@@ -58,20 +58,22 @@ class PromptRecord(Frozen):
     @property
     def context(self) -> tuple[LayerRecord, ...]:
         """The layers sent at the head of the newest user message."""
-        return tuple(layer for layer in self.layers if self.beside(layer) and not layer.standing)
+        return tuple(
+            layer for layer in self.layers if self.is_beside_prompt(layer) and not layer.standing
+        )
 
-    def beside(self, layer: LayerRecord) -> bool:
+    def is_beside_prompt(self, layer: LayerRecord) -> bool:
         """Return whether a layer goes into a message instead of the system prompt."""
         return layer.quoted or (self.layout == "cached" and layer.volatile)
 
-    def below(self, name: str, text: str) -> "PromptRecord":
+    def prepend_layer(self, name: str, text: str) -> "PromptRecord":
         """Return the record with a layer before all others, or itself if ``text`` is empty."""
         if not text:
             return self
         first = LayerRecord(name=name, text=text)
         return self.model_copy(update={"layers": (first, *self.layers)})
 
-    def differences(self, earlier: "PromptRecord") -> tuple[str, ...]:
+    def find_differences(self, earlier: "PromptRecord") -> tuple[str, ...]:
         """Return the names of changed stable layers, and ``tools``; empty without fingerprints."""
         if not earlier.stable or self.stable == earlier.stable:
             return ()

@@ -86,21 +86,21 @@ class Provider:
 CUSTOM = "custom"  # provider name of a server that only has an address
 
 
-def _provider(name: str, facts: Mapping[str, Any]) -> Provider:
-    rules = _lists_as_tuples(facts.get("requests", {}))
-    return Provider(name, **{**_lists_as_tuples(facts), "requests": RequestRules(**rules)})
+def _build_provider(name: str, facts: Mapping[str, Any]) -> Provider:
+    rules = _convert_lists(facts.get("requests", {}))
+    return Provider(name, **{**_convert_lists(facts), "requests": RequestRules(**rules)})
 
 
-def _lists_as_tuples(facts: Mapping[str, Any]) -> dict[str, Any]:
+def _convert_lists(facts: Mapping[str, Any]) -> dict[str, Any]:
     return {key: tuple(value) if isinstance(value, list) else value for key, value in facts.items()}
 
 
 PROVIDERS: dict[str, Provider] = {
-    name: _provider(name, facts) for name, facts in json.loads(FILE.read_bytes()).items()
+    name: _build_provider(name, facts) for name, facts in json.loads(FILE.read_bytes()).items()
 }
 
 
-def key_variables(known: Mapping[str, Provider] = PROVIDERS) -> frozenset[str]:
+def list_key_variables(known: Mapping[str, Provider] = PROVIDERS) -> frozenset[str]:
     """Return the names of the variables that hold keys of providers."""
     return frozenset(p.key_var for p in known.values() if p.key_var is not None)
 
@@ -120,7 +120,7 @@ def split_reference(
     return own, entry
 
 
-def at_address(provider: Provider, url: str) -> Provider:
+def relocate_provider(provider: Provider, url: str) -> Provider:
     """Return a provider as it is at another address than its own.
 
     A server that belongs to another known provider has that one's rules. Any other may refuse

@@ -28,7 +28,7 @@ class ServedModel(BaseModel):
 
     @model_validator(mode="before")
     @classmethod
-    def _from_text(cls, value: Any) -> Any:  # noqa: ANN401 - whatever a variable holds
+    def _parse_text(cls, value: Any) -> Any:  # noqa: ANN401 - whatever a variable holds
         return json.loads(value) if isinstance(value, str) else value
 
 
@@ -54,5 +54,5 @@ class DrawingModel(ServedModel):
     sizes: dict[PictureShape, str] = {}
     quality: str = ""
 
-    def size(self, shape: PictureShape) -> str:
+    def find_size(self, shape: PictureShape) -> str:
         return self.sizes.get(shape, SIZES[shape])

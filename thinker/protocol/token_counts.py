@@ -22,7 +22,7 @@ class OpenAICounts(BaseModel):
     output_tokens: int | None = None
     seconds: float | None = None
 
-    def usage(self) -> Usage:
+    def to_usage(self) -> Usage:
         details = self.prompt_tokens_details
         cached = details and details.cached_tokens
         prompt = self.prompt_tokens or self.input_tokens or 0
@@ -38,11 +38,11 @@ class AnthropicCounts(BaseModel):
     cache_read_input_tokens: int | None = None
     cache_creation_input_tokens: int | None = None
 
-    def updated(self, newer: "AnthropicCounts") -> "AnthropicCounts":
+    def merge_counts(self, newer: "AnthropicCounts") -> "AnthropicCounts":
         found = newer.model_fields_set and newer.model_dump(exclude_none=True)
         return self.model_copy(update=found) if found else self
 
-    def usage(self) -> Usage:
+    def to_usage(self) -> Usage:
         read, written = self.cache_read_input_tokens or 0, self.cache_creation_input_tokens or 0
         return Usage(
             prompt=(self.input_tokens or 0) + read + written,
@@ -52,6 +52,6 @@ class AnthropicCounts(BaseModel):
         )
 
 
-def estimated(characters: int) -> int:
+def estimate_tokens(characters: int) -> int:
     """Estimate tokens: four characters each, rounded up."""
     return -(-characters // 4)

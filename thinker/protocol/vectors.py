@@ -1,7 +1,7 @@
 """Embeddings as bytes: 32-bit floats, little-endian, normalized to length one.
 
 Plain Python is fast enough: comparing two vectors of 1536 numbers takes about 40 microseconds.
-Among thousands of vectors, comparing their `signs` first finds the candidates worth that.
+Among thousands of vectors, comparing their `compute_signs` first finds the candidates worth that.
 """
 
 import math
@@ -18,7 +18,7 @@ WIDTH = 4  # bytes of a number
 SIGN = bytes(ord("0") + (byte >> 7) for byte in range(256))  # 0 or 1 by a number's highest byte
 
 
-def _from_wire(value: object) -> object:
+def _decode_wire_vector(value: object) -> object:
     vector = b64decode(value, validate=True) if isinstance(value, str) else value
     if isinstance(vector, bytes) and len(vector) % WIDTH:
         raise ValueError("the length of a vector must be a multiple of four bytes")
@@ -26,11 +26,13 @@ def _from_wire(value: object) -> object:
 
 
 Vector: TypeAlias = Annotated[  # bytes here, base64 on the wire
-    bytes, BeforeValidator(_from_wire), PlainSerializer(lambda vector: b64encode(vector).decode())
+    bytes,
+    BeforeValidator(_decode_wire_vector),
+    PlainSerializer(lambda vector: b64encode(vector).decode()),
 ]
 
 
-def packed(values: Sequence[float]) -> bytes:
+def pack_vector(values: Sequence[float]) -> bytes:
     """Encode numbers as a vector of length one.
 
     Raises:
@@ -42,24 +44,24 @@ def packed(values: Sequence[float]) -> bytes:
     return struct.pack(f"<{len(values)}f", *(value / length for value in values))
 
 
-def unpacked(vector: bytes) -> tuple[float, ...]:
+def unpack_vector(vector: bytes) -> tuple[float, ...]:
     return struct.unpack(f"<{len(vector) // WIDTH}f", vector)
 
 
-def cosines(vector: bytes, others: Iterable[tuple[Key, bytes]]) -> dict[Key, float]:
+def compute_cosines(vector: bytes, others: Iterable[tuple[Key, bytes]]) -> dict[Key, float]:
     """Return the cosine of each other vector: 1 same meaning, 0 unrelated.
 
     Vectors with another number of dimensions come from another model and are left out.
     """
-    one = unpacked(vector)
+    one = unpack_vector(vector)
     return {
-        key: 1 - math.dist(one, unpacked(other)) ** 2 / 2  # dist runs in C
+        key: 1 - math.dist(one, unpack_vector(other)) ** 2 / 2  # dist runs in C
         for key, other in others
         if len(other) == len(vector)
     }
 
 
-def signs(vector: bytes) -> bytes:
+def compute_signs(vector: bytes) -> bytes:
     """Return one bit per number, its sign; near vectors differ in few bits."""
     bits = vector[WIDTH - 1 :: WIDTH].translate(SIGN)
     return int(bits, 2).to_bytes(-(-len(bits) // 8))

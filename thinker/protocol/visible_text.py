@@ -24,7 +24,7 @@ _BLANKS = re.compile(r"(?<=  ) +| +$|[^\S \n]")  # spaces that could push text o
 _SPACE = "\N{OPEN BOX}"
 
 
-def printable(text: str) -> str:
+def make_printable(text: str) -> str:
     """Show controls and hidden signs as U+FFFD, so that a text cannot drive or deceive a terminal.
 
     Line breaks and tabs stay.
@@ -32,39 +32,39 @@ def printable(text: str) -> str:
     return _UNPRINTABLE.sub("\N{REPLACEMENT CHARACTER}", text)
 
 
-def unambiguous(text: str) -> str:
+def remove_misleading(text: str) -> str:
     """Leave out what reorders or hides parts of a text for people; flags stay."""
     return _MISLEADING.sub(r"\1", text)
 
 
-def without_hidden(text: str) -> str:
+def remove_hidden(text: str) -> str:
     """Leave out every sign that has no shape, marks of direction included."""
     return _HIDDEN.sub("", text)
 
 
-def escaped(json: str) -> str:
+def escape_hidden(json: str) -> str:
     """Write hidden signs of JSON text as its escapes, which changes no value."""
-    return _UNPRINTABLE.sub(_escape, json)
+    return _UNPRINTABLE.sub(_escape_match, json)
 
 
-def one_line(json: str) -> str:
-    """Return `escaped` JSON text in which spaces cannot look like the end of a line.
+def format_one_line(json: str) -> str:
+    """Return `escape_hidden` JSON text in which spaces cannot look like the end of a line.
 
     Of several spaces each after the second is shown as an open box.
     """
-    exact = escaped(json).replace(_SPACE, _code(_SPACE))
-    return _BLANKS.sub(_visible_blank, exact)
+    exact = escape_hidden(json).replace(_SPACE, _format_escape(_SPACE))
+    return _BLANKS.sub(_show_blank, exact)
 
 
-def _visible_blank(match: re.Match[str]) -> str:
+def _show_blank(match: re.Match[str]) -> str:
     blank = match[0]
-    return _SPACE * len(blank) if blank[0] == " " else _escape(match)
+    return _SPACE * len(blank) if blank[0] == " " else _escape_match(match)
 
 
-def _escape(match: re.Match[str]) -> str:
-    return _code(match[0])
+def _escape_match(match: re.Match[str]) -> str:
+    return _format_escape(match[0])
 
 
-def _code(char: str) -> str:
+def _format_escape(char: str) -> str:
     units = char.encode("utf-16-be", "surrogatepass").hex()
     return "".join(f"\\u{units[at : at + 4]}" for at in range(0, len(units), 4))

@@ -17,15 +17,17 @@ DECIMAL = re.compile(r"[-+]?\d{1,18}(\.\d{1,18})?([eE][-+]?\d{1,2})?")
 
 
 @lru_cache(maxsize=4)
-def relaxed(tools: tuple[ToolSpec, ...]) -> tuple[ToolSpec, ...]:
-    return tuple(tool.model_copy(update={"parameters": relax(tool.parameters)}) for tool in tools)
+def relax_tools(tools: tuple[ToolSpec, ...]) -> tuple[ToolSpec, ...]:
+    return tuple(
+        tool.model_copy(update={"parameters": relax_schema(tool.parameters)}) for tool in tools
+    )
 
 
-def relax(schema: JsonObject, *, optional: bool = False) -> JsonObject:
+def relax_schema(schema: JsonObject, *, optional: bool = False) -> JsonObject:
     """Return a schema that also accepts numbers and booleans as text, and null if ``optional``.
 
     Some providers check arguments against the schema and reject the whole answer, while weaker
-    models write ``"5"`` for 5 and null for an absent field. `coerce` converts such values
+    models write ``"5"`` for 5 and null for an absent field. `coerce_arguments` converts such values
     afterwards.
     """
     relaxed = dict(schema)
@@ -35,16 +37,20 @@ def relax(schema: JsonObject, *, optional: bool = False) -> JsonObject:
         relaxed["type"] = [*kinds, "string"]
     alternatives = relaxed.get("anyOf")
     if isinstance(alternatives, list):
-        relaxed["anyOf"] = [relax(one) if isinstance(one, dict) else one for one in alternatives]
-    if fields := properties(schema):
-        names = required(schema)
+        relaxed["anyOf"] = [
+            relax_schema(one) if isinstance(one, dict) else one for one in alternatives
+        ]
+    if fields := find_properties(schema):
+        names = list_required_fields(schema)
         relaxed["properties"] = {
-            name: relax(field, optional=name not in names) if isinstance(field, dict) else field
+            name: relax_schema(field, optional=name not in names)
+            if isinstance(field, dict)
+            else field
             for name, field in fields.items()
         }
     items = relaxed.get("items")
     if isinstance(items, dict):
-        relaxed["items"] = relax(items)
+        relaxed["items"] = relax_schema(items)
     kind = relaxed.get("type")
     kinds = kind if isinstance(kind, list) else [kind]
     if optional and kind is not None and "null" not in kinds:
@@ -52,7 +58,7 @@ def relax(schema: JsonObject, *, optional: bool = False) -> JsonObject:
     return relaxed
 
 
-def coerce(arguments: JsonObject, schema: JsonObject) -> JsonObject:
+def coerce_arguments(arguments: JsonObject, schema: JsonObject) -> JsonObject:
     """Return the arguments with strings converted to the types of the schema, where unambiguous.
 
     ``"5"`` becomes 5 if the schema wants a number and does not allow a string; ``"true"`` likewise.
@@ -62,13 +68,13 @@ def coerce(arguments: JsonObject, schema: JsonObject) -> JsonObject:
     return _coerce_object(arguments, schema, schema)
 
 
-def properties(schema: JsonObject) -> JsonObject:
+def find_properties(schema: JsonObject) -> JsonObject:
     """Return the fields of an object's schema; empty if it lists none."""
     found = schema.get("properties")
     return found if isinstance(found, dict) else {}
 
 
-def required(schema: JsonObject) -> list[JsonValue]:
+def list_required_fields(schema: JsonObject) -> list[JsonValue]:
     """Return the names of the fields that an object must have."""
     found = schema.get("required")
     return found if isinstance(found, list) else []
@@ -77,34 +83,36 @@ def required(schema: JsonObject) -> list[JsonValue]:
 def _coerce_object(value: JsonObject, schema: JsonObject, root: JsonObject) -> JsonObject:
     fields: JsonObject = {}
     needed: list[JsonValue] = []
-    for branch in _branches(schema, root):
-        fields |= properties(branch)
-        needed += required(branch)
+    for branch in _iter_branches(schema, root):
+        fields |= find_properties(branch)
+        needed += list_required_fields(branch)
     return {
-        name: _coerce(item, fields.get(name), root)
+        name: _coerce_value(item, fields.get(name), root)
         for name, item in value.items()
-        if name in needed or not _left_blank(item, fields.get(name), root)
+        if name in needed or not _is_left_blank(item, fields.get(name), root)
     }
 
 
-def _coerce(value: JsonValue, schema: JsonValue, root: JsonObject) -> JsonValue:
+def _coerce_value(value: JsonValue, schema: JsonValue, root: JsonObject) -> JsonValue:
     if not isinstance(schema, dict):
         return value
     if isinstance(value, str):
-        return _from_text(value, _types(schema, root))
+        return _convert_text(value, _list_types(schema, root))
     if isinstance(value, dict):
         return _coerce_object(value, schema, root)
     if isinstance(value, list):
-        items = next((b["items"] for b in _branches(schema, root) if "items" in b), None)
-        types = _types(items, root) if isinstance(items, dict) else {"string"}
+        items = next((b["items"] for b in _iter_branches(schema, root) if "items" in b), None)
+        types = _list_types(items, root) if isinstance(items, dict) else {"string"}
         return [
-            _from_text(item, types) if isinstance(item, str) else _coerce(item, items, root)
+            _convert_text(item, types)
+            if isinstance(item, str)
+            else _coerce_value(item, items, root)
             for item in value
         ]
     return value
 
 
-def _from_text(text: str, types: set[str]) -> JsonValue:
+def _convert_text(text: str, types: set[str]) -> JsonValue:
     """Convert a string to the type that the schema wants, if it does not want a string."""
     word = text.strip()
     if "string" in types:
@@ -118,42 +126,44 @@ def _from_text(text: str, types: set[str]) -> JsonValue:
     return text
 
 
-def _left_blank(value: JsonValue, schema: JsonValue, root: JsonObject) -> bool:
+def _is_left_blank(value: JsonValue, schema: JsonValue, root: JsonObject) -> bool:
     """Return whether a value is null or empty text where the schema allows neither."""
     empty = value is None or (isinstance(value, str) and not value.strip())
     if not empty or not isinstance(schema, dict):
         return False
-    types = _types(schema, root)
+    types = _list_types(schema, root)
     return bool(types) and ("null" if value is None else "string") not in types
 
 
-def _types(schema: JsonObject, root: JsonObject) -> set[str]:
+def _list_types(schema: JsonObject, root: JsonObject) -> set[str]:
     kinds: list[JsonValue] = []
-    for branch in _branches(schema, root):
+    for branch in _iter_branches(schema, root):
         kind = branch.get("type")
         kinds += kind if isinstance(kind, list) else [kind]
     return {kind for kind in kinds if isinstance(kind, str)}
 
 
-def _branches(schema: JsonObject, root: JsonObject) -> Iterator[JsonObject]:
+def _iter_branches(schema: JsonObject, root: JsonObject) -> Iterator[JsonObject]:
     """Yield the schema, the schemas it refers to, and its alternatives."""
-    return islice(_nested(schema, root), MAX_BRANCHES)
+    return islice(_iter_nested(schema, root), MAX_BRANCHES)
 
 
-def _nested(schema: JsonObject, root: JsonObject, hops: int = MAX_HOPS) -> Iterator[JsonObject]:
+def _iter_nested(
+    schema: JsonObject, root: JsonObject, hops: int = MAX_HOPS
+) -> Iterator[JsonObject]:
     yield schema
     if hops == 0:
         return
-    nested: list[JsonValue] = [_referred(schema.get("$ref"), root)]
+    nested: list[JsonValue] = [_resolve_reference(schema.get("$ref"), root)]
     for keyword in ("anyOf", "oneOf", "allOf"):
         alternatives = schema.get(keyword)
         nested += alternatives if isinstance(alternatives, list) else []
     for branch in nested:
         if isinstance(branch, dict):
-            yield from _nested(branch, root, hops - 1)
+            yield from _iter_nested(branch, root, hops - 1)
 
 
-def _referred(reference: JsonValue, root: JsonObject) -> JsonValue:
+def _resolve_reference(reference: JsonValue, root: JsonObject) -> JsonValue:
     """Return what a reference within the document points at; None for other references."""
     if not isinstance(reference, str) or not reference.startswith("#/"):
         return None

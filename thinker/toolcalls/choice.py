@@ -17,7 +17,7 @@ class ToolChoiceState:
     misses: int = 0
 
     @property
-    def failed(self) -> bool:
+    def has_failed(self) -> bool:
         return self.misses > MAX_MISSES
 
     @property
@@ -26,15 +26,15 @@ class ToolChoiceState:
         tool = f"the tool {self.choice.name!r}" if self.choice.name else "a tool"
         return f"(You must call {tool} before you answer. Call it now.)"
 
-    def after(self, calls: Sequence[PlannedCall]) -> "ToolChoiceState":
-        if not self.choice.demands:
+    def apply_calls(self, calls: Sequence[PlannedCall]) -> "ToolChoiceState":
+        if not self.choice.requires_call:
             return self
         if any(call.rejected is None for call in calls):
             return ToolChoiceState(AUTO)
         return replace(self, misses=self.misses + 1)
 
 
-def unmeetable(choice: ToolChoice, offered: Collection[str]) -> str | None:
+def find_choice_problem(choice: ToolChoice, offered: Collection[str]) -> str | None:
     """Return why no answer could meet the choice, for the operator; None if one could."""
     if choice.mode == "required" and not offered:
         return "a tool call is required, but no tool is offered; offer one or set toolChoice auto"

@@ -7,7 +7,7 @@ import anyio
 from thinker.protocol.messages import SideEffect, ToolCall, ToolResult, ToolSpec
 
 
-async def execute(
+async def execute_calls(
     calls: Sequence[tuple[ToolCall, int]],
     known: Mapping[int, ToolResult],
     tools: Mapping[str, ToolSpec],
@@ -22,7 +22,7 @@ async def execute(
     """
     results = dict(known)
 
-    async def run(seq: int) -> None:
+    async def run_and_store(seq: int) -> None:
         results[seq] = await run_call(seq)
 
     group: list[int] = []
@@ -34,14 +34,16 @@ async def execute(
         if pure and parallel:
             group.append(seq)
             continue
-        await _together(run, group)
+        await _run_together(run_and_store, group)
         group = []
-        await run(seq)
-    await _together(run, group)
+        await run_and_store(seq)
+    await _run_together(run_and_store, group)
     return [results[seq] for _, seq in calls]
 
 
-async def _together(run: Callable[[int], Coroutine[None, None, None]], seqs: Sequence[int]) -> None:
+async def _run_together(
+    run: Callable[[int], Coroutine[None, None, None]], seqs: Sequence[int]
+) -> None:
     if len(seqs) <= 1:
         for seq in seqs:
             await run(seq)

@@ -6,8 +6,8 @@ from typing import NamedTuple
 
 import orjson
 
-from thinker.jsontext import whole_value
-from thinker.protocol.messages import OBJECT, JsonObject, too_deep
+from thinker.jsontext import parse_whole_value
+from thinker.protocol.messages import OBJECT, JsonObject, is_too_deep
 
 FENCE = r"```.*?(?:```|\Z)"
 # Code is matched first, so that nothing inside it is removed.
@@ -34,7 +34,7 @@ class LeakedCall(NamedTuple):
     arguments: JsonObject
 
 
-def find(text: str, offered: Collection[str]) -> LeakedCall | None:
+def find_leaked_call(text: str, offered: Collection[str]) -> LeakedCall | None:
     """Return the call if the whole text is ``{"name": …, "parameters": {…}}`` of an offered tool.
 
     Among other words, or in a code fence, it is quoted, by a model that may have read it in a page.
@@ -43,18 +43,18 @@ def find(text: str, offered: Collection[str]) -> LeakedCall | None:
         return None
     try:
         # Re-encode: a call that the journal cannot store does not count.
-        found = OBJECT.validate_json(orjson.dumps(whole_value(text)))
+        found = OBJECT.validate_json(orjson.dumps(parse_whole_value(text)))
     except (ValueError, orjson.JSONEncodeError):
         return None
     name, parameters = found.get("name"), found.get("parameters")
     if set(found) != {"name", "parameters"} or not isinstance(parameters, dict):
         return None
-    if not isinstance(name, str) or name not in offered or too_deep(parameters):
+    if not isinstance(name, str) or name not in offered or is_too_deep(parameters):
         return None
     return LeakedCall(name, parameters)
 
 
-def clean(text: str) -> str:
+def remove_markup(text: str) -> str:
     """Return the text without reasoning and tool-call markup; code and Markdown stay."""
     for pattern, closing in MARKUP:
         # Nothing after the last closing tag is closed; skipping it keeps the search linear.

@@ -11,11 +11,11 @@ from thinker.protocol.messages import (
     ToolCall,
     ToolChoice,
     ToolSpec,
-    values,
+    count_values,
 )
 from thinker.protocol.methods import PlannedCall
 from thinker.toolcalls import arguments, leaked, schema_validation
-from thinker.toolcalls.quoting import untrusted
+from thinker.toolcalls.quoting import has_untrusted_text
 
 MAX_CALLS = 32  # in one response; a model that makes more is looping
 MAX_ARGUMENTS = 256 * 1024  # bytes of one call's arguments as JSON
@@ -23,7 +23,7 @@ MAX_VALUES = 10_000  # of all calls of one response; reading them holds up the s
 log = structlog.get_logger()
 
 
-def recovered(
+def recover_call(
     message: AssistantMessage, offered: Collection[str], read: Sequence[Message]
 ) -> AssistantMessage:
     """Return the message with a call that was written as text turned into a tool call.
@@ -31,9 +31,9 @@ def recovered(
     After untrusted text the model may only be repeating it, so nothing is recovered. ``read`` is
     the conversation before the message.
     """
-    if message.tool_calls or untrusted(read):
+    if message.tool_calls or has_untrusted_text(read):
         return message
-    found = leaked.find(message.content, offered)
+    found = leaked.find_leaked_call(message.content, offered)
     if found is None:
         return message
     log.debug("leaked_tool_call_recovered", tool=found.name)
@@ -41,13 +41,13 @@ def recovered(
     return message.model_copy(update={"content": "", "tool_calls": (call,)})
 
 
-def bounded(message: AssistantMessage) -> AssistantMessage:
+def limit_values(message: AssistantMessage) -> AssistantMessage:
     """Return the message with calls beyond `MAX_VALUES` as the text of their arguments."""
     room, calls = MAX_VALUES, list(message.tool_calls)
-    if sum(values(call.arguments) for call in calls) <= room:
+    if sum(count_values(call.arguments) for call in calls) <= room:
         return message
     for number, call in enumerate(calls):
-        size = values(call.arguments)
+        size = count_values(call.arguments)
         if size <= room:
             room -= size
             continue
@@ -56,7 +56,7 @@ def bounded(message: AssistantMessage) -> AssistantMessage:
     return message.model_copy(update={"tool_calls": tuple(calls)})
 
 
-def plan(
+def plan_calls(
     calls: Sequence[ToolCall], tools: Mapping[str, ToolSpec], choice: ToolChoice, *, last: bool
 ) -> tuple[PlannedCall, ...]:
     """Return each call with coerced arguments, or with the reason why it cannot run.
@@ -74,20 +74,20 @@ def _plan_call(
     call: ToolCall, tool: ToolSpec | None, number: int, choice: ToolChoice, *, last: bool
 ) -> PlannedCall:
     last = last and not (tool is not None and tool.handed_back)
-    problem = _forbidden(call, number, choice, last=last) or _unusable(call)
+    problem = _find_prohibition(call, number, choice, last=last) or _find_fault(call)
     if problem is None and tool is None:
         problem = f"there is no tool named {call.name!r}; use one of those offered"
     if problem is None and tool is not None:
         given, schema = call.arguments, tool.parameters
-        coerced = given if tool.strict else arguments.coerce(given, schema)
-        problem = schema_validation.validate(coerced, schema)
+        coerced = given if tool.strict else arguments.coerce_arguments(given, schema)
+        problem = schema_validation.check_against_schema(coerced, schema)
         if problem is None:
             return PlannedCall(id=call.id, name=call.name, arguments=coerced | tool.fixed)
     rejected = orjson.dumps({"error": problem}).decode()
     return PlannedCall(id=call.id, name=call.name, arguments={}, rejected=rejected)
 
 
-def _forbidden(call: ToolCall, number: int, choice: ToolChoice, *, last: bool) -> str | None:
+def _find_prohibition(call: ToolCall, number: int, choice: ToolChoice, *, last: bool) -> str | None:
     if last:
         return "this was the turn's last step, so the call was not run; call again if need be"
     if number >= MAX_CALLS:
@@ -99,7 +99,7 @@ def _forbidden(call: ToolCall, number: int, choice: ToolChoice, *, last: bool) -
     return None
 
 
-def _unusable(call: ToolCall) -> str | None:
+def _find_fault(call: ToolCall) -> str | None:
     if call.malformed is not None:
         return (
             "the call cannot be read; write it as valid JSON, its arguments as a JSON object, "

@@ -11,9 +11,9 @@ QUOTES = tuple("\"'“„«‘")  # noqa: RUF001 - as people quote
 HEAD = 256  # characters of a line that are looked at before a tag
 
 
-def untrusted(messages: Iterable[Message]) -> bool:
+def has_untrusted_text(messages: Iterable[Message]) -> bool:
     """Return whether a conversation holds text that a stranger, a tool or a page wrote."""
-    return any(message.untrusted for message in messages)
+    return any(message.is_untrusted for message in messages)
 
 
 class Quotation:
@@ -26,7 +26,7 @@ class Quotation:
         self._fence = ""
 
     @property
-    def quoted(self) -> bool:
+    def is_quoted(self) -> bool:
         head = self._line.lstrip(" \t")
         if self._fence or head.startswith(">") or self._ticks % 2:
             return True

@@ -28,7 +28,7 @@ class Ranking:
         self._keyed: Sequence[ToolSpec] = ()
         self._matcher = Matcher(())
 
-    def called_for(
+    def list_called_tools(
         self, tools: Sequence[ToolSpec], text: str, scores: Mapping[str, float]
     ) -> list[str]:
         """Return the tools on demand that a text calls for, by name, keyword or meaning."""
@@ -39,26 +39,26 @@ class Ranking:
         near = [t.name for t in tools if t.keywords and scores.get(t.name, 0.0) >= RELEVANT]
         return [*dict.fromkeys((*named, *near))]
 
-    def rank(self, tools: Mapping[str, ToolSpec], text: str) -> list[str]:
+    def rank_tools(self, tools: Mapping[str, ToolSpec], text: str) -> list[str]:
         """Return the names of the tools that share a word with the text, best first."""
-        words = dict.fromkeys(_words(text).split())
+        words = dict.fromkeys(_split_words(text).split())
         query = " OR ".join(f'"{word}"' for word in list(words)[:TERMS])
         if not query:
             return []
-        found = self._index(tools).execute(
+        found = self._refresh_index(tools).execute(
             "SELECT tool FROM words WHERE words MATCH ? ORDER BY bm25(words, 0, ?, ?), tool",
             (query, NAME_WEIGHT, DESCRIPTION_WEIGHT),
         )
         return [str(name) for (name,) in found]
 
-    def _index(self, tools: Mapping[str, ToolSpec]) -> "apsw.Connection":
+    def _refresh_index(self, tools: Mapping[str, ToolSpec]) -> "apsw.Connection":
         indexed = tuple(sorted((name, tool.description) for name, tool in tools.items()))
         if self._db is None or indexed != self._indexed:
-            self._db, self._indexed = _build(indexed), indexed
+            self._db, self._indexed = _build_index(indexed), indexed
         return self._db
 
 
-def _build(tools: tuple[tuple[str, str], ...]) -> "apsw.Connection":
+def _build_index(tools: tuple[tuple[str, str], ...]) -> "apsw.Connection":
     import apsw  # noqa: PLC0415 - not needed if all tools fit
 
     db = apsw.Connection(":memory:")
@@ -69,12 +69,12 @@ def _build(tools: tuple[tuple[str, str], ...]) -> "apsw.Connection":
     with db:
         db.executemany(
             "INSERT INTO words VALUES(?, ?, ?)",
-            ((name, _words(name), _words(description)) for name, description in tools),
+            ((name, _split_words(name), _split_words(description)) for name, description in tools),
         )
     return db
 
 
-def _words(text: str) -> str:
+def _split_words(text: str) -> str:
     """Return the words of a text, or of a name in any case style, in lower case."""
     apart = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", " ", text)
     return " ".join(re.findall(r"[^\W_]+", apart.lower()))

@@ -25,7 +25,7 @@ _MATCHER = Matcher(
 )
 
 
-def routed(names: Iterable[str], text: str, *, default: bool) -> dict[str, str]:
+def route_tools(names: Iterable[str], text: str, *, default: bool) -> dict[str, str]:
     """Return the tools whose kind the text calls for: name to kind.
 
     ``default``: nothing else fits, so a text that calls for no kind gets the default kinds.

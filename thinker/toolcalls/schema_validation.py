@@ -20,7 +20,7 @@ from pydantic import JsonValue
 from referencing.exceptions import Unresolvable
 from referencing.jsonschema import EMPTY_REGISTRY
 
-from thinker.protocol.messages import MAX_SCHEMA_OBJECTS, JsonObject, too_many
+from thinker.protocol.messages import MAX_SCHEMA_OBJECTS, JsonObject, has_too_many_objects
 
 MAX_PROBLEMS = 3
 MAX_PROBLEM_CHARS = 200
@@ -52,7 +52,7 @@ class _Work:
     def __init__(self) -> None:
         self._left = 0
 
-    def begin(self, most: int) -> None:
+    def set_limit(self, most: int) -> None:
         self._left = most
 
     def spend(self, cost: int) -> None:
@@ -64,15 +64,15 @@ class _Work:
 WORK = _Work()
 
 
-def validate(arguments: JsonObject, schema: JsonObject) -> str | None:
+def check_against_schema(arguments: JsonObject, schema: JsonObject) -> str | None:
     """Return what is wrong with the arguments, for the model to read; None if they are valid.
 
     A schema that is invalid or too costly validates nothing; the tool's server decides.
     """
-    validator = _validator(json.dumps(schema))
+    validator = _build_validator(json.dumps(schema))
     if validator is None:
         return None
-    WORK.begin(CHECK_WORK)
+    WORK.set_limit(CHECK_WORK)
     try:
         found = list(islice(validator.iter_errors(arguments), MAX_PROBLEMS))
     except (Unresolvable, RecursionError, AttributeError, TypeError, TooMuchWorkError):
@@ -81,7 +81,7 @@ def validate(arguments: JsonObject, schema: JsonObject) -> str | None:
     return "; ".join(problems) or None
 
 
-def pattern_work(pattern: str, length: int) -> float:
+def estimate_pattern_work(pattern: str, length: int) -> float:
     """Return how many steps a search in a text of this length may take; infinite if unclear.
 
     Without repetition inside repetition, a search tries each number of repetitions of each part
@@ -103,7 +103,7 @@ def pattern_work(pattern: str, length: int) -> float:
 
 
 @lru_cache(maxsize=512)
-def _validator(schema: str) -> Validator | None:
+def _build_validator(schema: str) -> Validator | None:
     if len(schema) > MAX_SCHEMA:
         return None
     parsed = json.loads(schema)
@@ -111,72 +111,76 @@ def _validator(schema: str) -> Validator | None:
     kind = validator_for(parsed, Draft202012Validator) if named else Draft202012Validator
     parsed.pop("$schema", None)
     # Further down it would replace the validator, which counts, by one that does not.
-    if '"$schema"' in json.dumps(parsed) or too_many(parsed, MAX_SCHEMA_OBJECTS):
+    if '"$schema"' in json.dumps(parsed) or has_too_many_objects(parsed, MAX_SCHEMA_OBJECTS):
         return None
     try:
         kind.check_schema(parsed)
     except (SchemaError, RecursionError):
         return None
     # The default registry would fetch references from the network.
-    return _bounded(kind)(parsed, registry=EMPTY_REGISTRY)
+    return _bound_validator(kind)(parsed, registry=EMPTY_REGISTRY)
 
 
 @cache
-def _bounded(kind: type[Validator]) -> type[Validator]:
+def _bound_validator(kind: type[Validator]) -> type[Validator]:
     """Return a kind of validator that counts its work."""
-    checks: dict[str, Check] = {name: _counted(check) for name, check in kind.VALIDATORS.items()}
+    checks: dict[str, Check] = {
+        name: _count_check(check) for name, check in kind.VALIDATORS.items()
+    }
     for name in UNCHECKED:
-        checks[name] = _nothing
-    checks["pattern"] = _if(_cheap_pattern, checks["pattern"])
+        checks[name] = _check_nothing
+    checks["pattern"] = _make_conditional(_is_cheap_pattern, checks["pattern"])
     for name in ("patternProperties", "additionalProperties"):
-        checks[name] = _if(_cheap_names, checks[name])
+        checks[name] = _make_conditional(_has_cheap_names, checks[name])
     bounded: type[Validator] = extend(kind, checks)  # type: ignore[no-untyped-call]  # theirs
     return bounded
 
 
-def _counted(check: Check) -> Check:
+def _count_check(check: Check) -> Check:
     unique: Check = Draft202012Validator.VALIDATORS["uniqueItems"]
 
-    def counted(
+    def run_counted(
         validator: Validator, value: JsonValue, instance: JsonValue, schema: JsonObject
     ) -> Iterator[ValidationError]:
-        WORK.spend(1 + _size(value) + _size(instance) // CHARS_PER_WORK)
-        if check is unique and not _sortable(instance):
-            WORK.spend(_size(instance) ** 2)
+        WORK.spend(1 + _measure_value(value) + _measure_value(instance) // CHARS_PER_WORK)
+        if check is unique and not _is_sortable(instance):
+            WORK.spend(_measure_value(instance) ** 2)
         yield from check(validator, value, instance, schema) or ()
 
-    return counted
+    return run_counted
 
 
-def _if(cheap: Callable[[JsonValue, JsonValue, JsonObject], bool], check: Check) -> Check:
+def _make_conditional(
+    cheap: Callable[[JsonValue, JsonValue, JsonObject], bool], check: Check
+) -> Check:
     """Return a check that is left out where it is costly."""
 
-    def checked(
+    def run_if_cheap(
         validator: Validator, value: JsonValue, instance: JsonValue, schema: JsonObject
     ) -> Iterator[ValidationError]:
         if cheap(value, instance, schema):
             yield from check(validator, value, instance, schema) or ()
 
-    return checked
+    return run_if_cheap
 
 
-def _cheap_pattern(value: JsonValue, instance: JsonValue, _: JsonObject) -> bool:
-    return isinstance(instance, str) and _cheap(str(value), len(instance))
+def _is_cheap_pattern(value: JsonValue, instance: JsonValue, _: JsonObject) -> bool:
+    return isinstance(instance, str) and _can_search(str(value), len(instance))
 
 
-def _cheap_names(_: JsonValue, instance: JsonValue, schema: JsonObject) -> bool:
+def _has_cheap_names(_: JsonValue, instance: JsonValue, schema: JsonObject) -> bool:
     """Return whether no pattern of names is costly."""
     found = schema.get("patternProperties")
     patterns = found if isinstance(found, dict) else {}
     names = instance if isinstance(instance, dict) else {}
-    return all(_cheap(pattern, len(name)) for pattern in patterns for name in names)
+    return all(_can_search(pattern, len(name)) for pattern in patterns for name in names)
 
 
-def _cheap(pattern: str, length: int) -> bool:
+def _can_search(pattern: str, length: int) -> bool:
     """Return whether to search for a pattern, and count it."""
     if len(pattern) > MAX_PATTERN:
         return False
-    work = pattern_work(pattern, length)
+    work = estimate_pattern_work(pattern, length)
     if work > PATTERN_WORK:
         return False
     WORK.spend(1 + round(work) // STEPS_PER_WORK)
@@ -187,17 +191,17 @@ def _cheap(pattern: str, length: int) -> bool:
     return True
 
 
-def _nothing(
+def _check_nothing(
     validator: Validator, value: JsonValue, instance: JsonValue, schema: JsonObject
 ) -> None:
     """Check nothing."""
 
 
-def _sortable(instance: JsonValue) -> bool:
+def _is_sortable(instance: JsonValue) -> bool:
     """Return whether the items can be sorted, so that equal ones are found fast."""
     kinds = {type(item) for item in instance} if isinstance(instance, list) else set()
     return kinds <= {str} or kinds <= {int, float}
 
 
-def _size(value: JsonValue) -> int:
+def _measure_value(value: JsonValue) -> int:
     return len(value) if isinstance(value, str | list | dict) else 0

@@ -1,4 +1,7 @@
-"""Select the tools offered to the model in a turn."""
+"""Select the tools offered to the model in a turn.
+
+Where: are the tools for a model call selected?
+"""
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
@@ -9,7 +12,7 @@ from thinker.protocol.messages import ToolResult, ToolSpec
 from thinker.protocol.methods import TurnRun
 from thinker.protocol.vectors import RELEVANT
 from thinker.toolcalls.ranking import Ranking
-from thinker.toolcalls.routes import routed
+from thinker.toolcalls.routes import route_tools
 
 CAP = 25  # most tools offered, besides required and recent ones
 MAX_KEPT = 2 * CAP  # tools, with those kept for the cached layout
@@ -42,23 +45,23 @@ class Selector:
         self._inputs: list[object] = []
         self._selection = Selection((), {}, {})
 
-    def for_turn(
+    def select_for_turn(
         self, turn: TurnRun, text: str, required: Mapping[str, str], scores: Mapping[str, float]
     ) -> Selection:
         """Return the tools of a turn: a task's fixed ones, otherwise those that fit ``text``."""
         if turn.tool_choice.name:
             required = {**required, turn.tool_choice.name: "the tool choice"}
-        called = self._ranking.called_for(turn.tools, text, scores)
+        called = self._ranking.list_called_tools(turn.tools, text, scores)
         inputs: list[object] = [required, turn.tools, turn.required_tools]
         inputs += [turn.recent_tools, turn.offered, called]
-        if len(turn.tools) > CAP and len(_plain(turn.tools)) > CAP:
+        if len(turn.tools) > CAP and len(_list_plain_names(turn.tools)) > CAP:
             inputs += [text, scores]
         if inputs == self._inputs:
             return self._selection
         if turn.required_tools is not None:
-            selection = exactly(turn.tools, turn.required_tools)
+            selection = select_named_tools(turn.tools, turn.required_tools)
         else:
-            selection = select(
+            selection = select_tools(
                 turn.tools,
                 text,
                 required=required,
@@ -73,7 +76,7 @@ class Selector:
         return selection
 
 
-def select(
+def select_tools(
     tools: Sequence[ToolSpec],
     text: str,
     *,
@@ -95,15 +98,15 @@ def select(
     """
     known = {tool.name: tool for tool in reversed(tools)}  # the first of a name wins
     reasons = {name: "always" for name, tool in known.items() if tool.always}
-    plain = _plain(known.values())
+    plain = _list_plain_names(known.values())
     candidates = (
         dict.fromkeys(sorted(plain), "all fit")
         if len(plain) <= cap
-        else _fitting(known, text, ranking, scores)
+        else _list_fitting_tools(known, text, ranking, scores)
     )
     others = [(name, why) for name, why in candidates.items() if name not in reasons]
     reasons |= dict(others[: max(0, cap - len(reasons))])
-    called = ranking.called_for(tools, text, scores)
+    called = ranking.list_called_tools(tools, text, scores)
     reasons = dict.fromkeys(called, "keyword") | reasons
     for name, playbook in required.items():
         if name in known:
@@ -125,13 +128,13 @@ def select(
     return Selection(tuple(known[name] for name in sorted(reasons)), reasons, missing, rest)
 
 
-def found(results: Iterable[ToolResult]) -> set[str]:
+def list_found_tools(results: Iterable[ToolResult]) -> set[str]:
     """Return the names of the tools that the results of the tool finder list."""
     texts = (result.content for result in results if result.name == FINDER and not result.is_error)
     return {name for text in texts for name in re.findall(r"^- (\S+)$", text, re.MULTILINE)}
 
 
-def exactly(tools: Sequence[ToolSpec], names: Sequence[str]) -> Selection:
+def select_named_tools(tools: Sequence[ToolSpec], names: Sequence[str]) -> Selection:
     """Return the tools with these names only, for a scheduled task."""
     known = {tool.name: tool for tool in tools}
     return Selection(
@@ -141,19 +144,19 @@ def exactly(tools: Sequence[ToolSpec], names: Sequence[str]) -> Selection:
     )
 
 
-def _plain(tools: Iterable[ToolSpec]) -> set[str]:
+def _list_plain_names(tools: Iterable[ToolSpec]) -> set[str]:
     """Return the names of the tools that are not on demand; without a finder none is."""
     tools = tuple(tools)
     findable = any(tool.name == FINDER for tool in tools)
     return {tool.name for tool in tools if not (findable and tool.keywords)}
 
 
-def temperature(configured: float, scores: Mapping[str, float]) -> float:
+def choose_temperature(configured: float, scores: Mapping[str, float]) -> float:
     """Return the sampling temperature: low if a tool clearly matches the message."""
     return min(configured, CALM) if max(scores.values(), default=0.0) > SURE else configured
 
 
-def merged(*orders: Sequence[str]) -> list[str]:
+def merge_rankings(*orders: Sequence[str]) -> list[str]:
     """Merge rankings: an item high in one ranking, and more so in several, ranks high."""
     weights: dict[str, float] = {}
     for order in orders:
@@ -162,16 +165,16 @@ def merged(*orders: Sequence[str]) -> list[str]:
     return sorted(weights, key=lambda name: -weights[name])
 
 
-def _fitting(
+def _list_fitting_tools(
     tools: Mapping[str, ToolSpec], text: str, ranking: Ranking, scores: Mapping[str, float]
 ) -> dict[str, str]:
     """Return the tools that fit a text, best first, with reasons."""
-    matched = ranking.rank(tools, text)
+    matched = ranking.rank_tools(tools, text)
     near = [name for name in tools if scores.get(name, 0.0) >= RELEVANT]
     by_meaning = sorted(near, key=lambda name: (-scores[name], name))[:BY_MEANING]
     reasons = {name: f"matched, rank {rank}" for rank, name in enumerate(matched, 1)}
     reasons |= {name: f"meaning {scores[name]:.2f}" for name in by_meaning}
-    fitting = merged(by_meaning, matched)
-    kinds = routed(tools, text, default=not fitting)
+    fitting = merge_rankings(by_meaning, matched)
+    kinds = route_tools(tools, text, default=not fitting)
     routes = {name: f"route {kind}" for name, kind in kinds.items() if name not in reasons}
     return {name: reasons[name] for name in fitting} | routes

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from hashlib import sha256
 
 from thinker.protocol.messages import ToolSpec
-from thinker.protocol.vectors import cosines
+from thinker.protocol.vectors import compute_cosines
 
 CACHED = 1024  # descriptions; 6 kB each at 1536 dimensions
 
@@ -20,22 +20,22 @@ class ToolVectors:
         self._size = size
         self._vectors: OrderedDict[bytes, bytes] = OrderedDict()
 
-    def keep(self, texts: Sequence[str], vectors: Sequence[bytes]) -> None:
+    def store_vectors(self, texts: Sequence[str], vectors: Sequence[bytes]) -> None:
         for text, vector in zip(texts, vectors, strict=True):
-            self._vectors[_key(text)] = vector
+            self._vectors[_hash_text(text)] = vector
         while len(self._vectors) > self._size:
             self._vectors.popitem(last=False)
 
-    def scores(self, tools: Iterable[ToolSpec], vector: bytes) -> dict[str, float]:
+    def compute_scores(self, tools: Iterable[ToolSpec], vector: bytes) -> dict[str, float]:
         """Return each tool's cosine with a vector, by name, for tools whose vector is known."""
         found: dict[str, bytes] = {}
         for tool in tools:
-            key = _key(tool.about)
+            key = _hash_text(tool.embedding_text)
             if key in self._vectors:
                 self._vectors.move_to_end(key)
                 found[tool.name] = self._vectors[key]
-        return cosines(vector, found.items())
+        return compute_cosines(vector, found.items())
 
 
-def _key(text: str) -> bytes:
+def _hash_text(text: str) -> bytes:
     return sha256(text.encode("utf-8", "surrogatepass")).digest()

@@ -1,1 +1,1 @@
-"""Access: paired chats, and the pinned and last definitions of MCP tools."""
+"""Access: paired chats, and the pinned and latest definitions of MCP tools."""

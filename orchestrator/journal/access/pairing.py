@@ -1,11 +1,13 @@
-"""Pairing: chats that an operator has approved, and chats that ask for it."""
+"""Pairing: chats that an operator has approved, and chats that ask for it.
+
+Where: does a pairing code admit a chat?
+"""
 
 from dataclasses import dataclass
 
 from orchestrator import chat_texts
 from orchestrator.journal.db import audit
-from orchestrator.journal.db.database import Database
-from orchestrator.journal.db.rows import Rows
+from orchestrator.journal.db.database import Database, Rows
 from orchestrator.journal.turns import held_messages, outbox
 from orchestrator.journal.turns.outbox import Address
 from thinker.protocol.names import ChatName
@@ -29,15 +31,15 @@ class Pairing:
 PAIRINGS = Rows(Pairing, "pairing")
 
 
-def ask(
+def request_pairing(
     db: Database, chat: Address, name: str, code: str, now: int, sender_id: str = ""
 ) -> str | None:
     """Give an unknown chat of a person a code and return it.
 
     None if the chat has a valid code, is approved or revoked, or `MAX_PENDING` codes are open.
     """
-    expire(db, now)
-    known = PAIRINGS.first(db, "channel = ? AND chat_id = ?", chat.channel, chat.chat_id)
+    delete_expired_codes(db, now)
+    known = PAIRINGS.find_first(db, "channel = ? AND chat_id = ?", chat.channel, chat.chat_id)
     pending = db.execute("SELECT count(*) FROM pairing WHERE state = 'pending'").get
     if known is not None or int(pending) >= MAX_PENDING:
         return None
@@ -49,33 +51,33 @@ def ask(
     return code
 
 
-def expire(db: Database, now: int) -> int:
-    """Forget the codes that ran out, with what their chats wrote, and return their number."""
+def delete_expired_codes(db: Database, now: int) -> int:
+    """Delete expired codes with the messages of their chats; return the number of codes."""
     expired = db.execute(
         "DELETE FROM pairing WHERE state = 'pending' AND expires_at < ? RETURNING channel, chat_id",
         (now,),
     ).fetchall()
     for channel, chat_id in expired:
-        held_messages.drop(db, str(channel), str(chat_id))
+        held_messages.delete_held_texts(db, str(channel), str(chat_id))
     return len(expired)
 
 
-def waits(db: Database, channel: str, chat_id: str) -> bool:
+def has_pending_code(db: Database, channel: str, chat_id: str) -> bool:
     """Return whether a chat has a code that an operator may still approve."""
     where = "channel = ? AND chat_id = ? AND state = 'pending'"
-    return PAIRINGS.first(db, where, channel, chat_id) is not None
+    return PAIRINGS.find_first(db, where, channel, chat_id) is not None
 
 
-def channel_of(db: Database, code: str) -> str | None:
-    """Return the channel of the chat that waits with a code; small letters count as capitals."""
-    found = PAIRINGS.first(db, "code = ? AND state = 'pending'", code.upper())
+def find_channel_of_code(db: Database, code: str) -> str | None:
+    """Return the channel of the chat that waits with this code, in upper or lower case."""
+    found = PAIRINGS.find_first(db, "code = ? AND state = 'pending'", code.upper())
     return None if found is None else found.channel
 
 
 def approve(db: Database, code: str, now: int) -> Pairing | None:
     """Approve the chat with this code; None if the code is unknown or expired.
 
-    Small letters count as capitals. The chat is told, and what it wrote meanwhile is answered.
+    Case is ignored. The chat gets a notice, and its messages so far are answered.
     """
     row = db.execute(
         "UPDATE pairing SET state = 'approved', code = NULL, decided_at = ?"
@@ -89,14 +91,14 @@ def approve(db: Database, code: str, now: int) -> Pairing | None:
     answers = held_messages.release(db, chat.channel, chat.chat_id)
     text = f"{chat_texts.PAIRED} {chat_texts.PAIRED_ANSWERS}" if answers else chat_texts.PAIRED
     outbox.add_notice(db, chat, text, now)
-    audit.record(db, "operator", "pairing approved", chat.name, now)
-    return PAIRINGS.first(db, "channel = ? AND chat_id = ?", chat.channel, chat.chat_id)
+    audit.record_decision(db, "operator", "pairing approved", chat.name, now)
+    return PAIRINGS.find_first(db, "channel = ? AND chat_id = ?", chat.channel, chat.chat_id)
 
 
-def revoke(db: Database, channel: str, chat_id: str, now: int) -> bool:
+def revoke_pairing(db: Database, channel: str, chat_id: str, now: int) -> bool:
     """Revoke the pairing of a chat, which stays known as revoked; False if it is unknown.
 
-    What it wrote while it waited stays unanswered, and its text is removed.
+    Messages that it wrote while it waited stay unanswered, and their text is removed.
     """
     db.execute(
         "UPDATE pairing SET state = 'revoked', code = NULL, decided_at = ?"
@@ -105,22 +107,22 @@ def revoke(db: Database, channel: str, chat_id: str, now: int) -> bool:
     )
     if not db.changes():
         return False
-    held_messages.drop(db, channel, chat_id)
-    audit.record(db, "operator", "pairing revoked", str(ChatName(channel, chat_id)), now)
+    held_messages.delete_held_texts(db, channel, chat_id)
+    audit.record_decision(db, "operator", "pairing revoked", str(ChatName(channel, chat_id)), now)
     return True
 
 
-def every(db: Database) -> list[Pairing]:
-    """Return all chats that ever asked, oldest first."""
+def list_pairings(db: Database) -> list[Pairing]:
+    """Return all chats that ever asked to be paired, oldest first."""
     return PAIRINGS.select(db, "true ORDER BY created_at, chat_id")
 
 
 def is_approved(db: Database, channel: str, chat_id: str) -> bool:
     where = "channel = ? AND chat_id = ? AND state = 'approved'"
-    return PAIRINGS.first(db, where, channel, chat_id) is not None
+    return PAIRINGS.find_first(db, where, channel, chat_id) is not None
 
 
-def approved(db: Database) -> frozenset[tuple[str, str]]:
+def list_approved_ids(db: Database) -> frozenset[tuple[str, str]]:
     """Return the ids of the approved chats and of their people, each with its channel."""
     rows = db.execute(
         "SELECT channel, chat_id FROM pairing WHERE state = 'approved' UNION"

@@ -1,4 +1,4 @@
-"""Pins of MCP tools: a tool is trusted as its server listed it when it was first seen.
+"""Pins of MCP tools: a tool is trusted as its server first listed it.
 
 A changed description may come from a compromised server, and the model would follow it. A changed
 tool is therefore withheld until an operator approves it.
@@ -9,16 +9,15 @@ from dataclasses import dataclass
 
 from orchestrator.errors import UnknownNameError
 from orchestrator.journal.db import audit
-from orchestrator.journal.db.database import Database
-from orchestrator.journal.db.rows import Rows
+from orchestrator.journal.db.database import Database, Rows
 
 FIRST_SIGHT = "first sight"  # ``by`` of a tool that was pinned without an approval
-LATER = "seen later"  # the same, of a tool that its server did not list at first
+LATER = "seen later"  # the same, for a tool that its server added later
 
 
 @dataclass(frozen=True)
 class Pin:
-    """A pinned tool; ``changed``: its server lists it differently now. ``at`` in milliseconds."""
+    """A pinned tool, ``changed`` if its server now lists it differently; ``at`` in milliseconds."""
 
     server: str
     tool: str
@@ -27,23 +26,23 @@ class Pin:
     at: int
 
     @property
-    def open(self) -> bool:
+    def needs_approval(self) -> bool:
         """Whether an operator may approve it: it has changed, or came later than its server."""
         return self.changed or self.by == LATER
 
     @property
     def name(self) -> str:
-        """The name for operators, which `approve` takes."""
+        """The name for operators, which `approve_tools` takes."""
         return f"{self.server}/{self.tool}"
 
 
 PINS = Rows(Pin, "tool_pin", "server, tool, changed IS NOT NULL, by, at")
 
 
-def compare(
+def compare_with_pins(
     db: Database, server: str, listed: Mapping[str, str], now: int
 ) -> tuple[frozenset[str], list[str]]:
-    """Compare the tools that a server lists with their pins; pin the tools that are new.
+    """Compare a server's tools with their pins; pin the new ones.
 
     ``listed`` are the digests of the tools by name. Returns the digests that are trusted, and the
     names of the tools found changed by this call.
@@ -67,31 +66,35 @@ def compare(
         )
         if differs is not None:
             fresh.append(tool)
-            audit.record(db, "pins", "withheld a tool that changed", f"{server}/{tool}", now)
+            audit.record_decision(
+                db, "pins", "withheld a tool that changed", f"{server}/{tool}", now
+            )
     trusted = [digest for tool, digest in listed.items() if known.get(tool, (digest,))[0] == digest]
     return frozenset(trusted), fresh
 
 
-def fresh(db: Database, server: str) -> list[str]:
-    """Return the tools of a server that came later and that an operator has not approved."""
+def list_unapproved_tools(db: Database, server: str) -> list[str]:
+    """Return a server's later tools that no operator has approved."""
     rows = db.execute("SELECT tool FROM tool_pin WHERE server = ? AND by = ?", (server, LATER))
     return [str(tool) for (tool,) in rows]
 
 
-def every(db: Database) -> list[Pin]:
+def list_pins(db: Database) -> list[Pin]:
     return PINS.select(db, "true ORDER BY server, tool")
 
 
-def approve(db: Database, name: str, by: str, now: int) -> list[str]:
-    """Pin a changed tool (``server/tool``), or all of a server (``server``), as listed now.
+def approve_tools(db: Database, name: str, by: str, now: int) -> list[str]:
+    """Pin a changed tool (``server/tool``), or all tools of a ``server``, as listed now.
 
-    A tool that came later than its server is trusted like the others from then on. Returns the
-    names of these tools.
+    Tools that the server added later are trusted from then on, too. Returns the names of these
+    tools.
 
     Raises:
         UnknownNameError: no tool of that name has changed.
     """
-    found = [pin.name for pin in every(db) if pin.open and name in (pin.name, pin.server)]
+    found = [
+        pin.name for pin in list_pins(db) if pin.needs_approval and name in (pin.name, pin.server)
+    ]
     if not found:
         raise UnknownNameError(f"no tool {name!r} has changed; see 'orchestrator tools list'")
     for subject in found:
@@ -100,5 +103,5 @@ def approve(db: Database, name: str, by: str, now: int) -> list[str]:
             " WHERE server || '/' || tool = ?",
             (by, now, subject),
         )
-        audit.record(db, by, "approved a tool that changed", subject, now)
+        audit.record_decision(db, by, "approved a tool that changed", subject, now)
     return found

@@ -1,14 +1,18 @@
-"""What the journal's queries need of a database: an open transaction, and the rows of a statement.
+"""The database interface of the journal's queries: an open transaction and its rows.
 
 SQLite's connection has these members as they are. Other databases are adapted to them, so that
 queries are written once.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from functools import cached_property
 from types import TracebackType
-from typing import Any, Protocol, TypeAlias
+from typing import Any, Generic, Protocol, TypeAlias, TypeVar
 
 import apsw
+from pydantic import TypeAdapter
+from pydantic_core import ArgsKwargs
 
 Value: TypeAlias = Any  # of a column, or several of them in a tuple
 Values: TypeAlias = Sequence[Any] | Mapping[str, Any]  # of ``?`` and of ``:name`` in a statement
@@ -16,6 +20,10 @@ Values: TypeAlias = Sequence[Any] | Mapping[str, Any]  # of ``?`` and of ``:name
 
 class AbortedError(Exception):
     """The database has rolled back the whole transaction, which may be run again."""
+
+
+# Errors that have rolled back the whole transaction.
+ABORTED = (apsw.FullError, apsw.IOError, apsw.CorruptError, AbortedError)
 
 
 class Cursor(Protocol):
@@ -37,7 +45,7 @@ class Cursor(Protocol):
 
 
 class Database(Protocol):
-    """A connection; queries get it with an open transaction, which their caller ends."""
+    """A connection with an open transaction, which the caller ends."""
 
     @property
     def in_transaction(self) -> bool:
@@ -65,11 +73,91 @@ class Database(Protocol):
 
 
 class Connection(Database, Protocol):
-    """A connection that its caller opened, and closes."""
+    """A connection that its caller opened and closes."""
 
     def close(self) -> None: ...
 
 
-def is_postgresql(db: Database) -> bool:
-    """Return whether it is not SQLite's, for the few statements that the two do not share."""
-    return not isinstance(db, apsw.Connection)
+@contextmanager
+def roll_back_on_failure(db: Database) -> Iterator[None]:
+    """Roll back the block's writes if it fails, and swallow the error.
+
+    Errors that have rolled back the whole transaction are raised.
+    """
+    try:
+        with db:
+            yield
+    except ABORTED:
+        raise
+    except Exception:  # noqa: BLE001, S110 - the caller repeats the work alone, and gets the error
+        pass
+
+
+@contextmanager
+def roll_back_always(db: Database) -> Iterator[None]:
+    """Roll back all that the block writes, in any case."""
+    db.execute("SAVEPOINT undone")
+    try:
+        yield
+    finally:
+        db.execute("ROLLBACK TO undone")
+        db.execute("RELEASE undone")
+
+
+NUMBERED = ("turn", "web_session")  # tables whose ids are texts
+T = TypeVar("T")
+
+
+class Rows(Generic[T]):
+    """The rows of a table or join as records of one dataclass, with values of the fields' types.
+
+    SQLite's 0 and 1 become booleans, and the text of a `pydantic.Json` field becomes its value.
+    """
+
+    def __init__(self, record: type[T], source: str, columns: str = "") -> None:
+        self._record = record
+        self._query = f"SELECT {columns or ', '.join(record.__annotations__)} FROM {source} WHERE "
+
+    @cached_property
+    def _type_adapter(self) -> TypeAdapter[T]:  # made at the first query, as it takes a millisecond
+        return TypeAdapter(self._record)
+
+    def select(self, db: Database, where: str, *values: object) -> list[T]:
+        """Return the matching rows; ``where`` may continue with ORDER BY and LIMIT."""
+        rows = db.execute(self._query + where, values)
+        return [self._type_adapter.validate_python(ArgsKwargs(row)) for row in rows]
+
+    def find_first(self, db: Database, where: str, *values: object) -> T | None:
+        return next(iter(self.select(db, where, *values)), None)
+
+
+def build_distinct_query(table: str, column: str, where: str) -> str:
+    """Build a query for the distinct values of ``column`` among the rows ``where``.
+
+    It seeks from one value to the next in an index that begins with the column and has the same
+    condition. SQLite's own DISTINCT reads all rows: with 10,000 of them in 100 chats that takes
+    milliseconds, on every wake.
+    """
+    least = f"SELECT min({column}) FROM {table} WHERE {where}"
+    return (
+        f"WITH RECURSIVE found(value) AS ({least} UNION ALL"
+        f" SELECT ({least} AND {column} > value) FROM found WHERE value IS NOT NULL)"
+        " SELECT value FROM found WHERE value IS NOT NULL"
+    )
+
+
+def find_first_row_since(db: Database, table: str, column: str, at: int) -> int:
+    """Return the first row id of a table whose time in ``column`` is at least ``at``.
+
+    Row ids follow the time. After the clock was set back, some rows are found later.
+    """
+    row = "rowid" if table in NUMBERED else "id"
+    low, high = 1, int(db.execute(f"SELECT max({row}) FROM {table}").get or 0) + 1
+    sql = f"SELECT {column} FROM {table} WHERE {row} >= ? ORDER BY {row} LIMIT 1"
+    while low < high:
+        middle = (low + high) // 2
+        if int(db.execute(sql, (middle,)).get) < at:
+            low = middle + 1
+        else:
+            high = middle
+    return low

@@ -15,12 +15,12 @@ class JournalReader:
     """A read-only connection that runs queries on the caller's thread.
 
     A few queries take less time than a switch to the writer's thread. They wait for no writer and
-    see every commit that was reported to a caller. A call does not suspend its caller; but callers
-    must expect it, as they would of a journal across a network.
+    see every commit that was reported to a caller. A call does not suspend its caller, but callers
+    must expect that, as it would with a journal across a network.
     """
 
     def __init__(self, path: Path) -> None:
-        """Open a journal that a `Store` has open."""
+        """Open a reader of a journal that a `Store` has open."""
         self._db = apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READONLY)
 
     async def __call__(self, work: Callable[..., T], *args: object) -> T:

@@ -1,4 +1,4 @@
-"""The journal as a file of SQLite: one connection that writes, and one that reads."""
+"""The journal as an SQLite file: one connection that writes, and one that reads."""
 
 import math
 import os
@@ -10,12 +10,11 @@ import apsw
 import structlog
 
 from orchestrator.errors import JournalError
+from orchestrator.journal import migrations
 from orchestrator.journal.db import journal_file
-from orchestrator.journal.db.crash_record import CrashRecord
 from orchestrator.journal.db.reader import JournalReader
-from orchestrator.journal.db.store import SharingDaemon
-from orchestrator.journal.db.writer import GroupCommit, JobWriter, WriterThread
-from orchestrator.journal.migrations import migrate, scripts, verify
+from orchestrator.journal.db.writer import CrashRecord, GroupCommit, JobWriter, WriterThread
+from orchestrator.journal_address import SharingDaemon
 
 STATEMENTS = 512  # cached statements: more than there are; with triggers, preparing one takes 50 µs
 PAGE = 1024  # bytes; a commit writes a page of every table and index that it changes
@@ -35,36 +34,38 @@ class SqliteStorage:
         Raises:
             JournalError: the file cannot be opened, is damaged, or is newer than this program.
         """
-        self.checked = self.unclean = journal_file.wal_of(Path(os.path.realpath(path))).exists()
+        self.checked = self.unclean = journal_file.build_wal_path(
+            Path(os.path.realpath(path))
+        ).exists()
         self._db = open_database(path)
         self.address = path.resolve()
         self.crashes = CrashRecord(path.with_name(f"{path.name}-job"))
         self.read = JournalReader(path)
         self.writer = writer(GroupCommit(self._db))
 
-    def size(self) -> int:
+    def measure_size(self) -> int:
         """Return the size of the file and its write-ahead log in bytes."""
-        files = (self.address, journal_file.wal_of(self.address))
+        files = (self.address, journal_file.build_wal_path(self.address))
         return sum(file.stat().st_size for file in files if file.exists())
 
     def clock_offset(self) -> int:
         return 0
 
-    async def sharing(self) -> tuple[SharingDaemon, ...]:
+    async def list_sharing_daemons(self) -> tuple[SharingDaemon, ...]:
         return ()
 
-    def held(self) -> bool:
+    def is_held(self) -> bool:
         return True
 
     def close(self, *, failed: bool) -> None:
-        """Finish the queued jobs and close the file; the next start looks through a failed one."""
+        """Finish the queued jobs and close the file; a failed one is checked at the next start."""
         self.writer.close()
         self.read.close()  # first: the last connection to close removes the WAL
         self._db.close()
-        self.crashes.remove()
+        self.crashes.remove_file()
         if failed:
             with suppress(OSError):
-                journal_file.wal_of(self.address).touch()  # as an unclean end leaves it
+                journal_file.build_wal_path(self.address).touch()  # as an unclean end leaves it
 
 
 def open_database(path: Path) -> apsw.Connection:
@@ -74,15 +75,15 @@ def open_database(path: Path) -> apsw.Connection:
         JournalError: the file cannot be opened, is damaged, or is newer than this program.
     """
     path = path.resolve() if path.exists() else path  # SQLite's other files are beside the target
-    unclean = journal_file.wal_of(path).exists()
+    unclean = journal_file.build_wal_path(path).exists()
     try:
-        fresh = journal_file.prepare(path)
+        fresh = journal_file.prepare_file(path)
         db = apsw.Connection(str(path), statementcachesize=STATEMENTS)
     except (OSError, apsw.Error) as error:
-        raise journal_file.cannot_open(path, error) from error
+        raise journal_file.make_open_error(path, error) from error
     try:
         db.set_busy_timeout(5000)  # ms; backups lock it, and the first reader after a kill
-        version = verify(db)  # before anything is written
+        version = migrations.verify_schema(db)  # before anything is written
         # Without this, SQLite plans many statements again for every new value.
         db.config(apsw.SQLITE_DBCONFIG_ENABLE_QPSG, 1)
         for pragma in (
@@ -97,15 +98,15 @@ def open_database(path: Path) -> apsw.Connection:
             db.execute(f"PRAGMA {pragma}")
         db.wal_autocheckpoint(4000 * PAGE // int(db.execute("PRAGMA page_size").get))  # 4 MB
         if unclean and (damage := db.execute("PRAGMA quick_check(1)").get) != "ok":
-            raise journal_file.cannot_open(path, damage)
-        if version < max(scripts()):
-            migrate(db)
+            raise journal_file.make_open_error(path, damage)
+        if version != migrations.load_schema().number:
+            migrations.migrate(db)
         if fresh:
-            journal_file.made(path)
+            journal_file.mark_file_complete(path)
             log.info("journal_created", path=str(path))
     except apsw.Error as error:
         db.close()
-        raise journal_file.cannot_open(path, error) from error
+        raise journal_file.make_open_error(path, error) from error
     except (JournalError, OSError):
         db.close()
         raise
@@ -113,31 +114,31 @@ def open_database(path: Path) -> apsw.Connection:
 
 
 @contextmanager
-def reading(path: Path) -> Iterator[apsw.Connection]:
-    """Open a journal read-only, with or without a running daemon, in one state for the block.
+def open_for_reading(path: Path) -> Iterator[apsw.Connection]:
+    """Open a journal read-only, with or without a daemon, in one state for the block.
 
-    A journal of an older version is read in a copy in memory that is brought up to date.
+    A journal of an older version is read in an upgraded copy in memory.
 
     Raises:
         JournalError: the file does not exist, or cannot be read.
     """
-    with reading_as_it_is(path) as db:
-        version = verify(db)
+    with open_without_upgrade(path) as db:
+        version = migrations.verify_schema(db)
         if not version:
             raise JournalError(f"{path}: it is empty; start the daemon once, or restore it")
-        if version == max(scripts()):
+        if version == migrations.load_schema().number:
             yield db
             return
         with closing(apsw.Connection(":memory:")) as copy:
             with copy.backup("main", db, "main") as backup:
                 backup.step()
-            migrate(copy)
+            migrations.migrate(copy)
             yield copy
 
 
 @contextmanager
-def reading_as_it_is(path: Path) -> Iterator[apsw.Connection]:
-    """Open a journal as `reading` does, with the schema that it has."""
+def open_without_upgrade(path: Path) -> Iterator[apsw.Connection]:
+    """Open a journal as `open_for_reading` does, but with its own schema."""
     if not path.exists():
         raise JournalError(f"{path}: there is no journal; start the daemon once")
     try:
@@ -151,11 +152,11 @@ def reading_as_it_is(path: Path) -> Iterator[apsw.Connection]:
 
 
 @contextmanager
-def copied(path: Path) -> Iterator[apsw.Connection]:
-    """Open a copy of a journal in memory, empty if there is no journal."""
+def open_memory_copy(path: Path) -> Iterator[apsw.Connection]:
+    """Open a copy of a journal in memory; empty without a journal."""
     with closing(apsw.Connection(":memory:")) as db:
         if path.exists():
-            with reading(path) as source, db.backup("main", source, "main") as copying:
+            with open_for_reading(path) as source, db.backup("main", source, "main") as copying:
                 copying.step()
-        migrate(db)
+        migrations.migrate(db)
         yield db

@@ -1,20 +1,26 @@
-"""The open journal: all transactions and reads of the daemon, wherever its rows are."""
+"""The open journal: all transactions and reads of the daemon, on any storage."""
 
 import asyncio
+import math
 from collections.abc import Callable
 from contextlib import suppress
-from typing import NamedTuple, Protocol, TypeVar
+from typing import Protocol, TypeVar
 
 import anyio
 import structlog
 from structlog.contextvars import get_contextvars
 
 from orchestrator.errors import JournalError
-from orchestrator.journal.db.crash_record import CrashRecord
 from orchestrator.journal.db.database import Database
-from orchestrator.journal.db.writer import Job, JobWriter, StorageFailedError, StorageFullError
-from orchestrator.journal_address import JournalAddress
-from orchestrator.loop_owned import LoopOwned
+from orchestrator.journal.db.writer import (
+    CrashRecord,
+    Job,
+    JobWriter,
+    StorageFailedError,
+    StorageFullError,
+)
+from orchestrator.journal_address import JournalAddress, SharingDaemon
+from orchestrator.loop_bound import LoopBound
 
 STORAGE_RETRY = 2.0  # seconds between two tries to write what could not be written
 T = TypeVar("T")
@@ -26,25 +32,13 @@ class FencedError(JournalError):
 
 
 async def retry_later(error: JournalError, **facts: str) -> None:
-    """Log that the journal could not be used, and wait before the caller tries again."""
+    """Log that the journal could not be used, and wait before a retry."""
     report_failure(error, **facts)
     await anyio.sleep(STORAGE_RETRY)
 
 
 def report_failure(error: JournalError, **facts: str) -> None:
     log.error("journal_failed", problem=str(error), **facts)
-
-
-class SharingDaemon(NamedTuple):
-    """A daemon on a shared journal: its machine's name and address, and whether it has the journal.
-
-    ``since`` is when it connected, in milliseconds since the epoch.
-    """
-
-    name: str
-    address: str
-    works: bool
-    since: int
 
 
 class Read(Protocol):
@@ -64,9 +58,9 @@ class Storage(Protocol):
     """What a `Store` writes to and reads from.
 
     ``watch`` is the seconds between two looks whether another process has taken it, infinite if
-    none can. ``checked`` tells that it was looked through for damage when it was opened or need not
-    be, ``unclean`` that the process before this one may have done what is not stored, and
-    ``crashes`` in which job it died.
+    none can. ``checked`` says that it was checked for damage when opened or need not be,
+    ``unclean`` that the previous process may have done unstored work, and ``crashes`` in which job
+    it died.
     """
 
     @property
@@ -90,32 +84,32 @@ class Storage(Protocol):
     @property
     def writer(self) -> JobWriter: ...
 
-    def size(self) -> int:
-        """Return the bytes that are stored."""
+    def measure_size(self) -> int:
+        """Return the size of the storage in bytes."""
 
     def clock_offset(self) -> int:
-        """Return how many milliseconds the clock of all who share it is ahead of this machine's."""
+        """Return how many ms the clock of all sharing daemons is ahead of this machine's."""
 
-    async def sharing(self) -> tuple[SharingDaemon, ...]:
-        """Return the daemons that share it, this one first; none if it cannot be shared."""
+    async def list_sharing_daemons(self) -> tuple[SharingDaemon, ...]:
+        """List the daemons that share it, this one first; empty if it cannot be shared."""
 
-    def held(self) -> bool:
-        """Return whether no other process can have it now."""
+    def is_held(self) -> bool:
+        """Return whether no other process can hold it now."""
 
     def close(self, *, failed: bool) -> None:
-        """Finish the queued jobs; ``failed`` if what is stored cannot be trusted."""
+        """Finish the queued jobs; ``failed`` if the stored data cannot be trusted."""
 
 
-def _look(db: Database) -> None:
+def _probe_database(db: Database) -> None:
     db.execute("SELECT 1")
 
 
-class Store(LoopOwned):
-    """The open journal. `transact`, `attempt` and `read` are the only ways in.
+class Store(LoopBound):
+    """The open journal, used only through `transact`, `transact_once` and `read`.
 
-    `transact` waits while nothing can be stored; `attempt` does not. ``failure`` is set once the
-    storage has failed. ``address``, ``checked``, ``unclean``, ``crashes``, `clock_offset` and
-    `sharing` are the `Storage`'s.
+    `transact` waits while nothing can be stored; `transact_once` does not. ``failure`` is set once
+    the storage has failed. ``address``, ``checked``, ``unclean``, ``crashes``, `clock_offset` and
+    `list_sharing_daemons` are the `Storage`'s.
     """
 
     def __init__(self, storage: Storage, retry: float = STORAGE_RETRY) -> None:
@@ -125,13 +119,14 @@ class Store(LoopOwned):
         self._retry = retry
         self._closed = False
         self._storage = storage
+        self.is_shared = storage.watch < math.inf  # another daemon can take it
         self.address = storage.address
         self.checked = storage.checked
         self.unclean = storage.unclean
         self.crashes = storage.crashes
         self.read = storage.read
         self.clock_offset = storage.clock_offset
-        self.sharing = storage.sharing
+        self.sharing = storage.list_sharing_daemons
         self._writer = storage.writer
 
     async def transact(self, work: Callable[..., T], *args: object) -> T:
@@ -148,12 +143,12 @@ class Store(LoopOwned):
         try:
             while True:
                 with suppress(StorageFullError):
-                    return await self.attempt(work, *args)
+                    return await self.transact_once(work, *args)
                 await anyio.sleep(self._retry)
         finally:
-            self._refused.discard(work)  # a cancelled caller tries no more
+            self._refused.discard(work)  # a cancelled caller does not retry
 
-    async def attempt(self, work: Callable[..., T], *args: object) -> T:
+    async def transact_once(self, work: Callable[..., T], *args: object) -> T:
         """Run ``work(db, *args)`` like `transact`, but only once.
 
         Raises:
@@ -164,7 +159,7 @@ class Store(LoopOwned):
         if self.failure is not None:
             raise self.failure
         loop = asyncio.get_running_loop()
-        chat = str(get_contextvars().get("chat_id", ""))  # what is logged is done for it
+        chat = str(get_contextvars().get("chat_id", ""))  # for the log's context
         job: Job[T] = Job(work, args, loop.create_future(), loop, self.crashes, chat)
         self._writer.put(job)
         try:
@@ -175,7 +170,7 @@ class Store(LoopOwned):
             self._refused.add(work)
             raise
         except StorageFailedError as error:
-            self.fail(error)
+            self.record_failure(error)
             raise
         if work in self._refused and job.wrote:  # other, smaller work may fit on a full disk
             self._refused.remove(work)
@@ -183,34 +178,34 @@ class Store(LoopOwned):
                 log.info("storage_has_space")
         return value
 
-    async def still_held(self) -> None:
-        """Return once no other daemon can have the journal, as before what cannot be undone.
+    async def ensure_held(self) -> None:
+        """Return once no other daemon can hold the journal, before anything irreversible.
 
-        A machine that has slept would do what another one has taken over.
+        A machine that has slept could otherwise act on work that another one has taken over.
 
         Raises:
-            StorageFailedError: another daemon has it.
+            StorageFailedError: another daemon holds the journal.
         """
-        while not self._storage.held():
-            await self.transact(_look)
+        while self.is_shared and not self._storage.is_held():
+            await self.transact(_probe_database)
 
-    def fail(self, error: StorageFailedError) -> None:
-        """Write no more; `failed` returns the error."""
+    def record_failure(self, error: StorageFailedError) -> None:
+        """Stop writing; `wait_for_failure` returns the error."""
         self.failure = error
         self._failed.set()
 
-    async def failed(self) -> StorageFailedError:
-        """Return why the journal cannot be used any more; what can be lost is looked at."""
+    async def wait_for_failure(self) -> StorageFailedError:
+        """Return why the journal cannot be used any more, checking whether it was lost."""
         while self.failure is None:
             with anyio.move_on_after(self._storage.watch):
                 await self._failed.wait()
             with suppress(StorageFailedError, JournalError):
-                await self.still_held()
+                await self.ensure_held()
         return self.failure
 
-    def size(self) -> int:
-        """Return the size of what is stored in bytes."""
-        return self._storage.size()
+    def measure_size(self) -> int:
+        """Return the size of the stored data in bytes."""
+        return self._storage.measure_size()
 
     def close(self) -> None:
         """Finish the queued jobs and close the journal."""

@@ -1,1 +1,1 @@
-"""Views of the whole journal: traces, recent turns, and the invariants that always hold."""
+"""Views of the whole journal: traces, recent turns, and the invariants."""

@@ -1,14 +1,12 @@
 """The files of a chat's messages, for those who may see the chat."""
 
 from collections import defaultdict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 import orjson
 
-from orchestrator.channel_api import OutboundFile
 from orchestrator.journal.db.database import Database
-from orchestrator.journal.turns import stored_files
 from orchestrator.journal.turns.inbox import CHAT
 from thinker.formats.images import MEDIA_TYPES
 
@@ -29,7 +27,7 @@ PLACES = (
 
 
 class FileLine(NamedTuple):
-    """A file as a chat shows it; with a ``problem`` there is nothing but its name to show."""
+    """A file as a chat shows it; with a ``problem``, only its name can be shown."""
 
     name: str
     media_id: str
@@ -39,8 +37,8 @@ class FileLine(NamedTuple):
     problem: str = ""
 
 
-def of_messages(db: Database, ids: Sequence[int]) -> Mapping[int, list[FileLine]]:
-    """Return what came with messages, by their ids in the inbox."""
+def list_message_files(db: Database, ids: Sequence[int]) -> Mapping[int, list[FileLine]]:
+    """Return the files of messages, by the messages' ids in the inbox."""
     found: defaultdict[int, list[FileLine]] = defaultdict(list)
     about = "inbox_id, ifnull(nullif(name, ''), about), state"
     sql = (
@@ -49,36 +47,31 @@ def of_messages(db: Database, ids: Sequence[int]) -> Mapping[int, list[FileLine]
     rows = db.execute(sql, (orjson.dumps(ids).decode(),))
     for row_id, name, state, media_id, size, kind in rows:
         problem = "" if media_id else STATES.get(state, "")
-        found[int(row_id)].append(_line(name, media_id, size, kind, problem))
+        found[int(row_id)].append(_build_file_line(name, media_id, size, kind, problem))
     return found
 
 
-def of_calls(db: Database, turn_ids: Sequence[str]) -> Mapping[tuple[str, int], list[FileLine]]:
-    """Return what tool calls made, by the turn and the number of the call."""
+def list_call_files(
+    db: Database, turn_ids: Sequence[str]
+) -> Mapping[tuple[str, int], list[FileLine]]:
+    """Return the files made by tool calls, by turn and call number."""
     found: defaultdict[tuple[str, int], list[FileLine]] = defaultdict(list)
     sql = f"SELECT turn_id, seq, name, {LINE} FROM tool_file WHERE turn_id {NAMED} ORDER BY 1, 2"
     for turn_id, seq, *row in db.execute(sql, (orjson.dumps(turn_ids).decode(),)):
-        found[str(turn_id), int(seq)].append(_line(*row))
+        found[str(turn_id), int(seq)].append(_build_file_line(*row))
     return found
 
 
-def of_sent(db: Database, media_id: str | None, name: str | None) -> list[FileLine]:
-    """Return the file of a message that was sent, if it has one."""
+def list_sent_files(db: Database, media_id: str | None, name: str | None) -> list[FileLine]:
+    """Return the file of a sent message, if it has one."""
     if media_id is None:
         return []
     sql = "SELECT length(data), media_type FROM media WHERE id = ?"
     size, kind = db.execute(sql, (media_id,)).fetchone() or (None, None)
-    return [_line(name or "file", media_id, size, kind)]
+    return [_build_file_line(name or "file", media_id, size, kind)]
 
 
-def shown(db: Database, media_id: str, sees: Callable[[str], bool]) -> OutboundFile | None:
-    """Return a file, if it is in a chat that the caller sees."""
-    places = db.execute(PLACES, (media_id,)).fetchall()
-    name = next((str(name or "picture") for key, name in places if sees(str(key))), None)
-    return None if name is None else stored_files.outbound(db, media_id, name)
-
-
-def _line(
+def _build_file_line(
     name: str, media_id: str | None, size: int | None, kind: str | None, problem: str = ""
 ) -> FileLine:
     if size is None:

@@ -7,9 +7,7 @@ from typing import NamedTuple
 
 import orjson
 
-from orchestrator.journal.db.database import Database
-from orchestrator.journal.db.distinct import distinct
-from orchestrator.journal.db.rows import Rows
+from orchestrator.journal.db.database import Database, Rows, build_distinct_query
 from orchestrator.journal.inspect import chat_files
 from orchestrator.journal.inspect.chat_files import FileLine
 from orchestrator.journal.turns import approvals
@@ -20,11 +18,11 @@ LOOKED_AT = 5000  # newest messages in which the newest chats are found
 MOST_CALLS = 100  # of one turn
 LAST = 10**18 - 1  # no row has a higher number; its digits fit an address of the page
 SHOWN = 65_536  # characters of a text
-NOWHERE = f"console/local/{TASK}-"  # begins the chats of outcomes that go to no chat
+NOWHERE = f"console/local/{TASK}-"  # prefix of chats that only keep outcomes
 
 
 class ChatSummary(NamedTuple):
-    """A chat with its newest message; ``at`` in milliseconds, ``sender`` the last who wrote."""
+    """A chat with its newest message and its ``sender``; ``at`` in milliseconds."""
 
     key: str
     sender: str
@@ -33,7 +31,7 @@ class ChatSummary(NamedTuple):
 
 
 @dataclass(frozen=True)
-class SaidLine:
+class InboundLine:
     """A message to an agent."""
 
     id: int
@@ -77,7 +75,7 @@ class SentLine:
 
 @dataclass(frozen=True)
 class AsideLine:
-    """A message to the chat that answers none of it."""
+    """A message to the chat that answers none of its messages."""
 
     id: int
     turn_id: str | None
@@ -91,11 +89,11 @@ class AsideLine:
     media_id: str | None
     file_name: str | None
 
-    def talk(self) -> "TurnTalk":
+    def build_talk(self) -> "TurnTalk":
         return TurnTalk(self.turn_id, self.queue, self.agent_id)
 
-    def sent(self, db: Database) -> SentLine:
-        files = chat_files.of_sent(db, self.media_id, self.file_name)
+    def build_sent_line(self, db: Database) -> SentLine:
+        files = chat_files.list_sent_files(db, self.media_id, self.file_name)
         return SentLine(self.text, self.markdown, self.state, self.error, self.at, files)
 
 
@@ -119,9 +117,9 @@ class OpenQuestion:
 
 @dataclass
 class TurnTalk:
-    """What a turn was asked, did and said. Without a turn it is one message.
+    """The question, calls and answers of a turn; a single message if there is no turn.
 
-    ``queue`` is where a turn belongs that only sent something here: another chat, or a task.
+    ``queue`` is the chat or task of a turn that only sent something here.
     """
 
     turn_id: str | None
@@ -132,7 +130,7 @@ class TurnTalk:
     problem: str | None = None
     began: int | None = None
     ended: int | None = None
-    asked: list[SaidLine] = field(default_factory=list)
+    asked: list[InboundLine] = field(default_factory=list)
     calls: list[CallLine] = field(default_factory=list)
     said: list[SentLine] = field(default_factory=list)
     questions: list[OpenQuestion] = field(default_factory=list)
@@ -149,14 +147,14 @@ class ChatPlace(NamedTuple):
 
 
 class HistoryPage(NamedTuple):
-    """A part of a chat, oldest first; ``before`` is where older ones are, None at the beginning."""
+    """A part of a chat, oldest first; ``before`` continues with older lines, None at the end."""
 
     turns: list[TurnTalk]
     before: ChatPlace | None
 
 
 SAID = Rows(
-    SaidLine,
+    InboundLine,
     "inbox",
     f"id, kind, sender_name, substr(text, 1, {SHOWN}), received_at, state, error, turn_id,"
     " while_busy, message_id",
@@ -173,11 +171,13 @@ ASIDES = Rows(
 )
 
 
-def chats(db: Database, before: int | None = None, owner: str | None = None) -> list[ChatSummary]:
+def list_chats(
+    db: Database, before: int | None = None, owner: str | None = None
+) -> list[ChatSummary]:
     """Return the newest chats whose last message is older than ``before``, in milliseconds.
 
-    They are looked for among the newest messages; of an ``owner`` only chats whose keys begin with
-    it, as ``web/local/ada`` does.
+    Only the newest messages are searched; with an ``owner``, only chats whose keys begin with it,
+    such as ``web/local/ada``.
     """
     own = "true"
     values: list[object] = []
@@ -194,7 +194,7 @@ def chats(db: Database, before: int | None = None, owner: str | None = None) -> 
     sent = db.execute(
         "SELECT chat_key, substr(body, 1, 200), created_at FROM outbox WHERE id IN"
         f" (SELECT (SELECT max(id) FROM outbox WHERE {TOLD.replace('?', 'told.value')})"
-        f" FROM ({distinct('outbox', 'chat_key', ASIDE)}) AS told)"
+        f" FROM ({build_distinct_query('outbox', 'chat_key', ASIDE)}) AS told)"
         f" AND substr(chat_key, 1, {len(NOWHERE)}) <> ? AND {own} ORDER BY id",
         (NOWHERE, *values),
     )
@@ -206,65 +206,49 @@ def chats(db: Database, before: int | None = None, owner: str | None = None) -> 
     return sorted(past, key=lambda item: item.at, reverse=True)[:PAGE]
 
 
-def page(db: Database, key: str, before: ChatPlace | None = None) -> HistoryPage:
+def load_history_page(db: Database, key: str, before: ChatPlace | None = None) -> HistoryPage:
     """Return the newest part of a chat that is older than ``before``."""
     end = before or ChatPlace()
     where = f"{OF_CHAT} AND id < ? ORDER BY id DESC LIMIT ?"
-    lines = SAID.select(db, where, *_address(key), key, end.inbox, PAGE + 1)
+    lines = SAID.select(db, where, *split_chat_key(key), key, end.inbox, PAGE + 1)
     asides = ASIDES.select(
         db, f"{TOLD} AND id < ? ORDER BY id DESC LIMIT ?", key, end.outbox, PAGE + 1
     )
-    files = chat_files.of_messages(db, [line.id for line in lines])
+    files = chat_files.list_message_files(db, [line.id for line in lines])
     for said in lines:
         said.files.extend(files.get(said.id, ()))
-    kinds: list[list[SaidLine | AsideLine]] = [[*reversed(lines)], [*reversed(asides)]]
+    kinds: list[list[InboundLine | AsideLine]] = [[*reversed(lines)], [*reversed(asides)]]
     both = list(merge(*kinds, key=lambda line: line.at))
     shown = both[-PAGE:]
     talks: dict[object, TurnTalk] = {}
     for line in shown:
-        if isinstance(line, SaidLine):
+        if isinstance(line, InboundLine):
             talk = talks.setdefault(line.turn_id or line.id, TurnTalk(line.turn_id))
             talk.asked.append(line)
         else:
-            talk = talks.setdefault(f"aside {line.turn_id or line.id}", line.talk())
-            talk.said.append(line.sent(db))
-    _fill(db, key, list(talks.values()))
+            talk = talks.setdefault(f"aside {line.turn_id or line.id}", line.build_talk())
+            talk.said.append(line.build_sent_line(db))
+    _fill_talks(db, key, list(talks.values()))
     older = ChatPlace(
-        min((line.id for line in shown if isinstance(line, SaidLine)), default=end.inbox),
+        min((line.id for line in shown if isinstance(line, InboundLine)), default=end.inbox),
         min((line.id for line in shown if isinstance(line, AsideLine)), default=end.outbox),
     )
     return HistoryPage(list(talks.values()), older if len(both) > PAGE else None)
 
 
-def around(db: Database, key: str, turn_id: str) -> ChatPlace | None:
-    """Return where a page ends on which a turn of a chat is; None if it is not known there."""
-    asked = "SELECT max(id) FROM inbox WHERE turn_id = ? AND chat_key = ?"
-    row = db.execute(asked, (turn_id, key)).get
-    if row is None:
-        return None
-    where = (
-        f"SELECT id, received_at FROM inbox WHERE {OF_CHAT} AND id > ? ORDER BY id LIMIT 1 OFFSET ?"
-    )
-    later = db.execute(where, (*_address(key), key, row, PAGE // 4)).fetchone()
-    if later is None:
-        return ChatPlace()
-    told = f"SELECT min(id) FROM outbox WHERE {TOLD} AND created_at >= ?"
-    return ChatPlace(int(later[0]), db.execute(told, (key, later[1])).get or ChatPlace().outbox)
-
-
-def _address(key: str) -> tuple[str, str, str]:
+def split_chat_key(key: str) -> tuple[str, str, str]:
     channel, bot_id, rest = (*key.split("/", 2), "", "")[:3]
     return channel, bot_id, rest.rpartition("/")[0]
 
 
-def question(db: Database, code: str, now: int) -> OpenQuestion | None:
+def find_open_question(db: Database, code: str, now: int) -> OpenQuestion | None:
     """Return a question that a person can still answer."""
-    found = questions(db, "code = ?", code, now)
+    found = list_open_questions(db, "code = ?", code, now)
     return found[0] if found else None
 
 
-def questions(db: Database, where: str, value: object, now: int) -> list[OpenQuestion]:
-    """Return the open questions that match, the one that expires first at the front."""
+def list_open_questions(db: Database, where: str, value: object, now: int) -> list[OpenQuestion]:
+    """Return the matching open questions, the first to expire at the front."""
     rows = db.execute(
         "SELECT code, approval.seq, step.name, step.args, approval.args_hash, reason, expires,"
         " step.class, turn.agent_id, approval.turn_id, turn.chat_key,"
@@ -279,8 +263,8 @@ def questions(db: Database, where: str, value: object, now: int) -> list[OpenQue
     return [OpenQuestion(*row) for row in rows]
 
 
-def _fill(db: Database, key: str, talks: Sequence[TurnTalk]) -> None:
-    """Add what turns did and said, with four queries for all of them."""
+def _fill_talks(db: Database, key: str, talks: Sequence[TurnTalk]) -> None:
+    """Add calls and replies to the turns, in four queries for all."""
     own = {talk.turn_id: talk for talk in talks if talk.turn_id is not None and not talk.queue}
     ids = (orjson.dumps(list(own)).decode(),)
     among = "IN (SELECT value FROM json_each(?))"
@@ -292,7 +276,7 @@ def _fill(db: Database, key: str, talks: Sequence[TurnTalk]) -> None:
         talk = own[turn_id]
         (talk.agent_id, talk.state, talk.stop_reason) = row[:3]
         (talk.problem, talk.began, talk.ended) = row[3:]
-    made = chat_files.of_calls(db, list(own))
+    made = chat_files.list_call_files(db, list(own))
     for turn_id, *row in db.execute(
         f"SELECT turn_id, seq, name, substr(ifnull(args, ''), 1, {SHOWN}), {approvals.CALL_STATE},"
         f" substr(ifnull(result, ''), 1, {SHOWN}), t_intent, t_end FROM step WHERE turn_id {among}"
@@ -311,8 +295,8 @@ def _fill(db: Database, key: str, talks: Sequence[TurnTalk]) -> None:
         (*ids, key),
     ):
         sent = SentLine(*row)
-        sent.files.extend(chat_files.of_sent(db, media_id, name))
+        sent.files.extend(chat_files.list_sent_files(db, media_id, name))
         own[turn_id].said.append(sent)
     for talk in talks:
         if talk.state == "waiting":
-            talk.questions = questions(db, "approval.turn_id = ?", talk.turn_id, 0)
+            talk.questions = list_open_questions(db, "approval.turn_id = ?", talk.turn_id, 0)

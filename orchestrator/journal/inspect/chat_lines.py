@@ -1,10 +1,9 @@
-"""What was written to a chat, for those who watch it and for those who come back to it."""
+"""The messages to a chat, for watchers and for clients that reconnect."""
 
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from orchestrator.journal.db.database import Database
-from orchestrator.journal.db.rows import Rows
+from orchestrator.journal.db.database import Database, Rows
 from orchestrator.journal.turns import inbox, outbox
 from orchestrator.journal.turns.outbox import Address
 
@@ -13,8 +12,8 @@ from orchestrator.journal.turns.outbox import Address
 class ChatLine:
     """A message to a chat; ``created_at`` in milliseconds.
 
-    ``recipe`` and what follows are those of its turn, if it has one. A question has the ``code``
-    of its approval; ``mode`` is ``edit`` for the message that tells its outcome.
+    ``recipe`` and the fields after it are those of its turn, if it has one. A question has the
+    ``code`` of its approval; ``mode`` is ``edit`` for the message that tells its outcome.
     """
 
     id: int
@@ -34,11 +33,11 @@ class ChatLine:
 
     @property
     def is_reply(self) -> bool:
-        """Return whether it ended its turn, unlike what a tool sent before."""
+        """Return whether it ended its turn, unlike a message that a tool sent before."""
         return self.ended_at is not None and self.created_at >= self.ended_at
 
-    def asks(self, now: int) -> bool:
-        """Return whether it is a question that an operator can still answer."""
+    def is_open_question(self, now: int) -> bool:
+        """Return whether an operator can still answer it."""
         pending = self.mode != "edit" and self.state == "pending"
         return pending and self.expires is not None and self.expires > now
 
@@ -63,19 +62,19 @@ LINES = Rows(
 )
 
 
-def newest(db: Database) -> int:
-    """Return the position behind all messages so far."""
+def load_newest_position(db: Database) -> int:
+    """Return the position after all messages so far."""
     return int(db.execute("SELECT coalesce(max(id), 0) FROM outbox").get)
 
 
-def since(db: Database, chat_key: str, position: int, limit: int) -> list[ChatLine]:
+def list_lines_since(db: Database, chat_key: str, position: int, limit: int) -> list[ChatLine]:
     """Return the messages to a chat after a position, oldest first."""
     where = "outbox.id > ? AND outbox.chat_key = ? AND final = 1 ORDER BY outbox.id LIMIT ?"
     return LINES.select(db, where, position, chat_key, limit)
 
 
-def questions(db: Database, chat_key: str, now: int) -> list[ChatLine]:
-    """Return the open questions that a chat was asked, oldest first."""
+def list_question_lines(db: Database, chat_key: str, now: int) -> list[ChatLine]:
+    """Return the open questions of a chat, oldest first."""
     where = (
         "approval_id IN(SELECT id FROM approval WHERE state = 'pending' AND expires > ?)"
         " AND outbox.chat_key = ? AND outbox.mode = 'direct' ORDER BY outbox.id"
@@ -83,14 +82,16 @@ def questions(db: Database, chat_key: str, now: int) -> list[ChatLine]:
     return LINES.select(db, where, now, chat_key)
 
 
-def answers(db: Database, turn_id: str) -> tuple[str, ...]:
+def list_answered_message_ids(db: Database, turn_id: str) -> tuple[str, ...]:
     """Return the ids of the messages that a turn answers."""
     rows = db.execute("SELECT message_id FROM inbox WHERE turn_id = ? ORDER BY id", (turn_id,))
     return tuple(str(message_id) for (message_id,) in rows)
 
 
-def recent(db: Database, agent_id: str, address: Address, limit: int) -> list[Exchange]:
-    """Return the last messages of a chat that an agent has answered or works on, oldest first."""
+def list_recent_exchanges(
+    db: Database, agent_id: str, address: Address, limit: int
+) -> list[Exchange]:
+    """Return the latest messages that an agent has answered or works on, oldest first."""
     where = (
         "agent_id = ? AND channel = ? AND chat_id = ? AND thread_id = ? AND bot_id = ?"
         " AND state IN('done','claimed') AND kind IN('message','task','hook')"
@@ -102,7 +103,7 @@ def recent(db: Database, agent_id: str, address: Address, limit: int) -> list[Ex
         Exchange(
             row.kind,
             row.text,
-            outbox.texts_of_turn(db, row.turn_id or "") if row.state == "done" else (),
+            outbox.list_texts_of_turn(db, row.turn_id or "") if row.state == "done" else (),
             row.received_at,
         )
         for row in reversed(rows)

@@ -1,6 +1,6 @@
-"""The invariants that hold in every journal at every moment, as read-only checks.
+"""The invariants of every journal at any moment, as read-only checks.
 
-They have the numbers of the manual. Missing are those that only the outside world can show (1, 4,
+They are numbered as in the manual. Missing are those that only the outside world can show (1, 4,
 12, 13, 16 and most of 6) and those about several runs of the daemon (18 to 22): the crash self-test
 and the tests check them.
 """
@@ -9,17 +9,17 @@ from collections.abc import Callable, Mapping
 
 from orchestrator.journal.db import audit
 from orchestrator.journal.db.database import Database
-from orchestrator.journal.turns import transcript
+from orchestrator.journal.turns import sessions
 from thinker.protocol.messages import MESSAGE, AssistantMessage, Message, ToolResult
 
 Check = Callable[[Database], list[str]]  # returns a sentence for every violation
 
 
-def _transcripts(db: Database) -> list[str]:
+def _check_transcripts(db: Database) -> list[str]:
     """Check invariant 9: a conversation has one result for each call, in order."""
     found = []
     for (turn_id,) in db.execute("SELECT id FROM turn").fetchall():
-        for step in transcript.read(db, str(turn_id)).steps:
+        for step in sessions.load_transcript(db, str(turn_id)).steps:
             calls = [call.id for call in step.response.tool_calls]
             results = [call.result.call_id if call.result else None for call in step.calls]
             if len(results) != len(calls) or any(
@@ -28,12 +28,12 @@ def _transcripts(db: Database) -> list[str]:
                 found.append(f"step {turn_id}:{step.seq} has calls {calls} and results {results}")
     for (session,) in db.execute("SELECT id FROM session").fetchall():
         bodies = db.execute("SELECT body FROM message WHERE session_id = ? ORDER BY id", (session,))
-        if not _paired([MESSAGE.validate_json(body) for (body,) in bodies]):
+        if not _is_paired([MESSAGE.validate_json(body) for (body,) in bodies]):
             found.append(f"the calls and results of session {session} are not in pairs")
     return found
 
 
-def _paired(messages: list[Message]) -> bool:
+def _is_paired(messages: list[Message]) -> bool:
     waiting: list[str] = []
     for message in messages:
         if isinstance(message, ToolResult):
@@ -47,8 +47,8 @@ def _paired(messages: list[Message]) -> bool:
     return not waiting
 
 
-def _audit(db: Database) -> list[str]:
-    broken = audit.verify(db)
+def _check_audit_chain(db: Database) -> list[str]:
+    broken = audit.find_broken_entry(db)
     return [] if broken is None else [f"the chain is broken at entry {broken}"]
 
 
@@ -101,7 +101,7 @@ FROM step JOIN turn ON turn.id = turn_id WHERE step.epoch > turn.epoch""",
 SELECT format('turn %s is %s, its call %s of %s is %s', turn_id, turn.state, seq, name, step.state)
 FROM step JOIN turn ON turn.id = turn_id
 WHERE turn.state NOT IN('running','waiting') AND step.state IN('planned','intent')""",
-    "invariant 9": _transcripts,
+    "invariant 9": _check_transcripts,
     # A turn is `replied` if and only if its reply is in the outbox; its inbox row agrees.
     "invariant 10": """
 SELECT format('turn %s is %s without a message in the outbox', id, state) FROM turn
@@ -169,11 +169,11 @@ JOIN subagent ON subagent.id = subagent_id WHERE result IS NOT NULL AND wait = 0
 AND (failed = 1 OR ifnull(CAST(spec ->> 'explicit' AS TEXT), '') NOT IN('1','true'))
 AND NOT EXISTS(SELECT 1 FROM inbox WHERE kind = 'subagent_result'
   AND message_id = format('%s:%s', run.turn_id, run.seq))""",
-    "audit log": _audit,
+    "audit log": _check_audit_chain,
 }
 
 
-def violations(db: Database) -> list[str]:
+def check_invariants(db: Database) -> list[str]:
     """Return a sentence for every violation, beginning with the invariant's name."""
     found = []
     for name, check in CHECKS.items():

@@ -1,4 +1,4 @@
-"""The trace of a message or a turn: every state that it went through."""
+"""The trace of a message or turn: all of its states."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
@@ -13,7 +13,7 @@ from orchestrator.journal.turns import inbox, prompt_records, subagents, taint
 from orchestrator.journal.turns.inbox import InboxRow
 from thinker.protocol.call_timing import CallTiming
 from thinker.protocol.messages import AssistantMessage, Frozen, Origin, ToolResult, Usage
-from thinker.protocol.names import ChatName, chat_name, turn_name
+from thinker.protocol.names import ChatName, format_chat_name, format_turn_name
 from thinker.protocol.prompt_record import PromptRecord
 
 EXCERPT = 200  # characters of a text that the trace holds
@@ -35,7 +35,7 @@ class TraceEvent(_Camel):
 
     ``number`` is the id of the inbox or outbox row, or the number of the step; ``ms`` is the time
     since the row's previous state. A model's response has a ``timing`` if it was measured, and
-    ``ms`` is what its call took.
+    ``ms`` is the duration of its call.
     """
 
     at: int
@@ -59,7 +59,7 @@ class Trace(_Camel):
 class RecordedPrompt(_Camel):
     """A prompt sent to a turn's model; ``at`` in milliseconds since the Unix epoch.
 
-    ``history`` are the ids of the first and the last message of the conversation that it had.
+    ``history`` holds the first and last message ids of its conversation.
     """
 
     turn_id: str
@@ -68,52 +68,55 @@ class RecordedPrompt(_Camel):
     history: tuple[int, int] | None = None
 
 
-def find(db: Database, name: str) -> Trace:
-    """Return the trace of an inbox id, a ``channel:message_id``, or a turn id or an end of it.
+def load_trace(db: Database, name: str) -> Trace:
+    """Return the trace of an inbox id, a ``channel:message_id``, or (part of) a turn id.
 
     Raises:
         UnknownNameError: the name matches nothing, or several messages and turns, which it lists.
     """
-    messages = messages_named(db, name)
-    turns = turns_named(db, name)
+    messages = list_messages_named(db, name)
+    turns = list_turns_named(db, name)
     if name in turns:
         turns = [name]
     elif messages:  # an exact match beats a part of a turn's id
         turns = []
     if len(messages) + len(turns) > 1:
         known = [
-            f"{row.id}: message {row.message_id} of {row.address().name}, {row.state}"
+            f"{row.id}: message {row.message_id} of {row.build_address().name}, {row.state}"
             for row in messages
-        ] + _candidates(db, turns)
+        ] + _describe_candidates(db, turns)
         raise UnknownNameError(f"{name!r} fits several; write one of\n" + "\n".join(known))
     if messages:
         rows = db.execute(TURNS_OF, (messages[0].id,))
-        return _collect(db, [messages[0].id], [str(turn) for (turn,) in rows])
+        return _collect_trace(db, [messages[0].id], [str(turn) for (turn,) in rows])
     if turns:
-        return of_turn(db, turns[0])
+        return load_turn_trace(db, turns[0])
     raise UnknownNameError(
         f"no message or turn matches {name!r}; write a message's number, CHANNEL:MESSAGE_ID or"
         " the end of a turn's id; orchestrator status shows the last ones"
     )
 
 
-def of_turn(db: Database, turn_id: str) -> Trace:
+def load_turn_trace(db: Database, turn_id: str) -> Trace:
     """Return the trace of a turn by its whole id."""
     rows = db.execute(MESSAGES_OF, (turn_id,))
-    return _collect(db, [int(number) for (number,) in rows], [turn_id])
+    return _collect_trace(db, [int(number) for (number,) in rows], [turn_id])
 
 
-def prompts(db: Database, trace: Trace) -> list[RecordedPrompt]:
+def list_prompts(db: Database, trace: Trace) -> list[RecordedPrompt]:
     return [
         RecordedPrompt(
-            turn_id=turn, at=at, prompt=prompt, history=prompt_records.window(db, turn, at)
+            turn_id=turn,
+            at=at,
+            prompt=prompt,
+            history=prompt_records.find_history_window(db, turn, at),
         )
         for turn in trace.turns
-        for at, prompt in prompt_records.of_turn(db, turn)
+        for at, prompt in prompt_records.list_prompts_of_turn(db, turn)
     ]
 
 
-def messages_named(db: Database, name: str) -> list[InboxRow]:
+def list_messages_named(db: Database, name: str) -> list[InboxRow]:
     """Return the messages that a number or a ``channel:message_id`` names."""
     channel, colon, message_id = name.partition(":")
     by_number = name.isascii() and name.isdecimal() and len(name) < len(str(2**63))
@@ -124,7 +127,7 @@ def messages_named(db: Database, name: str) -> list[InboxRow]:
     return inbox.INBOX.select(db, where, number, channel, message_id, CANDIDATES)
 
 
-def turns_named(db: Database, name: str) -> list[str]:
+def list_turns_named(db: Database, name: str) -> list[str]:
     """Return the newest turns whose id ends or begins with a name."""
     size = len(name)
     found = db.execute(
@@ -136,18 +139,19 @@ def turns_named(db: Database, name: str) -> list[str]:
     return [str(turn) for (turn,) in found] if name else []
 
 
-def _candidates(db: Database, turns: Sequence[str]) -> list[str]:
+def _describe_candidates(db: Database, turns: Sequence[str]) -> list[str]:
     sql = "SELECT agent_id, chat_key, started_at FROM turn WHERE id = ?"
     facts = [(turn, *db.execute(sql, (turn,)).fetchall()[0]) for turn in turns]
-    unclear = len({turn_name(turn) for turn in turns}) < len(turns)
+    unclear = len({format_turn_name(turn) for turn in turns}) < len(turns)
     return [
-        f"{turn if unclear else turn_name(turn)}: a turn of {agent} in {chat_name(chat)},"
+        f"{turn if unclear else format_turn_name(turn)}: a turn of {agent}"
+        f" in {format_chat_name(chat)},"
         f" {datetime.fromtimestamp(at // 1000, UTC):%Y-%m-%d %H:%M:%S} UTC"
         for turn, agent, chat, at in facts
     ]
 
 
-def _collect(db: Database, messages: list[int], turns: list[str]) -> Trace:
+def _collect_trace(db: Database, messages: list[int], turns: list[str]) -> Trace:
     rows = db.execute(
         "SELECT at, kind, number, turn_id, state, note FROM transition"
         " WHERE kind = 'inbox' AND number IN (SELECT CAST(value AS BIGINT) FROM json_each(?))"
@@ -158,8 +162,8 @@ def _collect(db: Database, messages: list[int], turns: list[str]) -> Trace:
     events = []
     for at, kind, number, turn_id, state, note in list(rows):
         key = (kind, number, turn_id if kind in {"turn", "step"} else None)
-        details = _details(db, kind, number, turn_id, state)
-        timing = _timing(db, number, turn_id) if kind == "step" else None
+        details = _describe_row(db, kind, number, turn_id, state)
+        timing = _find_call_timing(db, number, turn_id) if kind == "step" else None
         took = at - before[key] if key in before else None
         events.append(
             TraceEvent(
@@ -177,14 +181,14 @@ def _collect(db: Database, messages: list[int], turns: list[str]) -> Trace:
     return Trace(messages=tuple(messages), turns=tuple(turns), events=tuple(events))
 
 
-def _timing(db: Database, number: int, turn_id: str | None) -> CallTiming | None:
+def _find_call_timing(db: Database, number: int, turn_id: str | None) -> CallTiming | None:
     sql = "SELECT timing FROM step WHERE turn_id = ? AND seq = ?"
     found = db.execute(sql, (turn_id, number)).get
     return None if found is None else CallTiming.model_validate_json(str(found))
 
 
-def _measured(timing: CallTiming) -> Iterable[str]:
-    """Yield what to show of a model call besides the time that it took."""
+def _describe_timing(timing: CallTiming) -> Iterable[str]:
+    """Yield details of a model call besides its duration."""
     if timing.first is not None:
         yield f"first token after {timing.first - timing.began} ms"
     failed = [attempt for attempt in timing.attempts if attempt.error]
@@ -195,31 +199,33 @@ def _measured(timing: CallTiming) -> Iterable[str]:
         yield f"{timing.sent / 1000:.1f} + {timing.got / 1000:.1f} kB"
 
 
-def _details(
+def _describe_row(
     db: Database, kind: str, number: int, turn_id: str | None, state: str
 ) -> Iterable[str]:
-    """Yield what to show of a row when it reaches a state."""
+    """Yield details of a row in a state."""
     if kind == "inbox":
-        return _inbox(db, number, turn_id, state)
+        return _describe_inbox_row(db, number, turn_id, state)
     if kind == "outbox":
-        return _outbox(db, number, state)
+        return _describe_outbox_row(db, number, state)
     if kind == "step":
-        return _step(db, number, turn_id, state)
-    return _turn(db, turn_id, state)
+        return _describe_step(db, number, turn_id, state)
+    return _describe_turn(db, turn_id, state)
 
 
-def _inbox(db: Database, number: int, turn_id: str | None, state: str) -> Iterable[str]:
-    row = inbox.load(db, number)
+def _describe_inbox_row(
+    db: Database, number: int, turn_id: str | None, state: str
+) -> Iterable[str]:
+    row = inbox.load_message(db, number)
     if row.origin != "user" and turn_id is None:
         yield f"origin {row.origin}"
     if state == "claimed":
-        yield f"by turn {turn_name(turn_id or '')}"
+        yield f"by turn {format_turn_name(turn_id or '')}"
     elif turn_id is None:
-        yield f"{row.address().name}, message {row.message_id} from {row.sender_id}"
-        yield _excerpt(row.text)
+        yield f"{row.build_address().name}, message {row.message_id} from {row.sender_id}"
+        yield _shorten_text(row.text)
 
 
-def _turn(db: Database, turn_id: str | None, state: str) -> Iterable[str]:
+def _describe_turn(db: Database, turn_id: str | None, state: str) -> Iterable[str]:
     ((agent_id, version, stop_reason, repaired, scope, waited),) = db.execute(
         "SELECT agent_id, code_ver, stop_reason, repaired, scope, ready_at - started_at FROM turn"
         " WHERE id = ?",
@@ -231,13 +237,13 @@ def _turn(db: Database, turn_id: str | None, state: str) -> Iterable[str]:
         yield "" if waited is None else f"worker ready after {waited} ms"
     elif state != "closed":
         yield f"stop reason {stop_reason}"
-        read = taint.load(db, turn_id or "")
-        yield "read from others: " + _sources(read.untrusted) if read.untrusted else ""
+        read = taint.load_taint(db, turn_id or "")
+        yield "read from others: " + _format_sources(read.untrusted) if read.untrusted else ""
         yield f"read in private: {', '.join(read.private)}" if read.private else ""
         yield "the answer was repaired: it was cut or not valid JSON" if repaired else ""
 
 
-def _step(db: Database, number: int, turn_id: str | None, state: str) -> Iterable[str]:
+def _describe_step(db: Database, number: int, turn_id: str | None, state: str) -> Iterable[str]:
     ((kind, name, side_effect, args, result, usage, request_id),) = db.execute(
         "SELECT kind, name, class, args, result, usage, request_id FROM step"
         " WHERE turn_id = ? AND seq = ?",
@@ -246,22 +252,22 @@ def _step(db: Database, number: int, turn_id: str | None, state: str) -> Iterabl
     if kind == "model":
         used, response = Usage.model_validate_json(usage), AssistantMessage.model_validate_json
         yield f"model {name}, {used.prompt} + {used.completion} tokens"
-        timing = _timing(db, number, turn_id)
-        yield from () if timing is None else _measured(timing)
+        timing = _find_call_timing(db, number, turn_id)
+        yield from () if timing is None else _describe_timing(timing)
         yield f"request {request_id}" if request_id else ""
-        yield _excerpt(response(result).content)
+        yield _shorten_text(response(result).content)
         return
     yield f"tool {name}"
-    run = None if turn_id is None else subagents.of_call(db, turn_id, number)
+    run = None if turn_id is None else subagents.find_run_of_call(db, turn_id, number)
     if run is not None and state == "intent":
         yield f"subagent {run.subagent_id}, message {run.inbox_id}"
     if state == "planned":
-        yield f"{side_effect} {_excerpt(args)}"
+        yield f"{side_effect} {_shorten_text(args)}"
     elif state != "intent":
         told = ToolResult.model_validate_json(result)
-        yield f"origin {told.origin}" if told.untrusted else ""
+        yield f"origin {told.origin}" if told.is_untrusted else ""
         yield "private" if told.private else ""
-        yield _excerpt(told.content)
+        yield _shorten_text(told.content)
     asked = db.execute(
         "SELECT format('approval %s, %s: %s', code, state, reason) FROM approval"
         " WHERE turn_id = ? AND seq = ?",
@@ -270,11 +276,11 @@ def _step(db: Database, number: int, turn_id: str | None, state: str) -> Iterabl
     yield str(asked) if asked is not None and state not in {"planned", "intent"} else ""
 
 
-def _sources(origins: Mapping[str, Origin]) -> str:
+def _format_sources(origins: Mapping[str, Origin]) -> str:
     return ", ".join(f"{source} ({origin})" for source, origin in origins.items())
 
 
-def _outbox(db: Database, number: int, state: str) -> Iterable[str]:
+def _describe_outbox_row(db: Database, number: int, state: str) -> Iterable[str]:
     ((part, mode, channel, chat_id, thread_id, body, placeholder, message_id),) = db.execute(
         "SELECT part, mode, channel, chat_id, thread_id, body, ph_id, msg_id FROM outbox"
         " WHERE id = ?",
@@ -283,12 +289,12 @@ def _outbox(db: Database, number: int, state: str) -> Iterable[str]:
     yield f"part {part}"
     if state == "queued":
         yield f"{mode} to {ChatName(channel, chat_id, thread_id)}"
-        yield _excerpt(body)
+        yield _shorten_text(body)
     elif state in {"ph_sent", "delivered"}:
         sent = message_id or placeholder
         yield f"platform message {sent}" if sent else ""
 
 
-def _excerpt(text: str) -> str:
+def _shorten_text(text: str) -> str:
     line = " ".join(text.split())
     return line if len(line) <= EXCERPT else f"{line[:EXCERPT]}… ({len(text)} characters)"

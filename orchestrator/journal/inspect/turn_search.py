@@ -1,4 +1,4 @@
-"""Find turns: the newest first, by what they were about and how they went."""
+"""Find turns by subject and outcome, newest first."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -7,12 +7,11 @@ from typing import Annotated, NamedTuple
 import orjson
 from pydantic import BeforeValidator
 
-from orchestrator.journal.db.database import Database
-from orchestrator.journal.db.rows import Rows
+from orchestrator.journal.db.database import Database, Rows
 
 PAGE = 50  # turns
 LOOKED_AT = 20_000  # newest turns that a filter looks through
-# When a turn was asked for: its sender has waited since then.
+# When a turn was requested: its sender has waited since then.
 ASKED = "ifnull((SELECT min(received_at) FROM inbox WHERE turn_id = turn.id), started_at)"
 # What each filter compares with its value.
 FILTERS = {
@@ -29,27 +28,27 @@ FILTERS = {
 }
 
 
-def _lines(text: str | None) -> list[str]:
+def _split_lines(text: str | None) -> list[str]:
     return text.split("\n") if text else []
 
 
-def _number(text: str) -> float:
+def _parse_number(text: str) -> float:
     try:
         return float(text)
     except ValueError:
         return 0.0
 
 
-def _lowered(text: str) -> str:
-    """Return a text as `lower` makes those of the journal: only ASCII has small letters there."""
+def _lower_ascii(text: str) -> str:
+    """Lower a text as SQLite's `lower` does: only ASCII letters."""
     return text.encode().lower().decode()
 
 
 # What a filter compares with instead of the text itself.
 READ: Mapping[str, Callable[[str], object]] = {
-    "longer": _number,
-    "dearer": _number,
-    "text": _lowered,
+    "longer": _parse_number,
+    "dearer": _parse_number,
+    "text": _lower_ascii,
 }
 
 
@@ -67,7 +66,7 @@ class FoundTurn:
     ended: int | None
     repaired: bool
     asked: str
-    tools: Annotated[tuple[str, ...], BeforeValidator(_lines)]
+    tools: Annotated[tuple[str, ...], BeforeValidator(_split_lines)]
     steps: int
     deaths: int
     unconfirmed: int
@@ -97,7 +96,7 @@ TURNS = Rows(
 
 
 class TurnPage(NamedTuple):
-    """A part of the list. ``before`` is where older ones are, None if there are none.
+    """A part of the list; ``before`` continues with older turns, None at the end.
 
     ``looked_at`` is how many turns a filter went through.
     """
@@ -107,8 +106,8 @@ class TurnPage(NamedTuple):
     looked_at: int
 
 
-def find(db: Database, wanted: Mapping[str, str], before: str | None = None) -> TurnPage:
-    """Return the newest turns older than ``before`` that fit; filters are those of `FILTERS`."""
+def search_turns(db: Database, wanted: Mapping[str, str], before: str | None = None) -> TurnPage:
+    """Return the newest matching turns older than ``before``; filters are those of `FILTERS`."""
     conditions = [
         (FILTERS[name], READ.get(name, str)(value)) for name, value in wanted.items() if value
     ]
@@ -120,18 +119,18 @@ def find(db: Database, wanted: Mapping[str, str], before: str | None = None) -> 
         if len(found) == PAGE:
             break
         looked_at, last = looked_at + 1, turn_id
-        if all(_fits(db, turn_id, *condition) for condition in conditions):
+        if all(_matches_condition(db, turn_id, *condition) for condition in conditions):
             found.append(turn_id)
     more = looked_at < len(ids) or len(ids) == LOOKED_AT
-    return TurnPage(described(db, found), last if more else None, looked_at)
+    return TurnPage(list_turns_by_id(db, found), last if more else None, looked_at)
 
 
-def _fits(db: Database, turn_id: str, condition: str, value: object) -> bool:
+def _matches_condition(db: Database, turn_id: str, condition: str, value: object) -> bool:
     query = f"SELECT 1 FROM turn WHERE id = :id AND {condition}"
     return db.execute(query, {"id": turn_id, "value": value}).get is not None
 
 
-def described(db: Database, ids: list[str]) -> list[FoundTurn]:
+def list_turns_by_id(db: Database, ids: list[str]) -> list[FoundTurn]:
     """Return turns by their ids, the newest first."""
     among = "id IN (SELECT value FROM json_each(?)) ORDER BY id DESC"
     return TURNS.select(db, among, orjson.dumps(ids).decode())

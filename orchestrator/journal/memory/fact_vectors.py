@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from orchestrator.journal.db.database import Database
 from orchestrator.journal.memory.memory_scope import MemoryScope
-from thinker.protocol.vectors import RELEVANT, WIDTH, cosines, signs
+from thinker.protocol.vectors import RELEVANT, WIDTH, compute_cosines, compute_signs
 
 NEWEST = 5000  # facts that are compared by the signs of their vectors
 COMPARED = 100  # the most similar of those, compared by whole vectors (40 µs each)
@@ -20,14 +20,14 @@ class Embedding(NamedTuple):
     vector: bytes
 
 
-def nearest(
+def rank_nearest_facts(
     db: Database, scope: MemoryScope, meaning: Embedding, limit: int, until: int
 ) -> dict[int, float]:
-    """Return the relevant facts nearest to an embedding, and how near they are.
+    """Return the relevant facts nearest to an embedding, with scores.
 
     The score is ``1 / (1 + distance)``. Facts stored after ``until`` (milliseconds) are left out.
     """
-    where, values = scope.facts("fact")
+    where, values = scope.build_fact_condition("fact")
     # The first table is walked through: a chat's own facts are few, of all the newest are enough.
     joined = "fact_vector CROSS JOIN fact" if scope.all_chats else "fact CROSS JOIN fact_vector"
     rows = db.execute(
@@ -36,7 +36,7 @@ def nearest(
         " AND dimensions = ? ORDER BY fact_id DESC LIMIT ?",
         (*values, scope.agent_id, meaning.model, len(meaning.vector) // WIDTH, NEWEST),
     )
-    query = int.from_bytes(signs(meaning.vector))
+    query = int.from_bytes(compute_signs(meaning.vector))
     alike = nsmallest(COMPARED, rows, key=lambda row: (query ^ int.from_bytes(row[1])).bit_count())
     vectors = [
         row
@@ -47,7 +47,7 @@ def nearest(
             (number, until),
         )
     ]
-    found = cosines(meaning.vector, vectors)
+    found = compute_cosines(meaning.vector, vectors)
     best = sorted(found.items(), key=lambda item: (-item[1], item[0]))[:limit]
     # For vectors of length one, the distance follows from the cosine.
     return {
@@ -57,15 +57,15 @@ def nearest(
     }
 
 
-def discard(db: Database, agent_id: str, meaning: Embedding) -> None:
-    """Delete an agent's vectors that cannot be compared with those of its current model."""
+def delete_stale_vectors(db: Database, agent_id: str, meaning: Embedding) -> None:
+    """Delete an agent's vectors of models other than its current one."""
     db.execute(
         "DELETE FROM fact_vector WHERE agent_id = ? AND (model <> ? OR dimensions <> ?)",
         (agent_id, meaning.model, len(meaning.vector) // WIDTH),
     )
 
 
-def lacking(db: Database, agent_id: str, limit: int) -> list[tuple[int, str]]:
+def list_facts_without_vector(db: Database, agent_id: str, limit: int) -> list[tuple[int, str]]:
     """Return facts (ids and texts) without a vector, newest first."""
     ((facts, vectors),) = db.execute(  # far faster than a search when no vector is missing
         "SELECT (SELECT count(*) FROM fact WHERE agent_id = ?1),"
@@ -83,15 +83,17 @@ def lacking(db: Database, agent_id: str, limit: int) -> list[tuple[int, str]]:
     return [(int(number), str(fact)) for number, fact in rows]
 
 
-def keep(db: Database, agent_id: str, model: str, found: Iterable[tuple[int, str, bytes]]) -> None:
-    """Store vectors of facts (id, text, vector), except of facts whose text has changed."""
+def store_vectors(
+    db: Database, agent_id: str, model: str, found: Iterable[tuple[int, str, bytes]]
+) -> None:
+    """Store vectors of facts (id, text, vector), unless the text has changed."""
     db.executemany(
         "INSERT INTO fact_vector(fact_id, agent_id, model, dimensions, signs, vector)"
         " SELECT id, agent_id, ?, ?, ?, ? FROM fact WHERE agent_id = ? AND id = ? AND fact = ?"
         " ON CONFLICT(fact_id) DO UPDATE SET agent_id = excluded.agent_id, model = excluded.model,"
         " dimensions = excluded.dimensions, signs = excluded.signs, vector = excluded.vector",
         (
-            (model, len(vector) // WIDTH, signs(vector), vector, agent_id, number, fact)
+            (model, len(vector) // WIDTH, compute_signs(vector), vector, agent_id, number, fact)
             for number, fact, vector in found
         ),
     )

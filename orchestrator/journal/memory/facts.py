@@ -5,13 +5,13 @@ from functools import partial
 from typing import NamedTuple, get_args
 
 from orchestrator.errors import OrchestratorError
-from orchestrator.journal.db.database import Database, is_postgresql
-from orchestrator.journal.db.rows import Rows
+from orchestrator.journal.db.database import Database, Rows
+from orchestrator.journal.db.dialect import FACTS as SEARCHED
+from orchestrator.journal.db.dialect import Index, get_dialect
 from orchestrator.journal.memory import fact_vectors, fulltext
 from orchestrator.journal.memory.fact_vectors import Embedding
 from orchestrator.journal.memory.memory_scope import MemoryScope
-from orchestrator.journal.memory.secret_filter import secret_in
-from orchestrator.journal.postgresql import ranking
+from orchestrator.journal.memory.secret_filter import find_secret
 from thinker.protocol.background import Category
 from thinker.protocol.messages import UNTRUSTED, Origin
 
@@ -30,7 +30,7 @@ class Fact:
     """A sentence about the user; ``confidence`` from 0 to 1, times in milliseconds.
 
     ``source`` is what stored it: ``turn`` with a turn's id, or another part of the system;
-    ``origin`` is who said it.
+    ``origin`` is whose words it has.
     """
 
     id: int
@@ -54,7 +54,7 @@ class StoredFact(NamedTuple):
     similar: tuple[Fact, ...] = ()
 
 
-def store(
+def store_fact(
     db: Database,
     scope: MemoryScope,
     fact: str,
@@ -64,13 +64,13 @@ def store(
     confidence: float = 1.0,
     origin: Origin = "user",
 ) -> StoredFact:
-    """Store a fact; for a known one only the time of its update changes, and a better origin.
+    """Store a fact; a known one only gets a new update time and a better origin.
 
     Raises:
         RefusedFactError: the text contains a secret.
     """
-    _check(fact)
-    known = _id_of(db, scope, fact)
+    _require_no_secret(fact)
+    known = _find_fact_id(db, scope, fact)
     if known is not None:
         better = None if origin in UNTRUSTED else origin
         db.execute(
@@ -78,31 +78,31 @@ def store(
             (now, better, known),
         )
         return StoredFact(known, new=False)
-    about = fulltext.keywords(fact)
+    about = fulltext.extract_keywords(fact)
     similar = tuple(
         other
-        for other in find(db, scope, fact, COMPARED)
+        for other in search_facts(db, scope, fact, COMPARED)
         if other.category == category
-        and fulltext.overlap(about, fulltext.keywords(other.fact)) >= SIMILAR
+        and fulltext.measure_overlap(about, fulltext.extract_keywords(other.fact)) >= SIMILAR
     )
     number = db.execute(
         "INSERT INTO fact(agent_id, scope, fact, category, source, confidence, created_at,"
         " updated_at, origin) VALUES(?,?,?,?,?,?,?,?,?) RETURNING id",
-        (scope.agent_id, scope.own, fact, category, source, confidence, now, now, origin),
+        (scope.agent_id, scope.own_scope, fact, category, source, confidence, now, now, origin),
     ).get
     return StoredFact(number, new=True, similar=similar)
 
 
-def update(db: Database, scope: MemoryScope, fact: Fact, now: int) -> bool:
-    """Replace a fact, found by its id; return False if the memory has none of that id.
+def update_fact(db: Database, scope: MemoryScope, fact: Fact, now: int) -> bool:
+    """Replace a fact by its id; return False if the memory does not have it.
 
     Raises:
-        RefusedFactError: the text contains a secret, or is that of another fact.
+        RefusedFactError: the text contains a secret, or equals another fact.
     """
-    _check(fact.fact)
-    if _id_of(db, scope, fact.fact) not in (None, fact.id):
+    _require_no_secret(fact.fact)
+    if _find_fact_id(db, scope, fact.fact) not in (None, fact.id):
         raise RefusedFactError("another fact says exactly this; delete one of the two")
-    where, values = scope.facts()
+    where, values = scope.build_fact_condition()
     db.execute(
         "UPDATE fact SET fact = ?, category = ?, source = ?, confidence = ?, origin = ?,"
         f" updated_at = ? WHERE {where} AND id = ?",
@@ -120,27 +120,27 @@ def update(db: Database, scope: MemoryScope, fact: Fact, now: int) -> bool:
     return db.changes() == 1
 
 
-def delete(db: Database, scope: MemoryScope, fact_id: int) -> bool:
-    where, values = scope.facts()
+def delete_fact(db: Database, scope: MemoryScope, fact_id: int) -> bool:
+    where, values = scope.build_fact_condition()
     db.execute(f"DELETE FROM fact WHERE {where} AND id = ?", (*values, fact_id))
     return db.changes() == 1
 
 
-def get(db: Database, scope: MemoryScope, fact_id: int) -> Fact | None:
-    where, values = scope.facts()
-    return FACTS.first(db, f"{where} AND id = ?", *values, fact_id)
+def find_fact(db: Database, scope: MemoryScope, fact_id: int) -> Fact | None:
+    where, values = scope.build_fact_condition()
+    return FACTS.find_first(db, f"{where} AND id = ?", *values, fact_id)
 
 
-def newest(
+def list_newest_facts(
     db: Database, scope: MemoryScope, category: str | None, before: int, limit: int
 ) -> list[Fact]:
     """Return the facts with ids below ``before``, newest first; ``category`` None means all."""
-    where, values = scope.facts()
+    where, values = scope.build_fact_condition()
     where += " AND id < ? AND category = ifnull(?, category) ORDER BY id DESC LIMIT ?"
     return FACTS.select(db, where, *values, before, category, limit)
 
 
-def find(
+def search_facts(
     db: Database,
     scope: MemoryScope,
     text: str,
@@ -155,60 +155,55 @@ def find(
     """
     pool = fulltext.POOL * limit
     bounds = (until, pool)
-    ranked = fulltext.search(
-        text, limit, partial(_match, db, scope, bounds), partial(_scan, db, scope, bounds)
+    ranked = fulltext.search_index(
+        text,
+        limit,
+        partial(_match_facts, db, scope, bounds),
+        partial(_scan_facts, db, scope, bounds),
     )
     if meaning is not None:
-        near = fact_vectors.nearest(db, scope, meaning, pool, until)
-        ranked = fulltext.hybrid_rank(near, dict(ranked)) if near else ranked
+        near = fact_vectors.rank_nearest_facts(db, scope, meaning, pool, until)
+        ranked = fulltext.merge_scores(near, dict(ranked)) if near else ranked
     ids = [number for number, _ in ranked[:limit]]
     if not ids:
         return []
-    where, values = scope.facts()
+    where, values = scope.build_fact_condition()
     found = FACTS.select(db, f"{where} AND id IN({','.join('?' * len(ids))})", *values, *ids)
     return sorted(found, key=lambda fact: ids.index(fact.id))
 
 
-def _check(fact: str) -> None:
-    secret = secret_in(fact)
+def _require_no_secret(fact: str) -> None:
+    secret = find_secret(fact)
     if secret is not None:
         raise RefusedFactError(f"this looks like {secret}; secrets are never remembered")
 
 
-def _id_of(db: Database, scope: MemoryScope, fact: str) -> int | None:
-    where, values = scope.facts()
+def _find_fact_id(db: Database, scope: MemoryScope, fact: str) -> int | None:
+    where, values = scope.build_fact_condition()
     sql = f"SELECT id FROM fact WHERE {where} AND fact = ? ORDER BY scope DESC LIMIT 1"
     found = db.execute(sql, (*values, fact)).get
     return found if isinstance(found, int) else None
 
 
-def _match(
+def _match_facts(
     db: Database,
     scope: MemoryScope,
     bounds: tuple[int, int],
-    index: ranking.Index,
+    index: Index,
     terms: list[str],
 ) -> fulltext.Scores:
-    """Return the facts with one of the terms and their scores (BM25, negated: more is better)."""
-    table, (where, values) = f"fact_{index}", scope.facts("fact")
-    if is_postgresql(db):
-        until, limit = bounds
-        where += " AND fact.created_at <= ?"
-        return ranking.scores(db, ranking.FACTS, index, terms, where, (*values, until), limit)
-    sql = (
-        f"SELECT fact.id, -bm25({table}) FROM {table} JOIN fact ON fact.id = {table}.rowid"
-        f" WHERE {table} MATCH ? AND {where} AND fact.created_at <= ?"
-        f" ORDER BY bm25({table}), fact.id LIMIT ?"
-    )
-    return dict(db.execute(sql, (fulltext.any_of(terms), *values, *bounds)))
+    """Return the facts with one of the terms and their scores."""
+    (where, values), (until, limit) = scope.build_fact_condition("fact"), bounds
+    where += " AND fact.created_at <= ?"
+    return get_dialect(db).rank_rows(db, SEARCHED, index, terms, where, (*values, until), limit)
 
 
-def _scan(
+def _scan_facts(
     db: Database, scope: MemoryScope, bounds: tuple[int, int], terms: list[str]
 ) -> fulltext.Scores:
-    """Return the facts that contain one of the terms anywhere, and how many they contain."""
+    """Return the facts that contain a term anywhere, with the number of terms."""
     count = " + ".join(["iif(instr(fact, ?) > 0, 1, 0)"] * len(terms))
-    where, values = scope.facts()
+    where, values = scope.build_fact_condition()
     sql = (
         f"SELECT id, hits FROM (SELECT id, {count} AS hits FROM fact"
         f" WHERE {where} AND created_at <= ?) AS counted"

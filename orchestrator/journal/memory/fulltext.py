@@ -1,10 +1,10 @@
-"""Full-text search: the terms of a text, and the merging of two kinds of hits into one ranking."""
+"""Full-text search: extract terms, and merge two kinds of hits into one ranking."""
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import TypeAlias
 
-from orchestrator.journal.postgresql.ranking import Index
+from orchestrator.journal.db.dialect import Index
 
 Scores: TypeAlias = Mapping[int, float]  # of rows by id; more is better
 POOL = 3  # times the limit: the hits of each kind that are ranked
@@ -28,63 +28,63 @@ STOP_WORDS = re.compile(
 )
 
 
-def search(
+def search_index(
     text: str,
     limit: int,
     match: Callable[[Index, list[str]], Scores],
     scan: Callable[[list[str]], Scores],
 ) -> list[tuple[int, float]]:
-    """Return the ids of rows that match a text, with their scores, best first.
+    """Return the ids of matching rows with scores, best first.
 
     Words are looked up by their stem. If they find fewer rows than ``limit``, a trigram index finds
     words of scripts without spaces (Chinese, Japanese), and a scan words of two characters.
     ``match`` returns the hits of the index ``words`` or ``grams`` for any of some terms; ``scan``
     returns the rows that contain one of them anywhere.
     """
-    found: Scores = match("words", terms) if (terms := words(text)) else {}
+    found: Scores = match("words", terms) if (terms := extract_words(text)) else {}
     parts: Scores = {}
-    if text.isascii():  # it has none of these
-        return hybrid_rank(found, parts)
-    if len(found) < limit and (terms := grams(text)):
+    if text.isascii():  # the text has none of these
+        return merge_scores(found, parts)
+    if len(found) < limit and (terms := extract_trigrams(text)):
         parts = match("grams", terms)
-    if len(found.keys() | parts.keys()) < limit and (terms := pairs(text)):
+    if len(found.keys() | parts.keys()) < limit and (terms := extract_pairs(text)):
         parts = scan(terms) or parts
-    return hybrid_rank(found, parts)
+    return merge_scores(found, parts)
 
 
-def words(text: str) -> list[str]:
-    return first_terms(_words(text), TERMS)
+def extract_words(text: str) -> list[str]:
+    return take_first_terms(_split_words(text), TERMS)
 
 
-def grams(text: str) -> list[str]:
+def extract_trigrams(text: str) -> list[str]:
     """Return the trigrams of a text that are not ASCII, for scripts without spaces."""
-    parts = (word[i : i + TRIGRAM] for word in _words(text) for i in range(len(word) - TRIGRAM + 1))
-    return first_terms((part for part in parts if not part.isascii()), TERMS)
+    parts = (
+        word[i : i + TRIGRAM] for word in _split_words(text) for i in range(len(word) - TRIGRAM + 1)
+    )
+    return take_first_terms((part for part in parts if not part.isascii()), TERMS)
 
 
-def pairs(text: str) -> list[str]:
+def extract_pairs(text: str) -> list[str]:
     """Return the pairs of characters of scripts without spaces, where most words are that short."""
     runs = (found[0] for found in SPACELESS.finditer(text.lower()))
     parts = (run[i : i + PAIR] for run in runs for i in range(max(1, len(run) - PAIR + 1)))
-    return first_terms(parts, PAIRS)
+    return take_first_terms(parts, PAIRS)
 
 
-def any_of(terms: Iterable[str]) -> str:
-    return " OR ".join(f'"{term}"' for term in terms)
+def extract_keywords(text: str) -> frozenset[str]:
+    found = {
+        word for word in extract_words(SPACELESS.sub(" ", text)) if not STOP_WORDS.fullmatch(word)
+    }
+    return frozenset(found | set(extract_pairs(text)))
 
 
-def keywords(text: str) -> frozenset[str]:
-    found = {word for word in words(SPACELESS.sub(" ", text)) if not STOP_WORDS.fullmatch(word)}
-    return frozenset(found | set(pairs(text)))
-
-
-def overlap(one: frozenset[str], other: frozenset[str]) -> float:
-    """Return the share of the smaller set that is in both; 0 if one is empty."""
+def measure_overlap(one: frozenset[str], other: frozenset[str]) -> float:
+    """Return the share of the smaller set that both have; 0 if one is empty."""
     smaller = min(len(one), len(other))
     return len(one & other) / smaller if smaller else 0.0
 
 
-def normalized(scores: Scores) -> dict[int, float]:
+def normalize_scores(scores: Scores) -> dict[int, float]:
     """Scale scores to between 0 (worst) and 1 (best); all are 0.5 if they are equal."""
     if not scores:
         return {}
@@ -94,9 +94,9 @@ def normalized(scores: Scores) -> dict[int, float]:
     return {key: (score - low) / (high - low) for key, score in scores.items()}
 
 
-def hybrid_rank(first: Scores, second: Scores) -> list[tuple[int, float]]:
+def merge_scores(first: Scores, second: Scores) -> list[tuple[int, float]]:
     """Merge two kinds of hits; return ids with their weighted scores, best first."""
-    one, two = normalized(first), normalized(second)
+    one, two = normalize_scores(first), normalize_scores(second)
     scores = {
         key: FIRST_WEIGHT * one.get(key, 0.0) + SECOND_WEIGHT * two.get(key, 0.0)
         for key in sorted(one | two)
@@ -104,12 +104,12 @@ def hybrid_rank(first: Scores, second: Scores) -> list[tuple[int, float]]:
     return sorted(scores.items(), key=lambda item: -item[1])
 
 
-def _words(text: str) -> Iterator[str]:
+def _split_words(text: str) -> Iterator[str]:
     return (found[0] for found in re.finditer(r"\w+", text.lower()))
 
 
-def first_terms(terms: Iterable[str], count: int) -> list[str]:
-    """Return the first ``count`` different terms, and look at no more than these take."""
+def take_first_terms(terms: Iterable[str], count: int) -> list[str]:
+    """Return the first ``count`` distinct terms, reading no further than needed."""
     found: dict[str, None] = {}
     for term in terms:
         found[term] = None

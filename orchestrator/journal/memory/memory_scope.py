@@ -2,6 +2,8 @@
 
 Each row of the memory belongs to a scope: a chat as ``channel:chat_id`` (a private chat is a
 person, a group shares its memory; for the HTTP API, ``api:`` and its client's user), or `EVERY`.
+
+Where: are queries limited to a chat's own memory?
 """
 
 from typing import NamedTuple
@@ -17,11 +19,11 @@ class Condition(NamedTuple):
 
 
 class MemoryScope(NamedTuple):
-    """The memory of an agent as one chat has it.
+    """The memory of an agent as one chat sees it.
 
-    ``joined``: it is stored for all chats of the agent that are joined, and their conversations and
-    tasks are visible. Otherwise a chat has its own; with ``shared``, it also has the rows that
-    belong to no chat.
+    ``joined``: it is stored for all joined chats of the agent, and their conversations and tasks
+    are visible. Otherwise a chat has its own; with ``shared``, it also sees the rows without a
+    chat.
     """
 
     agent_id: str
@@ -30,39 +32,39 @@ class MemoryScope(NamedTuple):
     shared: bool
 
     @classmethod
-    def whole(cls, agent_id: str) -> "MemoryScope":
+    def for_whole_agent(cls, agent_id: str) -> "MemoryScope":
         """Return the memory of an agent whose chats share one."""
         return cls(agent_id, EVERY, joined=True, shared=True)
 
     @property
-    def own(self) -> str:
-        """The scope of what is stored from here on."""
+    def own_scope(self) -> str:
+        """The scope of new rows."""
         return EVERY if self.joined else self.chat
 
     @property
     def all_chats(self) -> bool:
-        """Whether the rows that belong to no chat are visible."""
+        """Whether rows without a chat are visible."""
         return self.joined or self.shared
 
-    def rows(self, table: str = "") -> Condition:
-        """Return the condition for visible conversations and tasks, which each have one chat.
+    def build_row_condition(self, table: str = "") -> Condition:
+        """Return the condition for visible conversations and tasks, each of which has one chat.
 
         ``table`` qualifies the columns.
         """
         prefix = f"{table}." if table else ""
         if self.joined:
             return Condition(f"{prefix}agent_id = ?", (self.agent_id,))
-        return self._among(prefix, self.chat)
+        return self._build_condition(prefix, self.chat)
 
-    def facts(self, table: str = "") -> Condition:
-        """Return the condition for visible facts: the chat's, and those of no chat if visible."""
-        return self._among(f"{table}." if table else "", self.chat)
+    def build_fact_condition(self, table: str = "") -> Condition:
+        """Return the condition for visible facts: the chat's, and chatless ones if visible."""
+        return self._build_condition(f"{table}." if table else "", self.chat)
 
-    def profiles(self) -> Condition:
-        """Return the condition for visible profiles, of which the chat's own counts first."""
-        return self._among("", self.own)
+    def build_profile_condition(self) -> Condition:
+        """Return the condition for visible profiles; the chat's own comes first."""
+        return self._build_condition("", self.own_scope)
 
-    def _among(self, prefix: str, own: str) -> Condition:
+    def _build_condition(self, prefix: str, own: str) -> Condition:
         if not self.all_chats or own == EVERY:
             return Condition(f"{prefix}agent_id = ? AND {prefix}scope = ?", (self.agent_id, own))
         sql = f"{prefix}agent_id = ? AND {prefix}scope IN(?, '{EVERY}')"

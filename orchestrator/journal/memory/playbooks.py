@@ -1,11 +1,11 @@
-"""Playbooks and skills in the journal: the bundled defaults, and those made by agents and users.
+"""Stored playbooks and skills: the bundled defaults, and those of agents and users.
 
 An entry with keywords is a playbook. One without is a skill, listed in the prompt and read on
 demand. An agent gets each default once; a changed or deleted default does not come back.
 
-Where chats have a memory each, a chat sees its own entries and the defaults as they were bundled;
-its change of a default is an entry of its own. It loses only a default that an operator's chat has
-deleted or switched off.
+Where each chat has its own memory, a chat sees its own entries and the bundled defaults; its
+change of a default is a new entry. It loses only a default that an operator's chat has deleted or
+switched off.
 """
 
 from collections.abc import Iterable, Sequence
@@ -17,9 +17,8 @@ import orjson
 from pydantic import Json, TypeAdapter
 
 from orchestrator.errors import OrchestratorError
-from orchestrator.home_paths import bundled
-from orchestrator.journal.db.database import Database
-from orchestrator.journal.db.rows import Rows
+from orchestrator.home_paths import find_bundled_path
+from orchestrator.journal.db.database import Database, Rows
 from orchestrator.journal.memory.memory_scope import EVERY, MemoryScope
 from thinker.protocol.messages import LATE, UNTRUSTED, Frozen, JsonObject, Origin
 from thinker.protocol.methods import ListedSkill
@@ -37,7 +36,7 @@ class StoredPlaybook:
     """A playbook or skill; ``keywords`` are lower case, times in milliseconds.
 
     ``id`` is meaningless until it is stored. ``source`` is ``seed`` or the author of the last
-    change, ``origin`` whose words that change has.
+    change; ``origin`` is whose words that change has.
     """
 
     id: int
@@ -70,9 +69,9 @@ _SEEDS = TypeAdapter(tuple[_Seed, ...], config=LATE)
 
 
 @lru_cache
-def defaults() -> tuple[StoredPlaybook, ...]:
-    """Return the bundled playbooks that every agent begins with."""
-    seeds = _SEEDS.validate_json((bundled("prompts") / "playbooks.json").read_bytes())
+def load_default_playbooks() -> tuple[StoredPlaybook, ...]:
+    """Return the bundled playbooks that every agent starts with."""
+    seeds = _SEEDS.validate_json((find_bundled_path("prompts") / "playbooks.json").read_bytes())
     return tuple(
         StoredPlaybook(
             id=number,
@@ -87,59 +86,67 @@ def defaults() -> tuple[StoredPlaybook, ...]:
     )
 
 
-def seed(db: Database, agent_id: str, now: int) -> bool:
-    """Store the defaults that an agent has never had; return whether there were any."""
-    unseen = _unseen(db, agent_id)
+def seed_playbooks(db: Database, agent_id: str, now: int) -> bool:
+    """Store the defaults that an agent never had; return whether there were any."""
+    unseen = _list_unseen_defaults(db, agent_id)
     for playbook in unseen:
         db.execute("INSERT INTO playbook_seed VALUES(?,?)", (agent_id, playbook.name))
-        memory = MemoryScope.whole(agent_id)
-        if get(db, memory, playbook.name) is None:
-            _insert(db, memory, playbook, now)
+        memory = MemoryScope.for_whole_agent(agent_id)
+        if find_playbook(db, memory, playbook.name) is None:
+            _insert_playbook(db, memory, playbook, now)
     return bool(unseen)
 
 
-def states(db: Database, memory: MemoryScope) -> dict[str, bytes]:
-    """Return values that change with the playbooks: of every chat's, and of the chat's own."""
+def load_states(db: Database, memory: MemoryScope) -> dict[str, bytes]:
+    """Return values that change with the playbooks of every chat, and with the chat's own."""
     sql = "SELECT scope, state FROM playbook_state WHERE agent_id = ? AND scope IN('', ?)"
-    rows = db.execute(sql, (memory.agent_id, memory.own))
+    rows = db.execute(sql, (memory.agent_id, memory.own_scope))
     return {str(scope): bytes(state) for scope, state in rows}
 
 
-def every(db: Database, memory: MemoryScope, globs: Sequence[str] = ("*",)) -> list[StoredPlaybook]:
-    """Return the entries that a chat has at its next turn and a glob matches, by name."""
-    stored = {playbook.name: playbook for playbook in _visible(db, memory)}
-    unseeded = (item for item in _unseen(db, memory.agent_id) if item.name not in stored)
-    return sorted(named([*stored.values(), *unseeded], globs), key=lambda playbook: playbook.name)
+def list_playbooks(
+    db: Database, memory: MemoryScope, globs: Sequence[str] = ("*",)
+) -> list[StoredPlaybook]:
+    """Return a chat's entries for its next turn that a glob matches, by name."""
+    stored = {playbook.name: playbook for playbook in _list_visible(db, memory)}
+    unseeded = (
+        item for item in _list_unseen_defaults(db, memory.agent_id) if item.name not in stored
+    )
+    return sorted(
+        filter_by_name([*stored.values(), *unseeded], globs), key=lambda playbook: playbook.name
+    )
 
 
-def named(playbooks: Iterable[StoredPlaybook], globs: Sequence[str]) -> list[StoredPlaybook]:
+def filter_by_name(
+    playbooks: Iterable[StoredPlaybook], globs: Sequence[str]
+) -> list[StoredPlaybook]:
     return [item for item in playbooks if any(fnmatchcase(item.name, glob) for glob in globs)]
 
 
-def get(db: Database, memory: MemoryScope, name: str) -> StoredPlaybook | None:
-    return next(reversed(_visible(db, memory, "AND name = ?", name)), None)
+def find_playbook(db: Database, memory: MemoryScope, name: str) -> StoredPlaybook | None:
+    return next(reversed(_list_visible(db, memory, "AND name = ?", name)), None)
 
 
-def add(db: Database, memory: MemoryScope, playbook: StoredPlaybook, now: int) -> None:
+def add_playbook(db: Database, memory: MemoryScope, playbook: StoredPlaybook, now: int) -> None:
     """Store a new playbook or skill.
 
     Raises:
         PlaybookError: the name is taken, or all together exceed `MAX_BYTES`.
     """
-    if get(db, memory, playbook.name) is not None:
+    if find_playbook(db, memory, playbook.name) is not None:
         raise PlaybookError(f"{playbook.name!r} exists already; change it with update_skill")
-    _insert(db, memory, playbook, now)
+    _insert_playbook(db, memory, playbook, now)
     _check_size(db, memory)
 
 
-def update(db: Database, memory: MemoryScope, playbook: StoredPlaybook, now: int) -> None:
-    """Replace a playbook or skill, found by its id; one of other chats gets a copy in its place.
+def update_playbook(db: Database, memory: MemoryScope, playbook: StoredPlaybook, now: int) -> None:
+    """Replace a playbook or skill by its id; an entry of other chats gets a private copy.
 
     Raises:
         PlaybookError: all together exceed `MAX_BYTES`.
     """
-    if not _changeable(memory, playbook):
-        _insert(db, memory, playbook, now)
+    if not _is_changeable(memory, playbook):
+        _insert_playbook(db, memory, playbook, now)
         _check_size(db, memory)
         return
     db.execute(
@@ -147,28 +154,28 @@ def update(db: Database, memory: MemoryScope, playbook: StoredPlaybook, now: int
         " keywords = :keywords, priority = :priority, required_tools = :required_tools,"
         " enabled = :enabled, source = :source, origin = :origin, updated_at = :now"
         " WHERE agent_id = :agent_id AND id = :id",
-        _values(memory, playbook, now),
+        _build_row_values(memory, playbook, now),
     )
     _check_size(db, memory)
 
 
-def delete(db: Database, memory: MemoryScope, name: str) -> bool:
+def delete_playbook(db: Database, memory: MemoryScope, name: str) -> bool:
     """Delete a playbook or skill; return False if the name is unknown.
 
     Raises:
-        PlaybookError: it belongs to other chats, too.
+        PlaybookError: it belongs to other chats as well.
     """
-    playbook = get(db, memory, name)
+    playbook = find_playbook(db, memory, name)
     if playbook is None:
         return False
-    if not _changeable(memory, playbook):
+    if not _is_changeable(memory, playbook):
         raise PlaybookError(f"{name!r} belongs to every chat; switch it off here with update_skill")
     sql = "DELETE FROM playbook WHERE agent_id = ? AND id = ?"
     db.execute(sql, (memory.agent_id, playbook.id))
     return True
 
 
-def records(playbooks: Iterable[StoredPlaybook]) -> tuple[JsonObject, ...]:
+def build_worker_records(playbooks: Iterable[StoredPlaybook]) -> tuple[JsonObject, ...]:
     """Return the enabled playbooks with keywords, in the format of the worker."""
     return tuple(
         {
@@ -185,7 +192,7 @@ def records(playbooks: Iterable[StoredPlaybook]) -> tuple[JsonObject, ...]:
     )
 
 
-def listed(playbooks: Iterable[StoredPlaybook]) -> tuple[ListedSkill, ...]:
+def list_skills(playbooks: Iterable[StoredPlaybook]) -> tuple[ListedSkill, ...]:
     """Return the enabled skills, which have no keywords."""
     return tuple(
         ListedSkill(name=item.name, description=item.description, origin=item.origin)
@@ -194,8 +201,8 @@ def listed(playbooks: Iterable[StoredPlaybook]) -> tuple[ListedSkill, ...]:
     )
 
 
-def missing_tools(db: Database, turns: int) -> list[tuple[str, str, str]]:
-    """Return agent, playbook and tool for each tool that matched playbooks lacked lately.
+def list_missing_tools(db: Database, turns: int) -> list[tuple[str, str, str]]:
+    """Return agent, playbook and tool for each tool that matched playbooks lacked recently.
 
     ``turns`` is the number of the newest turns to search.
     """
@@ -213,48 +220,48 @@ def missing_tools(db: Database, turns: int) -> list[tuple[str, str, str]]:
     return sorted(lacking)
 
 
-def _unseen(db: Database, agent_id: str) -> list[StoredPlaybook]:
+def _list_unseen_defaults(db: Database, agent_id: str) -> list[StoredPlaybook]:
     rows = db.execute("SELECT name FROM playbook_seed WHERE agent_id = ?", (agent_id,))
     seen = {name for (name,) in rows}
-    return [playbook for playbook in defaults() if playbook.name not in seen]
+    return [playbook for playbook in load_default_playbooks() if playbook.name not in seen]
 
 
-def _visible(
+def _list_visible(
     db: Database, memory: MemoryScope, more: str = "", *values: object
 ) -> list[StoredPlaybook]:
     """Return the entries that a chat sees; its own come last."""
     where = f"agent_id = ? AND scope IN('{EVERY}', ?) {more} ORDER BY scope, id"
-    found = PLAYBOOKS.select(db, where, memory.agent_id, memory.own, *values)
-    seen = (item if _changeable(memory, item) else _bundled(item) for item in found)
+    found = PLAYBOOKS.select(db, where, memory.agent_id, memory.own_scope, *values)
+    seen = (item if _is_changeable(memory, item) else _find_bundled(item) for item in found)
     return [item for item in seen if item is not None]
 
 
-def _bundled(playbook: StoredPlaybook) -> StoredPlaybook | None:
-    """Return an entry as it was bundled, which no chat's words have changed; None if it was not."""
+def _find_bundled(playbook: StoredPlaybook) -> StoredPlaybook | None:
+    """Return an entry as it was bundled, unless a chat has changed it; else None."""
     if playbook.source == SEED:
         return playbook
-    default = next((item for item in defaults() if item.name == playbook.name), None)
+    default = next((item for item in load_default_playbooks() if item.name == playbook.name), None)
     return default and replace(default, id=playbook.id, enabled=playbook.enabled)
 
 
-def _changeable(memory: MemoryScope, playbook: StoredPlaybook) -> bool:
-    return memory.all_chats or playbook.scope == memory.own
+def _is_changeable(memory: MemoryScope, playbook: StoredPlaybook) -> bool:
+    return memory.all_chats or playbook.scope == memory.own_scope
 
 
-def _insert(db: Database, memory: MemoryScope, playbook: StoredPlaybook, now: int) -> None:
+def _insert_playbook(db: Database, memory: MemoryScope, playbook: StoredPlaybook, now: int) -> None:
     db.execute(
         "INSERT INTO playbook(agent_id, scope, name, description, instructions, keywords, priority,"
         " required_tools, enabled, source, origin, created_at, updated_at) VALUES(:agent_id, :own,"
         " :name, :description, :instructions, :keywords, :priority, :required_tools, :enabled,"
         " :source, :origin, :now, :now)",
-        _values(memory, playbook, now),
+        _build_row_values(memory, playbook, now),
     )
 
 
-def _values(memory: MemoryScope, playbook: StoredPlaybook, now: int) -> dict[str, object]:
+def _build_row_values(memory: MemoryScope, playbook: StoredPlaybook, now: int) -> dict[str, object]:
     return vars(playbook) | {
         "agent_id": memory.agent_id,
-        "own": memory.own,
+        "own": memory.own_scope,
         "keywords": orjson.dumps(playbook.keywords).decode(),
         "required_tools": orjson.dumps(playbook.required_tools).decode(),
         "now": now,
@@ -266,7 +273,7 @@ def _check_size(db: Database, memory: MemoryScope) -> None:
         "SELECT sum(octet_length(description) + octet_length(instructions)"
         " + octet_length(keywords) + octet_length(required_tools))"
         f" FROM playbook WHERE agent_id = ? AND scope IN('{EVERY}', ?)",
-        (memory.agent_id, memory.own),
+        (memory.agent_id, memory.own_scope),
     ).get
     if size > MAX_BYTES:
         raise PlaybookError(

@@ -1,4 +1,4 @@
-"""The profile: knowledge about an agent's user in named fields, with the history of changes.
+"""The profile: an agent's knowledge about its user in named fields, with a history of changes.
 
 A path names a field: ``persona.system_prompt``, ``contacts[0].name``. The text at
 ``persona.system_prompt`` replaces the agent's base prompt.
@@ -15,11 +15,17 @@ import orjson
 from pydantic import JsonValue, TypeAdapter
 
 from orchestrator.errors import OrchestratorError
-from orchestrator.journal.db.database import Database
-from orchestrator.journal.db.rows import Rows
+from orchestrator.journal.db.database import Database, Rows
 from orchestrator.journal.memory.memory_scope import MemoryScope
-from orchestrator.journal.memory.secret_filter import secret_in
-from thinker.protocol.messages import LATE, OBJECT, UNTRUSTED, JsonObject, Origin, least_trusted
+from orchestrator.journal.memory.secret_filter import find_secret
+from thinker.protocol.messages import (
+    LATE,
+    OBJECT,
+    UNTRUSTED,
+    JsonObject,
+    Origin,
+    find_least_trusted,
+)
 
 MAX_BYTES = 64 * 1024  # of a profile as JSON
 MAX_DEPTH = 16  # keys of a path
@@ -50,8 +56,8 @@ class ProfileChange:
 CHANGES = Rows(ProfileChange, "profile_change")
 
 
-def keys_of(path: str) -> tuple[str | int, ...]:
-    """Split a path into names and list positions; an empty path has none.
+def parse_path(path: str) -> tuple[str | int, ...]:
+    """Split a path into names and list indexes; an empty path has none.
 
     Raises:
         ProfileError: the path is invalid.
@@ -69,7 +75,7 @@ def keys_of(path: str) -> tuple[str | int, ...]:
     return tuple(keys)
 
 
-def lookup(profile: JsonValue, keys: Keys) -> JsonValue:
+def get_value(profile: JsonValue, keys: Keys) -> JsonValue:
     for key in keys:
         if isinstance(profile, dict) and isinstance(key, str):
             profile = profile.get(key)
@@ -80,7 +86,7 @@ def lookup(profile: JsonValue, keys: Keys) -> JsonValue:
     return profile
 
 
-def assign(profile: JsonObject, keys: Keys, value: JsonValue) -> JsonObject:
+def set_value(profile: JsonObject, keys: Keys, value: JsonValue) -> JsonObject:
     """Return a copy of a profile with a value at a path; None removes the field.
 
     Missing objects and lists on the way are created; the position after the last one of a list
@@ -94,22 +100,22 @@ def assign(profile: JsonObject, keys: Keys, value: JsonValue) -> JsonObject:
     root = deepcopy(profile)
     place: JsonValue = root
     for key, following in pairwise(keys):
-        below = lookup(place, [key])
+        below = get_value(place, [key])
         if below is None:
             below = [] if isinstance(following, int) else {}
-            _put(place, key, below)
+            _put_key(place, key, below)
         place = below
-    _put(place, keys[-1], value)
+    _put_key(place, keys[-1], value)
     return root
 
 
-def get(db: Database, scope: MemoryScope) -> JsonObject:
-    """Return the profile of a chat; before it has its own, the one of every chat if visible."""
-    body, _ = _stored(db, scope)
+def load_profile(db: Database, scope: MemoryScope) -> JsonObject:
+    """Return the profile of a chat, or before it has one, that of every chat if visible."""
+    body, _ = _load_stored_profile(db, scope)
     return OBJECT.validate_json(body)
 
 
-def update(
+def update_profile(
     db: Database,
     scope: MemoryScope,
     path: str,
@@ -125,14 +131,14 @@ def update(
     Raises:
         ProfileError: the path or the value does not fit, or the value is a secret.
     """
-    keys, profile = keys_of(path), get(db, scope)
-    text = _json(value)
+    keys, profile = parse_path(path), load_profile(db, scope)
+    text = _encode_value(value)
     # Checked with its path: "wifi.password" and "hunter2" are a secret only together.
     named = f"{keys[-1] if keys else ''}: {value}" if isinstance(value, str) else text
-    if keys != PROMPT and (secret := secret_in(named) or secret_in(text)):
+    if keys != PROMPT and (secret := find_secret(named) or find_secret(text)):
         raise ProfileError(f"this looks like {secret}; secrets are never remembered")
-    changed = assign(profile, keys, value)
-    body = _json(changed)
+    changed = set_value(profile, keys, value)
+    body = _encode_value(changed)
     if len(body.encode()) > MAX_BYTES:
         raise ProfileError(f"a profile has at most {MAX_BYTES // 1024} KiB; remove something first")
     db.execute(
@@ -141,95 +147,100 @@ def update(
         " updated_at = excluded.updated_at, origins = excluded.origins",
         (
             scope.agent_id,
-            scope.own,
+            scope.own_scope,
             body,
             now,
-            orjson.dumps(_marked(_origins(db, scope), keys, value, origin)).decode(),
+            orjson.dumps(_mark_origins(_load_origins(db, scope), keys, value, origin)).decode(),
         ),
     )
-    before = lookup(profile, keys)
-    states = (None if before is None else _json(before), None if value is None else text)
+    before = get_value(profile, keys)
+    states = (None if before is None else _encode_value(before), None if value is None else text)
     db.execute(
         "INSERT INTO profile_change(agent_id, scope, path, before, after, source, at)"
         " VALUES(?,?,?,?,?,?,?)",
-        (scope.agent_id, scope.own, path.strip(), *states, source, now),
+        (scope.agent_id, scope.own_scope, path.strip(), *states, source, now),
     )
     return changed
 
 
-def take_out(db: Database, scope: MemoryScope, path: str, value: str) -> None:
-    """Remove the field at a path without history, if its value (JSON) is still this one."""
-    profile = get(db, scope)
-    held = lookup(profile, keys_of(path))
-    if held is None or _json(held) != value:
+def remove_unchanged_field(db: Database, scope: MemoryScope, path: str, value: str) -> None:
+    """Remove the field at a path without history, if its value (JSON) is unchanged."""
+    profile = load_profile(db, scope)
+    held = get_value(profile, parse_path(path))
+    if held is None or _encode_value(held) != value:
         return
-    body = _json(assign(profile, keys_of(path), None))
+    body = _encode_value(set_value(profile, parse_path(path), None))
     sql = "UPDATE profile SET body = ? WHERE agent_id = ? AND scope = ?"
-    db.execute(sql, (body, scope.agent_id, scope.own))
+    db.execute(sql, (body, scope.agent_id, scope.own_scope))
 
 
-def changes(db: Database, scope: MemoryScope, limit: int) -> list[ProfileChange]:
-    where, values = scope.profiles()
+def list_profile_changes(db: Database, scope: MemoryScope, limit: int) -> list[ProfileChange]:
+    where, values = scope.build_profile_condition()
     return CHANGES.select(db, f"{where} ORDER BY id DESC LIMIT ?", *values, limit)
 
 
-def system_prompt(db: Database, scope: MemoryScope) -> str | None:
+def find_system_prompt(db: Database, scope: MemoryScope) -> str | None:
     """Return ``persona.system_prompt`` of a profile, or None if it is empty."""
-    prompt = lookup(get(db, scope), PROMPT)
+    prompt = get_value(load_profile(db, scope), PROMPT)
     return prompt if isinstance(prompt, str) and prompt.strip() else None
 
 
-def origin(db: Database, scope: MemoryScope, keys: Keys) -> Origin:
-    """Return the least trusted origin of what stands at a path."""
-    marks = _origins(db, scope).items()
-    return least_trusted("user", *(mark for path, mark in marks if _overlap(keys_of(path), keys)))
+def load_value_origin(db: Database, scope: MemoryScope, keys: Keys) -> Origin:
+    """Return the least trusted origin of the value at a path."""
+    marks = _load_origins(db, scope).items()
+    return find_least_trusted(
+        "user", *(mark for path, mark in marks if _is_overlapping(parse_path(path), keys))
+    )
 
 
 def touches_prompt(path: str) -> bool:
     """Return whether a change at this path can change the agent's base prompt."""
-    return _overlap(keys_of(path), PROMPT)
+    return _is_overlapping(parse_path(path), PROMPT)
 
 
-def _origins(db: Database, scope: MemoryScope) -> dict[str, Origin]:
-    _, origins = _stored(db, scope)
+def _load_origins(db: Database, scope: MemoryScope) -> dict[str, Origin]:
+    _, origins = _load_stored_profile(db, scope)
     return _ORIGINS.validate_json(origins)
 
 
-def _stored(db: Database, scope: MemoryScope) -> tuple[str, str]:
-    """Return the profile that a chat sees, and by path who wrote it, as JSON."""
-    where, values = scope.profiles()
+def _load_stored_profile(db: Database, scope: MemoryScope) -> tuple[str, str]:
+    """Return the profile that a chat sees, and the origins by path, as JSON."""
+    where, values = scope.build_profile_condition()
     sql = f"SELECT body, origins FROM profile WHERE {where} ORDER BY scope DESC LIMIT 1"
     body, origins = db.execute(sql, values).fetchone() or ("{}", "{}")
     return str(body), str(origins)
 
 
-def _marked(
+def _mark_origins(
     marks: dict[str, Origin], keys: Keys, value: JsonValue, origin: Origin
 ) -> dict[str, Origin]:
     """Return the paths that others wrote, after a change at ``keys``."""
-    below = {path: mark for path, mark in marks.items() if keys_of(path)[: len(keys)] == keys}
+    below = {path: mark for path, mark in marks.items() if parse_path(path)[: len(keys)] == keys}
     kept = {path: mark for path, mark in marks.items() if path not in below}
     if value is None and keys and isinstance(keys[-1], int):  # the rest of the list moves up
         place = keys[:-1]
-        moved = [mark for path, mark in marks.items() if keys_of(path)[: len(place)] == place]
-        return {**kept, **({_path(place): least_trusted(*moved)} if moved else {})}
-    return {**kept, **({_path(keys): origin} if origin in UNTRUSTED and value is not None else {})}
+        moved = [mark for path, mark in marks.items() if parse_path(path)[: len(place)] == place]
+        return {**kept, **({_format_path(place): find_least_trusted(*moved)} if moved else {})}
+    return {
+        **kept,
+        **({_format_path(keys): origin} if origin in UNTRUSTED and value is not None else {}),
+    }
 
 
-def _overlap(one: Keys, other: Keys) -> bool:
+def _is_overlapping(one: Keys, other: Keys) -> bool:
     shorter = min(len(one), len(other))
     return tuple(one[:shorter]) == tuple(other[:shorter])
 
 
-def _path(keys: Keys) -> str:
+def _format_path(keys: Keys) -> str:
     return "".join(f"[{key}]" if isinstance(key, int) else f".{key}" for key in keys).lstrip(".")
 
 
-def _json(value: JsonValue) -> str:
-    """Return a value as JSON, if it can be read again.
+def _encode_value(value: JsonValue) -> str:
+    """Encode a value as JSON that can be read again.
 
     Raises:
-        ProfileError: it is nested too deep, or not valid text.
+        ProfileError: the value is nested too deep, or not valid text.
     """
     try:
         text = orjson.dumps(value).decode()
@@ -241,7 +252,7 @@ def _json(value: JsonValue) -> str:
     return text
 
 
-def _put(place: JsonValue, key: str | int, value: JsonValue) -> None:
+def _put_key(place: JsonValue, key: str | int, value: JsonValue) -> None:
     """Set one key of an object or list; None removes it."""
     if isinstance(place, dict) and isinstance(key, str):
         if value is None:

@@ -1,4 +1,4 @@
-"""The memory for a turn's prompt: facts, profile, playbooks and skills."""
+"""Load the memory for a turn's prompt: facts, profile, playbooks and skills."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -12,6 +12,12 @@ from thinker.protocol.methods import ListedSkill, Memory
 
 MEMORIES = 5  # facts in the prompt
 CACHED = 256  # sets of playbooks
+OVERVIEW = (  # whether an agent has facts and a profile, and the states of a scope's playbooks
+    "SELECT EXISTS(SELECT 1 FROM fact WHERE agent_id = ?1),"
+    " EXISTS(SELECT 1 FROM profile WHERE agent_id = ?1),"
+    f" (SELECT state FROM playbook_state WHERE agent_id = ?1 AND scope = '{EVERY}'),"
+    " (SELECT state FROM playbook_state WHERE agent_id = ?1 AND scope = ?2)"
+)
 
 
 class _Offer(NamedTuple):
@@ -49,41 +55,52 @@ def load_prompt_memory(
     until: int = facts.FOREVER,
     meaning: Embedding | None = None,
 ) -> PromptMemory:
-    """Return what an agent knew in a chat at a time that is relevant for a text.
+    """Return the memory of an agent in a chat at a time, as far as it is relevant to a text.
 
     ``globs`` match its skills. ``until`` is the start of the turn (milliseconds): entries that a
     resumed turn itself has stored must not change its prompt. ``meaning`` is the text's embedding.
     """
-    offer = _offer(db, memory, tuple(globs), until)
-    found = facts.find(db, memory, text, MEMORIES, until, meaning)
-    persona = profile.system_prompt(db, memory)
+    own = EVERY if memory.joined else memory.chat
+    has_facts, has_profile, shared, owned = db.execute(OVERVIEW, (memory.agent_id, own)).get
+    states = {scope: bytes(state) for scope, state in ((EVERY, shared), (own, owned)) if state}
+    offer = _load_offer(db, memory, tuple(globs), until, states)
+    found = facts.search_facts(db, memory, text, MEMORIES, until, meaning) if has_facts else []
+    persona = profile.find_system_prompt(db, memory) if has_profile else None
+    wrote: Origin = "user"
+    if persona is not None:
+        wrote = profile.load_value_origin(db, memory, profile.PROMPT)
     return PromptMemory(
         memories=tuple(
-            Memory(fact=fact.fact, category=fact.category, origin=fact.origin) for fact in found
+            [Memory(fact=fact.fact, category=fact.category, origin=fact.origin) for fact in found]
         ),
         profile_prompt=persona,
-        profile_origin="user" if persona is None else profile.origin(db, memory, profile.PROMPT),
+        profile_origin=wrote,
         playbooks=offer.playbooks,
         skills=offer.skills,
     )
 
 
-def _offer(db: Database, memory: MemoryScope, globs: tuple[str, ...], until: int) -> _Offer:
-    """Return a chat's playbooks, cached until they change, as reading them takes long.
+def _load_offer(
+    db: Database, memory: MemoryScope, globs: tuple[str, ...], until: int, states: dict[str, bytes]
+) -> _Offer:
+    """Return a chat's playbooks, cached until they change, since reading them is slow.
 
-    The defaults that the agent has never had are stored first.
+    ``states`` are as `playbooks.load_states` returns them. Defaults that the agent never had are
+    stored first.
     """
-    states = playbooks.states(db, memory)
-    key = memory.agent_id, memory.own if memory.own in states else EVERY, memory.all_chats
+    own = EVERY if memory.joined else memory.chat
+    key = memory.agent_id, own if own in states else EVERY, memory.joined or memory.shared
     kept = _offers.get(key)
     if kept is not None and (kept.states, kept.globs) == (states, globs) and kept.since <= until:
         return kept
-    if playbooks.seed(db, memory.agent_id, until):
-        states = playbooks.states(db, memory)
-    every = playbooks.every(db, memory, globs)
+    if playbooks.seed_playbooks(db, memory.agent_id, until):
+        states = playbooks.load_states(db, memory)
+    every = playbooks.list_playbooks(db, memory, globs)
     known = [item for item in every if item.created_at <= until]
     since = max((item.created_at for item in known), default=0)
-    offer = _Offer(states, globs, since, playbooks.records(known), playbooks.listed(known))
+    offer = _Offer(
+        states, globs, since, playbooks.build_worker_records(known), playbooks.list_skills(known)
+    )
     if states and known == every:
         if len(_offers) >= CACHED:
             _offers.clear()

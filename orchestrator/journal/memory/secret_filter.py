@@ -1,4 +1,4 @@
-"""Recognition of secrets, which must not be remembered and sent to models with every prompt.
+"""Recognize secrets, which must not be remembered and sent to models with every prompt.
 
 Keys and tokens are recognized by the format of their issuers, and passwords by the words before
 them. A password without such words is not recognized. Every pattern takes a time linear in the
@@ -40,19 +40,19 @@ CARD = re.compile(r"(?<![\d.+-])[2-6]\d{3}(?:[ -]?\d){9,15}(?![\d.])")  # 2-6: t
 CARD_DIGITS = range(13, 20)
 
 
-def secret_in(text: str) -> str | None:
-    return next(_found(text), None)
+def find_secret(text: str) -> str | None:
+    return next(_list_secrets(text), None)
 
 
-def _found(text: str) -> Iterator[str]:
+def _list_secrets(text: str) -> Iterator[str]:
     yield from (kind for kind, rule in RULES if rule.search(text))
     for number in CARD.findall(text):
         digits = [int(character) for character in number if character.isdigit()]
-        if len(digits) in CARD_DIGITS and _luhn(digits):
+        if len(digits) in CARD_DIGITS and _has_valid_check_digit(digits):
             yield "a card number"
 
 
-def _luhn(digits: list[int]) -> bool:
+def _has_valid_check_digit(digits: list[int]) -> bool:
     """Return whether the check digit of ISO/IEC 7812 is right."""
     doubled = (sum(divmod(2 * digit, 10)) for digit in digits[-2::-2])
     return (sum(digits[-1::-2]) + sum(doubled)) % 10 == 0

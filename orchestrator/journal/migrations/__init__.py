@@ -1,10 +1,17 @@
-"""The schema of the journal as numbered changes: ``0001_….sql``, then ``0002_….sql``."""
+"""The schema of the journal: one file for new journals, and numbered changes for older ones.
+
+A change since the first release is a file of this folder, such as ``0022_mood.sql``; the schema
+file includes it as well.
+
+Where: is the journal's schema migrated?
+"""
 
 from collections.abc import Collection, Mapping
 from contextlib import closing
 from functools import cache
 from importlib import resources
 from importlib.resources.abc import Traversable
+from typing import NamedTuple
 from zlib import crc32
 
 import apsw
@@ -12,12 +19,35 @@ import apsw
 from orchestrator.errors import JournalError
 from orchestrator.failpoints import failpoint
 
+FIRST = 21  # the schema of the first release; the versions before it had the numbers below
 MOVE_AWAY = "move journal.db, journal.db-wal and journal.db-shm away to start with an empty journal"
 
 
+class Schema(NamedTuple):
+    """SQL that makes a new journal, and the changes since `FIRST` by number, without gaps."""
+
+    whole: str
+    changes: Mapping[int, str]
+
+    @property
+    def number(self) -> int:
+        """The number of the newest change."""
+        return max(self.changes, default=FIRST)
+
+
 @cache
-def scripts(folder: Traversable | None = None) -> dict[int, str]:
-    """Return the SQL of every migration in a folder (default: this package) by its number."""
+def load_schema() -> Schema:
+    """Return the schema of this version, for SQLite."""
+    return Schema(read_tables() + _read_text("sqlite.sql"), read_changes())
+
+
+def read_tables() -> str:
+    """Return SQL that makes the tables and indexes, without statements specific to SQLite."""
+    return _read_text("schema.sql")
+
+
+def read_changes(folder: Traversable | None = None) -> dict[int, str]:
+    """Return the SQL of each change in a folder (default: this package) by its number."""
     return {
         int(entry.name.split("_")[0]): entry.read_text("utf-8")
         for entry in (folder or resources.files(__package__)).iterdir()
@@ -25,78 +55,78 @@ def scripts(folder: Traversable | None = None) -> dict[int, str]:
     }
 
 
-@cache
-def schema() -> str:
-    """Return SQL that makes in one step, for a new journal, what the changes make one by one.
+def migrate(db: apsw.Connection, schema: Schema | None = None) -> None:
+    """Make a new journal, or apply its missing changes in order, in one transaction.
 
-    It takes a tenth of their time, and sets ``user_version`` to the last change that it has.
-    """
-    return resources.files("orchestrator.journal").joinpath("schema.sql").read_text("utf-8")
-
-
-def migrate(db: apsw.Connection, known: Mapping[int, str] | None = None) -> None:
-    """Apply the migrations that a journal lacks, in order and in one transaction.
-
-    The transaction also stores the new number as ``user_version``. ``known`` are the migrations by
-    number, without gaps (default: `scripts`, and `schema` for a new journal).
+    The transaction also stores the new number as ``user_version``. The default of ``schema`` is
+    `load_schema`.
 
     Raises:
-        JournalError: as `verify`.
+        JournalError: as `verify_schema`.
     """
-    changes = known or scripts()
-    newest = max(changes)
-    version = verify(db, changes)
-    if version == newest:
+    schema = schema or load_schema()
+    version = verify_schema(db, schema)
+    if version == schema.number:
         return
     with db:
-        if known is None and not version:
-            db.execute(schema())
-        for number in range(int(db.execute("PRAGMA user_version").get) + 1, newest + 1):
-            db.execute(changes[number])
-        if version:  # a new journal has what these changes make
-            _check_columns(_columns(db), changes)
-        db.execute(f"PRAGMA user_version={newest:d}; PRAGMA application_id={_mark(changes):d}")
+        if version:
+            for number in range(version + 1, schema.number + 1):
+                db.execute(schema.changes[number])
+            _check_columns(_list_columns(db), schema)
+        else:
+            db.execute(schema.whole)
+        db.execute(f"PRAGMA user_version={schema.number}")
+        db.execute(f"PRAGMA application_id={_compute_application_id(schema)}")
         failpoint("migrate:before")
     failpoint("migrate:after")
 
 
-def verify(db: apsw.Connection, known: Mapping[int, str] | None = None) -> int:
-    """Return the schema number of a journal, or 0 for an empty one, without writing to it.
+def verify_schema(db: apsw.Connection, schema: Schema | None = None) -> int:
+    """Return the schema number of a journal (0 for an empty one), without writing to it.
 
     Raises:
-        JournalError: another version of this program wrote the file, with a newer schema, or
-            another program did.
+        JournalError: another version of this program wrote the file, which is newer or was never
+            released, or another program did.
     """
-    known = known or scripts()
-    version, newest, found = int(db.execute("PRAGMA user_version").get), max(known), _columns(db)
-    if version > newest:
+    schema = schema or load_schema()
+    version, found = int(db.execute("PRAGMA user_version").get), _list_columns(db)
+    if version > schema.number:
         raise JournalError(
-            f"the journal has schema {version}, this version reads schemas up to {newest}; "
+            f"the journal has schema {version}, this version reads schemas up to {schema.number}; "
             f"run the version that wrote it, restore an older backup, or {MOVE_AWAY}"
         )
     if found and not version:
         raise JournalError(
             f"journal.db is a database of another program; restore a backup, or {MOVE_AWAY}"
         )
-    if version == newest and int(db.execute("PRAGMA application_id").get) != _mark(known):
-        _check_columns(found, known)
+    if 0 < version < FIRST:
+        raise JournalError(
+            f"the journal has schema {version}, of a version before the first release; run that"
+            f" version, restore a backup, or {MOVE_AWAY}"
+        )
+    if version == schema.number and _read_application_id(db) != _compute_application_id(schema):
+        _check_columns(found, schema)
     return version
 
 
-def _mark(known: Mapping[int, str]) -> int:
-    """Return the ``application_id`` of a journal whose columns were compared with these changes."""
-    return crc32("".join(known[number] for number in sorted(known)).encode()) >> 1
+def _compute_application_id(schema: Schema) -> int:
+    """Return the ``application_id`` of a journal whose columns were compared with this schema."""
+    return crc32(schema.whole.encode()) >> 1
 
 
-def _check_columns(found: Collection[str], known: Mapping[int, str]) -> None:
-    if lacks := sorted(_expected(tuple(known.items())).difference(found)):
+def _read_application_id(db: apsw.Connection) -> int:
+    return int(db.execute("PRAGMA application_id").get)
+
+
+def _check_columns(found: Collection[str], schema: Schema) -> None:
+    if lacks := sorted(_list_expected_columns(schema.whole).difference(found)):
         raise JournalError(
             f"journal.db is of another program, or of a version before the first release: it has"
             f" no {lacks[0]}; restore a backup, or {MOVE_AWAY}"
         )
 
 
-def _columns(db: apsw.Connection) -> frozenset[str]:
+def _list_columns(db: apsw.Connection) -> frozenset[str]:
     """Return every column of every table, as ``table.column``."""
     rows = db.execute(
         "SELECT t.name || '.' || c.name FROM sqlite_schema t, pragma_table_info(t.name) c"
@@ -106,9 +136,12 @@ def _columns(db: apsw.Connection) -> frozenset[str]:
 
 
 @cache
-def _expected(known: tuple[tuple[int, str], ...]) -> frozenset[str]:
-    """Return the columns of a journal that has every migration."""
+def _list_expected_columns(whole: str) -> frozenset[str]:
+    """Return the columns of a new journal."""
     with closing(apsw.Connection(":memory:")) as db:
-        for _, change in sorted(known):
-            db.execute(change)
-        return _columns(db)
+        db.execute(whole)
+        return _list_columns(db)
+
+
+def _read_text(name: str) -> str:
+    return resources.files("orchestrator.journal").joinpath(name).read_text("utf-8")

@@ -1,1 +1,1 @@
-"""Scheduled tasks and their runs, one row for each due instant."""
+"""Scheduled tasks and their runs, one row per due instant."""

@@ -1,6 +1,6 @@
 """Scheduled tasks.
 
-A task is ``active``, ``disabled`` (by an operator, or after failures), ``done`` (it has no instant
+A task is ``active``, ``disabled`` (by an operator, or after failures), ``done`` (no instant is
 left) or ``cancelled``.
 """
 
@@ -11,21 +11,20 @@ from pydantic import Json
 
 from orchestrator.errors import OrchestratorError, UnknownNameError
 from orchestrator.journal.db import audit
-from orchestrator.journal.db.database import Database
-from orchestrator.journal.db.rows import Rows
+from orchestrator.journal.db.database import Database, Rows
 from orchestrator.journal.memory.memory_scope import EVERY, MemoryScope
 from orchestrator.schedules.specs import Source, TaskSpec
-from orchestrator.schedules.times import HOUR, first, following
+from orchestrator.schedules.times import HOUR, find_first_due, find_next_due
 
-MAX_TASKS = 100  # that a chat sees, before it may schedule no more
+MAX_TASKS = 100  # tasks of a chat, after which it may schedule no more
 MAX_NEW, PERIOD = 60, HOUR  # tasks that a chat may schedule in a time: tasks may schedule tasks
 
 
 @dataclass(frozen=True)
 class Task:
-    """A task, times in milliseconds; ``next_at`` None: it has no instant to come.
+    """A task, with times in milliseconds; ``next_at`` is None if no instant is left.
 
-    ``scope`` is the chat that scheduled it, whose memory it works with.
+    ``scope`` is the chat that scheduled it, whose memory it uses.
     """
 
     id: int
@@ -46,7 +45,7 @@ class Task:
 TASKS = Rows(Task, "task")
 
 
-def add(db: Database, memory: MemoryScope, spec: TaskSpec, now: int) -> Task:
+def add_task(db: Database, memory: MemoryScope, spec: TaskSpec, now: int) -> Task:
     """Schedule a task for a tool call in a chat.
 
     Raises:
@@ -55,11 +54,13 @@ def add(db: Database, memory: MemoryScope, spec: TaskSpec, now: int) -> Task:
     made = TASKS.select(
         db,
         "agent_id = ? AND scope = ? AND source = 'tool' AND created_at > ?",
-        *(memory.agent_id, memory.chat, now - PERIOD),
+        memory.agent_id,
+        memory.chat,
+        now - PERIOD,
     )
     if len(made) >= MAX_NEW:
         raise OrchestratorError(f"{MAX_NEW} tasks were scheduled within an hour; try again later")
-    known = visible(db, memory)
+    known = list_visible_tasks(db, memory)
     if len(known) >= MAX_TASKS:
         raise OrchestratorError(f"there are {MAX_TASKS} tasks already; cancel one first")
     for task in known:
@@ -67,10 +68,10 @@ def add(db: Database, memory: MemoryScope, spec: TaskSpec, now: int) -> Task:
             raise OrchestratorError(
                 f"a task {spec.name!r} exists (id {task.id}); cancel it or choose another name"
             )
-    return _insert(db, memory.agent_id, "tool", spec, now, scope=memory.chat)
+    return _insert_task(db, memory.agent_id, "tool", spec, now, scope=memory.chat)
 
 
-def _insert(
+def _insert_task(
     db: Database,
     agent_id: str,
     source: Source,
@@ -80,17 +81,19 @@ def _insert(
     digest: str = "",
     scope: str = EVERY,
 ) -> Task:
-    next_at = first(spec.parsed, spec.zone, now)
+    next_at = find_first_due(spec.parsed_trigger, spec.zone, now)
     task_id = db.execute(
         "INSERT INTO task(agent_id, name, source, spec, digest, state, next_at, created_at, scope)"
         " VALUES(?,?,?,?,?,'active',?,?,?) RETURNING id",
         (agent_id, spec.name, source, spec.model_dump_json(), digest, next_at, now, scope),
     ).get
-    return load(db, task_id)
+    return load_task(db, task_id)
 
 
-def sync(db: Database, planned: Mapping[str, Mapping[str, tuple[str, TaskSpec]]], now: int) -> None:
-    """Update the tasks of skills to what the files say: agent → name → (digest, task).
+def sync_skill_tasks(
+    db: Database, planned: Mapping[str, Mapping[str, tuple[str, TaskSpec]]], now: int
+) -> None:
+    """Update the tasks of skills to match the files: agent → name → (digest, task).
 
     A disabled task stays disabled; an unchanged schedule keeps its next instant.
     """
@@ -100,19 +103,19 @@ def sync(db: Database, planned: Mapping[str, Mapping[str, tuple[str, TaskSpec]]]
         for name, (digest, spec) in specs.items():
             task = known.pop((agent_id, name), None)
             if task is None:
-                _insert(db, agent_id, "skill", spec, now, digest=digest)
+                _insert_task(db, agent_id, "skill", spec, now, digest=digest)
             elif task.digest != digest or task.state == "cancelled":
-                _renew(db, task, digest, spec, now)
+                _renew_task(db, task, digest, spec, now)
     for task in known.values():
         if task.agent_id in planned and task.state != "cancelled":
-            end(db, task.id, "cancelled", "its skill has no schedule for this agent any more")
+            end_task(db, task.id, "cancelled", "its skill has no schedule for this agent any more")
         elif task.state in {"active", "disabled"}:
-            end(db, task.id, "cancelled", "its agent was removed")
+            end_task(db, task.id, "cancelled", "its agent was removed")
 
 
-def _renew(db: Database, task: Task, digest: str, spec: TaskSpec, now: int) -> None:
+def _renew_task(db: Database, task: Task, digest: str, spec: TaskSpec, now: int) -> None:
     same = (task.spec.trigger, task.spec.timezone) == (spec.trigger, spec.timezone)
-    next_at = task.next_at if same else first(spec.parsed, spec.zone, now)
+    next_at = task.next_at if same else find_first_due(spec.parsed_trigger, spec.zone, now)
     state = task.state if task.state == "disabled" else "done" if next_at is None else "active"
     db.execute(
         "UPDATE task SET spec = ?, digest = ?, next_at = ?, state = ?,"
@@ -121,38 +124,38 @@ def _renew(db: Database, task: Task, digest: str, spec: TaskSpec, now: int) -> N
     )
 
 
-def load(db: Database, task_id: int) -> Task:
+def load_task(db: Database, task_id: int) -> Task:
     """Return a task by its id.
 
     Raises:
         OrchestratorError: there is no such task.
     """
-    found = TASKS.first(db, "id = ?", task_id)
+    found = TASKS.find_first(db, "id = ?", task_id)
     if found is None:
-        raise UnknownNameError(f"there is no task {task_id}; see 'orchestrator tasks list'")
+        raise UnknownNameError(f"unknown task {task_id}; see 'orchestrator tasks list'")
     return found
 
 
-def listed(db: Database) -> list[Task]:
+def list_tasks(db: Database) -> list[Task]:
     """Return the active and disabled tasks, by agent."""
     return TASKS.select(db, "state IN('active','disabled') ORDER BY agent_id, id")
 
 
-def visible(db: Database, memory: MemoryScope) -> list[Task]:
-    where, values = memory.rows()
+def list_visible_tasks(db: Database, memory: MemoryScope) -> list[Task]:
+    where, values = memory.build_row_condition()
     return TASKS.select(db, f"state IN('active','disabled') AND {where} ORDER BY id", *values)
 
 
-def enable(db: Database, task_id: int, now: int) -> None:
-    """Enable a task with its failures reset; it continues with its next instant after ``now``.
+def enable_task(db: Database, task_id: int, now: int) -> None:
+    """Enable a task and reset its failures; it continues at its next instant after ``now``.
 
     Raises:
         OrchestratorError: there is no such task, or it has no instant to come.
     """
-    task = load(db, task_id)
+    task = load_task(db, task_id)
     if task.state == "active":
         return
-    upcoming = following(task.spec.parsed, task.spec.zone, now)
+    upcoming = find_next_due(task.spec.parsed_trigger, task.spec.zone, now)
     if upcoming is None and task.next_at is not None and task.next_at > now:
         upcoming = task.next_at
     if upcoming is None or task.state != "disabled":
@@ -165,26 +168,26 @@ def enable(db: Database, task_id: int, now: int) -> None:
         " WHERE id = ?",
         (upcoming, task_id),
     )
-    audit.record(db, "operator", "enabled", f"task {task_id}", now)
+    audit.record_decision(db, "operator", "enabled", f"task {task_id}", now)
 
 
-def disable(db: Database, task_id: int, now: int) -> None:
+def disable_task(db: Database, task_id: int, now: int) -> None:
     """Disable a task until it is enabled.
 
     Raises:
         OrchestratorError: there is no such task, or it is not active.
     """
-    if load(db, task_id).state != "active":
+    if load_task(db, task_id).state != "active":
         raise OrchestratorError(f"task {task_id} is not active; see 'orchestrator tasks list'")
-    end(db, task_id, "disabled", "by the operator")
-    audit.record(db, "operator", "disabled", f"task {task_id}", now)
+    end_task(db, task_id, "disabled", "by the operator")
+    audit.record_decision(db, "operator", "disabled", f"task {task_id}", now)
 
 
-def cancel(db: Database, task: Task) -> None:
+def cancel_task(db: Database, task: Task) -> None:
     """End a task for its agent; a skill's task is disabled, because its file still exists."""
-    end(db, task.id, "disabled" if task.source == "skill" else "cancelled", "by the agent")
+    end_task(db, task.id, "disabled" if task.source == "skill" else "cancelled", "by the agent")
 
 
-def end(db: Database, task_id: int, state: str, note: str) -> None:
-    """Put a task into a state in which it does not run; ``note`` is the reason."""
+def end_task(db: Database, task_id: int, state: str, note: str) -> None:
+    """End a task in a state in which it does not run; ``note`` is the reason."""
     db.execute("UPDATE task SET state = ?, note = ? WHERE id = ?", (state, note, task_id))

@@ -1,1 +1,1 @@
-"""The records of a turn: inbox, turn, steps, outbox, and all that belongs to one of them."""
+"""The records of a turn: inbox, turn, steps, outbox and their details."""

@@ -1,8 +1,8 @@
-"""Albums: pictures that a person sent together, and that come as one message each.
+"""Albums: pictures sent together that arrive as one message each.
 
-The first part stands for the album: when a later part is stored (T1), its text and its pictures
-become those of the first one. T2 waits until no part came for a moment. A part that comes after T2
-is a message of its own.
+The first part represents the album: when a later part is stored (T1), its text and pictures move
+to the first one. T2 waits until no part has come for a moment. A part that comes after T2 is a
+separate message.
 """
 
 from orchestrator.channel_api import NOT_ADDRESSED
@@ -13,21 +13,21 @@ QUIET = 1000  # milliseconds without a new part after which an album counts as c
 SAME = "chat_key = ? AND album = ?"
 
 
-def addressed(db: Database, chat_key: str, album: str) -> bool:
-    """Return whether a stored part addresses the bot, as a caption is in one part alone."""
+def is_album_addressed(db: Database, chat_key: str, album: str) -> bool:
+    """Return whether a stored part addresses the bot: only one part has the caption."""
     sql = f"SELECT EXISTS(SELECT 1 FROM inbox WHERE {SAME} AND state <> 'cancelled')"
     return bool(db.execute(sql, (chat_key, album)).get)
 
 
-def join(db: Database, row_id: int, chat_key: str, album: str) -> None:
-    """Add a part that was just stored to its album's first message that waits.
+def join_album(db: Database, row_id: int, chat_key: str, album: str) -> None:
+    """Add a part that was just stored to its album's first waiting message.
 
     Earlier parts that did not address the bot are addressed by this one: their pictures join too.
     """
     head = db.execute(
         f"SELECT min(id) FROM inbox WHERE {SAME} AND state = 'new'", (chat_key, album)
     ).get
-    if _parts(db, chat_key, album) > MOST:
+    if _count_parts(db, chat_key, album) > MOST:
         return
     db.execute(  # numbered so that pictures stand in the order of their messages
         f"UPDATE attachment SET inbox_id = ?, part = inbox_id * {MOST} + part WHERE inbox_id IN"
@@ -46,17 +46,17 @@ def join(db: Database, row_id: int, chat_key: str, album: str) -> None:
     )
 
 
-def unsettled(db: Database, chat_key: str, album: str | None, now: int, since: int) -> int:
-    """Return the milliseconds for which a message must still wait for parts of its album.
+def compute_album_wait(db: Database, chat_key: str, album: str | None, now: int, since: int) -> int:
+    """Return the milliseconds for which a message must wait for more parts of its album.
 
     ``since`` is when this process began to receive: parts may have come late because of that.
     """
-    if album is None or _parts(db, chat_key, album) >= MOST:
+    if album is None or _count_parts(db, chat_key, album) >= MOST:
         return 0
     sql = f"SELECT max(received_at) FROM inbox WHERE {SAME}"
     quiet = now - max(since, int(db.execute(sql, (chat_key, album)).get or 0))
     return QUIET - quiet if 0 <= quiet < QUIET else 0  # the clock may have been set back
 
 
-def _parts(db: Database, chat_key: str, album: str) -> int:
+def _count_parts(db: Database, chat_key: str, album: str) -> int:
     return int(db.execute(f"SELECT count(*) FROM inbox WHERE {SAME}", (chat_key, album)).get)

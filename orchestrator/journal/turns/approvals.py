@@ -3,13 +3,13 @@
 ``pending → granted → used``, or ``denied``. An approval is valid for one call of one turn with
 exactly its arguments, until it expires. T4 uses it up in the same transaction, so that only one of
 several processes can run the call (invariant 18).
+
+Where: is an approval used up by one call?
 """
 
 from dataclasses import dataclass
 
-from orchestrator.journal.db import audit
-from orchestrator.journal.db.database import Database
-from orchestrator.journal.db.rows import Rows
+from orchestrator.journal.db.database import Database, Rows
 from orchestrator.journal.turns import inbox
 from orchestrator.journal.turns.steps import Call
 
@@ -21,7 +21,7 @@ REPEAT_WINDOW = 86_400_000  # milliseconds in which repeating an unknown call ne
 class Approval:
     """An approval of a call; ``expires`` in milliseconds, ``arguments`` as JSON.
 
-    ``args_hash`` is that of the tool and arguments that were asked about.
+    ``args_hash`` is the hash of the tool and arguments in question.
     """
 
     id: int
@@ -39,11 +39,11 @@ class Approval:
     by_user: str | None
     note: str | None = None  # why it was denied
 
-    def open(self, now: int) -> bool:
+    def is_open(self, now: int) -> bool:
         return self.state == "pending" and self.expires > now
 
 
-# The state of a call in `step`, where one that a person refused has not failed.
+# The state of a call in `step`, in which a refused call has not failed.
 CALL_STATE = (
     "iif(EXISTS(SELECT 1 FROM approval WHERE approval.turn_id = step.turn_id"
     " AND approval.seq = step.seq AND approval.state = 'denied'), 'denied', step.state)"
@@ -58,7 +58,9 @@ APPROVALS = Rows(
 )
 
 
-def ask(db: Database, call: Call, reason: str, code: str, now: int) -> tuple[Approval, bool]:
+def request_approval(
+    db: Database, call: Call, reason: str, code: str, now: int
+) -> tuple[Approval, bool]:
     """Return the approval of a call, created if necessary, and whether it is new."""
     db.execute(
         "INSERT INTO approval(code, turn_id, seq, args_hash, reason, state, asked_at,"
@@ -72,49 +74,20 @@ def ask(db: Database, call: Call, reason: str, code: str, now: int) -> tuple[App
     return found, new
 
 
-def decide(
-    db: Database,
-    code: str,
-    by: str,
-    now: int,
-    *,
-    granted: bool,
-    seen: str | None = None,
-    note: str = "",
-) -> Approval | None:
-    """Grant or deny a pending approval; ``note`` says why.
-
-    Returns None if none has this code, if it expired, or if the tool and arguments that were shown,
-    whose hash is ``seen``, are others.
-    """
-    state = "granted" if granted else "denied"
-    db.execute(
-        "UPDATE approval SET state = ?, decided_at = ?, by_user = ?, note = ?"
-        " WHERE code = ? AND state = 'pending' AND expires > ?"
-        " AND args_hash = ifnull(?, args_hash)",
-        (state, now, by, note or None, code, now, seen),
-    )
-    if not db.changes():
-        return None
-    (found,) = APPROVALS.select(db, "code = ?", code)
-    audit.record(db, by, f"{state} {found.tool}", f"{found.turn_id}:{found.seq}", now)
-    return found
+def find_approval(db: Database, code: str) -> Approval | None:
+    return APPROVALS.find_first(db, "code = ?", code)
 
 
-def find(db: Database, code: str) -> Approval | None:
-    return APPROVALS.first(db, "code = ?", code)
+def find_approval_by_id(db: Database, approval_id: int) -> Approval | None:
+    return APPROVALS.find_first(db, "approval.id = ?", approval_id)
 
 
-def by_id(db: Database, approval_id: int) -> Approval | None:
-    return APPROVALS.first(db, "approval.id = ?", approval_id)
-
-
-def of_turn(db: Database, turn_id: str) -> list[Approval]:
+def list_approvals_of_turn(db: Database, turn_id: str) -> list[Approval]:
     return APPROVALS.select(db, "approval.turn_id = ? ORDER BY approval.seq", turn_id)
 
 
-def use(db: Database, call: Call, now: int) -> bool:
-    """Use up the approval of a call; False if it has no valid one."""
+def use_approval(db: Database, call: Call, now: int) -> bool:
+    """Use up the approval of a call; return False without a valid one."""
     db.execute(
         "UPDATE approval SET state = 'used' WHERE turn_id = ? AND seq = ? AND state = 'granted'"
         " AND expires > ? AND args_hash ="
@@ -125,19 +98,19 @@ def use(db: Database, call: Call, now: int) -> bool:
     return db.changes() == 1
 
 
-def used(db: Database, call: Call) -> bool:
+def is_used(db: Database, call: Call) -> bool:
     sql = "SELECT 1 FROM approval WHERE turn_id = ? AND seq = ? AND state = 'used'"
     return db.execute(sql, (call.turn_id, call.seq)).get is not None
 
 
-def waiting(db: Database, now: int) -> list[Approval]:
+def list_pending_approvals(db: Database, now: int) -> list[Approval]:
     """Return the pending approvals that have not expired, oldest first."""
     where = "approval.state = 'pending' AND expires > ? ORDER BY approval.id"
     return APPROVALS.select(db, where, now)
 
 
-def repeats_unknown(db: Database, call: Call, now: int) -> bool:
-    """Return whether the same call of this chat ended as ``unknown`` in `REPEAT_WINDOW`."""
+def repeats_unknown_call(db: Database, call: Call, now: int) -> bool:
+    """Return whether the same call of this chat ended as ``unknown`` within `REPEAT_WINDOW`."""
     here, there = (
         f"(SELECT {inbox.CHAT} FROM inbox WHERE turn_id = {step}.turn_id LIMIT 1)"
         for step in ("mine", "other")

@@ -1,7 +1,7 @@
-"""What came with messages: pictures and documents.
+"""The attachments of messages: pictures and documents.
 
 Elsewhere in the journal a picture is an `Image` with a ``ref`` to its bytes, see `stored_files`.
-`filled` adds the bytes for the few messages whose pictures a model sees.
+`load_and_fill_pictures` adds the bytes for the few messages whose pictures a model sees.
 """
 
 from base64 import b64encode
@@ -10,11 +10,10 @@ from dataclasses import dataclass
 from typing import NamedTuple, TypeVar
 
 from orchestrator.channel_api import Attachment
-from orchestrator.journal.db.database import Database
-from orchestrator.journal.db.rows import Rows
+from orchestrator.journal.db.database import Database, Rows
 from orchestrator.journal.turns import stored_files
 from thinker.formats.images import MEDIA_TYPES
-from thinker.protocol.fencing import mark_of
+from thinker.protocol.fencing import compute_mark
 from thinker.protocol.messages import (
     UNTRUSTED,
     AssistantMessage,
@@ -28,14 +27,14 @@ from thinker.protocol.messages import (
 
 MOST = 8 * 1024 * 1024  # bytes of pictures in one request to a worker, whose frames have 16 MiB
 LOST = "{about}, could not be fetched"
-EXCERPT = 20_000  # characters of a document that its reader sees at once
+EXCERPT = 20_000  # characters of a document shown at first
 CUT = "[{left} characters more; read_attachment shows them]"
 SPOKEN = "the text above is what it says"
 Pictured = TypeVar("Pictured", UserMessage, ToolResult, Message)
 
 
 class FileText(NamedTuple):
-    """The text of a file, or why it has none."""
+    """The text of a file, or the reason why it has none."""
 
     text: str | None
     problem: str = ""
@@ -45,7 +44,7 @@ class FileText(NamedTuple):
 class Wanted:
     """A file of a stored message that no model can be shown yet.
 
-    It has to be downloaded from its channel or, with a ``media_id``, only to be read.
+    It must be downloaded from its channel or, with a ``media_id``, only read.
     """
 
     inbox_id: int
@@ -65,16 +64,16 @@ WANTED = Rows(
 )
 
 
-def attach(
+def store_attachments(
     db: Database, inbox_id: int, channel: str, attachments: Sequence[Attachment], now: int
 ) -> None:
-    """Store what came with a message.
+    """Store the attachments of a message.
 
-    What its channel has no bytes of is to be downloaded; what is no picture is to be read.
+    Missing bytes are marked for download, other files than pictures for text extraction.
     """
     for part, item in enumerate(attachments):
-        about = stored_files.clean(item.about)
-        name = (stored_files.clean(item.name) or "file") if item.name else ""
+        about = stored_files.clean_name(item.about)
+        name = (stored_files.clean_name(item.name) or "file") if item.name else ""
         db.execute(
             "INSERT INTO attachment(inbox_id, part, handle, about, name, voice, state)"
             " VALUES(?,?,?,?,?,?,'wanted')",
@@ -82,11 +81,11 @@ def attach(
         )
         if item.data is not None:
             here = Wanted(inbox_id, part, channel, item.handle, about, name, voice=item.voice)
-            fetched(db, here, item.data, now)
+            store_fetched_file(db, here, item.data, now)
 
 
-def wanted(db: Database, turn_id: str, chat_key: str = "") -> list[Wanted]:
-    """Return the files to download: of a turn's messages and of a chat's new messages."""
+def list_wanted_files(db: Database, turn_id: str, chat_key: str = "") -> list[Wanted]:
+    """Return the files to download, of a turn's messages and of a chat's new messages."""
     where = (
         "attachment.state = 'wanted' AND (turn_id = ? OR inbox.state = 'new' AND chat_key = ?)"
         " ORDER BY inbox_id, part"
@@ -94,27 +93,27 @@ def wanted(db: Database, turn_id: str, chat_key: str = "") -> list[Wanted]:
     return WANTED.select(db, where, turn_id, chat_key)
 
 
-def fetched(
+def store_fetched_file(
     db: Database, item: Wanted, data: bytes | None, now: int, text: FileText | None = None
 ) -> None:
     """Store a file that was downloaded, and its text if it has been read.
 
-    Give it up if ``data`` is None, or if it has no name and is in no format of pictures that
-    providers accept. What a voice message says becomes text of its message.
+    Give up on it if ``data`` is None, or if it is unnamed and not a picture that providers accept.
+    The words of a voice message become its message's text.
     """
     about, kind, ref, body, state = item.about, "", None, None, "given up"
     if data is not None:
-        kind = stored_files.kind_of(item.name, data)
+        kind = stored_files.detect_media_type(item.name, data)
     if data is not None and (item.name or kind in MEDIA_TYPES):
-        ref, state = stored_files.keep(db, data, kind, now), "kept"
+        ref, state = stored_files.store_file(db, data, kind, now), "kept"
         if kind not in MEDIA_TYPES:
-            about = stored_files.described(ref, item.name, kind, len(data))
+            about = stored_files.describe_file(ref, item.name, kind, len(data))
             state = "wanted" if text is None else "kept"
             if text is not None:
-                body = _excerpt(text.text)
+                body = _shorten_document(text.text)
                 about += f"; {text.problem}" if text.problem else ""
                 if item.voice and body:
-                    _write_down(db, item.inbox_id, body)
+                    _append_spoken_text(db, item.inbox_id, body)
                     body, about = None, f"{about}; {SPOKEN}"
     db.execute(
         "UPDATE attachment SET state = ?, media_id = ?, media_type = ?, about = ?, body = ?"
@@ -123,13 +122,13 @@ def fetched(
     )
 
 
-def _write_down(db: Database, inbox_id: int, said: str) -> None:
-    """Add to a message what its sender has said."""
+def _append_spoken_text(db: Database, inbox_id: int, said: str) -> None:
+    """Append a sender's spoken words to a message."""
     sql = "UPDATE inbox SET text = trim(text || '\n' || ?, '\n') WHERE id = ?"
     db.execute(sql, (said, inbox_id))
 
 
-def spoken(db: Database, turn_id: str) -> bool:
+def has_voice_message(db: Database, turn_id: str) -> bool:
     """Return whether a turn answers a voice message."""
     sql = (
         "SELECT 1 FROM inbox JOIN attachment ON inbox_id = inbox.id WHERE turn_id = ? AND voice = 1"
@@ -137,8 +136,8 @@ def spoken(db: Database, turn_id: str) -> bool:
     return db.execute(sql, (turn_id,)).get is not None
 
 
-def _excerpt(text: str | None) -> str | None:
-    """Return how a document begins, and how much more there is."""
+def _shorten_document(text: str | None) -> str | None:
+    """Return the beginning of a document, with the number of characters left out."""
     if text is None or len(text) <= EXCERPT:
         return text
     return f"{text[:EXCERPT]}\n{CUT.format(left=len(text) - EXCERPT)}"
@@ -146,7 +145,7 @@ def _excerpt(text: str | None) -> str | None:
 
 @dataclass(frozen=True)
 class Author:
-    """Who wrote a message of a turn; ``sender`` only in a chat of several people.
+    """The author of a message of a turn; ``sender`` only in a chat of several people.
 
     ``marked``: the words of others are marked in the text itself.
     """
@@ -159,18 +158,18 @@ class Author:
     @property
     def fence(self) -> str:
         foreign = self.origin in UNTRUSTED and not self.marked
-        return mark_of(self.turn_id) if foreign else ""
+        return compute_mark(self.turn_id) if foreign else ""
 
 
 UNKNOWN = Author()
 
 
-def user_message(
+def build_user_message(
     db: Database, inbox_id: int | None, text: str, author: Author = UNKNOWN
 ) -> UserMessage:
-    """Return a stored message as a model reads it, its pictures without their bytes.
+    """Build a stored message as a model reads it, with pictures but not their bytes.
 
-    ``inbox_id`` may be None for one to which nothing is attached.
+    ``inbox_id`` may be None for a message without attachments.
     """
     sql = (
         "SELECT media_type, media_id, name, about, body FROM attachment WHERE inbox_id = ?"
@@ -184,7 +183,7 @@ def user_message(
         if kind in MEDIA_TYPES or not (ref or name):
             images.append(Image(media_type=kind, ref=ref or "", about=told))
         else:
-            mark = mark_of(author.turn_id)
+            mark = compute_mark(author.turn_id)
             documents.append(AttachedFile(about=told, content=body or "", fence=mark))
     return UserMessage(
         content=text,
@@ -196,7 +195,7 @@ def user_message(
     )
 
 
-def visible(db: Database, messages: Sequence[Message], recent: int) -> dict[str, str]:
+def load_visible_pictures(db: Database, messages: Sequence[Message], recent: int) -> dict[str, str]:
     """Return the pictures of the last ``recent`` messages by ``ref``, in base64, newest first.
 
     Pictures that do not fit into one request, or that retention removed, are left out.
@@ -212,8 +211,8 @@ def visible(db: Database, messages: Sequence[Message], recent: int) -> dict[str,
     return found
 
 
-def shown(message: Pictured, data: Mapping[str, str]) -> Pictured:
-    """Return a message with the bytes of its pictures, as far as ``data`` has them."""
+def fill_pictures(message: Pictured, data: Mapping[str, str]) -> Pictured:
+    """Return a message with the bytes of those pictures that ``data`` has."""
     if isinstance(message, AssistantMessage):
         return message
     images = tuple(
@@ -223,6 +222,6 @@ def shown(message: Pictured, data: Mapping[str, str]) -> Pictured:
     return message.model_copy(update={"images": images})
 
 
-def filled(db: Database, messages: Sequence[Pictured]) -> tuple[Pictured, ...]:
-    data = visible(db, messages, len(messages))
-    return tuple(shown(message, data) for message in messages)
+def load_and_fill_pictures(db: Database, messages: Sequence[Pictured]) -> tuple[Pictured, ...]:
+    data = load_visible_pictures(db, messages, len(messages))
+    return tuple(fill_pictures(message, data) for message in messages)

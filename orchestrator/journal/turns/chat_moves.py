@@ -1,8 +1,7 @@
-"""Chats whose id has changed: Telegram gives a group that becomes a supergroup a new one.
+"""Chats whose id has changed, such as a Telegram group that became a supergroup.
 
-The journal goes on with the first id, so that conversation, queue and open turns stay what they
-are. Updates with the new id are renamed before they are stored, and the channel's adapter sends to
-the new id.
+The journal keeps the first id, so that conversation, queue and open turns do not change. Updates
+with the new id are renamed before they are stored, and the channel's adapter sends to the new id.
 """
 
 from collections.abc import Mapping
@@ -15,7 +14,7 @@ from orchestrator.journal.turns import inbox, sessions
 BEGINS = "substr(chat_key, 1, length(:new)) = :new"
 RENAMED = ":old || substr(chat_key, length(:new) + 1)"
 OPEN_TASK = "state IN('active','disabled')"
-# What a chat has; what it has under both ids stays as the first one has it.
+# The data of a chat; of data under both ids, that of the first id wins.
 QUEUED = {
     "session": "true",
     "handoff": f"({RENAMED}, routed_id) NOT IN(SELECT chat_key, routed_id FROM handoff)",
@@ -32,14 +31,22 @@ SCOPED = {
 }
 
 
-def every(db: Database, channel: str) -> dict[str, str]:
+def load_chat_moves(db: Database, channel: str) -> dict[str, str]:
     """Return the first ids of a channel's moved chats by their new ids."""
     rows = db.execute("SELECT new_id, old_id FROM chat_move WHERE channel = ?", (channel,))
     return {str(new): str(old) for new, old in rows}
 
 
-def renamed(message: InboundMessage, first: Mapping[str, str]) -> InboundMessage:
-    """Return an update as its chat is known here; ``first`` are the first ids by the new ones.
+def load_all_moves(db: Database) -> dict[str, dict[str, str]]:
+    """Return the first ids of moved chats by their new ids, for each channel."""
+    found: dict[str, dict[str, str]] = {}
+    for channel, new, old in db.execute("SELECT channel, new_id, old_id FROM chat_move"):
+        found.setdefault(str(channel), {})[str(new)] = str(old)
+    return found
+
+
+def rename_moved_chat(message: InboundMessage, first: Mapping[str, str]) -> InboundMessage:
+    """Rename the chat of an update to its first id; ``first`` maps new ids to first ones.
 
     The numbers of messages begin anew in a supergroup, so the new id becomes part of their names.
     """
@@ -56,12 +63,12 @@ def renamed(message: InboundMessage, first: Mapping[str, str]) -> InboundMessage
 
 
 def move_chat(db: Database, channel: str, bot_id: str, old_id: str, new_id: str, now: int) -> bool:
-    """Store that a chat has a new id, with what the new id has had since; False if it is known.
+    """Store that a chat has a new id, and merge the new id's data; False if it is known.
 
-    Messages that wait and conversations of the new id become the chat's own. An open turn of the
-    new id ends where it began.
+    Waiting messages and conversations of the new id move to the chat. An open turn of the new id
+    ends under it.
     """
-    first = every(db, channel).get(old_id, old_id)
+    first = load_chat_moves(db, channel).get(old_id, old_id)
     if first == new_id:
         return False
     db.execute(
@@ -71,8 +78,8 @@ def move_chat(db: Database, channel: str, bot_id: str, old_id: str, new_id: str,
     if not db.changes():
         return False
     keys = {
-        "old": inbox.chat_key(channel, bot_id, first, None),
-        "new": inbox.chat_key(channel, bot_id, new_id, None),
+        "old": inbox.build_chat_key(channel, bot_id, first, None),
+        "new": inbox.build_chat_key(channel, bot_id, new_id, None),
     }
     db.execute(
         f"UPDATE inbox SET chat_key = {RENAMED}, chat_id = :first,"
@@ -87,7 +94,7 @@ def move_chat(db: Database, channel: str, bot_id: str, old_id: str, new_id: str,
         keys,
     )
     for later, own in list(both):
-        sessions.merge(db, later, own, now)
+        sessions.merge_sessions(db, later, own, now)
     for table, free in QUEUED.items():
         db.execute(f"UPDATE {table} SET chat_key = {RENAMED} WHERE {BEGINS} AND {free}", keys)
     scopes = (f"{channel}:{first}", f"{channel}:{new_id}")

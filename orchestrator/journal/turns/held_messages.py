@@ -1,15 +1,14 @@
-"""Held messages: what a chat wrote while it waited to be paired.
+"""Held messages: those that a chat wrote while it waited to be paired.
 
-Such a message is refused, and its inbox row has no text. The text is held apart for as long as the
-chat's code is good. Approving the chat makes the rows new in the same transaction, so that each is
+Such a message is refused, and its inbox row has no text. The text is kept separately while the
+chat's code is valid. Approving the chat makes the rows new in the same transaction, so that each is
 answered once; anything else removes the texts.
 """
 
 from dataclasses import dataclass
 
 from orchestrator.channel_api import InboundMessage
-from orchestrator.journal.db.database import Database
-from orchestrator.journal.db.rows import Rows
+from orchestrator.journal.db.database import Database, Rows
 from orchestrator.journal.turns import albums
 
 MOST = 10  # messages of one chat, as many as an album has parts
@@ -29,7 +28,7 @@ class HeldMessage:
 HELD = Rows(HeldMessage, "inbox JOIN held ON inbox_id = id", "id, chat_key, album, held.text")
 
 
-def hold(db: Database, row_id: int, message: InboundMessage) -> int:
+def hold_message(db: Database, row_id: int, message: InboundMessage) -> int:
     """Keep the text of a refused message if its chat has room.
 
     Returns the number of the chat's held messages with this one, 0 if it is not held.
@@ -43,7 +42,7 @@ def hold(db: Database, row_id: int, message: InboundMessage) -> int:
 
 
 def release(db: Database, channel: str, chat_id: str) -> int:
-    """Make a chat's held messages new, in their order, and return their number."""
+    """Make a chat's held messages new, in order, and return their number."""
     rows = HELD.select(db, f"{OF_CHAT} ORDER BY id", channel, chat_id)
     for row in rows:
         db.execute(
@@ -51,11 +50,11 @@ def release(db: Database, channel: str, chat_id: str) -> int:
             (row.said, row.id),
         )
         if row.album:
-            albums.join(db, row.id, row.chat_key, row.album)
+            albums.join_album(db, row.id, row.chat_key, row.album)
     db.execute(f"DELETE FROM held WHERE {OF_CHAT}", (channel, chat_id))
     return len(rows)
 
 
-def drop(db: Database, channel: str, chat_id: str) -> None:
+def delete_held_texts(db: Database, channel: str, chat_id: str) -> None:
     """Remove the texts; the messages stay refused."""
     db.execute(f"DELETE FROM held WHERE {OF_CHAT}", (channel, chat_id))

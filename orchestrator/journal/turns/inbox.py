@@ -1,19 +1,16 @@
-"""The inbox: every update that a channel confirmed, and the messages of the daemon itself.
+"""The inbox: every confirmed update of a channel, and the daemon's own messages.
 
 ``new → claimed → done | dead | cancelled``. A refused update is ``cancelled`` with the reason.
 """
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import partial
 from typing import NamedTuple
 
 from orchestrator import chat_texts
 from orchestrator.channel_api import NOT_ADDRESSED, InboundMessage
 from orchestrator.journal.db import audit
-from orchestrator.journal.db.database import Database
-from orchestrator.journal.db.distinct import distinct
-from orchestrator.journal.db.rows import Rows
+from orchestrator.journal.db.database import Database, Rows, build_distinct_query
 from orchestrator.journal.turns import albums, attachments, held_messages, outbox
 from thinker.protocol.messages import Origin, UserMessage, WhileBusy
 
@@ -28,7 +25,7 @@ HOOK = "hook"  # what a webhook brought
 INTERNAL = (TASK, SUBAGENT, RESULT, HANDOFF, HOOK)  # the kinds that the daemon writes
 RUNNING = "turn.state IN('running','waiting') AND turn.state = 'running'"  # uses the partial index
 OLDEST_NEW = "chat_key = ? AND state = 'new'"
-WAITING_CHATS = distinct("inbox", "chat_key", "state = 'new'")
+WAITING_CHATS = build_distinct_query("inbox", "chat_key", "state = 'new'")
 CLAIMED_BY = "turn_id = ? AND state = 'claimed'"
 CHAT = (  # a row's chat as `outbox.Address.chat_key` has it; tasks and subagents have other queues
     "inbox.channel || '/' || inbox.bot_id || '/' || inbox.chat_id || '/' || inbox.thread_id"
@@ -53,7 +50,7 @@ class Arrival(NamedTuple):
 
 @dataclass(frozen=True)
 class Offset:
-    """Where a channel's next poll begins: the number of an update, or the platform's own mark."""
+    """The start of a channel's next poll: an update number, or the platform's own cursor."""
 
     channel: str
     bot_id: str
@@ -90,7 +87,7 @@ class InboxRow:
     pictured: bool  # whether it has attachments
 
     @property
-    def internal(self) -> bool:
+    def is_internal(self) -> bool:
         return self.kind in INTERNAL
 
     @property
@@ -105,32 +102,20 @@ class InboxRow:
 
     @property
     def author(self) -> attachments.Author:
-        sender = "" if self.private or self.internal else self.sender_id
-        marked = self.kind == HOOK  # the operator's template, with values that are marked in it
+        sender = "" if self.private or self.is_internal else self.sender_id
+        marked = self.kind == HOOK  # the operator's template, with marked values
         return attachments.Author(self.turn_id or "", self.origin, sender, marked=marked)
 
-    def address(self) -> outbox.Address:
-        return address_of(self)
+    def build_address(self) -> outbox.Address:
+        chat = self.channel, self.bot_id, self.chat_id, self.thread_id
+        return outbox.Address(*chat, private=self.private)
 
-    def said(self, db: Database) -> UserMessage:
+    def build_user_message(self, db: Database) -> UserMessage:
         """Return the message as a model reads it, its pictures without their bytes."""
+        if self.private and self.origin == "user" and not self.pictured:
+            return UserMessage(content=self.text)
         pictured = self.id if self.pictured else None
-        return attachments.user_message(db, pictured, self.text, self.author)
-
-    def message(self) -> InboundMessage:
-        """Return the update as the router reads it."""
-        return InboundMessage(
-            channel=self.channel,
-            bot_id=self.bot_id,
-            chat_id=self.chat_id,
-            message_id=self.message_id,
-            sender_id=self.sender_id,
-            text=self.text,
-            thread_id=self.thread_id or None,
-            kind=self.kind,
-            private=self.private,
-            target=self.target,
-        )
+        return attachments.build_user_message(db, pictured, self.text, self.author)
 
 
 COLUMNS = ", ".join([*InboxRow.__annotations__][:-1])
@@ -141,7 +126,7 @@ INBOX = Rows(
 )
 
 
-def chat_key(channel: str, bot_id: str, chat_id: str, thread_id: str | None) -> str:
+def build_chat_key(channel: str, bot_id: str, chat_id: str, thread_id: str | None) -> str:
     """Return the name of a chat in the journal; messages with one name are answered in order."""
     return outbox.Address(channel, bot_id, chat_id, thread_id or "").chat_key
 
@@ -152,26 +137,29 @@ def ingest(db: Database, arrivals: Sequence[Arrival], offset: Offset | None, now
     Returns the ids of the rows that an agent should answer.
     """
     admitted = []
-    for arrival in map(partial(_addressed, db), arrivals):
-        row = store(db, arrival, now)
+    for found in arrivals:
+        arrival = _admit_addressed_part(db, found) if found.message.album else found
+        row = store_arrival(db, arrival, now)
         if row is None:
             continue
         if arrival.command is not None:
             answer, message_id = arrival.command(db), arrival.message.message_id
             if answer is not None:
-                address = address_of(arrival.message)
+                address = make_address(arrival.message)
                 outbox.add_notice(db, address, answer, now, reply_to=message_id)
         elif arrival.refusal is None:
             admitted.append(row)
         else:
-            audit.record(db, "admission", f"refused: {arrival.refusal}", f"inbox {row}", now)
+            audit.record_decision(
+                db, "admission", f"refused: {arrival.refusal}", f"inbox {row}", now
+            )
     if offset is not None:
-        go_on(db, offset)
+        store_offset(db, offset)
     return admitted
 
 
-def go_on(db: Database, offset: Offset) -> None:
-    """Store where a channel's next poll begins."""
+def store_offset(db: Database, offset: Offset) -> None:
+    """Store the start of a channel's next poll."""
     db.execute(
         "INSERT INTO channel_offset VALUES(:channel, :bot_id, :next)"
         " ON CONFLICT(channel, bot_id) DO UPDATE SET next = excluded.next",
@@ -179,27 +167,27 @@ def go_on(db: Database, offset: Offset) -> None:
     )
 
 
-def _addressed(db: Database, arrival: Arrival) -> Arrival:
+def _admit_addressed_part(db: Database, arrival: Arrival) -> Arrival:
     """Admit a part of an album whose caption, in another part, addresses the bot."""
     message = arrival.message
-    if arrival.refusal != NOT_ADDRESSED or message.album is None:
+    if arrival.refusal != NOT_ADDRESSED or not message.album:
         return arrival
-    known = albums.addressed(db, address_of(message).chat_key, message.album)
+    known = albums.is_album_addressed(db, make_address(message).chat_key, message.album)
     return Arrival(message) if known else arrival
 
 
-def newest_of(db: Database, channel: str, chat_id: str) -> InboxRow | None:
+def find_newest_message(db: Database, channel: str, chat_id: str) -> InboxRow | None:
     """Return the newest message of a person in a chat."""
     where = "channel = ? AND chat_id = ? AND kind = 'message' ORDER BY id DESC LIMIT 1"
-    return INBOX.first(db, where, channel, chat_id)
+    return INBOX.find_first(db, where, channel, chat_id)
 
 
-def store(db: Database, arrival: Arrival, now: int, queue: str | None = None) -> int | None:
+def store_arrival(db: Database, arrival: Arrival, now: int, queue: str | None = None) -> int | None:
     """Store one update in a queue (default: its chat's), where a part joins its album.
 
     Returns its id, or None if it was stored before.
     """
-    message, refusal, address = arrival.message, arrival.refusal, address_of(arrival.message)
+    message, refusal, address = arrival.message, arrival.refusal, make_address(arrival.message)
     is_command = arrival.command is not None
     values = vars(message) | {
         "thread_id": address.thread_id,
@@ -223,43 +211,44 @@ def store(db: Database, arrival: Arrival, now: int, queue: str | None = None) ->
     ).get
     if row is None:
         return None
-    held = held_messages.hold(db, row, message) if arrival.held else 0
+    held = held_messages.hold_message(db, row, message) if arrival.held else 0
     # An album may still be addressed, a held message still be admitted.
-    if refusal is None or held or (message.album and refusal == NOT_ADDRESSED):
-        attachments.attach(db, row, message.channel, message.attachments, now)
+    kept = refusal is None or held or (message.album and refusal == NOT_ADDRESSED)
+    if message.attachments and kept:
+        attachments.store_attachments(db, row, message.channel, message.attachments, now)
     if message.album and values["state"] == "new":
-        albums.join(db, row, address.chat_key, message.album)
+        albums.join_album(db, row, address.chat_key, message.album)
     notice = chat_texts.HELD_FULL if held == held_messages.MOST else arrival.notice
     if notice is not None:
         outbox.add_notice(db, address, notice, now)
     return row
 
 
-def address_of(message: InboundMessage | InboxRow) -> outbox.Address:
+def make_address(message: InboundMessage) -> outbox.Address:
     chat = (message.channel, message.bot_id, message.chat_id, message.thread_id or "")
     return outbox.Address(*chat, private=message.private)
 
 
-def address_in(db: Database, key: str) -> outbox.Address | None:
-    """Return where messages to a chat go, if anything ever came from it."""
+def find_chat_address(db: Database, key: str) -> outbox.Address | None:
+    """Return the address for messages to a chat, if any message ever came from it."""
     parts = (*key.split("/", 2), "", "")[:3]
     where = "channel = ? AND bot_id = ? AND chat_id = ? AND chat_key = ? ORDER BY id DESC LIMIT 1"
-    row = INBOX.first(db, where, *parts[:2], parts[2].rpartition("/")[0], key)
-    return None if row is None else row.address()
+    row = INBOX.find_first(db, where, *parts[:2], parts[2].rpartition("/")[0], key)
+    return None if row is None else row.build_address()
 
 
-def next_offset(db: Database, channel: str, bot_id: str) -> int:
+def load_next_offset(db: Database, channel: str, bot_id: str) -> int:
     sql = "SELECT next FROM channel_offset WHERE channel = ? AND bot_id = ?"
     return int(db.execute(sql, (channel, bot_id)).get or 0)
 
 
-def cursor(db: Database, channel: str, bot_id: str) -> str:
+def load_cursor(db: Database, channel: str, bot_id: str) -> str:
     sql = "SELECT next FROM channel_offset WHERE channel = ? AND bot_id = ?"
     found = db.execute(sql, (channel, bot_id)).get
     return "" if found is None else str(found)
 
 
-def chats_with_work(db: Database) -> dict[str, bool]:
+def list_chats_with_work(db: Database) -> dict[str, bool]:
     """Return the chats with work, oldest first; True for those with a new message."""
     rows = db.execute(
         "SELECT chat_key, max(new) FROM (SELECT value AS chat_key, 1 AS new, (SELECT received_at"
@@ -279,37 +268,41 @@ def has_work(db: Database, key: str) -> bool:
     return bool(db.execute(sql, (key,)).get)
 
 
-def oldest_new(db: Database, key: str) -> InboxRow | None:
-    return INBOX.first(db, f"{OLDEST_NEW} ORDER BY id LIMIT 1", key)
+def find_oldest_new(db: Database, key: str) -> InboxRow | None:
+    return INBOX.find_first(db, f"{OLDEST_NEW} ORDER BY id LIMIT 1", key)
 
 
-def next_in(db: Database, key: str) -> InboxRow | None:
+def find_next_message(db: Database, key: str) -> InboxRow | None:
     """Return the oldest new message of a chat, unless the chat has a running turn."""
     running = f"SELECT 1 FROM turn WHERE turn.chat_key = inbox.chat_key AND {RUNNING}"
-    return INBOX.first(db, f"{OLDEST_NEW} AND NOT EXISTS({running}) ORDER BY id LIMIT 1", key)
+    return INBOX.find_first(db, f"{OLDEST_NEW} AND NOT EXISTS({running}) ORDER BY id LIMIT 1", key)
 
 
-def of_turn(db: Database, turn_id: str) -> list[InboxRow]:
-    """Return the messages that a turn began with, in order, without those that entered it later."""
-    return [row for row in all_of_turn(db, turn_id) if row.after_step is None]
+def list_opening_messages(db: Database, turn_id: str) -> list[InboxRow]:
+    """Return the messages that a turn began with, in order, without later ones."""
+    return [row for row in list_turn_messages(db, turn_id) if row.after_step is None]
 
 
-def all_of_turn(db: Database, turn_id: str) -> list[InboxRow]:
+def list_turn_messages(db: Database, turn_id: str) -> list[InboxRow]:
     return INBOX.select(db, "turn_id = ? ORDER BY id", turn_id)
 
 
-def load(db: Database, row_id: int) -> InboxRow:
+def count_turn_messages(db: Database, turn_id: str) -> int:
+    return int(db.execute("SELECT count(*) FROM inbox WHERE turn_id = ?", (turn_id,)).get)
+
+
+def load_message(db: Database, row_id: int) -> InboxRow:
     return INBOX.select(db, "id = ?", row_id)[0]
 
 
-def by_message(db: Database, channel: str, message_id: str) -> InboxRow | None:
+def find_message_by_id(db: Database, channel: str, message_id: str) -> InboxRow | None:
     """Return a stored message of a channel without update numbers, where message ids are unique."""
     where = "update_id IS NULL AND message_id = ? AND channel = ?"
-    return INBOX.first(db, where, message_id, channel)
+    return INBOX.find_first(db, where, message_id, channel)
 
 
-def answered(db: Database, message: InboundMessage) -> bool:
-    """Return whether the message that an edit changes has been answered."""
+def is_answered(db: Database, message: InboundMessage) -> bool:
+    """Return whether the message that an edit changes was answered."""
     sql = (
         "SELECT count(*) FROM inbox WHERE channel = :channel AND bot_id = :bot_id"
         " AND chat_id = :chat_id AND message_id = :message_id AND edit_date = 0 AND state = 'done'"
@@ -317,23 +310,23 @@ def answered(db: Database, message: InboundMessage) -> bool:
     return bool(db.execute(sql, vars(message)).get)
 
 
-def bot_of(db: Database, channel: str) -> str | None:
+def find_bot_id(db: Database, channel: str) -> str | None:
     # By an index of channels, all messages of the channel would be sorted to find the newest one.
     sql = "SELECT bot_id FROM inbox WHERE channel || '' = ? ORDER BY id DESC LIMIT 1"
     found: str | None = db.execute(sql, (channel,)).get
     return found
 
 
-def refuse(db: Database, row: InboxRow, reason: str, notice: str | None, now: int) -> None:
+def refuse_message(db: Database, row: InboxRow, reason: str, notice: str | None, now: int) -> None:
     """Cancel a new message, record the reason in the audit log and queue ``notice``, if any."""
-    end(db, "id = ? AND state = 'new'", row.id, "cancelled", reason, now)
+    end_messages(db, "id = ? AND state = 'new'", row.id, "cancelled", reason, now)
     if db.changes():
-        audit.record(db, "router", f"refused: {reason}", f"inbox {row.id}", now)
+        audit.record_decision(db, "router", f"refused: {reason}", f"inbox {row.id}", now)
         if notice is not None:
-            outbox.add_notice(db, row.address(), notice, now)
+            outbox.add_notice(db, row.build_address(), notice, now)
 
 
-def end(
+def end_messages(
     db: Database, where: str, value: int | str, state: str, error: str | None, now: int
 ) -> None:
     """End the messages that match a condition on one value."""

@@ -1,4 +1,4 @@
-"""Messages that the daemon itself sends to an agent, and messages that enter a running turn."""
+"""Messages from the daemon to an agent, and messages that enter a running turn."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -18,7 +18,7 @@ class InternalMessage(NamedTuple):
     """A message from the daemon to an agent.
 
     ``kind`` is one of `inbox.INTERNAL`; ``sender`` names the task, subagent or agent it is about.
-    ``origin`` is whose words the text may have.
+    ``origin`` is whose words the text may contain.
     """
 
     kind: str
@@ -41,7 +41,11 @@ def post(
     Returns the inbox id, or None if the message was posted before.
     """
     inbound = InboundMessage(
-        **vars(address),
+        channel=address.channel,
+        bot_id=address.bot_id,
+        chat_id=address.chat_id,
+        thread_id=address.thread_id,
+        private=address.private,
         message_id=message.message_id,
         sender_id="orchestrator",
         sender_name=message.sender,
@@ -50,27 +54,29 @@ def post(
         target=message.agent_id,
         origin=message.origin,
     )
-    return inbox.store(db, Arrival(inbound), now, queue)
+    return inbox.store_arrival(db, Arrival(inbound), now, queue)
 
 
-def put(db: Database, turn: Turn, message: InternalMessage, now: int) -> None:
+def post_into_turn(db: Database, turn: Turn, message: InternalMessage, now: int) -> None:
     """Post a message and make it part of a turn, after the turn's last model response."""
-    row = post(db, turns.origin(db, turn.id).address(), message, now)
+    row = post(db, turns.load_opening_message(db, turn.id).build_address(), message, now)
     step = db.execute(
         "SELECT max(seq) FROM step WHERE turn_id = ? AND kind = 'model'", (turn.id,)
     ).get
     if row is not None:
-        _claim(db, turn, int(step or 0), row, message.origin)
+        _claim_message(db, turn, int(step or 0), row, message.origin)
 
 
-def enter(db: Database, turn: Turn, takes: Callable[[InboxRow], bool]) -> tuple[UserMessage, ...]:
-    """Make new messages of a turn's chat part of the turn, after its last model response.
+def enter_new_messages(
+    db: Database, turn: Turn, takes: Callable[[InboxRow], bool]
+) -> tuple[UserMessage, ...]:
+    """Add a chat's new messages to its turn, after the last model response.
 
-    ``takes`` returns whether the turn's agent answers a message. The first message that it does not
-    answer waits for a turn of its own, and so do all messages after it.
+    ``takes`` returns whether the turn's agent answers a message. The first message that it does
+    not answer waits for the next turn, with all messages after it.
 
     Raises:
-        FencedError: the turn is no longer run here, or has no model response yet.
+        FencedError: another process runs the turn, or it has no model response yet.
     """
     step = db.execute(
         "SELECT max(seq) FROM step JOIN turn ON turn.id = turn_id WHERE turn_id = ?"
@@ -80,25 +86,26 @@ def enter(db: Database, turn: Turn, takes: Callable[[InboxRow], bool]) -> tuple[
     if step is None:
         raise FencedError(f"turn {turn.id} is no longer run here")
     entered = []
-    while (row := inbox.oldest_new(db, turn.chat_key)) is not None and takes(row):
-        origin = _origin(db, turn, row)
-        _claim(db, turn, step, row.id, origin)
+    while (row := inbox.find_oldest_new(db, turn.chat_key)) is not None and takes(row):
+        origin = _find_origin(db, turn, row)
+        _claim_message(db, turn, step, row.id, origin)
         author = replace(row.author, turn_id=turn.id, origin=origin)
-        message = attachments.user_message(db, row.id, row.text, author)
+        message = attachments.build_user_message(db, row.id, row.text, author)
         entered.append(message)
-        read = taint.of_origin(origin), taint.of_documents([message])
-        taint.add(db, turn.id, taint.joined(read))
-    return attachments.filled(db, entered)
+        read = taint.make_origin_taint(origin), taint.make_document_taint([message])
+        taint.add_taint(db, turn.id, taint.join_taints(read))
+    return attachments.load_and_fill_pictures(db, entered)
 
 
-def _origin(db: Database, turn: Turn, row: InboxRow) -> Origin:
-    """Return the origin of a message that enters a turn, which may be another person's."""
+def _find_origin(db: Database, turn: Turn, row: InboxRow) -> Origin:
+    """Return the origin of a message that enters a turn and may be another person's."""
     if not row.author.sender or row.origin in UNTRUSTED:
         return row.origin
-    return "user" if turns.origin(db, turn.id).sender_id == row.sender_id else "other_user"
+    asked_by = turns.load_opening_message(db, turn.id).sender_id
+    return "user" if asked_by == row.sender_id else "other_user"
 
 
-def _claim(db: Database, turn: Turn, step: int, row: int, origin: Origin) -> None:
+def _claim_message(db: Database, turn: Turn, step: int, row: int, origin: Origin) -> None:
     db.execute(
         "UPDATE inbox SET state = 'claimed', agent_id = ?, turn_id = ?, after_step = ?, origin = ?"
         " WHERE id = ?",

@@ -1,7 +1,7 @@
-"""The numbers of messages at their platform: where one may stand whose sending got no answer.
+"""The platform's numbers of messages, to find a message whose sending got no answer.
 
-A bot's private chats share a sequence of numbers; a group, whose id begins with a minus sign, has
-one of its own.
+A bot's private chats share a sequence of numbers; each group, whose id begins with a minus sign,
+has another.
 """
 
 from orchestrator.journal.db.database import Database
@@ -19,7 +19,7 @@ SENT = (
 OF_BOT = "channel = :channel AND bot_id = :bot_id"
 
 
-def number_before(db: Database, row: OutboxRow) -> int:
+def find_number_before(db: Database, row: OutboxRow) -> int:
     """Return the number of a message shortly before a row's; 0 if none is known."""
     sql = (
         "SELECT * FROM (SELECT message_id FROM inbox"
@@ -33,10 +33,10 @@ def number_before(db: Database, row: OutboxRow) -> int:
     return max((int(name) for name in names if name.isdecimal()), default=0)
 
 
-def free_numbers(db: Database, row: OutboxRow, first: int, last: int) -> tuple[int, ...]:
-    """Return the numbers from ``first`` to ``last`` at which a row's message may stand.
+def list_free_numbers(db: Database, row: OutboxRow, first: int, last: int) -> tuple[int, ...]:
+    """Return the numbers from ``first`` to ``last`` that a row's message may have.
 
-    No other message is known to stand there. Of a long sequence only the beginning is returned.
+    No other message is known to have them. Of a long sequence only the beginning is returned.
     """
     received, sent = "private = 1", "chat_id NOT LIKE '-%'"
     if row.chat_id.startswith("-"):

@@ -3,20 +3,19 @@
 ``queued → sending → delivered | unknown | failed_permanent``; in ``edit`` mode a placeholder or a
 streamed preview may come first: ``queued → ph_sending → ph_sent → sending → delivered``. A preview
 and the final text are the same row: ``final`` is 0 until T6 stores the text. ``again`` counts how
-often a message of unknown delivery may still be repeated, and of an edit that it has to be: an
-earlier edit may land after it. Such a row goes from ``sending`` back to ``ph_sent`` with its
-``msg_id``. A row of ``edit`` mode that rests as ``sending`` without an id is to be looked for.
+often a message of unknown delivery may still be repeated; an edit must be repeated, as an earlier
+edit may land after it. Such a row goes from ``sending`` back to ``ph_sent`` with its ``msg_id``. A
+row of ``edit`` mode that stays ``sending`` without an id must be looked for.
 
-A row has its place in the chat once the platform has given its first message a number. `first` is
-all that decides which row of a chat is next, and so keeps invariant 23.
+A row has its place in the chat once the platform has given its first message a number. Only
+`find_next_row` decides which row of a chat is next, which keeps invariant 23.
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
-from orchestrator.journal.db.database import Database
-from orchestrator.journal.db.distinct import distinct
-from orchestrator.journal.db.rows import Rows
+from orchestrator.journal.db.database import Database, Rows, build_distinct_query
 from thinker.protocol.names import ChatName
 
 UNFINISHED = " …"  # ends every preview, to tell it from the reply
@@ -24,8 +23,8 @@ LATE_EDIT = 4000  # milliseconds until an edit is repeated; an earlier one has l
 HOOKS = "hook"  # the channel of webhooks, each of which is a chat
 STORED = "stored"  # a mode: clients read the reply in the journal, so storing it delivers it
 OPEN = "state NOT IN('delivered','unknown','abandoned','failed_permanent')"
-WAITING = f"{OPEN} AND (final = 1 OR ph_id IS NULL)"  # all but previews that have their place
-# What text can tell; the words of a spoken answer stand before it.
+WAITING = f"{OPEN} AND (final = 1 OR ph_id IS NULL)"  # all except previews with a place
+# The textual content; the words of a spoken answer are in an earlier row.
 TOLD = (
     "CASE WHEN file_name IS NULL THEN body"
     " ELSE trim(file_name || iif(voice = 1, '', ' ' || body)) END"
@@ -48,14 +47,16 @@ class Address:
     private: bool = True
 
     @classmethod
-    def of_unmet(cls, channel: str, bot_id: str, chat_id: str, thread_id: str = "") -> "Address":
-        """Return the address of a chat in which nothing was said yet.
+    def for_unmet_chat(
+        cls, channel: str, bot_id: str, chat_id: str, thread_id: str = ""
+    ) -> "Address":
+        """Return the address of a chat in which no message exists yet.
 
         Groups of Telegram, whose replies may be edits in private chats alone, have negative ids.
         """
         return cls(channel, bot_id, chat_id, thread_id, private=not chat_id.startswith("-"))
 
-    @property
+    @cached_property
     def chat_key(self) -> str:
         return f"{self.channel}/{self.bot_id}/{self.chat_id}/{self.thread_id}"
 
@@ -96,23 +97,23 @@ class OutboxRow:
 
     @property
     def key(self) -> str:
-        """What no other message ever has, of another journal neither."""
+        """A unique key of the message, across all journals."""
         return f"{self.id}-{self.created_at}"
 
     @property
-    def shown(self) -> bool:
-        """Return whether its text was shown and is only to be repeated."""
+    def is_shown(self) -> bool:
+        """Return whether its text was shown and must only be repeated."""
         return self.msg_id is not None
 
     @property
-    def whole(self) -> bool:
-        """Return whether it is sent in one call: of none before it a message can have arrived."""
+    def is_whole(self) -> bool:
+        """Return whether it is sent in one call, without earlier calls that may have arrived."""
         answers = self.final and self.turn_id is not None and self.attempt == 0
         return self.mode == "direct" or (answers and self.ph_id is None)
 
     @property
     def lost(self) -> bool:
-        """Return whether it was sent in one call of which nothing says that it arrived."""
+        """Return whether it was sent in one call whose outcome is unknown."""
         return self.mode == "edit" and self.state == "sending" and self.ph_id is None
 
 
@@ -120,12 +121,12 @@ OUTBOX = Rows(OutboxRow, "outbox")
 
 
 @dataclass(frozen=True)
-class Part:
+class OutboxPart:
     """A message that is not stored yet; ``rendered`` as in `ReplyPart`.
 
-    ``approval_id`` is that of the approval that it asks for. With a file, ``media_id`` and
-    ``file_name``, the text is its caption. The text of a ``voice`` message is spoken; its file is
-    made when it is sent.
+    ``approval_id`` is the approval that it asks for. With a file, ``media_id`` and ``file_name``,
+    the text is its caption. The text of a ``voice`` message is spoken; its file is made when it is
+    sent.
     """
 
     text: str
@@ -139,8 +140,8 @@ class Part:
     voice: bool = False
 
 
-def add(
-    db: Database, turn_id: str, address: Address, parts: Sequence[Part], mode: str, now: int
+def add_reply(
+    db: Database, turn_id: str, address: Address, parts: Sequence[OutboxPart], mode: str, now: int
 ) -> None:
     """Queue the parts of a reply in order; a preview becomes the first part, sent or not."""
     if parts and mode != STORED:
@@ -158,13 +159,13 @@ def add_extra(
     db: Database,
     turn_id: str | None,
     address: Address,
-    parts: Sequence[Part],
+    parts: Sequence[OutboxPart],
     mode: str,
     now: int,
     *,
     final: bool = True,
 ) -> None:
-    """Queue messages that a turn sends besides its reply, or that belong to none, to any chat."""
+    """Queue messages that a turn sends besides its reply, or without a turn, to any chat."""
     values = {"turn_id": turn_id, "chat_key": address.chat_key, "final": final, "now": now}
     for part in parts:
         stored = mode == STORED and not part.voice  # whose file is made by the chat's queue
@@ -189,7 +190,7 @@ def add_extra(
         )
 
 
-def extras(db: Database, turn_id: str) -> int:
+def count_extras(db: Database, turn_id: str) -> int:
     """Count the messages that an open turn has sent besides its reply, with its subagents'."""
     # A subagent's turn counts with the turn of the call that began it; replies end their turn.
     sql = (
@@ -217,12 +218,12 @@ def add_notice(
     ``reply_to`` is the platform's id of the message it answers; ``again`` is how often it may be
     repeated when its delivery is unknown.
     """
-    part = Part(text, markdown=False, reply_to=reply_to, again=again)
+    part = OutboxPart(text, markdown=False, reply_to=reply_to, again=again)
     add_extra(db, None, address, [part], "direct", now)
 
 
 def add_edit(db: Database, shown: OutboxRow, message_id: str, text: str, now: int) -> None:
-    """Queue an edit of a message of the daemon that the platform has; see `questions`."""
+    """Queue an edit of a message that the platform has; see the module `questions`."""
     db.execute(
         "INSERT INTO outbox(part, channel, bot_id, chat_id, thread_id, chat_key, mode, body,"
         " markdown, approval_id, final, state, ph_id, created_at)"
@@ -232,7 +233,7 @@ def add_edit(db: Database, shown: OutboxRow, message_id: str, text: str, now: in
     )
 
 
-def notices_to(db: Database, chat_key: str, message_id: str) -> tuple[str, ...]:
+def list_notices_to(db: Database, chat_key: str, message_id: str) -> tuple[str, ...]:
     sql = (
         "SELECT body FROM outbox WHERE chat_key = ? AND reply_to = ? AND turn_id IS NULL"
         " ORDER BY id"
@@ -240,7 +241,7 @@ def notices_to(db: Database, chat_key: str, message_id: str) -> tuple[str, ...]:
     return tuple(str(body) for (body,) in db.execute(sql, (chat_key, message_id)))
 
 
-def start_preview(db: Database, turn_id: str, address: Address, part: Part, now: int) -> None:
+def start_preview(db: Database, turn_id: str, address: Address, part: OutboxPart, now: int) -> None:
     """Queue a preview of a turn's answer, unless it has one or the turn has ended."""
     begun = db.execute(f"SELECT 1 FROM outbox WHERE {PREVIEW}", (turn_id,)).get
     sql = "SELECT 1 FROM turn WHERE id = ? AND state IN('running','waiting')"
@@ -248,48 +249,49 @@ def start_preview(db: Database, turn_id: str, address: Address, part: Part, now:
         add_extra(db, turn_id, address, [part], "edit", now, final=False)
 
 
-def preview_message(db: Database, turn_id: str) -> str | None:
+def find_preview_message(db: Database, turn_id: str) -> str | None:
     """Return the platform's id of a turn's preview; None before it is sent and after T6."""
     found = db.execute(f"SELECT ph_id FROM outbox WHERE {PREVIEW}", (turn_id,)).get
     return None if found is None else str(found)
 
 
-def first(db: Database, chat_key: str) -> OutboxRow | None:
-    """Return the row of a chat that is to be sent next; the chat's later rows wait for it.
+def find_next_row(db: Database, chat_key: str) -> OutboxRow | None:
+    """Return the row to send next in a chat; the chat's later rows wait for it.
 
-    A preview waits, and is waited for, until it has its place. Then no row waits for its text. Nor
-    does any wait for the repetition of an edit.
+    A preview waits, and blocks later rows, until it has its place. After that no row waits for its
+    text, nor for the repetition of an edit.
     """
     sql = f"{WAITING} AND chat_key = ? ORDER BY msg_id IS NOT NULL, id LIMIT 1"
-    return OUTBOX.first(db, sql, chat_key)
+    return OUTBOX.find_first(db, sql, chat_key)
 
 
-def waiting(db: Database, channel: str) -> list[Address]:
+def list_waiting_chats(db: Database, channel: str) -> list[Address]:
     """Return the chats of a channel that have a row to send."""
     first_id = f"SELECT min(id) FROM outbox WHERE {WAITING} AND chat_key = value"
-    chats = f"SELECT ({first_id}) FROM ({distinct('outbox', 'chat_key', WAITING)}) AS waiting"
+    waiting = build_distinct_query("outbox", "chat_key", WAITING)
+    chats = f"SELECT ({first_id}) FROM ({waiting}) AS waiting"
     where = f"id IN({chats}) AND channel = ? ORDER BY id"
     sql = f"SELECT bot_id, chat_id, thread_id FROM outbox WHERE {where}"
     return [Address(channel, *chat) for chat in db.execute(sql, (channel,))]
 
 
-def due(db: Database, channel: str) -> list[OutboxRow]:
-    """Return the `first` row of each chat of a channel."""
-    found = [first(db, address.chat_key) for address in waiting(db, channel)]
+def list_due_rows(db: Database, channel: str) -> list[OutboxRow]:
+    """Return the `find_next_row` row of each chat of a channel."""
+    found = [find_next_row(db, address.chat_key) for address in list_waiting_chats(db, channel)]
     return [row for row in found if row is not None]
 
 
 def pop_unconfirmed(db: Database, chat_key: str, now: int) -> list[str]:
-    """Abandon the messages of a chat whose delivery is unknown, and return their texts."""
+    """Abandon a chat's messages of unknown delivery, and return their texts."""
     sql = f"SELECT id, {TOLD} FROM outbox WHERE chat_key = ? AND state = 'unknown' ORDER BY id"
     unconfirmed = list(db.execute(sql, (chat_key,)))
     for row_id, _ in unconfirmed:
-        end(db, row_id, "abandoned", "mentioned in the chat's next reply", now)
+        end_row(db, row_id, "abandoned", "mentioned in the chat's next reply", now)
     return [str(body) for _, body in unconfirmed]
 
 
-def answers_of_turn(db: Database, turn_id: str) -> tuple[str, ...]:
-    """Return the texts of a turn as `texts_of_turn` does, without questions to the operator."""
+def list_answers_of_turn(db: Database, turn_id: str) -> tuple[str, ...]:
+    """Return a turn's texts like `list_texts_of_turn`, without questions to the operator."""
     sql = (
         f"SELECT {TOLD} FROM outbox WHERE turn_id = ? AND final = 1 AND approval_id IS NULL"
         " ORDER BY part"
@@ -297,7 +299,7 @@ def answers_of_turn(db: Database, turn_id: str) -> tuple[str, ...]:
     return tuple(str(body) for (body,) in db.execute(sql, (turn_id,)))
 
 
-def texts_of_turn(db: Database, turn_id: str) -> tuple[str, ...]:
+def list_texts_of_turn(db: Database, turn_id: str) -> tuple[str, ...]:
     """Return the texts of a turn's messages in order, delivered or not; a file by its name."""
     sql = f"SELECT {TOLD} FROM outbox WHERE turn_id = ? AND final = 1 ORDER BY part"
     return tuple(str(body) for (body,) in db.execute(sql, (turn_id,)))
@@ -306,8 +308,8 @@ def texts_of_turn(db: Database, turn_id: str) -> tuple[str, ...]:
 def sending(db: Database, row_id: int, state: str, now: int, again: int = 0) -> bool:
     """Mark a row before the platform is called (T7), as ``ph_sending`` or ``sending``.
 
-    ``again`` is how often it may at least be repeated if its delivery is unknown.
-    Returns false if the row has ended meanwhile, so that nothing is to be sent.
+    ``again`` is how often it may at least be repeated if its delivery is unknown. Returns false if
+    the row has ended meanwhile and must not be sent.
     """
     db.execute(
         "UPDATE outbox SET state = ?, attempt = attempt + 1, t_sending = ?, again = max(again, ?)"
@@ -323,49 +325,58 @@ def placeholder_sent(db: Database, row_id: int, message_id: str) -> None:
     db.execute(sql, (message_id, row_id))
 
 
-def delivered(db: Database, row_id: int, message_id: str | None, now: int) -> None:
+def mark_delivered(
+    db: Database, row: OutboxRow, message_id: str | None, now: int
+) -> OutboxRow | None:
     """Store that the platform accepted a message (T8), and its id there.
 
-    The row ends, unless it was edited and an earlier edit may land after this one. Then the edit is
-    to be repeated.
+    The row ends, unless it was edited and an earlier edit may land after this one. Then the edit
+    must be repeated. Return the chat's next row.
     """
-    db.execute("UPDATE outbox SET msg_id = ? WHERE id = ?", (message_id, row_id))
-    db.execute(
-        "UPDATE outbox SET state = 'ph_sent', again = again - 1, not_before = ?"
-        " WHERE id = ? AND mode = 'edit' AND again > 0",
-        (now + LATE_EDIT, row_id),
-    )
-    if db.changes() == 0:
-        end(db, row_id, "delivered", None, now)
+    if row.mode == "edit":
+        db.execute(
+            "UPDATE outbox SET state = 'ph_sent', msg_id = ?, again = again - 1, not_before = ?"
+            " WHERE id = ? AND again > 0",
+            (message_id, now + LATE_EDIT, row.id),
+        )
+    if row.mode != "edit" or db.changes() == 0:
+        db.execute(
+            "UPDATE outbox SET state = 'delivered', msg_id = ?, error = NULL, ended_at = ?"
+            " WHERE id = ?",
+            (message_id, now, row.id),
+        )
+        if row.turn_id is not None:
+            db.execute(f"{CLOSE} AND id = ?", (row.turn_id,))
+    return find_next_row(db, row.chat_key)
 
 
 def preview_unknown(db: Database, turn_id: str, message_id: str) -> None:
-    """Have the final edit of a message repeated: an edit of its preview may land late."""
+    """Repeat the final edit of a message, as an edit of its preview may land late."""
     sql = f"UPDATE outbox SET again = 1 WHERE turn_id = ? AND ph_id = ? AND {OPEN}"
     db.execute(sql, (turn_id, message_id))
 
 
-def close_silent(db: Database, turn_id: str, now: int) -> None:
+def close_silent_turn(db: Database, turn_id: str, now: int) -> None:
     """Close a turn whose reply is empty (T9), and abandon its preview."""
     sql = f"UPDATE outbox SET state = 'abandoned', ended_at = ? WHERE {PREVIEW}"
     db.execute(sql, (now, turn_id))
     db.execute(f"{CLOSE} AND id = ?", (turn_id,))
 
 
-def end(db: Database, row_id: int, state: str, error: str | None, now: int) -> None:
+def end_row(db: Database, row_id: int, state: str, error: str | None, now: int) -> None:
     """End a row; close its turn (T9) if this was the last one."""
     sql = "UPDATE outbox SET state = ?, error = ?, ended_at = ? WHERE id = ?"
     db.execute(sql, (state, error, now, row_id))
     db.execute(f"{CLOSE} AND id = (SELECT turn_id FROM outbox WHERE id = ?)", (row_id,))
 
 
-def refused(db: Database, row_id: int, error: str, now: int) -> None:
-    """End a row that the platform will never take; of a preview only the text so far is given up.
+def mark_refused(db: Database, row_id: int, error: str, now: int) -> None:
+    """End a row that the platform refuses for good; a preview loses only its text so far.
 
-    The turn goes on, and its reply becomes a row of its own.
+    The turn continues, and its reply becomes a new row.
     """
     final = db.execute("SELECT final FROM outbox WHERE id = ?", (row_id,)).get
-    end(db, row_id, "failed_permanent" if final else "abandoned", error, now)
+    end_row(db, row_id, "failed_permanent" if final else "abandoned", error, now)
 
 
 def mark_unconfirmed(db: Database, row_id: int, error: str, now: int, not_before: int) -> None:
@@ -377,7 +388,7 @@ def mark_unconfirmed(db: Database, row_id: int, error: str, now: int, not_before
     if db.changes() == 1:
         requeue(db, row_id, error, not_before)
     else:
-        end(db, row_id, "unknown", error, now)
+        end_row(db, row_id, "unknown", error, now)
 
 
 def requeue(db: Database, row_id: int, error: str, not_before: int) -> None:
@@ -389,20 +400,20 @@ def requeue(db: Database, row_id: int, error: str, not_before: int) -> None:
     )
 
 
-def voiced(db: Database, row_id: int, media_id: str, file_name: str) -> None:
-    """Give a row that is to be spoken its file."""
+def store_voice_file(db: Database, row_id: int, media_id: str, file_name: str) -> None:
+    """Store the file of a spoken row."""
     sql = f"UPDATE outbox SET media_id = ?, file_name = ? WHERE id = ? AND {OPEN}"
     db.execute(sql, (media_id, file_name, row_id))
 
 
-def unspoken(db: Database, row_id: int, why: str) -> None:
-    """Make a row that cannot be spoken a text that says why."""
+def replace_voice_with_text(db: Database, row_id: int, why: str) -> None:
+    """Replace a row that cannot be spoken by a text with the reason."""
     sql = f"UPDATE outbox SET voice = 0, file_name = NULL, body = ? WHERE id = ? AND {OPEN}"
     db.execute(sql, (why, row_id))
 
 
 def look_later(db: Database, row_id: int, error: str, not_before: int) -> None:
-    """Let a message that may have arrived be looked for at ``not_before`` or later."""
+    """Delay the search for a message that may have arrived until ``not_before``."""
     sql = f"UPDATE outbox SET error = ?, not_before = ? WHERE id = ? AND {OPEN}"
     db.execute(sql, (error, not_before, row_id))
 
@@ -413,12 +424,12 @@ def forget_placeholder(db: Database, row_id: int) -> None:
     db.execute(sql, (row_id,))
 
 
-def recover(db: Database, now: int) -> None:
+def recover_sending_rows(db: Database, now: int) -> None:
     """Classify at boot the rows that were being sent when the process died.
 
     In ``edit`` mode an edit is repeated, a placeholder of unknown delivery is sent again, and a
-    whole message is looked for. The delivery of a direct message is unknown. What the last process
-    sent may land late.
+    whole message is looked for. The delivery of a direct message is unknown. Messages of the last
+    process may land late.
     """
     db.execute(f"UPDATE outbox SET again = 1 WHERE {OPEN} AND ph_id IS NOT NULL AND msg_id IS NULL")
     lost = f"{OPEN} AND mode = 'edit' AND state = 'sending' AND ph_id IS NULL"

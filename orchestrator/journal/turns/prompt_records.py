@@ -1,20 +1,18 @@
 """Prompts sent to models: one record for each process that ran a turn, with its first step.
 
-A record refers to the sources of the prompt, its definition and its tools, and to what it has in
-common with most of its agent's; equal ones are stored once.
+A record refers to the prompt's definition, its tools and the parts that it shares with the agent's
+other prompts; equal parts are stored once.
 """
 
 import hashlib
-from collections.abc import Collection
+from collections import deque
 from dataclasses import dataclass
-from functools import lru_cache
-from typing import Any
+from typing import Any, NamedTuple
 
 import orjson
 from pydantic import Json, TypeAdapter
 
-from orchestrator.journal.db.database import Database
-from orchestrator.journal.db.rows import Rows
+from orchestrator.journal.db.database import Database, Rows
 from thinker.protocol.messages import LATE, JsonObject, LayerRecord, ToolSpec
 from thinker.protocol.prompt_record import PromptRecord
 
@@ -25,8 +23,8 @@ TOOLS: TypeAdapter[tuple[ToolSpec, ...]] = TypeAdapter(tuple[ToolSpec, ...], con
 class PromptSources:
     """The sources of a prompt: a `PromptBundle` as JSON, and all tools that could be offered.
 
-    ``definition`` is None for an agent without one. Both are None if they are not known. ``window``
-    has the ids of the first and the last message of the history that is sent with the prompt.
+    ``definition`` is None for an agent without one. Both are None if unknown. ``window`` has the
+    first and last message ids of the history that is sent with the prompt.
     """
 
     definition: Json[JsonObject] | None = None
@@ -35,11 +33,15 @@ class PromptSources:
 
 
 NO_SOURCES = PromptSources()
-# The record's own fields, and those that it has in common with others, of its long layers by place.
+# The record's own fields, and the shared ones of its long layers by place.
 COLUMNS = "body, (SELECT body FROM prompt_part WHERE digest = common)"
 COMMON = ("tools", "reasons", "settings", "tools_digest")
 NO_WINDOW = (None, None)
 LONG = 200  # characters of a layer that is stored once
+UNUSED_PARTS = """DELETE FROM prompt_part
+WHERE NOT EXISTS(SELECT 1 FROM turn_prompt WHERE definition = digest)
+AND NOT EXISTS(SELECT 1 FROM turn_prompt WHERE tools = digest)
+AND NOT EXISTS(SELECT 1 FROM turn_prompt WHERE common = digest)"""
 
 
 @dataclass(frozen=True)
@@ -52,6 +54,14 @@ class SentPrompt:
     started_at: int
 
 
+class _SharedPart(NamedTuple):
+    """A text that prompts share, and the name under which it is stored once."""
+
+    body: bytes
+    digest: str
+
+
+_dumped_tools: deque[tuple[tuple[ToolSpec, ...], _SharedPart]] = deque(maxlen=16)
 SOURCES = Rows(
     PromptSources,
     "turn_prompt",
@@ -60,16 +70,16 @@ SOURCES = Rows(
 )
 
 
-def record(
+def record_prompt(
     db: Database, sent: SentPrompt, prompt: PromptRecord, sources: PromptSources = NO_SOURCES
 ) -> tuple[str, ...]:
-    """Store a prompt, and return what its stable part differs in from the session's last one."""
-    found = _before(
+    """Store a prompt; return how its stable part differs from the session's last one."""
+    found = _find_earlier_prompt(
         db, "turn_id, at, json_extract(body, '$.stable'), definition, tools, common", sent
     )
     changed: tuple[str, ...] = ()
     if found is not None and found[2] != prompt.stable:
-        changed = prompt.differences(dict(of_turn(db, found[0]))[found[1]])
+        changed = prompt.find_differences(dict(list_prompts_of_turn(db, found[0]))[found[1]])
     own = prompt.model_dump(mode="json", exclude_defaults=True) | {"changed": changed}
     common = {name: own.pop(name) for name in COMMON if name in own}
     common["texts"] = {
@@ -77,73 +87,72 @@ def record(
         for place, layer in enumerate(own["layers"])
         if not (layer.get("volatile") or layer.get("quoted")) and len(layer["text"]) > LONG
     }
-    definition = None if sources.definition is None else orjson.dumps(sources.definition)
-    tools = None if sources.tools is None else _dumped(sources.tools)
+    definition = (
+        None if sources.definition is None else _build_part(orjson.dumps(sources.definition))
+    )
+    tools = None if sources.tools is None else _dump_tools(sources.tools)
+    parts = definition, tools, _build_part(orjson.dumps(common))
     stored = found[3:] if found else ()
-    parts = [_part(db, part, stored) for part in (definition, tools, orjson.dumps(common))]
+    for part in parts:
+        if part is not None and part.digest not in stored:
+            new = "INSERT INTO prompt_part VALUES(?,?) ON CONFLICT DO NOTHING"
+            db.execute(new, (part.digest, part.body.decode()))
+    digests = [part and part.digest for part in parts]
+    values = sent.turn_id, sent.at, orjson.dumps(own).decode(), *digests
     db.execute(
         "INSERT INTO turn_prompt(turn_id, at, body, definition, tools, common,"
         " history_first, history_last) VALUES(?,?,?,?,?,?,?,?) ON CONFLICT DO NOTHING",
-        (sent.turn_id, sent.at, orjson.dumps(own).decode(), *parts, *(sources.window or NO_WINDOW)),
+        (*values, *(sources.window or NO_WINDOW)),
     )
     return changed
 
 
-def ingredients(db: Database, turn_id: str, at: int) -> PromptSources:
+def load_prompt_sources(db: Database, turn_id: str, at: int) -> PromptSources:
     return SOURCES.select(db, "turn_id = ? AND at = ?", turn_id, at)[0]
 
 
-def window(db: Database, turn_id: str, at: int) -> tuple[int, int] | None:
-    """Return the ids of the first and the last message of the history that a prompt was sent with.
+def find_history_window(db: Database, turn_id: str, at: int) -> tuple[int, int] | None:
+    """Return the first and last message ids of a prompt's history.
 
-    None if there was no history, or it was not recorded.
+    None without a recorded history.
     """
     sql = "SELECT history_first, history_last FROM turn_prompt WHERE turn_id = ? AND at = ?"
     found = db.execute(sql, (turn_id, at)).fetchone()
     return None if found is None or found[0] is None else (int(found[0]), int(found[1]))
 
 
-def last_use(db: Database, name: str) -> tuple[str, int] | None:
-    """Return the newest prompt with a definition, of the agent or the definition of this name.
-
-    Returns the turn and the time at which it sent that prompt, as a handoff within a turn changes
-    the definition.
-    """
-    found = db.execute(
-        "SELECT turn_id, at FROM turn_prompt JOIN turn ON turn.id = turn_id"
-        " JOIN prompt_part ON digest = definition"
-        " WHERE agent_id = ?1 OR json_extract(prompt_part.body, '$.name') = ?1"
-        " ORDER BY at DESC LIMIT 1",
-        (name,),
-    ).fetchone()
-    return None if found is None else (str(found[0]), int(found[1]))
-
-
-def sent(db: Database, turn_id: str) -> tuple[LayerRecord, ...] | None:
-    """Return the layers put before a turn's newest message; None before the first prompt."""
+def find_context_layers(db: Database, turn_id: str) -> tuple[LayerRecord, ...] | None:
+    """Return the layers before a turn's newest message; None before the first prompt."""
     sql = "SELECT body FROM turn_prompt WHERE turn_id = ? ORDER BY at LIMIT 1"
     body = db.execute(sql, (turn_id,)).get
     if body is None:
         return None
     own = orjson.loads(body)  # it has all of `PromptRecord.context`
     cached = own.get("layout") == "cached"
-    beside = (x for x in own["layers"] if x.get("quoted") or (cached and x.get("volatile")))
-    return tuple(LayerRecord.model_validate(x) for x in beside if not x.get("standing"))
+    beside = [x for x in own["layers"] if x.get("quoted") or (cached and x.get("volatile"))]
+    return tuple([LayerRecord.model_validate(x) for x in beside if not x.get("standing")])
 
 
-def offered(db: Database, session_id: int, started: int, turn_id: str) -> tuple[str, ...]:
-    earlier = _before(db, COLUMNS, SentPrompt(turn_id, 0, session_id, started))
-    return () if earlier is None else _record(*earlier).tools
+def list_offered_tools(
+    db: Database, session_id: int, started: int, turn_id: str
+) -> tuple[str, ...]:
+    earlier = _find_earlier_prompt(db, COLUMNS, SentPrompt(turn_id, 0, session_id, started))
+    return () if earlier is None else _parse_record(*earlier).tools
 
 
-def of_turn(db: Database, turn_id: str) -> list[tuple[int, PromptRecord]]:
+def list_prompts_of_turn(db: Database, turn_id: str) -> list[tuple[int, PromptRecord]]:
     """Return the prompts of a turn and when they were sent (milliseconds), in order."""
     sql = f"SELECT at, {COLUMNS} FROM turn_prompt WHERE turn_id = ? ORDER BY at"
-    return [(at, _record(*parts)) for at, *parts in db.execute(sql, (turn_id,))]
+    return [(at, _parse_record(*parts)) for at, *parts in db.execute(sql, (turn_id,))]
 
 
-def _before(db: Database, columns: str, sent: SentPrompt) -> tuple[Any, ...] | None:
-    """Return columns of the session's last prompt before the turn of another."""
+def delete_unused_parts(db: Database) -> None:
+    """Delete the texts that no record refers to any more."""
+    db.execute(UNUSED_PARTS)
+
+
+def _find_earlier_prompt(db: Database, columns: str, sent: SentPrompt) -> tuple[Any, ...] | None:
+    """Return columns of the session's last prompt before another turn."""
     found: tuple[Any, ...] | None = db.execute(
         f"SELECT {columns} FROM turn JOIN turn_prompt ON turn_id = turn.id WHERE session_id = ?"
         " AND started_at <= ? AND turn.id <> ? ORDER BY started_at DESC, turn.rowid DESC, at DESC"
@@ -153,24 +162,21 @@ def _before(db: Database, columns: str, sent: SentPrompt) -> tuple[Any, ...] | N
     return found
 
 
-def _record(body: str, common: str | None) -> PromptRecord:
+def _parse_record(body: str, common: str | None) -> PromptRecord:
     own, shared = orjson.loads(body), orjson.loads(common or "{}")
     texts = shared.get("texts", {})
     layers = [{"text": texts.get(str(place), ""), **x} for place, x in enumerate(own["layers"])]
     return PromptRecord.model_validate({**shared, **own, "layers": layers})
 
 
-@lru_cache(maxsize=16)  # an agent's are the same in each turn
-def _dumped(tools: tuple[ToolSpec, ...]) -> bytes:
-    return TOOLS.dump_json(tools)
+def _dump_tools(tools: tuple[ToolSpec, ...]) -> _SharedPart:
+    for known, part in (*_dumped_tools,):
+        if known is tools:  # an agent's are the same in each turn
+            return part
+    part = _build_part(TOOLS.dump_json(tools))
+    _dumped_tools.append((tools, part))
+    return part
 
 
-def _part(db: Database, body: bytes | None, stored: Collection[str | None]) -> str | None:
-    """Store a text that prompts share, unless it is among the ``stored``; return its digest."""
-    if body is None:
-        return None
-    digest = hashlib.sha256(body).hexdigest()[:32]  # short, as three indexes have it
-    if digest not in stored:
-        new = "INSERT INTO prompt_part VALUES(?,?) ON CONFLICT DO NOTHING"
-        db.execute(new, (digest, body.decode()))
-    return digest
+def _build_part(body: bytes) -> _SharedPart:
+    return _SharedPart(body, hashlib.sha256(body).hexdigest()[:32])  # short, as in three indexes

@@ -1,50 +1,51 @@
 """Questions: the messages that ask for an approval, with buttons until it is decided.
 
-A button's data names the approval and has a digest of its call and chat, so that no button decides
-about anything else than what its message shows. A message that was delivered is edited once to tell
-the outcome, by a row of the outbox that begins as ``ph_sent``: what is shown is put in place of it.
+A button's data names the approval and has a digest of its call and chat, so that a button decides
+only about what its message shows. A delivered message is edited once to show the outcome, by a row
+of the outbox that begins as ``ph_sent``.
 """
 
 import hashlib
 
 from orchestrator.channel_api import Choice
+from orchestrator.journal.db import audit
 from orchestrator.journal.db.database import Database
 from orchestrator.journal.turns import approvals, outbox
 from orchestrator.journal.turns.approvals import Approval
-from orchestrator.journal.turns.outbox import Address, OutboxRow, Part
+from orchestrator.journal.turns.outbox import Address, OutboxPart, OutboxRow
 
 APPROVE, DENY = "Approve once", "Deny"
 DIGEST = 24  # hexadecimal digits; with a code they fit the 64 bytes of a button
 
 
-def ask(
+def ask_question(
     db: Database, approval: Approval, address: Address, text: str, again: int, now: int
 ) -> None:
     """Queue the question; ``again`` is how often it may be repeated when delivery is unknown.
 
-    A webhook is not told: it cannot answer, and the arguments may be what must not go out.
+    A webhook gets no question: it cannot answer, and the arguments may be private.
     """
-    part = Part(text, again=again, approval_id=approval.id)
+    part = OutboxPart(text, again=again, approval_id=approval.id)
     mode = outbox.STORED if address.channel == outbox.HOOKS else "direct"
     outbox.add_extra(db, None, address, (part,), mode, now)
 
 
-def choices(db: Database, row: OutboxRow, now: int) -> tuple[Choice, ...]:
-    """Return the buttons of a message; none if its question has been answered by now."""
-    found = None if row.approval_id is None else approvals.by_id(db, row.approval_id)
-    if found is None or not found.open(now):
+def build_choices(db: Database, row: OutboxRow, now: int) -> tuple[Choice, ...]:
+    """Return the buttons of a message; none if its question was answered meanwhile."""
+    found = None if row.approval_id is None else approvals.find_approval_by_id(db, row.approval_id)
+    if found is None or not found.is_open(now):
         return ()
-    data = f"{found.code}:{digest(found, row.chat_key)}"
+    data = f"{found.code}:{hash_question(found, row.chat_key)}"
     return Choice(APPROVE, f"y:{data}"), Choice(DENY, f"n:{data}")
 
 
-def digest(approval: Approval, chat_key: str) -> str:
-    """Return what binds a button to its approval, the call's tool and arguments, and a chat."""
+def hash_question(approval: Approval, chat_key: str) -> str:
+    """Hash what binds a button to its approval: the call's tool and arguments, and the chat."""
     bound = (str(approval.id), approval.code, approval.args_hash, chat_key)
     return hashlib.sha256("\0".join(bound).encode()).hexdigest()[:DIGEST]
 
 
-def decide(
+def decide_question(
     db: Database,
     code: str,
     by: str,
@@ -54,51 +55,66 @@ def decide(
     seen: str | None = None,
     note: str = "",
 ) -> Approval | None:
-    """Answer an open question as `approvals.decide` does, and tell so where it was asked."""
-    found = approvals.decide(db, code, by, now, granted=granted, seen=seen, note=note)
+    """Grant or deny a pending approval, and say so where it was asked for; ``note`` says why.
+
+    Returns None if none has this code, if it expired, or if the tool and arguments that were shown,
+    whose hash is ``seen``, are others.
+    """
+    state = "granted" if granted else "denied"
+    db.execute(
+        "UPDATE approval SET state = ?, decided_at = ?, by_user = ?, note = ?"
+        " WHERE code = ? AND state = 'pending' AND expires > ?"
+        " AND args_hash = ifnull(?, args_hash)",
+        (state, now, by, note or None, code, now, seen),
+    )
+    found = approvals.find_approval(db, code) if db.changes() else None
     if found is not None:
-        settle(db, found, now)
+        call = f"{found.turn_id}:{found.seq}"
+        audit.record_decision(db, by, f"{state} {found.tool}", call, now)
+        show_outcome(db, found, now)
     return found
 
 
-def withdraw(db: Database, turn_id: str, now: int) -> None:
-    """Deny what a turn that ends has asked for and not used."""
+def withdraw_questions(db: Database, turn_id: str, now: int) -> None:
+    """Deny the unused questions of an ending turn."""
     db.execute(
         "UPDATE approval SET state = 'denied', decided_at = ? WHERE turn_id = ?"
         " AND state IN('pending','granted')",
         (now, turn_id),
     )
-    for approval in approvals.of_turn(db, turn_id):
-        settle(db, approval, now)
+    for approval in approvals.list_approvals_of_turn(db, turn_id):
+        show_outcome(db, approval, now)
 
 
-def settle(db: Database, approval: Approval, now: int, pressed: str | None = None) -> None:
-    """Have the delivered message of a closed question tell its outcome, without buttons.
+def show_outcome(db: Database, approval: Approval, now: int, pressed: str | None = None) -> None:
+    """Show the outcome on the delivered message of a closed question, without buttons.
 
-    ``pressed`` is the number of another message that shows it, since it was sent twice.
+    ``pressed`` is the number of a second message with the question, if it was sent twice.
     """
     asked = "approval_id = ? AND mode = 'direct'"
-    row = None if approval.open(now) else outbox.OUTBOX.first(db, asked, approval.id)
+    row = None if approval.is_open(now) else outbox.OUTBOX.find_first(db, asked, approval.id)
     if row is None:
         return
     told = "SELECT 1 FROM outbox WHERE approval_id = ? AND mode = 'edit' AND ph_id = ?"
     for message_id in dict.fromkeys((row.msg_id, pressed)):
         if message_id is not None and db.execute(told, (approval.id, message_id)).get is None:
-            text = f"{row.body}\n\n{outcome(approval, now)}"
+            text = f"{row.body}\n\n{describe_outcome(approval, now)}"
             outbox.add_edit(db, row, message_id, text, now)
 
 
-def delivered(db: Database, row: OutboxRow, message_id: str, now: int) -> None:
-    """Store that a message was accepted (T8); a question may have been closed meanwhile."""
-    outbox.delivered(db, row.id, message_id, now)
-    found = None if row.approval_id is None else approvals.by_id(db, row.approval_id)
-    if found is not None:
-        settle(db, found, now)
+def mark_delivered(db: Database, row: OutboxRow, message_id: str, now: int) -> OutboxRow | None:
+    """Do as `outbox.mark_delivered`; the question may have been closed meanwhile."""
+    following = outbox.mark_delivered(db, row, message_id, now)
+    found = None if row.approval_id is None else approvals.find_approval_by_id(db, row.approval_id)
+    if found is None:
+        return following
+    show_outcome(db, found, now)
+    return outbox.find_next_row(db, row.chat_key)
 
 
-def outcome(approval: Approval, now: int) -> str:
-    """Return the outcome of a question as its chat reads it."""
-    if approval.open(now):
+def describe_outcome(approval: Approval, now: int) -> str:
+    """Describe the outcome of a question, for its chat."""
+    if approval.is_open(now):
         return "It is not decided yet."
     if approval.state == "pending":
         return "\N{HOURGLASS} It has expired without a decision."

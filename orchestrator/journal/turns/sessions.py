@@ -1,12 +1,26 @@
-"""Sessions: the stored conversation of one agent with one chat."""
+"""Sessions: the stored conversation of one agent with one chat, and its turns read back."""
 
+from collections.abc import Sequence
 from functools import lru_cache
+from operator import attrgetter
 from typing import NamedTuple
 
-from orchestrator.journal.db.database import Database
-from orchestrator.journal.db.rows import Rows
+from orchestrator.journal.db.database import Database, Rows
+from orchestrator.journal.turns import inbox, prompt_records, taint
+from orchestrator.journal.turns.inbox import InboxRow
 from orchestrator.journal.turns.outbox import HOOKS, Address
-from thinker.protocol.messages import MESSAGE, AssistantMessage, Message, Origin, UserMessage
+from orchestrator.journal.turns.steps import ENDED, IMMEDIATE
+from orchestrator.journal.turns.taint import UNREAD
+from thinker.protocol.messages import (
+    MESSAGE,
+    AssistantMessage,
+    Message,
+    Origin,
+    ToolResult,
+    Usage,
+    UserMessage,
+)
+from thinker.protocol.methods import RecordedCall, RecordedStep
 
 SHORT = 2000  # characters of the longest message whose parsed form is cached for the next turn
 AFTER_SUMMARY = "session_id = ?1 AND id > (SELECT summary_upto FROM session WHERE id = ?1)"
@@ -23,10 +37,10 @@ class HistoryWindow(NamedTuple):
     span: tuple[int, int] | None
 
 
-def current(db: Database, agent_id: str, chat_key: str, now: int, scope: str = "") -> int:
+def open_session(db: Database, agent_id: str, chat_key: str, now: int, scope: str = "") -> int:
     """Return the id of the open session; start one if no session is open.
 
-    ``scope`` is the part of the memory that it belongs to.
+    ``scope`` is its part of the memory.
     """
     found = db.execute(
         "SELECT id FROM session WHERE agent_id = ? AND chat_key = ? AND ended_at IS NULL",
@@ -38,7 +52,7 @@ def current(db: Database, agent_id: str, chat_key: str, now: int, scope: str = "
     return int(db.execute(new, (agent_id, chat_key, now, scope)).get)
 
 
-def end(db: Database, agent_id: str, chat_key: str, now: int) -> None:
+def end_session(db: Database, agent_id: str, chat_key: str, now: int) -> None:
     """End the open session; the next message starts a new one."""
     db.execute(
         "UPDATE session SET ended_at = ? WHERE agent_id = ? AND chat_key = ? AND ended_at IS NULL",
@@ -46,7 +60,7 @@ def end(db: Database, agent_id: str, chat_key: str, now: int) -> None:
     )
 
 
-def merge(db: Database, session_id: int, into: int, now: int) -> None:
+def merge_sessions(db: Database, session_id: int, into: int, now: int) -> None:
     """End a session and append its messages to another one."""
     db.execute("UPDATE message SET session_id = ? WHERE session_id = ?", (into, session_id))
     db.execute(
@@ -62,34 +76,37 @@ def append(db: Database, session_id: int, turn_id: str, messages: list[Message],
     bodies = [MESSAGE.dump_json(message).decode() for message in messages]
     db.execute(
         "INSERT INTO message(session_id, turn_id, at, body) VALUES"
-        + ",".join(f"(?1,?2,?3,?{number})" for number in range(4, 4 + len(bodies))),
+        + ",".join([f"(?1,?2,?3,?{number})" for number in range(4, 4 + len(bodies))]),
         (session_id, turn_id, now, *bodies),
     )
     db.execute(
         "UPDATE session SET tokens = tokens + ?, idle_since = ? WHERE id = ?",
-        (sum(map(tokens, messages)), now, session_id),
+        (sum(map(estimate_tokens, messages)), now, session_id),
     )
 
 
-def tokens(message: Message) -> int:
+def estimate_tokens(message: Message) -> int:
     """Estimate the tokens of a message with its tool calls: four characters each, rounded up."""
-    size = len(message.text if isinstance(message, UserMessage) else message.content)
-    if isinstance(message, AssistantMessage):
+    if isinstance(message, UserMessage) and (message.fence or message.documents or message.context):
+        size = len(message.text)
+    else:
+        size = len(message.content)
+    if isinstance(message, AssistantMessage) and message.tool_calls:
         size += sum(len(call.model_dump_json()) for call in message.tool_calls)
     return -(-size // 4)
 
 
-def window(db: Database, session_id: int, limit: int, jump: int = 1) -> tuple[Message, ...]:
+def list_history(db: Database, session_id: int, limit: int, jump: int = 1) -> tuple[Message, ...]:
     """Return the newest ``limit`` messages that no summary covers, oldest first.
 
     Up to ``jump`` - 1 more are returned, so that the first message stays the same for as many
     messages and moves by ``jump`` then.
     """
-    return read(db, session_id, limit, jump).messages
+    return load_history_window(db, session_id, limit, jump).messages
 
 
-def read(db: Database, session_id: int, limit: int, jump: int = 1) -> HistoryWindow:
-    """Return the same messages as `window` with their place in the journal."""
+def load_history_window(db: Database, session_id: int, limit: int, jump: int = 1) -> HistoryWindow:
+    """Return the messages of `list_history` with their ids in the journal."""
     if jump > 1:
         sql = f"SELECT count(*) FROM message WHERE {AFTER_SUMMARY}"
         limit += max(0, int(db.execute(sql, (session_id,)).get) - limit) % jump
@@ -97,43 +114,146 @@ def read(db: Database, session_id: int, limit: int, jump: int = 1) -> HistoryWin
         f"SELECT id, body FROM message WHERE {AFTER_SUMMARY} ORDER BY id DESC LIMIT ?2",
         (session_id, limit),
     ).fetchall()
-    messages = (
-        _known(body) if len(body) <= SHORT else MESSAGE.validate_json(body)
+    messages = [
+        _parse_message(body) if len(body) <= SHORT else MESSAGE.validate_json(body)
         for _, body in reversed(rows)
-    )
+    ]
     span = (int(rows[-1][0] or 0), int(rows[0][0] or 0)) if rows else None
     return HistoryWindow(tuple(messages), span)
 
 
-def summary(db: Database, session_id: int) -> tuple[str | None, Origin]:
-    """Return the summary, and the least trusted origin of what it was made from."""
+def load_summary(db: Database, session_id: int) -> tuple[str | None, Origin]:
+    """Return the summary, and the least trusted origin of its content."""
     sql = "SELECT summary, summary_origin FROM session WHERE id = ?"
     ((found, origin),) = db.execute(sql, (session_id,))
     return found, origin if found is not None else "user"
 
 
-def recent_tools(db: Database, session_id: int, turns: int) -> tuple[str, ...]:
-    """Return the tools used in the session's last turns, newest turn first, each once."""
+def list_recent_tools(db: Database, session_id: int, turns: int) -> tuple[str, ...]:
+    """Return the tools of the session's last turns, newest turn first, each once."""
     rows = db.execute(
         "SELECT step.name FROM step JOIN (SELECT rowid AS n, id FROM turn WHERE session_id = ?"
         " AND state IN('replied','closed') ORDER BY started_at DESC, n DESC LIMIT ?) AS last"
         " ON step.turn_id = last.id WHERE step.kind = 'tool' ORDER BY last.n DESC, step.seq",
         (session_id, turns),
     )
-    return tuple(dict.fromkeys(str(name) for (name,) in rows))
+    return tuple(dict.fromkeys([str(name) for (name,) in rows]))
 
 
-def address(db: Database, agent_id: str, channel: str, chat_id: str) -> Address | None:
+def find_known_address(db: Database, agent_id: str, channel: str, chat_id: str) -> Address | None:
     """Return the address of a chat that has written to an agent before, under any of its ids.
 
-    A webhook is named by the operator alone, and need not have.
+    A webhook is named by the operator and need not have written.
     """
     if channel == HOOKS:
         return Address(HOOKS, "local", chat_id)
     where = f"agent_id = ?1 AND channel = ?2 AND chat_id = {FIRST_ID} ORDER BY id DESC LIMIT 1"
-    return ADDRESSES.first(db, where, agent_id, channel, chat_id)
+    return ADDRESSES.find_first(db, where, agent_id, channel, chat_id)
 
 
 @lru_cache(maxsize=2000)
-def _known(body: str) -> Message:
+def _parse_message(body: str) -> Message:
     return MESSAGE.validate_json(body)
+
+
+_get_calls = attrgetter("calls")
+
+
+class TurnTranscript(NamedTuple):
+    """A turn as it is in the journal: its messages, in order, and its steps."""
+
+    rows: tuple[InboxRow, ...]
+    steps: tuple[RecordedStep, ...]
+
+    @property
+    def opening_rows(self) -> tuple[InboxRow, ...]:
+        """The messages that did not enter the turn later."""
+        return tuple([row for row in self.rows if row.after_step is None])
+
+    @property
+    def has_calls(self) -> bool:
+        return any(map(_get_calls, self.steps))
+
+    @property
+    def has_unfinished_calls(self) -> bool:
+        return any(call.result is None for step in self.steps for call in step.calls)
+
+
+def load_transcript(db: Database, turn_id: str) -> TurnTranscript:
+    rows = tuple(inbox.list_turn_messages(db, turn_id))
+    return TurnTranscript(rows, _load_steps(db, turn_id, rows))
+
+
+def _load_steps(db: Database, turn_id: str, rows: Sequence[InboxRow]) -> tuple[RecordedStep, ...]:
+    steps: dict[int, RecordedStep] = {}
+    for seq, kind, parent, name, result, state, finish, usage in db.execute(
+        "SELECT seq, kind, parent, name, result, state, finish, usage FROM step"
+        " WHERE turn_id = ? ORDER BY seq",
+        (turn_id,),
+    ):
+        if kind == "model":
+            steps[seq] = RecordedStep(
+                seq=seq,
+                asked=name != IMMEDIATE,
+                response=AssistantMessage.model_validate_json(result),
+                finish=finish,
+                usage=Usage.model_validate_json(usage),
+            )
+            continue
+        ended = ToolResult.model_validate_json(result) if state in ENDED else None
+        step = steps[parent]
+        call = RecordedCall(seq=seq, result=ended)
+        steps[parent] = step.model_copy(update={"calls": (*step.calls, call)})
+    for row in rows:
+        if (seq := row.after_step) is not None:
+            entered = (*steps[seq].entered, row.build_user_message(db))
+            steps[seq] = steps[seq].model_copy(update={"entered": entered})
+    return tuple(steps.values())
+
+
+def build_session_messages(
+    db: Database, turn_id: str, known: TurnTranscript, sent: str
+) -> list[Message]:
+    """Return the messages of a turn for its session.
+
+    These are the user's messages, every step, and the reply ``sent`` if no model response has it.
+    The agent's words count as what the turn has read, as it may repeat that.
+    """
+    read, context = taint.load_taint(db, turn_id), prompt_records.find_context_layers(db, turn_id)
+    spoken: dict[str, object] = {"origin": "user", "private": False, "mixed": False}
+    if read is not UNREAD:
+        own = read.own_taint
+        spoken = {"origin": own.origin, "private": bool(own.private), "mixed": own.is_mixed}
+    received = [row.build_user_message(db) for row in known.opening_rows]
+    if context:
+        received[-1] = received[-1].model_copy(update={"context": context})
+    messages: list[Message] = [*received]
+    last = ""
+    for step in known.steps:
+        if step.response.content or step.response.tool_calls:
+            messages.append(step.response.model_copy(update=spoken))
+        messages += [call.result for call in step.calls if call.result is not None]
+        messages += step.entered
+        last = "" if step.calls else step.response.content.strip()
+    if sent and not last:
+        messages.append(AssistantMessage.model_validate({"content": sent, **spoken}))
+    return messages
+
+
+def has_answer(db: Database, turn_id: str) -> bool:
+    """Return whether a turn's last step is its answer: no model call is left."""
+    found = db.execute(
+        "SELECT result, finish, EXISTS(SELECT 1 FROM step AS call WHERE call.turn_id = step.turn_id"
+        " AND call.parent = step.seq) FROM step WHERE turn_id = ? AND kind = 'model'"
+        " ORDER BY seq DESC LIMIT 1",
+        (turn_id,),
+    ).fetchone()
+    if found is None:
+        return False
+    result, finish, calls = found
+    return not calls and is_answer(AssistantMessage.model_validate_json(result).content, finish)
+
+
+def is_answer(text: str, finish: str | None) -> bool:
+    """Return whether a response without calls is the answer of its turn."""
+    return bool(text.strip()) or finish == "refused"

@@ -11,12 +11,11 @@ from dataclasses import dataclass, replace
 import orjson
 from pydantic import Json
 
-from orchestrator.journal.db.database import Database
-from orchestrator.journal.db.rows import Rows
+from orchestrator.journal.db.database import Database, Rows
 from orchestrator.journal.db.store import FencedError
 from orchestrator.journal.turns import attachments, prompt_records, stored_files, taint
 from orchestrator.journal.turns.prompt_records import NO_SOURCES, PromptSources, SentPrompt
-from thinker.protocol.fencing import mark_of
+from thinker.protocol.fencing import compute_mark
 from thinker.protocol.messages import AssistantMessage, JsonObject, SideEffect, ToolCall, ToolResult
 from thinker.protocol.methods import StepCommit, StepCommitted
 
@@ -63,10 +62,10 @@ def plan(
     now: int,
     sources: PromptSources = NO_SOURCES,
 ) -> StepCommitted:
-    """Store a model response and all its calls (T3), with the prompt and what it was made from.
+    """Store a model response and all its calls (T3), with the prompt and its sources.
 
-    A call that the worker rejected (bad arguments, unknown tool) ends here, so that no planned row
-    is left without an end (invariant 8). A tool that is not in ``classes`` is ``non_idempotent``.
+    A call that the worker rejected (bad arguments, unknown tool) ends here, so that every planned
+    row ends (invariant 8). A tool that is not in ``classes`` is ``non_idempotent``.
 
     Raises:
         FencedError: the turn no longer belongs to this epoch.
@@ -77,7 +76,7 @@ def plan(
         (commit.turn_id, epoch),
     ).fetchone()
     if owned is None:
-        raise FencedError(f"turn {commit.turn_id} is no longer run here")
+        raise FencedError(f"turn {commit.turn_id} belongs to another process")
     seq = 1 + int(owned[2] or 0)
     turn_id, body, used = commit.turn_id, commit.response.model_dump_json(), commit.usage
     timing = commit.timing and commit.timing.model_dump_json(exclude_defaults=True)
@@ -95,7 +94,7 @@ def plan(
         values = (turn_id, number, seq, call.name, side_effect, args, digest, call.id)
         state, rejection, ended = "planned", None, None
         if call.rejected is not None:
-            rejection = _failure(call.id, call.name, call.rejected).model_dump_json()
+            rejection = _make_failure(call.id, call.name, call.rejected).model_dump_json()
             state, ended = "failed", now
         db.execute(
             "INSERT INTO step(turn_id, seq, kind, parent, name, class, args, args_hash, call_id,"
@@ -106,25 +105,25 @@ def plan(
     changed: tuple[str, ...] = ()
     if commit.prompt is not None:
         sent = SentPrompt(turn_id, now, int(owned[0]), int(owned[1]))
-        changed = prompt_records.record(db, sent, commit.prompt, sources)
+        changed = prompt_records.record_prompt(db, sent, commit.prompt, sources)
     seqs = tuple(range(seq + 1, seq + 1 + len(commit.calls)))
     return StepCommitted(seq=seq, call_seqs=seqs, changed=changed)
 
 
-def call_ids(db: Database, turn_id: str) -> frozenset[str]:
+def list_call_ids(db: Database, turn_id: str) -> frozenset[str]:
     rows = db.execute("SELECT call_id FROM step WHERE turn_id = ? AND kind = 'tool'", (turn_id,))
     return frozenset(str(call_id) for (call_id,) in rows)
 
 
-def load_call(db: Database, turn_id: str, seq: int) -> Call | None:
-    call = CALLS.first(db, "turn_id = ? AND seq = ? AND kind = 'tool'", turn_id, seq)
+def find_call(db: Database, turn_id: str, seq: int) -> Call | None:
+    call = CALLS.find_first(db, "turn_id = ? AND seq = ? AND kind = 'tool'", turn_id, seq)
     if call is None or call.result is None:
         return call
-    return replace(call, result=attachments.filled(db, [call.result])[0])
+    return replace(call, result=attachments.load_and_fill_pictures(db, [call.result])[0])
 
 
-def written(db: Database, call: Call) -> ToolCall | None:
-    """Return a call as the model wrote it; None if no model did."""
+def find_written_call(db: Database, call: Call) -> ToolCall | None:
+    """Return a call as the model wrote it; None for a call of the daemon."""
     sql = (
         "SELECT response.result FROM step JOIN step AS response"
         " ON response.turn_id = step.turn_id AND response.seq = step.parent"
@@ -137,12 +136,12 @@ def written(db: Database, call: Call) -> ToolCall | None:
     return next((one for one in made if one.id == call.call_id), None)
 
 
-def planned(db: Database, turn_id: str) -> list[Call]:
+def list_planned_calls(db: Database, turn_id: str) -> list[Call]:
     where = "turn_id = ? AND kind = 'tool' AND step.state = 'planned' ORDER BY seq"
     return CALLS.select(db, where, turn_id)
 
 
-def intend(db: Database, turn_id: str, seq: int, epoch: int, now: int) -> None:
+def mark_intent(db: Database, turn_id: str, seq: int, epoch: int, now: int) -> None:
     """Mark a call before its tool runs (T4).
 
     Raises:
@@ -161,7 +160,7 @@ def intend(db: Database, turn_id: str, seq: int, epoch: int, now: int) -> None:
 def finish(
     db: Database, call: Call, result: ToolResult, now: int, state: str | None = None
 ) -> ToolResult:
-    """Store the result of a call (T5), and what its turn has read with it, and return it.
+    """Store the result of a call (T5) and what its turn has read with it; return it.
 
     ``state`` is ``unknown`` if the tool may or may not have run; by default it follows from
     ``result``.
@@ -169,10 +168,10 @@ def finish(
     Raises:
         FencedError: the call has ended, or its turn has a newer owner than when it was read.
     """
-    if result.untrusted:
-        result = result.model_copy(update={"fence": mark_of(call.turn_id)})
-    taint.add(db, call.turn_id, taint.of_result(result))
-    kept = stored_files.stored(db, call.turn_id, call.seq, result, now)
+    if result.is_untrusted:
+        result = result.model_copy(update={"fence": compute_mark(call.turn_id)})
+    taint.add_taint(db, call.turn_id, taint.make_result_taint(result))
+    kept = stored_files.store_result_files(db, call.turn_id, call.seq, result, now)
     db.execute(
         "UPDATE step SET state = ?, result = ?, t_end = ?"
         " WHERE turn_id = ? AND seq = ? AND state IN('planned','intent')"
@@ -201,39 +200,39 @@ def finish_local(
     """Run a ``local_tx`` tool (T4 and T5): its effect is a change of the journal, made here.
 
     Raises:
-        FencedError: as `intend`.
+        FencedError: as `mark_intent`.
     """
-    intend(db, call.turn_id, call.seq, epoch, now)
+    mark_intent(db, call.turn_id, call.seq, epoch, now)
     return finish(db, call, effect(db), now)
 
 
-def recover(db: Database, turn_id: str, running: frozenset[int], now: int) -> None:
-    """Settle the calls that were dispatched and have no result, by their side-effect class.
+def recover_calls(db: Database, turn_id: str, running: frozenset[int], now: int) -> None:
+    """Settle the dispatched calls without a result, by their side-effect class.
 
     Calls in ``running`` are left alone, as this process is still running them. Calls that may be
     repeated become ``planned`` again; the others become ``unknown``.
     """
-    _settle(db, turn_id, running, (*HARMLESS, SideEffect.KEYED), now)
+    _settle_calls(db, turn_id, running, (*HARMLESS, SideEffect.KEYED), now)
 
 
-def abandon(db: Database, turn_id: str, reason: str, now: int) -> None:
+def abandon_calls(db: Database, turn_id: str, reason: str, now: int) -> None:
     """Fail the calls without a result, as their turn ends (invariant 8).
 
     Dispatched calls are settled first: a call that may have happened must not count as failed.
     """
-    _settle(db, turn_id, frozenset(), HARMLESS, now)
-    for call in planned(db, turn_id):
-        finish(db, call, _failure(call.call_id, call.name, reason), now)
+    _settle_calls(db, turn_id, frozenset(), HARMLESS, now)
+    for call in list_planned_calls(db, turn_id):
+        finish(db, call, _make_failure(call.call_id, call.name, reason), now)
 
 
-def tools_of(db: Database, turn_id: str) -> tuple[str, ...]:
+def list_tool_names(db: Database, turn_id: str) -> tuple[str, ...]:
     rows = db.execute(
         "SELECT name FROM step WHERE turn_id = ? AND kind = 'tool' ORDER BY seq", (turn_id,)
     )
     return tuple(str(name) for (name,) in rows)
 
 
-def alone(db: Database, turn_id: str, seq: int) -> bool:
+def is_only_call(db: Database, turn_id: str, seq: int) -> bool:
     sql = (
         "SELECT count(*) = 1 FROM step WHERE turn_id = ?1 AND parent ="
         " (SELECT parent FROM step WHERE turn_id = ?1 AND seq = ?2)"
@@ -241,12 +240,12 @@ def alone(db: Database, turn_id: str, seq: int) -> bool:
     return bool(db.execute(sql, (turn_id, seq)).get)
 
 
-def model_calls(db: Database, turn_id: str) -> int:
+def count_model_calls(db: Database, turn_id: str) -> int:
     sql = "SELECT count(*) FROM step WHERE turn_id = ? AND kind = 'model'"
     return int(db.execute(sql, (turn_id,)).get)
 
 
-def unconfirmed(db: Database, turn_id: str) -> list[str]:
+def list_unconfirmed_tools(db: Database, turn_id: str) -> list[str]:
     """Return the names of a turn's tools that may or may not have run."""
     rows = db.execute(
         "SELECT name FROM step WHERE turn_id = ? AND"
@@ -256,7 +255,7 @@ def unconfirmed(db: Database, turn_id: str) -> list[str]:
     return list(dict.fromkeys(str(name) for (name,) in rows))
 
 
-def _settle(
+def _settle_calls(
     db: Database,
     turn_id: str,
     running: frozenset[int],
@@ -272,9 +271,9 @@ def _settle(
                 (turn_id, call.seq),
             )
         else:
-            unknown = _failure(call.call_id, call.name, UNKNOWN_OUTCOME)
+            unknown = _make_failure(call.call_id, call.name, UNKNOWN_OUTCOME)
             finish(db, call, unknown, now, "unknown")
 
 
-def _failure(call_id: str, name: str, content: str) -> ToolResult:
+def _make_failure(call_id: str, name: str, content: str) -> ToolResult:
     return ToolResult(call_id=call_id, name=name, content=content, is_error=True)

@@ -1,17 +1,15 @@
-"""Subagents: processes that do a piece of work for a call of an agent's turn.
+"""Subagents: processes that work for a call of an agent's turn.
 
 A run of a subagent is a message in its own queue and becomes a turn like any other. It belongs to
-the call that began it: the same call finds it again, so that no crash can begin the work twice. If
-the call does not wait, the transaction that ends the work puts the result into the chat as a
-message.
+the call that began it, which finds it again after a crash instead of starting twice. If the call
+does not wait, the transaction that ends the work puts the result into the chat as a message.
 """
 
 from dataclasses import dataclass
 
 from pydantic import Field, Json
 
-from orchestrator.journal.db.database import Database
-from orchestrator.journal.db.rows import Rows
+from orchestrator.journal.db.database import Database, Rows
 from orchestrator.journal.turns import inbox, internal_messages, steps, taint
 from orchestrator.journal.turns.internal_messages import InternalMessage
 from orchestrator.journal.turns.outbox import Address
@@ -19,7 +17,7 @@ from orchestrator.journal.turns.steps import Call
 from orchestrator.journal.turns.taint import Taint
 from thinker.protocol.messages import Frozen
 
-QUEUE = "subagent/"  # begins the name of a subagent's queue
+QUEUE = "subagent/"  # prefix of a subagent's queue
 MOST = 5  # runs of an agent at once
 OPEN = "inbox.state IN('new','claimed')"
 REPORTED = 30_000  # characters of a result in a message, as a worker shows them of a tool's
@@ -72,11 +70,11 @@ class SubagentRun:
     failed: bool
 
     @property
-    def ended(self) -> bool:
+    def has_ended(self) -> bool:
         return self.state not in ("new", "claimed")
 
     @property
-    def queue(self) -> str:
+    def queue_name(self) -> str:
         return QUEUE + self.subagent_id
 
 
@@ -92,9 +90,9 @@ IN_ORDER = "ORDER BY +inbox_id"  # the plus keeps SQLite from walking through al
 def create(
     db: Database, call: Call, agent_id: str, spec: SubagentSpec, now: int, chat_key: str = ""
 ) -> str:
-    """Create a subagent for a call and return its id, which is made from the call's.
+    """Create a subagent for a call; return its id, which is derived from the call's.
 
-    ``chat_key`` is the chat whose conversation it belongs to, and ends with.
+    ``chat_key`` is the chat with whose conversation it ends.
     """
     subagent_id = f"{agent_id}-sub-{call.turn_id[-12:]}-{call.seq}"
     db.execute(
@@ -104,7 +102,7 @@ def create(
     return subagent_id
 
 
-def begin(
+def begin_run(
     db: Database,
     call: Call,
     subagent_id: str,
@@ -124,9 +122,9 @@ def begin(
     )
 
 
-def end(db: Database, turn_id: str, result: str, now: int, *, failed: bool) -> None:
+def end_run(db: Database, turn_id: str, result: str, now: int, *, failed: bool) -> None:
     """Store the result of a subagent's turn, and report it to a parent that did not wait."""
-    run = of_turn(db, turn_id)
+    run = load_run_of_turn(db, turn_id)
     db.execute(
         "UPDATE subagent_run SET result = ?, failed = ? WHERE inbox_id = ?",
         (result, failed, run.inbox_id),
@@ -136,18 +134,18 @@ def end(db: Database, turn_id: str, result: str, now: int, *, failed: bool) -> N
     if len(result) > REPORTED:
         result = f"{result[:REPORTED]}\n[shortened: the result has {len(result)} characters]"
     report = (FAILED if failed else RETURNED).format(id=run.subagent_id, result=result)
-    tell(db, run, f"{run.turn_id}:{run.seq}", report, now)
+    post_report(db, run, f"{run.turn_id}:{run.seq}", report, now)
 
 
-def tell(db: Database, run: SubagentRun, message_id: str, text: str, now: int) -> None:
+def post_report(db: Database, run: SubagentRun, message_id: str, text: str, now: int) -> None:
     """Post a report of a subagent to its parent, once for each ``message_id``."""
-    origin = read_by(db, run).origin
+    origin = load_taint_of_run(db, run).origin
     report = InternalMessage(inbox.RESULT, message_id, run.subagent_id, run.agent_id, text, origin)
-    internal_messages.post(db, inbox.load(db, run.inbox_id).address(), report, now)
+    internal_messages.post(db, inbox.load_message(db, run.inbox_id).build_address(), report, now)
 
 
-def living(db: Database, agent_id: str, chat_key: str) -> dict[str, SubagentSpec]:
-    """Return the subagents of an agent in a chat that take more work, by id, oldest first."""
+def list_living_subagents(db: Database, agent_id: str, chat_key: str) -> dict[str, SubagentSpec]:
+    """Return an agent's subagents in a chat that take more work, by id, oldest first."""
     rows = db.execute(
         "SELECT id, spec FROM subagent WHERE agent_id = ? AND chat_key = ? AND ended_at IS NULL"
         " ORDER BY created_at, id",
@@ -157,51 +155,51 @@ def living(db: Database, agent_id: str, chat_key: str) -> dict[str, SubagentSpec
     return {name: spec for name, spec in known.items() if spec.keeps}
 
 
-def dismiss(db: Database, chat_key: str, now: int) -> None:
-    """End the subagents of a chat whose conversation has ended: they take no more work."""
+def dismiss_subagents(db: Database, chat_key: str, now: int) -> None:
+    """End the subagents of a chat whose conversation has ended."""
     db.execute(
         "UPDATE subagent SET ended_at = ? WHERE chat_key = ? AND ended_at IS NULL", (now, chat_key)
     )
 
 
-def of_call(db: Database, turn_id: str, seq: int) -> SubagentRun | None:
-    return RUNS.first(db, "subagent_run.turn_id = ? AND seq = ?", turn_id, seq)
+def find_run_of_call(db: Database, turn_id: str, seq: int) -> SubagentRun | None:
+    return RUNS.find_first(db, "subagent_run.turn_id = ? AND seq = ?", turn_id, seq)
 
 
-def working_turn(db: Database, run: SubagentRun) -> str:
+def load_working_turn(db: Database, run: SubagentRun) -> str:
     return str(db.execute("SELECT turn_id FROM inbox WHERE id = ?", (run.inbox_id,)).get)
 
 
-def read_by(db: Database, run: SubagentRun) -> Taint:
+def load_taint_of_run(db: Database, run: SubagentRun) -> Taint:
     """Return what the turn of a run has read."""
-    return taint.load(db, working_turn(db, run))
+    return taint.load_taint(db, load_working_turn(db, run))
 
 
-def of_turn(db: Database, turn_id: str) -> SubagentRun:
+def load_run_of_turn(db: Database, turn_id: str) -> SubagentRun:
     return RUNS.select(db, f"inbox.turn_id = ? {IN_ORDER}", turn_id)[0]
 
 
-def by_turn(db: Database, turn_id: str) -> SubagentRun | None:
-    return RUNS.first(db, f"inbox.turn_id = ? {IN_ORDER}", turn_id)
+def find_run_of_turn(db: Database, turn_id: str) -> SubagentRun | None:
+    return RUNS.find_first(db, f"inbox.turn_id = ? {IN_ORDER}", turn_id)
 
 
-def of_message(db: Database, inbox_id: int) -> SubagentRun:
+def load_run_of_message(db: Database, inbox_id: int) -> SubagentRun:
     return RUNS.select(db, "inbox_id = ?", inbox_id)[0]
 
 
-def begun_by(db: Database, turn_id: str) -> list[SubagentRun]:
+def list_open_runs_of_turn(db: Database, turn_id: str) -> list[SubagentRun]:
     return RUNS.select(db, f"subagent_run.turn_id = ? AND {OPEN} {IN_ORDER}", turn_id)
 
 
-def in_chat(db: Database, chat_key: str) -> list[SubagentRun]:
+def list_open_runs_in_chat(db: Database, chat_key: str) -> list[SubagentRun]:
     where = f"result IS NULL AND {OPEN} AND {inbox.CHAT} = ? {IN_ORDER}"
     return RUNS.select(db, where, chat_key)
 
 
-def unconfirmed(db: Database, turn_id: str) -> list[str]:
-    """Return the names of tools that may or may not have run, for the reply of a turn.
+def list_unconfirmed_tools_of_runs(db: Database, turn_id: str) -> list[str]:
+    """Return the names of tools that may or may not have run, for a turn's reply.
 
-    They are the tools of the turn, of the runs that its calls waited for, and of the run whose
+    These are the tools of the turn, of the runs that its calls waited for, and of the run whose
     result it answers.
     """
     # A result's message id begins with the turn of its call, by which an index finds it.
@@ -216,8 +214,10 @@ def unconfirmed(db: Database, turn_id: str) -> list[str]:
         (turn_id, inbox.RESULT),
     )
     known = [turn_id, *(str(turn) for (turn,) in list(runs))]
-    return list(dict.fromkeys(name for turn in known for name in steps.unconfirmed(db, turn)))
+    return list(
+        dict.fromkeys(name for turn in known for name in steps.list_unconfirmed_tools(db, turn))
+    )
 
 
-def open_count(db: Database, agent_id: str) -> int:
+def count_open_runs(db: Database, agent_id: str) -> int:
     return len(RUNS.select(db, f"result IS NULL AND {OPEN} AND subagent.agent_id = ?", agent_id))

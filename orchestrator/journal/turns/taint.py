@@ -1,7 +1,9 @@
-"""What a turn has read: text of others, and what is private.
+"""What a turn has read: others' text, and private data.
 
-A turn that has read both could be talked into carrying the one to the author of the other. The
+A turn that has read both could be persuaded to send the private data to the text's author. The
 record is part of the turn, so that a resumed turn knows it too.
+
+Where: is it recorded what a turn has read?
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -17,11 +19,11 @@ from thinker.protocol.messages import (
     Origin,
     ToolResult,
     UserMessage,
-    least_trusted,
+    find_least_trusted,
 )
 
-CONVERSATION = "the conversation"  # the source of what earlier turns have read
-EARLIER = "an earlier turn"  # the source of what a turn had read together with text of others
+CONVERSATION = "the conversation"  # the source of data that earlier turns have read
+EARLIER = "an earlier turn"  # the source of data that a turn read together with others' text
 INHERITED = (CONVERSATION, EARLIER)
 MESSAGE = "the message"
 DOCUMENT = "the document"
@@ -38,26 +40,26 @@ class Taint:
         return bool(self.untrusted or self.private)
 
     @property
-    def both(self) -> bool:
-        """Whether the turn has read both, one of them itself; or an earlier turn had read both."""
-        own = self.own
+    def has_read_both(self) -> bool:
+        """Whether the turn has read both, at least one of them itself, or an earlier turn had."""
+        own = self.own_taint
         here = own.untrusted or own.private or EARLIER in self.private
         return bool(self.untrusted and self.private and here)
 
     @property
-    def mixed(self) -> bool:
-        """Whether private data and text of others met, from more than one source."""
-        own = self.own
+    def is_mixed(self) -> bool:
+        """Whether private data and others' text met, from more than one source."""
+        own = self.own_taint
         return bool(own.untrusted and own.private) and len({*own.untrusted, *own.private}) > 1
 
     @property
     def origin(self) -> Origin:
-        """Who must be taken for the author of what the turn writes."""
-        return least_trusted("user", *self.untrusted.values())
+        """The origin to assume for what the turn writes."""
+        return find_least_trusted("user", *self.untrusted.values())
 
     @property
-    def own(self) -> "Taint":
-        """What this turn itself has read, without what came with its history."""
+    def own_taint(self) -> "Taint":
+        """What this turn itself has read, without its history."""
         return Taint(
             untrusted={k: v for k, v in self.untrusted.items() if k not in INHERITED},
             private={k: v for k, v in self.private.items() if k not in INHERITED},
@@ -67,19 +69,21 @@ class Taint:
 UNREAD = Taint()
 
 
-def load(db: Database, turn_id: str) -> Taint:
+def load_taint(db: Database, turn_id: str) -> Taint:
     found = db.execute("SELECT taint FROM turn WHERE id = ?", (turn_id,)).get or "{}"
     return UNREAD if found == "{}" else Taint(**orjson.loads(found))
 
 
-def add(db: Database, turn_id: str, more: Taint) -> None:
-    """Record what a turn has read, beside what it had read before."""
-    if more and (known := load(db, turn_id)) != (both := joined((known, more))):
+def add_taint(db: Database, turn_id: str, more: Taint) -> None:
+    """Record what a turn has read, in addition to earlier records."""
+    if more and (known := load_taint(db, turn_id)) != (both := join_taints((known, more))):
         values = (orjson.dumps(both).decode(), turn_id)
         db.execute("UPDATE turn SET taint = ? WHERE id = ?", values)
 
 
-def joined(parts: Iterable[Taint]) -> Taint:
+def join_taints(parts: Sequence[Taint]) -> Taint:
+    if len(parts) <= 1:
+        return parts[0] if parts else UNREAD
     untrusted: dict[str, Origin] = {}
     private: dict[str, bool] = {}
     for part in parts:
@@ -88,32 +92,44 @@ def joined(parts: Iterable[Taint]) -> Taint:
     return Taint(untrusted=untrusted, private=private)
 
 
-def of_origin(origin: Origin) -> Taint:
-    """Return what a message of this origin brings into a turn."""
-    return Taint(untrusted={MESSAGE: origin} if origin in UNTRUSTED else {})
+def make_origin_taint(origin: Origin) -> Taint:
+    """Return the taint that a message of this origin brings into a turn."""
+    return Taint(untrusted={MESSAGE: origin}) if origin in UNTRUSTED else UNREAD
 
 
-def of_documents(said: Iterable[Message]) -> Taint:
-    """Return what the documents of a turn's messages bring into it: anyone may have written one."""
-    quoted = any(isinstance(message, UserMessage) and message.quotes for message in said)
-    return Taint(untrusted={DOCUMENT: "other_user"} if quoted else {})
+def make_document_taint(said: Iterable[Message]) -> Taint:
+    """Return the taint of the documents of a turn's messages, which anyone may have written."""
+    for message in said:
+        if isinstance(message, UserMessage) and message.documents and message.has_quoted_document:
+            return Taint(untrusted={DOCUMENT: "other_user"})
+    return UNREAD
 
 
-def of_history(history: Sequence[Message]) -> Taint:
-    """Return what earlier turns have read and this one can still see."""
-    origins = {m.origin for m in history if m.untrusted}
+def make_history_taint(history: Sequence[Message]) -> Taint:
+    """Return the taint of what earlier turns have read and this one can still see."""
+    origins: set[Origin] = set()
+    private = mixed = False
+    for message in history:
+        if isinstance(message, UserMessage):
+            quotes = bool(message.context or message.documents) and message.is_untrusted
+            if quotes or message.origin in UNTRUSTED:
+                origins.add(message.origin)
+            continue
+        if message.origin in UNTRUSTED:
+            origins.add(message.origin)
+        private |= message.private
+        mixed |= isinstance(message, AssistantMessage) and message.mixed
+    if not (origins or private or mixed):
+        return UNREAD
     if not origins.isdisjoint(("operator", "user")):
-        origins |= {"tool"}
-    said = [message for message in history if not isinstance(message, UserMessage)]
-    private = {CONVERSATION: True} if any(message.private for message in said) else {}
-    if any(isinstance(message, AssistantMessage) and message.mixed for message in said):
-        private[EARLIER] = True
+        origins.add("tool")
     return Taint(
-        untrusted={CONVERSATION: least_trusted(*origins)} if origins else {}, private=private
+        untrusted={CONVERSATION: find_least_trusted(*origins)} if origins else {},
+        private=({CONVERSATION: True} if private else {}) | ({EARLIER: True} if mixed else {}),
     )
 
 
-def of_result(result: ToolResult) -> Taint:
+def make_result_taint(result: ToolResult) -> Taint:
     return Taint(
         untrusted={result.name: result.origin} if result.origin in UNTRUSTED else {},
         private={result.name: True} if result.private else {},

@@ -11,18 +11,26 @@ from typing import NamedTuple
 
 from orchestrator.channel_api import ReplyPart
 from orchestrator.journal.db import audit, liveness
-from orchestrator.journal.db.database import Database
-from orchestrator.journal.db.rows import Rows
+from orchestrator.journal.db.database import Database, Rows
 from orchestrator.journal.db.store import FencedError
-from orchestrator.journal.turns import inbox, outbox, sessions, steps, transcript, usage
+from orchestrator.journal.turns import inbox, outbox, sessions, steps, usage
 from orchestrator.journal.turns.inbox import InboxRow
-from orchestrator.journal.turns.transcript import TurnTranscript
-from thinker.protocol.messages import Message, Origin, UserMessage
+from orchestrator.journal.turns.sessions import TurnTranscript
+from thinker.protocol.messages import AssistantMessage, Message, Origin, UserMessage
 from thinker.protocol.methods import RecordedStep
 
 STOPPED = "(stopped)"  # ends the visible text of a cancelled turn
 LOST_WORKER = "worker lost: "  # begins the note of a lost worker in a turn's history
 OPEN = "state IN('running','waiting')"  # the condition of the index of open turns
+HINDRANCES = (
+    "SELECT EXISTS(SELECT 1 FROM handoff WHERE chat_key = ? AND agent_id != routed_id),"
+    " EXISTS(SELECT 1 FROM pause WHERE ended_at IS NULL)"
+)
+SCOPES = {  # of messages that are not a person's
+    inbox.TASK: "SELECT task.scope FROM task_run JOIN task ON task.id = task_id WHERE inbox_id = ?",
+    inbox.SUBAGENT: "SELECT scope FROM subagent_run AS run JOIN turn ON turn.id = run.turn_id"
+    " WHERE inbox_id = ?",
+}
 
 
 @dataclass(frozen=True)
@@ -62,8 +70,8 @@ class TurnAdmission(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Context:
-    """The data from the journal for the worker of a turn."""
+class StoredTurn:
+    """The journal's data for the worker of a turn."""
 
     turn: Turn
     messages: tuple[InboxRow, ...]
@@ -75,8 +83,23 @@ class Context:
     recent_tools: tuple[str, ...]
     window: tuple[int, int] | None = None  # the first and the last message of the history
 
+    @property
+    def has_pictures(self) -> bool:
+        """Whether the model may need to see pictures."""
+        read = (*self.history, *self.said)
+        pictured = [one for one in read if not isinstance(one, AssistantMessage) and one.images]
+        return bool(self.steps or pictured)
 
-def new_id(now: int, random: Callable[[int], bytes] = secrets.token_bytes) -> str:
+    def list_messages(self) -> list[Message]:
+        """Return the messages that the model reads, oldest first."""
+        messages: list[Message] = [*self.history, *self.said]
+        for step in self.steps:
+            messages += [call.result for call in step.calls if call.result is not None]
+            messages += step.entered
+        return messages
+
+
+def make_turn_id(now: int, random: Callable[[int], bytes] = secrets.token_bytes) -> str:
     """Return an id for a turn that begins now (milliseconds); later ids are greater.
 
     Rows of turns of one time are then close together on disk, as with UUID version 7.
@@ -93,25 +116,25 @@ def boot(db: Database, now: int) -> int:
         f" WHERE {OPEN}",
         (epoch, now),
     )
-    usage.lose_of_open_turns(db)
-    outbox.recover(db, now)
+    usage.mark_open_reservations_lost(db)
+    outbox.recover_sending_rows(db, now)
     _close_previews(db)
     return epoch
 
 
-def admit(db: Database, row: InboxRow, admission: TurnAdmission, now: int) -> Turn | None:
+def admit_message(db: Database, row: InboxRow, admission: TurnAdmission, now: int) -> Turn | None:
     """Open a turn for a message (T2); None if the chat has an open turn.
 
     Raises:
         FencedError: the message is no longer new.
     """
-    scope = _scope(db, row)
+    scope = _find_scope(db, row)
     allowed = round(admission.minutes * 60_000)
     turn = Turn(
         id=admission.turn_id,
         agent_id=admission.agent_id,
         chat_key=row.chat_key,
-        session_id=sessions.current(db, admission.agent_id, row.chat_key, now, scope),
+        session_id=sessions.open_session(db, admission.agent_id, row.chat_key, now, scope),
         recipe=admission.recipe,
         state="running",
         epoch=admission.epoch,
@@ -138,73 +161,82 @@ def admit(db: Database, row: InboxRow, admission: TurnAdmission, now: int) -> Tu
     return turn
 
 
-def claimed(row: InboxRow, turn: Turn) -> InboxRow:
-    """Return a message as `admit` has left it."""
+def build_claimed_row(row: InboxRow, turn: Turn) -> InboxRow:
+    """Return a message as `admit_message` left it."""
     return replace(row, state="claimed", agent_id=turn.agent_id, turn_id=turn.id)
 
 
-def _scope(db: Database, row: InboxRow) -> str:
-    """Return the scope of a message: a task has its own, a subagent that of its parent."""
-    sql = {
-        inbox.TASK: "SELECT task.scope FROM task_run JOIN task ON task.id = task_id"
-        " WHERE inbox_id = ?",
-        inbox.SUBAGENT: "SELECT scope FROM subagent_run AS run JOIN turn ON turn.id = run.turn_id"
-        " WHERE inbox_id = ?",
-    }.get(row.kind)
+def find_hindrances(db: Database, chat_key: str) -> tuple[bool, bool]:
+    """Return whether a chat was handed over, and whether any agent is paused; both are rare."""
+    handed, paused = db.execute(HINDRANCES, (chat_key,)).get
+    return bool(handed), bool(paused)
+
+
+def _find_scope(db: Database, row: InboxRow) -> str:
+    """Return the scope of a message: a task has its own, a subagent its parent's."""
+    sql = SCOPES.get(row.kind)
     found = None if sql is None else db.execute(sql, (row.id,)).get
     return row.scope if found is None else str(found)
 
 
-def load(db: Database, turn_id: str) -> Turn:
+def load_turn(db: Database, turn_id: str) -> Turn:
     return TURNS.select(db, "id = ?", turn_id)[0]
 
 
-def open_in(db: Database, chat_key: str) -> Turn | None:
+def find_open_turn(db: Database, chat_key: str) -> Turn | None:
     """Return the chat's running turn, such as one that a dead process left."""
-    return TURNS.first(db, f"chat_key = ? AND {inbox.RUNNING}", chat_key)
+    return TURNS.find_first(db, f"chat_key = ? AND {inbox.RUNNING}", chat_key)
 
 
-def set_aside(db: Database, chat_key: str) -> None:
-    """Close the chat's open turn, so that another can be rehearsed; the caller undoes it."""
+def set_turn_aside(db: Database, chat_key: str) -> None:
+    """Close the chat's open turn for a rehearsal; the caller rolls that back."""
     db.execute(f"UPDATE turn SET state = 'closed' WHERE chat_key = ? AND {OPEN}", (chat_key,))
 
 
-def context(
+def load_stored_turn(
     db: Database, turn_id: str, running: frozenset[int], window: int, now: int, jump: int = 1
-) -> Context:
-    """Settle the calls that a dead process left, and read what a worker needs to go on.
+) -> StoredTurn:
+    """Settle the calls of a dead process, and read what a worker needs to continue.
 
     ``running`` are the calls that this process is still running; ``window`` and ``jump`` are as in
-    `sessions.window`.
+    `sessions.list_history`.
     """
-    steps.recover(db, turn_id, running, now)
-    return _context(db, load(db, turn_id), transcript.read(db, turn_id), (window, jump))
+    steps.recover_calls(db, turn_id, running, now)
+    return _add_session(
+        db, load_turn(db, turn_id), sessions.load_transcript(db, turn_id), (window, jump)
+    )
 
 
-def first_context(db: Database, turn: Turn, row: InboxRow, window: int, jump: int = 1) -> Context:
-    """Read what a worker needs for a turn that was just opened for a message."""
-    return _context(db, turn, TurnTranscript((row,), ()), (window, jump))
+def load_new_turn(
+    db: Database, turn: Turn, row: InboxRow, window: int, jump: int = 1
+) -> StoredTurn:
+    """Read what a worker needs for a newly opened turn."""
+    return _add_session(db, turn, TurnTranscript((row,), ()), (window, jump))
 
 
-def _context(db: Database, turn: Turn, known: TurnTranscript, window: tuple[int, int]) -> Context:
-    summary, origin = sessions.summary(db, turn.session_id)
-    history = sessions.read(db, turn.session_id, *window)
-    return Context(
+def _add_session(
+    db: Database, turn: Turn, known: TurnTranscript, window: tuple[int, int]
+) -> StoredTurn:
+    """Add the earlier content of its session to a turn."""
+    summary, origin = sessions.load_summary(db, turn.session_id)
+    history = sessions.load_history_window(db, turn.session_id, *window)
+    opening = known.opening_rows
+    return StoredTurn(
         turn=turn,
-        messages=known.began_with,
-        said=tuple(row.said(db) for row in known.began_with),
+        messages=opening,
+        said=tuple([row.build_user_message(db) for row in opening]),
         history=history.messages,
         summary=summary,
         summary_origin=origin,
         steps=known.steps,
-        recent_tools=sessions.recent_tools(db, turn.session_id, 3),
+        recent_tools=sessions.list_recent_tools(db, turn.session_id, 3),
         window=history.span,
     )
 
 
-def process_died(db: Database, turn_id: str) -> int:
+def count_process_death(db: Database, turn_id: str) -> int:
     """Count a death of the process that ran a turn, and return the count of its message."""
-    usage.lose(db, turn_id)
+    usage.mark_reservation_lost(db, turn_id)
     db.execute("UPDATE inbox SET claims = claims + 1 WHERE turn_id = ?", (turn_id,))
     return int(db.execute("SELECT max(claims) FROM inbox WHERE turn_id = ?", (turn_id,)).get or 0)
 
@@ -218,10 +250,10 @@ def note_lost_worker(db: Database, turn_id: str, problem: str, now: int) -> None
     )
 
 
-def reply(
+def end_with_reply(
     db: Database,
     turn: Turn,
-    parts: Sequence[outbox.Part],
+    parts: Sequence[outbox.OutboxPart],
     mode: str,
     end: tuple[str, str | None],
     now: int,
@@ -232,9 +264,9 @@ def reply(
     """End a turn with its reply (T6): outbox rows, turn, inbox row and session, together.
 
     Without ``parts`` it ends silently. ``mode`` is ``edit``, ``direct`` or `outbox.STORED`; ``end``
-    is the stop reason, and the error if there was one. ``repaired`` tells that the answer was made
-    from one that was cut or not valid JSON. ``known`` is what the turn is in the journal, if the
-    caller has read it.
+    is the stop reason, and the error if there was one. ``repaired`` says that the answer was made
+    from one that was cut or not valid JSON. ``known`` is the turn's journal data, if the caller has
+    read it.
 
     Raises:
         FencedError: the turn no longer belongs to this epoch.
@@ -242,67 +274,69 @@ def reply(
     _end(db, turn, "replied", *end, now)
     if repaired:
         db.execute("UPDATE turn SET repaired = 1 WHERE id = ?", (turn.id,))
-    known = known or transcript.read(db, turn.id)
-    if known.unfinished:
-        steps.abandon(db, turn.id, "the turn ended before this call ran", now)
-        known = transcript.read(db, turn.id)
-    outbox.add(db, turn.id, known.rows[0].address(), parts, mode, now)
+    known = known or sessions.load_transcript(db, turn.id)
+    if known.has_calls and known.has_unfinished_calls:
+        steps.abandon_calls(db, turn.id, "the turn ended before this call ran", now)
+        known = sessions.load_transcript(db, turn.id)
+    outbox.add_reply(db, turn.id, known.rows[0].build_address(), parts, mode, now)
     if not parts:
-        outbox.close_silent(db, turn.id, now)
-    inbox.end(db, inbox.CLAIMED_BY, turn.id, "done", None, now)
+        outbox.close_silent_turn(db, turn.id, now)
+    inbox.end_messages(db, inbox.CLAIMED_BY, turn.id, "done", None, now)
     if turn.recipe == "interactive":  # a task's instructions must not appear as a user's message
-        sent = "\n".join(part.text for part in parts if not part.voice)
-        messages = transcript.of_turn(db, turn.id, known, sent)
+        sent = "\n".join([part.text for part in parts if not part.voice])
+        messages = sessions.build_session_messages(db, turn.id, known, sent)
         sessions.append(db, turn.session_id, turn.id, messages, now)
 
 
-def dead_letter(db: Database, turn: Turn, reason: str, notice: str | None, now: int) -> None:
+def end_as_dead_letter(db: Database, turn: Turn, reason: str, notice: str | None, now: int) -> None:
     """Make a turn and its message dead and queue ``notice``, if any, for its chat.
 
     Raises:
         FencedError: the turn no longer belongs to this epoch.
     """
     _end(db, turn, "dead", "dead", reason, now)
-    steps.abandon(db, turn.id, "the turn was given up", now)
+    steps.abandon_calls(db, turn.id, "the turn was given up", now)
     if notice is not None:
-        address = origin(db, turn.id).address()
-        outbox.add(db, turn.id, address, [outbox.Part(notice, markdown=False)], "direct", now)
-    inbox.end(db, inbox.CLAIMED_BY, turn.id, "dead", reason, now)
-    audit.record(db, "dispatcher", f"dead letter: {reason}", f"turn {turn.id}", now)
+        address = load_opening_message(db, turn.id).build_address()
+        outbox.add_reply(
+            db, turn.id, address, [outbox.OutboxPart(notice, markdown=False)], "direct", now
+        )
+    inbox.end_messages(db, inbox.CLAIMED_BY, turn.id, "dead", reason, now)
+    audit.record_decision(db, "dispatcher", f"dead letter: {reason}", f"turn {turn.id}", now)
 
 
 def park(db: Database, turn: Turn, why: str) -> None:
-    """Let a running turn wait, without a worker; ``why`` is what for, such as ``approval``.
+    """Park a running turn without a worker; ``why`` is the reason, such as ``approval``.
 
     Raises:
-        FencedError: the turn is no longer run here.
+        FencedError: another process runs the turn.
     """
     change = "state = 'waiting', wait = ?, ready_at = coalesce(ready_at, ?)"
-    _change(db, turn, change, why, turn.ready_at)
+    _update_turn(db, turn, change, why, turn.ready_at)
 
 
 def unpark(db: Database, turn: Turn, now: int) -> None:
-    """Continue a waiting turn, with its whole time again.
+    """Continue a waiting turn, with its full time again.
 
     Raises:
-        FencedError: the turn does not wait here.
+        FencedError: the turn is not waiting in this process.
     """
-    _change(db, turn, "state = 'running', wait = NULL", before="waiting")
-    extend(db, turn, now)
+    _update_turn(db, turn, "state = 'running', wait = NULL", before="waiting")
+    extend_deadline(db, turn, now)
 
 
-def extend(db: Database, turn: Turn, now: int) -> None:
+def extend_deadline(db: Database, turn: Turn, now: int) -> None:
     db.execute(
         "UPDATE turn SET deadline = ? + allowed WHERE id = ? AND epoch = ?",
         (now, turn.id, turn.epoch),
     )
 
 
-def origin(db: Database, turn_id: str) -> InboxRow:
-    return inbox.of_turn(db, turn_id)[0]
+def load_opening_message(db: Database, turn_id: str) -> InboxRow:
+    return inbox.list_opening_messages(db, turn_id)[0]
 
 
-def open_count(db: Database) -> int:
+def count_open_turns(db: Database) -> int:
     return int(db.execute(f"SELECT count(*) FROM turn WHERE {OPEN}").get)
 
 
@@ -310,13 +344,13 @@ def _end(
     db: Database, turn: Turn, state: str, stop_reason: str, error: str | None, now: int
 ) -> None:
     change = "state = ?, stop_reason = ?, error = ?, ended_at = ?, ready_at = coalesce(ready_at, ?)"
-    _change(db, turn, change, state, stop_reason, error, now, turn.ready_at)
+    _update_turn(db, turn, change, state, stop_reason, error, now, turn.ready_at)
 
 
-def _change(
+def _update_turn(
     db: Database, turn: Turn, change: str, *values: object, before: str = "running"
 ) -> None:
-    """Change a turn if it still is in the state ``before`` and in its epoch."""
+    """Update a turn if it is still in the state ``before`` and in its epoch."""
     sql = f"UPDATE turn SET {change} WHERE id = ? AND epoch = ? AND state = ?"
     db.execute(sql, (*values, turn.id, turn.epoch, before))
     if db.changes() != 1:
@@ -326,7 +360,7 @@ def _change(
 def close_preview(db: Database, turn_id: str, ending: ReplyPart) -> bool:
     """End the preview of a cancelled turn with a last text; return whether there was one.
 
-    One that was not sent yet is abandoned.
+    An unsent preview is abandoned.
     """
     db.execute(
         "UPDATE outbox SET body = ?, rendered = ?, final = 1,"
@@ -337,20 +371,20 @@ def close_preview(db: Database, turn_id: str, ending: ReplyPart) -> bool:
     return bool(db.changes())
 
 
-def keep_unfinished(
+def store_unfinished_text(
     db: Database,
     turn_id: str,
     ending: ReplyPart,
     mode: Callable[[outbox.Address], str],
     now: int,
 ) -> None:
-    """Store what a cancelled turn had written, where its chat is read in the journal."""
+    """Store a cancelled turn's partial answer, where its chat is read from the journal."""
     sql = "SELECT 1 FROM turn WHERE id = ? AND recipe = 'interactive' AND state = 'cancelled'"
     if db.execute(sql, (turn_id,)).get is None:
         return
-    address = origin(db, turn_id).address()
+    address = load_opening_message(db, turn_id).build_address()
     if mode(address) == outbox.STORED:
-        part = outbox.Part(ending.text, rendered=ending.rendered)
+        part = outbox.OutboxPart(ending.text, rendered=ending.rendered)
         outbox.add_extra(db, turn_id, address, [part], outbox.STORED, now)
 
 

@@ -3,21 +3,21 @@
 from collections.abc import Iterable
 from datetime import UTC, datetime
 
-from orchestrator.documents.document_text import UnreadableError
+from orchestrator.document_text import UnreadableError
 from orchestrator.errors import JournalError, OrchestratorError
 from orchestrator.journal.db.database import Database
 from orchestrator.journal.turns import outbox, stored_files
-from orchestrator.journal.turns.outbox import Part
+from orchestrator.journal.turns.outbox import OutboxPart
 from orchestrator.journal.turns.stored_files import FoundFile
 from orchestrator.tools.builtin import send_message
 from orchestrator.tools.builtin.host_tool import (
     ToolContext,
     ToolFailure,
     journal_tool,
-    number,
+    mark_quoted_text,
     plain_tool,
-    quoted,
-    text,
+    read_number_argument,
+    read_text_argument,
 )
 from thinker.protocol.messages import JsonObject, SideEffect
 
@@ -41,9 +41,9 @@ WORDS = (
 )
 def list_files(db: Database, context: ToolContext, arguments: JsonObject) -> str:
     del arguments
-    found = stored_files.listed(db, context.memory, MOST)
+    found = stored_files.list_files(db, context.memory, MOST)
     lines = (f"{datetime.fromtimestamp(f.at / 1000, UTC):%Y-%m-%d %H:%M} {f}" for f in found)
-    return _of("\n".join(lines) or "This chat has no files.", found)
+    return _mark_file_text("\n".join(lines) or "This chat has no files.", found)
 
 
 @plain_tool(
@@ -59,20 +59,20 @@ def list_files(db: Database, context: ToolContext, arguments: JsonObject) -> str
     seconds=SECONDS,
 )
 async def read_attachment(context: ToolContext, arguments: JsonObject) -> str:
-    found, data = await context.store.read(_read, context, arguments)
+    found, data = await context.store.read(_read_file, context, arguments)
     if data is None:
         raise ToolFailure(f"{found}; ask for it again")
     try:
-        whole = await context.document_text(data, stored_files.kind_of(found.name, data))
+        whole = await context.document_text(data, stored_files.detect_media_type(found.name, data))
     except JournalError:
         raise
     except (UnreadableError, OrchestratorError) as error:
         raise ToolFailure(f"{found.name}: {error}") from error
-    offset = int(number(arguments, "offset", 0, 0, len(whole)))
+    offset = int(read_number_argument(arguments, "offset", 0, 0, len(whole)))
     piece = whole[offset : offset + PIECE]
     left = len(whole) - offset - len(piece)
     more = f"\n[{left} characters more; go on with offset {offset + len(piece)}]" if left else ""
-    return _of((piece or "[no text]") + more, [found])
+    return _mark_file_text((piece or "[no text]") + more, [found])
 
 
 @journal_tool(
@@ -86,36 +86,40 @@ async def read_attachment(context: ToolContext, arguments: JsonObject) -> str:
     keywords=f"{WORDS}, send, picture, pictures, photo, image, chart",
 )
 def send_file(db: Database, context: ToolContext, arguments: JsonObject) -> str:
-    found, channel = _known(db, context, arguments), context.address.channel
-    address = send_message.address_of(db, context, channel, text(arguments, "chat_id"))
-    caption = text(arguments, "caption")
+    found, channel = _require_file(db, context, arguments), context.address.channel
+    address = send_message.find_write_address(
+        db, context, channel, read_text_argument(arguments, "chat_id")
+    )
+    caption = read_text_argument(arguments, "caption")
     if found.size is None:
         raise ToolFailure(f"{found}; make it again")
     if not context.takes_files(channel):
         raise ToolFailure(f"a {channel} chat shows no files; put what is in it into the reply")
     if len(caption) > MAX_CAPTION:
         raise ToolFailure(f"the caption has {len(caption)} characters; at most {MAX_CAPTION}")
-    send_message.require_room(db, context, 1)
+    send_message.require_message_room(db, context, 1)
     rendered = context.split(channel, caption)[0].rendered if caption else None
-    part = Part(caption, rendered=rendered, media_id=found.media_id, file_name=found.file_name)
+    part = OutboxPart(
+        caption, rendered=rendered, media_id=found.media_id, file_name=found.file_name
+    )
     outbox.add_extra(db, context.turn_id, address, [part], context.mode(address), context.now)
     return f"Queued {found.name} for delivery to chat {address.chat_id}."
 
 
-def _known(db: Database, context: ToolContext, arguments: JsonObject) -> FoundFile:
-    named = text(arguments, "file")
-    found = stored_files.find(db, context.memory, named)
+def _require_file(db: Database, context: ToolContext, arguments: JsonObject) -> FoundFile:
+    named = read_text_argument(arguments, "file")
+    found = stored_files.find_file(db, context.memory, named)
     if found is None:
         raise ToolFailure(f"this chat has no file {named!r}; list_files shows what it has")
     return found
 
 
-def _read(
+def _read_file(
     db: Database, context: ToolContext, arguments: JsonObject
 ) -> tuple[FoundFile, bytes | None]:
-    found = _known(db, context, arguments)
-    return found, stored_files.content(db, found.media_id)
+    found = _require_file(db, context, arguments)
+    return found, stored_files.load_content(db, found.media_id)
 
 
-def _of(shown: str, files: Iterable[FoundFile]) -> str:
-    return quoted(shown, (file.origin for file in files))
+def _mark_file_text(shown: str, files: Iterable[FoundFile]) -> str:
+    return mark_quoted_text(shown, (file.origin for file in files))

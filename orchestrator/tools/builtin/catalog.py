@@ -1,14 +1,12 @@
-"""All built-in tools by name, and those that an agent is offered."""
+"""All built-in tools by name."""
 
 from collections.abc import Mapping
 
-from orchestrator.agentsfile import AgentDefinition
 from orchestrator.tools.builtin import (
     agent_tools,
     attachment_tools,
     clock,
     memory_tools,
-    picture_tools,
     profile_tools,
     send_message,
     skill_tools,
@@ -17,9 +15,6 @@ from orchestrator.tools.builtin import (
     tool_finder,
 )
 from orchestrator.tools.builtin.host_tool import HostTool
-from orchestrator.tools.policy import offer
-from thinker.formats.prompts.tooluse import NOTIFY_PARENT
-from thinker.protocol.messages import SideEffect, ToolSpec
 
 TOOLS: Mapping[str, HostTool] = {
     tool.spec.name: tool
@@ -46,26 +41,9 @@ TOOLS: Mapping[str, HostTool] = {
         attachment_tools.list_files,
         attachment_tools.read_attachment,
         attachment_tools.send_file,
-        picture_tools.draw_picture,
         spawn_subagent.SPAWN_SUBAGENT,
         agent_tools.NOTIFY,
         tool_finder.find_tools,
     )
 }
-DRAW, SEND = picture_tools.draw_picture.spec.name, attachment_tools.send_file.spec.name
-CLASSES: dict[str, SideEffect] = {name: tool.spec.side_effect for name, tool in TOOLS.items()}
-
-
-def offered(definition: AgentDefinition) -> tuple[ToolSpec, ...]:
-    """Return the tools that an agent's globs permit.
-
-    ``notify_parent`` is only for subagents, ``draw_picture`` only for agents that draw; what they
-    have drawn they can always send.
-    """
-    draws, every = definition.images is not None, []
-    for name, tool in TOOLS.items():
-        if name == NOTIFY_PARENT or (name == DRAW and not draws):
-            continue
-        shown = draws and name == SEND
-        every.append(tool.spec.model_copy(update={"keywords": ()}) if shown else tool.spec)
-    return offer(every, definition)
+SEND_FILE = attachment_tools.send_file.spec.name

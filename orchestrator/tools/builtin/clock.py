@@ -4,7 +4,12 @@ from datetime import UTC, datetime
 from zoneinfo import ZoneInfo
 
 from orchestrator.journal.db.database import Database
-from orchestrator.tools.builtin.host_tool import ToolContext, ToolFailure, journal_tool, text
+from orchestrator.tools.builtin.host_tool import (
+    ToolContext,
+    ToolFailure,
+    journal_tool,
+    read_text_argument,
+)
 from thinker.protocol.messages import JsonObject, SideEffect
 
 
@@ -15,7 +20,7 @@ from thinker.protocol.messages import JsonObject, SideEffect
 )
 def get_time(db: Database, context: ToolContext, arguments: JsonObject) -> str:
     del db
-    name = text(arguments, "timezone") or context.timezone
+    name = read_text_argument(arguments, "timezone") or context.timezone
     try:
         zone = ZoneInfo(name)
     except (KeyError, ValueError, OSError):

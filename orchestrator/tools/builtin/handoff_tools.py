@@ -1,4 +1,4 @@
-"""Handoff: agents that a prompt definition lists among its tools and that take the chat over."""
+"""Handoff: give the chat to an agent that a prompt definition lists among its tools."""
 
 from dataclasses import replace
 
@@ -7,7 +7,7 @@ from orchestrator.journal.turns import handoffs, inbox, internal_messages, steps
 from orchestrator.journal.turns.internal_messages import InternalMessage
 from orchestrator.journal.turns.steps import Call
 from orchestrator.tools.builtin.host_tool import DelegatingTool, ToolContext, ToolFailure
-from thinker.formats.prompts.subprompt import NO_INPUTS, opening_message
+from thinker.formats.prompts.subprompt import NO_INPUTS, format_opening_message
 from thinker.formats.prompts.tooluse import HandoffUse
 from thinker.protocol.messages import JsonObject, SideEffect, ToolSpec
 
@@ -18,8 +18,10 @@ TAKEN_OVER = (
 )
 
 
-def handoff(use: HandoffUse, description: str, schema: JsonObject | None) -> DelegatingTool:
-    """Return the tool that hands a chat over to an agent.
+def build_handoff_tool(
+    use: HandoffUse, description: str, schema: JsonObject | None
+) -> DelegatingTool:
+    """Build the tool that hands a chat over to an agent.
 
     Chat, conversation and turn are given to that agent in the transaction of the call's result.
     """
@@ -27,23 +29,25 @@ def handoff(use: HandoffUse, description: str, schema: JsonObject | None) -> Del
     message: JsonObject = {"type": "string", "description": "What the agent has to do now."}
     inputs: JsonObject = {"type": "object", "properties": {key: message}} if key else NO_INPUTS
 
-    def start(db: Database, context: ToolContext, call: Call) -> str:
-        turn = turns.load(db, call.turn_id)
+    def start_handoff(db: Database, context: ToolContext, call: Call) -> str:
+        turn = turns.load_turn(db, call.turn_id)
         if turn.recipe != "interactive":
             raise ToolFailure("there is no chat to hand over here; do the work yourself")
         if turn.agent_id == use.name:
             raise ToolFailure("you answer this chat already")
-        if not steps.alone(db, turn.id, call.seq):
+        if not steps.is_only_call(db, turn.id, call.seq):
             raise ToolFailure("nothing was handed over; make this call without any other call")
-        if handoffs.times(db, turn.id) >= MOST:
+        if handoffs.count_handoffs(db, turn.id) >= MOST:
             raise ToolFailure(
                 f"this chat has changed hands {MOST} times by now; answer it yourself"
             )
-        text = opening_message(use, call.arguments)
-        handoffs.hand_over(db, turn.id, use.name, context.now)
+        text = format_opening_message(use, call.arguments)
+        handoffs.hand_over_turn(db, turn.id, use.name, context.now)
         if text is not None:
             message = InternalMessage(inbox.HANDOFF, call.idem_key, turn.agent_id, use.name, text)
-            internal_messages.put(db, replace(turn, agent_id=use.name), message, context.now)
+            internal_messages.post_into_turn(
+                db, replace(turn, agent_id=use.name), message, context.now
+            )
         return TAKEN_OVER.format(before=turn.agent_id, after=use.name)
 
     spec = ToolSpec(
@@ -52,4 +56,4 @@ def handoff(use: HandoffUse, description: str, schema: JsonObject | None) -> Del
         parameters=schema or inputs,
         side_effect=SideEffect.LOCAL_TX,
     )
-    return DelegatingTool(spec, start, hands_over=True)
+    return DelegatingTool(spec, start_handoff, hands_over=True)

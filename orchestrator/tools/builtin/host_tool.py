@@ -1,8 +1,9 @@
-"""The kinds of built-in tools.
+"""The kinds of tools that the supervisor itself runs.
 
 The effect of a `JournalTool` is a change of the journal, committed together with the call's result,
 so that it happens exactly once. A `PlainTool` only reads. A `DelegatingTool` starts work that
-belongs to its call: repeating the call finds that work.
+belongs to its call: repeating the call finds that work. An `ExtensionTool` is a function that knows
+nothing of the daemon; `orchestrator.tools.extension_tool` makes it.
 """
 
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
@@ -12,9 +13,10 @@ from typing import Self, TypeAlias
 
 from pydantic import JsonValue
 
+from orchestrator.agentsfile import AgentDefinition
 from orchestrator.channel_api import ReplyPart
-from orchestrator.documents.document_text import ReadDocument
-from orchestrator.files import OffLoop, off_loop
+from orchestrator.document_text import ReadDocument
+from orchestrator.files import OffLoop, run_off_loop
 from orchestrator.journal.db.database import Database
 from orchestrator.journal.db.store import Store
 from orchestrator.journal.memory.fact_vectors import Embedding
@@ -23,7 +25,7 @@ from orchestrator.journal.turns import subagents
 from orchestrator.journal.turns.outbox import Address
 from orchestrator.journal.turns.steps import Call
 from orchestrator.journal.turns.subagents import SubagentRun
-from thinker.formats.word_lists import words
+from thinker.formats.word_lists import parse_words
 from thinker.protocol.environments import Environments
 from thinker.protocol.media_requests import Draw, Drawn
 from thinker.protocol.messages import (
@@ -34,7 +36,7 @@ from thinker.protocol.messages import (
     SideEffect,
     ToolResult,
     ToolSpec,
-    least_trusted,
+    find_least_trusted,
 )
 
 TOOL_TIMEOUT = 60.0  # seconds that a tool may take, if it names no other time
@@ -55,8 +57,8 @@ class ToolContext:
     text, or returns None without an embeddings model; ``document_text`` finds the text of a file;
     ``draw`` asks the agent's model for pictures;
     ``denied_tools`` may not be used in this turn; ``environments`` are the variables that are set
-    outside the prompt; ``off_loop`` reads files; ``workspace``: the agent can run commands;
-    ``fast_tasks``: tasks may be due more than once a minute; ``origin`` is who may have written
+    outside the prompt; ``off_loop`` reads files; ``command_tool``: the agent runs commands by
+    it; ``fast_tasks``: tasks may be due more than once a minute; ``origin`` is who may have written
     what the turn writes; ``offered`` are the tools that the agent has, None where that is unknown.
     """
 
@@ -78,20 +80,20 @@ class ToolContext:
     draw: Callable[[Draw], Awaitable[Drawn]]
     denied_tools: tuple[str, ...] = ()
     environments: Environments = field(default_factory=Environments)
-    off_loop: OffLoop = off_loop
-    workspace: bool = False
+    off_loop: OffLoop = run_off_loop
+    command_tool: str = ""
     fast_tasks: bool = False
     origin: Origin = "user"
     offered: tuple[ToolSpec, ...] | None = None
 
     @property
     def source(self) -> str:
-        """The mark of rows that this call writes."""
+        """The source mark of rows that this call writes."""
         return f"turn {self.turn_id}"
 
 
 class QuotedText(str):
-    """A result that holds text of others; ``origin`` is the least trusted of them."""
+    """A result with text of others; ``origin`` is the least trusted author."""
 
     __slots__ = ("origin",)
     origin: Origin
@@ -134,18 +136,19 @@ class JournalTool:
 class PlainTool:
     """A tool that reads from outside the journal, too; ``private``: what it reads is.
 
-    It is given up after so many ``seconds``.
+    It is given up after so many ``seconds``. ``suits`` returns whether an agent is offered it.
     """
 
     spec: ToolSpec
     run: Reading
     private: bool = False
     seconds: float = TOOL_TIMEOUT
+    suits: Callable[[AgentDefinition], bool] = lambda _: True
 
 
-def subagent_result(_db: Database, run: SubagentRun) -> str | None:
-    """Return the result of a subagent, None while it works; raise `ToolFailure` if it failed."""
-    if not run.ended:
+def find_subagent_result(_db: Database, run: SubagentRun) -> str | None:
+    """Return a subagent's result, None while it works; raise `ToolFailure` if it failed."""
+    if not run.has_ended:
         return None
     if run.state == "done" and not run.failed:
         return run.result
@@ -163,22 +166,51 @@ class DelegatingTool:
 
     spec: ToolSpec
     start: Callable[[Database, ToolContext, Call], str | None]
-    result: Callable[[Database, SubagentRun], str | None] = subagent_result
+    result: Callable[[Database, SubagentRun], str | None] = find_subagent_result
     hands_over: bool = False
 
-    def outcome(self, db: Database, context: ToolContext, call: Call) -> str | None:
-        """Return the result of a call, begun if it has not begun yet; None while it goes on."""
-        run = subagents.of_call(db, call.turn_id, call.seq)
+    def begin_or_find_result(self, db: Database, context: ToolContext, call: Call) -> str | None:
+        """Return the result of a call, beginning it if needed; None while it runs."""
+        run = subagents.find_run_of_call(db, call.turn_id, call.seq)
         return self.start(db, context, call) if run is None else self.result(db, run)
 
 
-def quoted(text: str, origins: Iterable[Origin]) -> str:
-    """Return a text that shows what these wrote, marked if one of them is not to be trusted."""
-    worst = least_trusted(*origins)
+@dataclass(frozen=True)
+class Caller:
+    """The agent and chat for which a call of an `ExtensionTool` runs.
+
+    ``key`` identifies the call: it is the same when a ``keyed`` call is repeated.
+    """
+
+    agent_id: str
+    channel: str
+    chat_id: str
+    timezone: str
+    key: str
+
+
+@dataclass(frozen=True)
+class ExtensionTool:
+    """A tool whose ``function`` runs in a thread, so that it cannot hold the daemon.
+
+    The other fields are as in `orchestrator.tools.extension_tool.define_tool`.
+    """
+
+    spec: ToolSpec
+    function: Callable[[Caller, JsonObject], str]
+    private: bool
+    carries: bool
+    origin: Origin
+    seconds: float
+
+
+def mark_quoted_text(text: str, origins: Iterable[Origin]) -> str:
+    """Return a text of these authors, marked if one of them is untrusted."""
+    worst = find_least_trusted(*origins)
     return QuotedText(text, worst) if worst in UNTRUSTED else text
 
 
-def told(call: Call, text: str, *, private: bool = False) -> ToolResult:
+def build_tool_result(call: Call, text: str, *, private: bool = False) -> ToolResult:
     """Return the result of a call with this text."""
     origin: Origin = text.origin if isinstance(text, QuotedText) else "operator"
     return ToolResult(
@@ -191,7 +223,7 @@ def told(call: Call, text: str, *, private: bool = False) -> ToolResult:
     )
 
 
-HostTool: TypeAlias = JournalTool | PlainTool | DelegatingTool
+HostTool: TypeAlias = JournalTool | PlainTool | DelegatingTool | ExtensionTool
 
 
 def journal_tool(
@@ -204,14 +236,16 @@ def journal_tool(
     aliases: frozenset[str] = frozenset(),
     private: bool = False,
 ) -> Callable[[Effect], JournalTool]:
-    """Make a tool of a function, whose name becomes the tool's. Parameters as in `spec`."""
+    """Make a tool of a function and name it so. Parameters as in `build_tool_spec`."""
 
-    def decorate(effect: Effect) -> JournalTool:
+    def build_journal_tool(effect: Effect) -> JournalTool:
         name = effect.__name__
-        about = spec(name, description, properties, required, side_effect, keywords=keywords)
+        about = build_tool_spec(
+            name, description, properties, required, side_effect, keywords=keywords
+        )
         return JournalTool(about, effect, aliases, private)
 
-    return decorate
+    return build_journal_tool
 
 
 def plain_tool(
@@ -222,18 +256,19 @@ def plain_tool(
     keywords: str = "",
     private: bool = False,
     seconds: float = TOOL_TIMEOUT,
+    suits: Callable[[AgentDefinition], bool] = lambda _: True,
 ) -> Callable[[Reading], PlainTool]:
     """Make a tool of a function that only reads, like `journal_tool`."""
 
-    def decorate(run: Reading) -> PlainTool:
+    def build_plain_tool(run: Reading) -> PlainTool:
         name, pure = run.__name__, SideEffect.PURE
-        about = spec(name, description, properties, required, pure, keywords=keywords)
-        return PlainTool(about, run, private, seconds)
+        about = build_tool_spec(name, description, properties, required, pure, keywords=keywords)
+        return PlainTool(about, run, private, seconds, suits)
 
-    return decorate
+    return build_plain_tool
 
 
-def spec(
+def build_tool_spec(
     name: str,
     description: str,
     properties: Mapping[str, str | JsonObject],
@@ -265,19 +300,19 @@ def spec(
         parameters=parameters,
         side_effect=side_effect,
         always=always and not keywords,
-        keywords=tuple(words(keywords)),
+        keywords=tuple(parse_words(keywords)),
     )
 
 
-def parameters(tool: HostTool) -> list[str]:
+def list_parameters(tool: HostTool) -> list[str]:
     """Return the names of a tool's parameters, as models see them."""
     properties = tool.spec.parameters.get("properties")
     return [*properties] if isinstance(properties, dict) else []
 
 
-def unknown_arguments(tool: HostTool, arguments: JsonObject) -> str | None:
-    """Say which arguments the tool does not take, and which it does; None if it takes all."""
-    known = parameters(tool)
+def describe_unknown_arguments(tool: HostTool, arguments: JsonObject) -> str | None:
+    """Explain which arguments the tool does not take, and which it does; None if all are valid."""
+    known = list_parameters(tool)
     aliases = tool.aliases if isinstance(tool, JournalTool) else frozenset()
     unknown = [repr(name) for name in arguments if name not in known and name not in aliases]
     if not unknown:
@@ -287,14 +322,16 @@ def unknown_arguments(tool: HostTool, arguments: JsonObject) -> str | None:
     return f"unknown argument{plural} {', '.join(unknown)}; {tool.spec.name} {takes}"
 
 
-def text(arguments: JsonObject, key: str, default: str = "") -> str:
+def read_text_argument(arguments: JsonObject, key: str, default: str = "") -> str:
     """Return an argument as text without surrounding white space."""
     value = arguments.get(key)
     return default if value is None else str(value).strip()
 
 
-def number(arguments: JsonObject, key: str, default: float, low: float, high: float) -> float:
-    """Return a number argument; raise `ToolFailure` if it is no number or out of bounds."""
+def read_number_argument(
+    arguments: JsonObject, key: str, default: float, low: float, high: float
+) -> float:
+    """Return a number argument; raise `ToolFailure` if it is not a number or out of bounds."""
     value = arguments.get(key)
     if value is None:
         return default

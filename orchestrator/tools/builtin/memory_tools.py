@@ -12,10 +12,10 @@ from orchestrator.tools.builtin.host_tool import (
     ToolContext,
     ToolFailure,
     journal_tool,
-    number,
+    mark_quoted_text,
     plain_tool,
-    quoted,
-    text,
+    read_number_argument,
+    read_text_argument,
 )
 from thinker.protocol.messages import JsonObject, SideEffect
 
@@ -36,10 +36,10 @@ FACT_ID: JsonObject = {"type": "integer", "description": "As lists show it."}
     ["fact"],
 )
 def store_fact(db: Database, context: ToolContext, arguments: JsonObject) -> str:
-    fact, category = _fact(arguments, ""), _category(arguments) or "background"
-    confidence = number(arguments, "confidence", 1.0, 0, 1)
+    fact, category = _read_fact(arguments, ""), _read_category(arguments) or "background"
+    confidence = read_number_argument(arguments, "confidence", 1.0, 0, 1)
     try:
-        stored = facts.store(
+        stored = facts.store_fact(
             db,
             context.memory,
             fact,
@@ -54,8 +54,8 @@ def store_fact(db: Database, context: ToolContext, arguments: JsonObject) -> str
     known = f"{'Stored' if stored.new else 'Known already'}: {fact} ({category}, id {stored.id})"
     if not stored.similar:
         return known
-    similar = "\n".join(_line(other) for other in stored.similar)
-    return _of(
+    similar = "\n".join(_format_fact(other) for other in stored.similar)
+    return _mark_fact_text(
         f"{known}\nSimilar facts were known; update or delete one if both say the same:\n{similar}",
         stored.similar,
     )
@@ -63,10 +63,14 @@ def store_fact(db: Database, context: ToolContext, arguments: JsonObject) -> str
 
 @plain_tool("Search the facts remembered about the user.", {"query": ""}, ["query"], private=True)
 async def search_memories(context: ToolContext, arguments: JsonObject) -> str:
-    query, memory = text(arguments, "query"), context.memory
+    query, memory = read_text_argument(arguments, "query"), context.memory
     meaning = await context.meaning(query)
-    found = await context.store.transact(facts.find, memory, query, FOUND, facts.FOREVER, meaning)
-    return _of("\n".join(_line(fact) for fact in found) or "No memories match.", found)
+    found = await context.store.transact(
+        facts.search_facts, memory, query, FOUND, facts.FOREVER, meaning
+    )
+    return _mark_fact_text(
+        "\n".join(_format_fact(fact) for fact in found) or "No memories match.", found
+    )
 
 
 @journal_tool(
@@ -81,13 +85,15 @@ async def search_memories(context: ToolContext, arguments: JsonObject) -> str:
     private=True,
 )
 def list_facts(db: Database, context: ToolContext, arguments: JsonObject) -> str:
-    limit = int(number(arguments, "limit", PAGE, 1, MAX_PAGE))
-    before = int(number(arguments, "before_id", facts.FOREVER, 1, facts.FOREVER))
-    found = facts.newest(db, context.memory, _category(arguments), before, limit + 1)
-    lines = [_line(fact) for fact in found[:limit]]
+    limit = int(read_number_argument(arguments, "limit", PAGE, 1, MAX_PAGE))
+    before = int(read_number_argument(arguments, "before_id", facts.FOREVER, 1, facts.FOREVER))
+    found = facts.list_newest_facts(
+        db, context.memory, _read_category(arguments), before, limit + 1
+    )
+    lines = [_format_fact(fact) for fact in found[:limit]]
     if len(found) > limit:
         lines.append(f"There are older ones: call again with before_id {found[limit - 1].id}.")
-    return _of("\n".join(lines) or "No facts are stored.", found[:limit])
+    return _mark_fact_text("\n".join(lines) or "No facts are stored.", found[:limit])
 
 
 @journal_tool(
@@ -102,28 +108,28 @@ def list_facts(db: Database, context: ToolContext, arguments: JsonObject) -> str
     keywords="fact, facts, correct, wrong, no longer, not anymore, outdated, change what you know",
 )
 def update_fact(db: Database, context: ToolContext, arguments: JsonObject) -> str:
-    old = _known(db, context, arguments)
+    old = _require_fact(db, context, arguments)
     new = replace(
         old,
-        fact=_fact(arguments, old.fact),
-        category=_category(arguments) or old.category,
-        confidence=number(arguments, "confidence", old.confidence, 0, 1),
+        fact=_read_fact(arguments, old.fact),
+        category=_read_category(arguments) or old.category,
+        confidence=read_number_argument(arguments, "confidence", old.confidence, 0, 1),
         source=context.source,
         origin=context.origin,
     )
     try:
-        facts.update(db, context.memory, new, context.now)
+        facts.update_fact(db, context.memory, new, context.now)
     except RefusedFactError as error:
         raise ToolFailure(str(error)) from error
-    return f"Updated: {_line(new)[2:]}"
+    return f"Updated: {_format_fact(new)[2:]}"
 
 
 @journal_tool(
     "Forget a remembered fact.", {"id": FACT_ID}, ["id"], keywords="forget, fact, facts, memories"
 )
 def delete_fact(db: Database, context: ToolContext, arguments: JsonObject) -> str:
-    old = _known(db, context, arguments)
-    facts.delete(db, context.memory, old.id)
+    old = _require_fact(db, context, arguments)
+    facts.delete_fact(db, context.memory, old.id)
     return f"Deleted: {old.fact}"
 
 
@@ -137,24 +143,26 @@ def delete_fact(db: Database, context: ToolContext, arguments: JsonObject) -> st
     private=True,
 )
 def search_conversations(db: Database, context: ToolContext, arguments: JsonObject) -> str:
-    limit = int(number(arguments, "limit", FOUND, 1, MAX_PAGE))
-    found = message_search.search(db, context.memory, text(arguments, "query"), limit)
+    limit = int(read_number_argument(arguments, "limit", FOUND, 1, MAX_PAGE))
+    found = message_search.search_messages(
+        db, context.memory, read_text_argument(arguments, "query"), limit
+    )
     zone = ZoneInfo(context.timezone)
     lines = (
         f"- {datetime.fromtimestamp(hit.at / 1000, UTC).astimezone(zone):%Y-%m-%d %H:%M}"
-        f" {hit.role}: {_excerpt(hit.text)}"
+        f" {hit.role}: {_cut_excerpt(hit.text)}"
         for hit in found
     )
-    return quoted("\n".join(lines) or "No messages match.", (hit.origin for hit in found))
+    return mark_quoted_text("\n".join(lines) or "No messages match.", (hit.origin for hit in found))
 
 
-def _of(text: str, shown: Sequence[Fact]) -> str:
-    """Return a text that shows facts, marked if others said one of them."""
-    return quoted(text, (fact.origin for fact in shown))
+def _mark_fact_text(text: str, shown: Sequence[Fact]) -> str:
+    """Return a text with facts, marked if one came from others."""
+    return mark_quoted_text(text, (fact.origin for fact in shown))
 
 
-def _fact(arguments: JsonObject, default: str) -> str:
-    fact = text(arguments, "fact", default)
+def _read_fact(arguments: JsonObject, default: str) -> str:
+    fact = read_text_argument(arguments, "fact", default)
     if not fact:
         raise ToolFailure("fact is empty; write the fact as one sentence")
     if len(fact) > MAX_FACT:
@@ -162,26 +170,26 @@ def _fact(arguments: JsonObject, default: str) -> str:
     return fact
 
 
-def _category(arguments: JsonObject) -> str | None:
-    category = text(arguments, "category").lower()
+def _read_category(arguments: JsonObject) -> str | None:
+    category = read_text_argument(arguments, "category").lower()
     if category and category not in facts.CATEGORIES:
         raise ToolFailure(f"category must be one of {', '.join(facts.CATEGORIES)}")
     return category or None
 
 
-def _known(db: Database, context: ToolContext, arguments: JsonObject) -> Fact:
-    fact_id = int(number(arguments, "id", 0, 0, facts.FOREVER))
-    found = facts.get(db, context.memory, fact_id)
+def _require_fact(db: Database, context: ToolContext, arguments: JsonObject) -> Fact:
+    fact_id = int(read_number_argument(arguments, "id", 0, 0, facts.FOREVER))
+    found = facts.find_fact(db, context.memory, fact_id)
     if found is None:
         raise ToolFailure(f"there is no fact {fact_id}; take its id from list_facts")
     return found
 
 
-def _line(fact: Fact) -> str:
+def _format_fact(fact: Fact) -> str:
     confidence = "" if fact.confidence == 1 else f", confidence {fact.confidence:g}"
     return f"- {fact.fact} ({fact.category}{confidence}, id {fact.id})"
 
 
-def _excerpt(message: str) -> str:
+def _cut_excerpt(message: str) -> str:
     line = " ".join(message.split())
     return line if len(line) <= EXCERPT else f"{line[:EXCERPT]}…"

@@ -11,8 +11,8 @@ from orchestrator.tools.builtin.host_tool import (
     ToolContext,
     ToolFailure,
     journal_tool,
-    quoted,
-    text,
+    mark_quoted_text,
+    read_text_argument,
 )
 from thinker.protocol.messages import JsonObject, SideEffect
 
@@ -30,21 +30,21 @@ CHANGES = 20  # newest changes that the history shows
     keywords="profile, persona, contact data",
 )
 def get_profile(db: Database, context: ToolContext, arguments: JsonObject) -> str:
-    path = text(arguments, "path")
+    path = read_text_argument(arguments, "path")
     try:
-        keys = profile.keys_of(path)
-        found = profile.lookup(profile.get(db, context.memory), keys)
-        origins = [profile.origin(db, context.memory, keys)]
+        keys = profile.parse_path(path)
+        found = profile.get_value(profile.load_profile(db, context.memory), keys)
+        origins = [profile.load_value_origin(db, context.memory, keys)]
     except ProfileError as error:
         raise ToolFailure(str(error)) from error
-    shown = "Nothing is there." if found is None else _json(found)
+    shown = "Nothing is there." if found is None else _format_json(found)
     if arguments.get("history") is not True:
-        return quoted(shown, origins)
-    changes = profile.changes(db, context.memory, CHANGES)
+        return mark_quoted_text(shown, origins)
+    changes = profile.list_profile_changes(db, context.memory, CHANGES)
     writers = {item.source.removeprefix("turn ") for item in changes}
-    origins += [taint.load(db, turn).origin for turn in writers]
+    origins += [taint.load_taint(db, turn).origin for turn in writers]
     lines = (f"- {item.path}: {item.before} -> {item.after} ({item.source})" for item in changes)
-    return quoted("\n".join((shown, "Last changes, newest first:", *lines)), origins)
+    return mark_quoted_text("\n".join((shown, "Last changes, newest first:", *lines)), origins)
 
 
 @journal_tool(
@@ -56,16 +56,16 @@ def get_profile(db: Database, context: ToolContext, arguments: JsonObject) -> st
     " system prompt",
 )
 def update_profile(db: Database, context: ToolContext, arguments: JsonObject) -> str:
-    path, value = text(arguments, "path"), arguments.get("value")
+    path, value = read_text_argument(arguments, "path"), arguments.get("value")
     try:
-        changed = profile.update(
+        changed = profile.update_profile(
             db, context.memory, path, value, context.source, context.now, context.origin
         )
     except ProfileError as error:
         raise ToolFailure(str(error)) from error
-    now = profile.lookup(changed, profile.keys_of(path))
-    return f"Removed {path}." if value is None else f"{path} is now {_json(now)}"
+    now = profile.get_value(changed, profile.parse_path(path))
+    return f"Removed {path}." if value is None else f"{path} is now {_format_json(now)}"
 
 
-def _json(value: JsonValue) -> str:
+def _format_json(value: JsonValue) -> str:
     return orjson.dumps(value, option=orjson.OPT_INDENT_2).decode()

@@ -2,8 +2,13 @@
 
 from orchestrator.journal.db.database import Database
 from orchestrator.journal.turns import outbox, sessions
-from orchestrator.journal.turns.outbox import Address, Part
-from orchestrator.tools.builtin.host_tool import ToolContext, ToolFailure, journal_tool, text
+from orchestrator.journal.turns.outbox import Address, OutboxPart
+from orchestrator.tools.builtin.host_tool import (
+    ToolContext,
+    ToolFailure,
+    journal_tool,
+    read_text_argument,
+)
 from thinker.protocol.messages import JsonObject
 
 MOST = 5  # messages of a turn and its subagents, besides replies
@@ -17,7 +22,7 @@ PROPERTIES = {"message": "", "chat_id": "Default: the current chat."}
     keywords="send, message, messages, telegram, notify, let know, text me, tell them",
 )
 def send_message(db: Database, context: ToolContext, arguments: JsonObject) -> str:
-    return _queue(db, context, arguments, context.address.channel)
+    return _queue_message(db, context, arguments, context.address.channel)
 
 
 @journal_tool(
@@ -27,35 +32,35 @@ def send_message(db: Database, context: ToolContext, arguments: JsonObject) -> s
     keywords="send, message, messages, telegram, notify, let know, text me, tell them",
 )
 def send_telegram(db: Database, context: ToolContext, arguments: JsonObject) -> str:
-    return _queue(db, context, arguments, "telegram")
+    return _queue_message(db, context, arguments, "telegram")
 
 
-def _queue(db: Database, context: ToolContext, arguments: JsonObject, channel: str) -> str:
-    address = address_of(db, context, channel, text(arguments, "chat_id"))
-    texts = context.split(channel, text(arguments, "message"))
-    parts = [Part(part.text, rendered=part.rendered) for part in texts]
+def _queue_message(db: Database, context: ToolContext, arguments: JsonObject, channel: str) -> str:
+    address = find_write_address(db, context, channel, read_text_argument(arguments, "chat_id"))
+    texts = context.split(channel, read_text_argument(arguments, "message"))
+    parts = [OutboxPart(part.text, rendered=part.rendered) for part in texts]
     if not parts:
         raise ToolFailure("message is empty; write the text to send")
-    require_room(db, context, len(parts))
+    require_message_room(db, context, len(parts))
     outbox.add_extra(db, context.turn_id, address, parts, context.mode(address), context.now)
     return f"Queued for delivery to chat {address.chat_id}."
 
 
-def require_room(db: Database, context: ToolContext, parts: int) -> None:
-    """Raise `ToolFailure` unless the turn may send so many more messages."""
-    if outbox.extras(db, context.turn_id) + parts > MOST:
+def require_message_room(db: Database, context: ToolContext, parts: int) -> None:
+    """Raise `ToolFailure` unless the turn may send this many more messages."""
+    if outbox.count_extras(db, context.turn_id) + parts > MOST:
         raise ToolFailure(
             f"nothing was sent: a turn may send {MOST} messages, and a long text counts as several;"
             " put the rest into the reply"
         )
 
 
-def address_of(db: Database, context: ToolContext, channel: str, chat_id: str) -> Address:
-    """Return the current chat's address, or that of another chat that the turn may write to."""
+def find_write_address(db: Database, context: ToolContext, channel: str, chat_id: str) -> Address:
+    """Return the address of the current chat, or of another one that the turn may write to."""
     current = context.address
     if channel == current.channel and chat_id in ("", current.chat_id):
         return current
-    known = sessions.address(db, context.agent_id, channel, chat_id)
+    known = sessions.find_known_address(db, context.agent_id, channel, chat_id)
     if known is None or not context.may_write(db, known.channel, known.chat_id):
         raise ToolFailure(
             f"this agent knows no {channel} chat {chat_id!r} that it may write to from here"

@@ -1,4 +1,4 @@
-"""Tools to read skills of files and playbooks of the journal, and to change playbooks."""
+"""Tools to read skill files and stored playbooks, and to change playbooks."""
 
 import os
 from collections.abc import Callable, Sequence
@@ -21,17 +21,17 @@ from pydantic import (
 from orchestrator.journal.db.database import Database
 from orchestrator.journal.memory import playbooks
 from orchestrator.journal.memory.playbooks import PlaybookError, StoredPlaybook
-from orchestrator.tools.builtin.bundled_files import bundled_files, read_bundled
+from orchestrator.tools.builtin.bundled_files import list_bundled_files, read_bundled
 from orchestrator.tools.builtin.host_tool import (
     ToolContext,
     ToolFailure,
     journal_tool,
+    mark_quoted_text,
     plain_tool,
-    quoted,
-    text,
+    read_text_argument,
 )
-from thinker.formats.skill_file import SkillFile, scan
-from thinker.formats.word_lists import WORDS, blank, words
+from thinker.formats.skill_file import SkillFile, scan_skills
+from thinker.formats.word_lists import WORDS, is_blank, parse_words
 from thinker.protocol.messages import JsonObject
 
 MAX_TEXT = 20_000  # characters of instructions
@@ -53,13 +53,13 @@ FIELDS: dict[str, str | JsonObject] = {
 }
 
 
-def _listed(value: JsonValue) -> JsonValue:
-    """Return a list that is written as text; None is left to mean no change."""
-    return [*words(value)] if isinstance(value, str) else value
+def _split_text_list(value: JsonValue) -> JsonValue:
+    """Split a list that is written as text; None stays None, for no change."""
+    return [*parse_words(value)] if isinstance(value, str) else value
 
 
 Line = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=200)]
-Lines = Annotated[tuple[Line, ...], BeforeValidator(_listed), Field(max_length=MAX_ITEMS)]
+Lines = Annotated[tuple[Line, ...], BeforeValidator(_split_text_list), Field(max_length=MAX_ITEMS)]
 Keywords = Annotated[Lines, AfterValidator(lambda words: tuple(map(str.lower, words)))]
 Name = Annotated[str, StringConstraints(pattern=r"^[a-z0-9]+(-[a-z0-9]+)*$", max_length=64)]
 Description = Annotated[
@@ -104,39 +104,43 @@ Ts = TypeVarTuple("Ts")
     ["name"],
 )
 async def read_skill(context: ToolContext, arguments: JsonObject) -> str:
-    name, file = text(arguments, "name"), text(arguments, "file")
-    files, stored = await _known(context)
+    name, file = read_text_argument(arguments, "name"), read_text_argument(arguments, "file")
+    files, stored = await _list_known_skills(context)
     known = {item.name: item.instructions for item in stored if item.enabled}
     known |= {skill.name: skill.instructions for skill in files}  # a file wins
     if name not in known:
         raise ToolFailure(f"no skill {name!r}; there are: {', '.join(sorted(known)) or 'none'}")
     folder = next((s.path.parent for s in files if s.name == name and s.path is not None), None)
     if not file:
-        files_line = await _read(context, _files_line, folder)
+        files_line = await _read_off_loop(context, _format_files_line, folder)
         whole = known[name] + files_line
-        whole = _placed(whole, folder) if context.workspace and folder is not None else whole
+        whole = (
+            _insert_skill_folder(whole, folder, context.command_tool)
+            if context.command_tool and folder is not None
+            else whole
+        )
         if any(skill.name == name for skill in files):
             return whole
-        return quoted(whole, (item.origin for item in stored if item.name == name))
+        return mark_quoted_text(whole, (item.origin for item in stored if item.name == name))
     if folder is None:
         raise ToolFailure(f"the skill {name!r} has no bundled files; call without file")
-    return await _read(context, read_bundled, folder, file)
+    return await _read_off_loop(context, read_bundled, folder, file)
 
 
-def _files_line(folder: Path | None) -> str:
+def _format_files_line(folder: Path | None) -> str:
     """Return a paragraph that lists a skill's bundled files; empty without any."""
-    files = () if folder is None else bundled_files(folder)
+    files = () if folder is None else list_bundled_files(folder)
     return f"\n\nBundled files (read one with file): {', '.join(files)}" if files else ""
 
 
-def _placed(instructions: str, folder: Path) -> str:
+def _insert_skill_folder(instructions: str, folder: Path, command_tool: str) -> str:
     """Return instructions with their folder, for an agent that can run a skill's scripts."""
     real = os.path.realpath(folder)
     for name in FOLDER_NAMES:
         instructions = instructions.replace(name, real)
     return (
         f"{instructions}\n\nThe folder of this skill is {real}; its relative paths begin there."
-        " run_command can read and execute its files, and change none: call a script as"
+        f" {command_tool} can read and execute its files, and change none: call a script as"
         f" {real}/SCRIPT from the workspace, where output belongs."
     )
 
@@ -144,15 +148,15 @@ def _placed(instructions: str, folder: Path) -> str:
 @plain_tool("List all skills and playbooks with their keywords.", {}, keywords=SKILLS)
 async def list_skills(context: ToolContext, arguments: JsonObject) -> str:
     del arguments
-    files, stored = await _known(context)
+    files, stored = await _list_known_skills(context)
     names = {skill.name for skill in files}
-    lines = [_line(s.name, s.description, s.keywords, "file") for s in files]
+    lines = [_format_skill_line(s.name, s.description, s.keywords, "file") for s in files]
     for item in stored:
         state = "stored" if item.enabled else "stored, switched off"
         state = "stored, hidden by the file of this name" if item.name in names else state
-        lines.append(_line(item.name, item.description, item.keywords, state))
+        lines.append(_format_skill_line(item.name, item.description, item.keywords, state))
     shown = "\n".join(sorted(lines)) or "There are no skills."
-    return quoted(shown, (item.origin for item in stored))
+    return mark_quoted_text(shown, (item.origin for item in stored))
 
 
 @journal_tool(
@@ -162,14 +166,14 @@ async def list_skills(context: ToolContext, arguments: JsonObject) -> str:
     keywords=CHANGES,
 )
 def store_skill(db: Database, context: ToolContext, arguments: JsonObject) -> str:
-    new = _valid(_New, arguments)
-    if not _allowed(context.skills, new.name):
+    new = _validate_arguments(_New, arguments)
+    if not _is_allowed(context.skills, new.name):
         raise ToolFailure('the agent\'s setting "skills" excludes this name; choose another')
     now, source = context.now, context.source
     fields = {**new.model_dump(), "source": source, "origin": context.origin}
     playbook = StoredPlaybook(id=0, enabled=True, created_at=now, **fields)
     try:
-        playbooks.add(db, context.memory, playbook, context.now)
+        playbooks.add_playbook(db, context.memory, playbook, context.now)
     except PlaybookError as error:
         raise ToolFailure(str(error)) from error
     return f"Stored the skill {new.name}; it is used from the next message on."
@@ -182,13 +186,13 @@ def store_skill(db: Database, context: ToolContext, arguments: JsonObject) -> st
     keywords=CHANGES,
 )
 def update_skill(db: Database, context: ToolContext, arguments: JsonObject) -> str:
-    changed = _valid(_Changed, arguments)
-    old = _stored(db, context, changed.name)
+    changed = _validate_arguments(_Changed, arguments)
+    old = _require_stored_skill(db, context, changed.name)
     new = replace(
         old, **changed.model_dump(exclude_none=True), source=context.source, origin=context.origin
     )
     try:
-        playbooks.update(db, context.memory, new, context.now)
+        playbooks.update_playbook(db, context.memory, new, context.now)
     except PlaybookError as error:
         raise ToolFailure(str(error)) from error
     return f"Updated the skill {old.name}; the change applies from the next message on."
@@ -196,42 +200,42 @@ def update_skill(db: Database, context: ToolContext, arguments: JsonObject) -> s
 
 @journal_tool("Delete a stored skill or playbook.", {"name": ""}, ["name"], keywords=SKILLS)
 def delete_skill(db: Database, context: ToolContext, arguments: JsonObject) -> str:
-    old = _stored(db, context, text(arguments, "name"))
+    old = _require_stored_skill(db, context, read_text_argument(arguments, "name"))
     try:
-        playbooks.delete(db, context.memory, old.name)
+        playbooks.delete_playbook(db, context.memory, old.name)
     except PlaybookError as error:
         raise ToolFailure(str(error)) from error
     return f"Deleted the skill {old.name}."
 
 
-async def _read(context: ToolContext, function: Callable[[*Ts], T], *arguments: *Ts) -> T:
+async def _read_off_loop(context: ToolContext, function: Callable[[*Ts], T], *arguments: *Ts) -> T:
     try:
         return await context.off_loop(function, *arguments)
     except TimeoutError as error:
         raise ToolFailure(f"the skill files: {error}") from error
 
 
-async def _known(context: ToolContext) -> tuple[list[SkillFile], list[StoredPlaybook]]:
+async def _list_known_skills(context: ToolContext) -> tuple[list[SkillFile], list[StoredPlaybook]]:
     """Return the skills of files and of the journal that the agent's globs permit."""
-    files, _ = await _read(context, scan, context.skill_directories)
-    stored = await context.store.transact(playbooks.every, context.memory, context.skills)
-    return [skill for skill in files if _allowed(context.skills, skill.name)], stored
+    files, _ = await _read_off_loop(context, scan_skills, context.skill_directories)
+    stored = await context.store.transact(playbooks.list_playbooks, context.memory, context.skills)
+    return [skill for skill in files if _is_allowed(context.skills, skill.name)], stored
 
 
-def _stored(db: Database, context: ToolContext, name: str) -> StoredPlaybook:
-    found = playbooks.get(db, context.memory, name)
+def _require_stored_skill(db: Database, context: ToolContext, name: str) -> StoredPlaybook:
+    found = playbooks.find_playbook(db, context.memory, name)
     if found is None:
         raise ToolFailure(f"no stored skill {name!r}; see list_skills (files cannot be changed)")
     return found
 
 
-def _valid(model: type[M], arguments: JsonObject) -> M:
+def _validate_arguments(model: type[M], arguments: JsonObject) -> M:
     try:
         return model.model_validate(
             {
                 name: value
                 for name, value in arguments.items()
-                if not (name in OPTIONAL and blank(value))
+                if not (name in OPTIONAL and is_blank(value))
             }
         )
     except ValidationError as error:
@@ -240,10 +244,10 @@ def _valid(model: type[M], arguments: JsonObject) -> M:
         raise ToolFailure(f"{field}: {first['msg']}; correct it and call again") from error
 
 
-def _allowed(globs: Sequence[str], name: str) -> bool:
+def _is_allowed(globs: Sequence[str], name: str) -> bool:
     return any(fnmatchcase(name, glob) for glob in globs)
 
 
-def _line(name: str, description: str, keywords: Sequence[str], state: str) -> str:
+def _format_skill_line(name: str, description: str, keywords: Sequence[str], state: str) -> str:
     when = f"; keywords: {', '.join(keywords)}" if keywords else ""
     return f"- {name} ({state}): {description}{when}"

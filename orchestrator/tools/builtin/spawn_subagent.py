@@ -11,30 +11,30 @@ from orchestrator.tools.builtin.host_tool import (
     DelegatingTool,
     ToolContext,
     ToolFailure,
-    spec,
-    text,
+    build_tool_spec,
+    read_text_argument,
 )
-from thinker.formats.word_lists import WORDS, words
+from thinker.formats.word_lists import WORDS, parse_words
 from thinker.protocol.messages import JsonObject
 
 
-def _spawn(db: Database, context: ToolContext, call: Call) -> str | None:
-    task = text(call.arguments, "task")
+def _spawn_subagent(db: Database, context: ToolContext, call: Call) -> str | None:
+    task = read_text_argument(call.arguments, "task")
     if not task:
         raise ToolFailure("task is empty; write what to do")
-    subagent = _spec(call.arguments, context.denied_tools)
+    subagent = _parse_subagent_spec(call.arguments, context.denied_tools)
     require_capacity(db, context.agent_id)
     wait = call.arguments.get("wait") is not False
     subagent_id = subagents.create(db, call, context.agent_id, subagent, context.now)
-    subagents.begin(db, call, subagent_id, context.address, task, context.now, wait=wait)
+    subagents.begin_run(db, call, subagent_id, context.address, task, context.now, wait=wait)
     if wait:
         return None
     return f"Started subagent {subagent_id}. Its result will come as a message."
 
 
 def require_capacity(db: Database, agent_id: str) -> None:
-    """Raise `ToolFailure` if as many subagents of the agent run as may run at the same time."""
-    running = subagents.open_count(db, agent_id)
+    """Raise `ToolFailure` if the agent has its maximum of running subagents."""
+    running = subagents.count_open_runs(db, agent_id)
     if running >= subagents.MOST:
         raise ToolFailure(
             f"Max {subagents.MOST} concurrent subagents per parent (current: {running});"
@@ -42,11 +42,11 @@ def require_capacity(db: Database, agent_id: str) -> None:
         )
 
 
-def _spec(arguments: JsonObject, denied: tuple[str, ...]) -> SubagentSpec:
+def _parse_subagent_spec(arguments: JsonObject, denied: tuple[str, ...]) -> SubagentSpec:
     """Return the subagent of a call; tools denied to the calling turn are denied to it, too."""
     fields = {
-        "allowed_tools": _globs(arguments.get("allowedTools")),
-        "denied_tools": _globs(arguments.get("deniedTools")),
+        "allowed_tools": _parse_globs(arguments.get("allowedTools")),
+        "denied_tools": _parse_globs(arguments.get("deniedTools")),
         "timeout_minutes": arguments.get("timeoutMinutes", 5),
         "model": arguments.get("model") or None,
     }
@@ -59,15 +59,15 @@ def _spec(arguments: JsonObject, denied: tuple[str, ...]) -> SubagentSpec:
     return subagent.model_copy(update={"denied_tools": tuple(every)})
 
 
-def _globs(value: JsonValue) -> JsonValue:
-    """Return the list that a text means; a word for none is a tool that does not exist."""
+def _parse_globs(value: JsonValue) -> JsonValue:
+    """Parse a list of globs from text; a word for none becomes a tool that does not exist."""
     if not isinstance(value, str) or not value.strip():
         return value or []
-    return [*(words(value) or [value])]
+    return [*(parse_words(value) or [value])]
 
 
 SPAWN_SUBAGENT = DelegatingTool(
-    spec(
+    build_tool_spec(
         "spawn_subagent",
         "Give one task to a subagent that runs in a separate process. It sees nothing of this"
         " conversation, has your tools or fewer, and cannot start subagents.",
@@ -83,5 +83,5 @@ SPAWN_SUBAGENT = DelegatingTool(
         keywords="subagent, subagents, sub-agent, sub-agents, delegate, in parallel, separately,"
         " in the background",
     ),
-    _spawn,
+    _spawn_subagent,
 )

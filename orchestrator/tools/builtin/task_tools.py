@@ -6,17 +6,22 @@ it was scheduled.
 
 from collections.abc import Iterator
 
-from orchestrator.agentsfile.problems import suggestion
+from orchestrator.agentsfile.problems import suggest_name
 from orchestrator.errors import OrchestratorError
 from orchestrator.journal.db.database import Database
 from orchestrator.journal.schedule import tasks
 from orchestrator.journal.schedule.tasks import Task
-from orchestrator.schedules.describe import describe, local_time
-from orchestrator.schedules.normalize import ALIASES, TRIGGERS, normalize
-from orchestrator.schedules.specs import MISFIRE, Notify, TaskSpec, from_fields, postponed
+from orchestrator.schedules.describe import describe_trigger, format_local_time
+from orchestrator.schedules.normalize import ALIASES, TRIGGERS, normalize_fields
+from orchestrator.schedules.specs import MISFIRE, Notify, TaskSpec, build_task_spec, postpone_task
 from orchestrator.schedules.times import MINUTE
-from orchestrator.tools.builtin.host_tool import ToolContext, ToolFailure, journal_tool, text
-from orchestrator.tools.policy import SENDING, matches
+from orchestrator.tools.builtin.host_tool import (
+    ToolContext,
+    ToolFailure,
+    journal_tool,
+    read_text_argument,
+)
+from orchestrator.tools.policy import SENDING, matches_pattern
 from thinker.formats.word_lists import WORDS
 from thinker.protocol.messages import JsonObject, SideEffect, ToolSpec
 
@@ -42,7 +47,7 @@ TASKS = "task, tasks, reminder, reminders, alarm, alarms, scheduled, cron"
     aliases=frozenset({*ALIASES, *MISFIRE, "trigger_config", "max_steps"}),
 )
 def schedule_task(db: Database, context: ToolContext, arguments: JsonObject) -> str:
-    fields = normalize({**arguments, "execution_plan": None}, context.now, context.agent_id)
+    fields = normalize_fields({**arguments, "execution_plan": None}, context.now, context.agent_id)
     config = fields.get("trigger_config")
     if not isinstance(config, dict) or TRIGGERS.isdisjoint(config):
         raise ToolFailure(
@@ -52,22 +57,24 @@ def schedule_task(db: Database, context: ToolContext, arguments: JsonObject) -> 
     try:
         # Only the current chat: the model must not write to others.
         fast, now = context.fast_tasks, context.now
-        task = from_fields(fields, context.timezone, None, now, fast=fast)
-        task = postponed(task.model_copy(update={"notify": notify}), now if fast else now + MINUTE)
-        line = _line(tasks.add(db, context.memory, task, context.now))
+        task = build_task_spec(fields, context.timezone, None, now, fast=fast)
+        task = postpone_task(
+            task.model_copy(update={"notify": notify}), now if fast else now + MINUTE
+        )
+        line = _format_task(tasks.add_task(db, context.memory, task, context.now))
     except OrchestratorError as error:
         raise ToolFailure(str(error)) from error
-    return " ".join([f"Scheduled: {line}", *_useless(task, context.offered)])
+    return " ".join([f"Scheduled: {line}", *_describe_useless_tools(task, context.offered)])
 
 
-def _useless(task: TaskSpec, tools: tuple[ToolSpec, ...] | None) -> Iterator[str]:
-    """Yield a sentence for each tool that the task names and will not have."""
+def _describe_useless_tools(task: TaskSpec, tools: tuple[ToolSpec, ...] | None) -> Iterator[str]:
+    """Yield a sentence for each tool that the task names but will not have."""
     offered = None if tools is None else {tool.name for tool in tools}
     for name in task.required_tools or ():
-        if any(matches(pattern, name) for pattern in SENDING):
+        if any(matches_pattern(pattern, name) for pattern in SENDING):
             yield f"{name} is not offered in tasks: the outcome is sent to this chat by itself."
         elif offered is not None and name not in offered:
-            advice = suggestion(name, offered, "cancel the task and schedule it with other tools")
+            advice = suggest_name(name, offered, "cancel the task and schedule it with other tools")
             yield f"You have no tool {name!r} now, so the task may fail{advice}"
 
 
@@ -79,7 +86,10 @@ def _useless(task: TaskSpec, tools: tuple[ToolSpec, ...] | None) -> Iterator[str
 )
 def list_tasks(db: Database, context: ToolContext, arguments: JsonObject) -> str:
     del arguments
-    return "\n".join(map(_line, tasks.visible(db, context.memory))) or "No tasks are scheduled."
+    return (
+        "\n".join(map(_format_task, tasks.list_visible_tasks(db, context.memory)))
+        or "No tasks are scheduled."
+    )
 
 
 @journal_tool(
@@ -89,17 +99,19 @@ def list_tasks(db: Database, context: ToolContext, arguments: JsonObject) -> str
     keywords=f"{TASKS}, cancel, stop reminding, stop sending",
 )
 def cancel_task(db: Database, context: ToolContext, arguments: JsonObject) -> str:
-    name = text(arguments, "task")
-    every = tasks.visible(db, context.memory)
+    name = read_text_argument(arguments, "task")
+    every = tasks.list_visible_tasks(db, context.memory)
     found = next((task for task in every if name in (str(task.id), task.name)), None)
     if found is None:
         raise ToolFailure(f"there is no task {name!r}; see list_tasks")
-    tasks.cancel(db, found)
+    tasks.cancel_task(db, found)
     return f"Canceled task {found.id} {found.name!r}."
 
 
-def _line(task: Task) -> str:
-    when = describe(task.spec.parsed, task.spec.zone)
+def _format_task(task: Task) -> str:
+    when = describe_trigger(task.spec.parsed_trigger, task.spec.zone)
     if task.next_at is None or task.state != "active":
         return f"{task.id} {task.name!r}: {when}, {task.state} ({task.note})"
-    return f"{task.id} {task.name!r}: {when}, next {local_time(task.next_at, task.spec.zone)}"
+    return (
+        f"{task.id} {task.name!r}: {when}, next {format_local_time(task.next_at, task.spec.zone)}"
+    )

@@ -1,4 +1,4 @@
-"""find_tools: tools that are not offered, by their names or by words."""
+"""find_tools: find tools that are not offered, by name or by words."""
 
 import re
 
@@ -22,17 +22,17 @@ def find_tools(db: Database, context: ToolContext, arguments: JsonObject) -> str
     del db
     asked, tools = str(arguments.get("names")), context.offered or ()
     named = set(re.findall(r"[\w-]+", asked))
-    found = [tool.name for tool in tools if tool.name in named] or _fitting(tools, asked)
+    found = [tool.name for tool in tools if tool.name in named] or _rank_fitting_tools(tools, asked)
     if not found:
         raise ToolFailure("no tool fits these words; try others, or do without a tool")
     return "\n".join(("Offered now:", *(f"- {name}" for name in found)))
 
 
-def _fitting(tools: tuple[ToolSpec, ...], asked: str) -> list[str]:
+def _rank_fitting_tools(tools: tuple[ToolSpec, ...], asked: str) -> list[str]:
     """Return the names of the tools that share most words with a text."""
     stems = {word[:STEM] for word in WORD.findall(asked.lower())}
     shared = {
-        tool.name: len(stems & {word[:STEM] for word in WORD.findall(tool.about.lower())})
+        tool.name: len(stems & {word[:STEM] for word in WORD.findall(tool.embedding_text.lower())})
         for tool in tools
     }
     fitting = [name for name, count in shared.items() if count]

@@ -45,22 +45,3 @@ def test_unusable_price_is_an_error_that_names_it(prices: Any, words: str) -> No
     """The rest of the file stays usable."""
     (error,) = parsed(WORK, prices=prices).errors
     assert words in error.message
-
-
-def test_model_without_a_price_under_a_dollar_budget_is_warned_about() -> None:
-    """Fallbacks too; a budget in tokens needs no price, and many models have a known one."""
-    dollars = {"budget": {"usdPerDay": 1}}
-    loaded = parsed(
-        WORK | dollars | {"fallbackModels": ["openai/gpt", "second"]},
-        {"agentId": "free", "llmProvider": "demo"} | dollars,
-        {"agentId": "tokens", "model": "m", "budget": {"tokensPerDay": 1}},
-        {"agentId": "auto", "llmProvider": "auto"} | dollars,
-        {"agentId": "known", "model": "qwen/qwen3-32b", "smallModel": "openai/gpt-4.1"} | dollars,
-        {"agentId": "local", "llmProvider": "ollama", "model": "m"} | dollars,
-        prices={"groq/m": PRICE, "openai/*": PRICE},
-    )
-    assert not loaded.errors
-    said = [problem.message for problem in loaded.problems]
-    assert [message.partition(", so")[0] for message in said] == [
-        "agent 'work': groq/second has no price",
-    ]

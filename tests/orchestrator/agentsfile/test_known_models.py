@@ -9,7 +9,7 @@ from fakes.manual import ROOT
 from genai_prices import Usage as PricedUsage
 from genai_prices.data import providers
 
-from orchestrator.agentsfile.known_models import KnownModel, known
+from orchestrator.agentsfile.known_models import KnownModel, find_known_model
 from orchestrator.spending import budgets
 from thinker.protocol.messages import Usage
 
@@ -31,14 +31,14 @@ def test_each_call_costs_what_the_package_computes(vendor: str) -> None:
     unclear = 0
     for model in found.models:
         theirs = found.find_model(model.id)  # a name may be that of another model
-        ours = known(vendor, model.id) or KnownModel()
+        ours = find_known_model(vendor, model.id) or KnownModel()
         assert ours.context_window == ((theirs and theirs.context_window) or None), model.id
         for prompt in (1_000, 150_000, 300_000):
             used = Usage(prompt=prompt, completion=500, cached=100, cache_written=50)
             priced = PricedUsage(
                 input_tokens=prompt, output_tokens=500, cache_read_tokens=100, cache_write_tokens=50
             )
-            price = ours.price(prompt)
+            price = ours.find_price(prompt)
             expected = 0.0
             if theirs is not None:
                 computed = theirs.calc_price(priced, found, genai_request_timestamp=at)
@@ -46,7 +46,7 @@ def test_each_call_costs_what_the_package_computes(vendor: str) -> None:
             if price is None:
                 unclear += prompt == 1_000 and expected != 0
             else:
-                assert budgets.cost(price, used) == pytest.approx(expected), model.id
+                assert budgets.compute_cost(price, used) == pytest.approx(expected), model.id
     assert unclear == UNCLEAR.get(vendor, 0)
 
 
@@ -64,10 +64,10 @@ def test_model_is_known_by_the_names_that_requests_use(
     provider: str, model: str, address: str, window: int
 ) -> None:
     """Dated versions, capital letters, vendors behind an address."""
-    found = known(provider, model, address)
+    found = find_known_model(provider, model, address)
     assert found is not None
     assert found.context_window == window
-    assert found.price() is not None
+    assert found.find_price() is not None
 
 
 @pytest.mark.parametrize(
@@ -83,22 +83,22 @@ def test_model_is_known_by_the_names_that_requests_use(
 )
 def test_what_is_not_known_is_not_guessed(provider: str, model: str, address: str) -> None:
     """A model of the same name elsewhere may cost anything."""
-    assert known(provider, model, address) is None
+    assert find_known_model(provider, model, address) is None
 
 
 @pytest.mark.parametrize("provider", ["demo", "ollama", "lmstudio"])
 def test_models_on_a_machine_of_ones_own_cost_nothing(provider: str) -> None:
     """Whatever their names."""
-    found = known(provider, "claude-sonnet-4-5")
+    found = find_known_model(provider, "claude-sonnet-4-5")
     assert found is not None
-    assert budgets.cost(found.price(), Usage(prompt=9_000_000, completion=9)) == 0.0
+    assert budgets.compute_cost(found.find_price(), Usage(prompt=9_000_000, completion=9)) == 0.0
 
 
 def test_long_prompts_have_the_price_of_their_size() -> None:
     """The whole call costs more above the vendor's limit."""
-    found = known("anthropic", "claude-sonnet-4-5")
+    found = find_known_model("anthropic", "claude-sonnet-4-5")
     assert found is not None
-    short, long = found.price(200_000), found.price(200_001)
+    short, long = found.find_price(200_000), found.find_price(200_001)
     assert short is not None
     assert long is not None
     assert (short.input, short.output, long.input, long.output) == (3, 15, 6, 22.5)

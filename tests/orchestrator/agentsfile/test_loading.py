@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from fakes.agents_file import WORK, parsed
 
-from orchestrator.agentsfile import AgentsFileError, load, parse
+from orchestrator.agentsfile import AgentsFileError, load_agents_file, parse_agents_file
 from orchestrator.errors import ConfigError, ExitCode
 
 
@@ -16,7 +16,7 @@ def test_error_names_file_line_agent_and_what_to_do() -> None:
     text = (
         b'{\n  "agents": [\n    {"agentId": "ok", "model": "m"},\n    {"agentId": "work"}\n  ]\n}'
     )
-    (error,) = parse(text).errors
+    (error,) = parse_agents_file(text).errors
     expected = "agents.json:4: agent 'work' has no model; set \"model\" or remove the agent"
     assert str(error) == expected
     assert (error.agent_id, error.path) == ("work", "agents[1].model")
@@ -25,7 +25,7 @@ def test_error_names_file_line_agent_and_what_to_do() -> None:
 def test_invalid_agent_is_left_out_and_the_others_stay() -> None:
     """One bad agent changes nothing for the rest."""
     loaded = parsed(WORK, {"agentId": "bad", "model": "m", "maxSteps": 51})
-    assert loaded.file.usable() == {"work"}
+    assert loaded.file.list_enabled_ids() == {"work"}
     assert [error.agent_id for error in loaded.errors] == ["bad"]
 
 
@@ -62,29 +62,11 @@ def test_message_says_what_to_write_instead(fields: dict[str, object], message: 
 def test_misspelt_list_of_agents_is_told_beside_its_absence() -> None:
     """Otherwise the file would be said to have no agents, which its reader sees."""
     with pytest.raises(AgentsFileError) as caught:
-        parse(b'{\n "agent": [{"agentId": "work"}]\n}')
+        parse_agents_file(b'{\n "agent": [{"agentId": "work"}]\n}')
     assert [str(problem) for problem in caught.value.problems] == [
         'agents.json:2: unknown field "agent"; did you mean "agents"?',
         'agents.json:1: has no agents; add one to "agents"',
     ]
-
-
-@pytest.mark.parametrize(
-    ("workspace", "message"),
-    [
-        (
-            {"network": "a.example"},
-            '"workspace.network" must be true or false or a list: put it in',
-        ),
-        ("on", "\"workspace\" must be true, false, or an object with settings, not 'on'"),
-        ({"network": ["a.example"]}, '"workspace.network[0]" must be a host and a port'),
-        ({"limits": 5}, '"workspace.limits" must be an object, not 5'),
-    ],
-)
-def test_value_of_several_kinds_gets_one_message(workspace: object, message: str) -> None:
-    """In words of the file, for the kind that it has."""
-    (error,) = parsed(WORK, {**WORK, "agentId": "bad", "workspace": workspace}).errors
-    assert error.message.startswith(f"agent 'bad': {message}")
 
 
 @pytest.mark.parametrize(
@@ -150,11 +132,11 @@ def test_provider_that_chooses_its_model_needs_none(provider: str) -> None:
 
 def test_key_that_stands_twice_disables_its_agent() -> None:
     """It is unknown which of the two is right."""
-    loaded = parse(
+    loaded = parse_agents_file(
         b'{"agents": [{"agentId": "a", "model": "m", "model": "n"}, %s]}'
         % b'{"agentId": "b", "model": "m"}'
     )
-    assert loaded.file.usable() == {"b"}
+    assert loaded.file.list_enabled_ids() == {"b"}
     assert "appears twice" in loaded.errors[0].message
 
 
@@ -172,7 +154,7 @@ def test_numeric_ids_become_text() -> None:
 def test_file_without_a_usable_agent_is_refused_with_its_problems(text: str) -> None:
     """The daemon then starts from the last good copy."""
     with pytest.raises(AgentsFileError) as caught:
-        parse(text.encode())
+        parse_agents_file(text.encode())
     assert caught.value.problems
     assert isinstance(caught.value, ConfigError)
     assert caught.value.exit_code == ExitCode.CONFIG
@@ -186,7 +168,7 @@ def test_unreadable_file_is_refused(tmp_path: Path) -> None:
     words = {"none.json": "cannot be read", ".": "cannot be read", "latin.json": "not UTF-8"}
     for name, word in (words | {"huge.json": "larger than 4 MiB"}).items():
         with pytest.raises(AgentsFileError, match=word):
-            load(tmp_path / name)
+            load_agents_file(tmp_path / name)
 
 
 def test_digest_changes_with_the_bytes(tmp_path: Path) -> None:
@@ -194,8 +176,8 @@ def test_digest_changes_with_the_bytes(tmp_path: Path) -> None:
     path = tmp_path / "agents.json"
     data = json.dumps({"agents": [WORK]}).encode()
     path.write_bytes(data)
-    first = load(path)
+    first = load_agents_file(path)
     path.write_bytes(b"\xef\xbb\xbf" + data)
-    second = load(path)
+    second = load_agents_file(path)
     assert first.file == second.file
     assert first.data != second.data

@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from orchestrator.agentsfile import AgentsFileError, parse
-from orchestrator.agentsfile.model_costs import models_of
+from orchestrator.agentsfile import AgentsFileError, parse_agents_file
+from orchestrator.agentsfile.model_costs import list_models
 
 AGENT = {"agentId": "work", "llmProvider": "ollama", "model": "m"}
 PLACE = {"model": "x", "provider": "openai"}
@@ -21,7 +21,7 @@ def file(**fields: Any) -> bytes:
 def problems(environ: dict[str, str], **fields: Any) -> list[str]:
     """All that is said of the file but that, without its agent, a binding leads nowhere."""
     try:
-        found = parse(file(**fields), environ=environ).problems
+        found = parse_agents_file(file(**fields), environ=environ).problems
     except AgentsFileError as error:
         found = tuple(error.problems)
     return [problem.message for problem in found if not problem.message.startswith("binding")]
@@ -31,13 +31,13 @@ def test_models_are_found_with_their_defaults() -> None:
     """Answers to voice messages are spoken, in the format that Telegram shows."""
     voice = {"hear": PLACE, "speak": {**PLACE, "voice": "alloy"}}
     images = {"model": "y", "baseUrl": "http://a/v1"}
-    (agent,) = parse(file(voice=voice, images=images)).file.agents
+    (agent,) = parse_agents_file(file(voice=voice, images=images)).file.agents
     assert agent.voice is not None
     assert agent.voice.speak is not None
     assert (agent.voice.speak.when, agent.voice.speak.format) == ("voice", "opus")
     assert agent.images is not None
     assert agent.images.sizes.tall == "1024x1536"
-    assert models_of(agent) == ["ollama/m", "openai/x", "custom/y"]
+    assert list_models(agent) == ["ollama/m", "openai/x", "custom/y"]
 
 
 @pytest.mark.parametrize(
@@ -62,17 +62,3 @@ def test_wrong_setting_is_told_with_its_place(fields: dict[str, Any], said: str)
     told = problems({"OPENAI_API_KEY": "k"}, **fields)
     assert len(told) == 1
     assert said in told[0]
-
-
-def test_missing_key_and_price_are_warnings() -> None:
-    """The agent answers; what it cannot do, or does not count, is named."""
-    voice = {"hear": PLACE}
-    assert any('cannot use its "voice.hear"' in text for text in problems({}, voice=voice))
-    unpriced = problems({"OPENAI_API_KEY": "k"}, voice=voice, budget={"usdPerDay": 1})
-    assert len(unpriced) == 1
-    assert "openai/x has no price" in unpriced[0]
-
-
-def test_key_of_such_a_model_may_be_the_agents_own() -> None:
-    """In its env."""
-    assert problems({}, images=PLACE, env={"OPENAI_API_KEY": "k"}) == []

@@ -1,10 +1,12 @@
-"""Both ids of a group that became a supergroup work in agents.json; the first one is outdated."""
+"""Both ids of a chat that has a new one work in agents.json; the first one is outdated."""
 
 import json
 
-from orchestrator.agentsfile.loading import LoadedConfig, parse
+from fakes.carrier import CarrierChannel
 
-MOVED = {"-1009": "-9"}
+from orchestrator.agentsfile.loading import LoadedConfig, parse_agents_file
+
+MOVED = {"carrier": {"-1009": "-9"}}
 
 
 def loaded(chat_id: str) -> LoadedConfig:
@@ -12,19 +14,19 @@ def loaded(chat_id: str) -> LoadedConfig:
     agent = {
         "agentId": "work",
         "llmProvider": "demo",
-        "costControls": {"notifyChannel": "telegram", "notifyChatId": chat_id},
+        "costControls": {"notifyChannel": "carrier", "notifyChatId": chat_id},
     }
     groups = {"chats": {chat_id: {"answer": ["all"]}, "-7": {"answer": []}}}
     file = {
         "agents": [agent],
         "bindings": [
-            {"channel": "telegram", "chatId": chat_id, "agentId": "work"},
+            {"channel": "carrier", "chatId": chat_id, "agentId": "work"},
             {"channel": "console", "chatId": "-9", "agentId": "work"},
-            {"channel": "telegram", "chatId": "*", "agentId": "work"},
+            {"channel": "carrier", "chatId": "*", "agentId": "work"},
         ],
-        "channels": {"telegram": {"allowlist": [5, int(chat_id)], "groups": groups}},
+        "channels": {"carrier": {"allowlist": [5, int(chat_id)], "groups": groups}},
     }
-    return parse(json.dumps(file, indent=1).encode(), moved=MOVED)
+    return parse_agents_file(json.dumps(file, indent=1).encode(), moved=MOVED)
 
 
 def test_first_id_works_and_is_to_be_edited() -> None:
@@ -35,10 +37,14 @@ def test_first_id_works_and_is_to_be_edited() -> None:
     assert [problem.path for problem in found.problems] == [
         "agents[0].costControls.notifyChatId",
         "bindings[0].chatId",
-        "channels.telegram.allowlist[1]",
-        "channels.telegram.groups.chats.-9",
+        "channels.carrier.allowlist[1]",
+        "channels.carrier.groups.chats.-9",
     ]
-    assert all("write -1009" in problem.message for problem in found.problems)
+    for problem in found.problems:
+        assert problem.message == (
+            "the chat -9 has the id -1009 now; both ids work here, write -1009 so that the file"
+            " names the chat as Carrier does"
+        )
     assert all(problem.line for problem in found.problems)
 
 
@@ -47,4 +53,4 @@ def test_new_id_means_the_same_chat_without_a_warning() -> None:
     found = loaded("-1009")
     assert found.problems == ()
     assert [binding.chat_id for binding in found.file.bindings] == ["-9", "-9", "*"]
-    assert found.file.channels.telegram.allowlist == ("5", "-9")
+    assert found.file.channels.get_settings(CarrierChannel).allowlist == ("5", "-9")

@@ -7,8 +7,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from orchestrator.agentsfile import AgentsFileError, parse
-from orchestrator.agentsfile.positions import MAX_REPEATED, MAX_VALUES, JsonSyntaxError, read
+from orchestrator.agentsfile import AgentsFileError, parse_agents_file
+from orchestrator.agentsfile.positions import (
+    MAX_REPEATED,
+    MAX_VALUES,
+    JsonSyntaxError,
+    parse_json_document,
+)
 
 TEXT = st.text(st.characters(exclude_categories=["Cs"]))
 SCALARS = (
@@ -24,14 +29,14 @@ def test_every_json_text_is_read_as_the_standard_decoder_does(
     value: object, indent: int | None
 ) -> None:
     """Whatever white space is between."""
-    assert read(json.dumps(value, indent=indent)).value == value
+    assert parse_json_document(json.dumps(value, indent=indent)).value == value
 
 
 @given(st.text() | st.binary().map(lambda data: data.decode("latin-1")))
 def test_any_text_is_read_or_refused(text: str) -> None:
     """No other exception reaches the daemon."""
     with suppress(JsonSyntaxError):
-        read(text)
+        parse_json_document(text)
 
 
 @given(VALUES)
@@ -40,17 +45,17 @@ def test_any_json_is_loaded_or_refused(value: object) -> None:
     sections = ("agents", "bindings", "channels", "mcpServers", "models", "fallbackAgentId")
     for content in (value, {"agents": [value]}, dict.fromkeys(sections, value)):
         with pytest.raises(AgentsFileError):
-            parse(json.dumps(content).encode())
+            parse_agents_file(json.dumps(content).encode())
 
 
 def test_lines_are_those_of_the_keys_and_items() -> None:
     """A part that has no line of its own takes that of the part around it."""
-    document = read('{\n "a":\n  1,\n "b": [\n  {},\n  {"c": 2}\n ]\n}')
-    assert document.line(()) == 1
-    assert document.line(("a",)) == 2
-    assert document.line(("b", 1)) == 6
-    assert document.line(("b", 1, "c")) == 6
-    assert document.line(("b", 0, "missing")) == 5
+    document = parse_json_document('{\n "a":\n  1,\n "b": [\n  {},\n  {"c": 2}\n ]\n}')
+    assert document.find_line(()) == 1
+    assert document.find_line(("a",)) == 2
+    assert document.find_line(("b", 1)) == 6
+    assert document.find_line(("b", 1, "c")) == 6
+    assert document.find_line(("b", 0, "missing")) == 5
 
 
 @pytest.mark.parametrize(
@@ -80,7 +85,7 @@ def test_lines_are_those_of_the_keys_and_items() -> None:
 def test_syntax_error_has_its_line_and_what_to_do(text: str, line: int, words: str) -> None:
     """The mistakes that people make, and some that only attackers do."""
     with pytest.raises(JsonSyntaxError, match=words) as caught:
-        read(text)
+        parse_json_document(text)
     assert caught.value.line == line
 
 
@@ -94,4 +99,4 @@ def test_syntax_error_has_its_line_and_what_to_do(text: str, line: int, words: s
 def test_file_that_would_take_minutes_to_check_is_refused(text: str) -> None:
     """The size alone does not bound the work: 4 MiB hold two million values."""
     with pytest.raises(JsonSyntaxError, match="is it the right file"):
-        read(text)
+        parse_json_document(text)

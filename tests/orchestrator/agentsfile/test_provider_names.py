@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from fakes.agents_file import WORK, parsed
 
-from orchestrator.agentsfile.provider_names import ALIASES, named
+from orchestrator.agentsfile.provider_names import ALIASES, match_provider_name
 from thinker.protocol.providers import PROVIDERS
 
 
@@ -44,6 +44,6 @@ def test_each_known_provider_can_be_named(name: str) -> None:
 
 def test_other_names_lead_to_a_provider() -> None:
     """And no name has two meanings."""
-    assert {named(alias) for alias in ALIASES} <= PROVIDERS.keys()
+    assert {match_provider_name(alias) for alias in ALIASES} <= PROVIDERS.keys()
     assert not ALIASES.keys() & PROVIDERS.keys()
     assert len(ALIASES) == sum(len(provider.aliases) for provider in PROVIDERS.values())

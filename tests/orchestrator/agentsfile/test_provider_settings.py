@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from fakes.agents_file import WORK, parsed
 
-from orchestrator.agentsfile.model_costs import known_of, models_of, price_of
+from orchestrator.agentsfile.model_costs import find_model_facts, find_model_price, list_models
 from thinker.protocol.providers import PROVIDERS
 
 ACME = {"baseUrl": "https://llm.acme.example/v1/", "keyVariable": "ACME_API_KEY"}
@@ -28,7 +28,7 @@ def test_provider_of_the_file_can_be_named_everywhere() -> None:
     assert found.requests.call_id_length == PROVIDERS["mistral"].requests.call_id_length
     assert found.requests.omits == ("x",)
     assert set(found.can) == {"tools", "json", "embeddings", "transcription"}
-    assert models_of(definition) == ["acme/large", "acme/small", "openai/gpt", "acme/e"]
+    assert list_models(definition) == ["acme/large", "acme/small", "openai/gpt", "acme/e"]
     assert loaded.file.known_providers["acme"] == found
 
 
@@ -42,7 +42,7 @@ def test_known_provider_gets_what_the_file_says_of_it() -> None:
     found = definition.providers["azure"]
     assert (found.api_version, found.key_header) == ("2025-04-01", "api-key")
     assert found.key_var == "AZURE_OPENAI_API_KEY"
-    assert price_of(loaded.file, definition, "azure/gpt-4o") is not None  # as OpenAI's
+    assert find_model_price(loaded.file, definition, "azure/gpt-4o") is not None  # as OpenAI's
 
 
 def test_provider_of_the_file_is_priced_by_its_address() -> None:
@@ -50,9 +50,9 @@ def test_provider_of_the_file_is_priced_by_its_address() -> None:
     providers = {"second": {"baseUrl": "https://api.deepseek.com/v1"}, "acme": ACME}
     agents = [OWN, OWN | {"agentId": "b", "llmProvider": "second", "model": "deepseek-chat"}]
     file = parsed(*agents, providers=providers).file
-    assert known_of(file, file.agent("b"), "second/deepseek-chat") is not None
-    assert known_of(file, None, "second/deepseek-chat") is not None
-    assert known_of(file, file.agent("own"), "acme/large") is None
+    assert find_model_facts(file, file.find_agent("b"), "second/deepseek-chat") is not None
+    assert find_model_facts(file, None, "second/deepseek-chat") is not None
+    assert find_model_facts(file, file.find_agent("own"), "acme/large") is None
 
 
 @pytest.mark.parametrize(
@@ -64,7 +64,10 @@ def test_provider_of_the_file_is_priced_by_its_address() -> None:
         ({"auto": ACME}, "is a name with another meaning"),
         ({"acme": ACME | {"like": "mistrall"}}, 'did you mean "mistral"?'),
         ({"acme": ACME | {"keyVariable": "HOME"}}, "must end in KEY or TOKEN"),
-        ({"acme": ACME | {"keyVariable": "TELEGRAM_BOT_TOKEN"}}, "no other token of the daemon"),
+        (
+            {"acme": ACME | {"keyVariable": "TELEGRAM_BOT_TOKEN"}},
+            "must not be another token of the daemon",
+        ),
         ({"acme": ACME | {"keyVariable": "LD_KEY"}}, "must be the name of a variable"),
         ({"acme": ACME | {"keyvariable": "A_KEY"}}, 'did you mean "keyVariable"?'),
         ({"acme": ACME | {"omits": ["x", "model"]}}, 'must not have "model", which every request'),

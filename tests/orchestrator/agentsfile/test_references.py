@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from fakes.agents_file import WORK, parsed
 
-from orchestrator.agentsfile import AgentsFileError, load, parse
+from orchestrator.agentsfile import AgentsFileError, load_agents_file, parse_agents_file
 from orchestrator.processes.launch import build_launch_spec, resolve_endpoint
 from orchestrator.settings import Settings
 
@@ -35,7 +35,7 @@ def test_two_vendors_of_one_api_have_keys_that_the_file_does_not_hold(tmp_path: 
         vendor("d", "api.deepseek.com", "${DEEPSEEK_KEY}"),
         vendor("m", "api.mistral.ai", "${MISTRAL_KEY}"),
     )
-    loaded = parse(text(*agents), environ=KEYS)
+    loaded = parse_agents_file(text(*agents), environ=KEYS)
     assert not loaded.errors
     assert b"sk-" not in loaded.data
     assert loaded.secrets == ()
@@ -63,7 +63,7 @@ def test_every_place_of_a_secret_or_an_address_is_filled_and_no_other() -> None:
         "c": {"command": "c", "env": {"K": "${MISTRAL_KEY}"}},
     }
     models = {"n": {"provider": "openai", "model": "m", "baseUrl": "https://${HOST}/m"}}
-    file = parse(text(agent, mcpServers=servers, models=models), environ=KEYS).file
+    file = parse_agents_file(text(agent, mcpServers=servers, models=models), environ=KEYS).file
     found = file.agents[0]
     assert (found.base_url, found.env) == ("https://h.example/v1", {"OPENAI_API_KEY": "xsk-deepy"})
     assert found.system_prompt == "${HOST}"
@@ -94,11 +94,11 @@ def test_doubled_dollar_is_a_literal() -> None:
 )
 def test_value_that_cannot_be_filled_is_an_error_with_its_line(value: str, said: str) -> None:
     """One error for one value; the agent is left out, and the others stay."""
-    loaded = parse(
+    loaded = parse_agents_file(
         text(WORK, vendor("v", "h", value) | {"agentId": "v"}), environ={**KEYS, "EMPTY": ""}
     )
     (error,) = loaded.errors
-    assert loaded.file.usable() == {"work"}
+    assert loaded.file.list_enabled_ids() == {"work"}
     assert (error.agent_id, error.path) == ("v", "agents[1].env.OPENAI_API_KEY")
     line = loaded.data.decode().splitlines()[error.line - 1]
     assert value in line
@@ -108,7 +108,7 @@ def test_value_that_cannot_be_filled_is_an_error_with_its_line(value: str, said:
 def test_address_that_cannot_be_filled_is_told_once() -> None:
     """That nothing is no address need not be told as well."""
     server = {"url": "${NONE}"}
-    loaded = parse(text(WORK, mcpServers={"s": server}), environ={})
+    loaded = parse_agents_file(text(WORK, mcpServers={"s": server}), environ={})
     (error,) = loaded.errors
     assert error.message.startswith("MCP server 's': \"url\" takes NONE")
     assert loaded.file.mcp_servers == {}
@@ -119,7 +119,7 @@ def test_value_is_in_no_message(tmp_path: Path) -> None:
     path = tmp_path / "agents.json"
     path.write_bytes(text(WORK | {"baseUrl": "${CANARY}"}))
     with pytest.raises(AgentsFileError) as caught:
-        load(path, {"CANARY": "canary"})
+        load_agents_file(path, {"CANARY": "canary"})
     assert "must be an http or https URL" in str(caught.value)
     assert "canary" not in str(caught.value)
 
@@ -128,13 +128,13 @@ def test_secret_in_the_file_itself_is_noted_and_a_name_is_not() -> None:
     """Others may read the names of variables."""
     server = {"command": "c", "env": {"K": "plain"}}
     agents = (WORK | {"env": {"K": "${HOST}"}}, WORK | {"agentId": "b", "env": {"K": "plain"}})
-    loaded = parse(text(*agents, mcpServers={"s": server}), environ=KEYS)
+    loaded = parse_agents_file(text(*agents, mcpServers={"s": server}), environ=KEYS)
     assert loaded.secrets == ("env of agent 'b'", "env of MCP server 's'")
 
 
 def test_name_in_an_argument_gets_a_warning() -> None:
     """Other users of the machine can read arguments, so they are taken as they are."""
-    loaded = parse(
+    loaded = parse_agents_file(
         text(WORK, mcpServers={"s": {"command": "c", "args": ["--key", "${HOST}"]}}), environ=KEYS
     )
     assert loaded.file.mcp_servers["s"].args == ("--key", "${HOST}")

@@ -3,7 +3,7 @@
 import pytest
 from pydantic import TypeAdapter, ValidationError
 
-from orchestrator.agentsfile.text_patterns import MAX_SEEN, TextPattern, found
+from orchestrator.agentsfile.text_patterns import MAX_SEEN, TextPattern, matches_pattern
 
 PATTERN = TypeAdapter[str](TextPattern)
 
@@ -21,8 +21,8 @@ PATTERN = TypeAdapter[str](TextPattern)
 def test_pattern_is_found_anywhere_in_any_case(pattern: str, text: str) -> None:
     """Unless it says otherwise itself."""
     assert PATTERN.validate_python(pattern) == pattern
-    assert found(pattern, text)
-    assert not found(pattern, "coffee")
+    assert matches_pattern(pattern, text)
+    assert not matches_pattern(pattern, "coffee")
 
 
 @pytest.mark.parametrize(
@@ -47,4 +47,4 @@ def test_text_that_makes_other_engines_slow_is_soon_done() -> None:
     """An engine that goes back tries each of the 2**999 ways to cut the text."""
     for pattern in ("(a+)+$", "(a|a)*b", "(.*)*x", r"(\w+\s?)+!"):
         PATTERN.validate_python(pattern)
-        assert not found(pattern, "a" * (MAX_SEEN - 1) + "-")
+        assert not matches_pattern(pattern, "a" * (MAX_SEEN - 1) + "-")

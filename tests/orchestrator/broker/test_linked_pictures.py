@@ -7,7 +7,7 @@ import orjson
 import pytest
 from fakes.network import AnsweringNetwork, Asked, Chunks, answered
 
-from orchestrator.broker.linked_pictures import with_linked_pictures
+from orchestrator.broker.linked_pictures import embed_linked_pictures
 from thinker.http.exchange import BrokenAnswerError, HttpAnswer, WholeAnswer
 
 URL = "http://127.0.0.1:8080/v1/images/generations"
@@ -22,7 +22,7 @@ async def fetched(data: Any, picture: HttpAnswer | None = None) -> tuple[Any, li
         return picture or WholeAnswer(200, PNG)
 
     network = AnsweringNetwork(answer)
-    found = await with_linked_pictures(network, URL, answered(data))
+    found = await embed_linked_pictures(network, URL, answered(data))
     body = orjson.loads(await found.read(1 << 20))
     return body, [f"{asked.method} {asked.url}" for asked in network.requests]
 
@@ -72,4 +72,4 @@ async def test_answer_that_breaks_off_is_none() -> None:
     """The worker learns that its call has failed."""
     network = AnsweringNetwork(lambda _: WholeAnswer(200, PNG))
     with pytest.raises(BrokenAnswerError):
-        await with_linked_pictures(network, URL, Chunks(b"{", then="break"))
+        await embed_linked_pictures(network, URL, Chunks(b"{", then="break"))

@@ -37,7 +37,7 @@ def counted(
     meter = Meter(counts, streamed=streamed)
     for start in range(0, len(data), size):
         meter.feed(data[start : start + size])
-    return meter.result(SENT)
+    return meter.build_result(SENT)
 
 
 COMPLETION = json.dumps(
@@ -117,7 +117,7 @@ def test_answer_without_counts_is_estimated(counts: CountsFormat) -> None:
 def test_pictures_are_estimated_by_number() -> None:
     """Their text would count too much."""
     meter = Meter("openai", streamed=True)
-    _, usage, _ = meter.result(b'{"data": "' + b"A" * 1_000_000 + b'"}')
+    _, usage, _ = meter.build_result(b'{"data": "' + b"A" * 1_000_000 + b'"}')
     assert 1500 <= usage.prompt < 1510
 
 
@@ -127,7 +127,7 @@ def test_answer_that_breaks_off_counts_what_was_streamed() -> None:
     meter.feed(EVENTS.split(b'event: x\ndata: {"type": "message_delta"')[0])
     for _ in range(20):
         meter.feed(event(type="content_block_delta", delta={"text": "w"}))
-    model, usage, guessed = meter.result(SENT, cut=True)
+    model, usage, guessed = meter.build_result(SENT, cut=True)
     assert (model, usage.prompt, usage.completion, guessed) == ("m", 65, 22, True)
 
 

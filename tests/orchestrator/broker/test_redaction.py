@@ -22,7 +22,7 @@ def test_no_cut_lets_a_secret_pass_and_nothing_else_changes(
     ends = sorted({min(cut, len(text)) for cut in cuts} | {0, len(text)})
     redaction = Redaction((SECRET,))
     pieces = [redaction.feed(text[a:b]) for a, b in pairwise(ends)]
-    assert b"".join([*pieces, redaction.rest()]) == text.replace(SECRET.encode(), b"[key]")
+    assert b"".join([*pieces, redaction.take_rest()]) == text.replace(SECRET.encode(), b"[key]")
 
 
 def test_short_key_is_no_secret() -> None:

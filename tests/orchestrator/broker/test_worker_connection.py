@@ -10,7 +10,7 @@ from fakes.brokered import KEY, OK, Brokered, brokered, request
 from structlog.testing import capture_logs
 
 from orchestrator.broker import worker_connection
-from orchestrator.selftest.loopback import free_port
+from orchestrator.testing.loopback import find_free_port
 from thinker.http.broker_link import REQUEST
 from thinker.http.exchange import BrokenAnswerError, ConnectError
 
@@ -234,7 +234,7 @@ async def test_key_in_an_error_or_a_header_is_removed() -> None:
 async def test_failure_to_connect_is_known_as_such() -> None:
     """The worker sees the error that it would have had without a broker."""
     async with brokered() as run:
-        port = free_port()
+        port = find_free_port()
         run.host._channels[1][1].grants = {
             f"http://127.0.0.1:{port}/v1/chat".encode(): next(
                 iter(run.host._channels[1][1].grants.values())
@@ -248,7 +248,7 @@ async def test_answer_that_breaks_off_breaks_off_for_the_worker() -> None:
     """After all that arrived; it is no complete answer."""
     async with brokered(STREAM + b"5\r\nhello\r\n", None) as run:
         with closing(await run.link.send("POST", run.provider.url, OWN, HELLO)) as answer:
-            pieces = answer.pieces()
+            pieces = answer.iter_pieces()
             assert await anext(pieces) == b"hello"
             run.host._channels[1][1].close()
             with pytest.raises(BrokenAnswerError):
@@ -259,7 +259,7 @@ async def test_worker_that_goes_away_ends_the_request() -> None:
     """The provider stops writing for no reader."""
     async with brokered(STREAM + b"5\r\nhello\r\nCUT") as run:
         with closing(await run.link.send("POST", run.provider.url, OWN, HELLO)) as answer:
-            assert await anext(answer.pieces()) == b"hello"
+            assert await anext(answer.iter_pieces()) == b"hello"
         await run.provider.ended.wait()
         await run.called.wait()
         assert [call.estimated for call in run.calls] == [True]

@@ -7,15 +7,15 @@ from hypothesis import strategies as st
 from orchestrator.channel_api import ReplyPart
 from orchestrator.channels.formatting import (
     LIMIT,
-    clean,
-    plain,
+    clean_text,
+    count_utf16_units,
+    extract_visible_text,
+    render_plain_text,
     split,
     to_html,
-    units,
-    visible,
 )
-from orchestrator.reply_html import runs
-from orchestrator.selftest.bot_world import parse_html
+from orchestrator.reply_html import iter_runs
+from orchestrator.testing.sent_html import read_reply_html
 
 MARKDOWN = st.text(st.sampled_from("ab1 \n*_`~#>|-[](){}!.:\\<&\"'+=\tß👍\ud83d"), max_size=300)
 Kind = tuple[str, str, tuple[str, ...]]
@@ -108,7 +108,7 @@ def test_markdown_is_written_as_telegram_html(markdown: str, expected: str) -> N
 
 def test_what_is_sent_without_formatting_has_no_links_to_apps_either() -> None:
     """Telegram would make links of them by itself."""
-    assert plain("tg://x <b> &amp; \u202etg:/") == "tg: //x <b> &amp; tg:/"
+    assert render_plain_text("tg://x <b> &amp; \u202etg:/") == "tg: //x <b> &amp; tg:/"
 
 
 def test_a_wide_table_is_not_padded() -> None:
@@ -123,14 +123,14 @@ def test_a_wide_table_is_not_padded() -> None:
 )
 def test_absurd_nesting_stays_readable(absurd: str) -> None:
     """No text is lost and nothing overflows."""
-    assert "x" in visible(to_html(absurd))
+    assert "x" in extract_visible_text(to_html(absurd))
 
 
 @given(MARKDOWN)
 def test_any_text_becomes_html_that_telegram_accepts(markdown: str) -> None:
     """The fake's checker stands for Telegram's: known tags, closed in order, all else escaped."""
     rendered = to_html(markdown)
-    assert parse_html(rendered) == visible(rendered)
+    assert read_reply_html(rendered) == extract_visible_text(rendered)
 
 
 @given(MARKDOWN, st.integers(32, 200), st.sampled_from(["", " …"]))
@@ -138,19 +138,19 @@ def test_every_part_fits_and_none_is_blank(markdown: str, limit: int, mark: str)
     """What Telegram counts stays within the limit, and what is sent if it refuses the markup."""
     for part in split(markdown, mark, limit):
         assert part.text.strip()
-        assert units(part.text) <= limit
-        assert units(visible(sent(part))) <= limit
+        assert count_utf16_units(part.text) <= limit
+        assert count_utf16_units(extract_visible_text(sent(part))) <= limit
 
 
 @given(MARKDOWN, st.integers(32, 200))
 def test_the_parts_show_what_the_whole_shows(markdown: str, limit: int) -> None:
     """Each cut part is HTML that Telegram accepts; only whitespace at cuts is missing."""
-    whole = visible(to_html(markdown)) or clean(markdown)
+    whole = extract_visible_text(to_html(markdown)) or clean_text(markdown)
     parts = split(markdown, limit=limit)
     for part in parts:
-        assert parse_html(sent(part)) == visible(sent(part))
-        assert part.rendered is None or visible(part.rendered) == part.text
-    shown = "".join(visible(sent(part)) or part.text for part in parts)
+        assert read_reply_html(sent(part)) == extract_visible_text(sent(part))
+        assert part.rendered is None or extract_visible_text(part.rendered) == part.text
+    shown = "".join(extract_visible_text(sent(part)) or part.text for part in parts)
     assert squeezed(shown) == squeezed(whole) or not squeezed(shown)
 
 
@@ -162,7 +162,7 @@ def test_markup_that_spans_a_cut_is_closed_and_opened_again(kinds: list[Kind], l
     assert len(parts) > 1
     for _, letter, tags in kinds:
         for part in parts:
-            around = {open_tags for open_tags, run in runs(sent(part)) if letter in run}
+            around = {open_tags for open_tags, run in iter_runs(sent(part)) if letter in run}
             assert around <= {tags}
 
 
@@ -176,7 +176,7 @@ def test_the_preview_of_a_text_that_ends_in_code_shows_no_backticks(marks: str) 
 
 def test_the_preview_of_a_long_text_has_room_for_its_mark() -> None:
     """Its first part is as long as a message, mark included."""
-    assert [units(part.text) for part in split("a" * 5000, " …")] == [4096, 906]
+    assert [count_utf16_units(part.text) for part in split("a" * 5000, " …")] == [4096, 906]
 
 
 def test_a_paragraph_ends_a_part_rather_than_a_line_or_a_word() -> None:
@@ -193,13 +193,13 @@ def test_a_surrogate_pair_is_never_cut() -> None:
     """4097 units with an emoji across the limit: the emoji goes to the next part whole (F52)."""
     assert texts("a" * 4095 + "👍") == ["a" * 4095, "👍"]
     assert texts("👍" * 2048) == ["👍" * 2048]
-    assert [units(part) for part in texts("👍" * 2049)] == [4096, 2]
+    assert [count_utf16_units(part) for part in texts("👍" * 2049)] == [4096, 2]
 
 
 def test_a_list_that_renders_longer_than_its_source_is_cut_earlier() -> None:
     """Numbers that Markdown writes for the author count too, and go on after a cut."""
     parts = texts("1. a\n" * 819)
-    assert all(units(part) <= 4096 for part in parts)
+    assert all(count_utf16_units(part) <= 4096 for part in parts)
     assert "\n".join(parts).split("\n") == [f"{number}. a" for number in range(1, 820)]
 
 
@@ -219,4 +219,4 @@ def test_blank_text_gives_no_part(blank: str) -> None:
 
 def test_halves_of_surrogate_pairs_are_replaced() -> None:
     """What UTF-8 cannot hold cannot be sent."""
-    assert clean("a\ud83d\r\nb") == "a\ufffd\nb"
+    assert clean_text("a\ud83d\r\nb") == "a\ufffd\nb"

@@ -1,14 +1,15 @@
 """A channel whose process dies, hangs or is told otherwise: what is known of its messages."""
 
 import base64
+import sys
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 
 import anyio
 import pytest
-from fakes.channel_contract import MemoryIntake
-from fakes.hosted import agents_with, hosted_channel
+from fakes.agents_file import validate_file
 from fakes.time_limit import time_limit
 
 from orchestrator.agentsfile import AgentsFile
@@ -31,7 +32,9 @@ from orchestrator.channelhost.channel_wire import (
 )
 from orchestrator.channelhost.foreign_channel import ChannelInbox
 from orchestrator.channels.hosted_channel import HostedChannel
-from orchestrator.loop_owned import off_the_loop
+from orchestrator.loop_bound import mark_journal_job
+from orchestrator.testing.channel_contract import MemoryIntake
+from orchestrator.testing.hosted_adapter import agents_with, hosted_channel
 
 OPTIONS = {"loft": "https://m.example", "user": "@bot:m.example"}
 SECRETS = {"PIGEON_TOKEN": "t"}
@@ -61,10 +64,10 @@ class ScriptedChannel:
     async def run(self, inbox: ChannelInbox) -> None:
         """Hand in the batches, each under its number."""
         self.runs += 1
-        at = int(await inbox.cursor() or "0")
-        inbox.receiving()
+        at = int(await inbox.load_cursor() or "0")
+        inbox.report_receiving()
         for number in range(at, len(self.batches)):
-            await inbox.accept(self.batches[number], str(number + 1))
+            await inbox.store_messages(self.batches[number], str(number + 1))
         if self.failures:
             self.failed.set()
             raise self.failures.pop(0)
@@ -87,7 +90,7 @@ class ScriptedChannel:
         """Remove."""
         assert message.message_id
 
-    async def typing(self, chat: MessageName) -> None:
+    async def show_typing(self, chat: MessageName) -> None:
         """Type."""
         assert chat.chat_id
 
@@ -136,7 +139,7 @@ async def test_a_message_goes_out_with_its_key_and_the_markup_of_its_text() -> N
         assert await channel.send(part) == "m1"
         await channel.edit(OutboundPart("!a:x", "plain *text*", markdown=False), "m1")
         await channel.remove("!a:x", "m1")
-        await channel.typing("!a:x", None)
+        await channel.show_typing("!a:x", None)
     first, second = scripted.sent
     assert (first.text, first.html, first.key) == ("b <i>", "<b>b</b> &lt;i&gt;", "7-1")
     assert (first.thread_id, first.reply_to, first.queued_at) == ("t", "r", 5)
@@ -168,16 +171,16 @@ async def test_a_process_that_dies_with_a_message_leaves_it_unknown() -> None:
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(_dies_with, channel, SendOutcome.UNKNOWN)
             with time_limit():
-                while not child.peer.waits:
+                while not child.peer.has_pending_request:
                     await anyio.lowlevel.checkpoint()
-            child.peer.lost()
+            child.peer.mark_lost()
         assert (await outcome(channel)).outcome is SendOutcome.NOT_SENT
 
 
 async def test_a_reply_is_cut_within_the_transaction_that_ends_its_turn() -> None:
     """That job of the journal runs on another thread, and asks the channel for the parts."""
     async with running(ScriptedChannel()) as channel:
-        with off_the_loop():
+        with mark_journal_job():
             assert [part.text for part in channel.split("an answer")] == ["an answer"]
 
 
@@ -206,15 +209,15 @@ async def test_received_messages_are_stored_with_their_cursor_before_more_are_ta
     edited = HELLO.model_copy(update={"edit_date": 5, "text": "hello!"})
     scripted = ScriptedChannel(batches=[[HELLO], [pictured, edited]])
     async with running(scripted, intake) as channel:
-        await intake.refusals(1)
+        await intake.wait_for_refusals(1)
         assert intake.stored == []
         intake.full = False
-        found = await intake.holds("hello!")
+        found = await intake.wait_for_message("hello!")
         assert channel.status.state == "ok"
     assert (found.kind, found.edit_date, found.channel) == ("edit", 5, "pigeon")
     assert [message.text for message in intake.stored] == ["hello", "", "hello!"]
     assert intake.stored[1].attachments == (Attachment("h", "file: a.txt", "a.txt", voice=True),)
-    assert await intake.cursor("", "") == "2"
+    assert await intake.load_cursor("", "") == "2"
 
 
 async def test_what_no_agent_can_read_is_told() -> None:
@@ -223,7 +226,7 @@ async def test_what_no_agent_can_read_is_told() -> None:
     empty = HELLO.model_copy(update={"message_id": "2", "text": " "})
     long = HELLO.model_copy(update={"message_id": "3", "text": "x" * (MAX_TEXT + 1)})
     async with running(ScriptedChannel(batches=[[empty, long, HELLO]]), intake):
-        await intake.holds("hello")
+        await intake.wait_for_message("hello")
     assert [message.skip for message in intake.stored] == ["no text", "too long", None]
     assert "I read up to 100,000 characters" in str(intake.stored[1].notice)
 
@@ -233,9 +236,9 @@ async def test_more_messages_than_a_batch_takes_are_stored_in_order() -> None:
     intake = MemoryIntake()
     many = [HELLO.model_copy(update={"message_id": str(n), "text": f"{n}."}) for n in range(250)]
     async with running(ScriptedChannel(batches=[many]), intake):
-        await intake.holds("249.")
-    assert intake.texts("!a:x") == [f"{n}." for n in range(250)]
-    assert await intake.cursor("", "") == "1"
+        await intake.wait_for_message("249.")
+    assert intake.list_texts("!a:x") == [f"{n}." for n in range(250)]
+    assert await intake.load_cursor("", "") == "1"
 
 
 async def test_a_lost_connection_is_shown_and_begun_again() -> None:
@@ -258,7 +261,7 @@ async def test_a_stopping_daemon_takes_no_more_messages_but_sends() -> None:
     async with running(scripted) as channel:
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(channel.run, intake)
-            await intake.holds("hello")
+            await intake.wait_for_message("hello")
             tasks.cancel_scope.cancel()
         assert channel.status.state == "stopped"
         assert await channel.send(OutboundPart("!a:x", "bye", key="k")) == "m1"
@@ -293,11 +296,34 @@ async def test_an_edit_of_the_configuration_replaces_the_process() -> None:
     assert made[-1]["PIGEON_TOKEN"] == "new"
 
 
+async def test_a_channel_that_loses_its_library_says_what_to_type(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its process could not begin, so none is started."""
+    (tmp_path / "coo.py").touch()
+    monkeypatch.syspath_prepend(tmp_path)
+    kind = PIGEON.model_copy(update={"requires": ("coo",), "extra": "pigeon"})
+    agents = agents_with("pigeon", OPTIONS)
+    scripted = ScriptedChannel()
+    async with hosted_channel(kind, "pigeon", lambda: agents, SECRETS, lambda *_: scripted) as (
+        channel,
+        edit,
+    ):
+        monkeypatch.setitem(sys.modules, "coo", None)
+        edit()
+        await _gone(channel)
+        assert channel.status.state == "degraded"
+        assert channel.status.detail.startswith("coo is not installed; run: ")
+        assert channel.status.detail.endswith("pip install 'orchestrator-daemon[pigeon]'")
+        with pytest.raises(SendError, match="does not run: coo is not installed"):
+            await channel.send(OutboundPart("!a:x", "hello", key="k"))
+
+
 def replace_enabled(agents: AgentsFile) -> AgentsFile:
     """The same file with the channel switched off."""
     document = agents.model_dump(by_alias=True, exclude_defaults=True)
     document["channels"]["pigeon"]["enabled"] = False
-    return AgentsFile.model_validate(document)
+    return validate_file(document)
 
 
 async def _replaced(channel: HostedChannel, edit: Callable[[], None]) -> None:

@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from orchestrator.channels.pacing import Bucket, Rate, RateLimiter, take
+from orchestrator.channels.pacing import Bucket, Rate, RateLimiter, take_token
 
 CHAT, GROUP, BOT = Rate(1.0, 4), Rate(20 / 60, 4), Rate(30.0, 30)
 
@@ -62,7 +62,7 @@ def test_no_window_ever_holds_more_than_the_rate_allows(rate: Rate, gaps: list[f
     now, times = 0.0, []
     for gap in gaps:
         now += gap
-        bucket, delay = take(rate, bucket, now)
+        bucket, delay = take_token(rate, bucket, now)
         times.append(now + delay)
     times.sort()
     for i, start in enumerate(times):

@@ -6,7 +6,7 @@ from hypothesis import Phase, example, given, settings
 from hypothesis import strategies as st
 
 from orchestrator.channels import formatting
-from orchestrator.channels.parsing_cost import affordable
+from orchestrator.channels.parsing_cost import find_affordable_end
 
 SIZE = 80_000  # characters, as in the attack that held the daemon for 29 seconds
 MOST_CALLS = 600_000  # functions; an ordinary reply of three messages takes half of it
@@ -61,9 +61,9 @@ def test_an_ordinary_long_message_is_affordable() -> None:
     """Four thousand characters of lists, links, bold words and code are formatted to the end."""
     line = "- **Point** with `code`, a [link](https://example.org/a/b?c=d) and *stress*.\n"
     message = "# Heading\n\nA paragraph that says what follows.\n\n" + line * 52
-    assert affordable(message) == len(message)
+    assert find_affordable_end(message) == len(message)
     reply = (message + "\n") * 2
-    assert affordable(reply) == len(reply)
+    assert find_affordable_end(reply) == len(reply)
 
 
 def test_what_is_not_affordable_stays_as_it_is() -> None:
@@ -75,4 +75,4 @@ def test_what_is_not_affordable_stays_as_it_is() -> None:
 
 def test_only_whole_lines_are_affordable() -> None:
     """A line is formatted as a whole or not at all."""
-    assert affordable("a\n" + "*b" * 10_000) == 2
+    assert find_affordable_end("a\n" + "*b" * 10_000) == 2

@@ -3,18 +3,20 @@
 import re
 import subprocess
 import sys
-from importlib import import_module
 from pathlib import Path
 
 import pytest
 import typer
-from fakes.command_line import every_command
+from fakes.command_line import every_command, own_commands
 from fakes.control_server import command
 from fakes.time_limit import LIMIT
 
-from orchestrator import __version__
-from orchestrator.cli import COMMANDS, EXAMPLES, GROUPS
+from orchestrator import __version__, installed
+from orchestrator.cli import EXAMPLES
+from orchestrator.cli.commands import group_commands, import_app, list_commands
 from orchestrator.errors import ExitCode
+from orchestrator.extension import Command, Extension
+from orchestrator.installed import find_installed
 
 
 @pytest.mark.parametrize("option", ["-h", "--help", ""])
@@ -26,12 +28,13 @@ def test_first_screen_has_every_command_in_its_group_and_fits_a_small_terminal(
     lines = (shown.stdout or shown.stderr).splitlines()
     assert len(lines) < 24
     assert max(map(len, lines)) < 80
-    for title, names in GROUPS.items():
-        assert any(line.startswith(f"{title}  ") for line in lines)
+    for title, names in group_commands().items():
+        assert not names or any(line.startswith(f"{title}  ") for line in lines)
         for name in names:
             assert re.search(rf"[ ,]{name}(,|$)", "\n".join(lines), re.MULTILINE)
     for example in EXAMPLES:
-        assert example.split()[1] in COMMANDS
+        is_shown = any(line.startswith(f"  {example}  ") for line in lines)
+        assert is_shown == (example.split()[1] in list_commands())
 
 
 @pytest.mark.parametrize("words", [(), *every_command()], ids=" ".join)
@@ -45,14 +48,15 @@ def test_help_of_each_command_fits_a_small_terminal(words: tuple[str, ...], tmp_
     assert [line for line in lines if len(line) > 80] == []
 
 
-@pytest.mark.parametrize("name", COMMANDS)
+@pytest.mark.parametrize("name", own_commands())
 def test_summary_is_the_first_line_of_the_commands_own_help(name: str, tmp_path: Path) -> None:
     """The two texts cannot drift apart; each command also answers --help."""
     shown = command(tmp_path, name, "--help")
     assert shown.exit_code == 0
     assert shown.stdout.splitlines()[0].startswith(f"Usage: root {name} ")
-    assert COMMANDS[name] in shown.stdout.splitlines()[2]
-    assert isinstance(import_module(f"orchestrator.cli.{name}").app, typer.Typer)
+    known = own_commands()[name]
+    assert known.summary in shown.stdout.splitlines()[2]
+    assert isinstance(import_app(known), typer.Typer)
 
 
 def test_version_is_printed(tmp_path: Path) -> None:
@@ -65,6 +69,87 @@ def test_misspelt_command_is_answered_with_the_nearest_one(tmp_path: Path) -> No
     refused = command(tmp_path, "statsu")
     assert refused.exit_code == 2
     assert "Did you mean 'status'?" in refused.stderr
+
+
+class Pigeon(Extension):
+    """An extension of another distribution, whose module is one of ours."""
+
+    def commands(self) -> dict[str, Command]:
+        return {
+            "coo": Command("Birds", "Say coo.", "orchestrator.cli.health"),
+            "status": Command("Run", "Replace a command.", "nowhere"),
+            "loft": Command("Run", "Replace another.", "nowhere"),
+        }
+
+
+class Loft(Extension):
+    """One of ours."""
+
+    def commands(self) -> dict[str, Command]:
+        return {"loft": Command("Run", "Show the loft.", "orchestrator.cli.reload")}
+
+
+def install(monkeypatch: pytest.MonkeyPatch, *, without: str = "") -> None:
+    """Install a stranger's extension and one of ours, and delete another of ours."""
+    found = find_installed()
+    own = {name: one for name, one in found.own.items() if name != without} | {"loft": Loft()}
+    changed = found._replace(own=own, foreign={"pigeon": Pigeon()})
+    monkeypatch.setattr(installed, "find_installed", lambda: changed)
+
+
+def test_command_of_a_stranger_is_one_of_all_and_replaces_none(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """On the first screen it has a heading of its own."""
+    install(monkeypatch)
+    assert command(tmp_path, "coo").exit_code == ExitCode.NOT_RUNNING
+    assert re.search(r"^Birds +coo$", command(tmp_path).stderr, re.MULTILINE)
+    assert list_commands()["status"].module == "orchestrator.cli.status"
+    assert list_commands()["loft"].module == "orchestrator.cli.reload"
+
+
+def test_stranger_that_fails_costs_its_own_commands_alone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The first screen names it."""
+
+    class Raven(Extension):
+        name = "raven"
+
+        def commands(self) -> dict[str, Command]:
+            raise RuntimeError("no feather")
+
+    changed = find_installed()._replace(foreign={"raven": Raven()})
+    monkeypatch.setattr(installed, "find_installed", lambda: changed)
+    shown = command(tmp_path, "-h")
+    assert "extension 'raven' cannot name its commands: no feather" in shown.stderr
+    assert "status" in shown.stdout
+
+
+def test_command_of_a_deleted_extension_is_answered_with_what_to_type(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The first screen does not offer it."""
+    install(monkeypatch, without="terminal")
+    refused = command(tmp_path, "chat")
+    assert refused.exit_code == 2
+    words = " ".join(refused.stderr.split())
+    assert "is a command of the extension 'terminal', which is not installed; run: " in words
+    assert "pip install --force-reinstall orchestrator-daemon" in words
+    assert "chat" not in command(tmp_path).stderr.replace("chats", "")
+
+
+def test_command_of_the_core_loads_no_extension() -> None:
+    """So that it starts at once."""
+    program = (
+        "import sys, orchestrator.cli as cli\n"
+        "try: cli.app(['status', '--help'])\n"
+        "except SystemExit: print([n for n in sys.modules if 'orchestrator.extensions' in n])\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=True, timeout=LIMIT
+    )
+    assert done.stdout.splitlines()[-1] == "[]"
 
 
 def test_wrong_setting_ends_with_its_name_its_value_and_78(

@@ -5,10 +5,13 @@ from pathlib import Path
 import pytest
 from fakes.control_server import command
 
-from orchestrator.cli.help import MANUAL, first_sentence
-from orchestrator.home_paths import bundled
+from orchestrator.cli import help as help_command
+from orchestrator.cli.help import MANUAL, extract_first_sentence
+from orchestrator.extension import Extension
+from orchestrator.home_paths import find_bundled_path
+from orchestrator.installed import find_installed
 
-TOPICS = sorted(path.stem for path in (bundled("skills") / MANUAL).glob("*.md"))
+TOPICS = sorted(path.stem for path in (find_bundled_path("skills") / MANUAL).glob("*.md"))
 
 
 def test_without_a_topic_all_topics_are_listed_with_their_first_sentence(tmp_path: Path) -> None:
@@ -24,15 +27,15 @@ def test_without_a_topic_all_topics_are_listed_with_their_first_sentence(tmp_pat
 def test_page_is_printed_as_it_is_in_the_skill(topic: str, tmp_path: Path) -> None:
     """Plain text, also to a pipe."""
     shown = command(tmp_path, "help", topic)
-    page = bundled("skills") / MANUAL / f"{topic}.md"
+    page = find_bundled_path("skills") / MANUAL / f"{topic}.md"
     assert (shown.exit_code, shown.stdout) == (0, page.read_text("utf-8"))
 
 
 def test_name_of_a_command_prints_the_help_of_that_command(tmp_path: Path) -> None:
     """Unless a page has the name."""
-    shown = command(tmp_path, "help", "trace")
+    shown = command(tmp_path, "help", "status")
     assert shown.exit_code == 0
-    assert shown.stdout.startswith("Usage: orchestrator trace ")
+    assert shown.stdout.startswith("Usage: orchestrator status ")
 
 
 @pytest.mark.parametrize(
@@ -62,7 +65,7 @@ def test_unknown_topic_ends_with_the_nearest_one_and_2(
 )
 def test_first_sentence_of_a_page_is_that_of_its_first_paragraph(text: str, sentence: str) -> None:
     """Headings and comments are passed over."""
-    assert first_sentence(text) == sentence
+    assert extract_first_sentence(text) == sentence
 
 
 def test_word_of_one_heading_prints_that_section_with_its_page(tmp_path: Path) -> None:
@@ -79,3 +82,53 @@ def test_word_of_several_headings_lists_their_pages(tmp_path: Path) -> None:
     assert shown.exit_code == 0
     assert "  orchestrator help security: The broker's jail\n" in shown.stdout
     assert "  orchestrator help tools: The jail of a server\n" in shown.stdout
+
+
+class Pigeon(Extension):
+    """An extension with a page of its own, and one that has the name of ours."""
+
+    name = "pigeon"
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+
+    def manual(self) -> list[Path]:
+        return [self.folder / "pigeons.md", self.folder / "skills.md"]
+
+
+def test_pages_of_extensions_are_beside_ours_and_replace_none(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """They are listed, printed and searched like all."""
+    (tmp_path / "pigeons.md").write_text("# Pigeons\n\nHow they fly.\n\n## Cooing\n\nOften.\n")
+    (tmp_path / "skills.md").write_text("# Skills\n\nMine.\n")
+    changed = find_installed()._replace(foreign={"pigeon": Pigeon(tmp_path)})
+    monkeypatch.setattr(help_command, "find_installed", lambda: changed)
+    lines = command(tmp_path, "help").stdout.splitlines()
+    assert "pigeons" in [line.split()[0] for line in lines if line]
+    assert command(tmp_path, "help", "pigeons").stdout.startswith("# Pigeons\n")
+    assert command(tmp_path, "help", "cooing").stdout.startswith("From the page 'pigeons':")
+    assert "Mine." not in command(tmp_path, "help", "skills").stdout
+
+
+class Wordless(Extension):
+    """An extension whose pages are no paths."""
+
+    name = "wordless"
+
+    def manual(self) -> list[Path]:
+        return "wordless.md"  # type: ignore[return-value]  # as a stranger might write it
+
+
+def test_extension_with_unreadable_pages_costs_its_pages_alone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is named, and all other pages are there."""
+    (tmp_path / "pigeons.md").write_text("# Pigeons\n\nHow they fly.\n")
+    foreign = {"wordless": Wordless(), "pigeon": Pigeon(tmp_path)}  # one page of which is missing
+    changed = find_installed()._replace(foreign=foreign)
+    monkeypatch.setattr(help_command, "find_installed", lambda: changed)
+    shown = command(tmp_path, "help", "tools")
+    assert (shown.exit_code, shown.stdout.startswith("# ")) == (0, True)
+    assert "extension 'wordless' has no readable pages: AttributeError" in shown.stderr
+    assert "extension 'pigeon' has no readable pages: FileNotFoundError" in shown.stderr

@@ -7,13 +7,12 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import pytest
+from fakes.acting_user import acting_as
 from fakes.control_server import ask, command, serving
 
-from orchestrator.cli import _other_user
+from orchestrator.cli import other_user
 from orchestrator.errors import ConfigError, ExitCode
-from orchestrator.system.home_copy import acting_as
-from orchestrator.system.installed_units import path_of
-from orchestrator.system.systemd_unit import render, write
+from orchestrator.system.installed_units import find_unit_path
 
 ME = pwd.getpwuid(os.geteuid()).pw_name
 
@@ -26,10 +25,10 @@ def test_closed_home_is_told_with_its_owner(tmp_path: Path) -> None:
         acting_as("nobody" if ME == "root" else ME),
         pytest.raises(ConfigError, match=f"belongs to the user {ME}.* try: .*--home {home}"),
     ):
-        _other_user.require_access(home)
+        other_user.require_access(home)
     home.chmod(0o700)
-    _other_user.require_access(home)
-    _other_user.require_access(home / "missing")
+    other_user.require_access(home)
+    other_user.require_access(home / "missing")
 
 
 @pytest.mark.skipif(ME != "root", reason="only root can give files away")
@@ -40,7 +39,7 @@ def test_files_of_another_user_in_an_own_home_are_told_with_the_repair(tmp_path:
     for name in ("run", "lock"):
         os.chown(tmp_path / name, 12345, 12345)
     with pytest.raises(ConfigError, match=f"1 more belong to the user #12345.* chown -R {ME}:"):
-        _other_user.require_owner(tmp_path)
+        other_user.require_owner(tmp_path)
 
 
 def test_command_without_a_daemon_names_the_service_that_is_installed(
@@ -50,7 +49,9 @@ def test_command_without_a_daemon_names_the_service_that_is_installed(
     monkeypatch.setenv("HOME", str(tmp_path))
     shown = command(tmp_path / "other", "status")
     assert str(tmp_path / ".orchestrator") not in shown.stderr
-    write(path_of("user", tmp_path), render("user", ("/usr/bin/env", "orchestrator", "run")))
+    unit = find_unit_path("user", tmp_path)
+    unit.parent.mkdir(parents=True)
+    unit.write_text("[Service]\n")
     for line in ("status", "stop"):
         shown = command(tmp_path / "other", line)
         assert shown.exit_code == ExitCode.NOT_RUNNING

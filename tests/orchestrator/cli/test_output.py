@@ -4,20 +4,20 @@ import json
 
 import pytest
 
-from orchestrator.cli._output import count, printable
-from orchestrator.cli._tables import print_json
+from orchestrator.cli.output import format_count, make_printable
+from orchestrator.cli.tables import print_json
 
 
 def test_control_characters_are_replaced_and_everything_else_stays() -> None:
     """Joined emoji, no-break spaces, line ends and tabs are text."""
     text = "a\tb\nfamily \N{MAN}\N{ZERO WIDTH JOINER}\N{WOMAN} 5\N{NO-BREAK SPACE}kg"
-    assert printable(text) == text
-    assert printable("\x1b[2J\r\x9b\udce9") == "\ufffd[2J" + "\ufffd" * 3
+    assert make_printable(text) == text
+    assert make_printable("\x1b[2J\r\x9b\udce9") == "\ufffd[2J" + "\ufffd" * 3
 
 
 def test_count_has_the_right_plural() -> None:
     """None, one, many."""
-    assert [count(n, "turn") for n in (0, 1, 2)] == ["no turns", "1 turn", "2 turns"]
+    assert [format_count(n, "turn") for n in (0, 1, 2)] == ["no turns", "1 turn", "2 turns"]
 
 
 def test_json_keeps_its_value_and_shows_what_is_hidden(capsys: pytest.CaptureFixture[str]) -> None:

@@ -1,6 +1,6 @@
 """Pages of the manual in a terminal."""
 
-from orchestrator.cli._prose import page
+from orchestrator.cli.output import fold_page
 
 PAGE = """# A heading that is longer than the width
 
@@ -21,7 +21,7 @@ a command that is left as it is
 
 def test_paragraphs_of_a_page_are_set_to_the_width_and_the_rest_stays() -> None:
     """Lists keep their indent; tables, code and headings keep their lines."""
-    assert page(PAGE, 22) == PAGE.replace(
+    assert fold_page(PAGE, 22) == PAGE.replace(
         "A paragraph of words that\ngoes on over lines.",
         "A paragraph of words\nthat goes on over\nlines.",
     ).replace(

@@ -189,7 +189,7 @@ async def test_unknown_agent_is_exit_64_with_the_names_of_the_agents(tmp_path: P
     async with serving(tmp_path, talking(ANSWERED) | {protocol.CHAT_WATCH: nobody}) as server:
         done = await ask(tmp_path, "send", "wrok", "hi")
     assert done.exit_code == ExitCode.USAGE
-    assert done.stderr == "there is no agent 'wrok'; agents.json has: home, work\n"
+    assert done.stderr == "unknown agent 'wrok'; agents.json has: home, work\n"
     assert sent(server) == []
 
 

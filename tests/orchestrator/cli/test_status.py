@@ -1,21 +1,24 @@
 """Commands that look at, or steer, a running daemon."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import anyio
+import pytest
+from fakes.carrier import CarrierExtension
 from fakes.control_server import ask, command, serving
+from fakes.installed_extensions import install_extensions
 from pydantic import JsonValue
 
-from orchestrator.cli._output import moment
+from orchestrator.cli.output import format_moment
+from orchestrator.config_problem import Problem
 from orchestrator.control import protocol
 from orchestrator.control.protocol import (
     Ack,
     AgentName,
     AgentReport,
     ChannelReport,
-    ConfigProblem,
-    NodeReport,
     PairedChat,
     PairingList,
     PairingReport,
@@ -25,9 +28,10 @@ from orchestrator.control.protocol import (
     StatusReport,
 )
 from orchestrator.errors import ExitCode
+from orchestrator.journal_address import SharingDaemon
 from thinker.protocol.peer import FAILED, RpcError
 
-PROBLEM = ConfigProblem(file="agents.json", line=12, agent_id="work", message="has no model")
+PROBLEM = Problem("error", "agents.json", 12, "work", "has no model")
 REPORT = StatusReport(
     ready=True,
     version="1.2.3",
@@ -87,14 +91,14 @@ async def test_status_shows_agents_channels_problems_and_turns_with_their_tools(
 async def test_status_shows_who_shares_the_journal(tmp_path: Path) -> None:
     """The daemon that works, and those that stand by."""
     nodes = (
-        NodeReport(name="one", address="10.0.0.1", works=True, since=1_800_000_000_000),
-        NodeReport(name="two", address="10.0.0.2", works=False, since=1_800_000_000_000),
+        SharingDaemon(name="one", address="10.0.0.1", works=True, since=1_800_000_000_000),
+        SharingDaemon(name="two", address="10.0.0.2", works=False, since=1_800_000_000_000),
     )
     shared = REPORT.model_copy(update={"nodes": nodes, "starts": 7})
     async with serving(tmp_path, {protocol.STATUS: shared}):
         shown = await ask(tmp_path, "status")
     rows = [line.split()[:4] for line in shown.stdout.splitlines()]
-    assert ["one", "10.0.0.1", "works", moment(1_800_000_000_000).split()[0]] in rows
+    assert ["one", "10.0.0.1", "works", format_moment(1_800_000_000_000).split()[0]] in rows
     assert ["two", "10.0.0.2", "stands", "by"] in rows
     assert "7 starts" in shown.stdout
 
@@ -166,7 +170,7 @@ async def test_refusal_of_the_daemon_is_the_message(tmp_path: Path) -> None:
 
 async def test_applied_reload_shows_its_warnings(tmp_path: Path) -> None:
     """Exit 0."""
-    warning = PROBLEM.model_copy(update={"severity": "warning"})
+    warning = replace(PROBLEM, severity="warning")
     async with serving(
         tmp_path, {protocol.RELOAD: ReloadReport(applied=True, problems=(warning,))}
     ):
@@ -209,19 +213,22 @@ async def test_pairings_are_listed_approved_and_revoked(tmp_path: Path) -> None:
     admitted, operator = approved.stdout.splitlines()
     assert admitted == "telegram:5 is admitted"
     assert operator.startswith("It is an operator's chat now")
-    assert revoked.stdout == "telegram:5 is not admitted any more\n"
+    assert revoked.stdout == "telegram:5 is no longer admitted\n"
     assert server.params(protocol.PAIR_APPROVE) == [{"code": "ABCD"}]
     (params,) = server.params(protocol.PAIR_REVOKE)
     assert PairedChat.model_validate(params) == PairedChat(channel="telegram", chat_id="5")
 
 
-async def test_empty_list_of_pairings_says_so(tmp_path: Path) -> None:
+async def test_empty_list_of_pairings_says_so(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Rather than nothing."""
+    install_extensions(monkeypatch, own=(CarrierExtension(),))
     async with serving(tmp_path, {protocol.PAIR_LIST: PairingList(pairings=())}):
-        assert (await ask(tmp_path, "pair", "list")).stdout.startswith("no chat has asked")
+        assert (await ask(tmp_path, "pair", "list")).stdout.startswith("no chats have asked")
         (tmp_path / "agents.json").write_text(
             '{"agents": [{"agentId": "work", "llmProvider": "demo"}],'
-            ' "channels": {"telegram": {"access": "allowlist"}}}'
+            ' "channels": {"carrier": {"access": "allowlist"}}}'
         )
         listed = (await ask(tmp_path, "pair", "list")).stdout
     assert "access is 'allowlist'" in listed

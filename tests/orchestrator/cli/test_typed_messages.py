@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from orchestrator.cli import _typed_messages
+from orchestrator.cli import typed_messages
 
 
 def test_messages_come_back_newest_first_and_whole(tmp_path: Path) -> None:
@@ -10,30 +10,30 @@ def test_messages_come_back_newest_first_and_whole(tmp_path: Path) -> None:
     path = tmp_path / "typed"
     texts = ["one", "two\nlines\x1b", "zażółć \N{GRINNING FACE}", "bad \udcff byte"]
     for text in texts:
-        _typed_messages.add(path, "work", text)
+        typed_messages.add_message(path, "work", text)
     assert path.stat().st_mode & 0o777 == 0o600
-    assert _typed_messages.newest(path) == [*reversed([*texts[:3], "bad ? byte"])]
+    assert typed_messages.load_messages(path) == [*reversed([*texts[:3], "bad ? byte"])]
     assert len(path.read_text("utf-8").splitlines()) == len(texts)
 
 
 def test_long_messages_are_not_kept_and_old_ones_are_dropped(tmp_path: Path) -> None:
     """The file is shortened when it is read, so that it never has more than twice as many."""
     path = tmp_path / "typed"
-    _typed_messages.add(path, "work", "x" * (_typed_messages.LONGEST + 1))
+    typed_messages.add_message(path, "work", "x" * (typed_messages.LONGEST + 1))
     assert not path.exists()
-    for number in range(_typed_messages.SLACK + 1):
-        _typed_messages.add(path, "work", str(number))
-    newest = _typed_messages.newest(path)
-    assert (newest[0], len(newest)) == (str(_typed_messages.SLACK), _typed_messages.KEPT)
-    assert len(path.read_text("utf-8").splitlines()) == _typed_messages.KEPT
+    for number in range(typed_messages.SLACK + 1):
+        typed_messages.add_message(path, "work", str(number))
+    newest = typed_messages.load_messages(path)
+    assert (newest[0], len(newest)) == (str(typed_messages.SLACK), typed_messages.KEPT)
+    assert len(path.read_text("utf-8").splitlines()) == typed_messages.KEPT
     assert path.stat().st_mode & 0o777 == 0o600
 
 
 def test_broken_lines_are_passed_over(tmp_path: Path) -> None:
     """A crash or an editor may have left anything there."""
     path = tmp_path / "typed"
-    _typed_messages.add(path, "work", "good")
+    typed_messages.add_message(path, "work", "good")
     with path.open("ab") as file:
         file.write(b'{"chat": "work"\n[1]\n"old"\n\xff\n{"chat": 1}\n')
-    assert _typed_messages.newest(path) == ["good"]
-    assert _typed_messages.of_chat(path, "work") == 1
+    assert typed_messages.load_messages(path) == ["good"]
+    assert typed_messages.count_messages(path, "work") == 1

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from fakes.time_limit import LIMIT
 
-from orchestrator.control.descendants import from_descendant
+from orchestrator.control.descendants import is_from_descendant
 
 pytestmark = pytest.mark.process
 
@@ -29,7 +29,7 @@ with socket.socket(socket.AF_UNIX) as listener:
     if order == "late":
         child.wait()
     connection, _ = listener.accept()
-    print(descendants.from_descendant(connection), flush=True)
+    print(descendants.is_from_descendant(connection), flush=True)
     connection.close()
 """
 CLIENT = """
@@ -96,4 +96,4 @@ def test_process_is_no_descendant_of_itself(tmp_path: Path) -> None:
         client.connect(path)
         connection, _ = listener.accept()
         with connection:
-            assert not from_descendant(connection)
+            assert not is_from_descendant(connection)

@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 from fakes.agents_file import WORK, parsed
+from fakes.carrier import stand_in
 from fakes.channel import FakeChannel
 from fakes.journal import store_in
 
@@ -20,17 +21,17 @@ async def test_health_names_everything_that_keeps_messages_from_being_answered(
 ) -> None:
     """A stopping daemon, a deaf channel, a journal that takes no write; the last one is tried."""
     store, chats = store_in(tmp_path), FakeChannel()
-    ready = await status.health(store, [chats], 1100.0, admitting=True)
+    ready = await status.check_health(store, [chats], 1100.0, admitting=True)
     assert (ready.ready, ready.reasons) == (True, ())
     chats.status.detail = "token refused"
-    broken = await status.health(store, [chats], 1120.0, admitting=False)
+    broken = await status.check_health(store, [chats], 1120.0, admitting=False)
     store.close()
     assert not broken.ready
     assert broken.reasons == (
         "the daemon is stopping",
         "channel telegram has not heard from its platform for 120 seconds (token refused)",
     )
-    closed = await status.health(store, [], 1100.0, admitting=True)
+    closed = await status.check_health(store, [], 1100.0, admitting=True)
     assert closed.reasons == ("the journal cannot be written: the journal is closed",)
 
 
@@ -39,8 +40,8 @@ async def test_fresh_proof_of_writing_is_not_repeated(tmp_path: Path) -> None:
     store = store_in(tmp_path)
 
     async def proven(now: float) -> int:
-        assert (await status.health(store, [], now, admitting=True, proof_age=60.0)).ready
-        return await store.read(liveness.proven)
+        assert (await status.check_health(store, [], now, admitting=True, proof_age=60.0)).ready
+        return await store.read(liveness.load_write_proof_time)
 
     assert [await proven(now) for now in (100.0, 160.0, 160.1, 90.0)] == [
         100_000,
@@ -48,8 +49,8 @@ async def test_fresh_proof_of_writing_is_not_repeated(tmp_path: Path) -> None:
         160_100,
         90_000,
     ]
-    await status.health(store, [], 95.0, admitting=True)
-    assert await store.read(liveness.proven) == 95_000
+    await status.check_health(store, [], 95.0, admitting=True)
+    assert await store.read(liveness.load_write_proof_time) == 95_000
     store.close()
 
 
@@ -62,7 +63,7 @@ async def test_what_a_platform_does_not_take_is_told_until_when(
     """One chat, or a bot for a moment, does not keep the others from an answer."""
     store = store_in(tmp_path)
     hold = Hold("telegram", chat, seconds)
-    report = await status.health(store, [], 1_800_000_000.0, admitting=True, holds=[hold])
+    report = await status.check_health(store, [], 1_800_000_000.0, admitting=True, holds=[hold])
     store.close()
     assert report.ready is ready
     (line,) = report.notes if ready else report.reasons
@@ -78,7 +79,7 @@ async def test_channel_without_a_platform_is_not_said_to_have_heard_nothing(
     """Its own reason is given."""
     store, chats = store_in(tmp_path), FakeChannel()
     chats.status = ChannelStatus("http", "degraded", "port 1 is taken")
-    report = await status.health(store, [chats], 0.0, admitting=True)
+    report = await status.check_health(store, [chats], 0.0, admitting=True)
     store.close()
     assert report.reasons == ("channel http: port 1 is taken",)
 
@@ -96,11 +97,12 @@ def test_rules_that_need_what_a_platform_withholds_are_told(
     groups: dict[str, Any], *, told: bool
 ) -> None:
     """With what to do, which the channel knows; a channel that hears all has no such hint."""
-    file = parsed(WORK, channels={"telegram": {"groups": groups}}).file
+    with stand_in():
+        file = parsed(WORK, channels={"telegram": {"groups": groups}}).file
     deaf = ChannelStatus("telegram", "ok", withheld="it hears little; turn up the volume")
-    hints = [*status.unheard(file, [deaf, ChannelStatus("web", "ok", withheld="no")])]
+    hints = [*status.list_unheard_groups(file, [deaf, ChannelStatus("web", "ok", withheld="no")])]
     assert [hint.endswith("turn up the volume") for hint in hints] == [True] * told
-    assert [*status.unheard(file, [ChannelStatus("telegram", "ok")])] == []
+    assert [*status.list_unheard_groups(file, [ChannelStatus("telegram", "ok")])] == []
 
 
 def test_agents_that_take_no_messages_and_failed_servers_are_named() -> None:
@@ -114,7 +116,7 @@ def test_agents_that_take_no_messages_and_failed_servers_are_named() -> None:
         ToolServerReport(name="a", state="failed", error="Not Found"),
         ToolServerReport(name="b", state="connected"),
     ]
-    assert list(status.troubles([agent, paused, fatal], servers)) == [
+    assert list(status.list_troubles([agent, paused, fatal], servers)) == [
         "agent 'work' is paused: by the operator",
         "agent 'work' does not run (fatal): no key",
         "MCP server 'a' has failed: Not Found",
@@ -128,5 +130,5 @@ async def test_channel_that_never_polled_is_judged_by_its_state(
     """The console has nothing to poll; a Telegram that is still starting is not ready."""
     store, chats = store_in(tmp_path), FakeChannel()
     chats.status = ChannelStatus("telegram", state)
-    assert (await status.health(store, [chats], 0.0, admitting=True)).ready is ready
+    assert (await status.check_health(store, [chats], 0.0, admitting=True)).ready is ready
     store.close()

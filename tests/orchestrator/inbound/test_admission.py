@@ -4,24 +4,25 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+from fakes.agents_file import validate_file
 from hypothesis import given
 from hypothesis import strategies as st
 
-from orchestrator.agentsfile import Access, AgentsFile, ChatChannel
+from orchestrator.agentsfile import Access, ChatChannel
 from orchestrator.channel_api import InboundMessage
 from orchestrator.inbound.admission import (
     CODE_ALPHABET,
     Admission,
     AdmissionDecision,
-    decide,
-    judge,
-    pairing_code,
-    pairing_text,
+    decide_admission,
+    format_pairing_message,
+    judge_message,
+    make_pairing_code,
 )
 
 PRIVATE = InboundMessage("telegram", "1", chat_id="7", message_id="1", sender_id="7")
 GROUP = InboundMessage("telegram", "1", "-100", "1", sender_id="7", private=False, mentioned=True)
-AGENTS = AgentsFile.model_validate(
+AGENTS = validate_file(
     {
         "agents": [{"agentId": "work", "llmProvider": "demo"}],
         "bindings": [{"channel": "telegram", "chatId": "7", "agentId": "work"}],
@@ -40,7 +41,7 @@ def admission(
 ) -> Admission:
     """Return what is decided."""
     settings = ChatChannel(access=access, allowlist=allowed)
-    return decide(message, settings, bound_chats=bound, paired=paired)
+    return decide_admission(message, settings, bound_chats=bound, paired=paired)
 
 
 def verdict(
@@ -54,18 +55,18 @@ def verdict(
 def test_local_channels_are_admitted(channel: str) -> None:
     """A channel on this host with a token needs no admission."""
     message = InboundMessage(channel, "", "main", "1", "operator")
-    found = judge(AGENTS, message, ())
+    found = judge_message(AGENTS, message, ())
     assert (found.verdict, found.operator) == (AdmissionDecision.ADMIT, channel != "http")
 
 
 def test_chat_platform_is_judged_by_its_own_settings() -> None:
     """Bindings and pairings of another channel open nothing; one without settings is closed."""
     other = replace(PRIVATE, channel="carrier-pigeon")
-    assert judge(AGENTS, PRIVATE, ()).verdict is AdmissionDecision.ADMIT
+    assert judge_message(AGENTS, PRIVATE, ()).verdict is AdmissionDecision.ADMIT
     stranger = replace(PRIVATE, chat_id="8", sender_id="8")
     pairings = {("console", "8"), ("carrier-pigeon", "7")}
-    assert judge(AGENTS, stranger, pairings).verdict is AdmissionDecision.REFUSE
-    assert judge(AGENTS, other, pairings).verdict is AdmissionDecision.REFUSE
+    assert judge_message(AGENTS, stranger, pairings).verdict is AdmissionDecision.REFUSE
+    assert judge_message(AGENTS, other, pairings).verdict is AdmissionDecision.REFUSE
 
 
 def test_unknown_chat_gets_its_code_in_pairing_mode() -> None:
@@ -206,18 +207,18 @@ def test_a_message_of_an_unknown_writer_says_why(access: Access) -> None:
 @given(st.binary(min_size=8, max_size=8))
 def test_a_pairing_code_has_eight_unambiguous_signs(random: bytes) -> None:
     """A person can read it out."""
-    code = pairing_code(random)
+    code = make_pairing_code(random)
     assert len(code) == 8
     assert set(code) <= set(CODE_ALPHABET)
 
 
 def test_unknown_chat_gets_the_command_to_run() -> None:
     """The text is the instruction."""
-    assert "orchestrator pair approve ABCDEFGH" in pairing_text("ABCDEFGH")
+    assert "orchestrator pair approve ABCDEFGH" in format_pairing_message("ABCDEFGH")
 
 
 @pytest.mark.parametrize("operator", [True, False])
 def test_channel_that_knows_its_sender_says_who_is_an_operator(*, operator: bool) -> None:
     """A person who may chat on the page gives no orders to the daemon."""
     message = InboundMessage("web", "local", "ann/1", "1", "ann", operator=operator)
-    assert judge(AGENTS, message, ()).operator is operator
+    assert judge_message(AGENTS, message, ()).operator is operator

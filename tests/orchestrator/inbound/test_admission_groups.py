@@ -5,19 +5,32 @@ from typing import Any
 
 import pytest
 from fakes.agents_file import WORK, parsed
+from fakes.carrier import CarrierExtension
+from fakes.installed_extensions import install_extensions
 
 from orchestrator.agentsfile import GroupRules
 from orchestrator.channel_api import InboundMessage
-from orchestrator.inbound.admission import AdmissionDecision, group_rule, judge, passed_over
+from orchestrator.inbound.admission import (
+    AdmissionDecision,
+    find_group_rule,
+    is_passed_over,
+    judge_message,
+)
 
-SAID = InboundMessage("telegram", "1", "-100", "1", sender_id="7", text="tea?", private=False)
+SAID = InboundMessage("carrier", "1", "-100", "1", sender_id="7", text="tea?", private=False)
 MENTIONED = {"mentioned": True}
 REPLIED = {"replied_to_bot": True}
 
 
+@pytest.fixture(autouse=True)
+def _carriers(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Those are the messages' channel."""
+    install_extensions(monkeypatch, own=(CarrierExtension(),))
+
+
 def rule(rules: dict[str, Any], facts: dict[str, Any]) -> str | None:
     """The rule by which a message with these facts is for the bot."""
-    return group_rule(replace(SAID, **facts), GroupRules.model_validate(rules))
+    return find_group_rule(replace(SAID, **facts), GroupRules.model_validate(rules))
 
 
 @pytest.mark.parametrize(
@@ -80,16 +93,16 @@ def test_rules_open_no_group_and_answer_no_bot() -> None:
     """Who may write is decided first, and a bot's message is never one for an agent."""
     rules = {"answer": ["all"], "patterns": ["tea"]}
     settings = {"access": "allowlist", "allowlist": [7], "groups": rules}
-    agents = parsed(WORK, channels={"telegram": settings}).file
-    assert judge(agents, SAID, ()).verdict is AdmissionDecision.ADMIT
-    stranger = judge(agents, replace(SAID, sender_id="8"), ())
+    agents = parsed(WORK, channels={"carrier": settings}).file
+    assert judge_message(agents, SAID, ()).verdict is AdmissionDecision.ADMIT
+    stranger = judge_message(agents, replace(SAID, sender_id="8"), ())
     assert stranger.reason == "neither chat nor sender is on the allow-list"
-    robot = judge(agents, replace(SAID, from_bot=True, mentioned=True), ())
+    robot = judge_message(agents, replace(SAID, from_bot=True, mentioned=True), ())
     assert (robot.verdict, robot.reason) == (AdmissionDecision.REFUSE, "from a bot")
 
 
 def test_rules_are_those_of_the_message_s_channel() -> None:
     """A channel on this machine has no groups."""
-    agents = parsed(WORK, channels={"telegram": {"groups": {"answer": []}}}).file
-    assert passed_over(agents, SAID)
-    assert not passed_over(agents, replace(SAID, channel="web"))
+    agents = parsed(WORK, channels={"carrier": {"groups": {"answer": []}}}).file
+    assert is_passed_over(agents, SAID)
+    assert not is_passed_over(agents, replace(SAID, channel="web"))

@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+from fakes.agents_file import validate_file
 from fakes.commands import NoQueues, command_desk, no_notice
 from fakes.journal import connection_in, job, next_turn, planned, store_in, update
 
-from orchestrator.agentsfile import AgentsFile
 from orchestrator.channel_api import PRESS, InboundMessage
 from orchestrator.inbound.button_press import NOT_OPERATOR, UNKNOWN
 from orchestrator.inbound.intake import JournalIntake
@@ -19,7 +19,7 @@ from orchestrator.journal.turns import approvals, outbox, questions, turns
 from orchestrator.journal.turns.approvals import LIFETIME
 
 OPERATOR, STRANGER, GROUP = "7", "8", "-9"
-AGENTS = AgentsFile.model_validate(
+AGENTS = validate_file(
     {
         "agents": [{"agentId": "work", "llmProvider": "demo"}],
         "bindings": [
@@ -45,8 +45,13 @@ class Desk:
         """Make the intake."""
         commands = command_desk(self.store, lambda: AGENTS, lambda _: None, lambda: self.now)
         self.intake = JournalIntake(
-            *(self.store, lambda: AGENTS, no_notice, NoQueues(), lambda: None, commands),
-            lambda: self.now,
+            store=self.store,
+            agents=lambda: AGENTS,
+            tell=no_notice,
+            queues=NoQueues(),
+            on_answer=lambda: None,
+            commands=commands,
+            clock=lambda: self.now,
         )
 
     async def ask(self, chat: str = OPERATOR) -> tuple[str, str]:
@@ -57,21 +62,26 @@ class Desk:
         (call,) = planned(self.db, "t1", "pay", arguments={"sum": 3})
         address = outbox.Address("telegram", "1", chat)
         with job(self.db):
-            found, _ = approvals.ask(self.db, call, "policy", "c0de", NOW)
-            questions.ask(self.db, found, address, "May I?", 1, NOW)
-        row = outbox.first(self.db, address.chat_key)
+            found, _ = approvals.request_approval(self.db, call, "policy", "c0de", NOW)
+            questions.ask_question(self.db, found, address, "May I?", 1, NOW)
+        row = outbox.find_next_row(self.db, address.chat_key)
         assert row is not None
-        approve, deny = questions.choices(self.db, row, NOW)
+        approve, deny = questions.build_choices(self.db, row, NOW)
         with job(self.db):
             outbox.sending(self.db, row.id, "sending", NOW)
-            questions.delivered(self.db, row, "5", NOW)
+            questions.mark_delivered(self.db, row, "5", NOW)
         return approve.data, deny.data
 
     def press(self, data: str, chat: str = OPERATOR, sender: str = OPERATOR) -> InboundMessage:
         """A press that Telegram reports."""
         self.presses += 1
         return InboundMessage(
-            *("telegram", "1", chat, f"press:{self.presses}", sender, f"{data} 5"),
+            channel="telegram",
+            bot_id="1",
+            chat_id=chat,
+            message_id=f"press:{self.presses}",
+            sender_id=sender,
+            text=f"{data} 5",
             update_id=100 + self.presses,
             kind=PRESS,
             private=not chat.startswith("-"),
@@ -84,7 +94,7 @@ class Desk:
 
     def state(self) -> str:
         """The state of the approval."""
-        found = approvals.find(self.db, "c0de")
+        found = approvals.find_approval(self.db, "c0de")
         assert found is not None
         return found.state
 
@@ -114,7 +124,7 @@ async def test_an_operator_decides_with_one_press(tmp_path: Path, which: int, st
         assert desk.state() == state
         assert "telegram:7" in answer
         assert desk.notices() == 1
-        row = outbox.first(desk.db, "telegram/1/7/")
+        row = outbox.find_next_row(desk.db, "telegram/1/7/")
         assert row is not None
         assert (row.mode, row.ph_id) == ("edit", "5")
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from fakes.journal import job, open_turn, opened, planned
 
-from orchestrator.inbound.call_pages import PAGE, page
+from orchestrator.inbound.call_pages import PAGE, format_call_page
 from orchestrator.journal.turns import approvals
 
 
@@ -16,10 +16,10 @@ def test_the_pages_hold_every_argument_and_say_how_to_go_on(tmp_path: Path) -> N
         open_turn(db)
         (call,) = planned(db, "t1", "pay", arguments={"text": text, "to": "Ada"})
         with job(db):
-            approvals.ask(db, call, "policy", "c0de", 1)
+            approvals.request_approval(db, call, "policy", "c0de", 1)
         shown, command = "", " show c0de"
         while command:
-            head, _, rest = page(db, *command.split()[1:]).partition("\n")
+            head, _, rest = format_call_page(db, *command.split()[1:]).partition("\n")
             assert re.fullmatch(r"pay, page \d+ of \d+:", head)
             body, _, command = rest.partition("\n/approve")
             assert len(body) <= PAGE
@@ -33,8 +33,8 @@ def test_an_unknown_code_or_page_is_told(tmp_path: Path) -> None:
         open_turn(db)
         (call,) = planned(db, "t1", "pay", arguments={"n": 3})
         with job(db):
-            approvals.ask(db, call, "policy", "c0de", 1)
-        assert page(db, "x") == "No call has the code 'x'."
-        assert page(db) == "Which call? Write its code."
+            approvals.request_approval(db, call, "policy", "c0de", 1)
+        assert format_call_page(db, "x") == "No call has the code 'x'."
+        assert format_call_page(db) == "Which call? Write its code."
         first = 'pay, page 1 of 1:\n  "n": 3'
-        assert page(db, "c0de", "9") == page(db, "c0de", "x") == first
+        assert format_call_page(db, "c0de", "9") == format_call_page(db, "c0de", "x") == first

@@ -6,15 +6,15 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from fakes.agents_file import validate_file
 from fakes.commands import NoQueues, command_desk, no_notice
 from fakes.journal import CLASSES, connection_in, next_turn, planned, step, store_in, update
 
-from orchestrator.agentsfile import AgentsFile
 from orchestrator.channel_api import InboundMessage, ReplyPart
 from orchestrator.inbound.intake import JournalIntake
 from orchestrator.journal.db.database import Database
 from orchestrator.journal.db.store import Store
-from orchestrator.journal.inspect import invariants, recent
+from orchestrator.journal.inspect import invariants, recent_turns
 from orchestrator.journal.turns import (
     approvals,
     handoffs,
@@ -29,7 +29,7 @@ from orchestrator.journal.turns import (
 from thinker.protocol.messages import AssistantMessage, ToolResult, Usage, UserMessage
 
 OPERATOR, STRANGER = "7", "8"
-AGENTS = AgentsFile.model_validate(
+AGENTS = validate_file(
     {
         "agents": [
             {"agentId": "work", "llmProvider": "demo"},
@@ -62,7 +62,7 @@ class Chat:
         """What a message is answered with at once; nothing if it waits for an agent."""
         self._number += 1
         await self.hears(update(self._number, text, chat))
-        return "\n".join(outbox.notices_to(self.db, f"telegram/1/{chat}/", str(self._number)))
+        return "\n".join(outbox.list_notices_to(self.db, f"telegram/1/{chat}/", str(self._number)))
 
     async def begins(self, text: str) -> None:
         """A turn ``t1`` answers this message of the operator."""
@@ -78,7 +78,7 @@ async def chat_in(folder: Path) -> AsyncIterator[Chat]:
     db = connection_in(folder)
     try:
         yield Chat(db, store)
-        assert invariants.violations(db) == []
+        assert invariants.check_invariants(db) == []
     finally:
         db.close()
         store.close()
@@ -95,7 +95,7 @@ async def test_command_is_answered_at_once_and_no_agent_sees_it(tmp_path: Path) 
             "Messages: 0 in progress, 1 waiting, 0 dead",
         ]
         await chat.hears(update(2, " /STATUS "))
-        counts = recent.counts(chat.db)
+        counts = recent_turns.count_messages_by_state(chat.db)
         assert (counts["new"], counts["done"]) == (1, 1)
         rows = chat.db.execute("SELECT count(*) FROM outbox").get
         assert rows == 1
@@ -107,14 +107,14 @@ async def test_text_that_only_looks_like_a_command_goes_to_the_agent(tmp_path: P
         for text in ("/etc/passwd is what?", "a /help", "/", "//help", "/1"):
             assert await chat.says(text) == ""
         await chat.hears(replace(update(99, "/new"), kind="edit"))
-        assert recent.counts(chat.db)["new"] == 6
+        assert recent_turns.count_messages_by_state(chat.db)["new"] == 6
 
 
 async def test_unknown_command_says_so(tmp_path: Path) -> None:
     """No model guesses what it might mean."""
     async with chat_in(tmp_path) as chat:
         assert "/help" in await chat.says("/stpo now")
-        assert recent.counts(chat.db)["new"] == 0
+        assert recent_turns.count_messages_by_state(chat.db)["new"] == 0
 
 
 async def test_stranger_may_only_help_themselves(tmp_path: Path) -> None:
@@ -130,7 +130,7 @@ async def test_stranger_may_only_help_themselves(tmp_path: Path) -> None:
             "/agents",
         ):
             assert "Only my operator" in await chat.says(command, STRANGER)
-        assert pauses.every(chat.db) == []
+        assert pauses.list_pauses(chat.db) == []
         lines = (await chat.says("/help", STRANGER)).splitlines()
         assert [line.split()[0] for line in lines] == ["/help", "/new", "/stop"]
         assert (await chat.says("/start", STRANGER)).splitlines() == lines
@@ -144,9 +144,9 @@ async def test_everybody_in_a_group_is_a_stranger_but_the_operator(tmp_path: Pat
     async with chat_in(tmp_path) as chat:
         await chat.hears(replace(group, sender_id="-100", personal=False))
         await chat.hears(replace(group, message_id="2", update_id=2, sender_id=STRANGER))
-        assert pauses.every(chat.db) == []
+        assert pauses.list_pauses(chat.db) == []
         await chat.hears(replace(group, message_id="3", update_id=3, sender_id=OPERATOR))
-        assert [pause.agent_id for pause in pauses.every(chat.db)] == ["work"]
+        assert [pause.agent_id for pause in pauses.list_pauses(chat.db)] == ["work"]
 
 
 async def test_agent_of_the_chat_or_a_named_one_is_paused_and_resumed(tmp_path: Path) -> None:
@@ -159,8 +159,8 @@ async def test_agent_of_the_chat_or_a_named_one_is_paused_and_resumed(tmp_path: 
             "work: PAUSED (my operator paused me) - answers here\n"
             "home: PAUSED (my operator paused me)"
         )
-        assert await chat.says("/resume home") == "Agent 'home' goes on."
-        assert [pause.agent_id for pause in pauses.every(chat.db)] == ["work"]
+        assert await chat.says("/resume home") == "Agent 'home' continues."
+        assert [pause.agent_id for pause in pauses.list_pauses(chat.db)] == ["work"]
         assert {row for (row,) in chat.db.execute("SELECT actor FROM audit")} == {"telegram:7"}
 
 
@@ -169,11 +169,13 @@ async def test_new_conversation_leaves_the_old_one_behind(tmp_path: Path) -> Non
     async with chat_in(tmp_path) as chat:
         await chat.begins("hello")
         await chat.says("/new")
-        turn = turns.load(chat.db, "t1")
-        turns.reply(chat.db, turn, [outbox.Part("hi")], "direct", ("done", None), NOW)
+        turn = turns.load_turn(chat.db, "t1")
+        turns.end_with_reply(
+            chat.db, turn, [outbox.OutboxPart("hi")], "direct", ("done", None), NOW
+        )
         await chat.says("again")
         assert next_turn(chat.db, "t2", OPERATOR) is not None
-        fresh = sessions.current(chat.db, "work", "telegram/1/7/", NOW)
+        fresh = sessions.open_session(chat.db, "work", "telegram/1/7/", NOW)
         assert turn.session_id != fresh
 
 
@@ -182,18 +184,18 @@ async def test_stopped_turn_is_cancelled_with_everything_in_it(tmp_path: Path) -
     async with chat_in(tmp_path) as chat:
         await chat.begins("pay and tell")
         mail, note = planned(chat.db, "t1", "mail", "note")
-        approvals.ask(chat.db, note, "because", "c0de", NOW)
-        steps.intend(chat.db, "t1", mail.seq, 1, NOW)
-        usage.reserve(chat.db, "work", "t1", "demo/demo", usage.Amount(5), NOW)
+        approvals.request_approval(chat.db, note, "because", "c0de", NOW)
+        steps.mark_intent(chat.db, "t1", mail.seq, 1, NOW)
+        usage.reserve_amount(chat.db, "work", "t1", "demo/demo", usage.Amount(5), NOW)
         assert await chat.says("/stop") == (
             "Stopped.\n⚠️ I couldn't confirm whether this happened: mail."
         )
         assert chat.stopped == ["t1"]
-        assert recent.counts(chat.db)["cancelled"] == 1
-        assert approvals.waiting(chat.db, NOW) == []
+        assert recent_turns.count_messages_by_state(chat.db)["cancelled"] == 1
+        assert approvals.list_pending_approvals(chat.db, NOW) == []
         assert "No call waits" in await chat.says("/approve c0de")
-        assert usage.spent(chat.db, "work", 0).tokens == 5
-        said = sessions.window(chat.db, 1, 50)
+        assert usage.sum_spending(chat.db, "work", 0).tokens == 5
+        said = sessions.list_history(chat.db, 1, 50)
         assert said[0] == UserMessage(content="pay and tell")
         assert [type(message) for message in said[1:]] == [
             AssistantMessage,
@@ -209,11 +211,11 @@ async def test_call_is_granted_by_its_code_once(tmp_path: Path) -> None:
     async with chat_in(tmp_path) as chat:
         await chat.begins("write it down")
         (note,) = planned(chat.db, "t1", "note")
-        approvals.ask(chat.db, note, "because", "c0de", NOW)
+        approvals.request_approval(chat.db, note, "because", "c0de", NOW)
         assert "Which call" in await chat.says("/approve")
         assert await chat.says("/approve c0de") == "Granted: note."
         assert "No call waits" in await chat.says("/deny c0de")
-        assert approvals.use(chat.db, note, NOW)
+        assert approvals.use_approval(chat.db, note, NOW)
 
 
 async def test_usage_and_tasks_are_listed(tmp_path: Path) -> None:
@@ -221,12 +223,14 @@ async def test_usage_and_tasks_are_listed(tmp_path: Path) -> None:
     async with chat_in(tmp_path) as chat:
         for days, tokens in ((0, 1_000), (2, 500), (9, 7)):
             at = NOW - days * 86_400_000
-            usage.book(chat.db, "work", None, "a/b", Usage(prompt=tokens), tokens / 1000, at)
+            usage.record_usage(
+                chat.db, "work", None, "a/b", Usage(prompt=tokens), tokens / 1000, at
+            )
         assert (await chat.says("/usage")).splitlines() == [
             "work: 1,000 tokens ($1.00) today, 1,500 tokens ($1.50) in 7 days",
             "home: 0 tokens ($0.00) today, 0 tokens ($0.00) in 7 days",
         ]
-        usage.book(chat.db, "home", None, "a/c", Usage(prompt=7), None, NOW)
+        usage.record_usage(chat.db, "home", None, "a/c", Usage(prompt=7), None, NOW)
         home, advice = (await chat.says("/usage")).splitlines()[1:]
         assert home == "home: 7 tokens (cost unknown) today, 7 tokens (cost unknown) in 7 days"
         assert advice.startswith('unknown: calls of a/c, which had no price. Set it in "prices" of')
@@ -241,10 +245,10 @@ async def test_command_that_fails_takes_nothing_else_along(
         chat.db.execute("DROP TABLE pause_told")
         chat.db.execute("DROP TABLE pause")
         await chat.hears(update(1, "/pause"), update(2, "hello"))
-        assert outbox.notices_to(chat.db, "telegram/1/7/", "1") == (
+        assert outbox.list_notices_to(chat.db, "telegram/1/7/", "1") == (
             "That did not work; my operator's log says why.",
         )
-        assert recent.counts(chat.db)["new"] == 1
+        assert recent_turns.count_messages_by_state(chat.db)["new"] == 1
     assert "command_failed" in capsys.readouterr().out + capsys.readouterr().err
 
 
@@ -252,9 +256,9 @@ async def test_preview_of_a_stopped_turn_ends_so(tmp_path: Path) -> None:
     """At once, or at the next start if the daemon died in between."""
     async with chat_in(tmp_path) as chat:
         await chat.begins("tell me a tale")
-        address = inbox.of_turn(chat.db, "t1")[0].address()
-        outbox.start_preview(chat.db, "t1", address, outbox.Part("Once …"), NOW)
-        row = outbox.due(chat.db, "telegram")[0].id
+        address = inbox.list_opening_messages(chat.db, "t1")[0].build_address()
+        outbox.start_preview(chat.db, "t1", address, outbox.OutboxPart("Once …"), NOW)
+        row = outbox.list_due_rows(chat.db, "telegram")[0].id
         outbox.placeholder_sent(chat.db, row, "m5")
         steps.plan(chat.db, step("t1", "read"), CLASSES, 1, NOW)
         await chat.says("/stop")
@@ -270,11 +274,11 @@ async def test_chat_that_was_handed_over_goes_back_with_its_conversation(tmp_pat
     """An operator's command undoes a handoff; the session is the first agent's again."""
     async with chat_in(tmp_path) as chat:
         await chat.begins("hello")
-        handoffs.hand_over(chat.db, "t1", "home", NOW)
+        handoffs.hand_over_turn(chat.db, "t1", "home", NOW)
         assert "home: running - answers here" in await chat.says("/agents")
         assert await chat.says("/handback", STRANGER) == (
             "Only my operator may use /handback. /help lists what you can."
         )
         assert await chat.says("/handback") == "Agent 'work' answers here again."
         assert await chat.says("/handback") == "This chat was not handed over."
-        assert sessions.current(chat.db, "work", f"telegram/1/{OPERATOR}/", NOW) == 1
+        assert sessions.open_session(chat.db, "work", f"telegram/1/{OPERATOR}/", NOW) == 1

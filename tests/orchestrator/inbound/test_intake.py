@@ -6,10 +6,10 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from fakes.agents_file import validate_file
 from fakes.commands import command_desk, no_notice
 from fakes.journal import connection_in, store_in, update
 
-from orchestrator.agentsfile import AgentsFile
 from orchestrator.chat_texts import HELD_FULL, PAIRED, PAIRED_ANSWERS
 from orchestrator.inbound.intake import JournalIntake
 from orchestrator.journal.access import pairing
@@ -19,7 +19,7 @@ from orchestrator.journal.turns.held_messages import MOST
 
 pytestmark = pytest.mark.usefixtures("reads")
 
-AGENTS = AgentsFile.model_validate(
+AGENTS = validate_file(
     {
         "agents": [{"agentId": "work", "llmProvider": "demo"}],
         "bindings": [{"channel": "telegram", "chatId": "7", "agentId": "work"}],
@@ -37,7 +37,7 @@ class Queues:
         self.stored: list[int] = []
 
     @contextmanager
-    def opening(self, chats: Collection[str]) -> Iterator[Callable[[Database], None]]:
+    def hold_chats(self, chats: Collection[str]) -> Iterator[Callable[[Database], None]]:
         """Note the chats; at the end of T1, note its messages."""
         self.held.append(set(chats))
         yield self._admit
@@ -96,16 +96,16 @@ def bench(tmp_path: Path) -> Iterator[Bench]:
     made = Bench(tmp_path)
     with closing(made.db):
         yield made
-        assert invariants.violations(made.db) == []
+        assert invariants.check_invariants(made.db) == []
     made.store.close()
 
 
 async def test_message_is_stored_with_the_next_offset(bench: Bench) -> None:
     """Its chat is held meanwhile, and its turn may open at the end of the same transaction."""
-    assert await bench.intake.offset("telegram", "1") == 0
+    assert await bench.intake.load_offset("telegram", "1") == 0
     await bench.intake.accept([update(4), update(5, "more")], 6)
     assert bench.rows() == [("4", "new", "hello"), ("5", "new", "more")]
-    assert await bench.intake.offset("telegram", "1") == 6
+    assert await bench.intake.load_offset("telegram", "1") == 6
     assert bench.queues.held == [{"telegram/1/7/"}]
     assert bench.queues.stored == [2]
     assert bench.answers == 0
@@ -121,7 +121,7 @@ async def test_update_that_comes_twice_is_stored_once(bench: Bench) -> None:
 async def test_empty_batch_changes_nothing(bench: Bench) -> None:
     """A long poll without updates is no transaction."""
     await bench.intake.accept([], 9)
-    assert await bench.intake.offset("telegram", "1") == 0
+    assert await bench.intake.load_offset("telegram", "1") == 0
     assert bench.queues.held == []
 
 
@@ -170,7 +170,7 @@ async def test_only_so_many_messages_are_held(bench: Bench) -> None:
 async def test_revoked_chat_leaves_no_text(bench: Bench) -> None:
     """What it wrote stays unanswered, and what it writes later is not held."""
     await bench.intake.accept([update(4, "let me in", STRANGER)], 5)
-    assert await bench.store.transact(pairing.revoke, "telegram", STRANGER, 1000)
+    assert await bench.store.transact(pairing.revoke_pairing, "telegram", STRANGER, 1000)
     await bench.intake.accept([update(5, "please", STRANGER)], 6)
     assert bench.held() == []
     assert bench.rows() == [("4", "cancelled", ""), ("5", "cancelled", "")]

@@ -15,7 +15,7 @@ from orchestrator.schedules.specs import TaskSpec
 
 def names(db: Database) -> list[str]:
     """Return the tasks."""
-    return [task.name for task in tasks.listed(db)]
+    return [task.name for task in tasks.list_tasks(db)]
 
 
 async def test_due_task_is_fired_and_its_runner_is_woken(tmp_path: Path) -> None:
@@ -27,7 +27,7 @@ async def test_due_task_is_fired_and_its_runner_is_woken(tmp_path: Path) -> None
         with time_limit():
             await changed.wait()
         assert await bench.states(number) == ["due"]
-        assert await bench.store.transact(task_runs.next_due) == NOON + 5 * MINUTE
+        assert await bench.store.transact(task_runs.find_next_due_time) == NOON + 5 * MINUTE
 
 
 async def test_eight_hours_of_sleep_are_one_run_of_the_latest(tmp_path: Path) -> None:
@@ -36,7 +36,7 @@ async def test_eight_hours_of_sleep_are_one_run_of_the_latest(tmp_path: Path) ->
         number = await bench.task(schedule="0 * * * *")
         bench.now += 8 * 60 * MINUTE
         bench.scheduler.wake()
-        await bench.until(lambda db: len(task_runs.history(db, number, 10)) > 0)
+        await bench.until(lambda db: len(task_runs.list_task_runs(db, number, 10)) > 0)
         assert await bench.states(number) == ["due", *["missed"] * 7]
         assert bench.changes == 1
 
@@ -47,10 +47,10 @@ async def test_clock_that_is_set_back_is_noticed(tmp_path: Path) -> None:
         number = await bench.task(interval_minutes=30)
         bench.now += 365 * 1440 * MINUTE
         bench.scheduler.wake()
-        await bench.until(lambda db: len(task_runs.history(db, number, 10)) > 0)
+        await bench.until(lambda db: len(task_runs.list_task_runs(db, number, 10)) > 0)
         bench.now = NOON
         bench.scheduler.wake()
-        await bench.until(lambda db: task_runs.next_due(db) == NOON + 30 * MINUTE)
+        await bench.until(lambda db: task_runs.find_next_due_time(db) == NOON + 30 * MINUTE)
 
 
 async def test_tasks_follow_skill_files_of_the_agents_that_may_use_them(tmp_path: Path) -> None:
@@ -59,19 +59,19 @@ async def test_tasks_follow_skill_files_of_the_agents_that_may_use_them(tmp_path
         bench.skill("brief", '{schedule: "0 8 * * *"}')
         bench.skill("broken", '{schedule: "61 8 * * *"}')
         bench.skill("report", "{interval_minutes: 600}")
-        bench.scheduler.skills_changed()
+        bench.scheduler.reread_skills()
         await bench.until(lambda db: names(db) == ["brief", "report"])
         bench.skill("report", None)
-        bench.scheduler.skills_changed()
+        bench.scheduler.reread_skills()
         await bench.until(lambda db: names(db) == ["brief"])
         bench.file = agents(skills=["r*"])
-        bench.scheduler.skills_changed()
+        bench.scheduler.reread_skills()
         await bench.until(lambda db: names(db) == [])
         bench.file = agents()
-        bench.scheduler.skills_changed()
+        bench.scheduler.reread_skills()
         await bench.until(lambda db: names(db) == ["brief"])
         bench.file = agents(enabled=False)
-        bench.scheduler.skills_changed()
+        bench.scheduler.reread_skills()
         await bench.until(lambda db: names(db) == [])
 
 
@@ -82,9 +82,9 @@ async def test_outcome_of_a_skills_task_goes_to_the_agents_notify_chat(tmp_path:
             timezone="Europe/Warsaw", costControls={"enabled": False, "notifyChatId": "5"}
         )
         bench.skill("brief", '{schedule: "0 8 * * *"}')
-        bench.scheduler.skills_changed()
+        bench.scheduler.reread_skills()
         await bench.until(lambda db: names(db) == ["brief"])
-        (task,) = await bench.store.transact(tasks.listed)
+        (task,) = await bench.store.transact(tasks.list_tasks)
         assert task.spec.notify is not None
         assert (task.spec.notify.channel, task.spec.notify.chat_id) == ("telegram", "5")
         assert task.spec.timezone == "Europe/Warsaw"
@@ -101,10 +101,10 @@ async def test_task_that_cannot_be_read_any_more_does_not_stop_the_others(tmp_pa
         lost = await bench.task(interval_minutes=5)
         await bench.store.transact(spoil)
         spec = TaskSpec(name="u", instructions="x", trigger={}, timezone="UTC")
-        number = (await bench.store.transact(tasks.add, WORK, spec, NOON)).id
+        number = (await bench.store.transact(tasks.add_task, WORK, spec, NOON)).id
         bench.scheduler.wake()
-        await bench.until(lambda db: len(task_runs.history(db, number, 10)) > 0)
-        found = await bench.store.transact(tasks.load, lost)
+        await bench.until(lambda db: len(task_runs.list_task_runs(db, number, 10)) > 0)
+        found = await bench.store.transact(tasks.load_task, lost)
         assert (found.state, found.note) == (
             "disabled",
             "unknown time zone 'Old/Zone'; use one such as Europe/Berlin",
@@ -118,5 +118,5 @@ async def test_scheduler_that_does_not_look_at_the_clock_is_not_ready(
     """Two periods without a tick are too many."""
     bench = Bench(tmp_path)
     bench.monotonic += seconds
-    assert (bench.scheduler.problem() is not None) is stuck
+    assert (bench.scheduler.find_problem() is not None) is stuck
     bench.store.close()

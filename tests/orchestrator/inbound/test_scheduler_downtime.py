@@ -74,11 +74,13 @@ async def test_three_days_of_downtime_over_a_change_of_clocks(
                 "misfire": policy,
             }
         )
-        task = await bench.store.transact(tasks.add, WORK, spec, bench.now)
+        task = await bench.store.transact(tasks.add_task, WORK, spec, bench.now)
         bench.now = ms(span[1])
         bench.scheduler.wake()
-        await bench.until(lambda db: len(task_runs.history(db, task.id, 10)) >= len(expected))
-        found = (await bench.store.transact(task_runs.history, task.id, 10))[::-1]
+        await bench.until(
+            lambda db: len(task_runs.list_task_runs(db, task.id, 10)) >= len(expected)
+        )
+        found = (await bench.store.transact(task_runs.list_task_runs, task.id, 10))[::-1]
     local = [datetime.fromtimestamp(run.scheduled_at / 1000, ZoneInfo(zone)) for run in found]
     assert [f"{at:%d %H:%M%z}" for at in local] == expected
     assert [run.state for run in found] == STATES[policy]

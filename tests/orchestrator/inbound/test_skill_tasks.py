@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import pytest
+from fakes.agents_file import validate_file
 from fakes.scheduler import NOON
 
 from orchestrator.agentsfile import AgentsFile
@@ -16,7 +17,7 @@ def agents(**fields: object) -> AgentsFile:
     """Two agents, ``one`` with these fields and ``two``."""
     one = {"agentId": "one", "llmProvider": "demo", **fields}
     two = {"agentId": "two", "llmProvider": "demo"}
-    return AgentsFile.model_validate({"agents": [one, two]})
+    return validate_file({"agents": [one, two]})
 
 
 def write(folder: Path, name: str, metadata: str = DAILY) -> Path:
@@ -31,7 +32,7 @@ def planned(home: Path, file: AgentsFile | None = None) -> SkillTasks:
     """What is planned for the agents."""
     file = file or agents()
     tasks = SkillTasks(file, NOON, "UTC")
-    tasks.plan(SkillSet.read(Settings(home=home), file))
+    tasks.plan_tasks(SkillSet.read_skills(Settings(home=home), file))
     return tasks
 
 

@@ -15,17 +15,17 @@ from hypothesis.stateful import invariant, precondition, rule
 
 from orchestrator.channel_api import ReplyPart
 from orchestrator.errors import OrchestratorError
-from orchestrator.journal.inspect import invariants, recent, trace
+from orchestrator.journal.inspect import invariants, recent_turns, trace
 from orchestrator.journal.turns import (
     cancellations,
     deadletters,
     inbox,
     internal_messages,
     outbox,
-    transcript,
+    sessions,
     turns,
 )
-from orchestrator.journal.turns.outbox import OutboxRow, Part
+from orchestrator.journal.turns.outbox import OutboxPart, OutboxRow
 from thinker.protocol.messages import SideEffect
 
 ENDS = ("ok", "ok", "ok", "not sent", "unknown", "gone", "blocked", "")
@@ -54,8 +54,8 @@ class Journal(TurnMachine):
         """A preview, which is sent in its turn."""
         turn = self.pick(number)
         with job(self.db):
-            address = inbox.of_turn(self.db, turn.id)[0].address()
-            outbox.start_preview(self.db, turn.id, address, Part("I think …"), self.now)
+            address = inbox.list_opening_messages(self.db, turn.id)[0].build_address()
+            outbox.start_preview(self.db, turn.id, address, OutboxPart("I think …"), self.now)
 
     @precondition(lambda self: self.due())
     @rule(ends=st.lists(st.tuples(chance, st.sampled_from(ENDS)), min_size=1, max_size=6))
@@ -67,12 +67,12 @@ class Journal(TurnMachine):
 
     def due(self) -> list[OutboxRow]:
         """What this process may send now."""
-        return [row for row in outbox.due(self.db, "telegram") if row.id not in self.busy]
+        return [row for row in outbox.list_due_rows(self.db, "telegram") if row.id not in self.busy]
 
     def send(self, row: OutboxRow, end: str) -> None:
         """One row, once."""
-        placeholder = not (row.whole or row.lost or row.ph_id)
-        seen = end in (WHOLE if row.whole else EDITED)
+        placeholder = not (row.is_whole or row.lost or row.ph_id)
+        seen = end in (WHOLE if row.is_whole else EDITED)
         if seen and row.id not in self.places[row.chat_key]:
             self.places[row.chat_key].append(row.id)
         if not row.lost:
@@ -80,7 +80,7 @@ class Journal(TurnMachine):
                 state = "ph_sending" if placeholder else "sending"
                 outbox.sending(self.db, row.id, state, self.now)
         if not placeholder and seen:
-            self.visible[row.id] += row.whole
+            self.visible[row.id] += row.is_whole
             answer = int((row.turn_id or "t0")[1:]), row.part
             if row.mode == "direct" or answer not in self.order[row.chat_key]:
                 self.order[row.chat_key].append(answer)  # a repeated edit has its place already
@@ -95,13 +95,13 @@ class Journal(TurnMachine):
         if end == "ok" and placeholder:
             outbox.placeholder_sent(self.db, row.id, f"p{row.id}")
         elif end == "ok":
-            outbox.delivered(self.db, row.id, row.ph_id or f"m{row.id}", self.now)
+            outbox.mark_delivered(self.db, row, row.ph_id or f"m{row.id}", self.now)
         elif end == "blocked":
-            outbox.refused(self.db, row.id, end, self.now)
-        elif row.lost or (end == "unknown" and row.whole and row.mode == "edit"):
+            outbox.mark_refused(self.db, row.id, end, self.now)
+        elif row.lost or (end == "unknown" and row.is_whole and row.mode == "edit"):
             outbox.look_later(self.db, row.id, end, self.now)
         elif end == "unknown" and row.mode == "direct":
-            outbox.end(self.db, row.id, "unknown", end, self.now)
+            outbox.end_row(self.db, row.id, "unknown", end, self.now)
         elif end == "gone":
             outbox.forget_placeholder(self.db, row.id)
         else:
@@ -115,12 +115,16 @@ class Journal(TurnMachine):
         """Between two steps; before the first there is nothing to steer."""
         turn = self.pick(number)
         with job(self.db):
-            begun = bool(transcript.read(self.db, turn.id).steps)
-            entered = internal_messages.enter(self.db, turn, lambda _: True) if begun else ()
+            begun = bool(sessions.load_transcript(self.db, turn.id).steps)
+            entered = (
+                internal_messages.enter_new_messages(self.db, turn, lambda _: True) if begun else ()
+            )
             told = [
-                text for step in transcript.read(self.db, turn.id).steps for text in step.entered
+                text
+                for step in sessions.load_transcript(self.db, turn.id).steps
+                for text in step.entered
             ]
-        assert inbox.oldest_new(self.db, turn.chat_key) is None or not begun
+        assert inbox.find_oldest_new(self.db, turn.chat_key) is None or not begun
         assert tuple(told[len(told) - len(entered) :]) == entered
 
     @precondition(lambda self: self.open_turns())
@@ -129,7 +133,7 @@ class Journal(TurnMachine):
         """The daemon may die before it closes the preview."""
         turn = self.pick(number)
         with job(self.db):
-            assert cancellations.cancel(self.db, turn.chat_key, "stopped", self.now) == turn.id
+            assert cancellations.cancel_turn(self.db, turn.chat_key, "stopped", self.now) == turn.id
         if shown:
             with job(self.db):
                 turns.close_preview(self.db, turn.id, ReplyPart("I think\n\n(stopped)"))
@@ -139,8 +143,8 @@ class Journal(TurnMachine):
     @rule(number=chance, again=st.booleans())
     def an_operator_decides(self, number: int, *, again: bool) -> None:
         """About a dead letter; about any other message there is nothing to decide."""
-        change = deadletters.retry if again else deadletters.drop
-        dead = [row.id for row in deadletters.every(self.db)]
+        change = deadletters.retry_dead_letter if again else deadletters.drop_dead_letter
+        dead = [row.id for row in deadletters.list_dead_letters(self.db)]
         if dead:
             with job(self.db):
                 change(self.db, dead[number % len(dead)], self.now)
@@ -153,7 +157,7 @@ class Journal(TurnMachine):
     @invariant()
     def the_journal_keeps_its_promises(self) -> None:
         """What SQL can see."""
-        assert invariants.violations(self.db) == []
+        assert invariants.check_invariants(self.db) == []
 
     @invariant()
     def the_world_sees_everything_once(self) -> None:
@@ -170,14 +174,14 @@ class Journal(TurnMachine):
             "SELECT turn_id, seq, result FROM step WHERE state IN('done','failed','unknown')"
         ):
             assert self.ended.setdefault((turn, seq), result) == result
-        assert sum(recent.counts(self.db).values()) == len(self.updates)
+        assert sum(recent_turns.count_messages_by_state(self.db).values()) == len(self.updates)
 
     @invariant()
     def every_message_can_be_traced(self) -> None:
         """To the state that it is in."""
         for (number,) in self.db.execute("SELECT max(id) FROM inbox WHERE id > 0").fetchall():
             if number is not None:
-                assert trace.find(self.db, str(number)).events
+                assert trace.load_trace(self.db, str(number)).events
 
 
 TestJournal = Journal.TestCase

@@ -9,76 +9,37 @@ from pathlib import Path
 
 import apsw
 import pytest
-from fakes.golden import restore
+from fakes.golden import TWO_TABLES, make_later_schema, restore
 from fakes.journal import job, sqlite
-from fakes.memory import WORK, own_of
 
 from orchestrator.errors import JournalError
 from orchestrator.journal import migrations
 from orchestrator.journal.db.sqlite_storage import open_database
-from orchestrator.journal.memory import facts, playbooks, profile
-from orchestrator.journal.migrations import migrate, scripts
+from orchestrator.journal.migrations import (
+    FIRST,
+    Schema,
+    load_schema,
+    migrate,
+    read_changes,
+)
 from orchestrator.journal.turns import pauses
 
 FOLDER = Path(migrations.__file__).parent
-NEWEST = max(scripts())
+NEWEST = load_schema().number
 TABLE = "CREATE TABLE later(n INTEGER) STRICT; INSERT INTO later VALUES(1);"
-PAUSES = """
-    CREATE TABLE pause_2(
-      id INTEGER PRIMARY KEY, agent_id TEXT NOT NULL,
-      kind TEXT NOT NULL CHECK(kind IN('operator','anomaly','budget','account','holiday')),
-      reason TEXT NOT NULL, at INTEGER NOT NULL, ended_at INTEGER, mark INTEGER) STRICT;
-    INSERT INTO pause_2 SELECT * FROM pause;
-    CREATE TABLE pause_told_2(
-      pause_id INTEGER NOT NULL REFERENCES pause_2, chat_key TEXT NOT NULL,
-      PRIMARY KEY(pause_id, chat_key)) STRICT, WITHOUT ROWID;
-    INSERT INTO pause_told_2 SELECT * FROM pause_told;
-    DROP TABLE pause_told;
-    DROP TABLE pause;
-    ALTER TABLE pause_2 RENAME TO pause;
-    ALTER TABLE pause_told_2 RENAME TO pause_told;
-    CREATE UNIQUE INDEX one_pause ON pause(agent_id) WHERE ended_at IS NULL;
-"""  # how a CHECK is changed, in two tables that refer to each other
 REFERENCES = (
     "SELECT t.name, r.'from' FROM sqlite_schema t, pragma_foreign_key_list(t.name) r"
     " WHERE t.type = 'table' AND r.seq = 0"
 )
 CHILDREN = "EXPLAIN QUERY PLAN SELECT 1 FROM {table} WHERE {column} = 'x'"
-SCOPES = "SELECT scope FROM {table} ORDER BY id"
-BEFORE_SCOPES = 6  # the number of the migration before that of the scopes
-OLD_ROWS = """
-    INSERT INTO inbox(id, channel, bot_id, chat_id, chat_key, message_id, kind, sender_id, private,
-      text, agent_id, turn_id, state, received_at)
-      VALUES(1, 'telegram', '1', '7', 'telegram/1/7/', '1', 'message', '7', 1, 'tea', 'work', 't1',
-      'claimed', 1);
-    INSERT INTO session(id, agent_id, chat_key, started_at)
-      VALUES(1, 'work', 'telegram/1/7/', 1), (2, 'work', 'telegram/1/8/', 1);
-    INSERT INTO turn(id, agent_id, chat_key, session_id, recipe, state, epoch, deadline, allowed,
-      code_ver, started_at) VALUES('t1', 'work', 'telegram/1/7/', 1, 'interactive', 'waiting', 1, 1,
-      1, '1', 1), ('t2', 'work', 'telegram/1/8/', 2, 'interactive', 'closed', 1, 1, 1, '1', 1);
-    INSERT INTO task(agent_id, name, source, spec, state, created_at) VALUES('work', 'mine', 'tool',
-      '{"notify": {"channel": "telegram", "chat_id": "7"}}', 'active', 1),
-      ('work', 'all', 'skill', '{"notify": {"channel": "telegram", "chat_id": "7"}}', 'active', 1);
-    INSERT INTO fact(agent_id, fact, category, source, created_at, updated_at)
-      VALUES('work', 'Likes tea', 'preference', 'turn t0', 1, 1);
-    INSERT INTO profile(agent_id, body, updated_at)
-      VALUES('work', '{"persona": {"system_prompt": "Kind."}}', 1);
-    INSERT INTO playbook(agent_id, name, description, instructions, keywords, priority,
-      required_tools, source, created_at, updated_at)
-      VALUES('work', 'tea', 'x', 'y', '["tea"]', 0, '[]', 'turn t0', 1, 1);
-"""
 MIGRATE = """
 import sys
 import apsw
-from orchestrator.journal.migrations import migrate, scripts
-db = apsw.Connection(sys.argv[1])
-migrate(db, scripts() | {int(sys.argv[2]): sys.argv[3]})
+from orchestrator.journal.migrations import Schema, load_schema, migrate
+known, change = load_schema(), sys.argv[2]
+later = Schema(known.whole + change, {**known.changes, known.number + 1: change})
+migrate(apsw.Connection(sys.argv[1]), later)
 """
-
-
-def following(*changes: str) -> dict[int, str]:
-    """The migrations of this version and later ones."""
-    return scripts() | dict(enumerate(changes, NEWEST + 1))
 
 
 def version(db: apsw.Connection) -> int:
@@ -95,23 +56,26 @@ def test_migrations_are_numbered_without_gaps() -> None:
     """Two developers cannot take the same number unnoticed."""
     files = sorted(file.name for file in FOLDER.glob("*.sql"))
     assert [file.split("_")[0] for file in files] == [
-        f"{number:04}" for number in range(1, len(scripts()) + 1)
+        f"{number:04}" for number in range(FIRST + 1, NEWEST + 1)
     ]
 
 
 def test_only_sql_files_are_migrations(tmp_path: Path) -> None:
     """Each has the number that its name begins with."""
-    for name in ("0002_more.sql", "0001_initial.sql", "notes.md", "__init__.py"):
+    for name in ("0023_more.sql", "0022_mood.sql", "notes.md", "__init__.py"):
         (tmp_path / name).write_text(f"-- {name}", "utf-8")
-    assert scripts(tmp_path) == {1: "-- 0001_initial.sql", 2: "-- 0002_more.sql"}
+    assert read_changes(tmp_path) == {22: "-- 0022_mood.sql", 23: "-- 0023_more.sql"}
 
 
-def test_new_journal_has_what_the_changes_make_one_by_one(tmp_path: Path) -> None:
-    """`schema.sql` is one more text of the same; scripts/golden writes it."""
-    with sqlite(tmp_path) as new, closing(apsw.Connection(":memory:")) as changed:
-        migrate(changed, scripts())
-        assert schema(new) == schema(changed)
-        assert f"PRAGMA user_version={NEWEST:d};" in migrations.schema()
+def test_change_that_does_not_make_what_new_journals_have_is_refused(tmp_path: Path) -> None:
+    """Nothing is changed, so the version that can use the journal goes on with it."""
+    later = make_later_schema(TABLE)
+    other = Schema(later.whole, {**later.changes, NEWEST + 1: "CREATE TABLE latr(n INTEGER);"})
+    with sqlite(tmp_path) as db:
+        before = schema(db)
+        with pytest.raises(JournalError, match=r"it has no later\.n"):
+            migrate(db, other)
+        assert (version(db), schema(db)) == (NEWEST, before)
 
 
 def test_opening_again_changes_nothing(tmp_path: Path) -> None:
@@ -128,10 +92,10 @@ def test_journal_gets_the_migrations_that_it_lacks_in_order(tmp_path: Path) -> N
     """The third needs the second; applied again, either would fail."""
     change = "ALTER TABLE later ADD COLUMN more TEXT; UPDATE later SET more = 'x' || n;"
     with sqlite(tmp_path) as db:
-        migrate(db, following(TABLE))
+        migrate(db, make_later_schema(TABLE))
         assert version(db) == NEWEST + 1
         for _ in range(2):
-            migrate(db, following(TABLE, change))
+            migrate(db, make_later_schema(TABLE, change))
             assert version(db) == NEWEST + 2
             assert db.execute("SELECT n, more FROM later").fetchall() == [(1, "x1")]
 
@@ -139,8 +103,8 @@ def test_journal_gets_the_migrations_that_it_lacks_in_order(tmp_path: Path) -> N
 def test_new_journal_gets_every_migration_at_once(tmp_path: Path) -> None:
     """Its schema is that of a journal that got them one after the other."""
     with sqlite(tmp_path) as old, closing(apsw.Connection(":memory:")) as new:
-        migrate(old, following(TABLE))
-        migrate(new, following(TABLE))
+        migrate(old, make_later_schema(TABLE))
+        migrate(new, make_later_schema(TABLE))
         assert schema(new) == schema(old)
         assert version(new) == version(old)
 
@@ -150,9 +114,9 @@ def test_migration_that_fails_leaves_the_journal_as_it_was(tmp_path: Path) -> No
     with sqlite(tmp_path) as db:
         before = schema(db)
         with pytest.raises(apsw.SQLError, match="no such table: missing"):
-            migrate(db, following(TABLE, "DROP TABLE inbox; DELETE FROM missing;"))
+            migrate(db, make_later_schema(TABLE, "DROP TABLE inbox; DELETE FROM missing;"))
         assert (version(db), schema(db)) == (NEWEST, before)
-        migrate(db, following(TABLE))
+        migrate(db, make_later_schema(TABLE))
         assert version(db) == NEWEST + 1
 
 
@@ -160,10 +124,25 @@ def test_journal_of_a_newer_version_is_refused_and_kept(tmp_path: Path) -> None:
     """The message names the ways out."""
     path = tmp_path / "journal.db"
     with sqlite(tmp_path) as db:
-        migrate(db, following(TABLE))
+        migrate(db, make_later_schema(TABLE))
     before = path.read_bytes()
     expected = rf"schema {NEWEST + 1}, .* up to {NEWEST}; run the version that wrote it, .*backup"
     with pytest.raises(JournalError, match=expected):
+        open_database(path)
+    assert path.read_bytes() == before
+
+
+@pytest.mark.parametrize("unreleased", [1, FIRST - 1])
+def test_journal_from_before_the_first_release_is_refused_and_kept(
+    tmp_path: Path, unreleased: int
+) -> None:
+    """No change leads from it to this version."""
+    path = tmp_path / "journal.db"
+    restore(path)
+    with closing(apsw.Connection(str(path))) as db:
+        db.execute(f"PRAGMA user_version={unreleased:d}")
+    before = path.read_bytes()
+    with pytest.raises(JournalError, match=rf"schema {unreleased}, of a version before the first"):
         open_database(path)
     assert path.read_bytes() == before
 
@@ -186,9 +165,9 @@ def test_rows_of_two_tables_survive_their_replacement(tmp_path: Path) -> None:
         with job(db):
             db.execute("INSERT INTO pause VALUES(7,'work','budget','spent',1,NULL,NULL)")
             db.execute("INSERT INTO pause_told VALUES(7,'telegram/1/7/')")
-        migrate(db, following(PAUSES))
+        migrate(db, make_later_schema(TWO_TABLES))
         assert db.execute("SELECT pause_id FROM pause_told JOIN pause ON id = pause_id").get == 7
-        assert pauses.find(db, "work") == pauses.Pause(7, "work", "budget", "spent", 1)
+        assert pauses.find_pause(db, "work") == pauses.Pause(7, "work", "budget", "spent", 1)
         assert not db.execute("PRAGMA foreign_key_check").fetchall()
         with pytest.raises(apsw.ConstraintError):
             db.execute("INSERT INTO pause_told VALUES(8,'telegram/1/7/')")
@@ -202,7 +181,7 @@ def test_death_around_the_commit_of_a_migration(tmp_path: Path, point: str) -> N
     restore(path)
     with closing(apsw.Connection(str(path))) as db:
         old = version(db)
-    command = [sys.executable, "-c", MIGRATE, str(path), str(NEWEST + 1), TABLE]
+    command = [sys.executable, "-c", MIGRATE, str(path), TABLE]
     crash = {"ORCHESTRATOR_CRASH_AT": f"supervisor@migrate:{point}#1"}
     log = {"ORCHESTRATOR_CRASH_LOG": str(tmp_path / "log")}
     died = subprocess.run(command, check=False, env=os.environ | crash | log)
@@ -210,31 +189,5 @@ def test_death_around_the_commit_of_a_migration(tmp_path: Path, point: str) -> N
     with closing(apsw.Connection(str(path))) as db:
         assert db.execute("PRAGMA integrity_check").get == "ok"
         assert version(db) == (old if point == "before" else NEWEST + 1)
-        migrate(db, following(TABLE))
+        migrate(db, make_later_schema(TABLE))
         assert db.execute("SELECT n FROM later").fetchall() == [(1,)]
-
-
-def test_rows_from_before_memories_of_chats_belong_to_every_chat(tmp_path: Path) -> None:
-    """But tasks, conversations and open turns to the chat that they are known to come from."""
-    known = {number: sql for number, sql in scripts().items() if number <= BEFORE_SCOPES}
-    with closing(apsw.Connection(str(tmp_path / "journal.db"))) as db:
-        migrate(db, known)
-        db.execute(OLD_ROWS)
-        migrate(db)
-        scopes = {
-            table: [scope for (scope,) in db.execute(SCOPES.format(table=table))]
-            for table in ("task", "session", "turn", "fact", "playbook")
-        }
-        assert scopes == {
-            "task": ["telegram:7", ""],
-            "session": ["telegram:7", ""],
-            "turn": ["telegram:7", ""],
-            "fact": [""],
-            "playbook": [""],
-        }
-        assert profile.system_prompt(db, WORK) == "Kind."
-        assert profile.system_prompt(db, own_of("telegram:7")) is None
-        assert [item.name for item in playbooks.every(db, WORK, ("tea",))] == ["tea"]
-        assert playbooks.every(db, own_of("telegram:7"), ("tea",)) == []
-        assert [fact.fact for fact in facts.find(db, WORK, "tea", 5)] == ["Likes tea"]
-        assert list(playbooks.states(db, WORK)) == [""]

@@ -32,13 +32,13 @@ async def test_picture_is_tried_a_few_times(
     with opened(tmp_path) as db:
         picture = Attachment("handle", "a photo")
         (row,) = receive(db, replace(update(1, "look"), attachments=(picture,)))
-        wanted = attachments.wanted(db, "", "telegram/1/7/")
+        wanted = attachments.list_wanted_files(db, "", "telegram/1/7/")
     channel = FakeChannel()
     channel.pictures["handle"] = PNG
     channel.outcomes.extend(outcomes)
     store = store_in(tmp_path)
-    await AttachmentFetcher(store, {"telegram": channel}, lambda: 1).fetch(wanted, plain)
-    message = await store.read(attachments.user_message, row, "look")
+    await AttachmentFetcher(store, {"telegram": channel}, lambda: 1).fetch_files(wanted, plain)
+    message = await store.read(attachments.build_user_message, row, "look")
     (image,) = message.images
     store.close()
     assert (channel.calls, image.about) == (["download"] * calls, about)
@@ -48,8 +48,8 @@ async def test_picture_of_a_channel_that_is_gone_is_missing(tmp_path: Path) -> N
     """Its adapter was there when the message arrived, and is not any more."""
     with opened(tmp_path) as db:
         receive(db, replace(update(1, "look"), attachments=(Attachment("handle", "a photo"),)))
-        wanted = attachments.wanted(db, "", "telegram/1/7/")
+        wanted = attachments.list_wanted_files(db, "", "telegram/1/7/")
     store = store_in(tmp_path)
-    await AttachmentFetcher(store, {}, lambda: 1).fetch(wanted, plain)
-    assert await store.read(attachments.wanted, "", "telegram/1/7/") == []
+    await AttachmentFetcher(store, {}, lambda: 1).fetch_files(wanted, plain)
+    assert await store.read(attachments.list_wanted_files, "", "telegram/1/7/") == []
     store.close()

@@ -17,14 +17,17 @@ from orchestrator.channel_api import OutboundPart, SendError, SendOutcome
 from orchestrator.journal.db.database import Database
 from orchestrator.journal.db.store import Store
 from orchestrator.journal.turns import outbox, turns
-from orchestrator.journal.turns.outbox import Part
+from orchestrator.journal.turns.outbox import OutboxPart
 from orchestrator.journal.turns.turns import Turn
-from orchestrator.outbound.chat_queue import MAX_PLACES, MAX_RETRY_DELAY, REPEATED
+from orchestrator.outbound.chat_queue import Preview
 from orchestrator.outbound.delivery import Delivery
-from orchestrator.outbound.preview import Preview
+from orchestrator.outbound.lost_replies import MAX_PLACES, REPEATED
+from orchestrator.outbound.platform import MAX_RETRY_DELAY
 
 pytestmark = pytest.mark.usefixtures("reads")
 
+WIDE = pytest.mark.thorough(part="properties")
+SEEDS = [*range(5), *(pytest.param(seed, marks=WIDE) for seed in range(5, 40))]
 FATES = ("sent", "sent", "not sent", "lost", "refused for good")
 PLACES = (
     "SELECT coalesce(ph_id, msg_id), body, state FROM outbox"
@@ -115,17 +118,17 @@ class Lives:
         """Show the beginning of an answer, or send a note in its midst."""
         turn_id = f"t{number}"
         if mode == "edit" and self.rng.random() < 1 / 2:
-            preview: Preview = stack.enter_context(self.delivery.preview(turn_id, HERE))
-            preview.show(WORDS)
+            preview: Preview = stack.enter_context(self.delivery.open_preview(turn_id, HERE))
+            preview.show_text(WORDS)
         else:
-            note, way = Part(f"a note of {number}"), self.rng.choice(("edit", "direct"))
+            note, way = OutboxPart(f"a note of {number}"), self.rng.choice(("edit", "direct"))
             await self.store.transact(outbox.add_extra, turn_id, HERE, [note], way, self.now)
             self.delivery.wake()
 
     def end(self, db: Database, number: int, mode: str) -> None:
         """T6."""
-        parts = [Part(f"{number}#{part}") for part in range(self.rng.randrange(1, 3))]
-        turns.reply(db, loaded(db, number), parts, mode, ("done", None), self.now)
+        parts = [OutboxPart(f"{number}#{part}") for part in range(self.rng.randrange(1, 3))]
+        turns.end_with_reply(db, loaded(db, number), parts, mode, ("done", None), self.now)
 
     async def rest(self) -> None:
         """Send until nothing is left."""
@@ -142,10 +145,10 @@ def begin(db: Database, number: int) -> None:
 
 def loaded(db: Database, number: int) -> Turn:
     """A turn as it is in this epoch."""
-    return turns.load(db, f"t{number}")
+    return turns.load_turn(db, f"t{number}")
 
 
-@pytest.mark.parametrize("seed", range(40))
+@pytest.mark.parametrize("seed", SEEDS)
 async def test_messages_stand_in_the_order_in_which_they_were_queued(
     tmp_path: Path, seed: int
 ) -> None:
@@ -189,7 +192,7 @@ async def killed(folder: Path) -> AsyncIterator[tuple[Outbox, Turn]]:
         running.channel.sent += answer.running.channel.sent
         running.channel.texts |= answer.running.channel.texts
         await running.store.transact(turns.boot, running.now)
-        yield running, await running.store.read(turns.load, answer.turn.id)
+        yield running, await running.store.read(turns.load_turn, answer.turn.id)
 
 
 async def test_late_edit_of_a_killed_process_does_not_stay(tmp_path: Path) -> None:
@@ -201,7 +204,7 @@ async def test_late_edit_of_a_killed_process_does_not_stay(tmp_path: Path) -> No
 async def test_late_edit_that_got_no_answer_does_not_stay(tmp_path: Path) -> None:
     """Nor within one process."""
     async with answering(tmp_path, None, None, SendOutcome.UNKNOWN) as answer:
-        answer.preview.show(f"{WORDS} And there are more.")
+        answer.preview.show_text(f"{WORDS} And there are more.")
         while "edit" not in answer.running.channel.calls:
             await anyio.lowlevel.checkpoint()
         await shown_again(answer.running, answer.turn)
@@ -225,8 +228,8 @@ async def test_next_answer_grows_while_an_edit_is_to_be_repeated(tmp_path: Path)
         await running.reply(turn, "done")
         assert await running.states() == ["delivered", "ph_sent"]
         await running.store.transact(open_turn, "t2")
-        with running.delivery.preview("t2", HERE) as preview:
-            preview.show(WORDS)
+        with running.delivery.open_preview("t2", HERE) as preview:
+            preview.show_text(WORDS)
             while running.shown[-1] != f"{WORDS} …":
                 await anyio.lowlevel.checkpoint()
             assert await running.states() == ["delivered", "ph_sent", "ph_sent"]
@@ -320,7 +323,7 @@ async def test_reply_that_a_kill_left_between_sending_and_receipt_stands_in_its_
     with opened(tmp_path) as db:
         turn = open_turn(db, "t0")
         with job(db):
-            turns.reply(db, turn, [Part("done")], "edit", ("done", None), 0)
+            turns.end_with_reply(db, turn, [OutboxPart("done")], "edit", ("done", None), 0)
             outbox.sending(db, 1, "sending", 0)
             turns.boot(db, 0)
     async with delivering(tmp_path) as running:
@@ -376,7 +379,9 @@ async def test_reply_after_a_notice_that_no_row_knows_begins_as_a_placeholder(
     with opened(tmp_path) as db:
         turn = open_turn(db, "t0")
     async with delivering(tmp_path) as running:
-        assert await running.delivery.tell("telegram", OutboundPart("7", "My storage is full"))
+        assert await running.delivery.send_unstored(
+            "telegram", OutboundPart("7", "My storage is full")
+        )
         await running.reply(turn, "done")
         assert await running.states() == ["delivered"]
         await running.reply(await running.store.transact(open_turn, "t1"), "done")

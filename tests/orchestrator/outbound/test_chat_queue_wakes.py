@@ -5,7 +5,7 @@ from pathlib import Path
 import anyio
 import pytest
 from fakes.delivering import delivering
-from fakes.suspending_reads import interrupt_read
+from fakes.suspending_reads import interrupt_transaction
 
 from orchestrator.journal.turns import outbox
 
@@ -24,11 +24,11 @@ async def test_message_that_is_queued_while_a_queue_finds_nothing_more_is_sent(
             if found is None and running.shown:
                 if held:
                     now = anyio.current_time()
-                    running.delivery.flood.refused("telegram", "7", 0.5, now)
+                    running.delivery.flood.hold_chat("telegram", "7", 0.5, now)
                 await running.add("second")
             return bool(running.shown)
 
-        interrupt_read(running.store, outbox.first, happens)
+        interrupt_transaction(running.store, outbox.mark_delivered, happens)
         await running.add("first")
         while running.shown != ["first", "second"]:
             await anyio.lowlevel.checkpoint()
@@ -44,7 +44,7 @@ async def test_daemon_that_is_followed_waits_for_what_is_on_its_way_alone(tmp_pa
         while running.channel.waits != {"7", "8"}:
             await anyio.lowlevel.checkpoint()
         async with anyio.create_task_group() as tasks:
-            tasks.start_soon(running.delivery.hand_over)
+            tasks.start_soon(running.delivery.finish_sending)
             await anyio.wait_all_tasks_blocked()
             rate.set()
             way.set()

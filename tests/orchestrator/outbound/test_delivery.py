@@ -14,7 +14,7 @@ from orchestrator import failpoints
 from orchestrator.channel_api import MAX_HOLD, OutboundPart, ReplyPart, SendOutcome
 from orchestrator.failpoints import FailpointInjector
 from orchestrator.journal.turns import outbox, turns
-from orchestrator.journal.turns.outbox import Part
+from orchestrator.journal.turns.outbox import OutboxPart
 from orchestrator.outbound.flood_control import BOT, FloodControl
 from orchestrator.toolcalls.approvals import REPEATS
 
@@ -47,9 +47,12 @@ async def test_every_attempt_sends_a_cut_part_in_the_same_form(tmp_path: Path) -
     with opened(tmp_path) as db:
         turn = open_turn(db)
         with job(db):
-            outbox.start_preview(db, turn.id, HERE, Part("one"), 0)
-            parts = [Part("one", rendered="<b>one</b>"), Part("two", rendered="<b>two</b>")]
-            turns.reply(db, turn, parts, "direct", ("done", None), 0)
+            outbox.start_preview(db, turn.id, HERE, OutboxPart("one"), 0)
+            parts = [
+                OutboxPart("one", rendered="<b>one</b>"),
+                OutboxPart("two", rendered="<b>two</b>"),
+            ]
+            turns.end_with_reply(db, turn, parts, "direct", ("done", None), 0)
     async with delivering(tmp_path, SendOutcome.NOT_SENT, None, None, SendOutcome.NOT_SENT) as run:
         while await run.states() != ["delivered"] * 2:
             run.pass_retry_delay()
@@ -75,7 +78,7 @@ class Flood:
         """Hold the chat, the first time."""
         if name == self._commit:
             self._commit = ""
-            self._flood.refused("telegram", "7", 3600, self._now)
+            self._flood.hold_chat("telegram", "7", 3600, self._now)
 
     def watch(self, victim: str, pids: Callable[[], list[int]]) -> None:
         """See no processes."""
@@ -91,12 +94,12 @@ async def test_flood_that_begins_during_a_commit_is_obeyed(
     with opened(tmp_path) as db:
         turn = open_turn(db)
     async with delivering(tmp_path, *[SendOutcome.NOT_SENT] * bool(calls)) as running:
-        failpoints.observe(Flood(running.delivery.flood, commit))
+        failpoints.set_observer(Flood(running.delivery.flood, commit))
         await running.reply(turn, "done")
         await running.states()
         running.pass_retry_delay()
         states = await running.states()
-    failpoints.observe(FailpointInjector({}))
+    failpoints.set_observer(FailpointInjector({}))
     assert running.channel.calls == calls
     assert states == ["ph_sent" if calls else "queued"]
 
@@ -120,7 +123,7 @@ async def test_chats_that_must_wait_are_not_asked_for_when_others_are_written_to
         running.store.read = noted
         running.delivery.wake()
         for _ in range(20):
-            await read(outbox.waiting, "telegram")
+            await read(outbox.list_waiting_chats, "telegram")
             await anyio.lowlevel.checkpoint()
     # A wait that ends meanwhile wakes it once more; the 20 chats never do.
     assert len(asked) in (1, 2)
@@ -135,7 +138,7 @@ async def test_question_for_an_operator_outlasts_an_outage_of_five_minutes(tmp_p
         while await running.states() != ["delivered"]:
             if running.now > outage:
                 running.channel.outcomes.clear()
-            (row,) = await running.store.read(lambda db: outbox.due(db, "telegram"))
+            (row,) = await running.store.read(lambda db: outbox.list_due_rows(db, "telegram"))
             running.now = row.not_before
             running.delivery.wake()
     assert running.now > outage
@@ -247,8 +250,8 @@ async def test_reply_waits_for_its_preview_that_is_being_sent(tmp_path: Path) ->
         turn = open_turn(db)
     async with delivering(tmp_path) as running:
         gate = running.channel.held["7"] = anyio.Event()
-        with running.delivery.preview(turn.id, HERE) as preview:
-            preview.show(WORDS)
+        with running.delivery.open_preview(turn.id, HERE) as preview:
+            preview.show_text(WORDS)
             while await running.store.read(lambda db: db.execute(STATES).get) != "ph_sending":
                 await anyio.lowlevel.checkpoint()
         await running.reply(turn, "done")
@@ -272,7 +275,7 @@ async def test_refused_chat_is_held_and_others_are_served(tmp_path: Path) -> Non
         await running.add("held with them", "8")
         assert await running.states() == ["queued", "delivered", "queued", "queued"]
         assert running.shown == ["served"]
-        bot, chat = running.delivery.flood.holds(anyio.current_time())
+        bot, chat = running.delivery.flood.list_holds(anyio.current_time())
         assert (bot.chat_id, chat.chat_id) == (BOT, "7")
         assert bot.seconds <= 2000 < chat.seconds <= MAX_HOLD
 
@@ -287,9 +290,9 @@ async def test_preview_that_meets_a_limit_is_not_sent_again_before_its_time(tmp_
             await anyio.lowlevel.checkpoint()
         assert states == ["delivered", "queued", "queued"]
         assert running.channel.calls == ["send", "send"]
-        assert [hold.chat_id for hold in running.delivery.flood.holds(anyio.current_time())] == [
-            "7"
-        ]
+        assert [
+            hold.chat_id for hold in running.delivery.flood.list_holds(anyio.current_time())
+        ] == ["7"]
 
 
 async def test_refused_typing_indicator_holds_its_chat(tmp_path: Path) -> None:
@@ -298,7 +301,7 @@ async def test_refused_typing_indicator_holds_its_chat(tmp_path: Path) -> None:
         turn = open_turn(db)
     async with delivering(tmp_path) as running:
         running.channel.refusals.append(1000.0)
-        with running.delivery.preview(turn.id, HERE):
+        with running.delivery.open_preview(turn.id, HERE):
             while not running.channel.calls:
                 await anyio.lowlevel.checkpoint()
             await running.add("hello")
@@ -315,7 +318,7 @@ async def test_typing_indicator_that_is_refused_after_the_turn_holds_its_chat(
     async with delivering(tmp_path) as running:
         running.channel.refusals.append(1000.0)
         answered = running.channel.held["7"] = anyio.Event()
-        with running.delivery.preview(turn.id, HERE):
+        with running.delivery.open_preview(turn.id, HERE):
             while not running.channel.calls:
                 await anyio.lowlevel.checkpoint()
         answered.set()
@@ -340,7 +343,7 @@ async def test_growing_answer_that_breaks_an_adapter_is_shown_when_it_is_whole(
             broken = anyio.Event()
             with monkeypatch.context() as patch:
                 patch.setattr(running.channel, "split", faulty)
-                answer.preview.show(f"{WORDS} And there are more.")
+                answer.preview.show_text(f"{WORDS} And there are more.")
                 await broken.wait()
                 await anyio.wait_all_tasks_blocked()
             await running.reply(answer.turn, "These are the last words.")
@@ -353,7 +356,7 @@ async def test_answer_that_grows_is_shown_by_editing_its_preview(tmp_path: Path)
     """The chat sees more of it while the turn goes on."""
     async with answering(tmp_path) as answer:
         running = answer.running
-        answer.preview.show(f"{WORDS} And there are more.")
+        answer.preview.show_text(f"{WORDS} And there are more.")
         while running.shown[-1] != f"{WORDS} And there are more. …":
             await anyio.lowlevel.checkpoint()
         await running.reply(answer.turn, "done")

@@ -2,7 +2,7 @@
 
 import pytest
 
-from orchestrator.outbound.spoken_words import ENOUGH, spoken_words
+from orchestrator.outbound.spoken_words import ENOUGH, extract_spoken_words
 
 CODE = "```python\nprint(1)\n```"
 
@@ -26,17 +26,17 @@ CODE = "```python\nprint(1)\n```"
 )
 def test_words_are_left_and_marks_are_gone(markdown: str, words: str) -> None:
     """Code, addresses and formatting are for the eye."""
-    assert spoken_words(markdown) == words
+    assert extract_spoken_words(markdown) == words
 
 
 def test_long_answer_is_cut_after_a_sentence() -> None:
     """The text has the rest."""
-    found = spoken_words("One more sentence. " * 500)
+    found = extract_spoken_words("One more sentence. " * 500)
     assert ENOUGH - 40 < len(found) <= ENOUGH
     assert found.endswith("sentence.")
 
 
 def test_endless_sentence_is_cut_between_words() -> None:
     """And one word anywhere."""
-    assert spoken_words("word " * 2000).endswith("word")
-    assert len(spoken_words("w" * 9000)) == ENOUGH
+    assert extract_spoken_words("word " * 2000).endswith("word")
+    assert len(extract_spoken_words("w" * 9000)) == ENOUGH

@@ -22,7 +22,7 @@ from orchestrator.processes.launch import (
     write_prompt,
 )
 from orchestrator.settings import Settings
-from orchestrator.timezones import host_timezone
+from orchestrator.timezones import find_host_timezone
 from thinker.protocol.env import ThinkerSettings
 from thinker.protocol.providers import PROVIDERS
 
@@ -163,7 +163,7 @@ def test_broker_gets_the_addresses_of_sound_and_pictures(tmp_path: Path) -> None
         spec.settings.draw,
     )
     assert read.draw is not None
-    assert read.draw.size("tall") == "10x20"
+    assert read.draw.find_size("tall") == "10x20"
 
 
 def test_key_that_no_header_can_carry_is_granted_to_nobody(tmp_path: Path) -> None:
@@ -248,9 +248,9 @@ def test_worker_reads_back_what_the_definition_says(tmp_path: Path) -> None:
 
 def test_time_zone_comes_from_the_environment_or_the_machine() -> None:
     """USER_TIMEZONE, then TZ, then what the machine is set to."""
-    assert host_timezone({"USER_TIMEZONE": "Asia/Tokyo", "TZ": "UTC"}) == "Asia/Tokyo"
-    assert host_timezone({"TZ": ":Europe/Berlin"}) == "Europe/Berlin"
-    assert host_timezone({})
+    assert find_host_timezone({"USER_TIMEZONE": "Asia/Tokyo", "TZ": "UTC"}) == "Asia/Tokyo"
+    assert find_host_timezone({"TZ": ":Europe/Berlin"}) == "Europe/Berlin"
+    assert find_host_timezone({})
 
 
 @pytest.mark.parametrize("name", ["../x", "a/b", ".", "a\n", "A", "", "a" * 65, "ä", "-a", "a\0"])
@@ -293,7 +293,7 @@ def test_file_is_replaced_whole_or_not_at_all(tmp_path: Path) -> None:
 
 def test_own_skills_win_over_bundled_ones(tmp_path: Path) -> None:
     """The last directory of a name counts."""
-    *_, shared, own = Settings(home=tmp_path).paths.skill_directories("work")
+    *_, shared, own = Settings(home=tmp_path).paths.list_skill_directories("work")
     assert (shared, own) == (tmp_path / "skills", tmp_path / "agents" / "work" / "skills")
 
 
@@ -326,7 +326,7 @@ def test_own_default_prompt_and_personas_reach_the_worker(tmp_path: Path) -> Non
         ({}, (*in_home.values(), tmp_path / "agents")),
         (named, (Path("/d.md"), Path("/f.md"), Path("/p"))),
     ):
-        settings = Settings.read({"ORCHESTRATOR_HOME": str(tmp_path), **environ})
+        settings = Settings.read_environ({"ORCHESTRATOR_HOME": str(tmp_path), **environ})
         definition, demo = agent(llm_provider="demo"), Endpoint("demo", "demo")
         spec = build_launch_spec(definition, settings, demo, {}, in_home)
         worker = ThinkerSettings.read(spec.env)

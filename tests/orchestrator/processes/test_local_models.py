@@ -9,8 +9,8 @@ from anyio.abc import SocketAttribute, SocketStream
 from fakes.time_limit import time_limit
 
 from orchestrator.processes.launch import Endpoint
-from orchestrator.processes.local_models import local_servers
-from orchestrator.selftest.loopback import free_port
+from orchestrator.processes.local_models import find_local_servers
+from orchestrator.testing.loopback import find_free_port
 from thinker.protocol.providers import Provider
 
 
@@ -49,16 +49,16 @@ async def test_server_with_a_model_is_found_in_the_order_of_the_table() -> None:
             _server("one", b'{"data":[{"id":"small"},{"id":"large"}]}') as one,
             _server("two", b'{"data":[{"id":"other"}]}') as two,
         ):
-            found = await local_servers([two, one])
+            found = await find_local_servers([two, one])
     assert found == (Endpoint("two", "other"), Endpoint("one", "small"))
 
 
 async def test_server_without_a_usable_model_is_passed_over() -> None:
     """A server without a model, one with a broken answer, and a closed port."""
-    absent = _provider("absent", free_port())
+    absent = _provider("absent", find_free_port())
     with time_limit():
         async with (
             _server("empty", b'{"data":[]}') as empty,
             _server("odd", b"<html>") as odd,
         ):
-            assert await local_servers([absent, empty, odd]) == ()
+            assert await find_local_servers([absent, empty, odd]) == ()

@@ -74,7 +74,7 @@ async def pid_of(broker: ModelBroker, *, other_than: int = 0) -> int:
 async def test_next_broker_serves_the_channels_of_the_one_that_died(tmp_path: Path) -> None:
     """Also connections that a worker opened meanwhile."""
     async with provided() as provider, running(tmp_path) as broker:
-        with broker.channel("work", (grant(provider.url),)) as channel:
+        with broker.open_channel("work", (grant(provider.url),)) as channel:
             assert channel is not None
             assert await asked(channel, provider.url) == b"ok"
             first = await pid_of(broker)
@@ -89,7 +89,7 @@ async def test_broker_that_hangs_while_a_turn_runs_is_replaced(
 ) -> None:
     """The supervisor asks it nothing itself: a worker does."""
     async with provided() as provider, running(tmp_path) as broker:
-        with broker.channel("work", (grant(provider.url),)) as channel:
+        with broker.open_channel("work", (grant(provider.url),)) as channel:
             assert channel is not None
             assert await asked(channel, provider.url) == b"ok"
             first = await pid_of(broker)
@@ -97,7 +97,7 @@ async def test_broker_that_hangs_while_a_turn_runs_is_replaced(
             with monkeypatch.context() as patch:
                 for name in ("PING_INTERVAL", "SILENCE", "ABORT_TIMEOUT"):
                     patch.setattr(child_process, name, 0.01)
-                with channel.calls.work("t1"):
+                with channel.calls.record_work("t1"):
                     while broker.child is not None:
                         await anyio.lowlevel.checkpoint()
             assert await asked(channel, provider.url) == b"ok"
@@ -107,13 +107,13 @@ async def test_broker_that_hangs_while_a_turn_runs_is_replaced(
 async def test_broker_runs_while_an_agent_or_a_worker_needs_it(tmp_path: Path) -> None:
     """An agent with the demo model alone needs none."""
     async with running(tmp_path) as broker:
-        with broker.channel("demo", ()) as channel:
+        with broker.open_channel("demo", ()) as channel:
             assert channel is None
         assert broker.child is None
-        broker.need("work", needed=True)
+        broker.set_needed("work", needed=True)
         pid = await pid_of(broker)
         pidfd = os.pidfd_open(pid)
-        broker.need("work", needed=False)
+        broker.set_needed("work", needed=False)
         await anyio.wait_readable(pidfd)
         os.close(pidfd)
         assert broker.history.restarts == 0
@@ -129,7 +129,7 @@ async def test_proxy_of_the_daemons_environment_is_used(tmp_path: Path) -> None:
         }
         far = "http://models.example/v1/chat"
         async with running(tmp_path, environ) as broker:
-            with broker.channel("work", (grant(provider.url), grant(far))) as channel:
+            with broker.open_channel("work", (grant(provider.url), grant(far))) as channel:
                 assert channel is not None
                 assert await asked(channel, provider.url) == b"ok"
                 assert await asked(channel, far) == b"ok"
@@ -144,8 +144,8 @@ async def test_other_agents_address_is_refused(tmp_path: Path) -> None:
     """Each channel has grants of its own."""
     async with provided() as provider, provided() as other, running(tmp_path) as broker:
         with (
-            broker.channel("work", (grant(provider.url),)) as channel,
-            broker.channel("home", (grant(other.url),)) as second,
+            broker.open_channel("work", (grant(provider.url),)) as channel,
+            broker.open_channel("home", (grant(other.url),)) as second,
         ):
             assert channel is not None
             assert second is not None
@@ -157,7 +157,7 @@ async def test_other_agents_address_is_refused(tmp_path: Path) -> None:
 async def test_channel_ends_with_its_worker(tmp_path: Path) -> None:
     """What still holds the worker's end gets no answer."""
     async with provided() as provider, running(tmp_path) as broker:
-        with broker.channel("work", (grant(provider.url),)) as channel:
+        with broker.open_channel("work", (grant(provider.url),)) as channel:
             assert channel is not None
             assert await asked(channel, provider.url) == b"ok"
             kept = BrokerLink(channel.workers.dup())

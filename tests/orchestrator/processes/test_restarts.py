@@ -24,8 +24,10 @@ def life(
     history: History, start: float, length: float, kind: ExitKind, jitter: float = 1.0
 ) -> History:
     """One process from its start to its end."""
-    running = restarts.ready(restarts.starting(history, start))
-    return restarts.ended(restarts.stopping(running), kind, "why", start + length, jitter)
+    running = restarts.record_ready(restarts.record_start(history, start))
+    return restarts.record_exit(
+        restarts.record_stopping(running), kind, "why", start + length, jitter
+    )
 
 
 def crashed(times: int, every: float = 1.0) -> History:
@@ -40,7 +42,7 @@ def test_figures_are_those_of_the_contract() -> None:
     """Exit status, signals and requests decide together."""
     figures = (PERIOD, INTENSITY, CAP, HEALTHY, PROBE, restarts.EXIT_CONFIG)
     assert figures == (300, 5, 60, 600, 900, 78)
-    assert [restarts.delay(n) for n in range(10)] == [0, 0, 1, 2, 4, 8, 16, 32, 60, 60]
+    assert [restarts.compute_backoff(n) for n in range(10)] == [0, 0, 1, 2, 4, 8, 16, 32, 60, 60]
 
 
 @pytest.mark.parametrize(
@@ -61,7 +63,7 @@ def test_figures_are_those_of_the_contract() -> None:
 def test_end_of_a_process_is_classified(code: int, flags: dict[str, bool], kind: ExitKind) -> None:
     """A requested end is never a failure."""
     known = {"stop_requested": False, "hung": False, "oom": False} | flags
-    assert restarts.classify(code, **known) is kind
+    assert restarts.classify_exit(code, **known) is kind
 
 
 def test_delays_double_and_the_first_crash_costs_nothing() -> None:
@@ -71,9 +73,9 @@ def test_delays_double_and_the_first_crash_costs_nothing() -> None:
         last = float(number - 1)
         history = crashed(number)
         assert history.state is WorkerState.BACKOFF
-        waits.append(restarts.wait(history, last))
+        waits.append(restarts.find_start_delay(history, last))
     assert waits == [0, 1, 2, 4]
-    assert restarts.wait(life(crashed(2), 2, 0, ExitKind.CRASH, 1.5), 2) == 3
+    assert restarts.find_start_delay(life(crashed(2), 2, 0, ExitKind.CRASH, 1.5), 2) == 3
 
 
 def test_fifth_failure_in_five_minutes_quarantines() -> None:
@@ -81,7 +83,7 @@ def test_fifth_failure_in_five_minutes_quarantines() -> None:
     assert crashed(INTENSITY, (PERIOD - 1) / (INTENSITY - 1)).state is WorkerState.QUARANTINED
     assert crashed(INTENSITY, PERIOD / (INTENSITY - 1)).state is WorkerState.BACKOFF
     quarantined = crashed(INTENSITY)
-    assert restarts.wait(quarantined, 4) == PROBE
+    assert restarts.find_start_delay(quarantined, 4) == PROBE
     assert quarantined.restarts == INTENSITY
 
 
@@ -99,14 +101,14 @@ def test_failed_probe_goes_back_into_quarantine(kind: ExitKind, length: float) -
     """At once, even if the earlier failures are long past."""
     probed = life(crashed(INTENSITY), 1000, length, kind)
     assert probed.state is WorkerState.QUARANTINED
-    assert restarts.wait(probed, 1000 + length) == pytest.approx(PROBE)
+    assert restarts.find_start_delay(probed, 1000 + length) == pytest.approx(PROBE)
 
 
 def test_passed_probe_leads_back_to_normal() -> None:
     """After ten healthy minutes or a requested end, counting starts again."""
     healthy = life(crashed(INTENSITY), 1000, HEALTHY, ExitKind.CRASH)
     assert healthy.state is WorkerState.BACKOFF
-    assert restarts.wait(healthy, 1000 + HEALTHY) == 0
+    assert restarts.find_start_delay(healthy, 1000 + HEALTHY) == 0
     idle = life(crashed(INTENSITY), 1000, 60, ExitKind.CLEAN)
     assert idle.state is WorkerState.STOPPED
     assert life(idle, 2000, 1, ExitKind.CRASH).state is WorkerState.BACKOFF
@@ -116,8 +118,8 @@ def test_misconfigured_agent_waits_for_a_change() -> None:
     """No number of seconds helps; the reason is kept."""
     history = life(History(), 0, 1, ExitKind.CONFIG)
     assert (history.state, history.reason) == (WorkerState.FATAL, "why")
-    assert restarts.wait(history, 1e9) is None
-    assert restarts.wait(restarts.forgiven(history), 0) == 0
+    assert restarts.find_start_delay(history, 1e9) is None
+    assert restarts.find_start_delay(restarts.forget_failures(history), 0) == 0
 
 
 def test_clean_end_is_no_failure() -> None:
@@ -125,7 +127,7 @@ def test_clean_end_is_no_failure() -> None:
     history = life(crashed(2), 5, 60, ExitKind.CLEAN)
     assert (history.state, history.reason) == (WorkerState.STOPPED, "")
     assert history.failures == crashed(2).failures
-    assert restarts.wait(history, 0) == 0
+    assert restarts.find_start_delay(history, 0) == 0
 
 
 @pytest.mark.parametrize("state", WorkerState)
@@ -134,10 +136,10 @@ def test_forgiven_agent_may_start_and_a_running_one_keeps_running(state: WorkerS
     history = History(
         state, failures=(1.0,) * 4, retry_at=99, restarts=7, reason="why", probing=True
     )
-    after = restarts.forgiven(history)
+    after = restarts.forget_failures(history)
     assert after.state is (WorkerState.STOPPED if state in HELD else state)
     assert (after.failures, after.restarts, after.probing) == ((), 7, False)
-    assert restarts.wait(after, 0) == 0
+    assert restarts.find_start_delay(after, 0) == 0
 
 
 LIVES = st.lists(
@@ -153,19 +155,19 @@ def test_any_history_keeps_its_promises(
     history, now, unclean = History(), 0.0, 0
     for pause, length, kind in lives:
         if history.state is WorkerState.FATAL:
-            assert restarts.wait(history, now) is None
-            history = restarts.forgiven(history)
-        wait = restarts.wait(history, now)
+            assert restarts.find_start_delay(history, now) is None
+            history = restarts.forget_failures(history)
+        wait = restarts.find_start_delay(history, now)
         assert wait is not None
         start = now + wait + pause
-        assert restarts.wait(history, start) == 0
+        assert restarts.find_start_delay(history, start) == 0
         before = history
         history = life(history, start, length, kind, jitter)
         now = start + length
         unclean += kind in FAILURES
         assert history.restarts == unclean
         assert all(0 <= now - at < PERIOD for at in history.failures) or kind not in FAILURES
-        after = restarts.wait(history, now)
+        after = restarts.find_start_delay(history, now)
         if history.state is WorkerState.BACKOFF:
             assert after is not None
             assert after <= CAP * 1.5

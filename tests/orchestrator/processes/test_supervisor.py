@@ -34,13 +34,13 @@ pytestmark = [pytest.mark.process, BOTH_MODES]
 async def test_concurrent_callers_share_one_process(tmp_path: Path, mode: str) -> None:
     """It is started once, and only on demand."""
     async with supervised(Clock(), mode) as (supervisor, _):
-        supervisor.define(real_spec(tmp_path), 30)
+        supervisor.define_agent(real_spec(tmp_path), 30)
         assert [slot.history.state for slot in supervisor.slots.values()] == [WorkerState.STOPPED]
         pids: list[int] = []
         everybody = anyio.Event()
 
         async def use() -> None:
-            async with supervisor.using("work") as worker:
+            async with supervisor.use_worker("work") as worker:
                 pids.append(worker.pid)
                 if len(pids) == 5:
                     everybody.set()
@@ -60,15 +60,15 @@ async def test_idle_worker_leaves_and_the_next_caller_gets_a_new_one(
     """Not before its time, not while it is used, and without counting as a failure."""
     clock = Clock()
     async with supervised(clock, mode) as (supervisor, _):
-        supervisor.define(real_spec(tmp_path), 1)
+        supervisor.define_agent(real_spec(tmp_path), 1)
         slot = supervisor.slots["work"]
-        async with supervisor.using("work") as worker:
+        async with supervisor.use_worker("work") as worker:
             clock.now += 1
             first = worker.pid
             slot.wake()
         clock.now += 28
         slot.wake()
-        async with supervisor.using("work") as worker:
+        async with supervisor.use_worker("work") as worker:
             assert worker.pid == first
         clock.now += 60
         slot.wake()
@@ -76,7 +76,7 @@ async def test_idle_worker_leaves_and_the_next_caller_gets_a_new_one(
         assert not alive(first)
         assert slot.history.state is WorkerState.STOPPED
         assert slot.history.failures == ()
-        async with supervisor.using("work") as worker:
+        async with supervisor.use_worker("work") as worker:
             assert worker.pid != first
 
 
@@ -93,13 +93,13 @@ async def test_changed_agent_drains_and_is_replaced_while_callers_wait(
         return ToolResult(call_id="demo_0", name="get_time", content="noon")
 
     async with supervised(Clock(), mode) as (supervisor, tasks):
-        supervisor.define(real_spec(tmp_path), 30)
+        supervisor.define_agent(real_spec(tmp_path), 30)
         pids: list[int] = []
         finished = anyio.Event()
 
         async def run() -> None:
             while True:
-                async with supervisor.using("work") as worker:
+                async with supervisor.use_worker("work") as worker:
                     pids.append(worker.pid)
                     run = turn("t1", "what time is it?", get_time.spec)
                     result = await worker.run_turn(run, MemoryHost(slow), 0.0)
@@ -109,9 +109,9 @@ async def test_changed_agent_drains_and_is_replaced_while_callers_wait(
 
         tasks.start_soon(run)
         await asked.wait()
-        supervisor.define(real_spec(tmp_path), 30)
+        supervisor.define_agent(real_spec(tmp_path), 30)
         assert not supervisor.slots["work"].worker.stop_requested  # type: ignore[union-attr] # it runs
-        supervisor.define(real_spec(tmp_path, temperature=1), 30)
+        supervisor.define_agent(real_spec(tmp_path, temperature=1), 30)
         answer.set()
         await finished.wait()
         assert len(set(pids)) == len(pids) == 2
@@ -130,13 +130,13 @@ async def test_agent_changed_while_it_starts_does_not_keep_the_old_process(
         gate = tmp_path / "gate"
         os.mkfifo(gate)
         late = program(tmp_path, f"open({str(gate)!r}).read()\n{ending}\n")
-        supervisor.define(late, 30)
+        supervisor.define_agent(late, 30)
         ended = anyio.Event()
         outcome: list[object] = []
 
         async def use() -> None:
             try:
-                async with supervisor.using("work") as worker:
+                async with supervisor.use_worker("work") as worker:
                     outcome.append(worker.spec.argv)
             except UnknownAgentError as error:
                 outcome.append(type(error))
@@ -148,9 +148,9 @@ async def test_agent_changed_while_it_starts_does_not_keep_the_old_process(
         assert slot.history.state is WorkerState.STARTING
         fresh = real_spec(tmp_path)
         if removed:
-            supervisor.remove("work")
+            supervisor.remove_agent("work")
         else:
-            supervisor.define(fresh, 30)
+            supervisor.define_agent(fresh, 30)
         await anyio.to_thread.run_sync(gate.write_text, "go")
         await ended.wait()
         while slot.has_task and slot.spec is late:
@@ -161,11 +161,11 @@ async def test_agent_changed_while_it_starts_does_not_keep_the_old_process(
 async def test_removed_agent_finishes_its_turn_and_goes(tmp_path: Path, mode: str) -> None:
     """Its prompt file is removed, and later callers get an error."""
     async with supervised(Clock(), mode) as (supervisor, _):
-        supervisor.define(real_spec(tmp_path, system_prompt="Be brief."), 30)
+        supervisor.define_agent(real_spec(tmp_path, system_prompt="Be brief."), 30)
         slot = supervisor.slots["work"]
-        async with supervisor.using("work") as worker:
+        async with supervisor.use_worker("work") as worker:
             assert slot.spec.prompt_path.read_text("utf-8") == "Be brief."
-            supervisor.remove("work")
+            supervisor.remove_agent("work")
             result = await worker.run_turn(turn(), MemoryHost(), 0.0)
             assert result.stop_reason is StopReason.DONE
         while slot.has_task:
@@ -173,7 +173,7 @@ async def test_removed_agent_finishes_its_turn_and_goes(tmp_path: Path, mode: st
         assert worker.exited.is_set()
         assert not slot.spec.prompt_path.exists()
         with pytest.raises(UnknownAgentError):
-            async with supervisor.using("work"):
+            async with supervisor.use_worker("work"):
                 pass
 
 
@@ -185,13 +185,13 @@ async def test_prompt_file_goes_at_once_when_the_prompt_is_emptied(
         left = real_spec(tmp_path, "other").prompt_path
         left.parent.mkdir(parents=True, exist_ok=True)
         left.write_text("Be gone.", "utf-8")
-        supervisor.define(real_spec(tmp_path, "other"), 30)
+        supervisor.define_agent(real_spec(tmp_path, "other"), 30)
         assert not left.exists()
-        supervisor.define(real_spec(tmp_path, system_prompt="Be brief."), 30)
-        async with supervisor.using("work"):
+        supervisor.define_agent(real_spec(tmp_path, system_prompt="Be brief."), 30)
+        async with supervisor.use_worker("work"):
             path = supervisor.slots["work"].spec.prompt_path
             assert path.exists()
-            supervisor.define(real_spec(tmp_path), 30)
+            supervisor.define_agent(real_spec(tmp_path), 30)
             assert not path.exists()
 
 
@@ -202,14 +202,14 @@ async def test_prompt_of_an_agent_that_is_removed_while_it_is_written_goes(
     async with supervised(Clock(), mode) as (supervisor, _):
 
         async def remove_and_run(function: Callable[[*Ts], T], /, *arguments: *Ts) -> T:
-            supervisor.remove("work")
+            supervisor.remove_agent("work")
             return function(*arguments)
 
         supervisor.in_thread = remove_and_run
-        supervisor.define(real_spec(tmp_path, system_prompt="Be brief."), 30)
+        supervisor.define_agent(real_spec(tmp_path, system_prompt="Be brief."), 30)
         slot = supervisor.slots["work"]
         with pytest.raises(UnknownAgentError):
-            async with supervisor.using("work"):
+            async with supervisor.use_worker("work"):
                 pass
         while slot.has_task:
             await slot.changed.wait()
@@ -229,11 +229,11 @@ async def test_drain_waits_for_step_boundaries_and_ends_every_worker(
         return ToolResult(call_id="demo_0", name="get_time", content="noon")
 
     async with supervised(Clock(), mode) as (supervisor, tasks):
-        supervisor.define(real_spec(tmp_path), 30)
+        supervisor.define_agent(real_spec(tmp_path), 30)
         reasons: list[StopReason] = []
 
         async def run() -> None:
-            async with supervisor.using("work") as worker:
+            async with supervisor.use_worker("work") as worker:
                 run = turn("t1", "what time is it?", get_time.spec)
                 result = await worker.run_turn(run, MemoryHost(slow), 0.0)
                 reasons.append(result.stop_reason)
@@ -241,12 +241,12 @@ async def test_drain_waits_for_step_boundaries_and_ends_every_worker(
         tasks.start_soon(run)
         await asked.wait()
         async with anyio.create_task_group() as draining:
-            draining.start_soon(supervisor.drain, 20)
+            draining.start_soon(supervisor.drain_workers, 20)
             await anyio.wait_all_tasks_blocked()
             answer.set()
         assert reasons == [StopReason.DRAINED]
         with pytest.raises(UnknownAgentError):
-            async with supervisor.using("work"):
+            async with supervisor.use_worker("work"):
                 pass
         await gone(supervisor)
         assert supervisor.slots["work"].history.failures == ()

@@ -45,12 +45,12 @@ async def test_crashed_worker_is_replaced_at_once_and_its_turn_is_lost_loudly(
         raise AssertionError
 
     async with supervised(Clock(), mode) as (supervisor, tasks):
-        supervisor.define(real_spec(tmp_path), 30)
+        supervisor.define_agent(real_spec(tmp_path), 30)
         lost = anyio.Event()
         first: list[int] = []
 
         async def run() -> None:
-            async with supervisor.using("work") as worker:
+            async with supervisor.use_worker("work") as worker:
                 first.append(worker.pid)
                 run = turn("t1", "what time is it?", get_time.spec)
                 with pytest.raises(WorkerLostError):
@@ -61,7 +61,7 @@ async def test_crashed_worker_is_replaced_at_once_and_its_turn_is_lost_loudly(
         await called.wait()
         os.kill(first[0], signal.SIGKILL)
         await lost.wait()
-        async with supervisor.using("work") as worker:
+        async with supervisor.use_worker("work") as worker:
             assert worker.pid != first[0]
             result = await worker.run_turn(turn("t2"), MemoryHost(), 0.0)
             assert result.stop_reason is StopReason.DONE
@@ -73,19 +73,19 @@ async def test_misconfigured_agent_is_not_tried_again_until_it_changes(
 ) -> None:
     """Exit 78: the error is final until the configuration changes."""
     async with supervised(Clock(), mode) as (supervisor, _):
-        supervisor.define(real_spec(tmp_path, llm_provider="openai", model="gpt"), 30)
+        supervisor.define_agent(real_spec(tmp_path, llm_provider="openai", model="gpt"), 30)
         for _ in range(2):
             with pytest.raises(QuarantinedError, match="exit code 78") as caught:
-                async with supervisor.using("work"):
+                async with supervisor.use_worker("work"):
                     pass
             assert caught.value.final
         slot = supervisor.slots["work"]
         assert (slot.history.state, slot.history.restarts) == (WorkerState.FATAL, 0)
         async with anyio.create_task_group() as tasks:
-            tasks.start_soon(supervisor.available, "work")
+            tasks.start_soon(supervisor.wait_until_available, "work")
             await anyio.wait_all_tasks_blocked()
-            supervisor.define(real_spec(tmp_path), 30)
-        async with supervisor.using("work") as worker:
+            supervisor.define_agent(real_spec(tmp_path), 30)
+        async with supervisor.use_worker("work") as worker:
             assert worker.ready.is_set()
 
 
@@ -93,8 +93,8 @@ async def test_five_crashes_quarantine_that_agent_only(tmp_path: Path, mode: str
     """It is probed after 15 minutes; a failed probe goes back, an operator may try at once."""
     clock = Clock()
     async with supervised(clock, mode) as (supervisor, tasks):
-        supervisor.define(program(tmp_path, "raise SystemExit(3)", "bad"), 30)
-        supervisor.define(real_spec(tmp_path, "good"), 30)
+        supervisor.define_agent(program(tmp_path, "raise SystemExit(3)", "bad"), 30)
+        supervisor.define_agent(real_spec(tmp_path, "good"), 30)
         slot = supervisor.slots["bad"]
 
         async def pass_time() -> None:
@@ -108,19 +108,19 @@ async def test_five_crashes_quarantine_that_agent_only(tmp_path: Path, mode: str
 
         async def refused() -> bool:
             with pytest.raises(QuarantinedError, match="exit code 3") as caught:
-                async with supervisor.using("bad"):
+                async with supervisor.use_worker("bad"):
                     pass
             return caught.value.final
 
         assert not await refused()
         assert (slot.history.state, slot.history.restarts) == (WorkerState.QUARANTINED, 5)
-        async with supervisor.using("good") as worker:
+        async with supervisor.use_worker("good") as worker:
             assert worker.ready.is_set()
         clock.now += PROBE
-        await supervisor.available("bad")
+        await supervisor.wait_until_available("bad")
         assert not await refused()
         assert slot.history.restarts == 6
-        supervisor.resume("bad")
+        supervisor.resume_quarantined("bad")
         assert not await refused()
         assert slot.history.restarts == 11
 
@@ -131,10 +131,10 @@ async def test_worker_that_leaves_before_it_is_ready_has_failed(
 ) -> None:
     """Also with exit code 0: it must not be started again in a tight loop."""
     async with supervised(Clock(), mode) as (supervisor, tasks):
-        supervisor.define(program(tmp_path, f"raise SystemExit({code})"), 30)
+        supervisor.define_agent(program(tmp_path, f"raise SystemExit({code})"), 30)
 
         async def use() -> None:
-            async with supervisor.using("work"):
+            async with supervisor.use_worker("work"):
                 raise AssertionError
 
         tasks.start_soon(use)
@@ -151,16 +151,16 @@ async def test_agent_that_cannot_be_started_does_not_disturb_the_others(
     clock = Clock()
     async with supervised(clock, mode) as (supervisor, tasks):
         missing = program(tmp_path, "", "missing")
-        supervisor.define(
+        supervisor.define_agent(
             type(missing)(**{**vars(missing), "argv": (str(tmp_path / "no-such-program"),)}), 30
         )
-        supervisor.define(real_spec(tmp_path, "nul", model="a\0b"), 30)
-        supervisor.define(real_spec(tmp_path, "prompt", system_prompt="Be brief."), 30)
+        supervisor.define_agent(real_spec(tmp_path, "nul", model="a\0b"), 30)
+        supervisor.define_agent(real_spec(tmp_path, "prompt", system_prompt="Be brief."), 30)
         (tmp_path / "agent-prompts" / "prompt.txt").mkdir()
-        supervisor.define(real_spec(tmp_path, "good"), 30)
+        supervisor.define_agent(real_spec(tmp_path, "good"), 30)
 
         async def use(agent_id: str) -> None:
-            async with supervisor.using(agent_id):
+            async with supervisor.use_worker(agent_id):
                 raise AssertionError
 
         for agent_id in ("missing", "nul", "prompt"):
@@ -170,7 +170,7 @@ async def test_agent_that_cannot_be_started_does_not_disturb_the_others(
                 await slot.changed.wait()
             assert slot.history.state is WorkerState.BACKOFF
             assert slot.history.reason
-        async with supervisor.using("good") as worker:
+        async with supervisor.use_worker("good") as worker:
             assert worker.ready.is_set()
 
 
@@ -181,9 +181,9 @@ async def test_frozen_worker_is_detected_by_its_silence_and_killed(
     for name in ("PING_INTERVAL", "SILENCE", "ABORT_TIMEOUT"):
         monkeypatch.setattr(child_process, name, 0.01)
     async with supervised(Clock(), mode) as (supervisor, _):
-        supervisor.define(real_spec(tmp_path), 30)
+        supervisor.define_agent(real_spec(tmp_path), 30)
         slot = supervisor.slots["work"]
-        async with supervisor.using("work") as worker:
+        async with supervisor.use_worker("work") as worker:
             os.kill(worker.pid, signal.SIGSTOP)
             with pytest.raises(WorkerLostError):
                 await worker.run_turn(turn(), MemoryHost(), 0.0)
@@ -195,18 +195,18 @@ async def test_frozen_worker_is_detected_by_its_silence_and_killed(
 async def test_back_off_ends_at_once_when_the_agent_is_mended(tmp_path: Path, mode: str) -> None:
     """A corrected file takes effect without a wait."""
     async with supervised(Clock(), mode) as (supervisor, tasks):
-        supervisor.define(program(tmp_path, "raise SystemExit(3)"), 30)
+        supervisor.define_agent(program(tmp_path, "raise SystemExit(3)"), 30)
         ready = anyio.Event()
 
         async def use() -> None:
-            async with supervisor.using("work"):
+            async with supervisor.use_worker("work"):
                 ready.set()
 
         tasks.start_soon(use)
         slot = supervisor.slots["work"]
         while slot.history.restarts < 2:
             await slot.changed.wait()
-        supervisor.define(real_spec(tmp_path), 30)
+        supervisor.define_agent(real_spec(tmp_path), 30)
         await ready.wait()
 
 
@@ -222,8 +222,8 @@ wire.recv(1)
 os._exit(0)
 """
     async with supervised(Clock(), mode) as (supervisor, _):
-        supervisor.define(program(tmp_path, code), 30)
-        async with supervisor.using("work") as worker:
+        supervisor.define_agent(program(tmp_path, code), 30)
+        async with supervisor.use_worker("work") as worker:
             pid, grandchild = worker.pid, int(pid_file.read_text("utf-8"))
             watch = os.pidfd_open(grandchild)
     assert not alive(pid)

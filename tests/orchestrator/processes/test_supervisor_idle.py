@@ -13,8 +13,8 @@ from fakes.scripted import ScriptedModel, says
 from orchestrator.errors import WorkerLostError
 from orchestrator.processes.child_process import PING_INTERVAL, SILENCE, Program
 from orchestrator.processes.supervisor import Supervisor
-from orchestrator.simulator.memory_wire import MemoryProcess
-from orchestrator.simulator.virtual_loop import VirtualLoop
+from orchestrator.testing.memory_wire import MemoryProcess
+from orchestrator.testing.virtual_loop import VirtualLoop
 from thinker.agent import Agent
 from thinker.models.base import ModelRequest, ModelResponse
 from thinker.protocol.env import ThinkerSettings
@@ -48,7 +48,7 @@ class Life:
         async def main() -> None:
             async with anyio.create_task_group() as tasks:
                 supervisor = Supervisor(tasks, self.loop.time, lambda: 1.0, self._spawn, at_once)
-                supervisor.define(self.spec, IDLE_MINUTES)
+                supervisor.define_agent(self.spec, IDLE_MINUTES)
                 await course(supervisor)
                 tasks.cancel_scope.cancel()
 
@@ -72,7 +72,7 @@ class Life:
         server = WorkerServer(Agent(ThinkerSettings(), self.model))
         peer.requests |= server.requests
         peer.notifications |= server.notifications
-        await server.serve(peer, "scripted", "model")
+        await server.serve_wire(peer, "scripted", "model")
 
     @property
     def timers(self) -> int:
@@ -85,14 +85,14 @@ def test_idle_worker_exchanges_nothing_until_its_time_is_over(tmp_path: Path) ->
     life = Life(tmp_path, ScriptedModel(says("done")))
 
     async def course(supervisor: Supervisor) -> None:
-        async with supervisor.using("work") as worker:
+        async with supervisor.use_worker("work") as worker:
             assert (await worker.run_turn(turn(), MemoryHost(), 0.0)).text == "done"
         await anyio.sleep(PING_INTERVAL)
         frames = life.frames
         await anyio.sleep(HOUR)
         assert life.frames == frames
         assert life.timers == 1
-        assert worker.usable
+        assert worker.is_usable
         await anyio.sleep(HOUR)
         assert life.frames == frames
         assert worker.exited.is_set()
@@ -110,14 +110,14 @@ def test_worker_that_hung_while_idle_is_replaced_at_the_next_request(
     life = Life(tmp_path, ScriptedModel(says("done")))
 
     async def course(supervisor: Supervisor) -> None:
-        async with supervisor.using("work") as worker:
+        async with supervisor.use_worker("work") as worker:
             life.processes[0].silent = True
             await anyio.sleep(idle)
             began = life.loop.time()
             with pytest.raises(WorkerLostError):
                 await worker.run_turn(turn(), MemoryHost(), 0.0)
         assert life.loop.time() - began == pytest.approx(PING_INTERVAL + SILENCE, abs=0.1)
-        async with supervisor.using("work") as worker:
+        async with supervisor.use_worker("work") as worker:
             assert (await worker.run_turn(turn(), MemoryHost(), 0.0)).text == "done"
         assert len(life.processes) == 2
 
@@ -135,7 +135,7 @@ def test_worker_that_answers_pings_may_take_long(tmp_path: Path) -> None:
     life = Life(tmp_path, ScriptedModel(thinks))
 
     async def course(supervisor: Supervisor) -> None:
-        async with supervisor.using("work") as worker:
+        async with supervisor.use_worker("work") as worker:
             assert (await worker.run_turn(turn(), MemoryHost(), 0.0)).text == "done"
         assert life.frames == pytest.approx(HOUR / PING_INTERVAL, abs=10)
         assert len(life.processes) == 1

@@ -22,13 +22,12 @@ from fakes.inspection import looks_inside
 from fakes.time_limit import LIMIT, time_limit
 
 from orchestrator.errors import WorkerError, WorkerLostError
-from orchestrator.processes.worker import running_worker
+from orchestrator.processes.worker import run_worker
 from orchestrator.tools.builtin.clock import get_time
 from thinker.protocol import methods
 from thinker.protocol.messages import ToolResult
-from thinker.protocol.methods import StopReason
+from thinker.protocol.methods import NOT_KEPT, StopReason
 from thinker.protocol.prompt_record import PromptPreview
-from thinker.protocol.turn_cache import NOT_KEPT
 
 pytestmark = pytest.mark.process
 
@@ -64,8 +63,8 @@ async def test_worker_runs_a_turn_and_leaves_nothing(tmp_path: Path, mode: str) 
 
     host = MemoryHost(noon)
     with time_limit():
-        async with spawning(mode) as spawn, running_worker(real_spec(tmp_path), spawn) as worker:
-            assert worker.usable
+        async with spawning(mode) as spawn, run_worker(real_spec(tmp_path), spawn) as worker:
+            assert worker.is_usable
             assert os.getsid(worker.pid) == worker.pid
             run = turn("t1", "what time is it?", get_time.spec)
             result = await worker.run_turn(run, host, 0.0)
@@ -73,7 +72,7 @@ async def test_worker_runs_a_turn_and_leaves_nothing(tmp_path: Path, mode: str) 
     assert (result.stop_reason, result.steps) == (StopReason.DONE, 2)
     assert "noon" in result.text
     assert len(host.commits) == 2
-    assert (worker.code, worker.usable, alive(worker.pid)) == (0, False, False)
+    assert (worker.code, worker.is_usable, alive(worker.pid)) == (0, False, False)
     worker.signal(signal.SIGKILL)  # to a process that has ended: nothing happens
 
 
@@ -81,7 +80,7 @@ async def test_worker_runs_a_turn_and_leaves_nothing(tmp_path: Path, mode: str) 
 async def test_worker_has_no_environment_but_that_of_its_spec(tmp_path: Path) -> None:
     """It has no variable of the daemon's own."""
     with time_limit():
-        async with running_worker(real_spec(tmp_path)) as worker:
+        async with run_worker(real_spec(tmp_path)) as worker:
             names = variables(worker.pid)
     assert names - {"THINKER_PEER_FD"} == set(worker.spec.env)
 
@@ -100,7 +99,7 @@ def answer(frame):
 serve(answer)
 """
     with time_limit():
-        async with running_worker(program(tmp_path, code)) as worker:
+        async with run_worker(program(tmp_path, code)) as worker:
             for number in range(3):
                 run = turn(f"t{number}", "hello", get_time.spec)
                 assert (await worker.run_turn(run, MemoryHost(), 0.0)).text == "['get_time']"
@@ -112,7 +111,7 @@ async def test_worker_shows_a_prompt_without_a_model(tmp_path: Path, mode: str) 
     spec = real_spec(tmp_path, system_prompt="Be brief.")
     with time_limit():
         spec.prompt_path.write_text("Be brief.", "utf-8")
-        async with spawning(mode) as spawn, running_worker(spec, spawn) as worker:
+        async with spawning(mode) as spawn, run_worker(spec, spawn) as worker:
             prompt = await worker.peer.call(
                 methods.PROMPT_PREVIEW, turn(), PromptPreview, timeout=LIMIT
             )
@@ -132,7 +131,7 @@ async def test_worker_that_ends_before_it_is_ready_is_an_error(
 ) -> None:
     """With its exit status, or minus the signal."""
     with time_limit(), pytest.raises(WorkerError, match="see its log") as caught:
-        async with running_worker(program(tmp_path, code)):
+        async with run_worker(program(tmp_path, code)):
             pass
     assert caught.value.code == expected
 
@@ -148,8 +147,8 @@ async def test_worker_that_cannot_be_started_is_an_error(tmp_path: Path, mode: s
                 replace(spec, cwd=tmp_path / "missing"),
                 replace(spec, variables={"A": "a\0b"}),
             ):
-                with pytest.raises(WorkerError, match="agent 'work' cannot be started"):
-                    async with running_worker(bad, spawn):
+                with pytest.raises(WorkerError, match=r"agent 'work' cannot (be started|start)"):
+                    async with run_worker(bad, spawn):
                         pass
 
 
@@ -159,7 +158,7 @@ async def test_error_of_the_user_of_a_worker_comes_out_as_it_is(tmp_path: Path, 
     with time_limit():
         async with spawning(mode) as spawn:
             with pytest.raises(ValueError, match="mine"):
-                async with running_worker(real_spec(tmp_path), spawn) as worker:
+                async with run_worker(real_spec(tmp_path), spawn) as worker:
                     raise ValueError("mine")
             assert not alive(worker.pid)
 
@@ -175,11 +174,11 @@ async def test_answer_that_is_none_is_our_error(tmp_path: Path, answer: str) -> 
     """Of the wrong form, or a failure of the worker: the process is still there."""
     code = f"{READY}{ANSWERS}serve(lambda frame: {answer})"
     with time_limit():
-        async with running_worker(program(tmp_path, code)) as worker:
+        async with run_worker(program(tmp_path, code)) as worker:
             with pytest.raises(WorkerError, match="agent 'work'") as caught:
                 await worker.run_turn(turn(), MemoryHost(), 0.0)
             assert not isinstance(caught.value, WorkerLostError)
-            assert worker.usable
+            assert worker.is_usable
 
 
 async def test_requests_of_a_turn_that_is_not_run_are_refused(tmp_path: Path) -> None:
@@ -194,8 +193,9 @@ frames = [json.loads(lines.readline()) for _ in ("the answer", "the drain")]
 raise SystemExit(3 if answer["error"]["code"] == -32001 else 4)
 """
     with time_limit():
-        async with running_worker(program(tmp_path, code)) as worker:
-            worker.drain()  # it ends only now: an end before it counts as ready is another case
+        async with run_worker(program(tmp_path, code)) as worker:
+            # It ends only now: an end before it counts as ready is another case.
+            worker.request_drain()
             await worker.exited.wait()
     assert worker.code == 3
 
@@ -206,12 +206,12 @@ async def test_turn_far_over_its_deadline_has_its_worker_aborted(
     """Its stack is dumped, and the turn ends with `WorkerLostError`."""
     code = f"import faulthandler; faulthandler.enable()\n{READY}\nimport signal; signal.pause()"
     with time_limit():
-        async with running_worker(program(tmp_path, code)) as worker:
+        async with run_worker(program(tmp_path, code)) as worker:
             worker.turn_grace = 0.0
             overdue = turn().model_copy(update={"deadline": 0.0})
             with pytest.raises(WorkerLostError, match="hung"):
                 await worker.run_turn(overdue, MemoryHost(), 1.0)
-            assert not worker.usable
+            assert not worker.is_usable
             await worker.exited.wait()
     assert worker.code == -signal.SIGABRT
     assert "most recent call first" in capfd.readouterr().err
@@ -229,7 +229,7 @@ open({str(pid_file)!r}, "w").write(str(child.pid))
 signal.pause()
 """
     with time_limit():
-        async with running_worker(program(tmp_path, code)) as worker:
+        async with run_worker(program(tmp_path, code)) as worker:
             watch = os.pidfd_open(int(pid_file.read_text("utf-8")))
         await anyio.wait_readable(watch)
         os.close(watch)
@@ -243,8 +243,8 @@ async def test_no_descriptor_is_left_open(tmp_path: Path) -> None:
     with time_limit():
         for _ in range(3):
             with pytest.raises(WorkerError):
-                async with running_worker(program(tmp_path, "raise SystemExit(1)")):
+                async with run_worker(program(tmp_path, "raise SystemExit(1)")):
                     pass
-            async with running_worker(program(tmp_path, f"{READY}wire.recv(1)")):
+            async with run_worker(program(tmp_path, f"{READY}wire.recv(1)")):
                 pass
     assert descriptors() <= before

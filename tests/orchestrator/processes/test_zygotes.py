@@ -15,14 +15,13 @@ from fakes.agent_process import (
     until_zygote,
     zygotes,
 )
-from fakes.daemon import holds
-from fakes.inspection import looks_inside
+from fakes.inspection import holds, looks_inside
 from fakes.time_limit import LIMIT, time_limit
 
-from orchestrator.home_paths import bundled
+from orchestrator.home_paths import find_bundled_path
 from orchestrator.processes.launch import LaunchSpec
-from orchestrator.processes.reaper import ended
-from orchestrator.processes.worker import Worker, running_worker
+from orchestrator.processes.reaper import wait_for_process_end
+from orchestrator.processes.worker import Worker, run_worker
 from orchestrator.processes.zygotes import Zygotes
 from orchestrator.settings import Settings
 from thinker.protocol import methods
@@ -48,7 +47,7 @@ async def test_forked_worker_is_like_an_executed_one(tmp_path: Path) -> None:
     """Own session, working directory, title and environment; no descriptor of the zygote's."""
     spec = real_spec(tmp_path, temperature=1)
     with time_limit():
-        async with zygotes() as keeper, running_worker(spec, keeper.spawn) as worker:
+        async with zygotes() as keeper, run_worker(spec, keeper.spawn_worker) as worker:
             zygote = await until_zygote(keeper)
             assert parent(worker.pid) == zygote.pid
             assert os.getsid(worker.pid) == worker.pid
@@ -69,12 +68,12 @@ async def test_nothing_of_an_agent_is_ever_in_the_zygote(tmp_path: Path) -> None
     """Not in its environment and not in its memory, from which the next worker is made."""
     spec = real_spec(tmp_path, env={"NOTE": SECRET})
     with time_limit():
-        async with zygotes() as keeper, running_worker(spec, keeper.spawn) as worker:
+        async with zygotes() as keeper, run_worker(spec, keeper.spawn_worker) as worker:
             zygote = await until_zygote(keeper)
             assert parent(worker.pid) == zygote.pid
             assert holds(worker.pid, SECRET)
             assert not holds(zygote.pid, SECRET)
-            async with running_worker(real_spec(tmp_path, "other"), keeper.spawn) as other:
+            async with run_worker(real_spec(tmp_path, "other"), keeper.spawn_worker) as other:
                 assert parent(other.pid) == zygote.pid
                 assert not holds(other.pid, SECRET)
 
@@ -87,14 +86,17 @@ async def test_environment_of_the_zygote_is_replaced_whole(tmp_path: Path) -> No
     with time_limit():
         async with zygotes() as keeper:
             for some in (spec, replace(spec, settings=other)):
-                async with running_worker(some, keeper.spawn) as worker:
+                async with run_worker(some, keeper.spawn_worker) as worker:
                     assert parent(worker.pid) == (await until_zygote(keeper)).pid
                     prompt = await worker.peer.call(
                         methods.PROMPT_PREVIEW, turn(), PromptPreview, timeout=LIMIT
                     )
                     texts.append(prompt.record.layers[0].text)
     told, untold = texts
-    assert told == (bundled("prompts") / "default-system-prompt.md").read_text("utf-8").rstrip()
+    assert (
+        told
+        == (find_bundled_path("prompts") / "default-system-prompt.md").read_text("utf-8").rstrip()
+    )
     assert untold not in {told, ""}
 
 
@@ -104,7 +106,7 @@ async def test_environment_that_only_a_start_reads_is_executed(tmp_path: Path, n
     spec = real_spec(tmp_path)
     odd = replace(spec, variables={**spec.variables, name: "0"})
     with time_limit():
-        async with zygotes() as keeper, running_worker(odd, keeper.spawn) as worker:
+        async with zygotes() as keeper, run_worker(odd, keeper.spawn_worker) as worker:
             assert parent(worker.pid) == os.getpid()
 
 
@@ -114,12 +116,12 @@ async def test_workers_of_a_killed_zygote_end_and_another_one_serves(tmp_path: P
     with time_limit():
         async with zygotes() as keeper:
             first = await until_zygote(keeper)
-            async with running_worker(spec, keeper.spawn) as worker:
+            async with run_worker(spec, keeper.spawn_worker) as worker:
                 os.kill(first.pid, signal.SIGKILL)
                 await worker.exited.wait()
-                assert (worker.code, worker.usable) == (-signal.SIGKILL, False)
+                assert (worker.code, worker.is_usable) == (-signal.SIGKILL, False)
             second = await until_zygote(keeper, first.pid)
-            async with running_worker(spec, keeper.spawn) as worker:
+            async with run_worker(spec, keeper.spawn_worker) as worker:
                 assert parent(worker.pid) == second.pid
                 assert await answers(worker)
 
@@ -130,16 +132,16 @@ async def test_frozen_zygote_is_passed_over_and_ends_with_its_last_worker(tmp_pa
     with time_limit():
         async with zygotes() as keeper:
             frozen = await until_zygote(keeper)
-            async with running_worker(spec, keeper.spawn) as old:
+            async with run_worker(spec, keeper.spawn_worker) as old:
                 os.kill(frozen.pid, signal.SIGSTOP)
-                async with running_worker(spec, keeper.spawn) as worker:
+                async with run_worker(spec, keeper.spawn_worker) as worker:
                     assert parent(worker.pid) == os.getpid()
                     assert await answers(worker)
                 fresh = await until_zygote(keeper, frozen.pid)
                 assert await answers(old)
                 assert not frozen.exited.is_set()
             await frozen.exited.wait()
-            async with running_worker(spec, keeper.spawn) as worker:
+            async with run_worker(spec, keeper.spawn_worker) as worker:
                 assert parent(worker.pid) == fresh.pid
         assert old.code == -signal.SIGKILL
 
@@ -152,7 +154,7 @@ async def test_frozen_zygote_is_found_though_nobody_wants_a_worker(tmp_path: Pat
             os.kill(frozen.pid, signal.SIGSTOP)
             fresh = await until_zygote(keeper, frozen.pid)
             await frozen.exited.wait()
-            async with running_worker(real_spec(tmp_path), keeper.spawn) as worker:
+            async with run_worker(real_spec(tmp_path), keeper.spawn_worker) as worker:
                 assert parent(worker.pid) == fresh.pid
 
 
@@ -161,12 +163,12 @@ async def test_grown_zygote_is_replaced_and_waits_for_its_workers(tmp_path: Path
     with time_limit():
         async with zygotes(growth=-1, ping=0.1) as keeper:
             first = await until_zygote(keeper)
-            async with running_worker(real_spec(tmp_path), keeper.spawn) as worker:
+            async with run_worker(real_spec(tmp_path), keeper.spawn_worker) as worker:
                 old = parent(worker.pid)
                 await until_zygote(keeper, old)
                 assert await answers(worker)
                 assert alive(old)
-            await ended(old)
+            await wait_for_process_end(old)
             await first.exited.wait()
             assert worker.code == 0
 
@@ -182,11 +184,11 @@ async def test_new_code_is_run_by_new_workers(tmp_path: Path) -> None:
             first = await until_zygote(keeper)
             (code / "new.py").write_text("", "utf-8")
             keeper._code.scanned_at = 0.0
-            async with running_worker(spec, keeper.spawn):
+            async with run_worker(spec, keeper.spawn_worker):
                 pass
             await until_zygote(keeper, first.pid)
             await first.exited.wait()
-            async with running_worker(spec, keeper.spawn) as worker:
+            async with run_worker(spec, keeper.spawn_worker) as worker:
                 assert parent(worker.pid) != first.pid
 
 
@@ -197,7 +199,7 @@ async def test_worker_is_executed_when_no_zygote_can_be_started(tmp_path: Path) 
     with time_limit():
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(keeper.run)
-            async with running_worker(spec, keeper.spawn) as worker:
+            async with run_worker(spec, keeper.spawn_worker) as worker:
                 assert parent(worker.pid) == os.getpid()
                 assert await answers(worker)
             tasks.cancel_scope.cancel()
@@ -209,9 +211,9 @@ async def test_late_fork_of_a_frozen_zygote_ends_by_itself(tmp_path: Path) -> No
     with time_limit():
         async with zygotes() as keeper:
             frozen = await until_zygote(keeper)
-            async with running_worker(spec, keeper.spawn) as old:
+            async with run_worker(spec, keeper.spawn_worker) as old:
                 os.kill(frozen.pid, signal.SIGSTOP)
-                async with running_worker(spec, keeper.spawn) as worker:
+                async with run_worker(spec, keeper.spawn_worker) as worker:
                     os.kill(frozen.pid, signal.SIGCONT)
                     assert await answers(worker)
                     assert await answers(old)

@@ -8,18 +8,23 @@ from fakes.agents_file import WORK, parsed
 from fakes.definition_files import MCP, agents, library, problems, write
 
 from orchestrator.channel_api import InboundMessage
-from orchestrator.hands.hand_servers import WEB_TOOLS, WORKSPACE_TOOLS
 from orchestrator.prompts.library import PromptLibrary
 from orchestrator.settings import Settings
-from orchestrator.tools.builtin.catalog import CLASSES
+from orchestrator.tools.host_tools import list_own_tools
 from thinker.protocol.messages import SideEffect
 
 CHAT = InboundMessage("telegram", "bot", "0", "1", "sender")
 
 
+def bundle_json(found: PromptLibrary) -> Any:
+    """The agent's definition as a turn carries it; None if it has none."""
+    bundle = found.current_set.find_bundle(agents().agents[0])
+    return bundle and bundle.dump_json()
+
+
 def text(found: PromptLibrary) -> Any:
     """Return the text of the agent's definition."""
-    bundle: Any = found.bundle_json(agents().agents[0])
+    bundle: Any = bundle_json(found)
     return None if bundle is None else bundle["definitions"]["p"]["prompt"]
 
 
@@ -32,7 +37,7 @@ def test_good_definition_is_in_force_with_what_it_needs(tmp_path: Path) -> None:
     write(tmp_path, "other")
     found = library(tmp_path, parsed(WORK | {"prompt": "p"}, mcpServers=MCP).file)
     assert problems(found) == []
-    bundle: Any = found.bundle_json(agents().agents[0])
+    bundle: Any = bundle_json(found)
     assert bundle["name"] == "p"
     assert bundle["definitions"].keys() == {"p", "rules", "helper"}
 
@@ -48,14 +53,14 @@ def test_broken_edit_leaves_the_last_good_version_also_after_a_restart(tmp_path:
         {"prompt": [{"type": "include", "prompt": "p"}]},
     ):
         write(tmp_path, **broken)
-        found.read(agents())
+        found.read_files(agents())
         for now in (found, library(tmp_path)):
             assert text(now) == "Be kind."
             (problem,) = problems(now)
             assert problem.startswith("p.json:1: prompt 'p': ")
             assert problem.endswith("; its last good version is in force")
     write(tmp_path, prompt="Corrected.")
-    found.read(agents())
+    found.read_files(agents())
     assert (text(found), problems(found)) == ("Corrected.", [])
 
 
@@ -65,14 +70,14 @@ def test_what_includes_a_broken_definition_keeps_working(tmp_path: Path) -> None
     write(tmp_path, "rules")
     found = library(tmp_path)
     write(tmp_path, "rules", prompt=3)
-    found.read(agents())
+    found.read_files(agents())
     assert text(found) == [{"type": "include", "prompt": "rules"}]
     (tmp_path / "prompts" / "rules.json").unlink()
-    found.read(agents())
+    found.read_files(agents())
     assert text(found) is not None
-    assert "rules" in found.definitions
+    assert "rules" in found.current_set.definitions
     (tmp_path / "prompts" / "p.json").unlink()
-    found.read(agents())
+    found.read_files(agents())
     assert text(found) is not None
     assert problems(found) == [
         (
@@ -137,7 +142,7 @@ def test_what_has_no_effect_is_said(tmp_path: Path) -> None:
         tools=[{"name": "work", "resumable": lives}, {"name": "get_time", "env": {"A": "1"}}],
     )
     found = library(tmp_path, agents(asTool="subagent"))
-    assert [(problem.severity, problem.path) for problem in found.problems] == [
+    assert [(problem.severity, problem.path) for problem in found.current_set.problems] == [
         ("warning", "tools[0].resumable"),
         ("warning", "tools[1].env"),
     ]
@@ -167,10 +172,10 @@ def test_model_of_a_definition_is_the_one_that_is_run(tmp_path: Path) -> None:
     """A named model replaces the agent's own; inherit keeps it."""
     write(tmp_path, model="heavy")
     file = agents()
-    changed = library(tmp_path).with_model(file.agents[0], file)
+    changed = library(tmp_path).current_set.apply_prompt_model(file.agents[0], file)
     assert (changed.llm_provider, changed.model, changed.temperature) == ("openai", "o9", 0.1)
     write(tmp_path)
-    assert library(tmp_path).with_model(file.agents[0], file) is file.agents[0]
+    assert library(tmp_path).current_set.apply_prompt_model(file.agents[0], file) is file.agents[0]
 
 
 @pytest.mark.parametrize("damage", [b"{", b'{"p": 3}', None])
@@ -192,7 +197,7 @@ def test_damaged_copy_of_the_last_good_ones_is_no_obstacle(
 def test_hooks_must_be_there_and_allowed(tmp_path: Path) -> None:
     """A definition with a missing hook is not used, because the hook may redact secrets."""
     write(tmp_path, hooks=["redact"])
-    missing, _ = library(tmp_path).problems
+    missing, _ = library(tmp_path).current_set.problems
     expected = "prompt 'p': hooks[0]: there is no hook 'redact'; add hooks/redact.py"
     assert missing.message == expected
     (tmp_path / "hooks").mkdir()
@@ -221,9 +226,13 @@ def test_optional_agent_is_a_tool_where_its_variable_switches_it_on(tmp_path: Pa
     file = agents(asTool="subagent")
     found = library(tmp_path, file)
     (agent,) = file.agents
-    assert found.tools(agent) == {}
-    assert found.tools(agent.model_copy(update={"env": {"HELP": "Yes"}})).keys() == {"work"}
-    assert found.tools(agent.model_copy(update={"env": {"HELP": "off"}})) == {}
+    assert found.current_set.list_prompt_tools(agent) == {}
+    assert found.current_set.list_prompt_tools(
+        agent.model_copy(update={"env": {"HELP": "Yes"}})
+    ).keys() == {"work"}
+    assert (
+        found.current_set.list_prompt_tools(agent.model_copy(update={"env": {"HELP": "off"}})) == {}
+    )
 
 
 def test_base_prompt_that_cannot_be_used_is_told_with_what_agents_have_instead(
@@ -236,7 +245,7 @@ def test_base_prompt_that_cannot_be_used_is_told_with_what_agents_have_instead(
     (problem,) = problems(library(tmp_path, parsed(WORK).file))
     assert problem.startswith("default-system-prompt.md: the default prompt cannot be used: it is")
     assert problem.endswith("agents without a prompt of their own have a built-in one until then")
-    named = Settings.read(
+    named = Settings.read_environ(
         {
             "ORCHESTRATOR_HOME": str(tmp_path),
             "THINKER_DEFAULT_SYSTEM_PROMPT_PATH": str(tmp_path / "gone.md"),
@@ -245,19 +254,23 @@ def test_base_prompt_that_cannot_be_used_is_told_with_what_agents_have_instead(
         }
     )
     found = PromptLibrary(named)
-    found.read(parsed(WORK).file)
+    found.read_files(parsed(WORK).file)
     gone, facts, persona = problems(found)
     assert facts.startswith("none.md: THINKER_FACT_EXTRACTION_PROMPT_PATH: it cannot be used: ")
     assert gone.startswith("gone.md: THINKER_DEFAULT_SYSTEM_PROMPT_PATH: the default prompt")
-    assert persona.startswith("default-system-prompt.md: THINKER_PERSONA_DIR: it is no folder")
+    assert persona.startswith("default-system-prompt.md: THINKER_PERSONA_DIR: not a folder")
 
 
 def test_bundled_specialist_only_looks_and_names_no_tool_twice(tmp_path: Path) -> None:
     """Of the built-in tools it has those alone that change nothing."""
     found = library(tmp_path, parsed(WORK).file)
-    names = [entry.name for entry in found.definitions["specialist"].tools or ()]
-    assert {CLASSES[name] for name in names if name in CLASSES} == {SideEffect.PURE}
-    assert {*names} - CLASSES.keys() == {*WEB_TOOLS, "list_dir", "read_file", "search_files"}
-    executor = {entry.name for entry in found.definitions["executor"].tools or ()}
-    assert {*names} < executor <= {*CLASSES, *WEB_TOOLS, *WORKSPACE_TOOLS}
+    prompts = found.current_set.definitions
+    names = [entry.name for entry in prompts["specialist"].tools or ()]
+    tools = list_own_tools()
+    assert {tools[name].spec.side_effect for name in names if name in tools} == {SideEffect.PURE}
+    looking = {"fetch", "search", "list_dir", "read_file", "search_files"}  # of servers
+    assert {*names} - tools.keys() == looking
+    executor = {entry.name for entry in prompts["executor"].tools or ()}
+    acting = {"write_file", "edit_file", "take_file", "run_command"}
+    assert {*names} < executor <= {*tools, *looking, *acting}
     assert problems(found) == []

@@ -2,7 +2,7 @@
 
 import pytest
 
-from orchestrator.schedules.misfires import GRACE, Misfire, Policy, decide
+from orchestrator.schedules.misfires import GRACE, Misfire, Policy, decide_instants
 
 HOUR, WEEK = 3_600_000, 7 * 86_400_000
 NOW = 1_770_000_000_000
@@ -20,7 +20,7 @@ def states(
 ) -> list[str]:
     """Return the state of each instant."""
     misfire = Misfire(policy, limit, window)
-    verdicts = decide(instants, misfire, NOW, not_before=not_before, unfinished=unfinished)
+    verdicts = decide_instants(instants, misfire, NOW, not_before=not_before, unfinished=unfinished)
     assert [verdict.at for verdict in verdicts] == instants
     return [verdict.state for verdict in verdicts]
 

@@ -3,8 +3,8 @@
 import pytest
 from pydantic import JsonValue
 
-from orchestrator.schedules.normalize import normalize
-from orchestrator.schedules.specs import from_fields
+from orchestrator.schedules.normalize import normalize_fields
+from orchestrator.schedules.specs import build_task_spec
 from thinker.protocol.messages import JsonObject
 
 NOW = 1_770_897_600_000
@@ -17,10 +17,10 @@ def test_explicit_schedule_wins_over_an_alias(order: int, *, nested: bool) -> No
     both: list[tuple[str, JsonValue]] = [("schedule", "0 9 * * *"), ("cron", "0 0 * * *")]
     fields: JsonObject = dict(both[::order])
     given: JsonObject = {"trigger_config": fields} if nested else fields
-    config = normalize(given, NOW, "a")["trigger_config"]
+    config = normalize_fields(given, NOW, "a")["trigger_config"]
     assert config == {"schedule": "0 9 * * *"}
     fields["schedule"] = ""
-    assert normalize(given, NOW, "a")["trigger_config"] == {"schedule": "0 0 * * *"}
+    assert normalize_fields(given, NOW, "a")["trigger_config"] == {"schedule": "0 0 * * *"}
 
 
 def test_blanks_that_weak_models_fill_in_mean_none() -> None:
@@ -30,10 +30,13 @@ def test_blanks_that_weak_models_fill_in_mean_none() -> None:
     )
     task: JsonObject = {"name": "x", "instructions": "y", "schedule": "0 9 * * *"}
     given: JsonObject = {**task, **blank, "required_tools": ""}
-    assert normalize(given, NOW, "a") == {**normalize(task, NOW, "a"), "required_tools": []}
-    spec = from_fields(normalize(given, NOW, "a"), "UTC", None, NOW)
+    assert normalize_fields(given, NOW, "a") == {
+        **normalize_fields(task, NOW, "a"),
+        "required_tools": [],
+    }
+    spec = build_task_spec(normalize_fields(given, NOW, "a"), "UTC", None, NOW)
     assert spec.required_tools is None
-    assert spec == from_fields(normalize(task, NOW, "a"), "UTC", None, NOW)
+    assert spec == build_task_spec(normalize_fields(task, NOW, "a"), "UTC", None, NOW)
 
 
 @pytest.mark.parametrize("written", ["a, b", '["a", "b"]', ["a", "", "b"]])
@@ -41,5 +44,5 @@ def test_tools_are_read_in_every_form(written: JsonValue) -> None:
     """One line of text, JSON, or a list."""
     given: JsonObject = {"name": "x", "instructions": "y", "required_tools": written}
     given["at"] = "2030-01-01T00:00"
-    spec = from_fields(normalize(given, NOW, "a"), "UTC", None, NOW)
+    spec = build_task_spec(normalize_fields(given, NOW, "a"), "UTC", None, NOW)
     assert spec.required_tools == ("a", "b")

@@ -2,11 +2,11 @@
 
 import pytest
 
-from orchestrator.inbound.skill_tasks import skill_fields
-from orchestrator.schedules.normalize import normalize
-from orchestrator.schedules.specs import Notify, TaskSpec, ToolStep, from_fields
+from orchestrator.inbound.skill_tasks import build_task_fields
+from orchestrator.schedules.normalize import normalize_fields
+from orchestrator.schedules.specs import Notify, TaskSpec, ToolStep, build_task_spec
 from orchestrator.schedules.times import Cron, Interval, Once, ScheduleError
-from thinker.formats.skill_file import parse
+from thinker.formats.skill_file import parse_skill
 from thinker.protocol.messages import JsonObject
 
 NOW = 1_770_897_600_000  # 2026-02-12 12:00 UTC
@@ -32,15 +32,15 @@ Say what is on today.
 def spec(**fields: object) -> TaskSpec:
     """A task from fields as a person writes them, at noon on 2026-02-12 in UTC."""
     given: JsonObject = {"name": "x", "instructions": "do it", **fields}  # type: ignore[dict-item]
-    return from_fields(normalize(given, NOW, "work"), "America/New_York", CHAT, NOW)
+    return build_task_spec(normalize_fields(given, NOW, "work"), "America/New_York", CHAT, NOW)
 
 
 def test_skill_file_becomes_a_task() -> None:
     """With its own zone, chat, tools and policy for what it missed."""
-    fields = skill_fields(parse(SKILL, "brief"))
-    found = from_fields(normalize(fields, NOW, "work"), "UTC", CHAT, NOW)
+    fields = build_task_fields(parse_skill(SKILL, "brief"))
+    found = build_task_spec(normalize_fields(fields, NOW, "work"), "UTC", CHAT, NOW)
     assert (found.name, found.instructions) == ("brief", "Say what is on today.")
-    assert (found.parsed, found.timezone) == (Cron("0 8 * * *"), "Europe/Warsaw")
+    assert (found.parsed_trigger, found.timezone) == (Cron("0 8 * * *"), "Europe/Warsaw")
     assert found.notify == Notify(channel="telegram", chat_id="123")
     assert (found.required_tools, found.max_steps) == (("search_memories",), 5)
     assert (found.misfire, found.misfire_limit) == ("all", 3)
@@ -51,7 +51,11 @@ def test_what_a_task_does_not_say_has_a_default() -> None:
     """Zone and chat of its author; the newest missed instant runs; tools fit its text."""
     found = spec()
     assert (found.timezone, found.notify, found.misfire) == ("America/New_York", CHAT, "latest")
-    assert (found.required_tools, found.direct, found.parsed) == (None, None, Interval(1440))
+    assert (found.required_tools, found.direct, found.parsed_trigger) == (
+        None,
+        None,
+        Interval(1440),
+    )
 
 
 @pytest.mark.parametrize(
@@ -69,7 +73,7 @@ def test_trigger_is_understood_in_the_ways_people_write_it(
     fields: dict[str, object], trigger: object
 ) -> None:
     """Flat or nested, as text or number."""
-    assert spec(**fields).parsed == trigger
+    assert spec(**fields).parsed_trigger == trigger
 
 
 def test_three_ways_to_tools() -> None:

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from orchestrator.schedules.describe import describe
+from orchestrator.schedules.describe import describe_trigger
 from orchestrator.schedules.times import (
     MAX_LISTED,
     MINUTE,
@@ -17,12 +17,12 @@ from orchestrator.schedules.times import (
     Once,
     ScheduleError,
     check_cron,
-    first,
-    following,
+    find_first_due,
+    find_next_due,
     is_fast,
-    parse,
-    passed,
-    realigned,
+    list_due_instants,
+    parse_trigger,
+    realign_due,
 )
 
 WARSAW, NEW_YORK = ZoneInfo("Europe/Warsaw"), ZoneInfo("America/New_York")
@@ -60,7 +60,7 @@ def instants(expression: str, zone: ZoneInfo, after: int, count: int) -> list[da
     """The next ones in local time."""
     found = []
     for _ in range(count):
-        at = following(Cron(expression), zone, after)
+        at = find_next_due(Cron(expression), zone, after)
         assert at is not None
         found.append(datetime.fromtimestamp(at / 1000, zone))
         after = at
@@ -89,7 +89,7 @@ def test_hourly_task_follows_elapsed_time_through_a_transition(zone: ZoneInfo, m
 def test_second_occurrence_of_a_local_time_is_not_due_again(minute: int) -> None:
     """Asked in the hour that comes twice, after the first 02:30 was."""
     second = datetime(2027, 10, 31, 2, minute, fold=1, tzinfo=WARSAW)
-    at = following(Cron("30 2 * * *"), WARSAW, round(second.timestamp() * 1000))
+    at = find_next_due(Cron("30 2 * * *"), WARSAW, round(second.timestamp() * 1000))
     assert at == ms("2027-11-01T02:30", WARSAW)
 
 
@@ -149,7 +149,7 @@ def test_no_text_breaks_the_check(text: str) -> None:
         check_cron(text)
     except ScheduleError:
         return
-    assert following(Cron(text), WARSAW, ms("2000-01-01T00:00")) is not None
+    assert find_next_due(Cron(text), WARSAW, ms("2000-01-01T00:00")) is not None
 
 
 @pytest.mark.parametrize(
@@ -168,17 +168,20 @@ def test_no_text_breaks_the_check(text: str) -> None:
 def test_unusable_trigger_is_refused(config: dict[str, object]) -> None:
     """The message says what to write."""
     with pytest.raises(ScheduleError, match=r"write|must be"):
-        parse(config, WARSAW)  # type: ignore[arg-type]  # what a file holds may be anything
+        parse_trigger(config, WARSAW)  # type: ignore[arg-type]  # what a file holds may be anything
 
 
 def test_trigger_is_read_in_its_zone() -> None:
     """A local time is the user's; no trigger at all is once a day."""
-    assert parse({"at": "2026-02-12T09:00"}, WARSAW) == Once(ms("2026-02-12T08:00"))
-    assert parse({"at": "2026-02-12T09:00Z"}, WARSAW) == Once(ms("2026-02-12T09:00"))
-    assert parse({}, WARSAW) == Interval(1440)
-    assert describe(Interval(90), WARSAW) == "every 90 min"
-    assert describe(Cron("0 8 * * *"), ZoneInfo("America/Detroit")) == "8:00 AM daily (Detroit)"
-    text = describe(Once(ms("2026-02-12T08:00")), WARSAW)
+    assert parse_trigger({"at": "2026-02-12T09:00"}, WARSAW) == Once(ms("2026-02-12T08:00"))
+    assert parse_trigger({"at": "2026-02-12T09:00Z"}, WARSAW) == Once(ms("2026-02-12T09:00"))
+    assert parse_trigger({}, WARSAW) == Interval(1440)
+    assert describe_trigger(Interval(90), WARSAW) == "every 90 min"
+    assert (
+        describe_trigger(Cron("0 8 * * *"), ZoneInfo("America/Detroit"))
+        == "8:00 AM daily (Detroit)"
+    )
+    text = describe_trigger(Once(ms("2026-02-12T08:00")), WARSAW)
     assert text == "once, Thu 2026-02-12 09:00 (Europe/Warsaw)"
 
 
@@ -187,29 +190,29 @@ def test_instants_that_have_passed_are_listed_oldest_first() -> None:
     due, now = ms("2026-02-01T09:00"), ms("2026-02-04T10:00")
     daily = [due + n * DAY for n in range(4)]
     zone = ZoneInfo("UTC")
-    assert passed(Cron("0 9 * * *"), zone, due, now) == daily
-    assert passed(Interval(1440), zone, due, now) == daily
-    assert passed(Once(due), zone, due, now) == [due]
+    assert list_due_instants(Cron("0 9 * * *"), zone, due, now) == daily
+    assert list_due_instants(Interval(1440), zone, due, now) == daily
+    assert list_due_instants(Once(due), zone, due, now) == [due]
     newest = [now - n * MINUTE for n in reversed(range(MAX_LISTED))]
     for trigger in (Cron("* * * * *"), Interval(1)):
-        assert passed(trigger, zone, due - 3000 * DAY, now) == newest
-        assert passed(trigger, zone, now, now) == [now]
+        assert list_due_instants(trigger, zone, due - 3000 * DAY, now) == newest
+        assert list_due_instants(trigger, zone, now, now) == [now]
 
 
 def test_clock_that_was_set_back_does_not_stop_a_task() -> None:
     """What was due a year from now is due as its schedule says."""
     now = ms("2026-02-01T08:00")
     zone = ZoneInfo("UTC")
-    assert realigned(Cron("0 9 * * *"), zone, now + 400 * DAY, now) == now + 60 * MINUTE
-    assert realigned(Interval(30), zone, now + DAY, now) == now + 30 * MINUTE
-    assert realigned(Interval(30), zone, now + MINUTE, now) == now + MINUTE
-    assert realigned(Once(now + DAY), zone, now + DAY, now) == now + DAY
+    assert realign_due(Cron("0 9 * * *"), zone, now + 400 * DAY, now) == now + 60 * MINUTE
+    assert realign_due(Interval(30), zone, now + DAY, now) == now + 30 * MINUTE
+    assert realign_due(Interval(30), zone, now + MINUTE, now) == now + MINUTE
+    assert realign_due(Once(now + DAY), zone, now + DAY, now) == now + DAY
 
 
 def test_once_is_due_at_its_instant() -> None:
     """And never again."""
-    assert first(Once(DAY), WARSAW, DAY + 1) == DAY
-    assert following(Once(DAY), WARSAW, DAY - 1) is None
+    assert find_first_due(Once(DAY), WARSAW, DAY + 1) == DAY
+    assert find_next_due(Once(DAY), WARSAW, DAY - 1) is None
 
 
 def test_steps_that_a_field_cannot_have_are_refused() -> None:

@@ -23,7 +23,7 @@ def summarize(request: Compact) -> Compacted:
 
 async def ask(bench: BackgroundBench) -> Compacted | None:
     """One call."""
-    return await bench.calls.ask(CALL, SESSION_COMPACT, REQUEST, Compacted)
+    return await bench.calls.ask_worker(CALL, SESSION_COMPACT, REQUEST, Compacted)
 
 
 async def test_answer_is_returned_and_its_reservation_waits_to_be_settled(tmp_path: Path) -> None:
@@ -35,7 +35,7 @@ async def test_answer_is_returned_and_its_reservation_waits_to_be_settled(tmp_pa
         assert answer.summary == "They talked."
         assert bench.spent() == [("compaction/7", "reserved", 500)]
         with job(bench.db):
-            bench.gate.rules().settle_work(bench.db, "work", CALL.name, answer)
+            bench.gate.build_rules().settle_work(bench.db, "work", CALL.name, answer)
         assert bench.spent() == [("compaction/7", "settled", 100)]
 
 
@@ -43,7 +43,7 @@ async def test_paused_agent_makes_no_call(tmp_path: Path) -> None:
     """Nothing is reserved, and the worker gets no request."""
     async with background(tmp_path) as bench:
         bench.serve(SESSION_COMPACT, Compact, summarize)
-        await bench.gate.order("work", "operator", paused=True)
+        await bench.gate.change_pause("work", "operator", paused=True)
         assert await ask(bench) is None
         assert (bench.requests, bench.spent()) == ([], [])
 
@@ -57,7 +57,7 @@ async def test_call_beyond_the_budget_is_not_made(tmp_path: Path) -> None:
 
 
 async def test_reservation_of_a_refused_request_is_released(tmp_path: Path) -> None:
-    """The worker lives and says that no model was called."""
+    """The worker lives and says that no model calls in this period."""
 
     def refuse(request: Compact) -> Compacted:
         raise RpcError(FAILED, f"no model for {len(request.messages)} messages")

@@ -16,7 +16,7 @@ from orchestrator.broker.broker_wire import CallEnded
 from orchestrator.journal.db import audit
 from orchestrator.journal.db.database import Database
 from orchestrator.journal.turns import inbox, pauses, steps, turns, usage
-from orchestrator.journal.turns.outbox import Part
+from orchestrator.journal.turns.outbox import OutboxPart
 from orchestrator.journal.turns.pauses import Pause
 from orchestrator.journal.turns.turns import Turn
 from orchestrator.journal.turns.usage import Amount
@@ -56,17 +56,19 @@ class Bench:
         )
         with job(self.db):
             planned = steps.plan(self.db, commit, CLASSES, 1, self.now)
-            pause, notified = self.gate.rules().settle(self.db, turn, commit, planned.seq)
-        assert notified == (pauses.find(self.db, "work") is not None)
+            pause, notified = self.gate.build_rules().settle_step(
+                self.db, turn, commit, planned.seq, self.now
+            )
+        assert notified == (pauses.find_pause(self.db, "work") is not None)
         return pause
 
     def admits(self, number: int, chat: str = "7") -> Pause | None:
         """Receive a message and return the pause that T2 gets."""
         receive(self.db, update(number, chat_id=chat))
-        row = inbox.oldest_new(self.db, f"telegram/1/{chat}/")
+        row = inbox.find_oldest_new(self.db, f"telegram/1/{chat}/")
         assert row is not None
         with job(self.db):
-            return self.gate.rules().admits(self.db, "work", row)
+            return self.gate.build_rules().find_admission_pause(self.db, "work", row)
 
     def notices(self) -> list[tuple[str, str]]:
         """Return the notices: chat and text."""
@@ -89,7 +91,7 @@ def test_agent_without_limits_is_never_paused(bench: Bench) -> None:
     turn = open_turn(bench.db)
     assert bench.answers(turn, 50_000_000, "read") is None
     assert bench.admits(2) is None
-    assert usage.spent(bench.db, "work", 0).tokens == 100_000_000  # the next is reserved
+    assert usage.sum_spending(bench.db, "work", 0).tokens == 100_000_000  # the next is reserved
 
 
 def test_each_settled_call_has_the_number_of_its_step_and_its_purpose(bench: Bench) -> None:
@@ -98,7 +100,7 @@ def test_each_settled_call_has_the_number_of_its_step_and_its_purpose(bench: Ben
     bench.answers(turn, 10, "read")
     bench.answers(turn, 20, "read")
     with job(bench.db):
-        usage.book(bench.db, "work", None, "x/y", Usage(prompt=5), None, bench.now)
+        usage.record_usage(bench.db, "work", None, "x/y", Usage(prompt=5), None, bench.now)
     assert bench.db.execute("SELECT seq, purpose FROM model_call ORDER BY id").fetchall() == [
         (1, "turn"),
         (3, "turn"),
@@ -121,7 +123,7 @@ def test_pause_notifies_the_chat_of_origin_and_the_notify_chat_once(bench: Bench
     assert [chat for chat, _ in bench.notices()] == ["7", "99", "8", "9"]
     acts = bench.db.execute("SELECT act FROM audit WHERE object = 'agent work'").fetchall()
     assert [str(act).startswith("paused: Hard cap") for (act,) in acts] == [True]
-    assert audit.verify(bench.db) is None
+    assert audit.find_broken_entry(bench.db) is None
 
 
 def test_answer_that_trips_is_delivered_and_the_next_message_waits(bench: Bench) -> None:
@@ -130,8 +132,10 @@ def test_answer_that_trips_is_delivered_and_the_next_message_waits(bench: Bench)
     turn = open_turn(bench.db)
     assert bench.answers(turn, 20_000, text="the answer") is None
     with job(bench.db):
-        assert bench.gate.rules().holds(bench.db, turn) is None
-        turns.reply(bench.db, turn, [Part("the answer")], "direct", ("done", None), bench.now)
+        assert bench.gate.build_rules().find_turn_pause(bench.db, turn) is None
+        turns.end_with_reply(
+            bench.db, turn, [OutboxPart("the answer")], "direct", ("done", None), bench.now
+        )
     assert bench.admits(2) is not None
 
 
@@ -142,12 +146,12 @@ def test_pause_holds_across_a_restart_and_ends_with_a_fresh_window(bench: Bench)
     bench.answers(turn, 10_000, "read")
     with job(bench.db):
         turns.boot(bench.db, bench.now)
-    reborn = SpendingGuard(bench.store, lambda: bench.file, {}, lambda: bench.now).rules()
+    reborn = SpendingGuard(bench.store, lambda: bench.file, {}, lambda: bench.now).build_rules()
     with job(bench.db):
-        assert reborn.holds(bench.db, turn) is not None
-        assert reborn.resume(bench.db, "work", "operator") is None
-        assert reborn.holds(bench.db, turn) is None
-        verdict = reborn.verdict(bench.db, bench.file.agents[0])
+        assert reborn.find_turn_pause(bench.db, turn) is not None
+        assert reborn.resume_agent(bench.db, "work", "operator") is None
+        assert reborn.find_turn_pause(bench.db, turn) is None
+        verdict = reborn.detect_anomaly(bench.db, bench.file.agents[0])
     assert verdict is not None
     assert verdict.hour_tokens == 0
 
@@ -156,31 +160,35 @@ async def test_refused_key_pauses_until_the_configuration_is_read_again(bench: B
     """The chat gets one notice; the operator may resume as well."""
     turn = open_turn(bench.db)
     with job(bench.db):
-        bench.gate.rules().refused(bench.db, turn, "groq refused the key; set GROQ_API_KEY")
-        bench.gate.rules().refused(bench.db, turn, "groq refused the key; set GROQ_API_KEY")
-        assert bench.gate.rules().holds(bench.db, turn) is not None
+        bench.gate.build_rules().pause_refused_agent(
+            bench.db, turn, "groq refused the key; set GROQ_API_KEY"
+        )
+        bench.gate.build_rules().pause_refused_agent(
+            bench.db, turn, "groq refused the key; set GROQ_API_KEY"
+        )
+        assert bench.gate.build_rules().find_turn_pause(bench.db, turn) is not None
     assert [chat for chat, _ in bench.notices()] == ["7"]
     bench.now += 1
-    bench.gate.configured()
+    bench.gate.retry_refused_keys()
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(bench.gate.run)
         with time_limit():
-            await bench.gate.resumed("work")
+            await bench.gate.wait_until_resumed("work")
         tasks.cancel_scope.cancel()
 
 
 def refused(bench: Bench, turn: Turn) -> None:
     with job(bench.db):
-        bench.gate.rules().refused(bench.db, turn, "groq refused the key")
+        bench.gate.build_rules().pause_refused_agent(bench.db, turn, "groq refused the key")
 
 
 async def lifted_after(bench: Bench, minutes: float) -> bool:
     """Return whether the agent goes on that long after its pause began."""
-    pause = pauses.find(bench.db, "work")
+    pause = pauses.find_pause(bench.db, "work")
     assert pause is not None
     bench.now = pause.at + round(minutes * MINUTE)
-    await bench.gate.lift()
-    return pauses.find(bench.db, "work") is None
+    await bench.gate.lift_pauses()
+    return pauses.find_pause(bench.db, "work") is None
 
 
 async def test_refused_key_is_tried_again_at_growing_distances_and_told_once(bench: Bench) -> None:
@@ -214,7 +222,7 @@ async def test_person_who_resumes_hears_of_the_next_refusal(bench: Bench) -> Non
     """Otherwise it would look as if the new key worked."""
     turn = open_turn(bench.db)
     refused(bench, turn)
-    assert await bench.gate.order("work", "operator", paused=False) is None
+    assert await bench.gate.change_pause("work", "operator", paused=False) is None
     refused(bench, turn)
     assert [chat for chat, _ in bench.notices()] == ["7", "7"]
 
@@ -230,14 +238,14 @@ def test_call_that_would_pass_the_budget_is_not_made(bench: Bench) -> None:
     bench.configure(budget={"tokensPerDay": 10_000})
     turn = open_turn(bench.db)
     assert bench.answers(turn, 4_000, "read") is None
-    held = usage.spent(bench.db, "work", 0)
+    held = usage.sum_spending(bench.db, "work", 0)
     assert held.tokens == 8_000
     assert held.usd == pytest.approx(0.012)
     pause = bench.answers(turn, 5_000, "read")
     assert pause is not None
     assert pause.kind == "budget"
     assert "tokensPerDay is used up: 9,000 of 10,000" in pause.reason
-    assert usage.spent(bench.db, "work", 0).tokens == 9_000
+    assert usage.sum_spending(bench.db, "work", 0).tokens == 9_000
 
 
 def test_call_of_a_dead_process_counts_as_it_was_reserved(bench: Bench) -> None:
@@ -245,11 +253,11 @@ def test_call_of_a_dead_process_counts_as_it_was_reserved(bench: Bench) -> None:
     turn = open_turn(bench.db)
     bench.answers(turn, 1_000, "read")
     with job(bench.db):
-        turns.process_died(bench.db, turn.id)
-        bench.gate.rules().reserve(bench.db, turn)
-    assert usage.spent(bench.db, "work", 0).tokens == 3_000
+        turns.count_process_death(bench.db, turn.id)
+        bench.gate.build_rules().reserve_next_call(bench.db, turn)
+    assert usage.sum_spending(bench.db, "work", 0).tokens == 3_000
     bench.answers(turn, 1_500, text="done")
-    assert usage.spent(bench.db, "work", 0).tokens == 3_500
+    assert usage.sum_spending(bench.db, "work", 0).tokens == 3_500
     query = "SELECT state, count(*) FROM model_call GROUP BY state"
     assert dict(bench.db.execute(query)) == {"settled": 2, "lost": 1}
 
@@ -259,11 +267,11 @@ async def test_call_that_no_step_names_counts_beside_its_turn(bench: Bench) -> N
     turn = open_turn(bench.db)
     bench.answers(turn, 1_000, "read")
     call = CallEnded(channel=1, call_id="1", model="groq/m", usage=Usage(prompt=300))
-    bench.gate.book("work", turn.id, call, died=False)
+    bench.gate.queue_unnamed_call("work", turn.id, call, died=False)
     await bench.gate.book_unnamed()
-    assert usage.spent(bench.db, "work", 0).tokens == 2_300
+    assert usage.sum_spending(bench.db, "work", 0).tokens == 2_300
     bench.answers(turn, 1_500, text="done")
-    assert usage.spent(bench.db, "work", 0).tokens == 2_800
+    assert usage.sum_spending(bench.db, "work", 0).tokens == 2_800
 
 
 @pytest.mark.parametrize("known", ["before", "after"])
@@ -273,13 +281,13 @@ async def test_call_of_a_dead_process_counts_as_the_broker_saw_it(bench: Bench, 
     bench.answers(turn, 1_000, "read")
     call = CallEnded(channel=1, call_id="1", model="groq/m", usage=Usage(prompt=300))
     if known == "before":
-        bench.gate.book("work", turn.id, call, died=True)
+        bench.gate.queue_unnamed_call("work", turn.id, call, died=True)
         await bench.gate.book_unnamed()
     with job(bench.db):
-        turns.process_died(bench.db, turn.id)
-        bench.gate.rules().reserve(bench.db, turn)
+        turns.count_process_death(bench.db, turn.id)
+        bench.gate.build_rules().reserve_next_call(bench.db, turn)
     if known == "after":
-        bench.gate.book("work", turn.id, call, died=True)
+        bench.gate.queue_unnamed_call("work", turn.id, call, died=True)
         await bench.gate.book_unnamed()
     states = dict(bench.db.execute("SELECT state, sum(prompt) FROM model_call GROUP BY state"))
     assert states["settled"] == 1_300
@@ -290,9 +298,9 @@ async def test_call_of_no_known_turn_is_charged_to_its_agent(bench: Bench) -> No
     """Its turn is over; without a model in the answer it has the agent's price."""
     bench.configure(llmProvider="groq")
     call = CallEnded(channel=1, call_id="1", usage=Usage(prompt=1_000_000))
-    bench.gate.book("work", "", call, died=False)
+    bench.gate.queue_unnamed_call("work", "", call, died=False)
     await bench.gate.book_unnamed()
-    assert usage.spent(bench.db, "work", 0) == usage.Amount(1_000_000, 1.0)
+    assert usage.sum_spending(bench.db, "work", 0) == usage.Amount(1_000_000, 1.0)
 
 
 def test_reserved_call_needs_no_room_beside_its_own(bench: Bench) -> None:
@@ -300,20 +308,20 @@ def test_reserved_call_needs_no_room_beside_its_own(bench: Bench) -> None:
     bench.configure(budget={"tokensPerDay": budgets.FIRST_CALL})
     turn = open_turn(bench.db)
     with job(bench.db):
-        bench.gate.rules().reserve(bench.db, turn)
-        assert bench.gate.rules().holds(bench.db, turn) is None
-        bench.gate.rules().reserve(bench.db, turn)
-        assert usage.spent(bench.db, "work", 0).tokens == budgets.FIRST_CALL
-        bench.gate.rules().pause(bench.db, "work", "me")
-        assert bench.gate.rules().holds(bench.db, turn) is not None
+        bench.gate.build_rules().reserve_next_call(bench.db, turn)
+        assert bench.gate.build_rules().find_turn_pause(bench.db, turn) is None
+        bench.gate.build_rules().reserve_next_call(bench.db, turn)
+        assert usage.sum_spending(bench.db, "work", 0).tokens == budgets.FIRST_CALL
+        bench.gate.build_rules().pause_agent(bench.db, "work", "me")
+        assert bench.gate.build_rules().find_turn_pause(bench.db, turn) is not None
 
 
 def test_call_without_a_price_counts_in_tokens_alone(bench: Bench) -> None:
     """Its cost is unknown, not nothing."""
     turn = open_turn(bench.db)
     with job(bench.db):
-        usage.book(bench.db, "work", turn.id, "x/y", Usage(prompt=5), None, bench.now)
-    assert usage.spent(bench.db, "work", 0) == Amount(5, 0.0)
+        usage.record_usage(bench.db, "work", turn.id, "x/y", Usage(prompt=5), None, bench.now)
+    assert usage.sum_spending(bench.db, "work", 0) == Amount(5, 0.0)
 
 
 def test_dollars_are_limited_by_the_prices_of_the_file(bench: Bench) -> None:
@@ -341,7 +349,7 @@ async def test_budget_with_room_again_ends_its_pause(bench: Bench) -> None:
     turn = open_turn(bench.db)
     assert bench.answers(turn, 9_000, "read") is not None
     with job(bench.db):
-        refused = bench.gate.rules().resume(bench.db, "work", "operator")
+        refused = bench.gate.build_rules().resume_agent(bench.db, "work", "operator")
     assert refused is not None
     assert "raise it in agents.json" in refused
     async with anyio.create_task_group() as tasks:
@@ -351,35 +359,35 @@ async def test_budget_with_room_again_ends_its_pause(bench: Bench) -> None:
             bench.configure(budget={"tokensPerHour": 20_000})
             bench.gate.wake()
             await waiting.wait()
-            await bench.gate.resumed("work")
+            await bench.gate.wait_until_resumed("work")
         tasks.cancel_scope.cancel()
-    assert pauses.every(bench.db) == []
+    assert pauses.list_pauses(bench.db) == []
 
 
 async def test_operators_word_pauses_and_resumes(bench: Bench) -> None:
     """Waiting turns go on; a removed agent ends the wait, too."""
     turn = open_turn(bench.db)
-    await bench.gate.order("work", "telegram:5", paused=True)
+    await bench.gate.change_pause("work", "telegram:5", paused=True)
     with job(bench.db):
-        assert bench.gate.rules().holds(bench.db, turn) is not None
+        assert bench.gate.build_rules().find_turn_pause(bench.db, turn) is not None
     with time_limit():
         async with anyio.create_task_group() as tasks:
-            tasks.start_soon(bench.gate.resumed, "work")
-            assert await bench.gate.order("work", "telegram:5", paused=False) is None
-        await bench.gate.order("work", "operator", paused=True)
+            tasks.start_soon(bench.gate.wait_until_resumed, "work")
+            assert await bench.gate.change_pause("work", "telegram:5", paused=False) is None
+        await bench.gate.change_pause("work", "operator", paused=True)
         bench.file = AgentsFile.model_construct(agents=())
-        await bench.gate.resumed("work")
+        await bench.gate.wait_until_resumed("work")
     actors = [actor for (actor,) in bench.db.execute("SELECT actor FROM audit")]
     assert actors == ["telegram:5", "telegram:5", "operator"]
 
 
 def test_task_of_a_paused_agent_waits_in_silence(bench: Bench) -> None:
     """No chat wrote, so none gets a notice."""
-    bench.gate.rules().pause(bench.db, "work", "operator")
+    bench.gate.build_rules().pause_agent(bench.db, "work", "operator")
     open_turn(bench.db)
     receive(bench.db, update(2))
     bench.db.execute("UPDATE inbox SET kind = 'task' WHERE state = 'new'")
-    row = inbox.oldest_new(bench.db, "telegram/1/7/")
+    row = inbox.find_oldest_new(bench.db, "telegram/1/7/")
     assert row is not None
-    assert bench.gate.rules().admits(bench.db, "work", row) is not None
+    assert bench.gate.build_rules().find_admission_pause(bench.db, "work", row) is not None
     assert bench.notices() == []

@@ -11,12 +11,12 @@ from orchestrator.errors import NotRunningError, OrchestratorError
 from orchestrator.settings import Settings
 from orchestrator.system.home_daemon import (
     Unit,
-    daemon_pid,
-    refuse_restarted,
-    terminate,
-    unit_of,
+    find_daemon_pid,
+    find_unit,
+    require_not_restarted,
+    terminate_process,
 )
-from orchestrator.system.homelock import locked
+from orchestrator.system.homelock import hold_lock
 
 PID = 4711
 STUBBORN = "import signal; signal.signal(15, signal.SIG_IGN); print(flush=True); signal.pause()"
@@ -27,16 +27,16 @@ USER = "0::/user.slice/user-1.slice/user@1.service/app.slice/orchestrator.servic
 def test_home_without_a_daemon_is_told(tmp_path: Path) -> None:
     """With what to do."""
     with pytest.raises(NotRunningError, match="orchestrator run"):
-        daemon_pid(Settings(home=tmp_path))
+        find_daemon_pid(Settings(home=tmp_path))
 
 
 def test_daemon_that_does_not_listen_yet_is_found(tmp_path: Path) -> None:
     """It starts, or stands by; either can be stopped."""
     settings = Settings(home=tmp_path)
-    with locked(settings):
-        assert daemon_pid(settings) == os.getpid()
+    with hold_lock(settings):
+        assert find_daemon_pid(settings) == os.getpid()
     with pytest.raises(NotRunningError):
-        daemon_pid(settings)
+        find_daemon_pid(settings)
 
 
 @pytest.mark.process
@@ -45,10 +45,10 @@ def test_process_that_does_not_end_in_time_is_left_running() -> None:
     with subprocess.Popen((sys.executable, "-c", STUBBORN), stdout=subprocess.PIPE) as process:
         assert process.stdout is not None
         process.stdout.readline()
-        assert not terminate(process.pid, 0)
+        assert not terminate_process(process.pid, 0)
         assert process.poll() is None
         process.kill()
-    assert terminate(process.pid, 0)
+    assert terminate_process(process.pid, 0)
 
 
 def systemd(folder: Path, monkeypatch: pytest.MonkeyPatch, answer: str, group: str) -> Path:
@@ -80,7 +80,7 @@ def test_service_is_known_by_its_main_process(
     found: tuple[str, bool] | None,
 ) -> None:
     """What else runs in a service was started by hand."""
-    unit = unit_of(PID, systemd(tmp_path, monkeypatch, answer, group))
+    unit = find_unit(PID, systemd(tmp_path, monkeypatch, answer, group))
     if found is None:
         assert unit is None
     else:
@@ -94,7 +94,7 @@ def test_service_that_would_start_again_is_left_to_systemd(
     """The command that stops it is shown."""
     processes = systemd(tmp_path, monkeypatch, f"MainPID={PID}\\nRestart=always\\n", USER)
     with pytest.raises(OrchestratorError, match=r"systemctl --user stop orchestrator\.service"):
-        refuse_restarted(PID, processes)
+        require_not_restarted(PID, processes)
 
 
 def test_service_that_stays_down_may_be_ended(
@@ -102,15 +102,15 @@ def test_service_that_stays_down_may_be_ended(
 ) -> None:
     """As may a daemon that was started by hand."""
     answer = f"MainPID={PID}\\nRestart=on-failure\\n"
-    refuse_restarted(PID, systemd(tmp_path, monkeypatch, answer, SYSTEM))
+    require_not_restarted(PID, systemd(tmp_path, monkeypatch, answer, SYSTEM))
 
 
 def test_process_that_is_gone_belongs_to_no_service(tmp_path: Path) -> None:
     """It may end at any time."""
-    assert unit_of(PID, tmp_path) is None
+    assert find_unit(PID, tmp_path) is None
 
 
 def test_units_of_a_user_are_found_with_an_option() -> None:
     """The system's are found without."""
-    assert Unit("x", "user", restarts=True).manager == ("--user",)
-    assert Unit("x", "system", restarts=True).manager == ()
+    assert Unit("x", "user", restarts=True).manager_option == ("--user",)
+    assert Unit("x", "system", restarts=True).manager_option == ()

@@ -27,7 +27,9 @@ async def test_signal_in_the_middle_of_the_start_ends_it() -> None:
     life = Lifetime()
     with time_limit():
         async with anyio.create_task_group() as tasks:
-            tasks.start_soon(life.follow, lambda: received([signal.SIGTERM]), anyio.sleep_forever)
+            tasks.start_soon(
+                life.follow_signals, lambda: received([signal.SIGTERM]), anyio.sleep_forever
+            )
             with life.starting:
                 await anyio.sleep_forever()
     assert life.stopping.is_set()
@@ -54,5 +56,5 @@ async def test_signal_to_stop_is_obeyed_during_a_reload() -> None:
         yield signals()
 
     with time_limit():
-        await life.follow(receive, reload)
+        await life.follow_signals(receive, reload)
     assert life.stopping.is_set()

@@ -11,7 +11,7 @@ import pytest
 
 from orchestrator.errors import ConfigError
 from orchestrator.system import log_relay
-from orchestrator.system.log_relay import STDERR, relayed
+from orchestrator.system.log_relay import STDERR, relay_log
 
 EVENT = (
     b'{"event":"tool_call","tool":"get_time","level":"info","timestamp":"2026-11-23T20:47:48Z"}\n'
@@ -36,7 +36,7 @@ def test_lines_of_all_processes_are_kept_and_passed_on(tmp_path: Path) -> None:
     """As they are, where no terminal shows them; in the order in which they were written."""
     log, target = tmp_path / "daemon.log", tmp_path / "stderr"
     with target.open("wb") as file, stderr_is(file.fileno()):
-        with relayed(log, {}):
+        with relay_log(log, {}):
             os.write(STDERR, EVENT)
             subprocess.run((sys.executable, "-c", CHILD), check=True)
             os.write(STDERR, b"no end of line")
@@ -50,7 +50,7 @@ def test_terminal_shows_sentences_and_the_file_keeps_the_facts(tmp_path: Path) -
     """What is no event is shown as it is."""
     log = tmp_path / "daemon.log"
     controller, terminal = os.openpty()
-    with stderr_is(terminal), relayed(log, {}):
+    with stderr_is(terminal), relay_log(log, {}):
         os.write(STDERR, EVENT + b"Traceback\n")
     shown = os.read(controller, 1000)
     assert b"runs get_time" in shown
@@ -64,7 +64,7 @@ def test_terminal_shows_sentences_and_the_file_keeps_the_facts(tmp_path: Path) -
 def test_nobody_waits_for_a_reader_that_has_stopped(tmp_path: Path) -> None:
     """A terminal may be stopped; lines are lost then."""
     reader, writer = os.pipe()
-    with stderr_is(writer), relayed(tmp_path / "daemon.log", {}):
+    with stderr_is(writer), relay_log(tmp_path / "daemon.log", {}):
         written = 0
         with suppress(BlockingIOError):
             while written < ENOUGH:
@@ -90,10 +90,10 @@ def test_error_that_ends_the_daemon_is_kept(
         target.open("wb") as file,
         stderr_is(file.fileno()),
         pytest.raises(type(error)),
-        relayed(log, {}),
+        relay_log(log, {}),
     ):
         raise error
-    event = log_relay.as_event(log.read_bytes())
+    event = log_relay.parse_event(log.read_bytes())
     assert event is not None
     assert (event["event"], event["problem"]) == ("daemon_failed", problem)
     assert ("exception" in event) == traced
@@ -105,7 +105,7 @@ def test_log_that_systemd_keeps_is_left_to_it(tmp_path: Path) -> None:
     log, target = tmp_path / "daemon.log", tmp_path / "stderr"
     with target.open("wb") as file, stderr_is(file.fileno()):
         found = os.fstat(file.fileno())
-        with relayed(log, {"JOURNAL_STREAM": f"{found.st_dev}:{found.st_ino}"}):
+        with relay_log(log, {"JOURNAL_STREAM": f"{found.st_dev}:{found.st_ino}"}):
             os.write(STDERR, EVENT)
     assert target.read_bytes() == EVENT
     assert not log.exists()
@@ -114,4 +114,4 @@ def test_log_that_systemd_keeps_is_left_to_it(tmp_path: Path) -> None:
 @pytest.mark.parametrize("line", [b"x", b"[1]", b'{"a":1}', b'{"event":', b"\xff", b""])
 def test_line_that_is_no_event_is_recognized(line: bytes) -> None:
     """Whatever it is."""
-    assert log_relay.as_event(line) is None
+    assert log_relay.parse_event(line) is None

@@ -23,7 +23,7 @@ def systemd(tmp_path: Path) -> Iterator[socket.socket]:
 
 def test_state_is_sent_in_one_message(systemd: socket.socket) -> None:
     """One line for each variable."""
-    Notifier({"NOTIFY_SOCKET": systemd.getsockname()}).tell("READY=1", "STATUS=serving")
+    Notifier({"NOTIFY_SOCKET": systemd.getsockname()}).send_state("READY=1", "STATUS=serving")
     assert systemd.recv(4096) == b"READY=1\nSTATUS=serving"
 
 
@@ -32,14 +32,14 @@ def test_abstract_socket_is_reached_by_its_name() -> None:
     name = f"orchestrator-test-{os.getpid()}"
     with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as sock:
         sock.bind(f"\0{name}")
-        Notifier({"NOTIFY_SOCKET": f"@{name}"}).tell("READY=1")
+        Notifier({"NOTIFY_SOCKET": f"@{name}"}).send_state("READY=1")
         assert sock.recv(4096) == b"READY=1"
 
 
 @pytest.mark.parametrize("environ", [{}, {"NOTIFY_SOCKET": "/missing/socket"}])
 def test_daemon_without_a_service_manager_sends_nothing(environ: dict[str, str]) -> None:
     """A missing socket is no error."""
-    Notifier(environ).tell("READY=1")
+    Notifier(environ).send_state("READY=1")
 
 
 @pytest.mark.parametrize(

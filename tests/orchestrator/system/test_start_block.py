@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from orchestrator.system.start_block import MANY, start_block
+from orchestrator.system.start_block import MANY, format_start_block
 
 HOME = "/srv/.orchestrator"
 READY = {"home": HOME, "config": f"{HOME}/agents.json", "channels": ["api", "telegram"]}
@@ -19,7 +19,7 @@ def _usual_home(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_agents_are_shown_with_their_models_and_the_next_commands() -> None:
     """One agent that thinks: nothing is to be set up."""
-    shown = start_block({**READY, "models": {"work": "groq qwen3", "toy": "demo"}})
+    shown = format_start_block({**READY, "models": {"work": "groq qwen3", "toy": "demo"}})
     assert "agents    toy   demo model" in shown
     assert "work  groq qwen3" in shown
     assert 'send toy "hello"' in shown
@@ -29,13 +29,13 @@ def test_agents_are_shown_with_their_models_and_the_next_commands() -> None:
 
 def test_setup_is_the_next_command_when_only_the_demo_model_answers() -> None:
     """A new user connects a model first."""
-    shown = start_block({**READY, "models": {"toy": "demo"}})
+    shown = format_start_block({**READY, "models": {"toy": "demo"}})
     assert 0 < shown.index("setup") < shown.index("chat")
 
 
 def test_commands_name_a_home_that_they_would_not_find() -> None:
     """They can be copied as they stand."""
-    shown = start_block({**READY, "home": "/other home", "models": {"a": "x y"}})
+    shown = format_start_block({**READY, "home": "/other home", "models": {"a": "x y"}})
     assert "status --home '/other home'" in shown
 
 
@@ -45,23 +45,23 @@ def test_environment_that_is_not_activated_is_activated_first(
     """Without one, the commands have the program's whole path."""
     monkeypatch.setenv("PATH", str(tmp_path))
     monkeypatch.setattr(sys, "argv", [str(tmp_path / "scripts" / ".." / "orchestrator")])
-    whole = start_block({**READY, "models": {"a": "x y"}})
+    whole = format_start_block({**READY, "models": {"a": "x y"}})
     assert f"{sys.argv[0]} status" in whole
     (tmp_path / "activate").touch()
-    short = start_block({**READY, "models": {"a": "x y"}})
+    short = format_start_block({**READY, "models": {"a": "x y"}})
     assert f". {tmp_path}/activate\n" in short
     assert " orchestrator status" in short
 
 
 def test_long_list_of_agents_is_cut() -> None:
     """The block stays on a screen."""
-    shown = start_block({**READY, "models": {f"agent{n}": "x y" for n in range(MANY + 3)}})
+    shown = format_start_block({**READY, "models": {f"agent{n}": "x y" for n in range(MANY + 3)}})
     assert "and 3 more" in shown
     assert len(shown.splitlines()) < 24
 
 
 def test_file_without_agents_says_so() -> None:
     """No command is shown that would fail."""
-    shown = start_block({**READY, "models": {}})
+    shown = format_start_block({**READY, "models": {}})
     assert "add one to agents.json" in shown
     assert "send" not in shown

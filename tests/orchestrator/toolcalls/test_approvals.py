@@ -19,7 +19,7 @@ from orchestrator.journal.turns import outbox, steps, turns
 from orchestrator.journal.turns.approvals import LIFETIME, REPEAT_WINDOW, Approval
 from orchestrator.journal.turns.outbox import Address
 from orchestrator.journal.turns.steps import Call
-from orchestrator.toolcalls.approvals import REPEATS, ApprovalQueue, check
+from orchestrator.toolcalls.approvals import REPEATS, ApprovalQueue, check_approval
 from orchestrator.tools.builtin.catalog import TOOLS
 
 CHAT = Address("telegram", "1", "7")
@@ -42,7 +42,7 @@ class Bench:
         """T4 of a call, as far as approvals matter."""
         with job(self.db):
             code = self.queue.new_code()
-            return check(
+            return check_approval(
                 self.db, call, TOOLS["store_fact"], agent(approvals), CHAT, code, self.now, {}
             )
 
@@ -93,7 +93,7 @@ def test_question_whose_receipt_is_lost_is_sent_again(bench: Bench) -> None:
     (call,) = planned(bench.db, "t1", "pay")
     bench.asked(call)
     sent = 0
-    while rows := outbox.due(bench.db, "telegram"):
+    while rows := outbox.list_due_rows(bench.db, "telegram"):
         with job(bench.db):
             outbox.sending(bench.db, rows[0].id, "sending", 5)
             outbox.mark_unconfirmed(bench.db, rows[0].id, "the connection broke", 5, 5)
@@ -106,11 +106,11 @@ def test_question_is_sent_again_after_a_death_during_sending(bench: Bench) -> No
     """The next start cannot know whether the chat has seen it."""
     (call,) = planned(bench.db, "t1", "pay")
     bench.asked(call)
-    (row,) = outbox.due(bench.db, "telegram")
+    (row,) = outbox.list_due_rows(bench.db, "telegram")
     with job(bench.db):
         outbox.sending(bench.db, row.id, "sending", 5)
         turns.boot(bench.db, 6)
-    (again,) = outbox.due(bench.db, "telegram")
+    (again,) = outbox.list_due_rows(bench.db, "telegram")
     assert (again.id, again.body) == (row.id, row.body)
 
 
@@ -118,7 +118,7 @@ async def test_grant_lets_the_call_run(bench: Bench) -> None:
     """So does the grant it has used up: the call is planned again when a process dies in it."""
     (call,) = planned(bench.db, "t1", "pay")
     question = bench.asked(call)
-    granted = await bench.queue.decide(question.code, "operator", granted=True)
+    granted = await bench.queue.decide_question(question.code, "operator", granted=True)
     assert granted is not None
     assert (granted.tool, granted.state) == ("pay", "granted")
     assert bench.check(call) is None
@@ -129,7 +129,7 @@ async def test_grant_of_one_call_is_no_grant_of_the_next(bench: Bench) -> None:
     """The same tool with the same arguments needs a new approval."""
     first, second = planned(bench.db, "t1", "pay", "pay", arguments={"amount": 3})
     code = bench.asked(first).code
-    await bench.queue.decide(code, "operator", granted=True)
+    await bench.queue.decide_question(code, "operator", granted=True)
     assert bench.check(first) is None
     assert bench.asked(second).code != code
 
@@ -137,7 +137,7 @@ async def test_grant_of_one_call_is_no_grant_of_the_next(bench: Bench) -> None:
 async def test_denied_call_is_refused_with_the_reason(bench: Bench) -> None:
     """Now and when it is checked again."""
     (call,) = planned(bench.db, "t1", "pay")
-    await bench.queue.decide(bench.asked(call).code, "operator", granted=False)
+    await bench.queue.decide_question(bench.asked(call).code, "operator", granted=False)
     for _ in range(2):
         refusal = bench.check(call)
         assert isinstance(refusal, str)
@@ -149,8 +149,8 @@ async def test_question_without_an_answer_in_time_refuses_the_call(bench: Bench)
     (call,) = planned(bench.db, "t1", "pay")
     question = bench.asked(call)
     bench.now += LIFETIME
-    assert await bench.queue.waiting() == []
-    assert await bench.queue.decide(question.code, "operator", granted=True) is None
+    assert await bench.queue.list_open_questions() == []
+    assert await bench.queue.decide_question(question.code, "operator", granted=True) is None
     assert isinstance(bench.check(call), str)
 
 
@@ -158,16 +158,16 @@ async def test_unknown_code_answers_nothing(bench: Bench) -> None:
     """The question stays open."""
     (call,) = planned(bench.db, "t1", "pay")
     question = bench.asked(call)
-    assert await bench.queue.decide("other", "operator", granted=True) is None
-    assert await bench.queue.waiting() == [question]
+    assert await bench.queue.decide_question("other", "operator", granted=True) is None
+    assert await bench.queue.list_open_questions() == [question]
 
 
 async def test_second_answer_changes_nothing(bench: Bench) -> None:
     """The first one counts."""
     (call,) = planned(bench.db, "t1", "pay")
     code = bench.asked(call).code
-    assert await bench.queue.decide(code, "operator", granted=False) is not None
-    assert await bench.queue.decide(code, "operator", granted=True) is None
+    assert await bench.queue.decide_question(code, "operator", granted=False) is not None
+    assert await bench.queue.decide_question(code, "operator", granted=True) is None
     assert isinstance(bench.check(call), str)
 
 
@@ -175,8 +175,8 @@ def test_repeating_a_call_of_unknown_outcome_needs_approval(bench: Bench) -> Non
     """For a day, whatever the configuration says."""
     (first,) = planned(bench.db, "t1", "order", arguments={"item": 1})
     with job(bench.db):
-        steps.intend(bench.db, "t1", first.seq, 1, 5)
-        steps.recover(bench.db, "t1", frozenset(), 5)
+        steps.mark_intent(bench.db, "t1", first.seq, 1, 5)
+        steps.recover_calls(bench.db, "t1", frozenset(), 5)
     again, other = (
         planned(bench.db, "t1", "order", arguments={"item": item})[0] for item in (1, 2)
     )
@@ -195,10 +195,10 @@ async def test_wait_ends_with_the_answer(bench: Bench) -> None:
     one, two = bench.asked(first), bench.asked(second)
     with time_limit():
         async with anyio.create_task_group() as tasks:
-            tasks.start_soon(bench.queue.answered, one)
-            await bench.queue.decide(two.code, "operator", granted=True)
-            assert await bench.queue.waiting() == [one]
-            await bench.queue.decide(one.code, "operator", granted=False)
+            tasks.start_soon(bench.queue.wait_for_answer, one)
+            await bench.queue.decide_question(two.code, "operator", granted=True)
+            assert await bench.queue.list_open_questions() == [one]
+            await bench.queue.decide_question(one.code, "operator", granted=False)
 
 
 async def test_wait_ends_when_the_question_expires(bench: Bench) -> None:
@@ -207,7 +207,7 @@ async def test_wait_ends_when_the_question_expires(bench: Bench) -> None:
     question = bench.asked(call)
     bench.now += LIFETIME
     with time_limit():
-        await bench.queue.answered(question)
+        await bench.queue.wait_for_answer(question)
 
 
 async def test_wait_ends_when_the_daemon_stops(bench: Bench) -> None:
@@ -216,6 +216,6 @@ async def test_wait_ends_when_the_daemon_stops(bench: Bench) -> None:
     question = bench.asked(call)
     with time_limit():
         async with anyio.create_task_group() as tasks:
-            tasks.start_soon(bench.queue.answered, question)
+            tasks.start_soon(bench.queue.wait_for_answer, question)
             bench.queue.close()
-    assert await bench.queue.waiting() == [question]
+    assert await bench.queue.list_open_questions() == [question]

@@ -1,7 +1,7 @@
 """Calls that run inside T3, and the reasons why others do not run."""
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
@@ -14,7 +14,7 @@ from orchestrator.journal.turns import steps
 from orchestrator.journal.turns.approvals import Approval
 from orchestrator.toolcalls.authorization import CallAuthorizer, CallContext
 from orchestrator.tools.builtin.catalog import TOOLS
-from orchestrator.tools.builtin.host_tool import JournalTool, ToolContext
+from orchestrator.tools.builtin.host_tool import HostTool, JournalTool, ToolContext
 from thinker.protocol.messages import JsonObject, ToolResult
 
 
@@ -24,6 +24,7 @@ class Bench:
 
     db: Database
     context: ToolContext
+    tools: dict[str, HostTool] = field(default_factory=lambda: dict(TOOLS))
 
     def caller(self, handed_back: frozenset[str] = frozenset(), **fields: object) -> CallContext:
         """The agent ``work`` with these fields."""
@@ -32,7 +33,7 @@ class Bench:
 
     def authorizer(self, caller: CallContext) -> CallAuthorizer:
         """What decides about the calls."""
-        return CallAuthorizer(caller, {}, None, now=5, code="AB12")
+        return CallAuthorizer(caller, self.tools, {}, None, now=5, code="AB12")
 
     def run_local(
         self, caller: CallContext, *names: str, arguments: JsonObject | None = None
@@ -40,7 +41,7 @@ class Bench:
         """T3 of calls of these tools, with no arguments or these."""
         calls = planned(self.db, "t1", *names, arguments=arguments or {})
         with job(self.db):
-            return self.authorizer(caller).run_local(self.db, [made.seq for made in calls])
+            return self.authorizer(caller).run_local_calls(self.db, [made.seq for made in calls])
 
     def states(self) -> list[str]:
         """The states of all calls."""
@@ -105,13 +106,11 @@ def test_rejected_call_keeps_its_end_and_holds_up_nothing(bench: Bench) -> None:
     """It was the worker that rejected it."""
     with job(bench.db):
         rejected = steps.plan(bench.db, step("t1", "list_facts", rejected="no"), {}, 1, 1)
-        assert bench.authorizer(bench.caller()).run_local(bench.db, rejected.call_seqs) == {}
+        assert bench.authorizer(bench.caller()).run_local_calls(bench.db, rejected.call_seqs) == {}
     assert call(bench.db, "t1", 2).state == "failed"
 
 
-def test_fault_of_a_tool_leaves_nothing_behind(
-    bench: Bench, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_fault_of_a_tool_leaves_nothing_behind(bench: Bench) -> None:
     """Only that call is undone, not T3 or the calls before."""
 
     def effect(db: Database, context: ToolContext, arguments: JsonObject) -> str:
@@ -119,8 +118,7 @@ def test_fault_of_a_tool_leaves_nothing_behind(
         db.execute("INSERT INTO meta VALUES('half', 'done')")
         raise KeyError("a bug")
 
-    broken = JournalTool(TOOLS["list_facts"].spec, effect)
-    monkeypatch.setitem(TOOLS, "list_facts", broken)
+    bench.tools["list_facts"] = JournalTool(TOOLS["list_facts"].spec, effect)
     assert list(bench.run_local(bench.caller(), "get_profile", "list_facts", "get_profile")) == [2]
     assert bench.states() == ["done", "planned", "planned"]
     assert bench.db.execute("SELECT count(*) FROM meta WHERE k = 'half'").get == 0

@@ -5,16 +5,20 @@ from pathlib import Path
 
 import anyio
 import pytest
-from fakes.executor_bench import PAY, HeldTool, StartingServers, UnansweringServers, offer, running
+from fakes.executor_bench import PAY, HeldTool, StartingServers, UnansweringServers, held, running
 from fakes.journal import job
 
 from orchestrator.errors import JournalError
 from orchestrator.journal.turns import steps
 from orchestrator.journal.turns.steps import UNKNOWN_OUTCOME
 from orchestrator.toolcalls.executor import OFFERS, CallBrokeError, ToolPending
-from orchestrator.tools.builtin.catalog import TOOLS
-from orchestrator.tools.builtin.host_tool import PlainTool, ToolContext, ToolFailure, spec
-from orchestrator.tools.mcp.mcp_tools import McpTool
+from orchestrator.tools.builtin.host_tool import (
+    PlainTool,
+    ToolContext,
+    ToolFailure,
+    build_tool_spec,
+)
+from orchestrator.tools.remote_tools import RemoteTool
 from thinker.protocol.messages import JsonObject, SideEffect, ToolResult
 
 TASK: JsonObject = {"task": "Count to three."}
@@ -41,13 +45,10 @@ async def test_journal_gets_plain_data_and_nothing_that_the_event_loop_may_chang
         assert question.tool == "list_facts"
 
 
-async def test_call_runs_once_for_all_who_ask_at_the_same_time(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_call_runs_once_for_all_who_ask_at_the_same_time(tmp_path: Path) -> None:
     """Each of them gets the same result."""
     tool, results = HeldTool(), list[ToolResult]()
-    offer(monkeypatch, "held", tool)
-    async with running(tmp_path) as bench:
+    async with running(tmp_path, tools=[held(tool)]) as bench:
         (seq,) = bench.plan("held")
 
         async def ask() -> None:
@@ -63,19 +64,16 @@ async def test_call_runs_once_for_all_who_ask_at_the_same_time(
     assert tool.runs == 1
 
 
-async def test_call_outlives_the_worker_that_asked_for_it(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_call_outlives_the_worker_that_asked_for_it(tmp_path: Path) -> None:
     """The next worker asks for the same call and gets its result; it does not run again."""
     tool = HeldTool()
-    offer(monkeypatch, "held", tool)
-    async with running(tmp_path) as bench:
+    async with running(tmp_path, tools=[held(tool)]) as bench:
         (seq,) = bench.plan("held")
         async with anyio.create_task_group() as worker:
             worker.start_soon(bench.ask, seq)
             await tool.entered.wait()
             worker.cancel_scope.cancel()
-        assert bench.runner.running("t1") == {seq}
+        assert bench.runner.list_running_calls("t1") == {seq}
         tool.released.set()
         assert (await bench.ask(seq)).content == "done"
         assert (await bench.ask(seq)).content == "done"
@@ -90,7 +88,7 @@ async def test_granted_call_runs_once(tmp_path: Path) -> None:
         for _ in range(2):
             question = await bench.question(seq, caller)
         assert bench.state(seq) == "planned"
-        await bench.approvals.decide(question.code, "operator", granted=True)
+        await bench.approvals.decide_question(question.code, "operator", granted=True)
         assert (await bench.ask(seq, caller)).content.startswith("Stored: Likes tea.")
         assert (await bench.ask(seq, caller)).content.startswith("Stored: Likes tea.")
         assert bench.db.execute("SELECT count(*) FROM fact").get == 1
@@ -103,7 +101,7 @@ async def test_denied_call_never_runs_and_the_model_reads_why(tmp_path: Path) ->
         caller = bench.caller(approvals=["store_fact"])
         (seq,) = bench.plan("store_fact", arguments={"fact": "Likes tea."})
         question = await bench.question(seq, caller)
-        await bench.approvals.decide(question.code, "operator", granted=False)
+        await bench.approvals.decide_question(question.code, "operator", granted=False)
         refusal = await bench.ask(seq, caller)
         assert refusal.is_error
         assert refusal.content.startswith("not approved: ")
@@ -122,7 +120,7 @@ async def test_call_that_waits_for_a_subagent_has_a_result_when_the_subagent_end
             assert await bench.outcome(seq) == ToolPending(seq)
             assert bench.state(seq) == "intent"
             with job(bench.db):  # the turn is suspended, and resumed
-                steps.recover(bench.db, "t1", frozenset(), 5)
+                steps.recover_calls(bench.db, "t1", frozenset(), 5)
         assert bench.db.execute("SELECT count(*) FROM subagent_run").get == 1
         assert bench.changes == ["changed", "changed"]
 
@@ -135,7 +133,7 @@ async def test_call_that_waits_for_a_subagent_has_a_result_when_the_subagent_end
     ],
 )
 async def test_failure_of_a_tool_is_a_result_for_the_model(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, error: Exception, text: str
+    tmp_path: Path, error: Exception, text: str
 ) -> None:
     """It says what went wrong."""
 
@@ -143,22 +141,19 @@ async def test_failure_of_a_tool_is_a_result_for_the_model(
         del context, arguments
         raise error
 
-    about = spec("failing", "A test tool.", {}, side_effect=SideEffect.PURE)
-    monkeypatch.setitem(TOOLS, "failing", PlainTool(about, fail))
-    async with running(tmp_path) as bench:
+    about = build_tool_spec("failing", "A test tool.", {}, side_effect=SideEffect.PURE)
+    async with running(tmp_path, tools=[PlainTool(about, fail)]) as bench:
         (seq,) = bench.plan("failing")
         result = await bench.ask(seq)
         assert (result.is_error, result.content) == (True, text)
         assert bench.state(seq) == "failed"
 
 
-async def test_tool_that_takes_too_long_fails(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_tool_that_takes_too_long_fails(tmp_path: Path) -> None:
     """Its turn goes on."""
-    about = spec("held", "A test tool.", {}, side_effect=SideEffect.PURE)
-    monkeypatch.setitem(TOOLS, "held", PlainTool(about, HeldTool().run, seconds=0.0))
-    async with running(tmp_path) as bench:
+    about = build_tool_spec("held", "A test tool.", {}, side_effect=SideEffect.PURE)
+    tool = PlainTool(about, HeldTool().run, seconds=0.0)
+    async with running(tmp_path, tools=[tool]) as bench:
         (seq,) = bench.plan("held")
         result = await bench.ask(seq)
     assert (result.is_error, result.content) == (True, "the tool did not finish in 0 seconds")
@@ -171,28 +166,26 @@ def raising(error: Exception) -> PlainTool:
         del context, arguments
         raise error
 
-    return PlainTool(spec("broken", "A test tool.", {}, side_effect=SideEffect.PURE), run)
+    return PlainTool(
+        build_tool_spec("broken", "A test tool.", {}, side_effect=SideEffect.PURE), run
+    )
 
 
-async def test_fault_in_a_tool_leaves_the_call_without_a_result(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_fault_in_a_tool_leaves_the_call_without_a_result(tmp_path: Path) -> None:
     """It does not end the daemon; the turn's recovery decides what happens to the call."""
-    monkeypatch.setitem(TOOLS, "broken", raising(KeyError("a bug")))
-    async with running(tmp_path) as bench:
+    broken = raising(KeyError("a bug"))
+    async with running(tmp_path, tools=[broken]) as bench:
         (seq,) = bench.plan("broken")
         with pytest.raises(CallBrokeError, match="call t1:2 has no result"):
             await bench.ask(seq)
         assert bench.state(seq) == "intent"
-        assert bench.runner.running("t1") == frozenset()
+        assert bench.runner.list_running_calls("t1") == frozenset()
 
 
-async def test_call_that_cannot_use_the_journal_says_why(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_call_that_cannot_use_the_journal_says_why(tmp_path: Path) -> None:
     """Its turn is tried again then."""
-    monkeypatch.setitem(TOOLS, "broken", raising(JournalError("the server is away")))
-    async with running(tmp_path) as bench:
+    broken = raising(JournalError("the server is away"))
+    async with running(tmp_path, tools=[broken]) as bench:
         (seq,) = bench.plan("broken")
         with pytest.raises(JournalError, match="the server is away"):
             await bench.ask(seq)
@@ -213,10 +206,10 @@ async def test_call_that_waits_for_its_server_is_not_taken_for_one_that_was_sent
 ) -> None:
     """If the daemon dies meanwhile, the next one makes the call."""
     async with running(tmp_path, StartingServers) as bench:
-        bench.servers.tools = {"s_pay": PAY}
+        bench.servers.tools, bench.servers.has_servers = {"s_pay": PAY}, True
         (seq,) = bench.plan("s_pay")
         with anyio.CancelScope() as scope:
-            await bench.runner.call(bench.caller(), seq, lambda _: scope.cancel())
+            await bench.runner.run_planned_call(bench.caller(), seq, lambda _: scope.cancel())
         assert bench.state(seq) == "planned"
         bench.tasks.cancel_scope.cancel()
 
@@ -224,7 +217,7 @@ async def test_call_that_waits_for_its_server_is_not_taken_for_one_that_was_sent
 async def test_call_whose_answer_is_lost_is_recorded_as_unknown(tmp_path: Path) -> None:
     """The model is asked to verify before it repeats the call."""
     async with running(tmp_path, UnansweringServers) as bench:
-        bench.servers.tools = {"s_pay": PAY}
+        bench.servers.tools, bench.servers.has_servers = {"s_pay": PAY}, True
         (seq,) = bench.plan("s_pay")
         result = await bench.ask(seq)
         assert (result.is_error, result.content) == (True, UNKNOWN_OUTCOME)
@@ -257,27 +250,33 @@ async def test_turn_of_a_newer_owner_makes_no_call(tmp_path: Path) -> None:
 async def test_agent_is_offered_what_its_globs_leave_it(tmp_path: Path) -> None:
     """Built-in tools and those of MCP servers alike."""
     async with running(tmp_path) as bench:
-        look = spec("s_look", "Look.", {}, side_effect=SideEffect.PURE)
-        bench.servers.tools = {"s_look": McpTool(look, "s", "look", timeout=1, keyed=False)}
+        look = build_tool_spec("s_look", "Look.", {}, side_effect=SideEffect.PURE)
+        bench.servers.tools, bench.servers.has_servers = (
+            {"s_look": RemoteTool(look, "s", "look", timeout=1, keyed=False)},
+            True,
+        )
         caller = bench.caller(allowedTools=["get_*", "s_*"], deniedTools=["get_profile"])
-        offered = {tool.name for tool in bench.runner.offered(caller.definition)}
+        offered = {tool.name for tool in bench.runner.list_offered_tools(caller.definition)}
         assert offered == {"get_time", "s_look"}
 
 
 async def test_offer_is_the_same_object_until_something_changes(tmp_path: Path) -> None:
     """So that a message costs no look at tools that did not change, for as many agents as fit."""
     async with running(tmp_path) as bench:
-        bench.runner.prompts.adopt(bench.runner.prompts.now)
+        bench.runner.prompts.adopt_set(bench.runner.prompts.current_set)
         one, two = (bench.caller(agentId=name).definition for name in ("work", "home"))
-        first = bench.runner.offered(one)
-        assert bench.runner.offered(two) == first
-        assert bench.runner.offered(one) is first
+        first = bench.runner.list_offered_tools(one)
+        assert bench.runner.list_offered_tools(two) == first
+        assert bench.runner.list_offered_tools(one) is first
         other = bench.caller(deniedTools=["get_time"]).definition
-        assert bench.runner.offered(other) != first
-        look = spec("s_look", "Look.", {})
-        bench.servers.tools = {"s_look": McpTool(look, "s", "look", timeout=1, keyed=False)}
-        assert bench.runner.offered(one)[-1] == look
+        assert bench.runner.list_offered_tools(other) != first
+        look = build_tool_spec("s_look", "Look.", {})
+        bench.servers.tools, bench.servers.has_servers = (
+            {"s_look": RemoteTool(look, "s", "look", timeout=1, keyed=False)},
+            True,
+        )
+        assert bench.runner.list_offered_tools(one)[-1] == look
         many = [two.model_copy(update={"agent_id": str(number)}) for number in range(OFFERS + 1)]
-        offers = [bench.runner.offered(agent) for agent in many]
-        assert bench.runner.offered(many[-1]) is offers[-1]
-        assert bench.runner.offered(many[0]) is not offers[0]
+        offers = [bench.runner.list_offered_tools(agent) for agent in many]
+        assert bench.runner.list_offered_tools(many[-1]) is offers[-1]
+        assert bench.runner.list_offered_tools(many[0]) is not offers[0]

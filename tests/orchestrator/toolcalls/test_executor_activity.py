@@ -2,8 +2,7 @@
 
 from pathlib import Path
 
-import pytest
-from fakes.executor_bench import HeldTool, offer, running
+from fakes.executor_bench import HeldTool, held, running
 from fakes.journal import step
 
 from orchestrator.chat_activity import CallFinished, CallMade, Happening
@@ -12,18 +11,17 @@ from thinker.protocol.methods import StepCommitted
 
 
 async def test_watchers_of_the_chat_hear_of_each_call_once_when_it_begins_and_ends(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path,
 ) -> None:
     """With its arguments, how long it took and whether it failed; a question is not its end."""
     tool, heard = HeldTool(), list[Happening]()
     tool.released.set()
-    offer(monkeypatch, "held", tool)
     times = iter(range(0, 100_000, 1500))
-    async with running(tmp_path, now=lambda: next(times)) as bench:
+    async with running(tmp_path, now=lambda: next(times), tools=[held(tool)]) as bench:
         chat_key = bench.context.address.chat_key
         (unseen,) = bench.plan("held")
         await bench.ask(unseen)
-        with bench.runner.activity.watching(chat_key, heard.append):
+        with bench.runner.activity.watch_chat(chat_key, heard.append):
             (seq,) = bench.plan("held", arguments={})
             await bench.ask(seq)
             await bench.ask(seq)
@@ -53,7 +51,7 @@ async def test_watchers_hear_of_calls_that_ended_with_their_step(tmp_path: Path)
         commit = commit.model_copy(update={"calls": (commit.calls[0], rejected, commit.calls[2])})
         found = ToolResult(call_id="c", name="list_facts", content="none")
         committed = StepCommitted(seq=1, call_seqs=(2, 3, 4), results={2: found})
-        with bench.runner.activity.watching("c", heard.append):
+        with bench.runner.activity.watch_chat("c", heard.append):
             bench.runner.report_step("work", "c", commit, committed)
             bench.runner.report_step("work", "other", commit, committed)
     assert heard == [

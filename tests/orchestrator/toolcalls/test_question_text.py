@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 from orchestrator.channels import formatting
 from orchestrator.journal.turns.approvals import Approval
 from orchestrator.journal.turns.outbox import Address
-from orchestrator.toolcalls.question_text import REASON, question
+from orchestrator.toolcalls.question_text import REASON, format_question
 from thinker.jsontext import RepairBudget
-from thinker.models.call_arguments import tool_call
+from thinker.models.call_arguments import build_tool_call
 from thinker.protocol.messages import ToolCall
 
 JSON = st.recursive(
@@ -35,12 +35,23 @@ def asked(
     """The question about a call."""
     text = json.dumps(arguments, sort_keys=True)
     row = Approval(
-        *(1, "c0de", "t1", 2, reason, "pending", 1_770_000_000_000, "pay", text),
-        *("work", "telegram/1/7/", "hash", None),
+        id=1,
+        code="c0de",
+        turn_id="t1",
+        seq=2,
+        reason=reason,
+        state="pending",
+        expires=1_770_000_000_000,
+        tool="pay",
+        arguments=text,
+        agent_id="work",
+        chat_key="telegram/1/7/",
+        args_hash="hash",
+        by_user=None,
     )
     if written is not None:
         made = ToolCall(id="c", name="pay", arguments=written)
-    return question(row, Address("telegram", "1", "7"), server, made, fixed or {})
+    return format_question(row, Address("telegram", "1", "7"), server, made, fixed or {})
 
 
 def test_a_question_names_tool_server_agent_arguments_reason_and_end() -> None:
@@ -109,7 +120,7 @@ def test_long_arguments_are_cut_for_all_to_see(arguments: dict[str, Any]) -> Non
     text = asked(
         arguments, reason="r" * 5_000, written={sign * 900: "y" * 900 for sign in "abcdef"}
     )
-    assert formatting.units(text) <= formatting.LIMIT
+    assert formatting.count_utf16_units(text) <= formatting.LIMIT
     assert len(formatting.split(text)) == 1
     size = len(json.dumps(arguments, sort_keys=True))
     assert f"CUT: {size} characters in all, SHA-256 " in text
@@ -138,7 +149,7 @@ def test_many_changes_are_counted() -> None:
 
 def test_broken_json_that_was_repaired_is_told() -> None:
     """What runs is a reading of what the model wrote."""
-    made = tool_call("c", "pay", '{"sum": 3,,}', RepairBudget())
+    made = build_tool_call("c", "pay", '{"sum": 3,,}', RepairBudget())
     assert made.repaired
     assert "\nrepaired: the model wrote broken JSON" in asked({"sum": 3}, made=made)
-    assert "repaired" not in asked({"sum": 3}, made=tool_call("c", "pay", '{"sum": 3}', None))
+    assert "repaired" not in asked({"sum": 3}, made=build_tool_call("c", "pay", '{"sum": 3}', None))

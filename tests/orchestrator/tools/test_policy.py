@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from orchestrator.tools.policy import SENDING, allowed, decide, matches
+from orchestrator.tools.policy import SENDING, decide_tool, is_tool_allowed, matches_pattern
 
 
 @pytest.mark.parametrize(
@@ -29,27 +29,27 @@ from orchestrator.tools.policy import SENDING, allowed, decide, matches
 )
 def test_pattern_matches_whole_names_only(pattern: str, name: str, *, expected: bool) -> None:
     """Brackets, dots and question marks are themselves; Unicode spelling does not matter."""
-    assert matches(pattern, name) is expected
+    assert matches_pattern(pattern, name) is expected
 
 
 @given(st.text("ab*", max_size=8), st.text("ab", max_size=12))
 def test_match_agrees_with_a_regular_expression(pattern: str, name: str) -> None:
     """The definition of a glob, without the time that many stars would take it."""
     expression = ".*".join(re.escape(part) for part in normalize("NFC", pattern).split("*"))
-    assert matches(pattern, name) is bool(re.fullmatch(expression, name))
+    assert matches_pattern(pattern, name) is bool(re.fullmatch(expression, name))
 
 
 def test_deny_wins_over_allow() -> None:
     """Also over an exact allow."""
-    assert not allowed("telegram_delete", ["telegram_delete"], ["*_delete"])
+    assert not is_tool_allowed("telegram_delete", ["telegram_delete"], ["*_delete"])
 
 
 def test_decision_names_its_rule() -> None:
     """The log says which line of agents.json to change."""
-    assert decide("x", ["y"], ["x*"]).reason == 'denied by "x*" in deniedTools'
-    assert decide("x", ["x"], []).reason == 'allowed by "x" in allowedTools'
-    assert decide("x", ["y"], []).reason == "no pattern of allowedTools matches"
-    assert decide("x", [], []).allowed
+    assert decide_tool("x", ["y"], ["x*"]).reason == 'denied by "x*" in deniedTools'
+    assert decide_tool("x", ["x"], []).reason == 'allowed by "x" in allowedTools'
+    assert decide_tool("x", ["y"], []).reason == "no pattern of allowedTools matches"
+    assert decide_tool("x", [], []).allowed
 
 
 @pytest.mark.parametrize(
@@ -65,4 +65,4 @@ def test_decision_names_its_rule() -> None:
 )
 def test_tools_that_send_are_known_by_their_names(name: str, *, sends: bool) -> None:
     """Those of any server too: a task may use none of them."""
-    assert allowed(name, (), SENDING) == (not sends)
+    assert is_tool_allowed(name, (), SENDING) == (not sends)

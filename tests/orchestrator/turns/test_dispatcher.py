@@ -6,19 +6,20 @@ from pathlib import Path
 
 import anyio
 import pytest
+from fakes.agents_file import validate_file
 from fakes.journal import receive, update
-from fakes.suspending_reads import interrupt_read
+from fakes.suspending_reads import interrupt_read, interrupt_transaction
 from fakes.turn_bench import START, echo, turn_bench
 from structlog.testing import capture_logs
 
 from orchestrator import chat_texts
-from orchestrator.agentsfile.agents_file import AgentsFile
 from orchestrator.journal.db.database import Database
 from orchestrator.journal.inspect import invariants
 from orchestrator.journal.turns import cancellations, inbox
 from orchestrator.processes.worker import WorkerHost
-from orchestrator.turns import dispatcher
+from orchestrator.turns import dispatcher, step_commit
 from orchestrator.turns.opener import TurnOpening
+from orchestrator.turns.turn_runner import OpenTurn
 from thinker.protocol.methods import TurnResult, TurnRun
 
 pytestmark = pytest.mark.usefixtures("reads")
@@ -124,7 +125,7 @@ async def test_a_message_says_itself_whether_it_ends_the_turn(tmp_path: Path) ->
         await bench.channel.until_sent("echo: one")
         assert await keeper.until(2) == ["one", "two"]
         calm = bench.files[0].agents[0].model_copy(update={"while_busy": "queue"})
-        bench.files[0] = AgentsFile.model_validate({**dict(bench.files[0]), "agents": (calm,)})
+        bench.files[0] = validate_file({**dict(bench.files[0]), "agents": (calm,)})
         bench.hears("three", while_busy="interrupt")
         assert await keeper.until(3) == ["one", "two", "three"]
         keeper.open("three")
@@ -140,10 +141,10 @@ async def test_a_turn_that_was_cancelled_in_the_journal_is_left(tmp_path: Path) 
         bench.hears("one", "two")
         await keeper.until(1)
         turn_id = await bench.store.transact(
-            cancellations.cancel, "telegram/1/7/", "stopped", START
+            cancellations.cancel_turn, "telegram/1/7/", "stopped", START
         )
         assert turn_id is not None
-        bench.dispatcher.stop([turn_id])
+        bench.dispatcher.stop_turns([turn_id])
         keeper.open("two")
         assert await bench.channel.until(1) == ["echo: two"]
         assert bench.states()[0] == "cancelled"
@@ -152,7 +153,7 @@ async def test_a_turn_that_was_cancelled_in_the_journal_is_left(tmp_path: Path) 
 async def test_t2_shares_the_transaction_in_which_the_message_is_stored(tmp_path: Path) -> None:
     """In a chat that is idle."""
     async with turn_bench(tmp_path) as bench:
-        with bench.dispatcher.opening(["telegram/1/7/"]) as open_all:
+        with bench.dispatcher.hold_chats(["telegram/1/7/"]) as open_all:
             receive(bench.db, update(1, "hello"))
             assert bench.states() == []
             await bench.store.transact(_apply, open_all)
@@ -170,7 +171,7 @@ async def test_a_failure_while_messages_are_stored_leaves_the_chat_to_its_queue(
 ) -> None:
     """What was committed is found there."""
     async with turn_bench(tmp_path) as bench:
-        with suppress(OSError), bench.dispatcher.opening(["telegram/1/7/"]):
+        with suppress(OSError), bench.dispatcher.hold_chats(["telegram/1/7/"]):
             receive(bench.db, update(1, "hello"))
             raise OSError
         bench.dispatcher.wake()
@@ -194,11 +195,11 @@ async def test_messages_of_a_paused_agent_wait_and_are_answered_when_it_goes_on(
 ) -> None:
     """They stay in the inbox; the chat is sent a notice of the pause."""
     async with turn_bench(tmp_path) as bench:
-        await bench.guard.order("work", "operator", paused=True)
+        await bench.guard.change_pause("work", "operator", paused=True)
         bench.hears("hello")
         await bench.dispatcher.wait_idle()
         assert bench.inbox() == ["new"]
-        await bench.guard.order("work", "operator", paused=False)
+        await bench.guard.change_pause("work", "operator", paused=False)
         await bench.channel.until_sent("echo: hello")
 
 
@@ -221,14 +222,14 @@ async def test_a_fault_in_one_chat_does_not_end_the_others(
     with capture_logs():
         async with turn_bench(tmp_path) as bench:
             faults = ["one"]
-            original = bench.dispatcher._runner_of
+            original = bench.dispatcher._run_turn
 
-            def faulty(opened: object) -> object:
+            async def faulty(opened: OpenTurn) -> bool | None:
                 if faults:
                     raise KeyError(faults.pop())
-                return original(opened)  # type: ignore[arg-type]  # an opened turn
+                return await original(opened)
 
-            bench.dispatcher._runner_of = faulty  # type: ignore[assignment]  # the fault
+            bench.dispatcher._run_turn = faulty  # type: ignore[method-assign]  # the fault
             bench.hears("one")
             bench.hears("two", chat_id="8")
             assert sorted(await bench.channel.until(2)) == ["echo: one", "echo: two"]
@@ -259,7 +260,7 @@ async def test_message_that_ended_the_daemon_three_times_is_given_up(
             assert told.startswith("I am sorry: the agent died 3 times")
             assert answer == "echo: fine"
             assert bench.inbox() == ["dead", "done"]
-            assert invariants.violations(bench.db) == []
+            assert invariants.check_invariants(bench.db) == []
     (given_up,) = (entry for entry in logs if entry["event"] == "message_given_up")
     assert given_up["problem"] == "the daemon died 3 times in a row in its gather"
 
@@ -280,7 +281,7 @@ async def test_after_a_death_in_t1_messages_are_stored_before_they_are_read(
     async with turn_bench(tmp_path) as bench:
         await bench.store.transact(lambda _: None)
         await bench.store.read(lambda _: None)  # the dispatcher has looked for the first time
-        with bench.dispatcher.opening(["telegram/1/7/"]) as open_all:
+        with bench.dispatcher.hold_chats(["telegram/1/7/"]) as open_all:
             receive(bench.db, update(1, "hello"))
             await bench.store.transact(_apply, open_all)
             assert bench.states() == []
@@ -295,7 +296,7 @@ async def test_message_for_which_no_turn_can_be_opened_is_given_up(
     original = TurnOpening.open_next
 
     def faulty(opening: TurnOpening, db: Database, chat: str) -> object:
-        row = inbox.oldest_new(db, chat)
+        row = inbox.find_oldest_new(db, chat)
         if row is not None and row.text == "poison":
             raise RecursionError
         return original(opening, db, chat)
@@ -310,9 +311,18 @@ async def test_message_for_which_no_turn_can_be_opened_is_given_up(
             assert bench.inbox() == ["dead", "done"]
 
 
-@pytest.mark.parametrize(("look", "chat_id"), [(dispatcher._scan, "8"), (inbox.has_work, "7")])
+@pytest.mark.parametrize(
+    ("interrupt", "look", "chat_id"),
+    [
+        (interrupt_read, dispatcher._scan_chats, "8"),
+        (interrupt_transaction, step_commit._reply, "7"),
+    ],
+)
 async def test_message_that_arrives_while_the_dispatcher_looks_is_answered(
-    tmp_path: Path, look: Callable[..., object], chat_id: str
+    tmp_path: Path,
+    interrupt: Callable[..., None],
+    look: Callable[..., object],
+    chat_id: str,
 ) -> None:
     """What was looked for at all chats, or at the end of a chat's turn, is outdated then."""
     async with turn_bench(tmp_path) as bench:
@@ -321,6 +331,6 @@ async def test_message_that_arrives_while_the_dispatcher_looks_is_answered(
             bench.hears("second", chat_id=chat_id)
             return True
 
-        interrupt_read(bench.store, look, happens)
+        interrupt(bench.store, look, happens)
         bench.hears("first")
         assert sorted(await bench.channel.until(2)) == ["echo: first", "echo: second"]

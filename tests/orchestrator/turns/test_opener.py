@@ -27,7 +27,7 @@ def store(bench: TurnBench, *texts: str, **fields: str) -> None:
 def opens(bench: TurnBench, opener: TurnOpener | None = None) -> Found:
     """T2 for the chat."""
     with job(bench.db):
-        return (opener or bench.opener).opening().open_next(bench.db, CHAT)
+        return (opener or bench.opener).build_opening().open_next(bench.db, CHAT)
 
 
 async def test_the_next_message_opens_a_turn_with_its_inputs(tmp_path: Path) -> None:
@@ -38,7 +38,7 @@ async def test_the_next_message_opens_a_turn_with_its_inputs(tmp_path: Path) -> 
         assert isinstance(opened, OpenTurn)
         assert opened.turn.recipe == "interactive"
         assert opened.preloaded is not None
-        assert [message.content for message in opened.preloaded.context.said] == ["hello"]
+        assert [message.content for message in opened.preloaded.stored.said] == ["hello"]
 
 
 async def test_an_open_turn_is_returned_before_any_message(tmp_path: Path) -> None:
@@ -69,7 +69,7 @@ async def test_a_chat_without_messages_has_no_turn(tmp_path: Path) -> None:
 async def test_a_paused_agent_has_its_pause_instead(tmp_path: Path) -> None:
     """The message stays new."""
     async with turn_bench(tmp_path) as bench:
-        await bench.guard.order("work", "operator", paused=True)
+        await bench.guard.change_pause("work", "operator", paused=True)
         store(bench, "hello")
         assert isinstance(opens(bench), Pause)
         assert bench.inbox() == ["new"]
@@ -126,7 +126,7 @@ async def test_a_failure_in_one_chat_leaves_the_others_their_turns(
 
         monkeypatch.setattr(TurnOpening, "open_next", failing)  # the fault
         with job(bench.db):
-            bench.opener.opening().open_all([CHAT, "telegram/1/8/"], opened, bench.db)
+            bench.opener.build_opening().open_all([CHAT, "telegram/1/8/"], opened, bench.db)
         assert list(opened) == ["telegram/1/8/"]
-        assert turns.open_in(bench.db, CHAT) is None
+        assert turns.find_open_turn(bench.db, CHAT) is None
         assert bench.inbox()[0] == "new"

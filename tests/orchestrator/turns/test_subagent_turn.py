@@ -7,28 +7,28 @@ from fakes.agents_file import WORK, parsed
 
 from orchestrator.agentsfile import AgentDefinition
 from orchestrator.journal.turns.subagents import SubagentSpec
-from orchestrator.tools.builtin import catalog
-from orchestrator.turns.subagent_turn import WITHHELD, derive
+from orchestrator.tools.host_tools import list_offered_host_tools, list_own_tools
+from orchestrator.turns.subagent_process import WITHHELD, derive_definition
 
 MCP = ("files_read", "files_write")  # tools of a server that the parent may use
 
 
 def parent(**fields: Any) -> AgentDefinition:
     """The agent ``work``."""
-    definition = parsed({**WORK, **fields}).file.agent("work")
+    definition = parsed({**WORK, **fields}).file.find_agent("work")
     assert definition is not None
     return definition
 
 
 def tools(agent: AgentDefinition) -> set[str]:
     """What an agent may use of what there is."""
-    return {spec.name for spec in catalog.offered(agent)}
+    return {spec.name for spec in list_offered_host_tools(list_own_tools(), agent)}
 
 
 def child(agent: AgentDefinition, **asked: Any) -> AgentDefinition:
     """A subagent of an agent that has all tools of its server."""
     offered = (*sorted(tools(agent)), *MCP)
-    return derive(agent, "work-sub-t1-2", SubagentSpec.model_validate(asked), offered)
+    return derive_definition(agent, "work-sub-t1-2", SubagentSpec.model_validate(asked), offered)
 
 
 def test_subagent_has_its_parents_tools_but_those_that_nobody_passes_on() -> None:

@@ -18,8 +18,8 @@ async def fire(bench: TurnBench, **fields: object) -> int:
     spec = TaskSpec.model_validate(
         {"name": "t", "instructions": "Water it.", "trigger": DAILY, "timezone": "UTC", **fields}
     )
-    task = await bench.store.transact(tasks.add, WORK, spec, START)
-    await bench.store.transact(task_runs.run_now, task.id, START)
+    task = await bench.store.transact(tasks.add_task, WORK, spec, START)
+    await bench.store.transact(task_runs.run_task_now, task.id, START)
     bench.dispatcher.wake()
     return task.id
 
@@ -67,7 +67,7 @@ async def test_a_direct_call_that_needs_approval_waits_and_runs_once(tmp_path: P
         await fire(bench, direct=direct)
         await bench.until_state("waiting")
         code = str(bench.db.execute("SELECT code FROM approval").get)
-        await bench.approvals.decide(code, "operator", granted=True)
+        await bench.approvals.decide_question(code, "operator", granted=True)
         await bench.until_state("replied")
         assert bench.db.execute("SELECT count(*) FROM fact").get == 1
 

@@ -17,11 +17,11 @@ async def test_an_album_enters_a_running_turn_when_it_is_complete(tmp_path: Path
     async with turn_bench(tmp_path, {"agentId": "work", "whileBusy": "steer"}) as bench:
 
         async def steered(run: TurnRun, host: WorkerHost) -> TurnResult:
-            await host.commit(response(run, "let me see"))
+            await host.commit_step(response(run, "let me see"))
             bench.hears("one", "two", album="g")
             bench.hears("three")
             for _ in range(2):
-                entered.append([message.content for message in await host.entered()])
+                entered.append([message.content for message in await host.take_new_messages()])
                 bench.now[0] += 1000
             return await echo(run, host)
 
@@ -39,10 +39,10 @@ async def test_a_message_says_itself_whether_it_joins_the_turn(tmp_path: Path) -
         async def steered(run: TurnRun, host: WorkerHost) -> TurnResult:
             if entered:
                 return await echo(run, host)
-            await host.commit(response(run, "let me see"))
+            await host.commit_step(response(run, "let me see"))
             for text, choice in (("a", "steer"), ("b", None), ("c", "steer")):
                 bench.hears(text, while_busy=choice)
-                entered.append([message.content for message in await host.entered()])
+                entered.append([message.content for message in await host.take_new_messages()])
             return await echo(run, host)
 
         bench.scripted(steered)
@@ -63,10 +63,10 @@ async def test_an_outage_of_the_journal_delays_a_turn(
         if run.steps:
             await host.call_tool(run.steps[0].calls[0].seq)
             return await echo(run, host)
-        await host.commit(response(run, "", ("get_time", {})))
+        await host.commit_step(response(run, "", ("get_time", {})))
         monkeypatch.setattr(bench.store, "read", unreadable)
         try:
-            await host.entered()
+            await host.take_new_messages()
         except RpcError as error:
             raise WorkerError(str(error)) from error
         finally:

@@ -6,11 +6,11 @@ from typing import TypeVar, TypeVarTuple
 
 import anyio
 import pytest
+from fakes.agents_file import validate_file
 from fakes.turn_bench import done, echo, response, turn_bench
 from structlog.testing import capture_logs
 
 from orchestrator import chat_texts
-from orchestrator.agentsfile import AgentsFile
 from orchestrator.errors import (
     QuarantinedError,
     UnknownAgentError,
@@ -20,6 +20,7 @@ from orchestrator.errors import (
 from orchestrator.journal.db.database import Database
 from orchestrator.journal.inspect import invariants
 from orchestrator.processes.worker import WorkerHost
+from orchestrator.turns import opener
 from thinker.protocol.messages import RESULT_LIMIT, JsonObject, ToolResult
 from thinker.protocol.methods import PlannedCall, StopReason, TurnResult, TurnRun
 from thinker.protocol.peer import FENCED, RpcError
@@ -37,7 +38,7 @@ async def test_a_message_is_answered_once_and_its_turn_closed(tmp_path: Path) ->
         assert await bench.channel.until(1) == ["echo: hello"]
         await bench.until_state("closed")
         assert bench.inbox() == ["done"]
-        assert invariants.violations(bench.db) == []
+        assert invariants.check_invariants(bench.db) == []
 
 
 async def test_a_turn_tells_when_its_worker_was_ready_and_what_history_it_was_sent(
@@ -48,7 +49,7 @@ async def test_a_turn_tells_when_its_worker_was_ready_and_what_history_it_was_se
     async def prompted(run: TurnRun, host: WorkerHost) -> TurnResult:
         result, prompt = done("ok"), PromptRecord(layers=())
         step = response(run, result.text, ends=result)
-        await host.commit(step.model_copy(update={"prompt": prompt}))
+        await host.commit_step(step.model_copy(update={"prompt": prompt}))
         return result
 
     async with turn_bench(tmp_path) as bench:
@@ -71,7 +72,7 @@ async def test_a_result_whose_last_step_did_not_end_the_turn_is_committed_afterw
     """A turn that met a limit ends without a step of its own."""
 
     async def limited(run: TurnRun, host: WorkerHost) -> TurnResult:
-        await host.commit(response(run, "a", FACT))
+        await host.commit_step(response(run, "a", FACT))
         return TurnResult(text="I stopped.", stop_reason=StopReason.MAX_STEPS)
 
     async with turn_bench(tmp_path) as bench:
@@ -88,7 +89,7 @@ async def test_a_lost_worker_is_followed_by_another_that_gets_the_recorded_steps
 
     async def dying(run: TurnRun, host: WorkerHost) -> TurnResult:
         if not run.steps:
-            await host.commit(response(run, "", FACT))
+            await host.commit_step(response(run, "", FACT))
             raise WorkerLostError("killed")
         return await echo(run, host)
 
@@ -107,7 +108,7 @@ async def test_workers_get_long_results_as_the_model_will_see_them(tmp_path: Pat
         if not run.steps and not run.history:
             refused = PlannedCall(id="c0", name="look", arguments={}, rejected="x" * 1_000_000)
             step = response(run, "", ("look", {}))
-            await host.commit(step.model_copy(update={"calls": (refused,)}))
+            await host.commit_step(step.model_copy(update={"calls": (refused,)}))
             raise WorkerLostError("killed")
         return await echo(run, host)
 
@@ -155,7 +156,7 @@ async def test_deaths_of_workers_that_wait_for_a_tool_give_no_message_up(tmp_pat
 
     async def waiting(run: TurnRun, host: WorkerHost) -> TurnResult:
         if not run.steps:
-            await host.commit(response(run, "", ("read_skill", {"name": "none"})))
+            await host.commit_step(response(run, "", ("read_skill", {"name": "none"})))
             raise WorkerLostError("killed before the call")
         (call,) = run.steps[0].calls
         async with anyio.create_task_group() as tasks:
@@ -279,7 +280,7 @@ async def test_a_call_that_needs_approval_suspends_the_turn_until_the_answer(
 
     async def asking(run: TurnRun, host: WorkerHost) -> TurnResult:
         if not run.steps:
-            committed = await host.commit(response(run, "", FACT))
+            committed = await host.commit_step(response(run, "", FACT))
             seq = committed.call_seqs[0]
         else:
             seq = run.steps[0].calls[0].seq
@@ -298,7 +299,7 @@ async def test_a_call_that_needs_approval_suspends_the_turn_until_the_answer(
         await bench.until_state("waiting")
         assert bench.db.execute("SELECT count(*) FROM fact").get == 0
         code = str(bench.db.execute("SELECT code FROM approval").get)
-        await bench.approvals.decide(code, "operator", granted=True)
+        await bench.approvals.decide_question(code, "operator", granted=True)
         assert (await bench.channel.until(2))[1] == "echo: hello"
         assert refused == [FENCED]
         assert bench.db.execute("SELECT count(*) FROM fact").get == 1
@@ -318,7 +319,7 @@ async def test_a_refused_key_suspends_the_turn_until_the_agent_is_resumed(tmp_pa
         bench.hears("hello")
         await bench.until_state("waiting")
         assert "the key was refused" in (await bench.channel.until(1))[0]
-        await bench.guard.order("work", "operator", paused=False)
+        await bench.guard.change_pause("work", "operator", paused=False)
         assert (await bench.channel.until(2))[1] == "echo: hello"
 
 
@@ -356,13 +357,24 @@ async def test_inputs_that_t2_loaded_are_not_used_for_a_changed_agent(tmp_path: 
             return await echo(run, host)
 
         worker = bench.scripted(held)
-        with bench.dispatcher.opening(["telegram/1/7/"]) as open_all:
+        with bench.dispatcher.hold_chats(["telegram/1/7/"]) as open_all:
             bench.numbers += 1
             bench.hears("hello")
             await bench.store.transact(_apply, open_all)
             changed = bench.files[0].agents[0].model_copy(update={"denied_tools": ("*",)})
-            bench.files[0] = AgentsFile.model_validate(
-                {**dict(bench.files[0]), "agents": (changed,)}
-            )
+            bench.files[0] = validate_file({**dict(bench.files[0]), "agents": (changed,)})
         assert await bench.channel.until(1) == ["echo: hello"]
         assert [run.tools for run in worker.runs] == [()]
+
+
+async def test_message_of_a_missing_extension_is_answered_with_what_is_missing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """No model is asked, since the extension alone knows what its turns may do."""
+    monkeypatch.setitem(opener.KINDS, "message", "carrier")
+    async with turn_bench(tmp_path) as bench:
+        bench.hears("hello")
+        (answer,) = await bench.channel.until(1)
+        assert "turns of the kind 'carrier' is not installed" in answer
+        await bench.until_state("closed")
+        assert bench.inbox() == ["done"]

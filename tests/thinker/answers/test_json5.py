@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import JsonValue
 
-from thinker.answers.json5 import AnswerSyntaxError, loads, loads_truncated
+from thinker.answers.json5 import AnswerSyntaxError, parse_json5, parse_truncated_json5
 
 VALUES = st.recursive(
     st.none()
@@ -51,7 +51,7 @@ LIKE_JSON = st.lists(st.sampled_from(TOKENS), max_size=40).map("".join)
 @given(VALUES, st.booleans())
 def test_json_is_read_as_json(value: JsonValue, ascii_only: bool) -> None:  # noqa: FBT001 - hypothesis gives it
     """Everything that the standard library writes, with or without escapes."""
-    assert loads(json.dumps(value, ensure_ascii=ascii_only)) == value
+    assert parse_json5(json.dumps(value, ensure_ascii=ascii_only)) == value
 
 
 @pytest.mark.parametrize(
@@ -67,7 +67,7 @@ def test_json_is_read_as_json(value: JsonValue, ascii_only: bool) -> None:  # no
 )
 def test_lenient_json_of_models_is_read(text: str, value: JsonValue) -> None:
     """JSON5, line breaks in strings, and lone surrogates."""
-    assert loads(text) == value
+    assert parse_json5(text) == value
 
 
 @pytest.mark.parametrize(
@@ -96,7 +96,7 @@ def test_lenient_json_of_models_is_read(text: str, value: JsonValue) -> None:
 def test_other_text_is_refused(text: str) -> None:
     """So are values deeper or longer than any answer."""
     with pytest.raises(AnswerSyntaxError):
-        loads(text)
+        parse_json5(text)
 
 
 @pytest.mark.parametrize(
@@ -112,14 +112,14 @@ def test_other_text_is_refused(text: str) -> None:
 )
 def test_cut_text_is_read_as_far_as_it_goes(text: str, value: JsonValue) -> None:
     """Open strings and containers are closed; a key without a value is dropped."""
-    assert loads_truncated(text) == value
+    assert parse_truncated_json5(text) == value
 
 
 @given(LIKE_JSON)
 def test_text_is_a_value_or_a_syntax_error(text: str) -> None:
     """What is complete has the same value when it is read as cut."""
     try:
-        value = loads(text)
+        value = parse_json5(text)
     except AnswerSyntaxError:
         return
-    assert loads_truncated(text) == value
+    assert parse_truncated_json5(text) == value

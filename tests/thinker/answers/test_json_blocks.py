@@ -2,7 +2,7 @@
 
 import pytest
 
-from thinker.answers.json_blocks import blocks, complete
+from thinker.answers.json_blocks import close_open_json, extract_json_blocks
 
 
 @pytest.mark.parametrize(
@@ -17,7 +17,7 @@ from thinker.answers.json_blocks import blocks, complete
 )
 def test_outermost_structures_are_found_in_order(text: str, found: list[str]) -> None:
     """Brackets inside strings do not count, and a prompt's last line opens no list."""
-    assert blocks(text) == found
+    assert extract_json_blocks(text) == found
 
 
 @pytest.mark.parametrize(
@@ -32,4 +32,4 @@ def test_outermost_structures_are_found_in_order(text: str, found: list[str]) ->
 )
 def test_everything_open_is_closed(text: str, whole: str) -> None:
     """Text after the first structure is dropped; a closing bracket alone stays."""
-    assert complete(text) == whole
+    assert close_open_json(text) == whole

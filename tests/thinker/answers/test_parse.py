@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import JsonValue
 
-from thinker.answers.parse import MAX_SEARCHED, parse
+from thinker.answers.parse import MAX_SEARCHED, parse_answer
 
 KEYS = ("reply", "score")
 NOISE = [
@@ -50,9 +50,9 @@ NOISE = [
 )
 def test_answer_is_found_in_the_text_around_it(text: str, value: JsonValue) -> None:
     """Among prose, fences, drafts, thoughts and meaningless brackets."""
-    answer = parse(text, KEYS)
+    answer = parse_answer(text, KEYS)
     assert answer.value == value
-    assert not answer.repaired
+    assert not answer.is_repaired
 
 
 @pytest.mark.parametrize(
@@ -71,30 +71,22 @@ def test_answer_is_found_in_the_text_around_it(text: str, value: JsonValue) -> N
 )
 def test_repair_of_an_answer_is_reported(text: str, value: JsonValue, repair: str) -> None:
     """A cut end and broken syntax give a value that is marked as repaired."""
-    answer = parse(text, KEYS)
+    answer = parse_answer(text, KEYS)
     assert (answer.value, answer.repair) == (value, repair)
-    assert answer.repaired
+    assert answer.is_repaired
 
 
 @pytest.mark.parametrize("text", ["", "no JSON at all", "{maybe}", "{a b c}", "}", "{see: above"])
 def test_prose_has_no_answer(text: str) -> None:
     """Words in brackets never become a value."""
-    assert not parse(text, KEYS).value
-
-
-def test_compat_takes_the_first_of_several_answers() -> None:
-    """A cut end is then the only fault repaired."""
-    text = '{"x": 1} {"reply": "first"} {"reply": "both", "score": 2}'
-    assert parse(text, KEYS, "4.0.7").value == {"reply": "first"}
-    assert parse('{"reply": "hi" "score": 3}', KEYS, "4.0.7").value is None
-    assert parse('{"reply": "hel', KEYS, "4.0.7").repair == "truncated"
+    assert not parse_answer(text, KEYS).value
 
 
 @given(st.lists(st.sampled_from(NOISE), max_size=60).map("".join))
 def test_parser_accepts_any_text(text: str) -> None:
     """A text without an answer gives no value and no error."""
-    for answer in (parse(text, KEYS), parse(text, KEYS, "4.0.7")):
-        assert answer.located is not None or answer.value is None
+    answer = parse_answer(text, KEYS)
+    assert answer.located is not None or answer.value is None
 
 
 @pytest.mark.parametrize(
@@ -117,7 +109,7 @@ def _steps(text: str) -> int:
     previous = sys.gettrace()
     sys.settrace(count)
     try:
-        parse(text, KEYS)
+        parse_answer(text, KEYS)
     finally:
         sys.settrace(previous)
     return steps
@@ -126,6 +118,6 @@ def _steps(text: str) -> int:
 def test_very_long_answer_is_read_only_if_it_is_json_as_a_whole() -> None:
     """Searching it would take long."""
     whole = '{"reply": "' + "a" * MAX_SEARCHED + '"}'
-    assert parse(whole, KEYS).value == {"reply": "a" * MAX_SEARCHED}
-    assert parse("Here: " + whole, KEYS).value is None
-    assert parse("[" * 100 + "]" * 100 + " " * MAX_SEARCHED, KEYS).value is None
+    assert parse_answer(whole, KEYS).value == {"reply": "a" * MAX_SEARCHED}
+    assert parse_answer("Here: " + whole, KEYS).value is None
+    assert parse_answer("[" * 100 + "]" * 100 + " " * MAX_SEARCHED, KEYS).value is None

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from thinker.formats.own_files import SETTLED, OwnFiles
-from thinker.formats.regular_file import identity
+from thinker.formats.regular_file import read_identity
 
 
 def later() -> int:
@@ -18,10 +18,10 @@ def later() -> int:
 def write(path: Path, text: str) -> None:
     """Write a file, with a later time of its folder than before if it is new."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    before = identity(path.parent)
+    before = read_identity(path.parent)
     fresh = not path.exists()
     path.write_text(text, "utf-8")
-    while fresh and identity(path.parent) == before:
+    while fresh and read_identity(path.parent) == before:
         path.unlink()
         path.write_text(text, "utf-8")
 
@@ -31,17 +31,17 @@ def test_each_change_is_seen_once(tmp_path: Path, clock: Callable[[], int]) -> N
     """Prompts and skills that are edited, added or removed, and folders that appear."""
     prompt, skills = tmp_path / "prompt.md", tmp_path / "skills"
     files = OwnFiles((prompt, skills), clock)
-    assert files.look()
+    assert files.detect_changes()
     for path in (prompt, skills / "tea" / "SKILL.md", skills / "mail" / "SKILL.md"):
         for text in ("one", "another"):
             write(path, text)
-            assert files.look(), (path, text)
-            assert not files.look()
+            assert files.detect_changes(), (path, text)
+            assert not files.detect_changes()
     (skills / "tea" / "SKILL.md").unlink()
-    assert files.look()
+    assert files.detect_changes()
     (skills / "mail").rename(tmp_path / "mail")
-    assert files.look()
-    assert not files.look()
+    assert files.detect_changes()
+    assert not files.detect_changes()
 
 
 @pytest.mark.parametrize("clock", [time.time_ns, later])
@@ -56,14 +56,14 @@ def test_file_behind_a_link_is_seen_when_it_changes(
     (folder / "link.md").symlink_to(tmp_path / "prompt.md")
     (folder / "tea").symlink_to(tea.parent)
     files = OwnFiles((folder,), clock)
-    assert files.look()
+    assert files.detect_changes()
     write(tmp_path / "prompt.md", "one")
-    assert files.look()
+    assert files.detect_changes()
     write(tea, "another")
-    assert files.look()
+    assert files.detect_changes()
     tea.parent.rename(tmp_path / "moved")
-    assert files.look()
-    assert not files.look()
+    assert files.detect_changes()
+    assert not files.detect_changes()
 
 
 def test_folder_that_was_just_written_to_is_listed_again(tmp_path: Path) -> None:
@@ -71,7 +71,7 @@ def test_folder_that_was_just_written_to_is_listed_again(tmp_path: Path) -> None
     skills = tmp_path / "skills"
     for number in range(50):
         files = OwnFiles((skills,))
-        files.look()
+        files.detect_changes()
         (skills / str(number)).mkdir(parents=True)
         (skills / str(number) / "SKILL.md").touch()
-        assert files.look(), number
+        assert files.detect_changes(), number

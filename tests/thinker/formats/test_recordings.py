@@ -32,7 +32,7 @@ def wav(seconds: int) -> bytes:
 )
 def test_name_tells_the_format(name: str, kind: str | None) -> None:
     """Other files are none."""
-    assert recordings.kind_of(name) == kind
+    assert recordings.find_recording_type(name) == kind
 
 
 @pytest.mark.parametrize(
@@ -47,7 +47,7 @@ def test_name_tells_the_format(name: str, kind: str | None) -> None:
 )
 def test_format_has_the_ending_that_servers_know(kind: str, ending: str) -> None:
     """Also by another of its names."""
-    assert recordings.ending_of(kind) == ending
+    assert recordings.find_file_ending(kind) == ending
 
 
 @pytest.mark.parametrize(
@@ -67,13 +67,13 @@ def test_format_has_the_ending_that_servers_know(kind: str, ending: str) -> None
 )
 def test_sound_is_known_by_how_it_begins(begins: bytes, kind: str | None) -> None:
     """What is no sound is not taken for one."""
-    assert recordings.sound_type(begins) == kind
+    assert recordings.detect_sound_type(begins) == kind
 
 
 def test_length_is_what_the_file_says() -> None:
     """Of Opus and WAV; of others it follows from their size."""
-    assert recordings.seconds_of(recording("hello", 61.5)) == 61.5
-    assert round(recordings.seconds_of(wav(3)), 1) == 3.0
-    assert recordings.seconds_of(b"ID3" + bytes(31_997)) == 2.0
-    assert recordings.seconds_of(b"OggS" + bytes(24) + b"OpusHead") < 1
-    assert recordings.seconds_of(b"RIFF\0\0\0\0WAVEfmt ") < 1
+    assert recordings.measure_duration(recording("hello", 61.5)) == 61.5
+    assert round(recordings.measure_duration(wav(3)), 1) == 3.0
+    assert recordings.measure_duration(b"ID3" + bytes(31_997)) == 2.0
+    assert recordings.measure_duration(b"OggS" + bytes(24) + b"OpusHead") < 1
+    assert recordings.measure_duration(b"RIFF\0\0\0\0WAVEfmt ") < 1

@@ -7,7 +7,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from thinker.formats.skill_file import MAX_BYTES, SkillError, line_of, parse, scan
+from thinker.formats.skill_file import (
+    MAX_BYTES,
+    SkillError,
+    find_field_line,
+    parse_skill,
+    scan_skills,
+)
 
 
 def text(fields: str = "", *, name: str = "a", body: str = "Body") -> str:
@@ -17,7 +23,7 @@ def text(fields: str = "", *, name: str = "a", body: str = "Body") -> str:
 
 def test_every_field_is_read() -> None:
     """All fields of the specification, and the metadata block."""
-    skill = parse(
+    skill = parse_skill(
         text(
             "license: MIT\ncompatibility: needs git\nallowed-tools: Bash(git:*) Read\n"
             "metadata:\n  keywords: [Review, Code Review]\n  priority: 5\n"
@@ -36,7 +42,7 @@ def test_every_field_is_read() -> None:
 
 def test_metadata_of_strings_is_read() -> None:
     """The specification allows text alone: keywords and tools may be one string each."""
-    skill = parse(
+    skill = parse_skill(
         text('metadata:\n  keywords: "Code Review, audit,,"\n  required_tools: "a_b, c_d"'), "a"
     )
     assert skill.keywords == ("code review", "audit")
@@ -47,7 +53,7 @@ def test_blanks_between_keywords_are_read_once() -> None:
     """With a pattern that begins again at each of them this would take minutes."""
     blanks = " " * 100_000
     fields = f"allowed-tools: 'a{blanks}b'\nmetadata: {{keywords: 'a{blanks}, b'}}"
-    skill = parse(text(fields), "a")
+    skill = parse_skill(text(fields), "a")
     assert (skill.keywords, skill.allowed_tools) == (("a", "b"), ("a", "b"))
 
 
@@ -61,14 +67,14 @@ def test_blanks_between_keywords_are_read_once() -> None:
 )
 def test_scalars_mean_what_they_look_like(written: str, read: object) -> None:
     """Words that YAML 1.1 reads as booleans or dates are text."""
-    skill = parse(text(f"metadata:\n  trigger_config: {{x: {written}}}"), "a")
+    skill = parse_skill(text(f"metadata:\n  trigger_config: {{x: {written}}}"), "a")
     assert skill.trigger_config == {"x": read}
 
 
 def test_windows_line_ends_and_a_byte_order_mark_are_accepted() -> None:
     """They do not change the skill."""
     other = "\ufeff" + text(body="one\ntwo").replace("\n", "\r\n")
-    assert parse(other, "a").instructions == "one\ntwo"
+    assert parse_skill(other, "a").instructions == "one\ntwo"
 
 
 @pytest.mark.parametrize(
@@ -97,7 +103,7 @@ def test_windows_line_ends_and_a_byte_order_mark_are_accepted() -> None:
 def test_unusable_front_matter_is_refused_with_file_and_problem(fields: str, problem: str) -> None:
     """Each message names the file, its line, the problem and the correction."""
     with pytest.raises(SkillError, match=r"^a/SKILL\.md:") as refused:
-        parse(text(fields), "a")
+        parse_skill(text(fields), "a")
     assert problem in str(refused.value)
 
 
@@ -105,12 +111,15 @@ def test_unusable_front_matter_is_refused_with_file_and_problem(fields: str, pro
 def test_unusable_description_is_refused_with_its_line(words: str) -> None:
     """It is what a model chooses the skill by, and it is in every prompt."""
     with pytest.raises(SkillError, match=r"^a/SKILL\.md:3: field 'description'"):
-        parse(f"---\nname: a\ndescription: {words}\n---\ndo it", "a")
+        parse_skill(f"---\nname: a\ndescription: {words}\n---\ndo it", "a")
 
 
 def test_description_may_be_longer_than_the_format_says() -> None:
     """Public skills have such: one of Anthropic's own has 1077 characters."""
-    assert parse(f"---\nname: a\ndescription: {'d' * 1077}\n---\n", "a").description == "d" * 1077
+    assert (
+        parse_skill(f"---\nname: a\ndescription: {'d' * 1077}\n---\n", "a").description
+        == "d" * 1077
+    )
 
 
 @pytest.mark.parametrize(
@@ -125,21 +134,21 @@ def test_description_may_be_longer_than_the_format_says() -> None:
 def test_description_with_a_colon_needs_no_quotes(written: str, read: str) -> None:
     """Public skills have such, and are used unchanged; correct YAML is read as it is."""
     whole = f"---\nname: a\ndescription: {written}\nlicense: MIT\n---\nBody"
-    assert parse(whole, "a").description == read
+    assert parse_skill(whole, "a").description == read
 
 
 @pytest.mark.parametrize("name", ["A", "a_b", "-a", "a-", "a--b", "5", "a b", "''", "é", "b"])
 def test_name_must_follow_the_rule_and_equal_the_directory(name: str) -> None:
     """A name that breaks the specification, or another directory's, is refused."""
     with pytest.raises(SkillError, match="name"):
-        parse(text(name=name), "a")
+        parse_skill(text(name=name), "a")
 
 
 @pytest.mark.parametrize("whole", ["", "Body", "---\nname: a\n", "--- x\nname: a\n---\n", "\0"])
 def test_text_without_front_matter_is_refused(whole: str) -> None:
     """The message says what front matter looks like."""
     with pytest.raises(SkillError, match="front matter"):
-        parse(whole, "a")
+        parse_skill(whole, "a")
 
 
 @given(
@@ -148,7 +157,7 @@ def test_text_without_front_matter_is_refused(whole: str) -> None:
 def test_any_text_is_a_skill_or_a_skill_error(whole: str) -> None:
     """The parser raises no other exception."""
     try:
-        parse(whole, "a")
+        parse_skill(whole, "a")
     except SkillError as error:
         message = str(error)
     else:
@@ -166,12 +175,12 @@ def test_any_text_is_a_skill_or_a_skill_error(whole: str) -> None:
 def test_front_matter_that_is_wrong_says_what_to_write(front: str, message: str) -> None:
     """In words of the file, not of its parsers."""
     with pytest.raises(SkillError, match=message):
-        parse(f"---\n{front}\n---\nHi\n", "a")
+        parse_skill(f"---\n{front}\n---\nHi\n", "a")
 
 
 def test_fields_that_are_not_read_are_named() -> None:
     """Those of this program in the wrong place, and those of its metadata that it does not know."""
-    skill = parse(text("keywords: a\nversion: 1\nmetadata: {keywordz: [b], author: c}"), "a")
+    skill = parse_skill(text("keywords: a\nversion: 1\nmetadata: {keywordz: [b], author: c}"), "a")
     assert skill.unread == ("keywords", "metadata.keywordz", "metadata.author")
 
 
@@ -183,19 +192,19 @@ def test_line_of_a_field_is_found_in_the_file(
 ) -> None:
     """It counts from the file's first line; a file that is gone has none."""
     path = put(tmp_path, "\n" + text("metadata:\n  x: 1\n  keywords: [b]"))
-    ((skill,), _) = scan((tmp_path,))
-    assert line_of(skill, place) == line
+    ((skill,), _) = scan_skills((tmp_path,))
+    assert find_field_line(skill, place) == line
     path.unlink()
-    assert line_of(skill, place) == 0
+    assert find_field_line(skill, place) == 0
 
 
 def test_large_file_is_refused(tmp_path: Path) -> None:
     """The limit holds for texts and for files."""
     with pytest.raises(SkillError, match="256 KiB"):
-        parse(text(body="x" * MAX_BYTES), "a")
+        parse_skill(text(body="x" * MAX_BYTES), "a")
     (tmp_path / "a").mkdir()
     (tmp_path / "a" / "SKILL.md").write_text(text(body="x" * 2 * MAX_BYTES), "utf-8")
-    assert "256 KiB" in scan((tmp_path,))[1][0].message
+    assert "256 KiB" in scan_skills((tmp_path,))[1][0].message
 
 
 def put(root: Path, content: str | bytes, name: str = "a") -> Path:
@@ -212,7 +221,7 @@ def test_later_directory_wins_and_a_broken_file_there_does_not(tmp_path: Path) -
     put(tmp_path / "bundled", text(name="b", body="old"), "b")
     mine = put(tmp_path / "home", text(body="new"))
     put(tmp_path / "home", "broken", "b")
-    skills, problems = scan((tmp_path / "bundled", tmp_path / "home"))
+    skills, problems = scan_skills((tmp_path / "bundled", tmp_path / "home"))
     assert [(skill.name, skill.instructions) for skill in skills] == [("a", "new"), ("b", "old")]
     assert skills[0].path == mine
     assert len(problems) == 1
@@ -225,7 +234,7 @@ def test_link_to_a_file_outside_is_refused(tmp_path: Path) -> None:
     (tmp_path / "skills" / "b").mkdir()
     (tmp_path / "skills" / "b" / "SKILL.md").symlink_to(secret)
     (tmp_path / "skills" / "c").symlink_to(secret.parent)
-    skills, problems = scan((tmp_path / "skills",))
+    skills, problems = scan_skills((tmp_path / "skills",))
     assert [skill.name for skill in skills] == ["a"]
     assert [problem.message.count("links to a file outside") for problem in problems] == [1, 1]
 
@@ -238,6 +247,6 @@ def test_unreadable_files_are_reported_and_never_block(tmp_path: Path) -> None:
     (tmp_path / "c").mkdir()
     (tmp_path / "c" / "SKILL.md").symlink_to(tmp_path / "nowhere")
     (tmp_path / "README.md").write_text("not a skill", "utf-8")
-    skills, problems = scan((tmp_path,))
+    skills, problems = scan_skills((tmp_path,))
     assert skills == ()
     assert ["UTF-8" in problems[0].message, "regular file" in problems[1].message] == [True] * 2

@@ -2,7 +2,7 @@
 
 import pytest
 
-from thinker.formats.word_lists import blank, words
+from thinker.formats.word_lists import is_blank, parse_words
 
 
 @pytest.mark.parametrize(
@@ -27,10 +27,10 @@ from thinker.formats.word_lists import blank, words
 )
 def test_list_is_read_in_every_form(value: object, expected: list[str]) -> None:
     """Blanks are none, and broken JSON stays as it is written."""
-    assert words(value) == expected
+    assert parse_words(value) == expected
 
 
 def test_blank_is_what_models_write_for_no_value() -> None:
     """A number or an empty list is a value."""
-    assert all(map(blank, (None, "", " ", "null", "N/A")))
-    assert not any(map(blank, (0, False, [], "no")))
+    assert all(map(is_blank, (None, "", " ", "null", "N/A")))
+    assert not any(map(is_blank, (0, False, [], "no")))

@@ -10,11 +10,16 @@ import pytest
 from fakes.time_limit import time_limit
 
 from thinker.http import connections
-from thinker.http.broker_link import END, FAILURE, PIECE, REQUEST, BrokerLink, frame, head
+from thinker.http.broker_link import END, FAILURE, PIECE, REQUEST, BrokerLink, pack_frame, pack_head
 from thinker.http.exchange import BrokenAnswerError, ConnectError, HttpAnswer
 
 URL = "http://provider.test/v1"
-OK = head(200, {"retry-after": "1"}) + frame(PIECE, b"o") + frame(PIECE, b"k") + frame(END)
+OK = (
+    pack_head(200, {"retry-after": "1"})
+    + pack_frame(PIECE, b"o")
+    + pack_frame(PIECE, b"k")
+    + pack_frame(END)
+)
 
 
 class Broker:
@@ -82,7 +87,7 @@ async def test_calls_share_a_connection_and_have_names_of_their_own() -> None:
             assert (answer.status, answer.call_id) == (200, name)
             assert answer.headers == {"retry-after": "1"}
             assert await answer.read(2) == b"ok"
-            assert answer.complete
+            assert answer.is_complete
         answer.close()
         assert len(broker.writers) == 1
         calls = [await asked(link), await asked(link)]
@@ -111,7 +116,7 @@ async def test_answer_may_come_in_parts(cut: int) -> None:
 async def test_failure_of_the_broker_is_raised_by_its_name() -> None:
     """The connection goes on."""
     names = iter((b"ConnectError", b"BrokenAnswerError", b"SomethingElse"))
-    broker = Broker(lambda writer: writer.write(frame(FAILURE, next(names))))
+    broker = Broker(lambda writer: writer.write(pack_frame(FAILURE, next(names))))
     async with linked(broker) as link:
         for kind in (ConnectError, BrokenAnswerError, BrokenAnswerError):
             with pytest.raises(kind):
@@ -151,7 +156,7 @@ async def test_answer_that_is_not_read_to_its_end_ends_its_connection() -> None:
 async def test_worker_that_reads_nothing_is_sent_no_more(monkeypatch: pytest.MonkeyPatch) -> None:
     """Its memory does not fill."""
     monkeypatch.setattr(connections, "UNREAD", 1000)
-    broker = answering(head(200, {}) + frame(PIECE, b"x" * 1000) * 5000 + frame(END))
+    broker = answering(pack_head(200, {}) + pack_frame(PIECE, b"x" * 1000) * 5000 + pack_frame(END))
     async with linked(broker) as link:
         answer = await asked(link)
         await anyio.wait_all_tasks_blocked()

@@ -11,10 +11,9 @@ import pytest
 from fakes.time_limit import time_limit
 
 from thinker.http import connections
-from thinker.http.connections import Connections
+from thinker.http.connections import Connections, HttpConnection
 from thinker.http.exchange import BrokenAnswerError, ConnectError, HttpError, SilenceError
-from thinker.http.http_connection import HttpConnection
-from thinker.http.origin import Origin, WayTo
+from thinker.http.origin import Origin, ServerRoute
 
 OK = b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok"
 CHUNKED = b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n1\r\no\r\n1\r\nk\r\n0\r\n\r\n"
@@ -60,9 +59,9 @@ class Server:
         self.ended.set()
 
 
-def way(port: int, read: float = 5.0) -> WayTo:
+def way(port: int, read: float = 5.0) -> ServerRoute:
     """The way to a local server."""
-    return WayTo(Origin("http", "127.0.0.1", port), None, 5.0, read)
+    return ServerRoute(Origin("http", "127.0.0.1", port), None, 5.0, read)
 
 
 @asynccontextmanager
@@ -81,11 +80,11 @@ async def connected(
 
 async def exchange(found: Connections[HttpConnection]) -> bytes:
     """Make one whole exchange; return the body of the response."""
-    connection = await found.take()
+    connection = await found.take_connection()
     try:
-        await connection.ask(REQUEST)
+        await connection.send_request(REQUEST)
         assert connection.status == 200
-        return b"".join([piece async for piece in connection.body()])
+        return b"".join([piece async for piece in connection.iter_body()])
     finally:
         found.give_back(connection)
 
@@ -151,7 +150,7 @@ async def test_a_few_idle_connections_are_kept(monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.setattr(connections, "MOST_IDLE", 1)
     server = Server([OK])
     async with connected(server) as found:
-        for connection in [await found.take() for _ in range(3)]:
+        for connection in [await found.take_connection() for _ in range(3)]:
             found.give_back(connection)
         assert await exchange(found) == b"ok"
         assert len(found._idle) == 1
@@ -162,9 +161,9 @@ async def test_a_connection_is_opened_before_it_is_needed_and_only_one() -> None
     server = Server([OK, OK])
     async with connected(server) as found:
         for _ in range(3):
-            found.warm()
+            found.warm_connection()
         assert await exchange(found) == b"ok"
-        found.warm()
+        found.warm_connection()
         assert await exchange(found) == b"ok"
     assert server.connections == 1
 
@@ -173,9 +172,9 @@ async def test_a_server_that_cannot_be_warmed_up_is_said_by_the_request() -> Non
     """Once; the next request tries again."""
     found = Connections(way(1).open)
     for _ in range(2):
-        found.warm()
+        found.warm_connection()
         with pytest.raises(ConnectError):
-            await found.take()
+            await found.take_connection()
     found.close()
 
 
@@ -184,7 +183,7 @@ async def test_a_pool_that_is_closed_stops_connecting() -> None:
     server = Server([])
     async with await asyncio.start_server(server.serve, "127.0.0.1", 0) as listener:
         found = Connections(way(listener.sockets[0].getsockname()[1]).open)
-        found.warm()
+        found.warm_connection()
         found.close()
         await anyio.wait_all_tasks_blocked()
     assert server.connections == 0
@@ -194,10 +193,10 @@ async def test_exchanges_at_once_have_a_connection_each() -> None:
     """HTTP/1.1 allows one exchange at a time."""
     server = Server([OK, OK])
     async with connected(server) as found:
-        first, second = await found.take(), await found.take()
+        first, second = await found.take_connection(), await found.take_connection()
         for connection in (first, second):
-            await connection.ask(REQUEST)
-            assert [piece async for piece in connection.body()] == [b"ok"]
+            await connection.send_request(REQUEST)
+            assert [piece async for piece in connection.iter_body()] == [b"ok"]
             found.give_back(connection)
     assert server.connections == 2
 
@@ -206,8 +205,8 @@ async def test_an_answer_that_is_not_read_to_its_end_ends_its_connection() -> No
     """The rest would be taken for the next response."""
     server = Server([OK, OK])
     async with connected(server) as found:
-        connection = await found.take()
-        await connection.ask(REQUEST)
+        connection = await found.take_connection()
+        await connection.send_request(REQUEST)
         found.give_back(connection)
         assert await exchange(found) == b"ok"
     assert server.connections == 2
@@ -249,7 +248,7 @@ async def test_silence_is_not_waited_for_longer_than_was_said() -> None:
 async def test_a_connection_that_died_in_silence_is_noticed_soon() -> None:
     """A machine that slept, a router that forgot it: the kernel says so long before we would."""
     async with connected(Server([OK])) as found:
-        connection = await found.take()
+        connection = await found.take_connection()
         found.give_back(connection)
         sock = connection.transport.get_extra_info("socket")
         assert sock.getsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT) == 20_000
@@ -259,13 +258,13 @@ async def test_a_connection_that_died_in_silence_is_noticed_soon() -> None:
 async def test_an_unreachable_server_is_an_error() -> None:
     """A connection error, before anything is sent."""
     with pytest.raises(ConnectError):
-        await Connections(way(1).open).take()
+        await Connections(way(1).open).take_connection()
 
 
 async def test_a_closed_connection_sends_nothing() -> None:
     """A request on it fails like one whose server hung up."""
     async with connected(Server([OK])) as found:
-        connection: HttpConnection = await found.take()
-        connection.end()
+        connection: HttpConnection = await found.take_connection()
+        connection.abort_connection()
         with pytest.raises(HttpError):
-            await connection.ask(REQUEST)
+            await connection.send_request(REQUEST)

@@ -7,13 +7,21 @@ from pathlib import Path
 
 import pytest
 
-from thinker.http.optional_imports import without
+from thinker.http.optional_imports import block_imports
 
 RARE = {
     *("httpx", "h11", "uvicorn", "starlette", "markdown_it", "jsonschema", "json_repair", "mcp"),
     *("httptools", "prompt_toolkit", "html_to_markdown", "genai_prices"),
-    *("orchestrator.hands.workspace", "orchestrator.http_api.endpoints", "orchestrator.selftest"),
-    *("orchestrator.doctor", "orchestrator.simulator", "orchestrator.channels.telegram.adapter"),
+    *(
+        "orchestrator.extensions.workspace.workspace",
+        "orchestrator.extensions.http_api.endpoints",
+        "orchestrator.extensions.selftest.crash",
+    ),
+    *(
+        "orchestrator.extensions.doctor",
+        "orchestrator.extensions.selftest.simulator",
+        "orchestrator.extensions.telegram.adapter",
+    ),
 }
 
 
@@ -23,14 +31,14 @@ def test_package_is_not_found_inside_and_found_after(
     """An import inside the block fails as if the package were not installed."""
     (tmp_path / "an_extra.py").write_text("")
     monkeypatch.syspath_prepend(tmp_path)
-    with without("an_extra"), pytest.raises(ModuleNotFoundError):
+    with block_imports("an_extra"), pytest.raises(ModuleNotFoundError):
         import_module("an_extra")
     assert import_module("an_extra").__name__ == "an_extra"
 
 
 def test_package_that_is_loaded_stays() -> None:
     """Code that already uses it continues to work."""
-    with without("sys"):
+    with block_imports("sys"):
         assert import_module("sys") is sys
     assert sys.modules["sys"] is sys
 

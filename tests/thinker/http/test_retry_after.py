@@ -2,7 +2,7 @@
 
 import pytest
 
-from thinker.http.retry_after import retry_after
+from thinker.http.retry_after import parse_retry_after
 
 NOW = 1_700_000_000.0
 
@@ -26,4 +26,4 @@ def test_retry_after_is_read_in_all_its_forms(
     headers: dict[str, str], seconds: float | None
 ) -> None:
     """Seconds, milliseconds and HTTP dates; anything else is ignored."""
-    assert retry_after(headers, NOW) == seconds
+    assert parse_retry_after(headers, NOW) == seconds

@@ -7,7 +7,7 @@ import anyio
 import pytest
 from fakes.web_server import ANSWER, HEAD, Listener, listening, posted
 
-from thinker.http import connections, http_connection
+from thinker.http import connections
 from thinker.http.exchange import (
     BodyTooLargeError,
     BrokenAnswerError,
@@ -79,7 +79,7 @@ async def test_a_redirect_is_not_followed() -> None:
     async with listening(listener):
         client = WebClient()
         answer = await client.send("GET", f"http://127.0.0.1:{listener.port}/")
-        assert (answer.status, answer.success) == (302, False)
+        assert (answer.status, answer.is_success) == (302, False)
         answer.close()
         client.close()
     assert len(listener.heads) == 1
@@ -114,9 +114,9 @@ async def test_header_that_would_be_two_is_not_sent(value: str) -> None:
 @pytest.mark.parametrize(
     "answer",
     [
-        b"HTTP/1.1 200 OK\r\nx: " + b"x" * 2 * http_connection.MAX_HEAD,
+        b"HTTP/1.1 200 OK\r\nx: " + b"x" * 2 * connections.MAX_HEAD,
         b"HTTP/1.1 200 OK\r\n" + b"x: y\r\n" * 40_000,
-        b"x" * 2 * http_connection.MAX_HEAD,
+        b"x" * 2 * connections.MAX_HEAD,
         b"HTTP/1.1 999999 OK\r\n\r\n",
         b"HTTP/1.1 200 OK\r\ncontent-length: 1\r\ncontent-length: 2\r\n\r\nok",
         b"HTTP/1.1 200 OK\r\ncontent-length: -2\r\n\r\nok",
@@ -135,7 +135,7 @@ async def test_header_that_would_be_two_is_not_sent(value: str) -> None:
         CHUNKED + b"-2\r\nok\r\n0\r\n\r\n",
         CHUNKED + b"2\r\nokmore\r\n0\r\n\r\n",
         CHUNKED + b"f" * 30 + b"\r\nok\r\n",
-        CHUNKED + b"2;" + b"x" * 2 * http_connection.MAX_HEAD,
+        CHUNKED + b"2;" + b"x" * 2 * connections.MAX_HEAD,
         CHUNKED + b"2\r\nok\r\n0\r\n" + b"x: y\r\n" * 40_000,
         HEAD % (20, b"content-encoding: gzip\r\n") + b"x" * 20,
         HEAD % (10, b"content-encoding: gzip\r\n") + PACKED["gzip"][:10],
@@ -178,7 +178,7 @@ async def test_a_bomb_is_unpacked_as_far_as_the_caller_takes_it() -> None:
     async with listening(listener):
         client = WebClient()
         answer = await client.send("GET", f"http://127.0.0.1:{listener.port}/")
-        sizes = [len(piece) async for piece in answer.pieces()]
+        sizes = [len(piece) async for piece in answer.iter_pieces()]
         answer.close()
         client.close()
     assert sum(sizes) == 256 * MIB

@@ -14,7 +14,7 @@ def own(home: Path) -> OwnPaths:
     (skills / "one" / "SKILL.md").write_text("text")
     (home / "prompt.txt").write_text("text")
     paths = OwnPaths((skills, home / "prompt.txt", home / "later"), home)
-    paths.remember()
+    paths.remember_places()
     return paths
 
 
@@ -24,7 +24,7 @@ def test_edits_below_a_granted_folder_need_no_new_worker(tmp_path: Path) -> None
     (tmp_path / "skills" / "two").mkdir()
     (tmp_path / "skills" / "two" / "SKILL.md").write_text("text")
     (tmp_path / "prompt.txt").write_text("other")
-    assert not paths.moved()
+    assert not paths.has_moved()
 
 
 @pytest.mark.parametrize("path", ["skills", "prompt.txt"])
@@ -33,16 +33,16 @@ def test_path_that_something_else_took_needs_one(tmp_path: Path, path: str) -> N
     paths = own(tmp_path)
     (tmp_path / "other").mkdir()
     (tmp_path / path).rename(tmp_path / "away")
-    assert not paths.moved()  # a new worker could not read it either
+    assert not paths.has_moved()  # a new worker could not read it either
     (tmp_path / "other").rename(tmp_path / path)
-    assert paths.moved()
+    assert paths.has_moved()
 
 
 def test_path_that_appears_needs_one(tmp_path: Path) -> None:
     """Until then there was nothing to grant."""
     paths = own(tmp_path)
     (tmp_path / "later").mkdir()
-    assert paths.moved()
+    assert paths.has_moved()
 
 
 def test_links_in_a_folder_are_followed_and_watched(tmp_path: Path) -> None:
@@ -54,15 +54,15 @@ def test_links_in_a_folder_are_followed_and_watched(tmp_path: Path) -> None:
     paths = own(home)
     linked, inner = home / "skills" / "linked", home / "skills" / "one" / "SKILL.md"
     linked.symlink_to(tmp_path / "elsewhere" / "a")
-    assert paths.moved()
+    assert paths.has_moved()
     inner.unlink()
     inner.symlink_to(tmp_path / "elsewhere" / "a" / "SKILL.md")
-    assert {str(linked), str(inner)} < set(paths.found())
-    paths.remember()
-    assert not paths.moved()
+    assert {str(linked), str(inner)} < set(paths.list_paths())
+    paths.remember_places()
+    assert not paths.has_moved()
     linked.unlink()
     linked.symlink_to(tmp_path / "elsewhere" / "b")
-    assert paths.moved()
+    assert paths.has_moved()
 
 
 @pytest.mark.parametrize("target", [".", "..", "journal.db", "agents/other", "/"])
@@ -74,6 +74,6 @@ def test_link_opens_nothing_else_of_the_home(tmp_path: Path, target: str) -> Non
     (home / "journal.db").write_text("text")
     (home / "skills" / "bad").symlink_to(home / target)
     (home / "skills" / "good").symlink_to(home / "skills" / "one")
-    found = set(paths.found())
+    found = set(paths.list_paths())
     assert str(home / "skills" / "bad") not in found
     assert str(home / "skills" / "good") in found

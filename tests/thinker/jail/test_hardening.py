@@ -2,14 +2,14 @@
 
 from fakes.jailed import outcomes
 
-IMPORT = "from thinker.jail.hardening import harden, hardened\n"
-HARDEN = IMPORT + "lacking = harden()"
+IMPORT = "from thinker.jail.hardening import harden_process, is_hardened\n"
+HARDEN = IMPORT + "lacking = harden_process()"
 
 
 def test_hardened_process_dumps_no_core_and_knows_that_it_is_hardened() -> None:
     """The kernel itself is asked, so an inherited or lost attribute shows."""
     tries = {
-        "before": "assert hardened()",
+        "before": "assert is_hardened()",
         "core": "import resource; assert resource.getrlimit(resource.RLIMIT_CORE) == (0, 0)",
         "lacking": "assert not set(lacking) - {'PR_SET_MDWE'}",
     }
@@ -20,7 +20,7 @@ def test_other_process_of_the_same_ordinary_user_cannot_read_a_hardened_one() ->
     """Neither its environment nor its descriptors; what everybody may know stays readable."""
     user = "os.getuid() or (os.setgid(65534), os.setuid(65534))\n"
     jail = (
-        "from thinker.jail.kernel import prctl\n" + IMPORT + user + "harden()"
+        "from thinker.jail.kernel import prctl\n" + IMPORT + user + "harden_process()"
         "\nhardened_process = os.getpid()\n"
         "if child := os.fork():\n"
         "    sys.stdout.flush(); os._exit(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))\n"
@@ -49,11 +49,11 @@ def test_missing_features_are_named_and_do_not_raise() -> None:
     """As on a kernel whose prctl knows none of the attributes."""
     jail = (
         "from thinker.jail import seccomp\n"
-        "seccomp.install(seccomp.program((), missing=['prctl']))\n"
-        "from thinker.jail.hardening import harden, hardened; lacking = harden()"
+        "seccomp.install_filter(seccomp.build_filter((), missing=['prctl']))\n"
+        "from thinker.jail.hardening import harden_process, is_hardened; lacking = harden_process()"
     )
     tries = {
         "named": "assert lacking == ('PR_SET_DUMPABLE', 'no_new_privs', 'PR_SET_MDWE')",
-        "not hardened": "assert not hardened()",
+        "not hardened": "assert not is_hardened()",
     }
     assert set(outcomes(jail, tries).values()) == {"done"}

@@ -9,17 +9,19 @@ from fakes.jailed import outcomes
 
 from thinker.jail import landlock
 
-needs_landlock = pytest.mark.skipif(landlock.abi() < landlock.ABI_SCOPE, reason="an older kernel")
+needs_landlock = pytest.mark.skipif(
+    landlock.read_abi_version() < landlock.ABI_SCOPE, reason="an older kernel"
+)
 NO_LANDLOCK = (
     "from thinker.jail import seccomp\n"
-    "seccomp.install(seccomp.program((), missing=['landlock_create_ruleset']))\n"
+    "seccomp.install_filter(seccomp.build_filter((), missing=['landlock_create_ruleset']))\n"
 )
 
 
 def restricted(grants: str) -> str:
     return (
-        "from thinker.jail.landlock import Grants, abi, restrict\n"
-        f"lacking = restrict(Grants({grants}))"
+        "from thinker.jail.landlock import Grants, read_abi_version, restrict_access\n"
+        f"lacking = restrict_access(Grants({grants}))"
     )
 
 
@@ -105,7 +107,7 @@ def test_signals_and_abstract_sockets_end_at_the_jail() -> None:
 def test_kernel_without_landlock_is_named_and_changes_nothing() -> None:
     """The caller decides what that means."""
     tries = {
-        "lacking": "assert lacking == ('landlock',) and abi() == 0",
+        "lacking": "assert lacking == ('landlock',) and read_abi_version() == 0",
         "read": "open('/proc/self/status')",
     }
     assert set(outcomes(NO_LANDLOCK + restricted(""), tries).values()) == {"done"}
@@ -116,5 +118,5 @@ def test_older_versions_are_asked_only_for_rights_that_they_know(
     version: int, handled: int
 ) -> None:
     """A right too many would make the kernel refuse the whole ruleset."""
-    assert landlock.handled_files(version).bit_length() == handled
-    assert landlock.handled_files(version) & landlock.READ == landlock.READ
+    assert landlock.compute_file_rights(version).bit_length() == handled
+    assert landlock.compute_file_rights(version) & landlock.READ == landlock.READ

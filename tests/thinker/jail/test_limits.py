@@ -2,14 +2,15 @@
 
 from fakes.jailed import outcomes
 
-LIMIT = "from thinker.jail.limits import limit; import resource\n"
+LIMIT = "from thinker.jail.limits import limit_resources; import resource\n"
 
 
 def test_limits_are_lowered_and_cannot_be_raised() -> None:
     """What is not given stays."""
     jail = (
-        LIMIT + "before = resource.getrlimit(resource.RLIMIT_CPU); limit(memory=2**30, files=64)\n"
-        "limit(files=1000)"
+        LIMIT + "before = resource.getrlimit(resource.RLIMIT_CPU)\n"
+        "limit_resources(memory=2**30, files=64)\n"
+        "limit_resources(files=1000)"
     )
     tries = {
         "files": "assert resource.getrlimit(resource.RLIMIT_NOFILE) == (64, 64)",
@@ -26,5 +27,7 @@ def test_limits_are_lowered_and_cannot_be_raised() -> None:
 def test_memory_beyond_the_limit_is_refused_to_the_process() -> None:
     """It gets a MemoryError, and the machine keeps its memory."""
     code = "try: bytearray(2**29)\nexcept MemoryError: raise OSError(errno.ENOMEM, '')"
-    found = outcomes(LIMIT + "limit(memory=2**28)", {"large": code, "small": "bytearray(2**20)"})
+    found = outcomes(
+        LIMIT + "limit_resources(memory=2**28)", {"large": code, "small": "bytearray(2**20)"}
+    )
     assert found == {"large": "ENOMEM", "small": "done"}

@@ -4,7 +4,7 @@ import os
 import socket
 from pathlib import Path
 
-from thinker.jail.reach import reached
+from thinker.jail.reach import try_attempts
 
 
 def test_process_without_a_jail_reaches_files_and_sockets_and_changes_none(tmp_path: Path) -> None:
@@ -14,7 +14,7 @@ def test_process_without_a_jail_reaches_files_and_sockets_and_changes_none(tmp_p
         server.bind(str(tmp_path / "socket"))
         server.listen()
         paths = {name: tmp_path / name for name in (".", "file", "socket", "none")}
-        found = dict(reached({"itself": os.getpid(), "gone": 2**22}, paths))
+        found = dict(try_attempts({"itself": os.getpid(), "gone": 2**22}, paths))
     wanted = {
         *(".: list", ".: write", "file: read", "file: write", "socket: connect"),
         *("itself: kill", "itself: environ", "TCP", "socket", "fork", "exec"),

@@ -14,8 +14,8 @@ X32_GETPID = 0x40000000 + 39
 def filtered(arguments: str) -> str:
     return (
         "from thinker.jail import argument_checks as checks, kernel, seccomp\n"
-        "from thinker.jail.calls import group\n"
-        f"lacking = seccomp.install(seccomp.program({arguments}))"
+        "from thinker.jail.calls import list_group_calls\n"
+        f"lacking = seccomp.install_filter(seccomp.build_filter({arguments}))"
     )
 
 
@@ -37,7 +37,9 @@ def test_denied_calls_fail_with_eperm_and_others_work() -> None:
         "file": "open('/dev/null').close()",
         "pair": "socket.socketpair()",
     }
-    found = outcomes(jail + filtered("group('sockets', 'execution', 'namespaces')"), tries)
+    found = outcomes(
+        jail + filtered("list_group_calls('sockets', 'execution', 'namespaces')"), tries
+    )
     refused = {name for name, outcome in found.items() if outcome == "EPERM"}
     assert refused == {"socket", "execute", "unshare"}
     assert set(found.values()) == {"EPERM", "done"}
@@ -50,7 +52,7 @@ def test_threads_start_where_processes_do_not() -> None:
         "thread": "thread = threading.Thread(target=int); thread.start(); thread.join()",
         "clone3": "kernel.syscall(435, 0, 0)",
     }
-    found = outcomes(filtered("group('forking'), [checks.THREADS_ONLY]"), tries)
+    found = outcomes(filtered("list_group_calls('forking'), [checks.THREADS_ONLY]"), tries)
     assert found == {"fork": "EPERM", "thread": "done", "clone3": "ENOSYS"}
 
 
@@ -73,8 +75,8 @@ def test_arguments_decide_where_a_call_is_both_good_and_bad() -> None:
         "type": "import termios; fcntl.ioctl(1, termios.TIOCSTI, b'x')",
     }
     checks = (
-        "(), [checks.families(socket.AF_UNIX, socket.AF_INET), *checks.CONNECTED_PAIRS,"
-        " *checks.signals_to_itself(), checks.own_limits(), *checks.NO_DESCRIPTOR_OWNERS,"
+        "(), [checks.allow_families(socket.AF_UNIX, socket.AF_INET), *checks.CONNECTED_PAIRS,"
+        " *checks.allow_own_signals(), checks.allow_own_limits(), *checks.NO_DESCRIPTOR_OWNERS,"
         " checks.NO_TERMINAL_INPUT, checks.NO_NAMESPACES]"
     )
     found = outcomes(filtered(checks), tries)
@@ -106,7 +108,7 @@ def test_kernel_without_seccomp_is_named_and_changes_nothing() -> None:
     jail = filtered("(), missing=['seccomp']") + "\n" + filtered("['socket']")
     tries = {"lacking": "assert lacking == ('seccomp',)", "socket": "socket.socket()"}
     assert set(outcomes(jail, tries).values()) == {"done"}
-    assert seccomp.install(b"") == ("seccomp",)
+    assert seccomp.install_filter(b"") == ("seccomp",)
 
 
 def test_numbers_of_calls_are_unique() -> None:
@@ -118,6 +120,6 @@ def test_numbers_of_calls_are_unique() -> None:
 
 def test_longest_filter_keeps_within_the_kernels_limit() -> None:
     """4096 instructions of eight bytes."""
-    code = seccomp.program(calls.NUMBERS)
+    code = seccomp.build_filter(calls.NUMBERS)
     assert len(code) % struct.calcsize("=HBBI") == 0
     assert len(code) // 8 < 4096

@@ -8,17 +8,20 @@ import pytest
 from fakes.jailed import outcomes
 
 from thinker.jail import landlock, worker_jail
-from thinker.jail.worker_jail import code_paths
+from thinker.jail.worker_jail import list_code_paths
 
-needs_landlock = pytest.mark.skipif(landlock.abi() < landlock.ABI_SCOPE, reason="an older kernel")
+needs_landlock = pytest.mark.skipif(
+    landlock.read_abi_version() < landlock.ABI_SCOPE, reason="an older kernel"
+)
 JAIL = """
 from pathlib import Path
 from thinker.jail import kernel, reach, seccomp, worker_jail
 home = Path({home!r})
 os.chdir(home)
-jail = worker_jail.prepare(network={network}).close([home / 'skills', home / 'prompt'], home)
+prepared = worker_jail.prepare_jail(network={network})
+jail = prepared.close_jail([home / 'skills', home / 'prompt'], home)
 """
-NONE = "seccomp.install(seccomp.program((), missing=[{missing!r}]))\n"
+NONE = "seccomp.install_filter(seccomp.build_filter((), missing=[{missing!r}]))\n"
 IMPORT = "from thinker.jail import seccomp\n"
 
 
@@ -38,7 +41,7 @@ def jailed(home: Path, *, network: bool = False) -> str:
 
 @needs_landlock
 def test_jailed_worker_reaches_its_own_files_and_nothing_else(home: Path) -> None:
-    """Each attempt of `reached` on its parent, the home and the machine is refused."""
+    """Each attempt of `try_attempts` on its parent, the home and the machine is refused."""
     with socket.socket(socket.AF_UNIX) as server:
         server.bind(str(home / "control.sock"))
         server.listen()
@@ -47,7 +50,7 @@ def test_jailed_worker_reaches_its_own_files_and_nothing_else(home: Path) -> Non
             for name in ("agents.json", "agents/other/instructions.md", "control.sock", ".")
         }
         code = (
-            f"found = reach.reached({{'parent': {os.getpid()}}}, {paths!r})\n"
+            f"found = reach.try_attempts({{'parent': {os.getpid()}}}, {paths!r})\n"
             "assert len(found) > 20 and not any(done for _, done in found), found"
         )
         tries = {
@@ -59,7 +62,7 @@ def test_jailed_worker_reaches_its_own_files_and_nothing_else(home: Path) -> Non
             "random": "open('/dev/urandom', 'rb').read(1)",
             "thread": "thread = threading.Thread(target=int); thread.start(); thread.join()",
             "pair": "ours, theirs = socket.socketpair(); socket.send_fds(ours, [b'x'], [0])",
-            "stale": "assert not jail.stale()",
+            "stale": "assert not jail.is_stale()",
         }
         assert set(outcomes(jailed(home), tries).values()) == {"done"}
 
@@ -120,8 +123,8 @@ def test_code_never_holds_the_home(monkeypatch: pytest.MonkeyPatch, tmp_path: Pa
     """A search path above the home would open it; a working copy opens its package alone."""
     monkeypatch.syspath_prepend(str(tmp_path))
     inside = tmp_path / "deep" / "home"
-    assert str(tmp_path) in code_paths(Path("/elsewhere"))
-    assert str(tmp_path) not in code_paths(inside)
+    assert str(tmp_path) in list_code_paths(Path("/elsewhere"))
+    assert str(tmp_path) not in list_code_paths(inside)
     package = Path(worker_jail.__file__).parents[1]
-    assert str(package) in code_paths(inside)
-    assert str(package.parent) not in code_paths(inside)
+    assert str(package) in list_code_paths(inside)
+    assert str(package.parent) not in list_code_paths(inside)

@@ -7,7 +7,7 @@ from fakes.anthropic_api import CACHE_READ, CACHE_WRITTEN, INPUT_TOKENS, OUTPUT_
 from fakes.model_api import Fault, Reply
 from fakes.time_limit import time_limit
 
-from thinker.models.anthropic import EARLIER, AnthropicMessages, request_body
+from thinker.models.anthropic import EARLIER, AnthropicMessages, build_request_body
 from thinker.models.base import ModelRequest
 from thinker.models.endpoint import ModelTimeouts
 from thinker.protocol.messages import (
@@ -50,7 +50,7 @@ def ask(shown: list[str] | None = None) -> ModelRequest:
 
 def wire(*messages: Message) -> Any:
     """Return the messages as sent."""
-    return request_body("m", ModelRequest(system="", messages=messages))["messages"]
+    return build_request_body("m", ModelRequest(system="", messages=messages))["messages"]
 
 
 def text(content: str, **more: Any) -> dict[str, Any]:
@@ -60,7 +60,7 @@ def text(content: str, **more: Any) -> dict[str, Any]:
 
 def test_a_plain_request_has_no_field_too_many() -> None:
     """The output limit is the only option that the API requires."""
-    assert request_body("m", ask()) == {
+    assert build_request_body("m", ask()) == {
         "model": "m",
         "max_tokens": 8192,
         "messages": [{"role": "user", "content": [text("hello", **CACHE)]}],
@@ -92,7 +92,7 @@ def test_a_full_request_has_four_cache_breakpoints() -> None:
     )
     image = {"type": "base64", "media_type": "image/png", "data": "QUJD"}
     tool = {"description": "Tells the time", "input_schema": {"type": "object"}}
-    assert request_body("m", request) == {
+    assert build_request_body("m", request) == {
         "model": "m",
         "max_tokens": 50,
         "tools": [{"name": "get_time", **tool}, {"name": "other", **tool, **CACHE}],

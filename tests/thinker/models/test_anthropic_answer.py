@@ -18,7 +18,7 @@ def test_blocks_and_deltas_of_other_types_are_skipped() -> None:
         assert not answer.feed(data)
     assert answer.finished
     assert answer.feed(b'{"type":"message_stop"}')
-    response = answer.response("r")
+    response = answer.build_response("r")
     assert response.message.content == "a"
     assert response.message.tool_calls == ()
     assert (response.model, response.request_id) == ("anthropic/m", "r")
@@ -32,7 +32,7 @@ def test_a_call_cut_at_the_output_limit_is_malformed() -> None:
     answer.feed(b'{"type":"content_block_start","index":0,"content_block":' + block + b"}")
     answer.feed(b'{"type":"content_block_delta","index":0,"delta":' + delta + b"}")
     answer.feed(b'{"type":"message_delta","delta":{"stop_reason":"max_tokens"}}')
-    assert answer.response("").message.tool_calls[0].malformed == '{"text": "ab'
+    assert answer.build_response("").message.tool_calls[0].malformed == '{"text": "ab'
 
 
 @pytest.mark.parametrize("data", [b"", b"{", b"[]", b"{}", b'{"type":"completion"}'])

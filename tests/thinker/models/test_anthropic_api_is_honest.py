@@ -9,9 +9,11 @@ from fakes.anthropic_api import CACHE_READ, OUTPUT_TOKENS, AnthropicApi
 from fakes.model_api import Reply
 from pydantic import BaseModel
 
-from thinker.models.anthropic import request_body
+from thinker.models.anthropic import build_request_body
 from thinker.models.base import ModelRequest
 from thinker.protocol.messages import UserMessage
+
+pytestmark = pytest.mark.thorough(part="models")
 
 ASK: Any = {
     "model": "fake-model",
@@ -60,7 +62,7 @@ async def test_schema_of_an_answer_stands_where_the_client_puts_it() -> None:
         parsed = await client.messages.parse(**ASK, output_format=Person)
     assert parsed.parsed_output == Person(name="Ada")
     asked = ModelRequest("", (UserMessage(content="hi"),), output=Person.model_json_schema())
-    ours: Any = request_body("m", asked)["output_config"]
+    ours: Any = build_request_body("m", asked)["output_config"]
     theirs = api.requests[0].body["output_config"]
     assert theirs.keys() == ours.keys()
     assert theirs["format"]["type"] == ours["format"]["type"]

@@ -20,8 +20,8 @@ def opened(now: float = 0.0) -> Breaker:
     """Return a breaker that has just opened."""
     breaker = Breaker()
     for _ in range(THRESHOLD):
-        assert breaker.admit(now)
-        breaker.failed(now)
+        assert breaker.admit_request(now)
+        breaker.record_failure(now)
     return breaker
 
 
@@ -29,36 +29,36 @@ def test_failures_in_a_row_open_it_and_one_answer_between_does_not() -> None:
     """Five in a row; the sixth request is not made."""
     breaker = Breaker()
     for _ in range(THRESHOLD - 1):
-        breaker.failed(0)
-    breaker.succeeded()
+        breaker.record_failure(0)
+    breaker.record_success()
     for _ in range(THRESHOLD - 1):
-        breaker.failed(0)
-    assert breaker.admit(0)
-    breaker.failed(0)
-    assert breaker.state(0) == "open"
-    assert not breaker.admit(COOLDOWN - 1)
-    assert breaker.remaining(20) == COOLDOWN - 20
+        breaker.record_failure(0)
+    assert breaker.admit_request(0)
+    breaker.record_failure(0)
+    assert breaker.find_state(0) == "open"
+    assert not breaker.admit_request(COOLDOWN - 1)
+    assert breaker.count_remaining_seconds(20) == COOLDOWN - 20
 
 
 def test_one_request_probes_after_the_cooldown() -> None:
     """Other requests are still refused; the probe's outcome closes or reopens the breaker."""
     breaker = opened()
-    assert breaker.state(COOLDOWN) == "half-open"
-    assert breaker.admit(COOLDOWN)
-    assert not breaker.admit(COOLDOWN)
-    breaker.failed(COOLDOWN)
-    assert breaker.state(2 * COOLDOWN - 1) == "open"
-    assert breaker.admit(2 * COOLDOWN)
-    breaker.succeeded()
-    assert breaker.state(2 * COOLDOWN) == "closed"
+    assert breaker.find_state(COOLDOWN) == "half-open"
+    assert breaker.admit_request(COOLDOWN)
+    assert not breaker.admit_request(COOLDOWN)
+    breaker.record_failure(COOLDOWN)
+    assert breaker.find_state(2 * COOLDOWN - 1) == "open"
+    assert breaker.admit_request(2 * COOLDOWN)
+    breaker.record_success()
+    assert breaker.find_state(2 * COOLDOWN) == "closed"
 
 
 def test_canceled_probe_leaves_room_for_the_next() -> None:
     """Its outcome is unknown."""
     breaker = opened()
-    assert breaker.admit(COOLDOWN)
-    breaker.abandoned()
-    assert breaker.admit(COOLDOWN)
+    assert breaker.admit_request(COOLDOWN)
+    breaker.record_cancellation()
+    assert breaker.admit_request(COOLDOWN)
 
 
 @given(st.lists(st.tuples(st.booleans(), st.floats(0, 100))))
@@ -67,9 +67,9 @@ def test_it_never_stays_open_longer_than_the_cooldown(story: list[tuple[bool, fl
     breaker, now = Breaker(), 0.0
     for answered, pause in story:
         now += pause
-        if breaker.admit(now):
-            breaker.succeeded() if answered else breaker.failed(now)
-    assert breaker.admit(now + COOLDOWN)
+        if breaker.admit_request(now):
+            breaker.record_success() if answered else breaker.record_failure(now)
+    assert breaker.admit_request(now + COOLDOWN)
 
 
 async def test_fallback_answers_at_once_while_the_first_is_skipped() -> None:
@@ -98,7 +98,7 @@ async def test_refusal_is_an_answer(error: ModelError, state: str) -> None:
     model = CircuitBreakerModel(ScriptedModel(error), breaker, lambda: COOLDOWN)
     with pytest.raises(type(error)):
         await model.complete(REQUEST)
-    assert breaker.state(COOLDOWN) == state
+    assert breaker.find_state(COOLDOWN) == state
 
 
 async def test_open_circuit_says_for_how_long() -> None:
@@ -121,4 +121,4 @@ async def test_canceled_request_frees_the_probe() -> None:
 
         await CircuitBreakerModel(ScriptedModel(stop), breaker, lambda: COOLDOWN).complete(REQUEST)
     assert turn.cancelled_caught
-    assert breaker.admit(COOLDOWN)
+    assert breaker.admit_request(COOLDOWN)

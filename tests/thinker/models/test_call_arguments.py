@@ -6,7 +6,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from thinker.jsontext import REPAIR_LIMIT, RepairBudget
-from thinker.models.call_arguments import OpenCall, finished_calls, tool_call, unique_ids
+from thinker.models.call_arguments import (
+    OpenCall,
+    build_finished_calls,
+    build_tool_call,
+    make_ids_unique,
+)
 from thinker.protocol.messages import AssistantMessage, JsonObject
 
 
@@ -26,14 +31,14 @@ from thinker.protocol.messages import AssistantMessage, JsonObject
 )
 def test_readable_and_repairable_arguments_are_objects(text: str, arguments: JsonObject) -> None:
     """JSON is parsed; quotes, fences and missing ends are repaired."""
-    assert tool_call("1", "t", text, RepairBudget()).arguments == arguments
-    assert tool_call("1", "t", text, RepairBudget()).malformed is None
+    assert build_tool_call("1", "t", text, RepairBudget()).arguments == arguments
+    assert build_tool_call("1", "t", text, RepairBudget()).malformed is None
 
 
 @pytest.mark.parametrize("text", ["get the time", "[1]", "5", "{", '{"a": "\\ud800"}'])
 def test_what_is_no_object_is_kept_as_malformed(text: str) -> None:
     """The text stays for the error to the model; no call runs with invented arguments."""
-    call = tool_call("1", "t", text, RepairBudget())
+    call = build_tool_call("1", "t", text, RepairBudget())
     assert call.arguments == {}
     assert call.malformed == text
 
@@ -42,7 +47,7 @@ def test_arguments_that_could_not_be_read_back_are_malformed() -> None:
     """A journal that stores a step must be able to read it."""
     for levels, usable in ((60, True), (64, False), (1000, False)):
         text = '{"a": ' + "[" * levels + "]" * levels + "}"
-        call = tool_call("1", "t", text, RepairBudget())
+        call = build_tool_call("1", "t", text, RepairBudget())
         assert (call.malformed is None) is usable
         message = AssistantMessage(tool_calls=(call,))
         assert AssistantMessage.model_validate_json(message.model_dump_json()) == message
@@ -50,20 +55,20 @@ def test_arguments_that_could_not_be_read_back_are_malformed() -> None:
 
 def test_arguments_of_a_cut_answer_are_not_repaired() -> None:
     """Half a message must not be sent as if it were whole."""
-    call = tool_call("1", "send", '{"text": "I owe you 10', None)
+    call = build_tool_call("1", "send", '{"text": "I owe you 10', None)
     assert call.malformed == '{"text": "I owe you 10'
 
 
 def test_very_long_garbage_is_not_repaired() -> None:
     """Repair is slow on long text."""
     text = "{'a': '" + "b" * REPAIR_LIMIT + "'}"
-    assert tool_call("1", "t", text, RepairBudget()).malformed == text
+    assert build_tool_call("1", "t", text, RepairBudget()).malformed == text
 
 
 def test_long_arguments_with_line_breaks_are_read() -> None:
     """A model that writes a file forgets to escape them, and nothing else is wrong."""
     lines = "a line of the file\n" * REPAIR_LIMIT
-    call = tool_call("1", "write_file", f'{{"text": "{lines}"}}', RepairBudget())
+    call = build_tool_call("1", "write_file", f'{{"text": "{lines}"}}', RepairBudget())
     assert call.arguments == {"text": lines}
     assert call.repaired
 
@@ -73,7 +78,7 @@ def test_calls_of_one_answer_share_the_effort_of_repair() -> None:
     calls = [OpenCall(index) for index in range(8)]
     for call in calls:
         call.arguments.add("{'a': '" + "b" * (REPAIR_LIMIT // 2) + "'}")
-    made = finished_calls(calls, whole=True)
+    made = build_finished_calls(calls, whole=True)
     assert made[0].malformed is None
     assert made[-1].malformed is not None
 
@@ -81,11 +86,11 @@ def test_calls_of_one_answer_share_the_effort_of_repair() -> None:
 @given(st.text(alphabet='{}[]",:\\u0ad \u2028'))
 def test_any_text_gives_a_call_that_the_wire_can_carry(text: str) -> None:
     """No text raises, and every call can be sent."""
-    orjson.dumps(tool_call("1", "t", text, RepairBudget()).model_dump())
+    orjson.dumps(build_tool_call("1", "t", text, RepairBudget()).model_dump())
 
 
 def test_missing_ids_are_made_and_repeated_ids_differ() -> None:
     """Ids are deterministic, so a recorded response reads the same again."""
-    assert unique_ids(["", "x", "x", ""]) == ["call_0", "x", "x_2", "call_3"]
-    assert unique_ids(["x"], used={"x", "x_2"}) == ["x_3"]
-    assert unique_ids(["call_1", ""]) == ["call_1", "call_1_2"]
+    assert make_ids_unique(["", "x", "x", ""]) == ["call_0", "x", "x_2", "call_3"]
+    assert make_ids_unique(["x"], used={"x", "x_2"}) == ["x_3"]
+    assert make_ids_unique(["call_1", ""]) == ["call_1", "call_1_2"]

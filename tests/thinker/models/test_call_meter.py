@@ -16,7 +16,7 @@ def measured() -> CallMeter:
 
 def test_call_without_a_provider_has_no_attempt() -> None:
     """The demo model's."""
-    timing = measured().timing()
+    timing = measured().build_timing()
     assert (timing.began, timing.ended, timing.attempts, timing.sent) == (0, 1, (), 0)
 
 
@@ -25,15 +25,15 @@ def test_first_event_of_a_failed_attempt_does_not_count() -> None:
     meter = measured()
 
     def cut() -> None:
-        with meter.attempt("a/b", 5):
-            meter.streamed()
+        with meter.measure_attempt("a/b", 5):
+            meter.record_event()
             raise FatalModelError("a cut its answer short: the secret text")
 
     with pytest.raises(FatalModelError):
         cut()
-    with meter.attempt("c/d", 5):
+    with meter.measure_attempt("c/d", 5):
         pass
-    timing = meter.timing()
+    timing = meter.build_timing()
     assert timing.first is None
     assert [attempt.error for attempt in timing.attempts] == ["a cut its answer short", ""]
     assert timing.sent == 10
@@ -42,7 +42,7 @@ def test_first_event_of_a_failed_attempt_does_not_count() -> None:
 def test_attempt_that_is_cancelled_is_recorded() -> None:
     """A deadline ends it."""
     meter = measured()
-    with pytest.raises(KeyboardInterrupt), meter.attempt("a/b", 5):
+    with pytest.raises(KeyboardInterrupt), meter.measure_attempt("a/b", 5):
         raise KeyboardInterrupt
-    (attempt,) = meter.timing().attempts
+    (attempt,) = meter.build_timing().attempts
     assert attempt.error == "it was given up"

@@ -10,7 +10,7 @@ from fakes.scripted import spec
 
 from thinker.http.exchange import HttpAnswer, WholeAnswer
 from thinker.models.base import ModelRequest
-from thinker.models.choose import choose
+from thinker.models.choose import choose_model
 from thinker.models.retry import Fallback
 from thinker.protocol.env import ThinkerSettings
 from thinker.protocol.messages import UserMessage
@@ -85,7 +85,7 @@ async def test_a_provider_is_asked_at_its_address_with_its_key(
 ) -> None:
     """At its own address, or at baseUrl, where a key is optional."""
     network = network_of()
-    model = choose(chosen, environ, transport=network)
+    model = choose_model(chosen, environ, transport=network)
     response = await model.complete(REQUEST)
     await model.aclose()
     assert response.message.content in {"openai", "anthropic"}
@@ -98,7 +98,7 @@ async def test_server_of_another_vendor_gets_no_field_that_only_openai_knows() -
     for own_url, expected in (("", True), ("https://api.mistral.ai/v1", False)):
         network = network_of()
         chosen = settings("openai", base_url=own_url, keys=("OPENAI_API_KEY",))
-        model = choose(chosen, {"OPENAI_API_KEY": "k"}, transport=network)
+        model = choose_model(chosen, {"OPENAI_API_KEY": "k"}, transport=network)
         await model.complete(replace(REQUEST, cache_key="one"))
         await model.aclose()
         assert (b"prompt_cache_key" in network.requests[0].body) == expected
@@ -106,7 +106,7 @@ async def test_server_of_another_vendor_gets_no_field_that_only_openai_knows() -
 
 async def test_the_demo_needs_nothing() -> None:
     """The first run works without key and network."""
-    model = choose(ThinkerSettings.read({}), {})
+    model = choose_model(ThinkerSettings.read({}), {})
     assert model.name == "demo/demo"
     assert (await model.complete(REQUEST)).message.content
 
@@ -119,7 +119,7 @@ async def test_fallbacks_are_asked_in_order() -> None:
         base_url="http://127.0.0.1:8000/v1",
         fallback_models=("qwen/qwen3-32b", "anthropic/claude"),
     )
-    model = choose(chosen, {"ANTHROPIC_API_KEY": "k"}, transport=network)
+    model = choose_model(chosen, {"ANTHROPIC_API_KEY": "k"}, transport=network)
     assert isinstance(model, Fallback)
     assert (await model.complete(REQUEST)).model == "anthropic/claude"
     await model.aclose()
@@ -154,14 +154,14 @@ def test_what_is_missing_is_named_with_its_remedy(
 ) -> None:
     """The worker stops at its start, not at its first message."""
     with pytest.raises(WorkerConfigError) as caught:
-        choose(chosen, environ)
+        choose_model(chosen, environ)
     assert message in str(caught.value)
 
 
 async def test_every_model_is_given_tools_as_the_agent_says() -> None:
     """As text: none in the request, all described in the system prompt."""
     network = network_of()
-    model = choose(
+    model = choose_model(
         settings("openai", tool_calls="text"),
         {"OPENAI_API_KEY": "k"},
         transport=network,

@@ -105,7 +105,7 @@ async def test_every_attempt_of_a_call_is_measured() -> None:
         await model.complete(request)
     await model.complete(request)
     await model.aclose()
-    assert request.meter.timing() == CallTiming(
+    assert request.meter.build_timing() == CallTiming(
         began=1,
         ended=7,
         first=5,

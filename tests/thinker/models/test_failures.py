@@ -4,12 +4,12 @@ import pytest
 
 from thinker.models.failures import (
     Account,
-    Complaint,
     FieldRefusedError,
+    ProviderError,
     ToolsRefusedError,
-    failure,
-    headline,
-    stated_error,
+    build_failure,
+    format_headline,
+    parse_stated_error,
 )
 from thinker.protocol.providers import PROVIDERS
 from thinker.worker_errors import (
@@ -26,7 +26,7 @@ OPENAI = Account(PROVIDERS["openai"], "m", "sk-secret")
 @pytest.mark.parametrize("status", [408, 409, 425, 429, 500, 502, 503, 504, 529])
 def test_passing_failures_may_be_asked_again(status: int) -> None:
     """Rate limits, conflicts and server errors keep the requested wait."""
-    error = failure(OPENAI, status, Complaint("slow down"), 7.0)
+    error = build_failure(OPENAI, status, ProviderError("slow down"), 7.0)
     assert type(error) is RetryableModelError
     assert error.retry_after == 7.0
     assert str(error) == f"openai answered {status}: slow down"
@@ -46,7 +46,7 @@ def test_passing_failures_may_be_asked_again(status: int) -> None:
 )
 def test_lasting_failures_say_what_to_do(status: int, advice: str) -> None:
     """The message names the variable or the field to change."""
-    error = failure(OPENAI, status, Complaint("no"))
+    error = build_failure(OPENAI, status, ProviderError("no"))
     assert type(error) is (AccountError if status in {401, 402} else FatalModelError)
     assert advice in str(error)
 
@@ -71,23 +71,23 @@ def test_the_words_decide_where_the_status_does_not(
     status: int, message: str, kind: str, expected: type[ModelError]
 ) -> None:
     """A full context, a bad tool call and an empty account may share a status."""
-    assert type(failure(OPENAI, status, Complaint(message, (kind,)))) is expected
+    assert type(build_failure(OPENAI, status, ProviderError(message, (kind,)))) is expected
 
 
 def test_ollama_without_the_model_names_the_command() -> None:
     """The message has the remedy for the usual first mistake with a local server."""
-    error = failure(Account(PROVIDERS["ollama"], "qwen3"), 404, Complaint("not found"))
+    error = build_failure(Account(PROVIDERS["ollama"], "qwen3"), 404, ProviderError("not found"))
     assert "`ollama pull qwen3`" in str(error)
 
 
 def test_messages_hold_an_excerpt_without_the_key() -> None:
     """The quote is short, on one line, and the key is hidden."""
-    error = failure(OPENAI, 401, Complaint("key\n sk-secret is bad " + "x" * 1000))
+    error = build_failure(OPENAI, 401, ProviderError("key\n sk-secret is bad " + "x" * 1000))
     assert "sk-secret" not in str(error)
     assert "key [key] is bad" in str(error)
     assert len(str(error)) < 300
     assert "sk-secret" not in repr(OPENAI)
-    assert headline(error) == "openai refused the key; correct OPENAI_API_KEY in keys.env"
+    assert format_headline(error) == "openai refused the key; correct OPENAI_API_KEY in keys.env"
 
 
 @pytest.mark.parametrize(
@@ -105,7 +105,7 @@ def test_an_error_inside_a_stream_has_the_status_it_would_have_had(
     data: bytes, status: int
 ) -> None:
     """After status 200 the kind of the error determines it."""
-    complaint = stated_error(data)
+    complaint = parse_stated_error(data)
     assert complaint is not None
     assert complaint.status == status
 
@@ -116,7 +116,7 @@ def test_an_error_inside_a_stream_has_the_status_it_would_have_had(
 )
 def test_no_error_is_seen_where_none_is_stated(data: bytes) -> None:
     """Only a filled top-level field counts."""
-    assert stated_error(data) is None
+    assert parse_stated_error(data) is None
 
 
 @pytest.mark.parametrize(
@@ -132,7 +132,7 @@ def test_no_error_is_seen_where_none_is_stated(data: bytes) -> None:
 )
 def test_model_that_takes_no_tools_is_known(status: int, message: str) -> None:
     """By the words of Ollama, OpenRouter, vLLM, llama.cpp, OpenAI and others."""
-    error = failure(OPENAI, status, Complaint(message))
+    error = build_failure(OPENAI, status, ProviderError(message))
     assert type(error) is ToolsRefusedError
     assert error.over_tools
 
@@ -142,4 +142,4 @@ def test_model_that_takes_no_tools_is_known(status: int, message: str) -> None:
 )
 def test_other_complaints_are_not_taken_for_it(message: str) -> None:
     """An invalid tool does not mean a model without tools."""
-    assert type(failure(OPENAI, 400, Complaint(message))) is not ToolsRefusedError
+    assert type(build_failure(OPENAI, 400, ProviderError(message))) is not ToolsRefusedError

@@ -14,7 +14,7 @@ from fakes.openai_api import (
 )
 
 from thinker.models.choose import choose_media
-from thinker.models.failures import headline
+from thinker.models.failures import format_headline
 from thinker.models.media_models import MediaModels
 from thinker.models.retry import Retries
 from thinker.protocol.env import ThinkerSettings
@@ -58,7 +58,7 @@ async def test_recording_becomes_text_by_a_form_with_its_file() -> None:
     async with MediaApi() as api:
         place = {"provider": "openai", "base_url": f"{api.url}/v1"}
         models = models_at(api, hear={"model": "ears", "language": "de", **place})
-        heard = await models.hear(OGG)
+        heard = await models.transcribe_recording(OGG)
         await models.aclose()
     assert (heard.text, heard.model, heard.usage) == ("tea please", "openai/ears", USED)
     assert heard.seconds == 3.0
@@ -77,7 +77,7 @@ async def test_text_becomes_speech() -> None:
     """In the voice and the format that are set."""
     async with MediaApi() as api:
         models = models_at(api)
-        spoken = await models.speak(HELLO)
+        spoken = await models.speak_text(HELLO)
         await models.aclose()
     assert (said(spoken.data), spoken.media_type, spoken.characters) == (
         "Hello, Ada.",
@@ -97,7 +97,7 @@ async def test_pictures_are_drawn() -> None:
     """As many as asked for, in the size that the model has for the shape."""
     async with MediaApi() as api:
         models = models_at(api)
-        drawn = await models.draw(CAT)
+        drawn = await models.draw_pictures(CAT)
         await models.aclose()
     assert drawn.drawn == (PNG + b"a cat 0", PNG + b"a cat 1")
     assert (drawn.pictures, drawn.usage) == (2, USED)
@@ -117,8 +117,8 @@ async def test_model_that_refuses_to_be_asked_for_base64_is_asked_without() -> N
         place = {"provider": "openai", "base_url": f"{api.url}/v1"}
         brush = {"model": "brush", "quality": "low", "sizes": {"wide": "10x20"}, **place}
         models = models_at(api, draw=brush)
-        assert len((await models.draw(CAT)).drawn) == 2
-        await models.draw(CAT)
+        assert len((await models.draw_pictures(CAT)).drawn) == 2
+        await models.draw_pictures(CAT)
         await models.aclose()
     asked = ["response_format" in request.body for request in api.requests]
     assert asked == [True, False, False]
@@ -131,7 +131,7 @@ async def test_picture_that_is_only_linked_is_not_drawn_again() -> None:
         api.links = "https://elsewhere.example"
         models = models_at(api)
         with pytest.raises(FatalModelError, match="cannot be fetched"):
-            await models.draw(CAT)
+            await models.draw_pictures(CAT)
         await models.aclose()
         assert len(api.requests) == 1
 
@@ -151,7 +151,7 @@ async def test_passing_failure_is_tried_again(reply: Reply) -> None:
     async with MediaApi() as api:
         api.script.append(reply)
         models = models_at(api)
-        assert (await models.hear(OGG)).text == "tea please"
+        assert (await models.transcribe_recording(OGG)).text == "tea please"
         await models.aclose()
         assert len(api.requests) == 2
 
@@ -167,7 +167,7 @@ async def test_answer_that_is_no_speech_is_none(sound: bytes) -> None:
         api.sound = sound
         models = models_at(api)
         with pytest.raises(RetryableModelError):
-            await models.speak(HELLO)
+            await models.speak_text(HELLO)
         await models.aclose()
 
 
@@ -177,9 +177,9 @@ async def test_refusal_says_what_to_do_without_a_quote() -> None:
         api.script.append(Reply("no such model: ears of Ada", status=404))
         models = models_at(api)
         with pytest.raises(ModelError) as refused:
-            await models.hear(OGG)
+            await models.transcribe_recording(OGG)
         await models.aclose()
-    assert headline(refused.value) == (
+    assert format_headline(refused.value) == (
         "openai does not know the model 'ears'; set \"model\" (or baseUrl)"
     )
 
@@ -190,10 +190,10 @@ async def test_model_without_its_key_fails_when_it_is_asked() -> None:
     models = choose_media(settings, {})
     assert models is not None
     with pytest.raises(FatalModelError) as refused:
-        await models.hear(OGG)
-    assert "without a key; set OPENAI_API_KEY" in headline(refused.value)
+        await models.transcribe_recording(OGG)
+    assert "without a key; set OPENAI_API_KEY" in format_headline(refused.value)
     with pytest.raises(FatalModelError, match="has no such model"):
-        await models.speak(HELLO)
+        await models.speak_text(HELLO)
     await models.aclose()
 
 

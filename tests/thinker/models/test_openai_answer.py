@@ -17,7 +17,7 @@ def whole(message: dict[str, Any], finish: str | None = "stop", **fields: Any) -
     choice = {"index": 0, "message": message, "finish_reason": finish}
     answer.feed(orjson.dumps({"choices": [choice], **fields}))
     assert answer.finished
-    return answer.response("")
+    return answer.build_response("")
 
 
 def streamed(*deltas: dict[str, Any], finish: str = "tool_calls") -> ModelResponse:
@@ -26,7 +26,7 @@ def streamed(*deltas: dict[str, Any], finish: str = "tool_calls") -> ModelRespon
     for delta in deltas:
         answer.feed(orjson.dumps({"choices": [{"delta": delta}]}))
     answer.feed(orjson.dumps({"choices": [{"delta": {}, "finish_reason": finish}]}))
-    return answer.response("")
+    return answer.build_response("")
 
 
 def call(**fields: Any) -> dict[str, Any]:
@@ -193,8 +193,8 @@ def test_usage_alone_in_the_last_chunk_counts() -> None:
     assert not answer.feed(b'{"choices":[],"usage":{"prompt_tokens":3,"completion_tokens":null}}')
     assert answer.feed(b"[DONE]")
     assert answer.finished
-    assert answer.response("req").usage == Usage(prompt=3)
-    assert answer.response("req").request_id == "req"
+    assert answer.build_response("req").usage == Usage(prompt=3)
+    assert answer.build_response("req").request_id == "req"
 
 
 @pytest.mark.parametrize(

@@ -11,9 +11,11 @@ from pydantic import BaseModel
 
 from thinker.models.base import ModelRequest
 from thinker.models.failures import Account
-from thinker.models.openai_chat import request_body
+from thinker.models.openai_chat import build_request_body
 from thinker.protocol.messages import UserMessage
 from thinker.protocol.providers import PROVIDERS
+
+pytestmark = pytest.mark.thorough(part="models")
 
 ASK: Any = {"model": "fake-model", "messages": [{"role": "user", "content": "hello there"}]}
 
@@ -54,7 +56,7 @@ async def test_schema_of_an_answer_stands_where_the_client_puts_it() -> None:
         parsed = await client.chat.completions.parse(**ASK, response_format=Person)
     assert parsed.choices[0].message.parsed == Person(name="Ada")
     asked = ModelRequest("", (UserMessage(content="hi"),), output=Person.model_json_schema())
-    ours: Any = request_body(Account(PROVIDERS["openai"], "m"), asked)["response_format"]
+    ours: Any = build_request_body(Account(PROVIDERS["openai"], "m"), asked)["response_format"]
     theirs = api.requests[0].body["response_format"]
     theirs["json_schema"]["name"] = ours["json_schema"]["name"]
     assert ours == theirs

@@ -11,7 +11,7 @@ from fakes.time_limit import time_limit
 from thinker.models.base import ModelRequest
 from thinker.models.endpoint import STANDARD_TIMEOUTS, ModelTimeouts
 from thinker.models.failures import Account
-from thinker.models.openai_chat import OpenAIChat, request_body
+from thinker.models.openai_chat import OpenAIChat, build_request_body
 from thinker.protocol.messages import (
     AssistantMessage,
     Image,
@@ -43,7 +43,7 @@ def ask(text: str = "hello", shown: list[str] | None = None) -> ModelRequest:
 
 def test_a_plain_request_has_no_field_too_many() -> None:
     """No nulls, no temperature, no tools, no stream by default."""
-    assert request_body(GROQ, ask()) == {
+    assert build_request_body(GROQ, ask()) == {
         "model": "m",
         "messages": [{"role": "user", "content": "hello"}],
     }
@@ -90,7 +90,7 @@ def test_a_full_request_is_written_in_the_providers_words() -> None:
         on_text=print,
     )
     image = {"type": "image_url", "image_url": {"url": "data:image/png;base64,QUJD"}}
-    assert request_body(GROQ, request) == {
+    assert build_request_body(GROQ, request) == {
         "model": "m",
         "messages": [
             {"role": "system", "content": "Be kind."},
@@ -136,7 +136,7 @@ def test_a_full_request_is_written_in_the_providers_words() -> None:
 def test_openai_itself_gets_the_new_name_of_the_output_limit() -> None:
     """Its reasoning models reject max_tokens."""
     request = ModelRequest(system="", messages=(), max_output_tokens=5)
-    body = request_body(Account(PROVIDERS["openai"], "m"), request)
+    body = build_request_body(Account(PROVIDERS["openai"], "m"), request)
     assert body["max_completion_tokens"] == 5
     assert "max_tokens" not in body
 
@@ -262,9 +262,9 @@ class CountedApi(OpenAIApi):
 
     connections = 0
 
-    async def _serve(self, stream: SocketStream) -> None:
+    async def _serve_connection(self, stream: SocketStream) -> None:
         self.connections += 1
-        await super()._serve(stream)
+        await super()._serve_connection(stream)
 
 
 async def test_connection_is_kept_after_a_streamed_answer() -> None:

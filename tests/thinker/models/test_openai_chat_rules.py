@@ -12,7 +12,7 @@ from fakes.strict_api import StrictApi, cohere, deepseek, gemini, mistral, tooll
 from fakes.time_limit import time_limit
 
 from thinker.models.base import Model, ModelRequest
-from thinker.models.choose import choose
+from thinker.models.choose import choose_model
 from thinker.protocol.env import ThinkerSettings
 from thinker.protocol.messages import (
     AssistantMessage,
@@ -47,7 +47,7 @@ SEEN = UserMessage(content="look", images=(Image(media_type="image/png", data="i
 def model_of(provider: str, api: OpenAIApi, **more: object) -> Model:
     """The model of an agent whose provider is at a fake's address."""
     values = {"agent_id": "work", "llm_provider": provider, "model": "fake", **more}
-    return choose(ThinkerSettings.model_validate({**values, "base_url": f"{api.url}/v1"}), {})
+    return choose_model(ThinkerSettings.model_validate({**values, "base_url": f"{api.url}/v1"}), {})
 
 
 async def bodies(

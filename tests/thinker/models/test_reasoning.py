@@ -29,13 +29,13 @@ CALLED: tuple[Message, ...] = (
 def openai(provider: str, reasoning: Reasoning, *messages: Message) -> dict[str, Any]:
     """Return the body for a provider with OpenAI's format."""
     request = ModelRequest(system="", messages=messages or (HELLO,), reasoning=reasoning)
-    return openai_chat.request_body(Account(PROVIDERS[provider], "m", ""), request)
+    return openai_chat.build_request_body(Account(PROVIDERS[provider], "m", ""), request)
 
 
 def claude(reasoning: Reasoning, *messages: Message, **fields: Any) -> dict[str, Any]:
     """Return the body for Anthropic."""
     given = {"messages": messages or (HELLO,), "temperature": 0.4, **fields}
-    return anthropic.request_body("m", ModelRequest(system="", reasoning=reasoning, **given))
+    return anthropic.build_request_body("m", ModelRequest(system="", reasoning=reasoning, **given))
 
 
 def test_effort_is_named_where_it_has_a_name() -> None:

@@ -6,7 +6,7 @@ import pytest
 import structlog
 
 from thinker.models.base import ModelRequest, ModelResponse
-from thinker.models.retry import LONGEST_DELAY, Fallback, Retries, Retrying, delay
+from thinker.models.retry import LONGEST_DELAY, Fallback, Retries, Retrying, compute_delay
 from thinker.protocol.messages import AssistantMessage, UserMessage
 from thinker.worker_errors import (
     AccountError,
@@ -64,14 +64,14 @@ def retrying(model: Scripted, time: Time) -> Retrying:
 def test_delays_double_up_to_a_limit_with_jitter(attempt: int) -> None:
     """Between half and the whole of 1, 2, 4 … 60 seconds."""
     whole = min(60.0, 2.0 ** (attempt - 1))
-    assert delay(attempt, None, lambda: 0.0) == whole / 2
-    assert delay(attempt, None, lambda: 1.0) == whole
+    assert compute_delay(attempt, None, lambda: 0.0) == whole / 2
+    assert compute_delay(attempt, None, lambda: 1.0) == whole
 
 
 def test_a_provider_is_never_asked_earlier_than_it_wants() -> None:
     """Jitter only adds to Retry-After."""
-    assert delay(1, 7.0, lambda: 0.0) == 7.0
-    assert delay(3, 7.0, lambda: 1.0) == 8.0
+    assert compute_delay(1, 7.0, lambda: 0.0) == 7.0
+    assert compute_delay(3, 7.0, lambda: 1.0) == 8.0
 
 
 async def test_a_passing_failure_is_asked_again() -> None:

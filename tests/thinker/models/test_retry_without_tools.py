@@ -4,7 +4,7 @@ import pytest
 from fakes.scripted import ScriptedModel, call, says, spec
 
 from thinker.models.base import ModelRequest
-from thinker.models.failures import Account, Complaint, failure
+from thinker.models.failures import Account, ProviderError, build_failure
 from thinker.models.retry import Fallback
 from thinker.protocol.messages import (
     AUTO,
@@ -32,7 +32,7 @@ REQUEST = ModelRequest(
 def refused(status: int = 400, kind: str = "") -> ModelError:
     """Return the adapter's error for this answer of Groq."""
     account = Account(PROVIDERS["groq"], "m")
-    return failure(account, status, Complaint("no", (kind,) if kind else ()))
+    return build_failure(account, status, ProviderError("no", (kind,) if kind else ()))
 
 
 @pytest.mark.parametrize("error", [refused(), refused(400, "tool_use_failed"), refused(500)])

@@ -7,11 +7,11 @@ from fakes.openai_api import OpenAIApi
 from fakes.scripted import ScriptedModel, says, spec
 from structlog.testing import capture_logs
 
-from thinker.models.anthropic import request_body as anthropic_body
+from thinker.models.anthropic import build_request_body as anthropic_body
 from thinker.models.base import ModelRequest
-from thinker.models.choose import choose
-from thinker.models.failures import Account, Complaint, OutputRefusedError, failure
-from thinker.models.openai_chat import request_body as openai_body
+from thinker.models.choose import choose_model
+from thinker.models.failures import Account, OutputRefusedError, ProviderError, build_failure
+from thinker.models.openai_chat import build_request_body as openai_body
 from thinker.models.retry import Fallback
 from thinker.models.structured import MAX_REFUSED, StructuredOutput
 from thinker.models.tooltext import TextTools
@@ -122,13 +122,13 @@ async def test_tools_as_text_and_a_schema_exclude_each_other() -> None:
 )
 def test_refusals_are_known_by_their_words(status: int, words: str) -> None:
     """Those of OpenAI, Groq, Anthropic, llama.cpp and Ollama."""
-    error = failure(OPENAI, status, Complaint(words))
+    error = build_failure(OPENAI, status, ProviderError(words))
     assert isinstance(error, OutputRefusedError)
 
 
 async def test_refusal_where_no_schema_was_sent_is_over_the_tools() -> None:
     """An unreadable grammar of tools costs the tools, not the answer."""
-    refused = failure(OPENAI, 500, Complaint("Failed to parse grammar"))
+    refused = build_failure(OPENAI, 500, ProviderError("Failed to parse grammar"))
     inner = ScriptedModel(refused, says("in words"))
     model = Fallback([StructuredOutput(inner, "auto", beside_tools=True)])
     answer = await model.complete(replace(WITH_TOOLS, output=None))
@@ -148,7 +148,7 @@ async def test_setting_of_the_agent_decides(*, way: str, sends: bool) -> None:
                 "structured_output": way,
             }
         )
-        model = choose(settings, {})
+        model = choose_model(settings, {})
         await model.complete(WITH_TOOLS)
         await model.aclose()
     assert ("response_format" in api.requests[0].body) is sends

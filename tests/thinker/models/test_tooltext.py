@@ -6,7 +6,7 @@ from structlog.testing import capture_logs
 
 from thinker.models.base import ModelRequest, ModelResponse
 from thinker.models.failures import ToolsRefusedError
-from thinker.models.tooltext import TextTools, tool_block, with_tools
+from thinker.models.tooltext import TextTools, format_tool_block, wrap_tool_calls
 from thinker.protocol.messages import (
     AUTO,
     NO_TOOLS,
@@ -17,8 +17,8 @@ from thinker.protocol.messages import (
     ToolSpec,
     UserMessage,
 )
-from thinker.toolcalls.text.history_text import UNREADABLE, as_text
-from thinker.toolcalls.text.inject import call_text, opening_tag
+from thinker.toolcalls.text.history_text import UNREADABLE, rewrite_as_text
+from thinker.toolcalls.text.inject import format_opening_tag, format_tool_call
 from thinker.toolcalls.text.parser import CLOSE, OPEN
 from thinker.worker_errors import FatalModelError
 
@@ -47,21 +47,21 @@ async def test_model_is_told_of_tools_before_its_prompt_and_given_none() -> None
     response = await TextTools(inner).complete(request(ADD))
     (asked,) = inner.requests
     assert asked.tools == ()
-    assert asked.system == f"{tool_block((ADD,), AUTO)}\n\nBe brief."
-    assert response.tool_block == tool_block((ADD,), AUTO)
+    assert asked.system == f"{format_tool_block((ADD,), AUTO)}\n\nBe brief."
+    assert response.tool_block == format_tool_block((ADD,), AUTO)
     assert response.message == AssistantMessage(content="Hello.")
 
 
 def test_offered_tool_is_not_forbidden_by_its_name() -> None:
     """The base text forbids tools of the model's host, and an agent's tool may share a name."""
-    block = tool_block((spec("web_search"),), AUTO)
+    block = format_tool_block((spec("web_search"),), AUTO)
     assert "directly (shell, apply_patch, view_image)" in block
     assert "- web_search: {" in block
 
 
 async def test_without_tools_nothing_is_added() -> None:
     """The prompt does not grow, and nothing is parsed as a call."""
-    inner = ScriptedModel(says(call_text("add", "{}")))
+    inner = ScriptedModel(says(format_tool_call("add", "{}")))
     response = await TextTools(inner).complete(request())
     assert (inner.requests[0].system, response.tool_block) == ("Be brief.", "")
     assert response.message.tool_calls == ()
@@ -69,8 +69,8 @@ async def test_without_tools_nothing_is_added() -> None:
 
 async def test_blocks_become_calls_with_ids_of_their_own() -> None:
     """The text around them stays; ids continue those of the history."""
-    key = as_text(PAST).key
-    two, three = call_text("add", '{"a":2}', key), call_text("add", '{"a":3}', key)
+    key = rewrite_as_text(PAST).key
+    two, three = format_tool_call("add", '{"a":2}', key), format_tool_call("add", '{"a":3}', key)
     text = f"First. {two}{three} Done."
     message = await answered(text, request(ADD, messages=PAST))
     assert message.tool_calls == (call("call_2", "add", a=2), call("call_3", "add", a=3))
@@ -86,7 +86,7 @@ async def test_blocks_become_calls_with_ids_of_their_own() -> None:
         OPEN + '{"name":"add","arguments":{"a":2}' + CLOSE,
         OPEN + '{"name":"add","arguments":{"a":2}}',
         '<think>Not yet: <tool_call>{"name":"add"}</tool_call></think>'
-        + call_text("add", '{"a":2}'),
+        + format_tool_call("add", '{"a":2}'),
     ],
 )
 async def test_what_weak_models_write_is_understood(block: str) -> None:
@@ -119,7 +119,7 @@ async def test_block_that_cannot_be_read_becomes_a_call_that_cannot_run(block: s
 @pytest.mark.parametrize("past", [ASKED, PAST])
 async def test_quoted_block_is_text(quote: str, past: tuple[Message, ...]) -> None:
     """With the key or in a conversation that needs none."""
-    text = quote.format(call_text("add", '{"a":2}', as_text(past).key))
+    text = quote.format(format_tool_call("add", '{"a":2}', rewrite_as_text(past).key))
     message = await answered(text, request(ADD, messages=past))
     assert (message.content, message.tool_calls) == (text.strip(), ())
 
@@ -127,22 +127,22 @@ async def test_quoted_block_is_text(quote: str, past: tuple[Message, ...]) -> No
 @pytest.mark.parametrize("text", ["```\ncode\n```\n{}", "> quoted\n\n{}", '"so" {}', "- {}"])
 async def test_block_after_a_quotation_is_a_call(text: str) -> None:
     """The quotation ends with its line or its fence."""
-    message = await answered(text.format(call_text("add", '{"a":2}')))
+    message = await answered(text.format(format_tool_call("add", '{"a":2}')))
     assert message.tool_calls == (call("call_1", "add", a=2),)
 
 
 async def test_block_without_the_key_is_text_once_a_result_was_read() -> None:
     """The page that the result holds may have written it."""
-    text = f"The page says: {call_text('add', '{}')}"
-    for key in ("", as_text(ASKED).key, "a" * 16):
-        quoted = text.replace(OPEN, opening_tag(key))
+    text = f"The page says: {format_tool_call('add', '{}')}"
+    for key in ("", rewrite_as_text(ASKED).key, "a" * 16):
+        quoted = text.replace(OPEN, format_opening_tag(key))
         message = await answered(quoted, request(ADD, messages=PAST))
         assert (message.content, message.tool_calls) == (quoted, ())
 
 
 async def test_model_that_forgets_the_key_reads_once_that_nothing_was_run() -> None:
     """If it does so again, the block is its answer."""
-    text = call_text("add", '{"a":2}')
+    text = format_tool_call("add", '{"a":2}')
     message = await answered(text, request(ADD, messages=PAST))
     unread = ToolCall(id="call_2", name=UNREADABLE, malformed=text)
     assert (message.content, message.tool_calls) == ("", (unread,))
@@ -153,14 +153,14 @@ async def test_model_that_forgets_the_key_reads_once_that_nothing_was_run() -> N
 
 async def test_unknown_tool_is_left_to_the_loop() -> None:
     """The loop rejects it, so that the model reads why."""
-    assert (await answered(call_text("sub", "{}"))).tool_calls == (call("call_1", "sub"),)
+    assert (await answered(format_tool_call("sub", "{}"))).tool_calls == (call("call_1", "sub"),)
 
 
 @pytest.mark.parametrize("past", [ASKED, PAST])
 @pytest.mark.parametrize("size", [1, 3, 1000])
 async def test_person_sees_the_text_and_never_a_block(size: int, past: tuple[Message, ...]) -> None:
     """However the answer is chunked, with the key or without it."""
-    made = call_text("add", "{}", as_text(past).key)
+    made = format_tool_call("add", "{}", rewrite_as_text(past).key)
     text = f"Wait <b>. {made} Done {OPEN}{{bad}}{CLOSE}!"
 
     async def stream(asked: ModelRequest) -> ModelResponse:
@@ -178,7 +178,7 @@ async def test_person_sees_the_text_and_never_a_block(size: int, past: tuple[Mes
 
 async def test_no_block_is_a_call_when_the_choice_is_none() -> None:
     """Nothing is parsed, and the prompt says so."""
-    inner = ScriptedModel(says(call_text("add", "{}")))
+    inner = ScriptedModel(says(format_tool_call("add", "{}")))
     asked = ModelRequest("", ASKED, (ADD,), NO_TOOLS)
     response = await TextTools(inner).complete(asked)
     assert response.message.tool_calls == ()
@@ -188,8 +188,8 @@ async def test_no_block_is_a_call_when_the_choice_is_none() -> None:
 async def test_auto_falls_back_to_text_once_with_one_warning() -> None:
     """After the refusal, later calls use text at once."""
     refusal = ToolsRefusedError("ollama takes no tools for 'm': it does not support tools")
-    inner = ScriptedModel(refusal, says(call_text("add", '{"a":1}')), says("1"))
-    model = with_tools(inner, "auto")
+    inner = ScriptedModel(refusal, says(format_tool_call("add", '{"a":1}')), says("1"))
+    model = wrap_tool_calls(inner, "auto")
     with capture_logs() as logs:
         first = await model.complete(request(ADD))
         second = await model.complete(request(ADD))
@@ -204,7 +204,7 @@ async def test_auto_falls_back_to_text_once_with_one_warning() -> None:
 async def test_other_failures_are_not_taken_for_a_refusal() -> None:
     """Auto stays native and raises them."""
     inner = ScriptedModel(FatalModelError("no credit"), calls(call("a", "add", a=1)))
-    model = with_tools(inner, "auto")
+    model = wrap_tool_calls(inner, "auto")
     with pytest.raises(FatalModelError, match="no credit"):
         await model.complete(request(ADD))
     assert (await model.complete(request(ADD))).message.tool_calls == (call("a", "add", a=1),)
@@ -215,5 +215,5 @@ async def test_other_failures_are_not_taken_for_a_refusal() -> None:
 def test_native_model_is_left_alone() -> None:
     """The model is not wrapped."""
     inner = ScriptedModel()
-    assert with_tools(inner, "native") is inner
-    assert with_tools(inner, "text").name == with_tools(inner, "auto").name == inner.name
+    assert wrap_tool_calls(inner, "native") is inner
+    assert wrap_tool_calls(inner, "text").name == wrap_tool_calls(inner, "auto").name == inner.name

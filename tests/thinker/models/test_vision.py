@@ -4,7 +4,7 @@ import pytest
 from fakes.scripted import ScriptedModel, says
 
 from thinker.models.base import ModelRequest
-from thinker.models.vision import VisionFilter, sees
+from thinker.models.vision import VisionFilter, can_see_images
 from thinker.protocol.messages import Image, Message, UserMessage
 from thinker.worker_errors import ContextOverflowError, FatalModelError
 
@@ -42,14 +42,14 @@ def test_models_that_see_are_known_by_name_and_the_setting_wins(
     model: str, *, expected: bool
 ) -> None:
     """The setting corrects a wrong guess."""
-    assert sees(model, "auto") is expected
-    assert sees(model, "on")
-    assert not sees(model, "off")
+    assert can_see_images(model, "auto") is expected
+    assert can_see_images(model, "on")
+    assert not can_see_images(model, "off")
 
 
 def test_long_name_of_a_model_is_looked_at_once() -> None:
     """With a pattern that begins again at each version this would take minutes."""
-    assert sees("grok-2" * 100_000, "auto") is False
+    assert can_see_images("grok-2" * 100_000, "auto") is False
 
 
 async def test_model_that_sees_nothing_is_told_what_there_is() -> None:

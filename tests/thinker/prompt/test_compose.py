@@ -8,12 +8,12 @@ from thinker.formats.skill_file import SkillFile
 from thinker.playbooks import Playbook
 from thinker.prompt import compose as prompt_compose
 from thinker.prompt.compose import RECIPES
-from thinker.prompt.layers import TurnContext
+from thinker.prompt.layers import LayerContext
 from thinker.protocol.methods import ListedSkill, Memory, Recipe
 from thinker.protocol.prompt_record import PromptRecord
 
 NOON = datetime(2026, 2, 12, 14, 30, tzinfo=ZoneInfo("America/New_York"))
-BARE = TurnContext(base="You are I.", now=NOON, chat_id="123456789")
+BARE = LayerContext(base="You are I.", now=NOON, chat_id="123456789")
 FULL = replace(
     BARE,
     playbooks=(
@@ -36,9 +36,9 @@ FULL = replace(
 )
 
 
-def compose(recipe: Recipe, context: TurnContext) -> PromptRecord:
+def compose(recipe: Recipe, context: LayerContext) -> PromptRecord:
     """Return the prompt of these layers alone."""
-    return PromptRecord(layers=prompt_compose.compose(recipe, context))
+    return PromptRecord(layers=prompt_compose.compose_layers(recipe, context))
 
 
 EXPECTED = """\

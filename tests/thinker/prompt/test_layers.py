@@ -11,11 +11,11 @@ from hypothesis import strategies as st
 
 from thinker.formats.skill_file import SkillFile
 from thinker.prompt import layers
-from thinker.prompt.layers import TurnContext
+from thinker.prompt.layers import LayerContext
 from thinker.protocol.methods import Memory
 
 NOON = datetime(2026, 2, 12, 14, 30, tzinfo=ZoneInfo("America/New_York"))
-BARE = TurnContext(base="You are I.", now=NOON, chat_id="123456789")
+BARE = LayerContext(base="You are I.", now=NOON, chat_id="123456789")
 
 
 def test_at_most_five_memories_are_shown() -> None:
@@ -40,7 +40,7 @@ def test_day_and_month_names_do_not_follow_the_locale() -> None:
 @pytest.mark.parametrize("name", ["Mars/Olympus", "", "../../etc/passwd", "America", "a\0b"])
 def test_unknown_time_zone_falls_back_to_utc_with_a_warning(name: str) -> None:
     """A wrong setting never stops a turn."""
-    fallback, warning = layers.zone(name)
+    fallback, warning = layers.find_zone(name)
     assert fallback.key == "UTC"
     assert warning is not None
     assert "Europe/Berlin" in warning
@@ -49,7 +49,7 @@ def test_unknown_time_zone_falls_back_to_utc_with_a_warning(name: str) -> None:
 
 def test_known_time_zone_has_no_warning() -> None:
     """The zone is used as it is."""
-    assert layers.zone("Europe/Warsaw")[1] is None
+    assert layers.find_zone("Europe/Warsaw")[1] is None
 
 
 @pytest.mark.parametrize("separator", ["\n", "\r", "\r\n\n", "\u2028", "\x85", "\v"])

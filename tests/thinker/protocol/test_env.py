@@ -7,7 +7,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from thinker.protocol.env import INHERITED, ThinkerSettings, inherited, pack_start, unpack_start
+from thinker.protocol.env import (
+    INHERITED,
+    ThinkerSettings,
+    pack_start,
+    select_inherited_variables,
+    unpack_start,
+)
 from thinker.protocol.providers import PROVIDERS
 
 # What an environment variable can hold: no NUL, no lone surrogate.
@@ -149,7 +155,7 @@ def test_a_child_inherits_a_few_variables_and_no_key() -> None:
     """Everything else, secrets above all, stays with the supervisor."""
     kept = {"PATH": "/bin", "HOME": "/h", "LANG": "C", "TZ": "UTC", "LC_ALL": "C"}
     dropped = {"GROQ_API_KEY": "k", "PYTHONPATH": "/x", "LD_PRELOAD": "x", "THINKER_MODEL": "m"}
-    assert inherited({**kept, **dropped}) == kept
+    assert select_inherited_variables({**kept, **dropped}) == kept
 
 
 # Bytes that are no UTF-8 are lone surrogates in os.environ.
@@ -174,5 +180,5 @@ def test_exactly_these_variables_are_inherited() -> None:
     """One more could hold a secret, or change how a worker runs."""
     others = ("USER", "SHELL", "PWD", "TMPDIR", "LANGUAGE", "TERM", "LD_PRELOAD", "XDG_RUNTIME_DIR")
     names = {"PATH", "HOME", "LANG", "TZ", "LC_ALL", "LC_TIME"}
-    assert {*inherited(dict.fromkeys((*names, *others), "x"))} == names
+    assert {*select_inherited_variables(dict.fromkeys((*names, *others), "x"))} == names
     assert {*INHERITED} == names - {"LC_ALL", "LC_TIME"}

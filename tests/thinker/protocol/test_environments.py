@@ -4,14 +4,14 @@ import pytest
 from pydantic import JsonValue
 
 from thinker.formats.prompts.problem import DefinitionError
-from thinker.formats.prompts.substitution import fill_variables, variable_names
+from thinker.formats.prompts.substitution import fill_variables, list_variable_names
 
 OPTIONS: JsonValue = {"key": "Bearer ${KEY}", "${KEY}": [1, None, {"in": "${A}${A} ${not one} $A"}]}
 
 
 def test_places_are_found_and_filled_at_every_depth() -> None:
     """Only in values; lookalikes stay, and filled values are not searched again."""
-    assert list(variable_names(OPTIONS)) == ["KEY", "A", "A"]
+    assert list(list_variable_names(OPTIONS)) == ["KEY", "A", "A"]
     assert fill_variables(OPTIONS, {"KEY": "${A}", "A": "b"}) == {
         "key": "Bearer ${A}",
         "${KEY}": [1, None, {"in": "bb ${not one} $A"}],

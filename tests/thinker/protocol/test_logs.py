@@ -27,7 +27,7 @@ def lines(capsys: pytest.CaptureFixture[str]) -> list[dict[str, object]]:
 
 def test_each_event_is_a_line_of_json(capsys: pytest.CaptureFixture[str]) -> None:
     """Name, level, time and facts."""
-    logs.configure()
+    logs.configure_logging()
     structlog.get_logger().info("started", agents=2, text="two\nlines\u2028")
     (line,) = lines(capsys)
     assert line.pop("timestamp")
@@ -47,7 +47,7 @@ def test_level_is_the_least_that_is_logged(
     level: str, logged: int, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """An unknown level means info."""
-    logs.configure(level)
+    logs.configure_logging(level)
     log = structlog.get_logger()
     for name in ("debug", "info", "warning", "error"):
         getattr(log, name)("event")
@@ -56,7 +56,7 @@ def test_level_is_the_least_that_is_logged(
 
 def test_bound_facts_stand_in_every_event_inside(capsys: pytest.CaptureFixture[str]) -> None:
     """They nest, and end with their block."""
-    logs.configure()
+    logs.configure_logging()
     log = structlog.get_logger()
     with logs.bound(agent_id="work"):
         with logs.bound(turn_id="t1"):
@@ -69,7 +69,7 @@ def test_bound_facts_stand_in_every_event_inside(capsys: pytest.CaptureFixture[s
 
 def test_chats_are_written_as_commands_take_them(capsys: pytest.CaptureFixture[str]) -> None:
     """Once: a name stays as it is."""
-    logs.configure()
+    logs.configure_logging()
     with logs.bound(chat_id="telegram/42/-100/7"):
         structlog.get_logger().info("sent", chat="console/local/x/")
         structlog.get_logger().info("sent", chat="console:a/b/c/d")
@@ -83,7 +83,7 @@ def test_chats_are_written_as_commands_take_them(capsys: pytest.CaptureFixture[s
 )
 def test_value_of_a_secret_is_hidden(key: str, capsys: pytest.CaptureFixture[str]) -> None:
     """Whatever the value."""
-    logs.configure()
+    logs.configure_logging()
     structlog.get_logger().info("event", **{key: "s3cret"})
     (line,) = lines(capsys)
     assert line[key] == "[hidden]"
@@ -92,7 +92,7 @@ def test_value_of_a_secret_is_hidden(key: str, capsys: pytest.CaptureFixture[str
 @pytest.mark.parametrize("key", ["tokens", "max_tokens", "prompt_tokens"])
 def test_number_of_tokens_is_no_secret(key: str, capsys: pytest.CaptureFixture[str]) -> None:
     """Usage is logged everywhere."""
-    logs.configure()
+    logs.configure_logging()
     structlog.get_logger().info("event", **{key: 12})
     (line,) = lines(capsys)
     assert line[key] == 12
@@ -105,7 +105,7 @@ def test_number_of_tokens_is_no_secret(key: str, capsys: pytest.CaptureFixture[s
 )
 def test_any_value_can_be_logged(value: object, capsys: pytest.CaptureFixture[str]) -> None:
     """Logging never raises."""
-    logs.configure()
+    logs.configure_logging()
     structlog.get_logger().info("event", value=value)
     (line,) = lines(capsys)
     assert line["event"] == "event"
@@ -113,7 +113,7 @@ def test_any_value_can_be_logged(value: object, capsys: pytest.CaptureFixture[st
 
 def test_exception_is_part_of_its_line(capsys: pytest.CaptureFixture[str]) -> None:
     """One event, one line, with the traceback in it."""
-    logs.configure()
+    logs.configure_logging()
     try:
         int("gone")
     except ValueError:
@@ -127,7 +127,7 @@ def test_traceback_on_a_terminal_shows_no_local_variables(
 ) -> None:
     """They hold prompts and keys."""
     monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
-    logs.configure()
+    logs.configure_logging()
     local = "s3" + "cret"
     try:
         int("gone", base=len(local))
@@ -140,7 +140,7 @@ def test_traceback_on_a_terminal_shows_no_local_variables(
 
 def test_hidden_signs_are_escaped_in_a_line(capsys: pytest.CaptureFixture[str]) -> None:
     """They neither reorder what an operator reads nor drive the terminal; no value changes."""
-    logs.configure()
+    logs.configure_logging()
     structlog.get_logger().info("refused", text="a\u202eb\x9b", facts={"c\u2066": 1})
     captured = capsys.readouterr().err
     assert captured.rstrip("\n").isprintable()
@@ -153,7 +153,7 @@ def test_event_that_cannot_be_written_is_lost(monkeypatch: pytest.MonkeyPatch) -
     os.set_blocking(writer, False)
     stream = os.fdopen(writer, "w", buffering=1)
     monkeypatch.setattr(sys, "stderr", stream)
-    logs.configure()
+    logs.configure_logging()
     structlog.get_logger().info("long", text="x" * 1_000_000)
     os.close(reader)
     structlog.get_logger().info("short")

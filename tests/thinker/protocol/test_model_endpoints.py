@@ -4,7 +4,7 @@ import pytest
 
 from thinker.protocol import model_endpoints
 from thinker.protocol.env import ThinkerSettings
-from thinker.protocol.providers import PROVIDERS, Provider, at_address, split_reference
+from thinker.protocol.providers import PROVIDERS, Provider, relocate_provider, split_reference
 
 AZURE = PROVIDERS["azure"]
 DEPLOYED = "https://n.openai.azure.com/openai/deployments/"
@@ -33,17 +33,17 @@ DEPLOYED = "https://n.openai.azure.com/openai/deployments/"
 )
 def test_deployment_is_part_of_the_address(base: str, url: str) -> None:
     """With the version that the base or the provider names, which the newer API needs no more."""
-    assert model_endpoints.chat_url(AZURE, base, "my/gpt") == url
+    assert model_endpoints.build_chat_url(AZURE, base, "my/gpt") == url
     embeddings = url.replace("/chat/completions", "/embeddings")
-    assert model_endpoints.url_for("embeddings", AZURE, base, "my/gpt") == embeddings
+    assert model_endpoints.build_use_url("embeddings", AZURE, base, "my/gpt") == embeddings
 
 
 def test_each_provider_is_sent_its_key_where_it_looks_for_it() -> None:
     """As a bearer's token, or in a header of its own; no key is no header."""
-    assert model_endpoints.headers(AZURE, "k") == {"api-key": "k"}
-    assert model_endpoints.headers(PROVIDERS["gemini"], "k") == {"authorization": "Bearer k"}
-    assert model_endpoints.headers(PROVIDERS["anthropic"], "k")["x-api-key"] == "k"
-    assert model_endpoints.headers(PROVIDERS["gemini"], "") == {}
+    assert model_endpoints.build_headers(AZURE, "k") == {"api-key": "k"}
+    assert model_endpoints.build_headers(PROVIDERS["gemini"], "k") == {"authorization": "Bearer k"}
+    assert model_endpoints.build_headers(PROVIDERS["anthropic"], "k")["x-api-key"] == "k"
+    assert model_endpoints.build_headers(PROVIDERS["gemini"], "") == {}
 
 
 def test_every_deployment_of_an_agent_may_be_asked() -> None:
@@ -55,7 +55,7 @@ def test_every_deployment_of_an_agent_may_be_asked() -> None:
         fallback_models=("azure/two", "mistral/m"),
         small_model="one",
     )
-    urls = [used.url for used in model_endpoints.used(settings)]
+    urls = [used.url for used in model_endpoints.list_used_endpoints(settings)]
     assert [url.partition("/deployments/")[2].partition("/")[0] for url in urls] == [
         *("one", "two"),
         "",
@@ -84,12 +84,12 @@ def test_text_before_a_slash_is_a_provider_where_it_can_be_none_of_a_models_name
 def test_rules_are_those_of_the_server_at_the_address() -> None:
     """A known one's own; elsewhere without what only the provider's own server knows."""
     openai = PROVIDERS["openai"]
-    assert at_address(openai, "https://api.openai.com/v1/") is openai
-    there = at_address(openai, "https://api.mistral.ai/v1")
+    assert relocate_provider(openai, "https://api.openai.com/v1/") is openai
+    there = relocate_provider(openai, "https://api.mistral.ai/v1")
     assert (there.name, there.requests) == ("openai", PROVIDERS["mistral"].requests)
-    elsewhere = at_address(openai, "http://127.0.0.1:1/v1").requests
+    elsewhere = relocate_provider(openai, "http://127.0.0.1:1/v1").requests
     assert not elsewhere.cache_key
-    assert at_address(AZURE, "https://n.openai.azure.com") is AZURE
+    assert relocate_provider(AZURE, "https://n.openai.azure.com") is AZURE
 
 
 def test_worker_reads_the_providers_of_the_file() -> None:
@@ -98,4 +98,4 @@ def test_worker_reads_the_providers_of_the_file() -> None:
     settings = ThinkerSettings(llm_provider="acme", model="m", providers=(own, AZURE))
     read = ThinkerSettings.read(settings.to_env())
     assert read == settings
-    assert model_endpoints.known_to(read)["acme"] == own
+    assert model_endpoints.list_known_providers(read)["acme"] == own

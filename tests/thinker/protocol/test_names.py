@@ -2,7 +2,7 @@
 
 import pytest
 
-from thinker.protocol.names import ChatName, chat_name, turn_name
+from thinker.protocol.names import ChatName, format_chat_name, format_turn_name
 
 
 @pytest.mark.parametrize(
@@ -33,12 +33,12 @@ def test_other_texts_are_refused_with_an_example(text: str) -> None:
 
 def test_key_of_the_journal_is_shown_as_a_chat_and_other_queues_as_they_are() -> None:
     """Tasks, subagents and API conversations have queues of their own."""
-    assert chat_name("telegram/42/555/") == "telegram:555"
-    assert chat_name("telegram/42/-100/7") == "telegram:-100/7"
+    assert format_chat_name("telegram/42/555/") == "telegram:555"
+    assert format_chat_name("telegram/42/-100/7") == "telegram:-100/7"
     for queue in ("x", "task/home/7", "subagent/home-sub-1", "api/home/talk", "api/home/talk/ann"):
-        assert chat_name(queue) == queue
+        assert format_chat_name(queue) == queue
 
 
 def test_turn_is_shown_by_its_end() -> None:
     """The beginning is the time, which turns of one day share."""
-    assert turn_name("019a" * 4 + "0123456789abcdef") == "89abcdef"
+    assert format_turn_name("019a" * 4 + "0123456789abcdef") == "89abcdef"

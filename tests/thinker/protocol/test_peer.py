@@ -23,7 +23,7 @@ from thinker.protocol.peer import (
     PeerClosedError,
     RequestHandler,
     RpcError,
-    connected,
+    connect_peer,
 )
 
 
@@ -332,7 +332,7 @@ async def test_peer_that_reads_nothing_is_dropped() -> None:
     """Memory is bounded, whatever the other side does."""
     one, two = socket.socketpair()
     with two, time_limit():
-        async with connected(one) as peer:
+        async with connect_peer(one) as peer:
             for _ in range(4):
                 peer.notify("flood", "x" * (MAX_FRAME - 100))
             await peer.closed.wait()
@@ -343,7 +343,7 @@ async def test_frames_for_a_side_that_is_gone_are_dropped_in_silence(
 ) -> None:
     """All turns of a stopped worker may write in the step that finds the wire broken."""
     one, two = socket.socketpair()
-    async with connected(one) as peer:
+    async with connect_peer(one) as peer:
         two.close()
         for _ in range(20):
             peer.notify("note")

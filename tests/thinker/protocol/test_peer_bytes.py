@@ -55,7 +55,7 @@ async def fed(*chunks: bytes) -> tuple[Written, list[JsonValue]]:
             for chunk in chunks:
                 peer.feed(chunk)
             await anyio.wait_all_tasks_blocked()
-            peer.lost()
+            peer.mark_lost()
     return out, notes
 
 

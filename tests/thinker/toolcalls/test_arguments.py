@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from thinker.toolcalls.arguments import MAX_BRANCHES, _branches, coerce, relax
+from thinker.toolcalls.arguments import MAX_BRANCHES, _iter_branches, coerce_arguments, relax_schema
 
 INTEGER: dict[str, Any] = {"type": "integer"}
 NUMBER: dict[str, Any] = {"type": "number"}
@@ -56,7 +56,7 @@ def test_value_is_coerced_only_where_the_schema_is_certain(
     whole = tool("x", x=schema) | {
         "$defs": {"Point": tool(x=INTEGER), "Loop": {"$ref": "#/$defs/Loop"}}
     }
-    coerced = coerce({"x": given_value}, whole)
+    coerced = coerce_arguments({"x": given_value}, whole)
     assert coerced == {"x": expected}
     assert type(coerced["x"]) is type(expected)
 
@@ -65,27 +65,33 @@ def test_empty_text_of_an_optional_field_is_left_out_where_it_cannot_be_meant() 
     """A needed one is refused by name; one that may be text, or anything, stays."""
     schema = tool("n", n=NUMBER, o=INTEGER, b=BOOLEAN, s={"type": "string"}, a={}, m=MAYBE)
     given_values = {"n": "", "o": " ", "b": "", "s": "", "a": "", "m": ""}
-    assert coerce(dict(given_values), schema) == {"n": "", "s": "", "a": ""}
+    assert coerce_arguments(dict(given_values), schema) == {"n": "", "s": "", "a": ""}
 
 
 def test_null_of_an_optional_field_is_left_out() -> None:
     """Null stays if required, allowed or unknown."""
     schema = tool("a", a=INTEGER, b=INTEGER, c=MAYBE, d={}, e=tool(f=INTEGER))
     given_arguments: dict[str, Any] = dict.fromkeys("abcdz") | {"e": {"f": None}}
-    assert coerce(given_arguments, schema) == {"a": None, "c": None, "d": None, "z": None, "e": {}}
+    assert coerce_arguments(given_arguments, schema) == {
+        "a": None,
+        "c": None,
+        "d": None,
+        "z": None,
+        "e": {},
+    }
 
 
 def test_coercion_leaves_the_arguments_given_alone() -> None:
     """The journal keeps what the model wrote."""
     arguments: dict[str, Any] = {"n": "5", "inner": {"b": "true"}}
-    coerce(arguments, tool(n=INTEGER, inner=tool(b=BOOLEAN)))
+    coerce_arguments(arguments, tool(n=INTEGER, inner=tool(b=BOOLEAN)))
     assert arguments == {"n": "5", "inner": {"b": "true"}}
 
 
 def test_relaxing_leaves_the_schema_given_alone() -> None:
     """The strict schema is still needed for validation."""
     schema = tool(n=INTEGER, inner=tool(m=NUMBER))
-    relax(schema)
+    relax_schema(schema)
     assert schema == tool(n=INTEGER, inner=tool(m=NUMBER))
 
 
@@ -93,7 +99,7 @@ def test_nested_fields_are_relaxed_and_other_schemas_left() -> None:
     """Objects within objects, and alternatives; boolean schemas and texts stay."""
     schema = tool("o", o=tool("p", p=NUMBER), q=True, r=MAYBE, s={"type": ["string", "null"]})
     schema["properties"]["t"] = {"type": ["integer", "null"]}
-    assert relax(schema)["properties"] == {
+    assert relax_schema(schema)["properties"] == {
         "o": tool("p", p={"type": ["number", "string"]}),
         "q": True,
         "r": {"anyOf": [{"type": ["integer", "string"]}, {"type": "null"}]},
@@ -116,13 +122,13 @@ schemas = st.dictionaries(
 @given(st.dictionaries(st.text(max_size=3), values), schemas)
 def test_no_schema_and_no_arguments_raise(arguments: Any, schema: Any) -> None:
     """Schemas come from servers and arguments from models: neither can be trusted."""
-    coerce(arguments, schema)
-    relax(schema)
+    coerce_arguments(arguments, schema)
+    relax_schema(schema)
 
 
 def test_alternatives_that_multiply_are_followed_only_so_far() -> None:
     """A server's schema may refer to itself as often as it likes."""
     again: dict[str, Any] = {"anyOf": [{"$ref": "#/$defs/a"}] * 1000}
     schema = {"$defs": {"a": again}, **tool(x={"$ref": "#/$defs/a"})}
-    assert len([*_branches(again, schema)]) == MAX_BRANCHES
-    assert coerce({"x": "1", "y": ["2"] * 1000}, schema)["x"] == "1"
+    assert len([*_iter_branches(again, schema)]) == MAX_BRANCHES
+    assert coerce_arguments({"x": "1", "y": ["2"] * 1000}, schema)["x"] == "1"

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from thinker.toolcalls.leaked import LeakedCall, clean, find
+from thinker.toolcalls.leaked import LeakedCall, find_leaked_call, remove_markup
 
 CALL = '{"name": "t", "parameters": {"a": "}{"}}'
 
@@ -40,20 +40,20 @@ def test_call_is_found_only_where_it_is_the_whole_answer(
     text: str, found: LeakedCall | None
 ) -> None:
     """Exactly name and parameters, of an offered tool; beside other words it is quoted."""
-    assert find(text, {"t"}) == found
+    assert find_leaked_call(text, {"t"}) == found
 
 
 def test_deep_or_endless_braces_find_nothing() -> None:
     """Braces alone neither raise nor take long."""
-    assert find('{"a":' * 50_000, {"t"}) is None
-    assert find("{" * 50_000, {"t"}) is None
+    assert find_leaked_call('{"a":' * 50_000, {"t"}) is None
+    assert find_leaked_call("{" * 50_000, {"t"}) is None
 
 
 @given(st.text(), st.text())
 def test_call_is_not_found_among_other_words(before: str, after: str) -> None:
     """Whatever the words are."""
     bare = not (before + after).strip(" \t\r\n")
-    found = find(f"{before}{CALL}{after}", {"t"})
+    found = find_leaked_call(f"{before}{CALL}{after}", {"t"})
     assert found == (LeakedCall("t", {"a": "}{"}) if bare else None)
 
 
@@ -76,17 +76,17 @@ def test_call_is_not_found_among_other_words(before: str, after: str) -> None:
 )
 def test_markup_goes_and_code_and_links_stay(text: str, cleaned: str) -> None:
     """Code is what the model wants to show."""
-    assert clean(text) == cleaned
+    assert remove_markup(text) == cleaned
 
 
 @given(st.text(alphabet="<>/think `\n[]()a"))
 def test_cleaning_never_invents_text(text: str) -> None:
     """Every remaining word was there."""
-    assert len(clean(text)) <= len(text)
+    assert len(remove_markup(text)) <= len(text)
 
 
 def test_markup_is_known_in_any_case_and_half_written() -> None:
     """Llama omits the bracket after the name; some models use capitals."""
-    assert clean("<THINK>hm</Think>Hi") == "Hi"
-    assert clean('<function=search{"q": 1}</function> ok') == "ok"
-    assert clean("a <function_call> b </function> c") == "a <function_call> b </function> c"
+    assert remove_markup("<THINK>hm</Think>Hi") == "Hi"
+    assert remove_markup('<function=search{"q": 1}</function> ok') == "ok"
+    assert remove_markup("a <function_call> b </function> c") == "a <function_call> b </function> c"

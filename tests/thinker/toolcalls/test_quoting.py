@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from thinker.protocol.messages import AssistantMessage, ToolResult, UserMessage
-from thinker.toolcalls.quoting import HEAD, Quotation, untrusted
+from thinker.toolcalls.quoting import HEAD, Quotation, has_untrusted_text
 
 
 def quoted(*pieces: str) -> bool:
@@ -13,7 +13,7 @@ def quoted(*pieces: str) -> bool:
     quotation = Quotation()
     for piece in pieces:
         quotation.advance(piece)
-    return quotation.quoted
+    return quotation.is_quoted
 
 
 QUOTED = (
@@ -65,12 +65,14 @@ def test_only_the_beginning_of_a_line_is_kept() -> None:
     quotation = Quotation()
     for _ in range(10 * HEAD):
         quotation.advance("> ")
-    assert quotation.quoted
+    assert quotation.is_quoted
     assert len(quotation._line) == HEAD
 
 
 def test_what_others_wrote_is_untrusted() -> None:
     """The people of the chat and the model itself are trusted."""
     said = (UserMessage(content="a"), AssistantMessage(content="b"))
-    assert not untrusted(said)
-    assert untrusted((*said, ToolResult(call_id="c", name="d", content="e", origin="tool")))
+    assert not has_untrusted_text(said)
+    assert has_untrusted_text(
+        (*said, ToolResult(call_id="c", name="d", content="e", origin="tool"))
+    )

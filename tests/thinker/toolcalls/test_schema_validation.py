@@ -9,15 +9,15 @@ from hypothesis import strategies as st
 from pydantic import JsonValue
 
 from thinker.protocol.messages import MAX_SCHEMA_OBJECTS
-from thinker.toolcalls.arguments import coerce
+from thinker.toolcalls.arguments import coerce_arguments
 from thinker.toolcalls.schema_validation import (
     CHECK_WORK,
     MAX_SCHEMA,
     PATTERN_WORK,
     WORK,
     TooMuchWorkError,
-    pattern_work,
-    validate,
+    check_against_schema,
+    estimate_pattern_work,
 )
 
 INTEGER: dict[str, Any] = {"type": "integer"}
@@ -31,13 +31,13 @@ def tool(*required: str, **properties: Any) -> dict[str, Any]:
 def test_good_arguments_have_no_problem() -> None:
     """After coercion the strict schema holds."""
     schema = tool("n", n=INTEGER)
-    assert validate(coerce({"n": "5"}, schema), schema) is None
+    assert check_against_schema(coerce_arguments({"n": "5"}, schema), schema) is None
 
 
 def test_problems_name_their_paths() -> None:
     """The model reads which argument is wrong and how."""
     schema = tool("q", q={"type": "string"}, list={"type": "array", "items": INTEGER})
-    problem = validate({"list": [1, "x"]}, schema)
+    problem = check_against_schema({"list": [1, "x"]}, schema)
     assert problem is not None
     assert "$.list[1]: 'x' is not of type 'integer'" in problem
     assert "'q' is a required property" in problem
@@ -45,7 +45,7 @@ def test_problems_name_their_paths() -> None:
 
 def test_problems_are_few_and_short() -> None:
     """A large wrong argument does not fill the context."""
-    problem = validate(
+    problem = check_against_schema(
         {"list": ["x" * 10_000] * 1000}, tool(list={"type": "array", "items": INTEGER})
     )
     assert problem is not None
@@ -67,7 +67,7 @@ def test_problems_are_few_and_short() -> None:
 )
 def test_broken_schema_of_a_server_stops_nothing(schema: dict[str, Any]) -> None:
     """It is not used, nothing is fetched from the network, and the server decides."""
-    assert validate({"a": "x"}, schema) is None
+    assert check_against_schema({"a": "x"}, schema) is None
 
 
 @pytest.mark.parametrize(
@@ -82,7 +82,7 @@ def test_broken_schema_of_a_server_stops_nothing(schema: dict[str, Any]) -> None
 )
 def test_usual_patterns_are_checked(schema: dict[str, Any], problem: str) -> None:
     """The model can correct itself before the server is called."""
-    assert problem in (validate({"a": "1234"}, schema) or "")
+    assert problem in (check_against_schema({"a": "1234"}, schema) or "")
 
 
 DOUBLING: dict[str, Any] = {f"d{n}": {"allOf": [{"$ref": f"#/d{n - 1}"}] * 2} for n in range(1, 60)}
@@ -111,12 +111,12 @@ def test_costly_schema_of_a_server_checks_nothing(schema: dict[str, Any]) -> Non
     """It returns at all, and the server decides."""
     text = "a" * 5000 + "!"
     mixed: list[JsonValue] = [{"n": n} if n % 2 else str(n) for n in range(20_000)]
-    assert validate({"a": text, "b": {text: 1}, "c": mixed}, schema) is None
+    assert check_against_schema({"a": text, "b": {text: 1}, "c": mixed}, schema) is None
 
 
 def test_work_of_a_check_is_counted() -> None:
     """What is left decides, not the clock."""
-    WORK.begin(CHECK_WORK)
+    WORK.set_limit(CHECK_WORK)
     WORK.spend(CHECK_WORK)
     with pytest.raises(TooMuchWorkError):
         WORK.spend(1)
@@ -142,7 +142,7 @@ def test_work_of_a_check_is_counted() -> None:
 )
 def test_work_of_a_pattern_is_bounded_by_its_repetitions(pattern: str, work: float) -> None:
     """In a text of ten characters."""
-    assert pattern_work(pattern, 10) == work
+    assert estimate_pattern_work(pattern, 10) == work
 
 
 @pytest.mark.filterwarnings("ignore:Possible nested set:FutureWarning")
@@ -150,7 +150,7 @@ def test_work_of_a_pattern_is_bounded_by_its_repetitions(pattern: str, work: flo
 def test_pattern_that_counts_as_cheap_is_searched(pattern: str) -> None:
     """A long text ends the search all the same, if it is a pattern at all."""
     text = "a" * 2000 + "!"
-    if pattern_work(pattern, len(text)) <= PATTERN_WORK:
+    if estimate_pattern_work(pattern, len(text)) <= PATTERN_WORK:
         try:
             re.search(pattern, text)
         except (re.error, OverflowError):

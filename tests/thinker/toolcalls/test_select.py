@@ -14,8 +14,8 @@ from thinker.toolcalls.select import (
     MAX_RECENT,
     Selection,
     Selector,
-    exactly,
-    select,
+    select_named_tools,
+    select_tools,
 )
 
 
@@ -42,7 +42,9 @@ def offer(
     cap: int = CAP,
 ) -> Selection:
     """Select with a new ranking."""
-    return select(tools, text, required=required or {}, recent=recent, ranking=Ranking(), cap=cap)
+    return select_tools(
+        tools, text, required=required or {}, recent=recent, ranking=Ranking(), cap=cap
+    )
 
 
 def chosen(text: str, *recent: str, **required: str) -> Selection:
@@ -95,11 +97,11 @@ def test_missing_tool_is_reported_even_when_all_fit() -> None:
 
 def test_task_is_offered_exactly_the_tools_that_it_names() -> None:
     """However many; missing ones are reported; an empty list offers no tool."""
-    selection = exactly(MANY, ["mail_send", "gone", "mail_list", "mail_send"])
+    selection = select_named_tools(MANY, ["mail_send", "gone", "mail_list", "mail_send"])
     assert [spec.name for spec in selection.tools] == ["mail_list", "mail_send"]
     assert selection.reasons == {"mail_list": "the task", "mail_send": "the task"}
     assert selection.missing == {"gone": "the task"}
-    assert exactly(MANY, []).tools == ()
+    assert select_named_tools(MANY, []).tools == ()
 
 
 def test_recent_tools_are_bounded_newest_first() -> None:
@@ -153,33 +155,33 @@ def test_names_in_any_style_are_taken_apart() -> None:
     """Both listFiles and list_files; stems match, and query syntax is escaped."""
     ranking = Ranking()
     tools = {spec.name: spec for spec in (tool("fs_listFiles"), tool("fs_remove"), tool("x", "né"))}
-    assert ranking.rank(tools, 'which "file" AND listing* NEAR(') == ["fs_listFiles"]
-    assert ranking.rank(tools, "NÉ") == ["x"]
-    assert ranking.rank(tools, "?!") == []
+    assert ranking.rank_tools(tools, 'which "file" AND listing* NEAR(') == ["fs_listFiles"]
+    assert ranking.rank_tools(tools, "NÉ") == ["x"]
+    assert ranking.rank_tools(tools, "?!") == []
 
 
 def test_ranking_follows_the_catalogue() -> None:
     """A new tool, or a changed description, is found at the next turn."""
     ranking = Ranking()
-    assert ranking.rank({"a": tool("a", "tea")}, "tea") == ["a"]
-    assert ranking.rank({"a": tool("a", "coffee")}, "tea") == []
-    assert ranking.rank({"b": tool("b", "tea")}, "tea") == ["b"]
+    assert ranking.rank_tools({"a": tool("a", "tea")}, "tea") == ["a"]
+    assert ranking.rank_tools({"a": tool("a", "coffee")}, "tea") == []
+    assert ranking.rank_tools({"b": tool("b", "tea")}, "tea") == ["b"]
 
 
 def test_a_selection_stands_until_something_changes_that_it_depends_on() -> None:
     """The same object, so that its fingerprint stays cached."""
     selector = Selector()
     few = turn_run("hello", tool("a"), tool("b"))
-    one = selector.for_turn(few, "hello", {}, {})
-    assert selector.for_turn(few, "else", {}, {}) is one
-    assert selector.for_turn(few, "else", {"b": "p"}, {}).reasons == {
+    one = selector.select_for_turn(few, "hello", {}, {})
+    assert selector.select_for_turn(few, "else", {}, {}) is one
+    assert selector.select_for_turn(few, "else", {"b": "p"}, {}).reasons == {
         "a": "all fit",
         "b": "all fit",
     }
     asked = few.model_copy(update={"tool_choice": ToolChoice(mode="function", name="c")})
-    assert selector.for_turn(asked, "", {}, {}).missing == {"c": "the tool choice"}
+    assert selector.select_for_turn(asked, "", {}, {}).missing == {"c": "the tool choice"}
     fixed = few.model_copy(update={"required_tools": ("b",)})
-    assert [tool.name for tool in selector.for_turn(fixed, "", {}, {}).tools] == ["b"]
+    assert [tool.name for tool in selector.select_for_turn(fixed, "", {}, {}).tools] == ["b"]
 
 
 def test_a_selection_of_many_tools_depends_on_the_text() -> None:
@@ -187,8 +189,8 @@ def test_a_selection_of_many_tools_depends_on_the_text() -> None:
     selector = Selector()
     many = turn_run("", *MANY)
     for text, name in (("the inbox", "mail_list"), ("events", "calendar_list")):
-        assert selector.for_turn(many, text, {}, {}).reasons[name] == "matched, rank 1"
-    meant = selector.for_turn(many, "events", {}, {"mail_send": 0.9})
+        assert selector.select_for_turn(many, text, {}, {}).reasons[name] == "matched, rank 1"
+    meant = selector.select_for_turn(many, "events", {}, {"mail_send": 0.9})
     assert meant.reasons["mail_send"] == "meaning 0.90"
 
 
@@ -208,7 +210,7 @@ def test_tool_on_demand_is_offered_when_it_is_called_for() -> None:
     assert offer(DEMANDED, "use count: 3").reasons["count"] == "keyword"
     assert offer(DEMANDED, "", required={"plan": "day"}).reasons["plan"] == "playbook day"
     assert offer(DEMANDED, "", recent=["plan"]).reasons["plan"] == "recent"
-    near = select(
+    near = select_tools(
         DEMANDED, "", required={}, recent=(), ranking=Ranking(), scores={"plan": 0.9, "count": 0.1}
     )
     assert near.reasons["plan"] == "keyword"
@@ -241,10 +243,10 @@ def test_messages_that_call_for_the_same_tools_have_the_very_same_offer() -> Non
     """The same object, so that nothing is computed again and the bytes are the same."""
     selector = Selector()
     turn = turn_run("", *DEMANDED)
-    one = selector.for_turn(turn, "hello", {}, {})
-    assert selector.for_turn(turn, "what else?", {}, {}) is one
-    assert selector.for_turn(turn, "the agenda", {}, {}).tools != one.tools
-    assert selector.for_turn(turn, "thanks", {}, {}).tools == one.tools
+    one = selector.select_for_turn(turn, "hello", {}, {})
+    assert selector.select_for_turn(turn, "what else?", {}, {}) is one
+    assert selector.select_for_turn(turn, "the agenda", {}, {}).tools != one.tools
+    assert selector.select_for_turn(turn, "thanks", {}, {}).tools == one.tools
     many = turn_run("", *MANY)
-    two = selector.for_turn(many, "the inbox", {}, {}).tools
-    assert selector.for_turn(many, "the inbox please", {}, {}).tools is two
+    two = selector.select_for_turn(many, "the inbox", {}, {}).tools
+    assert selector.select_for_turn(many, "the inbox please", {}, {}).tools is two

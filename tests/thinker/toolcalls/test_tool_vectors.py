@@ -6,9 +6,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from thinker.protocol.messages import ToolSpec
-from thinker.protocol.vectors import packed
+from thinker.protocol.vectors import pack_vector
 from thinker.toolcalls.ranking import Ranking
-from thinker.toolcalls.select import Selection, merged, select, temperature
+from thinker.toolcalls.select import Selection, choose_temperature, merge_rankings, select_tools
 from thinker.toolcalls.tool_vectors import ToolVectors
 
 NAMES = st.lists(st.sampled_from("abcdefgh"), unique=True)
@@ -24,15 +24,17 @@ TOOLS = [
 
 def offer(text: str, scores: dict[str, float], cap: int = 3) -> Selection:
     """Select with a new ranking."""
-    return select(TOOLS, text, required={}, recent=(), ranking=Ranking(), scores=scores, cap=cap)
+    return select_tools(
+        TOOLS, text, required={}, recent=(), ranking=Ranking(), scores=scores, cap=cap
+    )
 
 
 def test_tool_that_shares_no_word_is_found_by_its_meaning() -> None:
     """The reason gives the score."""
     vectors = ToolVectors()
-    texts = [tool.about for tool in TOOLS]
-    vectors.keep(texts, [packed(vector(text)) for text in texts])
-    scores = vectors.scores(TOOLS, packed(vector("umbrella?")))
+    texts = [tool.embedding_text for tool in TOOLS]
+    vectors.store_vectors(texts, [pack_vector(vector(text)) for text in texts])
+    scores = vectors.compute_scores(TOOLS, pack_vector(vector("umbrella?")))
     assert max(scores, key=lambda name: scores[name]) == "sky"
     assert offer("umbrella?", scores).reasons["sky"] == "meaning 1.00"
     assert "sky" not in offer("umbrella?", {}).reasons
@@ -46,20 +48,20 @@ def test_words_and_meaning_both_bring_tools() -> None:
 
 def test_forgotten_description_has_no_score() -> None:
     """The cache is bounded and drops the least recently used."""
-    vectors, meaning = ToolVectors(size=2), packed([1.0, 0.0])
+    vectors, meaning = ToolVectors(size=2), pack_vector([1.0, 0.0])
     sky, kettle, other = TOOLS[:3]
-    vectors.keep([sky.about, kettle.about], [meaning, meaning])
-    assert vectors.scores([sky], meaning) == {"sky": 1.0}
-    vectors.keep([other.about], [meaning])
-    assert set(vectors.scores(TOOLS, meaning)) == {"sky", "other_00"}
+    vectors.store_vectors([sky.embedding_text, kettle.embedding_text], [meaning, meaning])
+    assert vectors.compute_scores([sky], meaning) == {"sky": 1.0}
+    vectors.store_vectors([other.embedding_text], [meaning])
+    assert set(vectors.compute_scores(TOOLS, meaning)) == {"sky", "other_00"}
 
 
 def test_changed_description_is_another_text() -> None:
     """A tool may be changed while its agent runs."""
-    vectors, meaning = ToolVectors(), packed([1.0, 0.0])
-    vectors.keep([TOOLS[0].about], [meaning])
+    vectors, meaning = ToolVectors(), pack_vector([1.0, 0.0])
+    vectors.store_vectors([TOOLS[0].embedding_text], [meaning])
     changed = TOOLS[0].model_copy(update={"description": "Something else"})
-    assert vectors.scores([changed], meaning) == {}
+    assert vectors.compute_scores([changed], meaning) == {}
 
 
 @pytest.mark.parametrize(
@@ -75,15 +77,15 @@ def test_temperature_drops_when_a_tool_is_surely_meant(
     configured: float, scores: dict[str, float], expected: float
 ) -> None:
     """Above a score of 0.6, to at most 0.3."""
-    assert temperature(configured, scores) == expected
+    assert choose_temperature(configured, scores) == expected
 
 
 @given(NAMES, NAMES)
 def test_merged_order_holds_everything_once(one: list[str], other: list[str]) -> None:
     """The first in both is first; a single order stays as it is."""
-    both = merged(one, other)
+    both = merge_rankings(one, other)
     assert sorted(both) == sorted({*one, *other})
-    assert merged(one, []) == merged([], one) == merged(one, one) == one
+    assert merge_rankings(one, []) == merge_rankings([], one) == merge_rankings(one, one) == one
     if one and other and one[0] == other[0]:
         assert both[0] == one[0]
 

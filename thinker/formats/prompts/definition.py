@@ -55,7 +55,9 @@ class ReasoningSettings(fields.Definition):
     include: StrictBool = False
 
 
-Entry: TypeAlias = Annotated[ToolEntry, fields.named(ToolEntry), BeforeValidator(fields.not_blank)]
+Entry: TypeAlias = Annotated[
+    ToolEntry, fields.build_name_validator(ToolEntry), BeforeValidator(fields.not_blank)
+]
 
 
 class PromptDefinition(fields.Definition):
@@ -78,15 +80,15 @@ class PromptDefinition(fields.Definition):
     hooks: fields.Names | None = None
 
 
-def read(value: Any) -> tuple[PromptDefinition | None, tuple[DefinitionProblem, ...]]:  # noqa: ANN401 - any JSON
+def parse_definition(value: Any) -> tuple[PromptDefinition | None, tuple[DefinitionProblem, ...]]:  # noqa: ANN401 - any JSON
     """Validate a JSON value: return the definition, or None and every problem with its form."""
     try:
         return PromptDefinition.model_validate(value, by_alias=True, by_name=False), ()
     except ValidationError as error:
-        return None, tuple(_problem(detail) for detail in error.errors(include_url=False))
+        return None, tuple(_build_problem(detail) for detail in error.errors(include_url=False))
 
 
-def _problem(detail: ErrorDetails) -> DefinitionProblem:
+def _build_problem(detail: ErrorDetails) -> DefinitionProblem:
     # Tags of unions are in angle brackets; they are not part of the file.
     path = tuple(part for part in detail["loc"] if not str(part).startswith("<"))
     kind = detail["type"]

@@ -16,8 +16,8 @@ from pydantic import ValidationError
 
 from thinker.formats import plain_yaml, regular_file
 from thinker.formats.plain_yaml import YamlError
-from thinker.formats.prompts.definition import INHERIT, PromptDefinition, read
-from thinker.formats.prompts.output_checks import OUTPUT, output_problems
+from thinker.formats.prompts.definition import INHERIT, PromptDefinition, parse_definition
+from thinker.formats.prompts.output_checks import OUTPUT, check_output_schema
 from thinker.formats.prompts.problem import DefinitionError, DefinitionProblem
 from thinker.formats.regular_file import FileError, FileKind, Folder
 from thinker.protocol.messages import OBJECT, JsonObject
@@ -36,14 +36,16 @@ class DefinitionFile:
     problems: tuple[DefinitionProblem, ...] = ()
     text: str = field(default="", repr=False)
 
-    def line(self, problem: DefinitionProblem) -> int:
+    def find_line(self, problem: DefinitionProblem) -> int:
         """Return the line of a problem in the file, from 1; 0 if it is not known."""
-        parts = plain_yaml.front_matter(self.text) if self.path.suffix == ".md" else None
+        parts = plain_yaml.split_front_matter(self.text) if self.path.suffix == ".md" else None
         text, first_line = (self.text, 1) if parts is None else (parts[0], 2)
-        return plain_yaml.line_of(text, problem.path, first_line) if problem.path else 0
+        return plain_yaml.find_line(text, problem.path, first_line) if problem.path else 0
 
 
-def scan(directories: Sequence[Path]) -> tuple[dict[str, DefinitionFile], dict[Path, FileError]]:
+def scan_definitions(
+    directories: Sequence[Path],
+) -> tuple[dict[str, DefinitionFile], dict[Path, FileError]]:
     """Return every definition file in the directories, by name, and the unusable directories.
 
     A later directory wins. Missing directories count as empty.
@@ -54,14 +56,14 @@ def scan(directories: Sequence[Path]) -> tuple[dict[str, DefinitionFile], dict[P
         here: dict[str, DefinitionFile] = {}
         folder = Folder(directory)
         try:
-            paths = tuple(_definition_files(folder))
+            paths = tuple(_list_definition_paths(folder))
         except FileError as error:
             unusable[directory] = error
             continue
         for path in paths:
             first = here.get(path.stem)
             if first is None:
-                here[path.stem] = load(path, folder.read_text)
+                here[path.stem] = load_definition_file(path, folder.read_text)
             else:
                 message = f"{path.name} has the same name; remove or rename one of them"
                 problem = DefinitionProblem((), "file_name", message)
@@ -70,13 +72,13 @@ def scan(directories: Sequence[Path]) -> tuple[dict[str, DefinitionFile], dict[P
     return found, unusable
 
 
-def load(
+def load_definition_file(
     path: Path, read_text: Callable[[Path, FileKind], str] = regular_file.read_text
 ) -> DefinitionFile:
     """Read the file at ``path``; errors become problems of the result."""
     try:
         text = read_text(path, regular_file.DEFINITION).replace("\r\n", "\n")
-        definition, problems = _parsed(path.stem, path.suffix, text)
+        definition, problems = _parse_definition_text(path.stem, path.suffix, text)
     except (DefinitionError, FileError, YamlError) as error:
         return DefinitionFile(path, None, (DefinitionProblem((), "file", str(error)),))
     if definition is not None and definition.name != path.stem:
@@ -86,47 +88,47 @@ def load(
     return DefinitionFile(path, definition, problems, text)
 
 
-def _definition_files(folder: Folder) -> Iterator[Path]:
-    for path in map(folder.path.joinpath, folder.names()):
+def _list_definition_paths(folder: Folder) -> Iterator[Path]:
+    for path in map(folder.path.joinpath, folder.list_names()):
         if path.suffix in ENDINGS and path.name[0] != "." and path.name != OTHER_DATA:
             yield path
 
 
 @lru_cache(maxsize=256)
-def _parsed(
+def _parse_definition_text(
     name: str, ending: str, text: str
 ) -> tuple[PromptDefinition | None, tuple[DefinitionProblem, ...]]:
     """Return the definition in a file, and its problems; results are cached."""
-    fields = {"name": name, **_fields(ending, text)}
-    definition, problems = read(fields)
-    wrong = output_problems(fields.get("prompt"))
+    fields = {"name": name, **_parse_fields(ending, text)}
+    definition, problems = parse_definition(fields)
+    wrong = check_output_schema(fields.get("prompt"))
     if not wrong:
         return definition, problems
     return None, (*wrong, *(problem for problem in problems if problem.path != OUTPUT))
 
 
-def _fields(ending: str, text: str) -> JsonObject:
-    """Return the definition in a file as JSON; the errors are those that `load` reports."""
+def _parse_fields(ending: str, text: str) -> JsonObject:
+    """Return the definition in a file as JSON; raises as `load_definition_file`."""
     if ending == ".json":
         try:
             fields = OBJECT.validate_json(text)
         except ValidationError as error:
             raise DefinitionError(f"{error.errors()[0]['msg']}; correct the file") from error
-        json.loads(text, object_pairs_hook=_once, parse_int=str)
+        json.loads(text, object_pairs_hook=_require_unique_fields, parse_int=str)
         return fields
     if ending != ".md":
-        return plain_yaml.load(text, "the file")
-    parts = plain_yaml.front_matter(text)
+        return plain_yaml.parse_mapping(text, "the file")
+    parts = plain_yaml.split_front_matter(text)
     if parts is None:
         return {"toolDescription": PLAIN, "model": INHERIT, "prompt": text.strip()}
-    fields = plain_yaml.load(parts[0], "the front matter", first_line=2)
+    fields = plain_yaml.parse_mapping(parts[0], "the front matter", first_line=2)
     body = parts[1].strip()
     if body and "prompt" in fields:
         raise DefinitionError("prompt: is in the front matter and below it; keep one of them")
     return {**fields, "prompt": body} if body else fields
 
 
-def _once(fields: list[tuple[str, object]]) -> None:
+def _require_unique_fields(fields: list[tuple[str, object]]) -> None:
     """Refuse an object in which a field appears twice: one of the two would have no effect."""
     for name, number in Counter(name for name, _ in fields).items():
         if number > 1:

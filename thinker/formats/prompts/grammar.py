@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias, Union, get_args, get_origin
 
-from thinker.formats.prompts.plain import described_fields, is_model, is_type, plain
+from thinker.formats.prompts.plain import is_model, is_type, list_described_fields, to_plain_data
 
 MARKS = {"$type", "$desc", "$default"}
 NAMES: dict[str, object] = {"Any": Any, "None": None, "NoneType": None}
@@ -61,26 +61,30 @@ class Entry:
     default: tuple[object, ...] = ()
 
 
-def read(schema: object, models: tuple[object, ...] = ()) -> Entry:
+def parse_output_schema(schema: object, models: tuple[object, ...] = ()) -> Entry:
     """Return the tree of a schema; a pydantic model inside one of ``models`` stays a name.
 
     Raises:
         OutputSchemaError: A ``$type`` is not a type of the grammar.
     """
     if isinstance(schema, tuple) and schema:
-        return _wrapped(schema, models)
+        return _parse_tuple_schema(schema, models)
     if isinstance(schema, Mapping):
         if schema and "$type" in schema and schema.keys() <= MARKS:
-            return _wrapped(_tuple(schema), models)
-        return Entry(Group(tuple((str(key), read(item, models)) for key, item in schema.items())))
-    items = _items(schema)
+            return _parse_tuple_schema(_expand_marks(schema), models)
+        return Entry(
+            Group(
+                tuple((str(key), parse_output_schema(item, models)) for key, item in schema.items())
+            )
+        )
+    items = _list_item_schemas(schema)
     if items is not None:
-        return Entry(Listing(tuple(read(item, models) for item in items)))
+        return Entry(Listing(tuple(parse_output_schema(item, models) for item in items)))
     if is_model(schema) and schema not in models:
-        inside, fields = (*models, schema), described_fields(schema)
-        entries = ((name, _wrapped(field, inside)) for name, field in fields.items())
+        inside, fields = (*models, schema), list_described_fields(schema)
+        entries = ((name, _parse_tuple_schema(field, inside)) for name, field in fields.items())
         return Entry(Group(tuple(entries), model=schema))
-    return Entry(Leaf(schema if is_type(schema) else plain(schema)))
+    return Entry(Leaf(schema if is_type(schema) else to_plain_data(schema)))
 
 
 def parse_type(text: str) -> object:
@@ -90,7 +94,7 @@ def parse_type(text: str) -> object:
         OutputSchemaError: The text is not a type of the grammar.
     """
     try:
-        return _evaluated(ast.parse(text.strip(), mode="eval").body)
+        return _evaluate_node(ast.parse(text.strip(), mode="eval").body)
     except (SyntaxError, ValueError, TypeError, RecursionError, MemoryError) as error:
         raise OutputSchemaError(
             f"$type {text[:60]!r} is not a type; write str, int, float, bool, Any, list[…], "
@@ -98,7 +102,7 @@ def parse_type(text: str) -> object:
         ) from error
 
 
-def _items(schema: object) -> list[object] | None:
+def _list_item_schemas(schema: object) -> list[object] | None:
     """Return the item schemas of a list, a set or ``list[Model]``; None for anything else."""
     if isinstance(schema, list):
         return schema
@@ -108,17 +112,17 @@ def _items(schema: object) -> list[object] | None:
     return list(get_args(schema)) if of_models else None
 
 
-def _wrapped(schema: tuple[object, ...], models: tuple[object, ...]) -> Entry:
+def _parse_tuple_schema(schema: tuple[object, ...], models: tuple[object, ...]) -> Entry:
     return Entry(
-        read(schema[0], models).node,
+        parse_output_schema(schema[0], models).node,
         wrapped=True,
         described=len(schema) > 1,
-        description=str(plain(schema[1])) if len(schema) > 1 and schema[1] else "",
+        description=str(to_plain_data(schema[1])) if len(schema) > 1 and schema[1] else "",
         default=schema[2:3],
     )
 
 
-def _tuple(marked: Mapping[object, object]) -> tuple[object, ...]:
+def _expand_marks(marked: Mapping[object, object]) -> tuple[object, ...]:
     kind = marked["$type"]
     kind = parse_type(kind) if isinstance(kind, str) else kind
     if "$default" in marked:
@@ -126,24 +130,24 @@ def _tuple(marked: Mapping[object, object]) -> tuple[object, ...]:
     return (kind, marked["$desc"]) if marked.get("$desc") else (kind,)
 
 
-def _evaluated(node: ast.expr) -> object:
+def _evaluate_node(node: ast.expr) -> object:
     match node:
         case ast.Name(id=name) if name in NAMES:
             return NAMES[name]
         case ast.Constant(value=None):
             return None
         case ast.BinOp(left=left, op=ast.BitOr(), right=right):
-            one: Any = _evaluated(left)
-            return one | _evaluated(right)
+            one: Any = _evaluate_node(left)
+            return one | _evaluate_node(right)
         case ast.Subscript(value=ast.Name(id=name), slice=inner):
-            return _subscripted(name, inner)
+            return _evaluate_subscript(name, inner)
     raise ValueError(ast.dump(node)[:60])
 
 
-def _subscripted(name: str, inner: ast.expr) -> object:
+def _evaluate_subscript(name: str, inner: ast.expr) -> object:
     if name == "Literal":
-        return Literal[tuple(_constant(item) for item in _elements(inner))]
-    items: Any = tuple(_evaluated(item) for item in _elements(inner))
+        return Literal[tuple(_evaluate_constant(item) for item in _list_elements(inner))]
+    items: Any = tuple(_evaluate_node(item) for item in _list_elements(inner))
     if name == "Optional" and len(items) == 1:
         return Union[items[0], None]  # noqa: UP007 - values, not annotations
     if name == "list" and len(items) == 1:
@@ -153,11 +157,11 @@ def _subscripted(name: str, inner: ast.expr) -> object:
     raise ValueError(name)
 
 
-def _elements(node: ast.expr) -> list[ast.expr]:
+def _list_elements(node: ast.expr) -> list[ast.expr]:
     return node.elts if isinstance(node, ast.Tuple) else [node]
 
 
-def _constant(node: ast.expr) -> object:
+def _evaluate_constant(node: ast.expr) -> object:
     if isinstance(node, ast.Constant) and isinstance(node.value, str | int | bool):
         return node.value
     if isinstance(node, ast.Name):  # prompts show the values of a Literal without quotes

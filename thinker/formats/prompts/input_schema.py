@@ -19,7 +19,7 @@ FORMS: dict[str, tuple[type, str]] = {
 }
 
 
-def misuse(schema: JsonValue, place: str = "") -> str | None:
+def find_schema_misuse(schema: JsonValue, place: str = "") -> str | None:
     """Return the first keyword that has a wrong value, with its place and what to write."""
     if isinstance(schema, bool):
         return None
@@ -30,12 +30,15 @@ def misuse(schema: JsonValue, place: str = "") -> str | None:
     if wrong := [k for k in (kinds if isinstance(kinds, list) else [kinds]) if k not in TYPES]:
         return f"{prefix}type {wrong[0]!r} is unknown; use one of {', '.join(TYPES)}"
     for keyword, (form, better) in FORMS.items():
-        if keyword in schema and not _has(form, schema[keyword]):
+        if keyword in schema and not _has_form(form, schema[keyword]):
             return f"{prefix}{keyword} must be {better}"
-    return next(filter(None, (misuse(*one) for one in _inner(schema, prefix))), None)
+    return next(
+        filter(None, (find_schema_misuse(*one) for one in _iter_inner_schemas(schema, prefix))),
+        None,
+    )
 
 
-def _has(form: type, value: JsonValue) -> bool:
+def _has_form(form: type, value: JsonValue) -> bool:
     if form is list:
         return isinstance(value, list)
     if isinstance(value, bool):
@@ -43,7 +46,7 @@ def _has(form: type, value: JsonValue) -> bool:
     return isinstance(value, form) or (form is float and isinstance(value, int))
 
 
-def _inner(schema: JsonObject, prefix: str) -> Iterator[tuple[JsonValue, str]]:
+def _iter_inner_schemas(schema: JsonObject, prefix: str) -> Iterator[tuple[JsonValue, str]]:
     """Yield the schemas in a schema, with their places."""
     fields = schema.get("properties")
     for name, field in (fields if isinstance(fields, dict) else {}).items():

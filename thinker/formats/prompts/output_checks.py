@@ -18,36 +18,36 @@ OUTPUT: Path = ("prompt", "slots", "output")
 FIELD = '{$type: str, $desc: "words"}'
 
 
-def output_problems(prompt: JsonValue) -> tuple[DefinitionProblem, ...]:
+def check_output_schema(prompt: JsonValue) -> tuple[DefinitionProblem, ...]:
     """Return what is wrong with the output of a prompt as a file holds it."""
     slots = prompt.get("slots") if isinstance(prompt, dict) else None
     if not isinstance(slots, dict):
         return ()
     output, form = slots.get("output"), slots.get("output_format")
-    found = _unusable(OUTPUT, output) if isinstance(output, dict | list) else iter(())
+    found = _check_schema(OUTPUT, output) if isinstance(output, dict | list) else iter(())
     if form == "json" and not isinstance(output, dict | list):
         message = f"an answer in JSON needs fields; write them as name: {FIELD}"
         found = iter(((OUTPUT if "output" in slots else (*OUTPUT[:2], "output_format"), message),))
     return tuple(DefinitionProblem(path, RULE, message) for path, message in found)
 
 
-def _unusable(path: Path, schema: JsonValue) -> Iterator[tuple[Path, str]]:
+def _check_schema(path: Path, schema: JsonValue) -> Iterator[tuple[Path, str]]:
     if isinstance(schema, dict):
-        yield from _in_mapping(path, schema)
+        yield from _check_mapping(path, schema)
     elif isinstance(schema, list):
-        yield from _in_list(path, schema)
+        yield from _check_list(path, schema)
     elif isinstance(schema, str):
         if _is_type(schema):
-            yield path, f"{schema!r} is a description there; write {{$type: {_quoted(schema)}}}"
+            yield path, f"{schema!r} is a description there; write {{$type: {_quote_yaml(schema)}}}"
     else:
-        yield path, f"{_shown(schema)} is not a schema; write {FIELD}"
+        yield path, f"{_format_value(schema)} is not a schema; write {FIELD}"
 
 
-def _in_mapping(path: Path, schema: Mapping[str, JsonValue]) -> Iterator[tuple[Path, str]]:
+def _check_mapping(path: Path, schema: Mapping[str, JsonValue]) -> Iterator[tuple[Path, str]]:
     marks = [key for key in schema if key.startswith("$")]
     if not marks:
         for key, value in schema.items():
-            yield from _unusable((*path, key), value)
+            yield from _check_schema((*path, key), value)
     elif "$type" not in schema or schema.keys() - MARKS:
         wrong = next((key for key in schema if key not in MARKS), "")
         problem = f"has {wrong!r} beside $type" if "$type" in schema else "has no $type"
@@ -58,26 +58,26 @@ def _in_mapping(path: Path, schema: Mapping[str, JsonValue]) -> Iterator[tuple[P
         except OutputSchemaError as error:
             yield (*path, "$type"), str(error)
     else:
-        yield from _unusable((*path, "$type"), kind)
+        yield from _check_schema((*path, "$type"), kind)
 
 
-def _in_list(path: Path, schema: list[JsonValue]) -> Iterator[tuple[Path, str]]:
+def _check_list(path: Path, schema: list[JsonValue]) -> Iterator[tuple[Path, str]]:
     texts = [item for item in schema if not isinstance(item, dict | list)]
     if texts:
         first = schema[0] if isinstance(schema[0], str) and _is_type(schema[0]) else "str"
         words = next((item for item in schema[1:] if isinstance(item, str)), "words")
-        one, several = _quoted(first), _quoted(f"list[{first}]")
+        one, several = _quote_yaml(first), _quote_yaml(f"list[{first}]")
         yield (
             path,
             (
-                f"a list with {_shown(texts[0])} in it is not a schema; write "
+                f"a list with {_format_value(texts[0])} in it is not a schema; write "
                 f'{{$type: {one}, $desc: "{words}"}} for one value, or '
                 f'{{$type: {several}, $desc: "{words}"}} for a list'
             ),
         )
         return
     for number, item in enumerate(schema):
-        yield from _unusable((*path, number), item)
+        yield from _check_schema((*path, number), item)
 
 
 def _is_type(text: str) -> bool:
@@ -88,10 +88,10 @@ def _is_type(text: str) -> bool:
     return True
 
 
-def _quoted(kind: str) -> str:
+def _quote_yaml(kind: str) -> str:
     """Return a type as YAML; brackets and commas need quotes within braces."""
     return kind if kind.isidentifier() else f'"{kind}"'
 
 
-def _shown(value: JsonValue) -> str:
+def _format_value(value: JsonValue) -> str:
     return "nothing" if value is None else repr(value)[:40]

@@ -18,26 +18,26 @@ def is_model(value: object) -> TypeGuard[type[BaseModel]]:
     return isinstance(value, type) and get_origin(value) is None and issubclass(value, BaseModel)
 
 
-def plain(value: object, *, keep_types: bool = False) -> object:
+def to_plain_data(value: object, *, keep_types: bool = False) -> object:
     """Return the value as plain data: scalars, containers, and text for any other object.
 
     Types become their names, or stay types with ``keep_types``. A model becomes its
-    `described_fields`. Keys become text.
+    `list_described_fields`. Keys become text.
     """
     if value is None or isinstance(value, str | int | float | bool):
         return value
     if is_model(value):
-        return plain(described_fields(value), keep_types=keep_types)
+        return to_plain_data(list_described_fields(value), keep_types=keep_types)
     if is_type(value):
-        return value if keep_types else type_name(value)
+        return value if keep_types else format_type(value)
     if isinstance(value, Mapping):
-        return {str(key): plain(item, keep_types=keep_types) for key, item in value.items()}
+        return {str(key): to_plain_data(item, keep_types=keep_types) for key, item in value.items()}
     if isinstance(value, list | set | tuple):
-        return map_items(value, lambda item: plain(item, keep_types=keep_types))
+        return map_items(value, lambda item: to_plain_data(item, keep_types=keep_types))
     return value.isoformat() if isinstance(value, date) else str(value)
 
 
-def described_fields(model: type[BaseModel]) -> dict[str, tuple[object, ...]]:
+def list_described_fields(model: type[BaseModel]) -> dict[str, tuple[object, ...]]:
     """Return each field as ``(type, description)``, or as ``(type,)`` without a description."""
     return {
         name: (field.annotation, field.description) if field.description else (field.annotation,)
@@ -53,12 +53,12 @@ def map_items(items: Items, change: Callable[[object], object]) -> Items:
     return set(changed) if isinstance(items, set) else tuple(changed)
 
 
-def type_name(value: object) -> str:
+def format_type(value: object) -> str:
     """Return the name of a type: ``str``, ``list[int]``, ``Literal[a, b]``, ``str | NoneType``."""
     origin, arguments = get_origin(value), get_args(value)
     if origin is None:
         return str(getattr(value, "__name__", value))
-    names = [str(plain(argument)) for argument in arguments]
+    names = [str(to_plain_data(argument)) for argument in arguments]
     if origin is Union:
         return " | ".join(names)
     if origin is Literal:

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 
-def dotted(path: Iterable[str | int]) -> str:
+def format_path(path: Iterable[str | int]) -> str:
     """Return a path as text, such as ``tools[0].name``."""
     parts = (f"[{part}]" if isinstance(part, int) else f".{part}" for part in path)
     return "".join(parts).removeprefix(".")
@@ -48,7 +48,7 @@ class DefinitionProblem:
 
     @property
     def field(self) -> str:
-        return dotted(self.path)
+        return format_path(self.path)
 
     def __str__(self) -> str:
         """Return a line such as ``tools[0].name: must not be empty``."""

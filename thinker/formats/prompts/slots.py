@@ -21,10 +21,8 @@ from pydantic import (
 from pydantic_core import PydanticCustomError
 
 from thinker.formats.prompts.fields import Names
-from thinker.formats.prompts.grammar import OutputSchemaError, read
+from thinker.formats.prompts.grammar import OutputSchemaError, parse_output_schema
 from thinker.formats.prompts.plain import is_type
-
-Compat: TypeAlias = Literal["4.0.7"]  # the release of Agently to behave like
 
 MAX_RETRIES = 3  # Agently's default
 MAX_RETRIES_LIMIT = 10
@@ -97,29 +95,29 @@ class SlotTool(BaseModel):
     returns: object = None
 
 
-def as_list(value: object) -> list[object]:
+def wrap_in_list(value: object) -> list[object]:
     """Return a list as it is, None as an empty list, and any other value as the only item."""
     if value is None:
         return []
     return value if isinstance(value, list) else [value]
 
 
-def _history(value: object) -> list[ChatMessage]:
+def _parse_history(value: object) -> list[ChatMessage]:
     whole = (dict, ChatMessage)
-    items = (x if isinstance(x, whole) else {"content": str(x)} for x in as_list(value))
+    items = (x if isinstance(x, whole) else {"content": str(x)} for x in wrap_in_list(value))
     return list(map(ChatMessage.model_validate, items))
 
 
-def _attachment(value: object) -> list[MessageContent]:
+def _parse_attachment(value: object) -> list[MessageContent]:
     whole = (dict, TextMessageContent, AttachmentMessageContent)
-    items = as_list(value)
+    items = wrap_in_list(value)
     items = [x if isinstance(x, whole) else {"type": "text", "text": str(x)} for x in items]
     return list(map(CONTENT.validate_python, items))
 
 
-def _readable(output: object) -> object:
+def _require_readable_output(output: object) -> object:
     try:
-        read(output)
+        parse_output_schema(output)
     except OutputSchemaError as error:
         raise PydanticCustomError("output_type", "{problem}", {"problem": str(error)}) from error
     return output
@@ -152,27 +150,29 @@ class SlotPrompt(BaseModel):
 
     system: Annotated[object, Merge.REPLACE] = None
     developer: Annotated[object, Merge.REPLACE] = None
-    chat_history: Annotated[list[ChatMessage], PlainValidator(_history), Merge.PREPEND_PARENT] = []
+    chat_history: Annotated[
+        list[ChatMessage], PlainValidator(_parse_history), Merge.PREPEND_PARENT
+    ] = []
     info: Annotated[object, Merge.DEEP] = None
     tools: Annotated[list[SlotTool] | None, Merge.DEEP] = None
     action_results: Annotated[object, Merge.DEEP] = None
     instruct: Annotated[object, Merge.DEEP] = None
     examples: Annotated[object, Merge.DEEP] = None
     input: Annotated[object, Merge.REPLACE] = None
-    attachment: Annotated[list[MessageContent], PlainValidator(_attachment), Merge.DEEP] = []
-    output: Annotated[object, AfterValidator(_readable), Merge.DEEP] = None
+    attachment: Annotated[list[MessageContent], PlainValidator(_parse_attachment), Merge.DEEP] = []
+    output: Annotated[object, AfterValidator(_require_readable_output), Merge.DEEP] = None
     output_format: Annotated[object, Merge.REPLACE] = None
     options: Annotated[Options, Merge.DEEP] = Options()
 
     @model_validator(mode="after")
-    def _output_format(self) -> "SlotPrompt":
+    def _normalize_output_format(self) -> "SlotPrompt":
         if self.output_format is None:
             self.output, self.output_format = normalize_output(self.output)
         self.output_format = str(self.output_format)
         return self
 
     @property
-    def extras(self) -> dict[str, object]:
+    def extra_slots(self) -> dict[str, object]:
         """The slots besides the thirteen, in the order in which they were set."""
         return self.model_extra or {}
 
@@ -188,7 +188,7 @@ def normalize_output(output: object) -> tuple[object, str]:
     return output, "markdown"
 
 
-def merge_policy(slot: str) -> Merge:
+def find_merge_policy(slot: str) -> Merge:
     """Return the merge policy of a slot; extra slots are merged."""
     field = SlotPrompt.model_fields.get(slot)
     declared = field.metadata if field else []

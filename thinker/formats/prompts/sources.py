@@ -49,13 +49,13 @@ class EnvPart(fields.Definition):
     property: fields.NonEmptyText
 
 
-def _kind(value: object) -> str | None:
+def _find_part_tag(value: object) -> str | None:
     """Return the union tag of a part, from a file or from Python."""
     kind = value.get("type") if isinstance(value, dict) else getattr(value, "type", None)
     return f"<{kind}>" if kind in ("text", "include", "env") else None
 
 
-_object = fields.rule(
+_object = fields.build_rule_validator(
     "part_object",
     'must be an object with a "type"',
     lambda value: isinstance(value, dict | fields.Definition),
@@ -66,7 +66,7 @@ Part: TypeAlias = Annotated[
         | Annotated[IncludePart, Tag("<include>")]
         | Annotated[EnvPart, Tag("<env>")],
         Discriminator(
-            _kind,
+            _find_part_tag,
             custom_error_type="discriminator",
             custom_error_message='must be "text", "include" or "env"',
         ),
@@ -93,7 +93,7 @@ class ToolNote(fields.Definition):
     approval: StrictStr = ""
 
 
-def _part_or_value(value: object) -> object:
+def _parse_part_or_value(value: object) -> object:
     """Read an object with exactly the fields of an include or a variable as that part."""
     if isinstance(value, dict) and value.keys() in ({"type", "prompt"}, {"type", "property"}):
         kinds: dict[str, type[fields.Definition]] = {"include": IncludePart, "env": EnvPart}
@@ -102,10 +102,12 @@ def _part_or_value(value: object) -> object:
     return value
 
 
-Structure: TypeAlias = Annotated[IncludePart | EnvPart | JsonValue, BeforeValidator(_part_or_value)]
+Structure: TypeAlias = Annotated[
+    IncludePart | EnvPart | JsonValue, BeforeValidator(_parse_part_or_value)
+]
 
 
-_not_empty = fields.rule(
+_not_empty = fields.build_rule_validator(
     "non_empty_string",
     "must say who the agent is",
     lambda value: not isinstance(value, str) or bool(value.strip()),
@@ -123,7 +125,7 @@ class Layers(fields.Definition):
     identity: Annotated[Line, AfterValidator(_not_empty)]
     communication: Lines | None = None
     operational_rules: Lines | None = None
-    tools: tuple[Annotated[ToolNote, fields.named(ToolNote)], ...] | None = None
+    tools: tuple[Annotated[ToolNote, fields.build_name_validator(ToolNote)], ...] | None = None
     domain_knowledge: Structure = None
     safety: Lines | None = None
     output_format: Structure = None
@@ -136,13 +138,13 @@ class LayeredSource(fields.Definition):
     layered: Layers
 
 
-def as_part(value: object) -> Part | None:
+def parse_part(value: object) -> Part | None:
     """Return the value of a slot if it is an include or a variable; None otherwise."""
-    part = _part_or_value(value)
+    part = _parse_part_or_value(value)
     return part if isinstance(part, IncludePart | EnvPart) else None
 
 
-def _slots(value: dict[str, object]) -> dict[str, object]:
+def _require_valid_slots(value: dict[str, object]) -> dict[str, object]:
     """Return the values unchanged after checking that they make a prompt."""
     SlotPrompt.model_validate(value)
     return value
@@ -151,11 +153,11 @@ def _slots(value: dict[str, object]) -> dict[str, object]:
 class SlotSource(fields.Definition):
     """A prompt written as slots; ``parent`` names another one, whose slots it inherits."""
 
-    slots: Annotated[dict[str, object], AfterValidator(_slots)]
+    slots: Annotated[dict[str, object], AfterValidator(_require_valid_slots)]
     parent: fields.NonEmptyText | None = None
 
 
-def _form(value: object) -> str | None:
+def _find_source_tag(value: object) -> str | None:
     if isinstance(value, str):
         return "<string>"
     if isinstance(value, list | tuple):
@@ -173,26 +175,26 @@ Source: TypeAlias = Annotated[
     | Annotated[LayeredSource, Tag("<layered>")]
     | Annotated[SlotSource, Tag("<slots>")],
     Discriminator(
-        _form,
+        _find_source_tag,
         custom_error_type="string_or_parts",
         custom_error_message='must be text, a list of parts, {"layered": …} or {"slots": …}',
     ),
 ]
 
 
-def included_names(source: Source) -> Iterator[str]:
+def list_included_names(source: Source) -> Iterator[str]:
     """Yield the names of the definitions that a source includes directly, in order."""
-    for part in parts_of(source):
+    for part in list_parts(source):
         if isinstance(part, IncludePart):
             yield part.prompt
     if isinstance(source, SlotSource) and source.parent is not None:
         yield source.parent
 
 
-def parts_of(source: Source) -> Iterator[Part]:
+def list_parts(source: Source) -> Iterator[Part]:
     values: Iterable[object] = source if isinstance(source, tuple) else ()
     if isinstance(source, SlotSource):
-        values = map(as_part, source.slots.values())
+        values = map(parse_part, source.slots.values())
     elif isinstance(source, LayeredSource):
         layers = (getattr(source.layered, name) for name in Layers.model_fields)
         values = chain.from_iterable(x if isinstance(x, tuple) else (x,) for x in layers)

@@ -27,7 +27,7 @@ class SubpromptCall(NamedTuple):
     failed: bool = False
 
 
-def as_tool(definition: PromptDefinition) -> ToolSpec:
+def build_tool_spec(definition: PromptDefinition) -> ToolSpec:
     return ToolSpec(
         name=definition.name,
         description=definition.tool_description,
@@ -36,7 +36,7 @@ def as_tool(definition: PromptDefinition) -> ToolSpec:
     )
 
 
-def with_defaults(arguments: JsonObject, schema: JsonObject) -> JsonObject:
+def apply_defaults(arguments: JsonObject, schema: JsonObject) -> JsonObject:
     """Add the defaults of missing arguments, and drop arguments that the schema does not name.
 
     A schema with ``additionalProperties`` keeps unknown arguments.
@@ -45,7 +45,7 @@ def with_defaults(arguments: JsonObject, schema: JsonObject) -> JsonObject:
     if not isinstance(fields, dict):
         return arguments
     known = {
-        name: _filled(arguments[name], field) if name in arguments else field.get("default")
+        name: _fill_defaults(arguments[name], field) if name in arguments else field.get("default")
         for name, field in fields.items()
         if isinstance(field, dict) and (name in arguments or "default" in field)
     }
@@ -53,33 +53,35 @@ def with_defaults(arguments: JsonObject, schema: JsonObject) -> JsonObject:
     return {**arguments, **known} if open_ended else known
 
 
-def opening(use: DelegatedUse, arguments: JsonObject) -> tuple[str | None, tuple[str, ...]]:
+def parse_opening(use: DelegatedUse, arguments: JsonObject) -> tuple[str | None, tuple[str, ...]]:
     """Return the first message, taken from the arguments, and the paths of its attachments."""
     name = use.init_user_message_property
-    text = None if name is None or name not in arguments else as_text(arguments[name])
+    text = None if name is None or name not in arguments else format_argument(arguments[name])
     attached = arguments.get(use.init_attachments_property or "")
     paths: Sequence[JsonValue] = attached if isinstance(attached, list) else [attached]
     return text, tuple(path for path in paths if isinstance(path, str) and path)
 
 
-def opening_message(use: DelegatedUse, arguments: JsonObject) -> str | None:
+def format_opening_message(use: DelegatedUse, arguments: JsonObject) -> str | None:
     """Return the first message with its attachments as text; None when both are missing."""
-    text, paths = opening(use, arguments)
-    return with_attached(text or "", paths) or None
+    text, paths = parse_opening(use, arguments)
+    return append_attachments(text or "", paths) or None
 
 
-def with_attached(text: str, paths: Sequence[str]) -> str:
+def append_attachments(text: str, paths: Sequence[str]) -> str:
     attached = f"[Attached files: {', '.join(paths)}]" if paths else ""
     return "\n\n".join(part for part in (text, attached) if part)
 
 
-def first_message(use: DelegatedUse, arguments: JsonObject) -> str:
+def format_first_message(use: DelegatedUse, arguments: JsonObject) -> str:
     """Return a sub-prompt's first message; without one, all its arguments as JSON."""
-    text, paths = opening(use, arguments)
-    return with_attached(as_text(cast("JsonValue", arguments)) if text is None else text, paths)
+    text, paths = parse_opening(use, arguments)
+    return append_attachments(
+        format_argument(cast("JsonValue", arguments)) if text is None else text, paths
+    )
 
 
-def result_text(use: SubpromptUse, text: str, ran: Iterable[SubpromptCall]) -> str:
+def format_run_result(use: SubpromptUse, text: str, ran: Iterable[SubpromptCall]) -> str:
     """Join the parts of a run that the caller wants: text, calls, errors."""
     calls, errors = [], []
     for tool in ran:
@@ -95,18 +97,18 @@ def result_text(use: SubpromptUse, text: str, ran: Iterable[SubpromptCall]) -> s
     return "\n\n".join(block for block in blocks if block) or NOTHING
 
 
-def failure_text(use: SubpromptUse, reason: str) -> str:
+def format_run_failure(use: SubpromptUse, reason: str) -> str:
     """Return the result of a run that failed as a whole."""
     return f"Error: {reason}" if use.include_errors and reason else FAILED
 
 
-def _filled(value: JsonValue, schema: JsonValue) -> JsonValue:
+def _fill_defaults(value: JsonValue, schema: JsonValue) -> JsonValue:
     if isinstance(value, dict) and isinstance(schema, dict):
-        return with_defaults(value, schema)
+        return apply_defaults(value, schema)
     if isinstance(value, list) and isinstance(schema, dict):
-        return [_filled(item, schema.get("items")) for item in value]
+        return [_fill_defaults(item, schema.get("items")) for item in value]
     return value
 
 
-def as_text(value: JsonValue) -> str:
+def format_argument(value: JsonValue) -> str:
     return value if isinstance(value, str) else orjson.dumps(value).decode()

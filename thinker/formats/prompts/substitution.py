@@ -10,12 +10,12 @@ from thinker.formats.prompts.problem import DefinitionError
 PLACE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}")
 
 
-def variable_names(value: JsonValue) -> Iterator[str]:
+def list_variable_names(value: JsonValue) -> Iterator[str]:
     if isinstance(value, str):
         yield from PLACE.findall(value)
     elif isinstance(value, list | dict):
         for item in value.values() if isinstance(value, dict) else value:
-            yield from variable_names(item)
+            yield from list_variable_names(item)
 
 
 def fill_variables(value: JsonValue, values: Mapping[str, str]) -> JsonValue:
@@ -25,7 +25,7 @@ def fill_variables(value: JsonValue, values: Mapping[str, str]) -> JsonValue:
         DefinitionError: A variable is not set.
     """
     if isinstance(value, str):
-        unset = next((name for name in variable_names(value) if name not in values), None)
+        unset = next((name for name in list_variable_names(value) if name not in values), None)
         if unset is not None:
             raise DefinitionError(f"the variable {unset} is not set; the operator has to set it")
         return PLACE.sub(lambda place: values[place[1]], value)

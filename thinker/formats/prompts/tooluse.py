@@ -1,7 +1,7 @@
 """The ``tools`` of a prompt definition: tools, sub-prompts, handoffs and subagents.
 
 `ToolEntry` holds what the author wrote. Its name decides which of the four `Use` types it becomes
-(`Registry.resolve`).
+(`Registry.resolve_tool_entry`).
 """
 
 from typing import Annotated, ClassVar, Literal, TypeAlias
@@ -35,7 +35,7 @@ class Resumable(fields.Definition):
     parent_communication: Literal["implicit", "explicit"] = "implicit"
 
 
-def _resumable(value: object) -> str | None:
+def _find_resumable_tag(value: object) -> str | None:
     if value is None:
         return "<unset>"
     if value is False:
@@ -48,7 +48,7 @@ Resume: TypeAlias = Annotated[
     | Annotated[Literal[False], Tag("<no>")]
     | Annotated[Resumable, Tag("<yes>")],
     Discriminator(
-        _resumable,
+        _find_resumable_tag,
         custom_error_type="false_or_object",
         custom_error_message="must be false or an object",
     ),
@@ -122,18 +122,18 @@ class ToolEntry(fields.Definition):
     resumable: Resume = None
 
     @property
-    def bare(self) -> bool:
+    def is_bare(self) -> bool:
         """Whether the entry is a name without options."""
         return self.model_fields_set == {"name"}
 
-    def inapplicable_options(self, use: type[Use]) -> list[str]:
+    def list_inapplicable_options(self, use: type[Use]) -> list[str]:
         """Return the options that this kind of use does not have, as files write them."""
         return sorted(
             ToolEntry.model_fields[name].alias or name
             for name in self.model_fields_set - use.model_fields.keys()
         )
 
-    def as_use(self, use: type[Use]) -> Use:
+    def convert_to_use(self, use: type[Use]) -> Use:
         """Return the entry as this kind of use, without the options of other kinds."""
         known = self.model_fields_set & use.model_fields.keys()
         return use.model_validate({name: getattr(self, name) for name in known})

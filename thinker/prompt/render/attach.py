@@ -6,12 +6,12 @@ from dataclasses import replace
 from thinker.formats.prompts.definition import PromptDefinition
 from thinker.formats.prompts.sources import LayeredSource
 from thinker.formats.prompts.tooluse import INJECTED
-from thinker.prompt.render.layered import with_tools
+from thinker.prompt.render.layered import add_tool_rows
 from thinker.prompt.render.sections import Section, ToolRow, ToolTable
 from thinker.protocol.messages import JsonObject, ToolSpec
 
 
-def attach(
+def attach_tools(
     sections: Sequence[Section], definition: PromptDefinition, tools: Sequence[ToolSpec]
 ) -> tuple[Section, ...]:
     """Return the sections with tool tables that match ``tools``, the tools of the agent.
@@ -23,16 +23,18 @@ def attach(
     if isinstance(definition.prompt, LayeredSource):
         listed = (entry.name for entry in definition.tools or ())
         rows = (ToolRow(name, known[name].description) for name in listed if name in known)
-        sections = with_tools(sections, rows)
+        sections = add_tool_rows(sections, rows)
     return tuple(
-        replace(section, body=_matching(section.body, known))
+        replace(section, body=_match_table(section.body, known))
         if isinstance(section.body, ToolTable)
         else section
         for section in sections
     )
 
 
-def offered_tools(definition: PromptDefinition, tools: Sequence[ToolSpec]) -> tuple[ToolSpec, ...]:
+def list_offered_tools(
+    definition: PromptDefinition, tools: Sequence[ToolSpec]
+) -> tuple[ToolSpec, ...]:
     """Return the tools that a definition offers, in its order and without their fixed options."""
     if definition.tool_choice == "none":
         return ()
@@ -40,14 +42,14 @@ def offered_tools(definition: PromptDefinition, tools: Sequence[ToolSpec]) -> tu
         return tuple(tools)
     known = {tool.name: tool for tool in tools}
     listed = tuple(
-        _with_fixed(known[entry.name], entry.options or {})
+        _hide_fixed_options(known[entry.name], entry.options or {})
         for entry in definition.tools
         if entry.name in known
     )
     return (*listed, *(known[name] for name in INJECTED if name in known))
 
 
-def _matching(table: ToolTable, known: Mapping[str, ToolSpec]) -> ToolTable:
+def _match_table(table: ToolTable, known: Mapping[str, ToolSpec]) -> ToolTable:
     return ToolTable(
         tuple(
             replace(
@@ -62,7 +64,7 @@ def _matching(table: ToolTable, known: Mapping[str, ToolSpec]) -> ToolTable:
     )
 
 
-def _with_fixed(tool: ToolSpec, options: JsonObject) -> ToolSpec:
+def _hide_fixed_options(tool: ToolSpec, options: JsonObject) -> ToolSpec:
     """Fix these arguments of a tool and hide them from the model."""
     if not options:
         return tool

@@ -8,7 +8,7 @@ from thinker.formats.prompts.problem import DefinitionError
 from thinker.prompt.render.sections import Section, Text, VariablePart
 
 
-def for_text(values: Mapping[str, str], declared: Iterable[Variable]) -> dict[str, str]:
+def select_text_values(values: Mapping[str, str], declared: Iterable[Variable]) -> dict[str, str]:
     """Return the values of the variables of type text; a variable without a value is empty."""
     return {
         variable.name: values.get(variable.name, "")
@@ -17,21 +17,21 @@ def for_text(values: Mapping[str, str], declared: Iterable[Variable]) -> dict[st
     }
 
 
-def bind(sections: Sequence[Section], values: Mapping[str, str]) -> tuple[Section, ...]:
+def bind_variables(sections: Sequence[Section], values: Mapping[str, str]) -> tuple[Section, ...]:
     """Replace every variable by its value, as one line so that it cannot forge a heading.
 
     Raises:
         DefinitionError: A variable in the text is secret or not declared.
     """
     return tuple(
-        _bound(section, section.body.name, values)
+        _bind_section(section, section.body.name, values)
         if isinstance(section.body, VariablePart)
         else section
         for section in sections
     )
 
 
-def _bound(section: Section, name: str, values: Mapping[str, str]) -> Section:
+def _bind_section(section: Section, name: str, values: Mapping[str, str]) -> Section:
     if name not in values:
         raise DefinitionError(
             f"prompt '{section.source}': {name} may be used in the text only when \"variables\" "

@@ -21,10 +21,10 @@ from pydantic import BaseModel, JsonValue, ValidationError
 
 from thinker.formats.prompts import sources
 from thinker.formats.prompts.problem import DefinitionError
-from thinker.prompt.fingerprint import digest
+from thinker.prompt.fingerprint import compute_digest
 from thinker.prompt.render import sections as bodies
-from thinker.prompt.render.layouts import markdown
-from thinker.prompt.render.overlay import overlay, unique
+from thinker.prompt.render.layouts import render_markdown
+from thinker.prompt.render.overlay import drop_repeated_rows, overlay_sections
 from thinker.prompt.render.parts import Sizes, lower_parts
 from thinker.prompt.render.sections import Body, Section, ToolRow
 from thinker.protocol.messages import ToolSpec
@@ -45,12 +45,12 @@ class LayeredPrompt:
     @property
     def text(self) -> str:
         """The prompt as Markdown, as the model reads it."""
-        return markdown(self.sections)
+        return render_markdown(self.sections)
 
     @property
     def cache_key(self) -> str:
         """The SHA-256 of the text; the order of keys in structured values does not matter."""
-        return digest(self.text)
+        return compute_digest(self.text)
 
     @property
     def source(self) -> sources.LayeredSource:
@@ -63,7 +63,7 @@ class LayeredPrompt:
         Raises:
             DefinitionError: A value is not a tool, or a tool has no name.
         """
-        return replace(self, sections=with_tools(self.sections, _rows(tools)))
+        return replace(self, sections=add_tool_rows(self.sections, _build_rows(tools)))
 
 
 def layered_prompt(
@@ -86,9 +86,9 @@ def layered_prompt(
         DefinitionError: A section has the wrong type, or identity is empty.
     """
     values = {
-        "domain_knowledge": _plain(domain_knowledge),
-        "output_format": _plain(output_format),
-        "examples": _plain(examples),
+        "domain_knowledge": _convert_to_json(domain_knowledge),
+        "output_format": _convert_to_json(output_format),
+        "examples": _convert_to_json(examples),
     }
     try:
         layers = sources.Layers.model_validate(
@@ -96,7 +96,7 @@ def layered_prompt(
                 "identity": identity,
                 "communication": communication,
                 "operational_rules": operational_rules,
-                "tools": None if tools is None else list(map(_note, _rows(tools))),
+                "tools": None if tools is None else list(map(_build_note, _build_rows(tools))),
                 "safety": safety,
             }
         ).model_copy(update=values)
@@ -109,7 +109,7 @@ def layered_prompt(
         raise DefinitionError(f"layered_prompt: include {error} in a file, not here") from error
 
 
-def text_and_key(prompt: str | LayeredPrompt) -> tuple[str, str | None]:
+def read_text_and_key(prompt: str | LayeredPrompt) -> tuple[str, str | None]:
     """Return the system prompt as text, and its cache key; None for a plain string.
 
     Raises:
@@ -127,8 +127,8 @@ def lower_layers(name: str, layers: sources.Layers, sizes: Sizes) -> tuple[Secti
     sections: list[Section] = []
     for layer, title in TITLES.items():
         value = getattr(layers, layer)
-        parts = tuple(_parts(value))
-        body = None if parts else _body(value)
+        parts = tuple(_iter_parts(value))
+        body = None if parts else _build_body(value)
         if body is not None:
             sections.append(Section(layer, body, name, title=title))
         elif inserted := lower_parts(name, parts, sizes):
@@ -137,16 +137,16 @@ def lower_layers(name: str, layers: sources.Layers, sizes: Sizes) -> tuple[Secti
     return tuple(sections)
 
 
-def with_tools(sections: Sequence[Section], rows: Iterable[ToolRow]) -> tuple[Section, ...]:
+def add_tool_rows(sections: Sequence[Section], rows: Iterable[ToolRow]) -> tuple[Section, ...]:
     """Add rows to the tool table of the sections; existing rows win over new ones."""
-    table = bodies.ToolTable(unique(rows))
+    table = bodies.ToolTable(drop_repeated_rows(rows))
     if not table.rows:
         return tuple(sections)
     runtime = Section("tools", table, "runtime", title=TITLES["tools"])
-    return overlay(sections, (runtime,), tuple(TITLES))
+    return overlay_sections(sections, (runtime,), tuple(TITLES))
 
 
-def _parts(value: object) -> Iterator[sources.Part]:
+def _iter_parts(value: object) -> Iterator[sources.Part]:
     """Yield a layer that contains includes or variables as parts; nothing for other layers."""
     if isinstance(value, sources.TextPart | sources.IncludePart | sources.EnvPart):
         yield value
@@ -158,7 +158,7 @@ def _parts(value: object) -> Iterator[sources.Part]:
                 yield line
 
 
-def _body(value: object) -> Body | None:
+def _build_body(value: object) -> Body | None:
     if isinstance(value, str):
         return bodies.Text(value.strip()) if value.strip() else None
     if value is None or value in ((), [], {}):
@@ -166,19 +166,21 @@ def _body(value: object) -> Body | None:
     if not isinstance(value, tuple):
         return bodies.Structured(cast("JsonValue", value))  # validated by Layers
     if isinstance(value[0], sources.ToolNote):
-        return bodies.ToolTable(unique(ToolRow(n.name, n.description, n.approval) for n in value))
+        return bodies.ToolTable(
+            drop_repeated_rows(ToolRow(n.name, n.description, n.approval) for n in value)
+        )
     lines = tuple(line.strip() for line in value if line.strip())
     return bodies.Bullets(lines) if lines else None
 
 
-def _rows(tools: Iterable[Tool]) -> list[ToolRow]:
+def _build_rows(tools: Iterable[Tool]) -> list[ToolRow]:
     # A string and a mapping are iterable too, but never a list of tools.
     if isinstance(tools, str | Mapping) or not isinstance(tools, Iterable):
         raise DefinitionError(f"the tools of the prompt must be a list, not {tools!r:.80}")
-    return [_row(tool) for tool in tools]
+    return [_build_row(tool) for tool in tools]
 
 
-def _row(tool: Tool) -> ToolRow:
+def _build_row(tool: Tool) -> ToolRow:
     if isinstance(tool, ToolRow):
         row = tool
     elif isinstance(tool, ToolSpec):
@@ -195,19 +197,19 @@ def _row(tool: Tool) -> ToolRow:
     return row
 
 
-def _note(row: ToolRow) -> sources.ToolNote:
+def _build_note(row: ToolRow) -> sources.ToolNote:
     return sources.ToolNote(name=row.name, description=row.description, approval=row.approval)
 
 
-def _plain(value: object) -> object:
+def _convert_to_json(value: object) -> object:
     """Turn a structured section into plain JSON; pydantic models become their fields."""
     try:
-        return json.loads(json.dumps(value, default=_fields, allow_nan=False))
+        return json.loads(json.dumps(value, default=_dump_model, allow_nan=False))
     except (TypeError, ValueError, RecursionError) as error:
         raise DefinitionError(f"a structured section must be JSON: {error}") from error
 
 
-def _fields(value: object) -> object:
+def _dump_model(value: object) -> object:
     if isinstance(value, BaseModel):
         return value.model_dump(mode="json")
     raise TypeError(f"{type(value).__name__} is not JSON; use lists, mappings and scalars")

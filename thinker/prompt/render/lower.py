@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from thinker.formats.prompts.problem import PromptTooLargeError
-from thinker.formats.prompts.registry import include_order
+from thinker.formats.prompts.registry import order_includes
 from thinker.formats.prompts.sources import LayeredSource, SlotSource, Source, TextPart
 from thinker.prompt.render import layered, parts, slot_sections
 from thinker.prompt.render.parts import Sizes
@@ -19,7 +19,7 @@ MAX_CHARS = 1_000_000
 MAX_SECTIONS = 10_000
 
 
-def lower(sources: Mapping[str, Source], root: str) -> tuple[Section, ...]:
+def lower_definition(sources: Mapping[str, Source], root: str) -> tuple[Section, ...]:
     """Return the sections of the definition ``root`` with its includes in their places.
 
     The cost grows with the size of the sources and of the result.
@@ -32,11 +32,13 @@ def lower(sources: Mapping[str, Source], root: str) -> tuple[Section, ...]:
     lowered: dict[str, tuple[Section, ...]] = {}
     sizes: dict[str, int] = {}
     chars: dict[str, int] = {}
-    for name in include_order(sources, root):
-        lowered[name] = _front_end(name, sources, sizes)
-        sizes[name] = sum(_size(section, sizes, 1) for section in lowered[name])
+    for name in order_includes(sources, root):
+        lowered[name] = _lower_source(name, sources, sizes)
+        sizes[name] = sum(_measure_section(section, sizes, 1) for section in lowered[name])
         chars[name] = sum(
-            _size(section, chars, len(section.body.text) if isinstance(section.body, Text) else 0)
+            _measure_section(
+                section, chars, len(section.body.text) if isinstance(section.body, Text) else 0
+            )
             for section in lowered[name]
         )
         if chars[name] > MAX_CHARS or sizes[name] > MAX_SECTIONS:
@@ -44,10 +46,10 @@ def lower(sources: Mapping[str, Source], root: str) -> tuple[Section, ...]:
                 f"prompt '{name}' with its includes has more than {MAX_CHARS} characters or "
                 f"{MAX_SECTIONS} sections; include less"
             )
-    return tuple(_expanded(lowered, root))
+    return tuple(_expand_includes(lowered, root))
 
 
-def _front_end(name: str, sources: Mapping[str, Source], sizes: Sizes) -> tuple[Section, ...]:
+def _lower_source(name: str, sources: Mapping[str, Source], sizes: Sizes) -> tuple[Section, ...]:
     source = sources[name]
     if isinstance(source, SlotSource):
         return slot_sections.lower_slots(name, sources, sizes)
@@ -57,7 +59,7 @@ def _front_end(name: str, sources: Mapping[str, Source], sizes: Sizes) -> tuple[
     return parts.lower_parts(name, texts, sizes)
 
 
-def _size(section: Section, sizes: Mapping[str, int], own_size: int) -> int:
+def _measure_section(section: Section, sizes: Mapping[str, int], own_size: int) -> int:
     return sizes[section.body.name] if isinstance(section.body, Included) else own_size
 
 
@@ -73,7 +75,7 @@ class _Place:
     role: Role | None = None
 
 
-def _expanded(lowered: Mapping[str, tuple[Section, ...]], root: str) -> Iterator[Section]:
+def _expand_includes(lowered: Mapping[str, tuple[Section, ...]], root: str) -> Iterator[Section]:
     """Yield the sections of ``root`` with every include replaced by its sections."""
     places = [_Place(iter(lowered[root]))]
     while places:

@@ -1,27 +1,39 @@
 """Turn the output grammar into a pydantic model and a contract for the answer."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Annotated, Any, cast
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, create_model
 from pydantic.errors import PydanticUserError
 
 from thinker.answers.contract import AnswerContract
-from thinker.formats.prompts.grammar import Entry, Group, Leaf, Listing, OutputSchemaError, read
+from thinker.formats.prompts.grammar import (
+    Entry,
+    Group,
+    Leaf,
+    Listing,
+    OutputSchemaError,
+    parse_output_schema,
+)
 from thinker.formats.prompts.plain import is_model, is_type
 from thinker.formats.prompts.problem import DefinitionError
-from thinker.formats.prompts.slots import Compat
-from thinker.prompt.render.agently import output_model as agently_model
 from thinker.prompt.render.sections import Contract, Section
 
 NAME = "AgentlyOutput"
 
 
-def output_model(output: object, compat: Compat | None = None) -> type[BaseModel]:
+def _build_own_model(name: str, output: Mapping[str, object]) -> type[BaseModel]:
+    return _build_model(name, cast(Group, parse_output_schema(output).node))
+
+
+def output_model(
+    output: object,
+    build: Callable[[str, Mapping[str, object]], type[BaseModel]] = _build_own_model,
+) -> type[BaseModel]:
     """Return the pydantic model of a structured output; a list at the root is its field ``list``.
 
     Fields without a default are required. A single value in the place of a list becomes a list.
-    ``compat`` makes every field optional, as upstream does.
+    ``build`` makes the model of a mapping in another way.
 
     Raises:
         TypeError: The output is not a structure.
@@ -35,16 +47,14 @@ def output_model(output: object, compat: Compat | None = None) -> type[BaseModel
         return output
     root = output if isinstance(output, Mapping) else {"list": output}
     try:
-        if compat:
-            return agently_model.output_model(NAME, root)
-        return _model(NAME, cast(Group, read(root).node))
+        return build(NAME, root)
     except PydanticUserError as error:
         raise OutputSchemaError(
             f"output: {str(error).splitlines()[0]}; use a type that JSON has, or a pydantic model"
         ) from error
 
 
-def answer_contract(sections: Iterable[Section]) -> AnswerContract | None:
+def build_answer_contract(sections: Iterable[Section]) -> AnswerContract | None:
     """Return the contract for the answer to these sections; None accepts any text.
 
     Raises:
@@ -61,17 +71,17 @@ def answer_contract(sections: Iterable[Section]) -> AnswerContract | None:
     return AnswerContract(model, contract.ensure_keys, max_retries=contract.max_retries)
 
 
-def _model(name: str, group: Group) -> type[BaseModel]:
+def _build_model(name: str, group: Group) -> type[BaseModel]:
     if is_model(group.model):
         return group.model
     fields: dict[str, Any] = {}
     for index, (key, entry) in enumerate(group.fields):
         safe = key.isidentifier() and key[0] != "_" and not hasattr(BaseModel, key)
         fields[key if safe else f"field_{index}"] = (
-            _type(f"{name}_{key.capitalize()}", entry),
+            _build_type(f"{name}_{key.capitalize()}", entry),
             Field(
                 entry.default[0] if entry.default else ...,
-                description=entry.description or _text(entry),
+                description=entry.description or _find_type_text(entry),
                 alias=None if safe else key,
             ),
         )
@@ -82,13 +92,13 @@ def _model(name: str, group: Group) -> type[BaseModel]:
     return create_model(name, __config__=config, **fields)
 
 
-def _type(name: str, entry: Entry) -> Any:  # noqa: ANN401 - a type made at run time
+def _build_type(name: str, entry: Entry) -> Any:  # noqa: ANN401 - a type made at run time
     match entry.node:
         case Group():
-            return _model(name, entry.node)
+            return _build_model(name, entry.node)
         case Listing(items):
-            item: Any = _type(f"{name}_List", items[0]) if items else Any
-            return Annotated[list[item], BeforeValidator(_listed)]
+            item: Any = _build_type(f"{name}_List", items[0]) if items else Any
+            return Annotated[list[item], BeforeValidator(_wrap_in_list)]
         case Leaf(type=kind) if is_type(kind):
             return kind
         case Leaf(type=None) if entry.wrapped:
@@ -96,11 +106,11 @@ def _type(name: str, entry: Entry) -> Any:  # noqa: ANN401 - a type made at run 
     return Any
 
 
-def _text(entry: Entry) -> str | None:
+def _find_type_text(entry: Entry) -> str | None:
     """Return the text in the place of a type; it describes the field."""
     node = entry.node
     return str(node.type) if isinstance(node, Leaf) and not is_type(node.type) else None
 
 
-def _listed(value: object) -> object:
+def _wrap_in_list(value: object) -> object:
     return value if isinstance(value, list) else [value]

@@ -11,7 +11,7 @@ from itertools import takewhile
 from thinker.prompt.render.sections import Section, ToolRow, ToolTable
 
 
-def overlay(
+def overlay_sections(
     below: Sequence[Section], above: Iterable[Section], order: Sequence[str] = ()
 ) -> tuple[Section, ...]:
     """Combine two sequences of sections; ``order`` places new ids, by default at the end."""
@@ -19,14 +19,14 @@ def overlay(
     for section in above:
         at = next((i for i, old in enumerate(sections) if old.id == section.id), None)
         if at is None:
-            sections.insert(_place(sections, section.id, order), section)
+            sections.insert(_find_position(sections, section.id, order), section)
         else:
             attached = takewhile(lambda old: old.attached, sections[at + 1 :])
-            sections[at : at + 1 + len(list(attached))] = [_joined(sections[at], section)]
+            sections[at : at + 1 + len(list(attached))] = [_join_sections(sections[at], section)]
     return tuple(sections)
 
 
-def unique(rows: Iterable[ToolRow]) -> tuple[ToolRow, ...]:
+def drop_repeated_rows(rows: Iterable[ToolRow]) -> tuple[ToolRow, ...]:
     """Return the first row of each name, in order."""
     found: dict[str, ToolRow] = {}
     for row in rows:
@@ -34,12 +34,12 @@ def unique(rows: Iterable[ToolRow]) -> tuple[ToolRow, ...]:
     return tuple(found.values())
 
 
-def _joined(old: Section, new: Section) -> Section:
+def _join_sections(old: Section, new: Section) -> Section:
     if isinstance(old.body, ToolTable) and isinstance(new.body, ToolTable):
-        return replace(old, body=ToolTable(unique((*old.body.rows, *new.body.rows))))
+        return replace(old, body=ToolTable(drop_repeated_rows((*old.body.rows, *new.body.rows))))
     return new
 
 
-def _place(sections: Sequence[Section], name: str, order: Sequence[str]) -> int:
+def _find_position(sections: Sequence[Section], name: str, order: Sequence[str]) -> int:
     later = order[order.index(name) + 1 :] if name in order else ()
     return next((i for i, old in enumerate(sections) if old.id in later), len(sections))

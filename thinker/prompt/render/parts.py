@@ -27,7 +27,7 @@ def lower_part(name: str, part: Part, sizes: Sizes) -> tuple[Section, ...]:
     return (Section("variable", VariablePart(part.property), name),)
 
 
-def in_role(section: Section, role: Role) -> Section:
+def assign_role(section: Section, role: Role) -> Section:
     """Return the section in another role; an include passes the role to its sections."""
     if isinstance(section.body, Included):
         return replace(section, body=replace(section.body, role=role))

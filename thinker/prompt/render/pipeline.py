@@ -7,35 +7,17 @@ with includes, layered sections, slots) takes the same steps.
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-import orjson
-
 from thinker.formats.prompts.bundle import PromptBundle
-from thinker.formats.prompts.problem import DefinitionError
-from thinker.prompt.fingerprint import digest
-from thinker.prompt.render.agently.blocks import EmptyPromptError
-from thinker.prompt.render.agently.message_layout import agently_messages
-from thinker.prompt.render.agently.text_layout import agently_text
-from thinker.prompt.render.attach import attach
-from thinker.prompt.render.bind import bind, for_text
-from thinker.prompt.render.layouts import Layout, markdown, plain
-from thinker.prompt.render.lower import lower
+from thinker.prompt.fingerprint import compute_digest
+from thinker.prompt.render.attach import attach_tools
+from thinker.prompt.render.bind import bind_variables, select_text_values
+from thinker.prompt.render.layouts import Layout, render_markdown, render_plain
+from thinker.prompt.render.lower import lower_definition
 from thinker.prompt.render.sections import Section
 from thinker.protocol.environments import Environments
 from thinker.protocol.messages import ToolSpec
 
-
-def _agently_messages(sections: Sequence[Section]) -> str:
-    """Write each message as a line of JSON."""
-    messages = agently_messages(sections, rich_content=True).messages
-    return "\n".join(orjson.dumps(message).decode() for message in messages)
-
-
-LAYOUTS: Mapping[str, Layout] = {
-    "markdown": markdown,
-    "plain": plain,
-    "agently_text": lambda sections: agently_text(sections).text,
-    "agently_messages": _agently_messages,
-}
+LAYOUTS: Mapping[str, Layout] = {"markdown": render_markdown, "plain": render_plain}
 
 
 @dataclass(frozen=True)
@@ -47,29 +29,29 @@ class Rendered:
 
     @property
     def fingerprint(self) -> str:
-        return digest(self.text)
+        return compute_digest(self.text)
 
 
-def render(
+def render_definition(
     bundle: PromptBundle,
     environments: Environments,
     tools: Sequence[ToolSpec],
-    layout: str = "markdown",
+    write: Layout = render_markdown,
 ) -> Rendered:
     """Render the definition of a bundle for an agent with these variables and tools.
 
+    ``write`` is its layout.
+
     Raises:
-        DefinitionError: The definition cannot be used; `Registry.check` finds most causes earlier.
+        DefinitionError: The definition cannot be used; `Registry.check_definition` finds most
+            causes earlier.
     """
-    if layout not in LAYOUTS:
-        raise DefinitionError(f"unknown layout {layout!r}; use one of: {', '.join(LAYOUTS)}")
     root = bundle.root
-    sections = lower(bundle.sources(), bundle.name)
-    declared = [variable for found in bundle.included() for variable in found.variables]
-    values = environments.model_copy(update={"prompt": root.env}).merged()
-    sections = bind(sections, for_text(values, declared))
-    sections = attach(sections, root, tools)
-    try:
-        return Rendered(LAYOUTS[layout](sections), sections)
-    except EmptyPromptError as error:
-        raise DefinitionError(str(error.args[0])) from error
+    sections = lower_definition(bundle.collect_sources(), bundle.name)
+    declared = [
+        variable for found in bundle.list_included_definitions() for variable in found.variables
+    ]
+    values = environments.model_copy(update={"prompt": root.env}).merge_levels()
+    sections = bind_variables(sections, select_text_values(values, declared))
+    sections = attach_tools(sections, root, tools)
+    return Rendered(write(sections), sections)

@@ -3,54 +3,58 @@
 import json
 
 from thinker.formats.prompts.grammar import Entry, Group, Leaf, Listing, Node
-from thinker.formats.prompts.plain import is_model, plain
-from thinker.formats.prompts.slots import Compat
+from thinker.formats.prompts.plain import is_model, to_plain_data
 
 STEP = "  "
 
 
-def requirement(entry: Entry, compat: Compat | None = None) -> str:
-    """Return the structure with ``<type>`` for each value and descriptions after ``//``.
+class RequirementWriter:
+    """Writes a structure with ``<type>`` for each value and descriptions after ``//``."""
 
-    ``compat`` does not escape keys and descriptions, and indents the content of tuples too far.
-    """
-    return _node(entry.node, 0, compat)
+    wrapped_levels = 0  # by which the content of a tuple is indented further
+
+    def format_key(self, name: str) -> str:
+        return json.dumps(name, ensure_ascii=False)
+
+    def format_description(self, entry: Entry) -> str:
+        return " ".join(entry.description.split())
+
+    def format_node(self, node: Node, level: int = 0) -> str:
+        """Return the text of a node that begins at a level of indentation."""
+        if isinstance(node, Leaf):
+            return f"<{node.type.__name__ if is_model(node.type) else to_plain_data(node.type)}>"
+        lines = (
+            self._format_fields(node, level)
+            if isinstance(node, Group)
+            else self._format_items(node, level)
+        )
+        opening, closing = "{}" if isinstance(node, Group) else "[]"
+        if not lines:
+            return opening + closing
+        inside = (STEP * (level + 1) + line for line in lines)
+        return "\n".join((opening, *inside, STEP * level + closing))
+
+    def _format_fields(self, group: Group, level: int) -> list[str]:
+        lines = []
+        for index, (name, entry) in enumerate(group.fields):
+            comma = "," if index < len(group.fields) - 1 else ""
+            text = self.format_description(entry)
+            comment = " //" + (f" {text}" if text else "") if entry.described else ""
+            value = self._format_value(entry, level)
+            lines.append(f"{self.format_key(name)}: {value}{comma}{comment}")
+        return lines
+
+    def _format_items(self, listing: Listing, level: int) -> list[str]:
+        lines = []
+        for entry in listing.items:
+            comment = f" // {self.format_description(entry)}" if entry.description else ""
+            lines.append(f"{self._format_value(entry, level)},{comment}")
+        return [*lines, "..."] if lines else []
+
+    def _format_value(self, entry: Entry, level: int) -> str:
+        return self.format_node(entry.node, level + 1 + self.wrapped_levels * entry.wrapped)
 
 
-def _node(node: Node, level: int, compat: Compat | None) -> str:
-    if isinstance(node, Leaf):
-        return f"<{node.type.__name__ if is_model(node.type) else plain(node.type)}>"
-    lines = _fields(node, level, compat) if isinstance(node, Group) else _items(node, level, compat)
-    opening, closing = "{}" if isinstance(node, Group) else "[]"
-    if not lines:
-        return opening + closing
-    inside = (STEP * (level + 1) + line for line in lines)
-    return "\n".join((opening, *inside, STEP * level + closing))
-
-
-def _fields(group: Group, level: int, compat: Compat | None) -> list[str]:
-    lines = []
-    for index, (name, entry) in enumerate(group.fields):
-        key = f'"{name}"' if compat else json.dumps(name, ensure_ascii=False)
-        comma = "," if index < len(group.fields) - 1 else ""
-        text = _description(entry, compat)
-        comment = " //" + (f" {text}" if text else "") if entry.described else ""
-        lines.append(f"{key}: {_value(entry, level, compat)}{comma}{comment}")
-    return lines
-
-
-def _items(listing: Listing, level: int, compat: Compat | None) -> list[str]:
-    lines = []
-    for entry in listing.items:
-        comment = f" // {_description(entry, compat)}" if entry.description else ""
-        lines.append(f"{_value(entry, level, compat)},{comment}")
-    return [*lines, "..."] if lines else []
-
-
-def _value(entry: Entry, level: int, compat: Compat | None) -> str:
-    too_deep = compat is not None and entry.wrapped
-    return _node(entry.node, level + 1 + too_deep, compat)
-
-
-def _description(entry: Entry, compat: Compat | None) -> str:
-    return entry.description if compat else " ".join(entry.description.split())
+def format_requirement(entry: Entry) -> str:
+    """Return the structure as prompts show it."""
+    return RequirementWriter().format_node(entry.node)

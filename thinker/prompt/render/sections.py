@@ -23,14 +23,14 @@ class Text:
 
 @dataclass(frozen=True)
 class VariablePart:
-    """A variable, until `bind` replaces it by its value."""
+    """A variable, until `bind_variables` replaces it by its value."""
 
     name: str
 
 
 @dataclass(frozen=True)
 class Included:
-    """Another definition, until `lower` inserts its sections, in ``role`` if that is set."""
+    """Another definition, until `lower_definition` inserts its sections, in ``role`` if set."""
 
     name: str
     role: Role | None = None
@@ -54,7 +54,7 @@ class Structured:
 class ToolRow:
     """A tool as a prompt describes it; unknown cells are empty.
 
-    ``arguments`` and ``returns`` are text from `requirement`.
+    ``arguments`` and ``returns`` are text from `format_requirement`.
     """
 
     name: str

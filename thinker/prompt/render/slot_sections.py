@@ -6,16 +6,16 @@ from typing import cast
 
 from pydantic import JsonValue, ValidationError
 
-from thinker.formats.prompts.grammar import read
-from thinker.formats.prompts.plain import plain
+from thinker.formats.prompts.grammar import parse_output_schema
+from thinker.formats.prompts.plain import to_plain_data
 from thinker.formats.prompts.problem import DefinitionError
 from thinker.formats.prompts.slots import TITLES, SlotPrompt, SlotTool
-from thinker.formats.prompts.sources import SlotSource, Source, as_part
+from thinker.formats.prompts.sources import SlotSource, Source, parse_part
 from thinker.prompt.render import sections as bodies
-from thinker.prompt.render.container import Slots
-from thinker.prompt.render.parts import Sizes, in_role, lower_part
-from thinker.prompt.render.requirement import requirement
+from thinker.prompt.render.parts import Sizes, assign_role, lower_part
+from thinker.prompt.render.requirement import format_requirement
 from thinker.prompt.render.sections import Body, Role, Section
+from thinker.prompt.render.slot_values import Values, collect_values, inherit_values
 
 BEFORE_EXTRAS = ("system", "developer", "chat_history", "tools", "action_results", "info")
 AFTER_EXTRAS = ("instruct", "examples", "input", "attachment", "output")
@@ -29,7 +29,8 @@ def lower_slots(name: str, sources: Mapping[str, Source], sizes: Sizes) -> tuple
         DefinitionError: A parent is not written as slots, or does not fit its child.
     """
     try:
-        return lower_slot_prompt(_collected(name, sources).prompt(), name, sizes)
+        prompt = SlotPrompt.model_validate(_collect_slots(name, sources))
+        return lower_slot_prompt(prompt, name, sizes)
     except ValidationError as error:
         first = error.errors(include_url=False)[0]
         place = ".".join(map(str, first["loc"]))
@@ -47,52 +48,54 @@ def lower_slot_prompt(
     """
     slots = [
         *((name, getattr(prompt, name)) for name in BEFORE_EXTRAS),
-        *prompt.extras.items(),
+        *prompt.extra_slots.items(),
         *((name, getattr(prompt, name)) for name in AFTER_EXTRAS),
     ]
     sections: list[Section] = []
     for name, value in slots:
-        if name in prompt.extras or not (value is None or value in ("", [], {})):
+        if name in prompt.extra_slots or not (value is None or value in ("", [], {})):
             section = Section(
                 id=name,
-                body=_body(name, value, prompt),
+                body=_build_body(name, value, prompt),
                 source=source,
                 role=ROLES.get(name, "user"),
                 title=TITLES.get(name, name),
             )
-            sections += _with_included(section, value, sizes or {})
+            sections += _expand_part(section, value, sizes or {})
     return tuple(sections)
 
 
-def _collected(name: str, sources: Mapping[str, Source]) -> Slots:
+def _collect_slots(name: str, sources: Mapping[str, Source]) -> Values:
     source = sources[name]
     if not isinstance(source, SlotSource):
         raise DefinitionError(
             f"prompt '{name}' is a parent and not written as slots; include it in a slot instead"
         )
-    parent = None if source.parent is None else _collected(source.parent, sources)
-    return Slots(source.slots, parent=parent)
+    values = collect_values(source.slots)
+    if source.parent is None:
+        return values
+    return inherit_values(values, _collect_slots(source.parent, sources))
 
 
-def _with_included(section: Section, value: object, sizes: Sizes) -> tuple[Section, ...]:
+def _expand_part(section: Section, value: object, sizes: Sizes) -> tuple[Section, ...]:
     """Return the section; an include or a variable becomes a heading and its content."""
-    part = as_part(value)
+    part = parse_part(value)
     if part is None:
         return (section,)
     first, *rest = lower_part(section.source, part, sizes) or (replace(section, title=""),)
     heading = replace(section, body=bodies.Text(""))
     inserted = (replace(first, attached=True), *rest)
-    return (heading, *(in_role(piece, section.role) for piece in inserted))
+    return (heading, *(assign_role(piece, section.role) for piece in inserted))
 
 
-def _body(name: str, value: object, prompt: SlotPrompt) -> Body:
+def _build_body(name: str, value: object, prompt: SlotPrompt) -> Body:
     match name:
         case "chat_history":
             return bodies.Conversation(tuple(prompt.chat_history))
         case "attachment":
             return bodies.ContentParts(tuple(prompt.attachment))
         case "tools":
-            return bodies.ToolTable(tuple(_row(tool) for tool in prompt.tools or ()))
+            return bodies.ToolTable(tuple(_build_row(tool) for tool in prompt.tools or ()))
         case "output":
             options = prompt.options
             return bodies.Contract(
@@ -100,14 +103,16 @@ def _body(name: str, value: object, prompt: SlotPrompt) -> Body:
             )
     if isinstance(value, str):
         return bodies.Text(value)
-    return bodies.Structured(cast(JsonValue, plain(value)))
+    return bodies.Structured(cast(JsonValue, to_plain_data(value)))
 
 
-def _row(tool: SlotTool) -> bodies.ToolRow:
+def _build_row(tool: SlotTool) -> bodies.ToolRow:
     returns = "returns" in tool.model_fields_set
     return bodies.ToolRow(
         name=tool.name,
         description=tool.desc,
-        arguments=requirement(read(plain(tool.arguments))),
-        returns=requirement(read(plain(tool.returns))) if returns else "",
+        arguments=format_requirement(parse_output_schema(to_plain_data(tool.arguments))),
+        returns=format_requirement(parse_output_schema(to_plain_data(tool.returns)))
+        if returns
+        else "",
     )

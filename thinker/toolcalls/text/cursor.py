@@ -30,17 +30,17 @@ class JsonCursor:
             run = UNQUOTED.match(text, position)
             end = run.end() if run else position
             if not self.inside:
-                self._between(text[position:end].strip())
+                self._check_between(text[position:end].strip())
             if end < len(text):
-                self._mark(text[end])
+                self._apply_mark(text[end])
             position = end + 1
 
-    def _between(self, run: str) -> None:
+    def _check_between(self, run: str) -> None:
         if run:
             self.broken = self._last == '"' and run[0] not in AFTER_STRING
             self._last = run[-1]
 
-    def _mark(self, mark: str) -> None:
+    def _apply_mark(self, mark: str) -> None:
         if mark == "\\":
             self._escaped = self.inside
             self.broken = not self.inside

@@ -17,7 +17,7 @@ from typing import NamedTuple
 import orjson
 
 from thinker.protocol.messages import AssistantMessage, Message, ToolCall, ToolResult, UserMessage
-from thinker.toolcalls.text.inject import call_text
+from thinker.toolcalls.text.inject import format_tool_call
 
 UNREADABLE = "tool_call"  # name of a call whose block could not be read
 OUR_TAG = re.compile(r"<(?=/?\s*tool_(?:result|key)\b)", re.IGNORECASE)
@@ -41,70 +41,76 @@ class TextHistory(NamedTuple):
     key: str = ""
 
 
-def as_text(messages: Sequence[Message]) -> TextHistory:
+def rewrite_as_text(messages: Sequence[Message]) -> TextHistory:
     """Return the conversation without native calls and results, neighbors of one role joined.
 
     Many templates of such models require user and assistant to alternate.
     """
     joined: list[UserMessage | AssistantMessage] = []
     key = ""
-    for plain, key in _keyed(messages):  # noqa: B007 - the last one counts
+    for plain, key in _iter_keyed_messages(messages):  # noqa: B007 - the last one counts
         last = joined[-1] if joined else None
         if isinstance(last, UserMessage) and isinstance(plain, UserMessage):
             joined[-1] = UserMessage(
-                content=_joined(last.content, plain.content), images=last.images + plain.images
+                content=_join_parts(last.content, plain.content), images=last.images + plain.images
             )
         elif isinstance(last, AssistantMessage) and isinstance(plain, AssistantMessage):
-            joined[-1] = AssistantMessage(content=_joined(last.content, plain.content))
+            joined[-1] = AssistantMessage(content=_join_parts(last.content, plain.content))
         else:
             joined.append(plain)
     return TextHistory(tuple(joined), key)
 
 
-def result_text(result: ToolResult) -> str:
+def format_result_block(result: ToolResult) -> str:
     """Return a tool result as a block that its content cannot close."""
     status = ' status="error"' if result.is_error else ""
     attributes = f'name="{escape(result.name)}" id="{escape(result.call_id)}"{status}'
-    return f"<tool_result {attributes}>{_guarded(result.text)}</tool_result>"
+    return f"<tool_result {attributes}>{_escape_tags(result.text)}</tool_result>"
 
 
-def _keyed(messages: Sequence[Message]) -> Iterator[tuple[UserMessage | AssistantMessage, str]]:
+def _iter_keyed_messages(
+    messages: Sequence[Message],
+) -> Iterator[tuple[UserMessage | AssistantMessage, str]]:
     """Yield each message as text, with the key of its place in the conversation."""
     seen, key, tainted = blake2b(digest_size=KEY_BYTES), "", False
     for message, following in zip_longest(messages, messages[1:]):
-        plain = _plain(message, key)
-        tainted = tainted or message.untrusted
+        plain = _convert_message(message, key)
+        tainted = tainted or message.is_untrusted
         images = () if isinstance(message, AssistantMessage) else message.images
         for part in (plain.role, plain.content, *(image.data for image in images)):
             seen.update(b"%d:%b" % (len(part), part.encode(errors="surrogatepass")))
         # The results of one response belong together.
         if tainted and plain.role == "user" and not isinstance(following, ToolResult):
             key = b32encode(seen.digest()).decode().lower()
-            content = _joined(plain.content, f"<tool_key>{key}</tool_key>")
+            content = _join_parts(plain.content, f"<tool_key>{key}</tool_key>")
             plain = plain.model_copy(update={"content": content})
         yield plain, key
 
 
-def _plain(message: Message, key: str) -> UserMessage | AssistantMessage:
+def _convert_message(message: Message, key: str) -> UserMessage | AssistantMessage:
     if isinstance(message, ToolResult):
-        return UserMessage(content=result_text(message))
+        return UserMessage(content=format_result_block(message))
     if isinstance(message, UserMessage):
-        return UserMessage(content=_guarded(message.text), images=message.images)
-    written = (_written(call, key) for call in message.tool_calls)
-    return AssistantMessage(content=_joined(message.content, *written))
+        return UserMessage(content=_escape_tags(message.text), images=message.images)
+    written = (_format_call(call, key) for call in message.tool_calls)
+    return AssistantMessage(content=_join_parts(message.content, *written))
 
 
-def _written(call: ToolCall, key: str) -> str:
+def _format_call(call: ToolCall, key: str) -> str:
     if call.malformed is None:
-        return call_text(call.name, orjson.dumps(call.arguments).decode(), key)
+        return format_tool_call(call.name, orjson.dumps(call.arguments).decode(), key)
     # The model gets its own text back, so that it can see its mistake.
-    return call.malformed if call.name == UNREADABLE else call_text(call.name, call.malformed, key)
+    return (
+        call.malformed
+        if call.name == UNREADABLE
+        else format_tool_call(call.name, call.malformed, key)
+    )
 
 
-def _guarded(text: str) -> str:
+def _escape_tags(text: str) -> str:
     """Escape our tags, so that other text cannot pass for a tool result or a key."""
     return OUR_TAG.sub("&lt;", text)
 
 
-def _joined(*parts: str) -> str:
+def _join_parts(*parts: str) -> str:
     return "\n".join(part for part in parts if part.strip())

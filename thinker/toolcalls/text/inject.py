@@ -4,7 +4,7 @@ import json
 from collections.abc import Sequence
 
 from thinker.protocol.messages import ToolChoice, ToolSpec
-from thinker.toolcalls.text.schema_text import compact, example, parameter_lines
+from thinker.toolcalls.text.schema_text import build_example, dump_compact_json, format_parameters
 
 INTERNAL = ("shell", "apply_patch", "web_search", "view_image")  # tools of coding hosts
 
@@ -36,7 +36,7 @@ CHOICE_LINES = {
 }
 
 
-def block(
+def format_call_block(
     tools: Sequence[ToolSpec], choice: ToolChoice | None, *, internal: Sequence[str] = INTERNAL
 ) -> str:
     """Return the tool-call block; empty without tools.
@@ -53,37 +53,37 @@ def block(
     if strict:
         lines.append(f"Strict tools: {strict}. Arguments MUST conform exactly to schema.")
     lines.append("Available tools (schema):")
-    lines += [f"- {tool.name}: {compact(tool.parameters)}" for tool in tools]
+    lines += [f"- {tool.name}: {dump_compact_json(tool.parameters)}" for tool in tools]
     lines.append("Per-tool guidance and examples (schema-conformant):")
     for tool in tools:
-        lines += _guidance(tool)
+        lines += _format_guidance(tool)
     return "\n".join(lines)
 
 
-def developer_instructions(*parts: str) -> str:
+def join_instructions(*parts: str) -> str:
     """Join the block and other instructions; blank parts are left out."""
     return "\n\n".join(text for part in parts if (text := part.strip()))
 
 
-def opening_tag(key: str) -> str:
+def format_opening_tag(key: str) -> str:
     """Return the tag that begins a tool call, with the key that the turn demands, if any."""
     return f'<tool_call key="{key}">' if key else "<tool_call>"
 
 
-def call_text(name: str, arguments: str, key: str = "") -> str:
+def format_tool_call(name: str, arguments: str, key: str = "") -> str:
     """Return a tool call as the model must write it; ``arguments`` is JSON text."""
     quoted = (json.dumps(text, ensure_ascii=False) for text in (name, arguments))
-    return opening_tag(key) + '{{"name":{},"arguments":{}}}</tool_call>'.format(*quoted)
+    return format_opening_tag(key) + '{{"name":{},"arguments":{}}}</tool_call>'.format(*quoted)
 
 
-def _guidance(tool: ToolSpec) -> list[str]:
+def _format_guidance(tool: ToolSpec) -> list[str]:
     described = [f"Description: {tool.description}"] if tool.description.strip() else []
-    arguments = example(tool.parameters) if tool.parameters else {}
+    arguments = build_example(tool.parameters) if tool.parameters else {}
     return [
         f"Tool: {tool.name}",
         *described,
         "Parameters:",
-        *parameter_lines(tool.parameters),
+        *format_parameters(tool.parameters),
         "Example tool_call:",
-        call_text(tool.name, compact(arguments)),
+        format_tool_call(tool.name, dump_compact_json(arguments)),
     ]

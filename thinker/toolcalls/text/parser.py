@@ -92,8 +92,8 @@ class TextCallParser:
 
     def feed(self, chunk: str) -> tuple[Event, ...]:
         """Return the events that this piece completes."""
-        self._waiting.extend(_sliced(chunk))
-        return tuple(self._drain())
+        self._waiting.extend(_slice_text(chunk))
+        return tuple(self._drain_waiting())
 
     def finish(self) -> tuple[Event, ...]:
         """Return the events of the remaining text; nothing may follow."""
@@ -103,27 +103,27 @@ class TextCallParser:
             block.add(self._pending)
             self._pending = ""
             if block.first_close is not None and quoted:
-                events += self._cut(block, block.first_close)
-                events += self._drain()
+                events += self._cut_block(block, block.first_close)
+                events += self._drain_waiting()
             else:
-                events += self._unclosed(block.text)
+                events += self._end_unclosed_block(block.text)
         if self._pending:
             events.append(TextDelta(self._pending))
             self._pending = ""
         return tuple(events)
 
-    def _drain(self) -> Iterator[Event]:
+    def _drain_waiting(self) -> Iterator[Event]:
         while self._waiting:
             self._pending += self._waiting.popleft()
-            yield from self._events()
+            yield from self._parse_pending()
 
-    def _events(self) -> Iterator[Event]:
+    def _parse_pending(self) -> Iterator[Event]:
         """Yield what ``_pending`` already determines; leave the rest in it."""
         found = True
         while found and self._pending:
             if self._block is None:
-                text, found = self._take(self._tag)
-                opens = found and not self._quoted_after(text)
+                text, found = self._take_until(self._tag)
+                opens = found and not self._is_quoted_after(text)
                 text += self._tag if found and not opens else ""
                 if text:
                     self._offset += len(text)
@@ -131,18 +131,18 @@ class TextCallParser:
                 if opens:
                     self._block = _Block()
             else:
-                text, found = self._take(CLOSE)
+                text, found = self._take_until(CLOSE)
                 self._block.add(text)
-                yield from self._ended(self._block, closed=found)
+                yield from self._end_block(self._block, closed=found)
 
-    def _quoted_after(self, text: str) -> bool:
+    def _is_quoted_after(self, text: str) -> bool:
         """Return whether a tag after this text is quoted."""
         if self._quotation is None:
             return False
         self._quotation.advance(text)
-        return self._quotation.quoted
+        return self._quotation.is_quoted
 
-    def _take(self, tag: str) -> tuple[str, bool]:
+    def _take_until(self, tag: str) -> tuple[str, bool]:
         """Remove the text up to the tag, and the tag, from ``_pending``; return text and success.
 
         Without the tag, the beginning of one at the end stays pending.
@@ -150,44 +150,44 @@ class TextCallParser:
         text, found, self._pending = self._pending.partition(tag)
         if found:
             return text, True
-        end = len(text) - _begun(text, tag)
+        end = len(text) - _count_tag_prefix(text, tag)
         self._pending = text[end:]
         return text[:end], False
 
-    def _ended(self, block: _Block, *, closed: bool) -> Iterator[Event]:
+    def _end_block(self, block: _Block, *, closed: bool) -> Iterator[Event]:
         """Yield the events of the block if its end is certain."""
         cursor = block.cursor
         if cursor.broken and block.first_close is not None:
             if closed:
                 block.add(CLOSE)
-            yield from self._cut(block, block.first_close)
+            yield from self._cut_block(block, block.first_close)
         elif closed and cursor.inside and not cursor.broken:
             if block.first_close is None:
                 block.first_close = block.length
             block.add(CLOSE)
         elif closed:
-            yield from self._closed(block.text)
+            yield from self._close_block(block.text)
 
-    def _cut(self, block: _Block, end: int) -> Iterator[Event]:
+    def _cut_block(self, block: _Block, end: int) -> Iterator[Event]:
         """End the block at a skipped closing tag; parse the rest again."""
         text = block.text
-        self._waiting.extendleft(reversed(_sliced(text[end + len(CLOSE) :] + self._pending)))
+        self._waiting.extendleft(reversed(_slice_text(text[end + len(CLOSE) :] + self._pending)))
         self._pending = ""
-        yield from self._closed(text[:end])
+        yield from self._close_block(text[:end])
 
-    def _closed(self, inner: str) -> Iterator[Event]:
+    def _close_block(self, inner: str) -> Iterator[Event]:
         raw = f"{self._tag}{inner}{CLOSE}"
-        yield from self._judged(read_payload(inner, self._rules), raw, drop_strict=True)
+        yield from self._emit_payload(read_payload(inner, self._rules), raw, drop_strict=True)
 
-    def _unclosed(self, inner: str) -> Iterator[Event]:
+    def _end_unclosed_block(self, inner: str) -> Iterator[Event]:
         """End a block that the answer left open: a whole payload counts, the rest is text."""
         raw = f"{self._tag}{inner}"
-        payload = read_payload(inner[: len(inner) - _begun(inner, CLOSE)], self._rules)
+        payload = read_payload(inner[: len(inner) - _count_tag_prefix(inner, CLOSE)], self._rules)
         problem = RECOVERED if payload.runs else UNCLOSED
         yield ToolCallProblem(problem, raw, self._offset)
-        yield from self._judged(payload, raw, drop_strict=False)
+        yield from self._emit_payload(payload, raw, drop_strict=False)
 
-    def _judged(self, payload: Payload, raw: str, *, drop_strict: bool) -> Iterator[Event]:
+    def _emit_payload(self, payload: Payload, raw: str, *, drop_strict: bool) -> Iterator[Event]:
         call = TextToolCall(payload.name, payload.arguments, payload.repaired)
         problem = payload.problem
         if problem is not None:
@@ -207,12 +207,12 @@ class TextCallParser:
         self._block = None
 
 
-def _begun(text: str, tag: str) -> int:
+def _count_tag_prefix(text: str, tag: str) -> int:
     """Return how many characters at the end could be the beginning of the tag."""
     sizes = range(len(tag) - 1, 0, -1)
     return next((size for size in sizes if text.endswith(tag[:size])), 0)
 
 
-def _sliced(text: str) -> list[str]:
+def _slice_text(text: str) -> list[str]:
     """Cut into short pieces, which bounds the copying at each tag."""
     return [text[start : start + SLICE] for start in range(0, len(text), SLICE)]

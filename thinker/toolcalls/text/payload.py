@@ -9,9 +9,9 @@ import orjson
 from pydantic import JsonValue
 
 from thinker.protocol.messages import JsonObject, ToolChoice, ToolSpec
-from thinker.toolcalls.arguments import required
-from thinker.toolcalls.schema_validation import validate
-from thinker.toolcalls.text.schema_text import compact
+from thinker.toolcalls.arguments import list_required_fields
+from thinker.toolcalls.schema_validation import check_against_schema
+from thinker.toolcalls.text.schema_text import dump_compact_json
 
 STRING = r'"[^"\\]*+(?:\\.[^"\\]*+)*(?:"|\\?\Z)'
 TRAILING_COMMA = re.compile(rf"({STRING})|,\s*+(?=[}}\]])", re.DOTALL)
@@ -46,7 +46,7 @@ class ParserRules:
         return self.strict.get(name, self.strict_default)
 
 
-def rules(tools: Sequence[ToolSpec], choice: ToolChoice | None) -> ParserRules:
+def build_parser_rules(tools: Sequence[ToolSpec], choice: ToolChoice | None) -> ParserRules:
     """Return the rules of a request with these tools; a forced tool is the only one allowed."""
     forced = choice.name if choice is not None else ""
     return ParserRules(
@@ -79,7 +79,7 @@ class Payload(NamedTuple):
 
 def read_payload(raw: str, limits: ParserRules) -> Payload:
     """Read the text between the tags; problems are part of the result."""
-    value, repaired = _parse(raw.strip(), repair=limits.repair)
+    value, repaired = _parse_with_repairs(raw.strip(), repair=limits.repair)
     if not isinstance(value, dict | list):
         strict = limits.strict_default
         return Payload(problem=PayloadProblem("invalid_json", "invalid tool_call payload", strict))
@@ -93,26 +93,28 @@ def read_payload(raw: str, limits: ParserRules) -> Payload:
     arguments = fields.get("arguments", fields.get("parameters", {}))
     written = arguments if isinstance(arguments, str) else None
     # The format requires a string, so null becomes the empty string.
-    text = compact("" if arguments is None else arguments) if written is None else written
-    problem = _broken_rule(name, written if "arguments" in fields else None, limits)
+    text = dump_compact_json("" if arguments is None else arguments) if written is None else written
+    problem = _find_broken_rule(name, written if "arguments" in fields else None, limits)
     runs = problem is None or (problem.kind == "arguments_coerced" and not strict)
     return Payload(name, text, runs=runs, repaired=repaired, problem=problem)
 
 
-def _broken_rule(name: str, arguments: str | None, limits: ParserRules) -> PayloadProblem | None:
+def _find_broken_rule(
+    name: str, arguments: str | None, limits: ParserRules
+) -> PayloadProblem | None:
     """Return the rule that a call breaks; ``arguments`` is None if not written as text."""
     strict = limits.is_strict(name)
     if limits.allowed and name not in limits.allowed:
         return PayloadProblem("unknown_tool", f"unknown tool: {name}", strict)
     if arguments is None:
         return PayloadProblem("arguments_coerced", "arguments coerced to string", strict)
-    mismatch = _mismatch(arguments, limits.schemas.get(name, {})) if strict else None
+    mismatch = _find_mismatch(arguments, limits.schemas.get(name, {})) if strict else None
     return None if mismatch is None else PayloadProblem("schema_mismatch", mismatch, strict)
 
 
-def _parse(text: str, *, repair: bool) -> tuple[JsonValue, bool]:
+def _parse_with_repairs(text: str, *, repair: bool) -> tuple[JsonValue, bool]:
     """Return the value of JSON, after known repairs if needed, and whether they were."""
-    for attempt, candidate in enumerate(_candidates(text) if repair else (text,)):
+    for attempt, candidate in enumerate(_iter_candidates(text) if repair else (text,)):
         try:
             value: JsonValue = orjson.loads(candidate)
         except ValueError:
@@ -121,7 +123,7 @@ def _parse(text: str, *, repair: bool) -> tuple[JsonValue, bool]:
     return None, False
 
 
-def _candidates(text: str) -> Iterator[str]:
+def _iter_candidates(text: str) -> Iterator[str]:
     """Yield the text as it is, then with one known mistake after the other removed."""
     yield text
     text = TRAILING_COMMA.sub(lambda match: match[1] or "", text)
@@ -136,7 +138,7 @@ def _candidates(text: str) -> Iterator[str]:
         yield text[:-1]
 
 
-def _mismatch(text: str, schema: JsonObject) -> str | None:
+def _find_mismatch(text: str, schema: JsonObject) -> str | None:
     """Return how the arguments of a strict tool miss its schema."""
     try:
         arguments = orjson.loads(text)
@@ -144,8 +146,8 @@ def _mismatch(text: str, schema: JsonObject) -> str | None:
         return "arguments are not JSON"
     if not isinstance(arguments, dict):
         return "arguments must be an object"
-    names = [name for name in required(schema) if isinstance(name, str)]
+    names = [name for name in list_required_fields(schema) if isinstance(name, str)]
     missing = [name for name in names if name not in arguments]
     if missing:
         return f"missing required keys: {', '.join(missing)}"
-    return validate(arguments, schema)
+    return check_against_schema(arguments, schema)

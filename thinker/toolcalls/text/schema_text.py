@@ -7,7 +7,7 @@ from decimal import Decimal
 from pydantic import JsonValue
 
 from thinker.protocol.messages import JsonObject
-from thinker.toolcalls.arguments import properties, required
+from thinker.toolcalls.arguments import find_properties, list_required_fields
 
 EXAMPLE = "example"  # stands for any string
 LARGEST_WHOLE = 1e21  # JavaScript writes numbers from here on with an exponent
@@ -15,25 +15,25 @@ SMALL_EXPONENT = -6  # and numbers below 1e-6
 STRING_OR_SMALL = re.compile(r'"(?:[^"\\]|\\.)*+"|-?[\d.]++e-\d+')
 
 
-def compact(value: JsonValue) -> str:
+def dump_compact_json(value: JsonValue) -> str:
     """Encode JSON as ``JSON.stringify`` does: no blanks, text unescaped, 1.0 as 1."""
-    text = json.dumps(_whole(value), ensure_ascii=False, separators=(",", ":"))
-    return STRING_OR_SMALL.sub(_small, text) if "e-" in text else text
+    text = json.dumps(_convert_whole_floats(value), ensure_ascii=False, separators=(",", ":"))
+    return STRING_OR_SMALL.sub(_format_small, text) if "e-" in text else text
 
 
-def parameter_lines(parameters: JsonObject) -> list[str]:
+def format_parameters(parameters: JsonObject) -> list[str]:
     """Return one line per parameter; a schema other than an object is printed as it is."""
-    schema = _branch(parameters)
-    if schema and _kind(schema) != "object":
-        return [f"- (schema) {compact(schema)}"]
-    names = required(schema)
+    schema = _select_branch(parameters)
+    if schema and _describe_type(schema) != "object":
+        return [f"- (schema) {dump_compact_json(schema)}"]
+    names = list_required_fields(schema)
     return [
-        _line(name, _branch(field), needed=name in names)
-        for name, field in properties(schema).items()
+        _format_parameter(name, _select_branch(field), needed=name in names)
+        for name, field in find_properties(schema).items()
     ] or ["- (no parameters)"]
 
 
-def example(schema: JsonValue) -> JsonValue:
+def build_example(schema: JsonValue) -> JsonValue:
     """Return a value that fits: default, example, examples, const, enum, otherwise by type."""
     if not isinstance(schema, dict):
         return EXAMPLE
@@ -47,19 +47,19 @@ def example(schema: JsonValue) -> JsonValue:
         return schema["const"]
     if isinstance(options, list) and options:
         return options[0]
-    chosen = _branch(schema)
-    return _by_type(chosen) if chosen is schema else example(chosen)
+    chosen = _select_branch(schema)
+    return _build_example_by_type(chosen) if chosen is schema else build_example(chosen)
 
 
-def _by_type(schema: JsonObject) -> JsonValue:
+def _build_example_by_type(schema: JsonObject) -> JsonValue:
     kind = schema.get("type")
     if isinstance(kind, list):
         kind = next((item for item in kind if item != "null"), "null")
-    match kind or _kind(schema):
+    match kind or _describe_type(schema):
         case "array":
-            return [example(schema.get("items"))]
+            return [build_example(schema.get("items"))]
         case "object":
-            return {name: example(field) for name, field in properties(schema).items()}
+            return {name: build_example(field) for name, field in find_properties(schema).items()}
         case "integer" | "number":
             return 0
         case "boolean":
@@ -69,14 +69,14 @@ def _by_type(schema: JsonObject) -> JsonValue:
     return EXAMPLE
 
 
-def _line(name: str, schema: JsonObject, *, needed: bool) -> str:
+def _format_parameter(name: str, schema: JsonObject, *, needed: bool) -> str:
     description = schema.get("description")
     text = description.strip() if isinstance(description, str) else ""
     need = "required" if needed else "optional"
-    return f"- {name} ({need}, {_kind(schema)})" + (f": {text}" if text else "")
+    return f"- {name} ({need}, {_describe_type(schema)})" + (f": {text}" if text else "")
 
 
-def _kind(schema: JsonObject) -> str:
+def _describe_type(schema: JsonObject) -> str:
     kind = schema.get("type")
     if isinstance(kind, str) and kind:
         return kind
@@ -87,7 +87,7 @@ def _kind(schema: JsonObject) -> str:
     return "array" if "items" in schema else "unknown"
 
 
-def _branch(schema: JsonValue) -> JsonObject:
+def _select_branch(schema: JsonValue) -> JsonObject:
     """Return the first alternative of a schema made of alternatives, otherwise the schema."""
     if not isinstance(schema, dict):
         return {}
@@ -101,17 +101,17 @@ def _branch(schema: JsonValue) -> JsonObject:
     return schema
 
 
-def _whole(value: JsonValue) -> JsonValue:
+def _convert_whole_floats(value: JsonValue) -> JsonValue:
     if isinstance(value, dict):
-        return {key: _whole(item) for key, item in value.items()}
+        return {key: _convert_whole_floats(item) for key, item in value.items()}
     if isinstance(value, list):
-        return [_whole(item) for item in value]
+        return [_convert_whole_floats(item) for item in value]
     if isinstance(value, float) and value.is_integer() and abs(value) < LARGEST_WHOLE:
         return int(Decimal(repr(value)))
     return value
 
 
-def _small(match: re.Match[str]) -> str:
+def _format_small(match: re.Match[str]) -> str:
     """Return a string as it is, and 1e-05 as 0.00001 and 1e-07 as 1e-7."""
     text = match[0]
     if text.startswith('"'):

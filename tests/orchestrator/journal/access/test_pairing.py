@@ -29,22 +29,24 @@ def db(tmp_path: Path) -> Iterator[Database]:
 
 def test_chat_is_told_one_code_at_a_time(db: Database) -> None:
     """A new one only when the old one has run out."""
-    assert pairing.ask(db, of("7"), "Ann", "AAAA", 0) == "AAAA"
-    assert pairing.ask(db, of("7"), "Ann", "BBBB", CODE_LIFETIME) is None
-    assert pairing.ask(db, of("7"), "Ann", "CCCC", CODE_LIFETIME + 1) == "CCCC"
+    assert pairing.request_pairing(db, of("7"), "Ann", "AAAA", 0) == "AAAA"
+    assert pairing.request_pairing(db, of("7"), "Ann", "BBBB", CODE_LIFETIME) is None
+    assert pairing.request_pairing(db, of("7"), "Ann", "CCCC", CODE_LIFETIME + 1) == "CCCC"
     assert pairing.approve(db, "AAAA", CODE_LIFETIME + 2) is None
 
 
 def test_strangers_cannot_fill_the_journal(db: Database) -> None:
     """At most a hundred codes are open."""
-    codes = [pairing.ask(db, of(str(n)), "", f"C{n}", 0) for n in range(MAX_PENDING + 5)]
+    codes = [
+        pairing.request_pairing(db, of(str(n)), "", f"C{n}", 0) for n in range(MAX_PENDING + 5)
+    ]
     assert len([code for code in codes if code is not None]) == MAX_PENDING
 
 
 def test_approved_chat_is_in_until_it_is_revoked(db: Database) -> None:
     """A code works once; who was revoked cannot ask again; all of it is audited."""
-    pairing.ask(db, of("7"), "Ann", "AAAA", 0)
-    pairing.ask(db, of("8"), "Bob", "BBBB", 0)
+    pairing.request_pairing(db, of("7"), "Ann", "AAAA", 0)
+    pairing.request_pairing(db, of("8"), "Bob", "BBBB", 0)
     assert pairing.approve(db, "XXXX", 1) is None
     approved = pairing.approve(db, "aaaa", 1)  # as it may be typed
     assert approved is not None
@@ -55,23 +57,23 @@ def test_approved_chat_is_in_until_it_is_revoked(db: Database) -> None:
         "approved",
     )
     assert pairing.approve(db, "AAAA", 1) is None
-    assert pairing.approved(db) == {("telegram", "7")}
-    assert pairing.revoke(db, "telegram", "7", 2)
-    assert not pairing.revoke(db, "telegram", "99", 2)
-    assert pairing.approved(db) == frozenset()
-    assert pairing.ask(db, of("7"), "Ann", "CCCC", 3) is None
-    assert [(item.chat_id, item.state) for item in pairing.every(db)] == [
+    assert pairing.list_approved_ids(db) == {("telegram", "7")}
+    assert pairing.revoke_pairing(db, "telegram", "7", 2)
+    assert not pairing.revoke_pairing(db, "telegram", "99", 2)
+    assert pairing.list_approved_ids(db) == frozenset()
+    assert pairing.request_pairing(db, of("7"), "Ann", "CCCC", 3) is None
+    assert [(item.chat_id, item.state) for item in pairing.list_pairings(db)] == [
         ("7", "revoked"),
         ("8", "pending"),
     ]
     acts = [act for (act,) in db.execute("SELECT act FROM audit ORDER BY id")]
     assert acts == ["pairing approved", "pairing revoked"]
-    assert audit.verify(db) is None
+    assert audit.find_broken_entry(db) is None
 
 
 def test_code_that_ran_out_lets_nobody_in(db: Database) -> None:
     """To the millisecond."""
-    pairing.ask(db, of("7"), "Ann", "AAAA", 0)
+    pairing.request_pairing(db, of("7"), "Ann", "AAAA", 0)
     assert pairing.approve(db, "AAAA", CODE_LIFETIME + 1) is None
     assert pairing.approve(db, "AAAA", CODE_LIFETIME) is not None
 
@@ -79,15 +81,15 @@ def test_code_that_ran_out_lets_nobody_in(db: Database) -> None:
 def test_what_a_chat_wrote_is_kept_as_long_as_its_code(db: Database) -> None:
     """Approved in time it is answered; a code that ran out takes it along."""
     for number, (chat, code) in enumerate((("7", "AAAA"), ("8", "BBBB"))):
-        pairing.ask(db, of(chat), "Ann", code, 0)
-        assert pairing.waits(db, "telegram", chat)
+        pairing.request_pairing(db, of(chat), "Ann", code, 0)
+        assert pairing.has_pending_code(db, "telegram", chat)
         held = Arrival(update(number, f"I am {chat}", chat), "not paired yet", held=True)
         inbox.ingest(db, [held], None, 0)
     pairing.approve(db, "AAAA", CODE_LIFETIME)
-    assert not pairing.waits(db, "telegram", "7")
-    assert pairing.expire(db, CODE_LIFETIME) == 0
-    assert pairing.expire(db, CODE_LIFETIME + 1) == 1
-    assert not pairing.waits(db, "telegram", "8")
+    assert not pairing.has_pending_code(db, "telegram", "7")
+    assert pairing.delete_expired_codes(db, CODE_LIFETIME) == 0
+    assert pairing.delete_expired_codes(db, CODE_LIFETIME + 1) == 1
+    assert not pairing.has_pending_code(db, "telegram", "8")
     assert db.execute("SELECT count(*) FROM held").get == 0
     rows = db.execute("SELECT chat_id, state, text FROM inbox ORDER BY id").fetchall()
     assert rows == [("7", "new", "I am 7"), ("8", "cancelled", "")]

@@ -18,7 +18,7 @@ def seen(
 ) -> tuple[set[str], list[str]]:
     """What is believed of a server's list, and what has just changed."""
     with job(db):
-        believed, changed = tool_pins.compare(db, server, listed, 5)
+        believed, changed = tool_pins.compare_with_pins(db, server, listed, 5)
     return set(believed), changed
 
 
@@ -28,7 +28,7 @@ def test_first_sight_is_believed_and_kept(tmp_path: Path) -> None:
         assert seen(db, {"read": "a"}) == ({"a"}, [])
         assert seen(db, {"read": "a", "write": "b"}) == ({"a", "b"}, [])
         assert seen(db, {"read": "c"}, "wiki") == ({"c"}, [])
-        first, *others = tool_pins.every(db)
+        first, *others = tool_pins.list_pins(db)
     assert first == Pin("files", "read", changed=False, by=FIRST_SIGHT, at=5)
     assert [pin.name for pin in others] == ["files/write", "wiki/read"]
 
@@ -42,7 +42,7 @@ def test_changed_tool_is_told_of_once_for_each_change_until_it_is_as_it_was(tmp_
         assert seen(db, {"read": "a", "write": "x"}) == ({"a"}, [])
         assert seen(db, {"read": "a", "write": "y"}) == ({"a"}, ["write"])
         assert seen(db, {"read": "a", "write": "b"}) == ({"a", "b"}, [])
-        assert [pin.changed for pin in tool_pins.every(db)] == [False, False]
+        assert [pin.changed for pin in tool_pins.list_pins(db)] == [False, False]
         acts = db.execute("SELECT actor, act, object FROM audit").fetchall()
     assert acts == [("pins", "withheld a tool that changed", "files/write")] * 2
 
@@ -53,21 +53,21 @@ def test_approval_is_for_what_the_server_says_now(tmp_path: Path) -> None:
         seen(db, {"read": "a", "write": "b", "list": "c"})
         seen(db, {"read": "x", "write": "y", "list": "c"})
         with job(db):
-            assert tool_pins.approve(db, "files/read", "operator", 9) == ["files/read"]
+            assert tool_pins.approve_tools(db, "files/read", "operator", 9) == ["files/read"]
         assert seen(db, {"read": "x", "write": "y", "list": "c"}) == ({"x", "c"}, [])
         with job(db):
-            assert tool_pins.approve(db, "files", "operator", 9) == ["files/write"]
+            assert tool_pins.approve_tools(db, "files", "operator", 9) == ["files/write"]
         assert seen(db, {"read": "z", "write": "y", "list": "c"}) == ({"y", "c"}, ["read"])
-        assert [pin.by for pin in tool_pins.every(db)] == [FIRST_SIGHT, "operator", "operator"]
-        assert audit.verify(db) is None
+        assert [pin.by for pin in tool_pins.list_pins(db)] == [FIRST_SIGHT, "operator", "operator"]
+        assert audit.find_broken_entry(db) is None
 
 
 def test_what_has_not_changed_cannot_be_approved(tmp_path: Path) -> None:
     """The message says where to look."""
     with opened(tmp_path) as db, job(db):
-        tool_pins.compare(db, "files", {"read": "a"}, 5)
+        tool_pins.compare_with_pins(db, "files", {"read": "a"}, 5)
         with pytest.raises(OrchestratorError, match="see 'orchestrator tools list'"):
-            tool_pins.approve(db, "files/read", "operator", 9)
+            tool_pins.approve_tools(db, "files/read", "operator", 9)
 
 
 def test_tool_that_came_later_is_fresh_until_it_is_approved(tmp_path: Path) -> None:
@@ -75,8 +75,8 @@ def test_tool_that_came_later_is_fresh_until_it_is_approved(tmp_path: Path) -> N
     with opened(tmp_path) as db:
         seen(db, {"read": "a"})
         seen(db, {"read": "a", "write": "b"})
-        assert tool_pins.fresh(db, "files") == ["write"]
+        assert tool_pins.list_unapproved_tools(db, "files") == ["write"]
         with job(db):
-            assert tool_pins.approve(db, "files/write", "you", 6) == ["files/write"]
-        assert tool_pins.fresh(db, "files") == []
+            assert tool_pins.approve_tools(db, "files/write", "you", 6) == ["files/write"]
+        assert tool_pins.list_unapproved_tools(db, "files") == []
         assert seen(db, {"read": "a", "write": "b"}) == ({"a", "b"}, [])

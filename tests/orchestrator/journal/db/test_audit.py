@@ -26,6 +26,6 @@ def test_changed_or_missing_entry_breaks_the_chain(
     """The first entry that does not fit is named."""
     with opened(tmp_path) as db:
         for number in range(1, 5):
-            audit.record(db, "policy", "refused", f"x|{number}", number)
+            audit.record_decision(db, "policy", "refused", f"x|{number}", number)
         db.execute(tampering)
-        assert audit.verify(db) == first_broken
+        assert audit.find_broken_entry(db) == first_broken

@@ -6,9 +6,9 @@ import apsw
 from hypothesis import given
 from hypothesis import strategies as st
 
-from orchestrator.journal.db.distinct import distinct
+from orchestrator.journal.db.database import build_distinct_query
 
-SOUGHT = distinct("row", "chat", "waits")
+SOUGHT = build_distinct_query("row", "chat", "waits")
 
 
 def filled(rows: list[tuple[str, bool]]) -> apsw.Connection:

@@ -9,10 +9,10 @@ import pytest
 from structlog.testing import capture_logs
 
 from orchestrator.errors import ExitCode, JournalError
-from orchestrator.journal.db.journal_file import mark_of, wal_of
+from orchestrator.journal.db.journal_file import build_new_mark_path, build_wal_path
 from orchestrator.journal.db.sqlite_storage import SqliteStorage, open_database
 from orchestrator.journal.db.store import Store
-from orchestrator.journal.migrations import scripts
+from orchestrator.journal.migrations import load_schema
 
 
 @pytest.fixture
@@ -71,17 +71,17 @@ def test_journal_whose_making_was_cut_is_made_again(tmp_path: Path) -> None:
     """The mark tells it from one that was emptied later; it goes when the journal is whole."""
     path = tmp_path / "journal.db"
     path.touch()
-    mark_of(path).touch()
+    build_new_mark_path(path).touch()
     assert epoch(path) is None
-    assert not mark_of(path).exists()
+    assert not build_new_mark_path(path).exists()
 
 
 def test_write_ahead_log_without_its_journal_is_refused_and_kept(path: Path) -> None:
     """SQLite would drop it, and with it the newest messages."""
-    wal_of(path).write_bytes(b"x" * 4152)
+    build_wal_path(path).write_bytes(b"x" * 4152)
     path.unlink()
     assert "journal.db-wal holds a part of it" in refusal(path)
-    assert wal_of(path).stat().st_size == 4152
+    assert build_wal_path(path).stat().st_size == 4152
     assert not path.exists()
 
 
@@ -115,12 +115,12 @@ def test_link_to_a_journal_is_followed(path: Path, tmp_path: Path) -> None:
     path.chmod(0o644)
     assert epoch(link) == "7"
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
-    wal_of(path).touch()
+    build_wal_path(path).touch()
     os.truncate(path, path.stat().st_size - 4096)
     assert "restore a backup" in refusal(link)
 
 
-@pytest.mark.parametrize("version", [0, max(scripts())])
+@pytest.mark.parametrize("version", [0, load_schema().number])
 def test_database_of_another_program_is_refused_and_kept(tmp_path: Path, version: int) -> None:
     """Also one with our schema's number, such as a journal from before the first release."""
     path = tmp_path / "journal.db"

@@ -20,13 +20,13 @@ from orchestrator.errors import ExitCode, JournalError
 from orchestrator.journal.db.sqlite_storage import (
     SqliteStorage,
     open_database,
-    reading,
-    reading_as_it_is,
+    open_for_reading,
+    open_without_upgrade,
 )
 from orchestrator.journal.db.store import Store
 from orchestrator.journal.db.writer import StorageFailedError, StorageFullError
-from orchestrator.journal.migrations import scripts
-from orchestrator.journal_address import file_of
+from orchestrator.journal.migrations import load_schema
+from orchestrator.journal_address import find_journal_file
 
 
 @pytest.fixture
@@ -69,7 +69,7 @@ class Gate:
 
 def queued(store: Store, *work: object) -> "asyncio.Future[object]":
     """A transaction that has been asked for."""
-    return asyncio.ensure_future(store.attempt(*work))  # type: ignore[arg-type]  # any signature
+    return asyncio.ensure_future(store.transact_once(*work))  # type: ignore[arg-type]  # any signature
 
 
 async def grouped(store: Store, *work: tuple[object, ...]) -> list[object]:
@@ -288,12 +288,12 @@ async def test_full_disk_is_waited_out(tmp_path: Path) -> None:
         db.execute(f"PRAGMA max_page_count={pages:d}")
 
     store = Store(SqliteStorage(tmp_path / "journal.db"), retry=0.01)
-    await store.attempt(limit, 1)
+    await store.transact_once(limit, 1)
     with capture_logs() as logs, time_limit():
         waiting = asyncio.ensure_future(store.transact(put, "a", "x" * 1_000_000))
         for name in "bc":
             with pytest.raises(StorageFullError):
-                await store.attempt(put, name, "x" * 1_000_000)
+                await store.transact_once(put, name, "x" * 1_000_000)
         await store.transact(limit, 1_000_000)
         assert await waiting == "a"
     assert [line["event"] for line in logs] == ["storage_full", "storage_has_space"]
@@ -308,15 +308,15 @@ async def test_small_work_that_fits_does_not_tell_of_space(tmp_path: Path) -> No
         db.execute(f"PRAGMA max_page_count={pages:d}")
 
     store = Store(SqliteStorage(tmp_path / "journal.db"))
-    await store.attempt(limit, 1)  # no more pages than there are
+    await store.transact_once(limit, 1)  # no more pages than there are
     with capture_logs() as logs:
         with pytest.raises(StorageFullError):
-            await store.attempt(put, "a", "x" * 1_000_000)
-        await store.attempt(put_small)
+            await store.transact_once(put, "a", "x" * 1_000_000)
+        await store.transact_once(put_small)
         with pytest.raises(StorageFullError):
-            await store.attempt(put, "a", "x" * 1_000_000)
-        await store.attempt(limit, 1_000_000)
-        await store.attempt(put, "a", "x" * 1_000_000)
+            await store.transact_once(put, "a", "x" * 1_000_000)
+        await store.transact_once(limit, 1_000_000)
+        await store.transact_once(put, "a", "x" * 1_000_000)
     assert [line["event"] for line in logs] == ["storage_full", "storage_has_space"]
     store.close()
 
@@ -328,7 +328,7 @@ async def test_failed_disk_is_announced(store: Store) -> None:
         raise apsw.IOError("disk I/O error")
 
     with time_limit():
-        announced = asyncio.ensure_future(store.failed())
+        announced = asyncio.ensure_future(store.wait_for_failure())
         assert store.failure is None
         with pytest.raises(StorageFailedError) as caught:
             await store.transact(fail)
@@ -337,27 +337,31 @@ async def test_failed_disk_is_announced(store: Store) -> None:
 
 def test_journal_is_read_while_somebody_writes_it(store: Store) -> None:
     """One state for the whole block, and no way to change it."""
-    with reading(file_of(store.address)) as db:
+    with open_for_reading(find_journal_file(store.address)) as db:
         assert keys(db) == []
         anyio.run(store.transact, put, "a")
         assert keys(db) == []
-    with reading(file_of(store.address)) as db:
+    with open_for_reading(find_journal_file(store.address)) as db:
         assert keys(db) == ["a"]
-    with pytest.raises(JournalError, match="cannot be read"), reading(file_of(store.address)) as db:
+    with (
+        pytest.raises(JournalError, match="cannot be read"),
+        open_for_reading(find_journal_file(store.address)) as db,
+    ):
         put(db, "b")
 
 
 @pytest.mark.parametrize("release", golden.FILES, ids=lambda file: file.stem)
 def test_journal_of_an_older_release_is_read_as_if_it_were_new(
-    tmp_path: Path, release: Path
+    tmp_path: Path, release: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Commands show its facts with the columns of today; the file keeps its schema."""
     path = tmp_path / "journal.db"
     golden.restore(path, release)
-    with reading(path) as db:
-        assert db.execute("PRAGMA user_version").get == max(scripts())
-        assert db.execute("SELECT count(scope) FROM fact").get
-    with reading_as_it_is(path) as db:
+    golden.upgrade_program(monkeypatch, golden.MOOD)
+    with open_for_reading(path) as db:
+        assert db.execute("PRAGMA user_version").get == load_schema().number + 1
+        assert db.execute("SELECT count(mood) FROM fact").get
+    with open_without_upgrade(path) as db:
         assert db.execute("PRAGMA user_version").get == int(release.stem)
 
 
@@ -366,14 +370,16 @@ async def test_opening_waits_for_who_locks_the_file_briefly(
 ) -> None:
     """A reader that comes first after a kill rebuilds the index of the WAL, under a lock."""
     store.close()
-    other = apsw.Connection(str(file_of(store.address)))
+    other = apsw.Connection(str(find_journal_file(store.address)))
     other.execute("PRAGMA locking_mode=EXCLUSIVE; BEGIN EXCLUSIVE").fetchall()
     connected = threading.Event()
     monkeypatch.setattr(apsw, "connection_hooks", [lambda _: connected.set()])
     with time_limit():
         async with anyio.create_task_group() as tasks:
-            tasks.start_soon(anyio.to_thread.run_sync, open_database, file_of(store.address))
+            tasks.start_soon(
+                anyio.to_thread.run_sync, open_database, find_journal_file(store.address)
+            )
             await anyio.to_thread.run_sync(connected.wait)
             with pytest.raises(apsw.BusyError):  # it is held while the other waits for it
-                apsw.Connection(str(file_of(store.address))).execute("SELECT * FROM meta")
+                apsw.Connection(str(find_journal_file(store.address))).execute("SELECT * FROM meta")
             other.close()

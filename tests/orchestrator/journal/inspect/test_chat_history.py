@@ -7,7 +7,7 @@ from fakes.journal import booted, open_turn, planned, receive, update
 from orchestrator.journal.inspect import chat_history
 from orchestrator.journal.inspect.chat_history import PAGE, TurnTalk
 from orchestrator.journal.turns import approvals, outbox
-from orchestrator.journal.turns.outbox import Address, Part
+from orchestrator.journal.turns.outbox import Address, OutboxPart
 
 KEY = "telegram/1/7/"
 ADDRESS = Address("telegram", "1", "7")
@@ -23,12 +23,12 @@ def test_newest_chats_come_first_with_their_last_message(tmp_path: Path) -> None
     with booted(tmp_path) as db:
         for number, chat in enumerate(("7", "8", "7"), 1):
             receive(db, update(number, f"text {number}", chat), now=number)
-        found = chat_history.chats(db)
+        found = chat_history.list_chats(db)
         assert [(item.key, item.text) for item in found] == [
             (KEY, "text 3"),
             ("telegram/1/8/", "text 2"),
         ]
-        assert chat_history.chats(db, owner="web/local/ann") == []
+        assert chat_history.list_chats(db, owner="web/local/ann") == []
 
 
 def test_long_chat_is_read_page_by_page(tmp_path: Path) -> None:
@@ -38,7 +38,7 @@ def test_long_chat_is_read_page_by_page(tmp_path: Path) -> None:
         texts: list[str] = []
         before, pages = None, 0
         while pages == 0 or before is not None:
-            page = chat_history.page(db, KEY, before)
+            page = chat_history.load_history_page(db, KEY, before)
             texts = [line.text for talk in page.turns for line in talk.asked] + texts
             before, pages = page.before, pages + 1
         assert texts == [str(number) for number in range(1, 2 * PAGE + 11)]
@@ -50,15 +50,15 @@ def test_turn_is_shown_with_its_calls_and_the_question_that_waits(tmp_path: Path
     with booted(tmp_path) as db:
         turn = open_turn(db)
         _, pay = planned(db, turn.id, "read", "pay")
-        approvals.ask(db, pay, "because", "c0de", 0)
+        approvals.request_approval(db, pay, "because", "c0de", 0)
         db.execute("UPDATE turn SET state = 'waiting', wait = 'approval'")
-        (talk,) = chat_history.page(db, KEY).turns
+        (talk,) = chat_history.load_history_page(db, KEY).turns
         assert [line.tool for line in talk.calls] == ["read", "pay"]
         (asked,) = talk.questions
         assert (asked.code, asked.tool, asked.reason) == ("c0de", "pay", "because")
-        assert asked == chat_history.question(db, "c0de", 1)
+        assert asked == chat_history.find_open_question(db, "c0de", 1)
         assert asked.args_hash == db.execute("SELECT args_hash FROM approval").get
-        assert chat_history.question(db, "c0de", asked.expires) is None
+        assert chat_history.find_open_question(db, "c0de", asked.expires) is None
         db.execute("UPDATE turn SET state = 'running', wait = NULL")
 
 
@@ -67,9 +67,11 @@ def test_what_comes_unasked_stands_where_it_came(tmp_path: Path) -> None:
     with booted(tmp_path) as db:
         outbox.add_notice(db, Address("telegram", "1", "8"), "paused", 2)
         turn = open_turn(db)
-        outbox.add_extra(db, turn.id, Address("telegram", "1", "8"), [Part("aside")], "direct", 3)
+        outbox.add_extra(
+            db, turn.id, Address("telegram", "1", "8"), [OutboxPart("aside")], "direct", 3
+        )
         receive(db, update(3, "last", "8"), now=4)
-        talks = chat_history.page(db, "telegram/1/8/").turns
+        talks = chat_history.load_history_page(db, "telegram/1/8/").turns
         assert [texts(talk) for talk in talks] == [["paused"], ["aside"], ["last"]]
         assert (talks[1].agent_id, talks[1].queue) == (turn.agent_id, turn.chat_key)
 
@@ -83,7 +85,7 @@ def test_pages_hold_messages_and_what_came_unasked_once(tmp_path: Path) -> None:
         found: list[str] = []
         before, pages = None, 0
         while pages == 0 or before is not None:
-            page = chat_history.page(db, KEY, before)
+            page = chat_history.load_history_page(db, KEY, before)
             found = [text for talk in page.turns for text in texts(talk)] + found
             before, pages = page.before, pages + 1
         assert len(found) == len(set(found)) == 2 * (PAGE + 10)
@@ -96,22 +98,9 @@ def test_list_has_chats_and_no_queues_of_tasks(tmp_path: Path) -> None:
         receive(db, update(1, "hello"), now=1)
         outbox.add_notice(db, Address("telegram", "1", "9"), "only told", 2)
         outbox.add_notice(db, Address("console", "local", "task-3"), "kept", 3)
-        found = chat_history.chats(db)
+        found = chat_history.list_chats(db)
         assert [(item.key, item.text) for item in found] == [
             ("telegram/1/9/", "only told"),
             (KEY, "hello"),
         ]
-        assert [item.key for item in chat_history.chats(db, before=2)] == [KEY]
-
-
-def test_page_with_a_turn_ends_some_messages_after_it(tmp_path: Path) -> None:
-    """A turn of another chat has no place."""
-    with booted(tmp_path) as db:
-        turn = open_turn(db)
-        receive(db, *(update(number, str(number)) for number in range(10, 2 * PAGE + 20)))
-        place = chat_history.around(db, KEY, turn.id)
-        assert place is not None
-        first, *rest = chat_history.page(db, KEY, place).turns
-        assert first.turn_id == turn.id
-        assert 0 < len(rest) < PAGE
-        assert chat_history.around(db, "telegram/1/8/", turn.id) is None
+        assert [item.key for item in chat_history.list_chats(db, before=2)] == [KEY]

@@ -11,7 +11,7 @@ from orchestrator.journal.db import audit
 from orchestrator.journal.db.database import Database
 from orchestrator.journal.inspect import invariants
 from orchestrator.journal.turns import steps, turns
-from orchestrator.journal.turns.outbox import Part
+from orchestrator.journal.turns.outbox import OutboxPart
 from thinker.protocol.messages import ToolResult
 
 DAMAGE = {
@@ -38,12 +38,14 @@ def db(tmp_path: Path) -> Iterator[Database]:
         turn = open_turn(connection)
         (call,) = planned(connection, "t1", "read")
         with job(connection):
-            steps.intend(connection, "t1", call.seq, 1, 2)
+            steps.mark_intent(connection, "t1", call.seq, 1, 2)
             result = ToolResult(call_id=call.call_id, name="read", content="42")
             steps.finish(connection, call, result, 3)
             steps.plan(connection, step("t1", content="It is 42."), {}, 1, 4)
-            turns.reply(connection, turn, [Part("It is 42.")], "direct", ("done", None), 5)
-            audit.record(connection, "test", "looked", "journal", 6)
+            turns.end_with_reply(
+                connection, turn, [OutboxPart("It is 42.")], "direct", ("done", None), 5
+            )
+            audit.record_decision(connection, "test", "looked", "journal", 6)
         receive(connection, update(2), update(3))
         yield connection
 
@@ -61,7 +63,7 @@ def without_foreign_keys(db: Database) -> None:
 def test_sound_journal_has_no_violation(db: Database) -> None:
     """Whatever state its message is in."""
     assert row_of(db, "t1").state == "done"
-    assert invariants.violations(db) == []
+    assert invariants.check_invariants(db) == []
 
 
 @pytest.mark.parametrize("name", DAMAGE)
@@ -69,7 +71,7 @@ def test_damage_is_named_with_the_invariant_that_it_breaks(db: Database, name: s
     """In a sentence."""
     without_foreign_keys(db)
     db.execute(DAMAGE[name])
-    found = invariants.violations(db)
+    found = invariants.check_invariants(db)
     assert [sentence for sentence in found if sentence.startswith(f"{name}: ")], found
 
 

@@ -39,8 +39,8 @@ def test_filters_are_about_what_they_say(
         next_turn(db, "t1", "7")
         next_turn(db, "t2", "8")
         planned(db, "t1", "read")
-        usage.book(db, "work", "t1", "big", Usage(prompt=5, completion=2, cached=3), 1.0, 1)
-        page = turn_search.find(db, wanted)
+        usage.record_usage(db, "work", "t1", "big", Usage(prompt=5, completion=2, cached=3), 1.0, 1)
+        page = turn_search.search_turns(db, wanted)
         assert [turn.id for turn in page.turns] == found
         assert page.before is None
         for turn in page.turns:
@@ -55,8 +55,8 @@ def test_list_goes_on_where_it_ended(tmp_path: Path) -> None:
         for number in range(1, PAGE + 6):
             receive(db, update(number, "x", str(number)))
             next_turn(db, f"t{number:03}", str(number))
-        first = turn_search.find(db, {})
+        first = turn_search.search_turns(db, {})
         assert len(first.turns) == PAGE
-        rest = turn_search.find(db, {}, first.before)
+        rest = turn_search.search_turns(db, {}, first.before)
         assert [turn.id for turn in rest.turns] == [f"t{n:03}" for n in (5, 4, 3, 2, 1)]
         assert rest.before is None

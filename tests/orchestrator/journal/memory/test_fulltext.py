@@ -14,7 +14,7 @@ def test_everything_found_is_ranked_once_between_0_and_1(
     first: dict[int, float], second: dict[int, float]
 ) -> None:
     """Nothing gets lost, and the order is that of the scores."""
-    ranked = fulltext.hybrid_rank(first, second)
+    ranked = fulltext.merge_scores(first, second)
     assert sorted(number for number, _ in ranked) == sorted(first.keys() | second.keys())
     found = [score for _, score in ranked]
     assert found == sorted(found, reverse=True)
@@ -33,12 +33,14 @@ def test_everything_found_is_ranked_once_between_0_and_1(
 )
 def test_overlap_is_the_share_of_the_smaller_sentence(one: str, other: str, share: float) -> None:
     """Words that most facts have do not count; scripts without spaces are compared by pairs."""
-    found = fulltext.overlap(fulltext.keywords(one), fulltext.keywords(other))
+    found = fulltext.measure_overlap(
+        fulltext.extract_keywords(one), fulltext.extract_keywords(other)
+    )
     assert found == pytest.approx(share)
 
 
 def test_no_more_of_a_text_is_read_than_its_first_terms_take() -> None:
     """Nothing else runs while a long text is searched in one go."""
     terms = iter(["tea", "tea", "milk", "honey", "salt"])
-    assert fulltext.first_terms(terms, 2) == ["tea", "milk"]
+    assert fulltext.take_first_terms(terms, 2) == ["tea", "milk"]
     assert next(terms) == "honey"

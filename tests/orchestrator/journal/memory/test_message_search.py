@@ -22,7 +22,7 @@ from thinker.protocol.messages import AssistantMessage, Message, ToolCall, ToolR
 def say(db: Database, agent_id: str, *messages: Message, now: int = 1) -> None:
     """A turn's messages in the agent's session of chat ``c``."""
     with job(db):
-        session = sessions.current(db, agent_id, "c", now)
+        session = sessions.open_session(db, agent_id, "c", now)
         sessions.append(db, session, "t1", list(messages), now)
 
 
@@ -47,7 +47,7 @@ def db(tmp_path: Path) -> Iterator[Database]:
 
 def found(db: Database, query: str, limit: int = 5) -> list[str]:
     """What fits a query."""
-    return [said.text for said in message_search.search(db, WORK, query, limit)]
+    return [said.text for said in message_search.search_messages(db, WORK, query, limit)]
 
 
 @pytest.mark.parametrize(
@@ -79,14 +79,14 @@ def test_what_tools_were_asked_and_answered_is_not_what_was_said(db: Database) -
 
 def test_hit_says_who_said_it_when_and_where(db: Database) -> None:
     """Everything that a tool shows."""
-    (said,) = message_search.search(db, WORK, "black", 5)
+    (said,) = message_search.search_messages(db, WORK, "black", 5)
     assert (said.role, said.at, said.chat_key) == ("assistant", 1, "c")
 
 
 @given(st.text(max_size=200).filter(lambda text: text.isprintable()))
 def test_no_query_breaks_the_search(db: Database, query: str) -> None:
     """A model's query goes in as it is."""
-    message_search.search(db, WORK, query, 5)
+    message_search.search_messages(db, WORK, query, 5)
 
 
 def test_deleted_message_is_not_found(db: Database) -> None:
@@ -121,7 +121,7 @@ def test_message_of_an_earlier_release_is_found(tmp_path: Path) -> None:
     ).fetchone() or ("",)
     before.close()
     db = open_database(path)
-    assert body in [said.text for said in message_search.search(db, WORK, str(body), 50)]
+    assert body in [said.text for said in message_search.search_messages(db, WORK, str(body), 50)]
     db.close()
 
 

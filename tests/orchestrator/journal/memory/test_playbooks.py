@@ -17,7 +17,7 @@ from orchestrator.journal.memory.prompt_memory import load_prompt_memory
 from orchestrator.journal.turns import steps
 from orchestrator.tools.builtin.catalog import TOOLS
 from thinker.formats.skill_file import NAME
-from thinker.playbooks import Matcher, merged
+from thinker.playbooks import Matcher, merge_playbooks
 from thinker.protocol.messages import LayerRecord
 from thinker.protocol.methods import ListedSkill
 from thinker.protocol.prompt_record import PromptRecord
@@ -41,13 +41,18 @@ MINE = StoredPlaybook(
 def db(tmp_path: Path) -> Iterator[Database]:
     """A journal in which ``work`` has its defaults."""
     with opened(tmp_path) as connection:
-        playbooks.seed(connection, "work", 1)
+        playbooks.seed_playbooks(connection, "work", 1)
         yield connection
 
 
 def names(db: Database, agent_id: str = "work", *globs: str) -> set[str]:
     """What an agent has."""
-    return {item.name for item in playbooks.every(db, MemoryScope.whole(agent_id), globs or ("*",))}
+    return {
+        item.name
+        for item in playbooks.list_playbooks(
+            db, MemoryScope.for_whole_agent(agent_id), globs or ("*",)
+        )
+    }
 
 
 def rows(db: Database) -> list[int]:
@@ -61,7 +66,7 @@ def rows(db: Database) -> list[int]:
 
 def stored(db: Database, name: str) -> StoredPlaybook:
     """One that exists."""
-    found = playbooks.get(db, WORK, name)
+    found = playbooks.find_playbook(db, WORK, name)
     assert found is not None
     return found
 
@@ -69,7 +74,7 @@ def stored(db: Database, name: str) -> StoredPlaybook:
 def test_defaults_are_the_themes_of_the_seed_with_text_of_our_own() -> None:
     """Names, keywords and priorities of the reference; two to six steps each."""
     theirs = {row["name"]: row for row in fixture("seeded-17 playbooks")}
-    ours = {item.name: item for item in playbooks.defaults()}
+    ours = {item.name: item for item in playbooks.load_default_playbooks()}
     assert set(ours) == set(theirs) - ELSEWHERE
     for name, item in ours.items():
         assert NAME.fullmatch(name)
@@ -81,7 +86,7 @@ def test_defaults_are_the_themes_of_the_seed_with_text_of_our_own() -> None:
 
 def test_tools_that_defaults_require_are_built_in() -> None:
     """So that a fresh installation is not full of warnings."""
-    required = {tool for item in playbooks.defaults() for tool in item.required_tools}
+    required = {tool for item in playbooks.load_default_playbooks() for tool in item.required_tools}
     assert required <= set(TOOLS)
 
 
@@ -90,7 +95,9 @@ def test_tools_that_defaults_require_are_built_in() -> None:
 )
 def test_defaults_match_the_messages_of_the_reference(case: Case) -> None:
     """From the journal's records through the worker's matcher."""
-    matcher = Matcher(merged((), playbooks.records(playbooks.defaults())))
+    matcher = Matcher(
+        merge_playbooks((), playbooks.build_worker_records(playbooks.load_default_playbooks()))
+    )
     matched = [playbook.name for playbook in matcher.match(case.given["message"])]
     assert matched == [name for name in case.expected if name not in ELSEWHERE]
 
@@ -98,26 +105,26 @@ def test_defaults_match_the_messages_of_the_reference(case: Case) -> None:
 def test_defaults_are_given_once(db: Database) -> None:
     """Edits, switches and deletions outlive every later turn."""
     edited = replace(stored(db, "email-triage"), instructions="Mine.", enabled=False)
-    playbooks.update(db, WORK, edited, 2)
-    assert playbooks.delete(db, WORK, "web-browsing")
-    playbooks.seed(db, "work", 3)
+    playbooks.update_playbook(db, WORK, edited, 2)
+    assert playbooks.delete_playbook(db, WORK, "web-browsing")
+    playbooks.seed_playbooks(db, "work", 3)
     assert stored(db, "email-triage") == edited
-    assert playbooks.get(db, WORK, "web-browsing") is None
+    assert playbooks.find_playbook(db, WORK, "web-browsing") is None
     assert "web-browsing" not in names(db)
 
 
 def test_own_playbook_of_a_defaults_name_is_kept(db: Database) -> None:
     """The one that was there first wins."""
-    playbooks.add(db, HOME, replace(MINE, name="email-triage"), 1)
-    playbooks.seed(db, "home", 2)
-    found = playbooks.get(db, HOME, "email-triage")
+    playbooks.add_playbook(db, HOME, replace(MINE, name="email-triage"), 1)
+    playbooks.seed_playbooks(db, "home", 2)
+    found = playbooks.find_playbook(db, HOME, "email-triage")
     assert found is not None
     assert found.instructions == "Boil water."
 
 
 def test_agent_that_had_no_turn_yet_shows_what_it_will_have(db: Database) -> None:
     """`prompt show` reads the journal and writes nothing."""
-    playbooks.add(db, HOME, MINE, 1)
+    playbooks.add_playbook(db, HOME, MINE, 1)
     stored = rows(db)
     assert names(db, "home") == names(db) | {"tea"}
     assert rows(db) == stored
@@ -125,27 +132,27 @@ def test_agent_that_had_no_turn_yet_shows_what_it_will_have(db: Database) -> Non
 
 def test_playbook_is_read_as_it_was_stored(db: Database) -> None:
     """Every field; agents have their own; a name is taken once."""
-    playbooks.add(db, WORK, MINE, 5)
+    playbooks.add_playbook(db, WORK, MINE, 5)
     assert replace(stored(db, "tea"), id=0) == MINE
-    assert playbooks.get(db, HOME, "tea") is None
+    assert playbooks.find_playbook(db, HOME, "tea") is None
     with pytest.raises(PlaybookError, match="exists already; change it with update_skill"):
-        playbooks.add(db, WORK, MINE, 6)
-    assert not playbooks.delete(db, HOME, "tea")
+        playbooks.add_playbook(db, WORK, MINE, 6)
+    assert not playbooks.delete_playbook(db, HOME, "tea")
 
 
 def test_all_of_an_agents_together_are_bounded(db: Database) -> None:
     """They go to the worker with every turn."""
     large = "x" * (playbooks.MAX_BYTES // 2)
-    playbooks.add(db, WORK, replace(MINE, name="one", instructions=large), 1)
+    playbooks.add_playbook(db, WORK, replace(MINE, name="one", instructions=large), 1)
     with pytest.raises(PlaybookError, match="2048 KiB"):
-        playbooks.add(db, WORK, replace(MINE, name="two", instructions=large), 1)
+        playbooks.add_playbook(db, WORK, replace(MINE, name="two", instructions=large), 1)
 
 
 def test_worker_is_sent_what_is_enabled_and_named_by_a_glob(db: Database) -> None:
     """With keywords as a playbook, without as a listed skill."""
-    playbooks.add(db, WORK, MINE, 5)
-    playbooks.add(db, WORK, replace(MINE, name="cellar", keywords=()), 5)
-    playbooks.add(db, WORK, replace(MINE, name="tea-off", enabled=False), 5)
+    playbooks.add_playbook(db, WORK, MINE, 5)
+    playbooks.add_playbook(db, WORK, replace(MINE, name="cellar", keywords=()), 5)
+    playbooks.add_playbook(db, WORK, replace(MINE, name="tea-off", enabled=False), 5)
     known = load_prompt_memory(db, WORK, "", ("tea*", "cellar"))
     assert known.playbooks == (
         {
@@ -162,7 +169,7 @@ def test_worker_is_sent_what_is_enabled_and_named_by_a_glob(db: Database) -> Non
 
 def test_resumed_turn_does_not_see_what_it_stored_itself(db: Database) -> None:
     """Its prompt must be the one that it began with."""
-    playbooks.add(db, WORK, MINE, 5)
+    playbooks.add_playbook(db, WORK, MINE, 5)
     assert load_prompt_memory(db, WORK, "", ("tea",), until=4).playbooks == ()
 
 
@@ -172,5 +179,5 @@ def test_missing_tools_of_the_newest_turns_are_told(db: Database) -> None:
     prompt = PromptRecord(layers=(LayerRecord(name="base", text="b"),), missing={"kettle": "tea"})
     with job(db):
         steps.plan(db, step("t1").model_copy(update={"prompt": prompt}), CLASSES, 1, 1)
-    assert playbooks.missing_tools(db, 5) == [("work", "tea", "kettle")]
-    assert playbooks.missing_tools(db, 0) == []
+    assert playbooks.list_missing_tools(db, 5) == [("work", "tea", "kettle")]
+    assert playbooks.list_missing_tools(db, 0) == []

@@ -37,7 +37,7 @@ def db(tmp_path: Path) -> Iterator[Database]:
 )
 def test_path_is_read_as_keys(path: str, keys: tuple[str | int, ...]) -> None:
     """Names, list positions, both."""
-    assert profile.keys_of(path) == keys
+    assert profile.parse_path(path) == keys
 
 
 @pytest.mark.parametrize(
@@ -46,7 +46,7 @@ def test_path_is_read_as_keys(path: str, keys: tuple[str | int, ...]) -> None:
 def test_what_is_no_path_is_refused(path: str) -> None:
     """With an example, or the limit."""
     with pytest.raises(ProfileError, match=r"write one such as|at most (16|2000)"):
-        profile.keys_of(path)
+        profile.parse_path(path)
 
 
 @pytest.mark.parametrize(
@@ -66,7 +66,7 @@ def test_value_is_put_where_the_path_says(
 ) -> None:
     """What is on the way is made; the profile that was given stays as it is."""
     copy = orjson.dumps(before)
-    assert profile.assign(before, profile.keys_of(path), value) == after
+    assert profile.set_value(before, profile.parse_path(path), value) == after
     assert orjson.dumps(before) == copy
 
 
@@ -84,7 +84,7 @@ def test_what_stands_in_the_way_is_told(path: str, message: str) -> None:
     """Nothing is overwritten by guess."""
     now: JsonObject = {"name": "Ann", "pets": ["cat"], "persona": {"x": 1}}
     with pytest.raises(ProfileError, match=message):
-        profile.assign(now, profile.keys_of(path), 1)
+        profile.set_value(now, profile.parse_path(path), 1)
 
 
 @given(
@@ -92,26 +92,29 @@ def test_what_stands_in_the_way_is_told(path: str, message: str) -> None:
 )
 def test_what_was_set_is_looked_up(names: list[str], value: int) -> None:
     """By the same path; and it is gone once it is removed."""
-    keys = profile.keys_of(".".join(names))
-    changed = profile.assign({}, keys, value)
-    assert profile.lookup(changed, keys) == value
-    assert profile.lookup(profile.assign(changed, keys, None), keys) is None
+    keys = profile.parse_path(".".join(names))
+    changed = profile.set_value({}, keys, value)
+    assert profile.get_value(changed, keys) == value
+    assert profile.get_value(profile.set_value(changed, keys, None), keys) is None
 
 
 def test_every_change_is_kept_with_its_source(db: Database) -> None:
     """Newest first; agents have their own."""
-    profile.update(db, WORK, "name", "Ann", "turn t1", 1)
-    profile.update(db, WORK, "name", "Anna", "turn t2", 2)
-    profile.update(db, WORK, "name", None, "turn t3", 3)
-    assert profile.get(db, WORK) == {}
-    assert profile.get(db, HOME) == {}
-    rows = [(c.path, c.before, c.after, c.source, c.at) for c in profile.changes(db, WORK, 9)]
+    profile.update_profile(db, WORK, "name", "Ann", "turn t1", 1)
+    profile.update_profile(db, WORK, "name", "Anna", "turn t2", 2)
+    profile.update_profile(db, WORK, "name", None, "turn t3", 3)
+    assert profile.load_profile(db, WORK) == {}
+    assert profile.load_profile(db, HOME) == {}
+    rows = [
+        (c.path, c.before, c.after, c.source, c.at)
+        for c in profile.list_profile_changes(db, WORK, 9)
+    ]
     assert rows == [
         ("name", '"Anna"', None, "turn t3", 3),
         ("name", '"Ann"', '"Anna"', "turn t2", 2),
         ("name", None, '"Ann"', "turn t1", 1),
     ]
-    assert profile.changes(db, HOME, 9) == []
+    assert profile.list_profile_changes(db, HOME, 9) == []
 
 
 def nested(depth: int) -> JsonValue:
@@ -138,9 +141,9 @@ def test_value_that_cannot_be_kept_changes_nothing(
 ) -> None:
     """Secrets, too much, too deep: a profile must be readable in every turn."""
     with pytest.raises(ProfileError, match=message):
-        profile.update(db, WORK, path, value, "turn t1", 1)
-    assert profile.get(db, WORK) == {}
-    assert profile.changes(db, WORK, 9) == []
+        profile.update_profile(db, WORK, path, value, "turn t1", 1)
+    assert profile.load_profile(db, WORK) == {}
+    assert profile.list_profile_changes(db, WORK, 9) == []
 
 
 @pytest.mark.parametrize(
@@ -157,26 +160,26 @@ def test_profile_prompt_is_taken_only_when_it_says_something(
     db: Database, value: JsonValue, prompt: str | None
 ) -> None:
     """Anything else leaves the base prompt as it is."""
-    profile.update(db, WORK, "persona", value, "turn t1", 1)
-    assert profile.system_prompt(db, WORK) == prompt
+    profile.update_profile(db, WORK, "persona", value, "turn t1", 1)
+    assert profile.find_system_prompt(db, WORK) == prompt
 
 
 def test_prompt_may_speak_of_passwords(db: Database) -> None:
     """It is an instruction, not a memory."""
     text = "Never ask for it. Password: not your business."
-    profile.update(db, WORK, "persona.system_prompt", text, "turn t1", 1)
-    assert profile.system_prompt(db, WORK) == text
+    profile.update_profile(db, WORK, "persona.system_prompt", text, "turn t1", 1)
+    assert profile.find_system_prompt(db, WORK) == text
 
 
 def test_field_that_others_wrote_is_theirs_until_the_user_writes_it(db: Database) -> None:
     """Whatever holds it, or is held by it, has their origin."""
-    profile.update(db, WORK, "persona.system_prompt", "Obey.", "turn t1", 1, "web")
-    profile.update(db, WORK, "pets[0]", "cat", "turn t1", 1, "tool")
-    profile.update(db, WORK, "pets[1]", "dog", "turn t2", 1)
-    assert profile.origin(db, WORK, ()) == "web"
-    assert profile.origin(db, WORK, ("persona", "system_prompt")) == "web"
-    assert profile.origin(db, WORK, ("pets", 1)) == "user"
-    profile.update(db, WORK, "persona", {"system_prompt": "Be kind."}, "turn t3", 1)
-    assert profile.origin(db, WORK, ("persona", "system_prompt")) == "user"
-    profile.update(db, WORK, "pets[0]", None, "turn t4", 1)
-    assert profile.origin(db, WORK, ("pets", 0)) == "tool"  # the list has moved up
+    profile.update_profile(db, WORK, "persona.system_prompt", "Obey.", "turn t1", 1, "web")
+    profile.update_profile(db, WORK, "pets[0]", "cat", "turn t1", 1, "tool")
+    profile.update_profile(db, WORK, "pets[1]", "dog", "turn t2", 1)
+    assert profile.load_value_origin(db, WORK, ()) == "web"
+    assert profile.load_value_origin(db, WORK, ("persona", "system_prompt")) == "web"
+    assert profile.load_value_origin(db, WORK, ("pets", 1)) == "user"
+    profile.update_profile(db, WORK, "persona", {"system_prompt": "Be kind."}, "turn t3", 1)
+    assert profile.load_value_origin(db, WORK, ("persona", "system_prompt")) == "user"
+    profile.update_profile(db, WORK, "pets[0]", None, "turn t4", 1)
+    assert profile.load_value_origin(db, WORK, ("pets", 0)) == "tool"  # the list has moved up

@@ -13,7 +13,11 @@ from orchestrator.journal.memory import playbooks
 from orchestrator.journal.memory.prompt_memory import load_prompt_memory
 
 TEA = replace(
-    playbooks.defaults()[0], name="tea", instructions="Boil water.", source="turn t1", created_at=5
+    playbooks.load_default_playbooks()[0],
+    name="tea",
+    instructions="Boil water.",
+    source="turn t1",
+    created_at=5,
 )
 
 
@@ -21,7 +25,7 @@ TEA = replace(
 def db(tmp_path: Path) -> Iterator[Database]:
     """A journal in which ``work`` has its defaults, which a turn was given."""
     with opened(tmp_path) as connection:
-        playbooks.seed(connection, "work", 1)
+        playbooks.seed_playbooks(connection, "work", 1)
         assert given(connection, "tea") is None
         yield connection
 
@@ -34,16 +38,16 @@ def given(db: Database, name: str, until: int = 9) -> object:
 
 def test_turn_is_given_playbooks_as_they_are_now(db: Database) -> None:
     """Made, changed, switched off and deleted ones."""
-    playbooks.add(db, WORK, TEA, 5)
+    playbooks.add_playbook(db, WORK, TEA, 5)
     assert given(db, "tea") == "Boil water."
-    stored = playbooks.get(db, WORK, "tea")
+    stored = playbooks.find_playbook(db, WORK, "tea")
     assert stored is not None
-    playbooks.update(db, WORK, replace(stored, instructions="Boil milk."), 6)
+    playbooks.update_playbook(db, WORK, replace(stored, instructions="Boil milk."), 6)
     assert given(db, "tea") == "Boil milk."
-    playbooks.update(db, WORK, replace(stored, enabled=False), 6)
+    playbooks.update_playbook(db, WORK, replace(stored, enabled=False), 6)
     assert given(db, "tea") is None
-    playbooks.update(db, WORK, stored, 7)
-    playbooks.delete(db, WORK, "tea")
+    playbooks.update_playbook(db, WORK, stored, 7)
+    playbooks.delete_playbook(db, WORK, "tea")
     assert given(db, "tea") is None
 
 
@@ -51,7 +55,7 @@ def test_change_that_was_taken_back_is_given_to_nobody(db: Database) -> None:
     """Also if a turn was given it meanwhile."""
     with job(db):
         db.execute("SAVEPOINT job")
-        playbooks.add(db, WORK, TEA, 5)
+        playbooks.add_playbook(db, WORK, TEA, 5)
         assert given(db, "tea") == "Boil water."
         db.execute("ROLLBACK TO job")
         assert given(db, "tea") is None
@@ -59,7 +63,7 @@ def test_change_that_was_taken_back_is_given_to_nobody(db: Database) -> None:
 
 def test_playbook_made_since_a_turn_began_is_not_in_it(db: Database) -> None:
     """Whichever turn is looked at first."""
-    playbooks.add(db, WORK, TEA, 5)
+    playbooks.add_playbook(db, WORK, TEA, 5)
     assert given(db, "tea", until=4) is None
     assert given(db, "tea", until=5) == "Boil water."
     assert given(db, "tea", until=4) is None
@@ -67,15 +71,15 @@ def test_playbook_made_since_a_turn_began_is_not_in_it(db: Database) -> None:
 
 def test_globs_of_skills_are_those_of_the_turn(db: Database) -> None:
     """They may change while the playbooks do not."""
-    playbooks.add(db, WORK, TEA, 5)
+    playbooks.add_playbook(db, WORK, TEA, 5)
     assert given(db, "tea") == "Boil water."
     assert load_prompt_memory(db, WORK, "", ("coffee*",)).playbooks == ()
 
 
 def test_forgotten_agent_begins_anew(db: Database) -> None:
     """Nothing is left that says what it had."""
-    playbooks.add(db, WORK, TEA, 5)
+    playbooks.add_playbook(db, WORK, TEA, 5)
     db.execute("DELETE FROM playbook WHERE agent_id = 'work'")
     db.execute("DELETE FROM playbook_seed WHERE agent_id = 'work'")
-    assert playbooks.states(db, WORK) == {}
+    assert playbooks.load_states(db, WORK) == {}
     assert given(db, "tea") is None

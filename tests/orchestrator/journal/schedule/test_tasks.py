@@ -35,7 +35,7 @@ def spec(name: str = "brief", cron: str = "0 9 * * *", instructions: str = "do i
 def sync(db: Database, *specs: TaskSpec, now: int = START, agent: str = "work") -> None:
     """What the agent's skill files say."""
     with job(db):
-        tasks.sync(db, {agent: {s.name: (s.model_dump_json(), s) for s in specs}}, now)
+        tasks.sync_skill_tasks(db, {agent: {s.name: (s.model_dump_json(), s) for s in specs}}, now)
 
 
 def only(db: Database) -> Task:
@@ -57,7 +57,7 @@ def test_task_follows_its_skill_file(db: Database) -> None:
     assert only(db).next_at == MORNING + 3_600_000
     sync(db)
     assert only(db).state == "cancelled"
-    assert task_runs.due(db, MORNING + DAY) == []
+    assert task_runs.list_due_tasks(db, MORNING + DAY) == []
     sync(db, spec(cron="0 10 * * *"))
     assert (only(db).id, only(db).state, only(db).note) == (first.id, "active", None)
 
@@ -66,7 +66,7 @@ def test_edit_does_not_switch_a_disabled_task_on(db: Database) -> None:
     """There was a reason for it."""
     sync(db, spec())
     with job(db):
-        tasks.disable(db, only(db).id, START)
+        tasks.disable_task(db, only(db).id, START)
     sync(db, spec(cron="0 10 * * *"))
     found = only(db)
     assert (found.state, found.note) == ("disabled", "by the operator")
@@ -76,47 +76,47 @@ def test_each_agent_has_its_own_task_of_a_skill(db: Database) -> None:
     """An agent that is gone has none."""
     planned = {"brief": ("digest", spec())}
     with job(db):
-        tasks.sync(db, {"work": planned, "home": planned}, START)
-    assert [task.agent_id for task in tasks.listed(db)] == ["home", "work"]
+        tasks.sync_skill_tasks(db, {"work": planned, "home": planned}, START)
+    assert [task.agent_id for task in tasks.list_tasks(db)] == ["home", "work"]
     with job(db):
-        tasks.sync(db, {"home": planned}, START)
-    assert [task.agent_id for task in tasks.listed(db)] == ["home"]
+        tasks.sync_skill_tasks(db, {"home": planned}, START)
+    assert [task.agent_id for task in tasks.list_tasks(db)] == ["home"]
 
 
 def test_tool_cannot_schedule_a_name_twice_or_without_end(db: Database) -> None:
     """A model that asks again is told what is there."""
     with job(db):
-        made = tasks.add(db, WORK, spec(), START)
+        made = tasks.add_task(db, WORK, spec(), START)
         with pytest.raises(OrchestratorError, match=f"exists \\(id {made.id}\\); cancel it"):
-            tasks.add(db, WORK, spec(), START)
+            tasks.add_task(db, WORK, spec(), START)
         for number in range(1, tasks.MAX_TASKS):
-            tasks.add(db, WORK, spec(f"t{number}"), START + number * MINUTE)
+            tasks.add_task(db, WORK, spec(f"t{number}"), START + number * MINUTE)
         with pytest.raises(OrchestratorError, match="cancel one first"):
-            tasks.add(db, WORK, spec("more"), START + DAY)
-        assert tasks.add(db, HOME, spec(), START).agent_id == "home"
+            tasks.add_task(db, WORK, spec("more"), START + DAY)
+        assert tasks.add_task(db, HOME, spec(), START).agent_id == "home"
 
 
 def test_chat_schedules_only_so_many_tasks_an_hour(db: Database) -> None:
     """A task that schedules and cancels tasks does not run all the time; other chats go on."""
     with job(db):
         for number in range(tasks.MAX_NEW):
-            tasks.cancel(db, tasks.add(db, WORK, spec(f"t{number}"), START))
+            tasks.cancel_task(db, tasks.add_task(db, WORK, spec(f"t{number}"), START))
         with pytest.raises(OrchestratorError, match="try again later"):
-            tasks.add(db, WORK, spec("more"), START + tasks.PERIOD - 1)
-        assert tasks.add(db, HOME, spec(), START).agent_id == "home"
-        assert tasks.add(db, WORK, spec("more"), START + tasks.PERIOD).name == "more"
+            tasks.add_task(db, WORK, spec("more"), START + tasks.PERIOD - 1)
+        assert tasks.add_task(db, HOME, spec(), START).agent_id == "home"
+        assert tasks.add_task(db, WORK, spec("more"), START + tasks.PERIOD).name == "more"
 
 
 def test_cancelled_task_of_a_skill_stays_switched_off(db: Database) -> None:
     """Its file is still there; one of a tool is gone for good."""
     sync(db, spec())
     with job(db):
-        tasks.cancel(db, only(db))
-        made = tasks.add(db, WORK, spec("mine"), START)
-        tasks.cancel(db, made)
+        tasks.cancel_task(db, only(db))
+        made = tasks.add_task(db, WORK, spec("mine"), START)
+        tasks.cancel_task(db, made)
     sync(db, spec())
-    assert [(task.name, task.state) for task in tasks.listed(db)] == [("brief", "disabled")]
-    assert tasks.load(db, made.id).state == "cancelled"
+    assert [(task.name, task.state) for task in tasks.list_tasks(db)] == [("brief", "disabled")]
+    assert tasks.load_task(db, made.id).state == "cancelled"
 
 
 def test_disabled_task_is_enabled_for_what_comes_from_now_on(db: Database) -> None:
@@ -124,11 +124,11 @@ def test_disabled_task_is_enabled_for_what_comes_from_now_on(db: Database) -> No
     sync(db, spec())
     number = only(db).id
     with job(db):
-        tasks.enable(db, number, START)  # it is on: nothing changes
-        tasks.disable(db, number, START)
+        tasks.enable_task(db, number, START)  # it is on: nothing changes
+        tasks.disable_task(db, number, START)
         with pytest.raises(OrchestratorError, match="is not active"):
-            tasks.disable(db, number, START)
-        tasks.enable(db, number, MORNING + DAY + 1)
+            tasks.disable_task(db, number, START)
+        tasks.enable_task(db, number, MORNING + DAY + 1)
     assert (only(db).state, only(db).next_at) == ("active", MORNING + 2 * DAY)
 
 
@@ -136,17 +136,17 @@ def test_one_shot_is_enabled_while_its_instant_is_to_come(db: Database) -> None:
     """Later there is only running it now."""
     once = spec().model_copy(update={"trigger": {"at": "2026-02-13T09:00Z"}})
     with job(db):
-        number = tasks.add(db, WORK, once, START).id
-        tasks.disable(db, number, START)
-        tasks.enable(db, number, START + 1)
-        assert tasks.load(db, number).next_at == MORNING
-        tasks.disable(db, number, START)
+        number = tasks.add_task(db, WORK, once, START).id
+        tasks.disable_task(db, number, START)
+        tasks.enable_task(db, number, START + 1)
+        assert tasks.load_task(db, number).next_at == MORNING
+        tasks.disable_task(db, number, START)
         with pytest.raises(OrchestratorError, match=f"orchestrator tasks run {number}"):
-            tasks.enable(db, number, MORNING)
+            tasks.enable_task(db, number, MORNING)
 
 
 def test_unknown_task_is_refused(db: Database) -> None:
     """With where to look."""
-    for change in (tasks.enable, tasks.disable, task_runs.run_now):
+    for change in (tasks.enable_task, tasks.disable_task, task_runs.run_task_now):
         with pytest.raises(OrchestratorError, match="orchestrator tasks list"), job(db):
             change(db, 7, START)

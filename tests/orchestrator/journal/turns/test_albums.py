@@ -74,7 +74,7 @@ def test_late_part_is_a_message_of_its_own(db: Database) -> None:
     assert next_turn(db, "t1") is not None
     receive(db, part(3), part(4, "late"))
     assert waiting(db) == [("late", ["file-3", "file-4"])]
-    (row,) = inbox.of_turn(db, "t1")
+    (row,) = inbox.list_opening_messages(db, "t1")
     assert row.text == "early"
 
 
@@ -105,7 +105,7 @@ def test_album_settles_when_no_part_came_for_a_moment(db: Database) -> None:
     """Each part prolongs the wait; ten are complete, and a clock that was set back holds none."""
 
     def wait(now: int, since: int = 0) -> int:
-        return albums.unsettled(db, KEY, "g", now, since)
+        return albums.compute_album_wait(db, KEY, "g", now, since)
 
     receive(db, part(1), now=5_000)
     receive(db, part(2), now=5_600)
@@ -114,4 +114,4 @@ def test_album_settles_when_no_part_came_for_a_moment(db: Database) -> None:
     assert wait(4_000) == 0
     receive(db, *map(part, range(3, 11)), now=5_600)
     assert wait(5_600) == 0
-    assert albums.unsettled(db, KEY, None, 5_600, 0) == 0
+    assert albums.compute_album_wait(db, KEY, None, 5_600, 0) == 0

@@ -13,7 +13,7 @@ from orchestrator.journal.db.database import Database
 from orchestrator.journal.memory import facts, profile
 from orchestrator.journal.schedule import tasks
 from orchestrator.journal.turns import chat_moves, handoffs, inbox, outbox, sessions, turns
-from orchestrator.journal.turns.outbox import Part
+from orchestrator.journal.turns.outbox import OutboxPart
 from orchestrator.schedules.specs import TaskSpec
 from thinker.protocol.messages import UserMessage
 
@@ -40,19 +40,19 @@ def converse(db: Database, number: int, text: str, chat_id: str) -> None:
     turn = next_turn(db, f"t{number}", chat_id)
     assert turn is not None
     with job(db):
-        turns.reply(db, turn, [Part(f"re: {text}")], "direct", ("done", None), 2)
+        turns.end_with_reply(db, turn, [OutboxPart(f"re: {text}")], "direct", ("done", None), 2)
 
 
 def said(db: Database, key: str) -> list[str]:
     """What people said in the open conversation of a chat."""
-    session = sessions.current(db, "work", key, 0)
-    window = sessions.window(db, session, 50)
+    session = sessions.open_session(db, "work", key, 0)
+    window = sessions.list_history(db, session, 50)
     return [message.text for message in window if isinstance(message, UserMessage)]
 
 
 def named(db: Database, message: InboundMessage) -> InboundMessage:
     """An update as it is stored."""
-    return chat_moves.renamed(message, chat_moves.every(db, "telegram"))
+    return chat_moves.rename_moved_chat(message, chat_moves.load_chat_moves(db, "telegram"))
 
 
 def test_update_of_the_new_chat_joins_the_queue_and_the_conversation(db: Database) -> None:
@@ -66,7 +66,9 @@ def test_update_of_the_new_chat_joins_the_queue_and_the_conversation(db: Databas
     turn = next_turn(db, "t2", OLD)
     assert turn is not None
     assert said(db, KEY) == ["before"]
-    assert [row.message_id for row in inbox.of_turn(db, "t2")] == [f"{NEW}:{again.message_id}"]
+    assert [row.message_id for row in inbox.list_opening_messages(db, "t2")] == [
+        f"{NEW}:{again.message_id}"
+    ]
 
 
 def test_other_chats_keep_their_names(db: Database) -> None:
@@ -78,14 +80,14 @@ def test_other_chats_keep_their_names(db: Database) -> None:
 def test_move_is_stored_once(db: Database) -> None:
     """Each of the service messages and of the refused calls tells it, in any order."""
     assert [move(db), move(db), move(db, NEW, OLD), move(db, OLD, OLD)] == [True] + [False] * 3
-    assert chat_moves.every(db, "telegram") == {NEW: OLD}
+    assert chat_moves.load_chat_moves(db, "telegram") == {NEW: OLD}
 
 
 def test_chat_that_moves_again_keeps_its_first_name(db: Database) -> None:
     """There are no chains to follow."""
     assert move(db)
     assert move(db, NEW, "-2009")
-    assert chat_moves.every(db, "telegram") == {NEW: OLD, "-2009": OLD}
+    assert chat_moves.load_chat_moves(db, "telegram") == {NEW: OLD, "-2009": OLD}
 
 
 def test_what_came_before_the_move_was_known_is_brought_along(db: Database) -> None:
@@ -95,18 +97,18 @@ def test_what_came_before_the_move_was_known_is_brought_along(db: Database) -> N
     receive(db, update(3, "waiting", NEW))
     assert move(db)
     assert said(db, KEY) == ["before", "between"]
-    row = inbox.oldest_new(db, KEY)
+    row = inbox.find_oldest_new(db, KEY)
     assert row is not None
     assert (row.chat_id, row.message_id) == (OLD, f"{NEW}:{update(3).message_id}")
-    assert inbox.oldest_new(db, NEW_KEY) is None
+    assert inbox.find_oldest_new(db, NEW_KEY) is None
 
 
 def test_conversation_of_the_new_id_alone_becomes_the_chats(db: Database) -> None:
     """With its summary, since it stays the same session."""
     converse(db, 1, "between", NEW)
-    session = sessions.current(db, "work", NEW_KEY, 0)
+    session = sessions.open_session(db, "work", NEW_KEY, 0)
     assert move(db)
-    assert sessions.current(db, "work", KEY, 0) == session
+    assert sessions.open_session(db, "work", KEY, 0) == session
 
 
 def test_open_turn_of_the_old_chat_goes_on(db: Database) -> None:
@@ -116,17 +118,17 @@ def test_open_turn_of_the_old_chat_goes_on(db: Database) -> None:
     assert turn is not None
     assert move(db)
     with job(db):
-        turns.reply(db, turn, [Part("done")], "direct", ("done", None), 6)
-    assert [row.chat_id for row in outbox.due(db, "telegram")] == [OLD]
+        turns.end_with_reply(db, turn, [OutboxPart("done")], "direct", ("done", None), 6)
+    assert [row.chat_id for row in outbox.list_due_rows(db, "telegram")] == [OLD]
 
 
 def test_chat_is_found_by_either_id(db: Database) -> None:
     """Tasks and tools may name the new one."""
     converse(db, 1, "before", OLD)
-    assert sessions.address(db, "work", "telegram", NEW) is None
+    assert sessions.find_known_address(db, "work", "telegram", NEW) is None
     assert move(db)
     for chat_id in (OLD, NEW):
-        found = sessions.address(db, "work", "telegram", chat_id)
+        found = sessions.find_known_address(db, "work", "telegram", chat_id)
         assert found is not None
         assert found.chat_id == OLD
 
@@ -136,19 +138,19 @@ def test_what_both_ids_have_stays_as_the_first_one_has_it(db: Database) -> None:
     first, later = own_of(f"telegram:{OLD}"), own_of(f"telegram:{NEW}")
     daily = TaskSpec(name="a", instructions="x", trigger={"schedule": "0 9 * * *"}, timezone="UTC")
     made = [
-        tasks.add(db, memory, daily.model_copy(update={"name": name}), 1)
+        tasks.add_task(db, memory, daily.model_copy(update={"name": name}), 1)
         for memory, name in ((first, "a"), (later, "a"), (later, "b"), (later, "c"))
     ]
-    tasks.end(db, made[0].id, "cancelled", "")
-    tasks.add(db, first, daily.model_copy(update={"name": "b"}), 1)
+    tasks.end_task(db, made[0].id, "cancelled", "")
+    tasks.add_task(db, first, daily.model_copy(update={"name": "b"}), 1)
     for key, routed, agent in ((KEY, "x", "1"), (NEW_KEY, "x", "2"), (NEW_KEY, "y", "3")):
         db.execute("INSERT INTO handoff VALUES(?,?,?,'t',1,1)", (key, routed, agent))
     assert move(db)
     moved = "SELECT id FROM task WHERE scope = ? ORDER BY id"
     assert db.execute(moved, (first.chat,)).get == [1, 2, 4, 5]
-    found = {(item.routed_id, item.agent_id) for item in handoffs.in_chat(db, KEY)}
+    found = {(item.routed_id, item.agent_id) for item in handoffs.list_handoffs_in_chat(db, KEY)}
     assert found == {("x", "1"), ("y", "3")}
-    assert [item.agent_id for item in handoffs.in_chat(db, NEW_KEY)] == ["2"]
+    assert [item.agent_id for item in handoffs.list_handoffs_in_chat(db, NEW_KEY)] == ["2"]
 
 
 def test_memory_of_the_new_id_becomes_that_of_the_first(db: Database) -> None:
@@ -156,10 +158,10 @@ def test_memory_of_the_new_id_becomes_that_of_the_first(db: Database) -> None:
     first, later = own_of(f"telegram:{OLD}"), own_of(f"telegram:{NEW}")
     with job(db):
         for memory in (first, later):
-            profile.update(db, memory, "name", memory.chat, "turn t1", 1)
-            facts.store(db, memory, "We play chess", "background", "turn t1", 1)
-        facts.store(db, later, "We are a supergroup", "background", "turn t1", 1)
+            profile.update_profile(db, memory, "name", memory.chat, "turn t1", 1)
+            facts.store_fact(db, memory, "We play chess", "background", "turn t1", 1)
+        facts.store_fact(db, later, "We are a supergroup", "background", "turn t1", 1)
     assert move(db)
-    known = facts.newest(db, first, None, facts.FOREVER, 9)
+    known = facts.list_newest_facts(db, first, None, facts.FOREVER, 9)
     assert [fact.fact for fact in known] == ["We are a supergroup", "We play chess"]
-    assert profile.get(db, first) == {"name": first.chat}
+    assert profile.load_profile(db, first) == {"name": first.chat}

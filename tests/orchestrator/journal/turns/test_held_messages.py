@@ -32,14 +32,14 @@ def refused(db: Database, *messages: InboundMessage) -> None:
 def test_released_messages_are_answered_before_later_ones(db: Database) -> None:
     """Each once; those of another chat stay held."""
     refused(db, update(1, "one"), update(2, "two"), update(3, "other", "8"))
-    assert inbox.chats_with_work(db) == {}
+    assert inbox.list_chats_with_work(db) == {}
     with job(db):
         assert held_messages.release(db, "telegram", "7") == 2
         assert held_messages.release(db, "telegram", "7") == 0
         inbox.ingest(db, [Arrival(update(4, "three"))], None, 1)
     rows = inbox.INBOX.select(db, "state = 'new' ORDER BY id")
     assert [row.text for row in rows] == ["one", "two", "three"]
-    assert inbox.chats_with_work(db) == {KEY: True}
+    assert inbox.list_chats_with_work(db) == {KEY: True}
 
 
 def test_released_album_is_one_message_with_its_pictures(db: Database) -> None:
@@ -49,19 +49,22 @@ def test_released_album_is_one_message_with_its_pictures(db: Database) -> None:
         for n, text in ((1, "my cats"), (2, ""))
     ]
     refused(db, *parts)
-    assert attachments.wanted(db, "", KEY) == []
+    assert attachments.list_wanted_files(db, "", KEY) == []
     with job(db):
         held_messages.release(db, "telegram", "7")
     (row,) = inbox.INBOX.select(db, "state = 'new'")
     assert row.text == "my cats"
-    assert [item.handle for item in attachments.wanted(db, "", KEY)] == ["file-1", "file-2"]
+    assert [item.handle for item in attachments.list_wanted_files(db, "", KEY)] == [
+        "file-1",
+        "file-2",
+    ]
 
 
 def test_dropped_messages_stay_refused(db: Database) -> None:
     """Releasing finds none of them."""
     refused(db, update(1, "one"))
     with job(db):
-        held_messages.drop(db, "telegram", "7")
+        held_messages.delete_held_texts(db, "telegram", "7")
         assert held_messages.release(db, "telegram", "7") == 0
     (row,) = inbox.INBOX.select(db, "true")
     assert (row.state, row.text) == ("cancelled", "")

@@ -8,7 +8,7 @@ from fakes.journal import CLASSES, job, open_turn, opened, planned, receive, ste
 
 from orchestrator.journal.db.database import Database
 from orchestrator.journal.db.store import FencedError
-from orchestrator.journal.inspect import invariants, recent
+from orchestrator.journal.inspect import invariants, recent_turns
 from orchestrator.journal.turns import (
     cancellations,
     deadletters,
@@ -16,11 +16,10 @@ from orchestrator.journal.turns import (
     internal_messages,
     sessions,
     steps,
-    transcript,
     turns,
 )
 from orchestrator.journal.turns.inbox import InboxRow
-from orchestrator.journal.turns.outbox import Part
+from orchestrator.journal.turns.outbox import OutboxPart
 from orchestrator.journal.turns.turns import Turn
 from thinker.protocol.messages import AssistantMessage, ToolResult, UserMessage
 
@@ -32,13 +31,13 @@ def db(tmp_path: Path) -> Iterator[Database]:
     """An empty journal, whole at the end."""
     with opened(tmp_path) as connection:
         yield connection
-        assert invariants.violations(connection) == []
+        assert invariants.check_invariants(connection) == []
 
 
 def enter(db: Database, turn: Turn) -> tuple[UserMessage, ...]:
     """Everything that waits."""
     with job(db):
-        return internal_messages.enter(db, turn, lambda _: True)
+        return internal_messages.enter_new_messages(db, turn, lambda _: True)
 
 
 def steered(db: Database) -> Turn:
@@ -57,10 +56,10 @@ def test_messages_enter_in_order_and_belong_to_the_turn(db: Database) -> None:
     """They are no longer in line; the turn still began with its own message alone."""
     turn = steered(db)
     assert enter(db, turn) == ()
-    context = turns.context(db, "t1", frozenset(), 50, 5)
+    context = turns.load_stored_turn(db, "t1", frozenset(), 50, 5)
     assert [row.text for row in context.messages] == ["first"]
     assert [message.content for message in context.steps[0].entered] == ["wait", "no"]
-    assert recent.counts(db)["claimed"] == 3
+    assert recent_turns.count_messages_by_state(db)["claimed"] == 3
 
 
 def test_session_keeps_them_where_they_came(db: Database) -> None:
@@ -68,8 +67,8 @@ def test_session_keeps_them_where_they_came(db: Database) -> None:
     turn = steered(db)
     with job(db):
         steps.plan(db, step("t1", content="so be it"), CLASSES, 1, 4)
-        turns.reply(db, turn, [Part("so be it")], "direct", DONE, 5)
-    said = sessions.window(db, turn.session_id, 50)
+        turns.end_with_reply(db, turn, [OutboxPart("so be it")], "direct", DONE, 5)
+    said = sessions.list_history(db, turn.session_id, 50)
     assert [type(message) for message in said] == [
         UserMessage,
         AssistantMessage,
@@ -78,7 +77,7 @@ def test_session_keeps_them_where_they_came(db: Database) -> None:
         UserMessage,
         AssistantMessage,
     ]
-    assert recent.counts(db)["done"] == 3
+    assert recent_turns.count_messages_by_state(db)["done"] == 3
 
 
 def test_message_that_another_agent_answers_holds_up_the_line(db: Database) -> None:
@@ -91,8 +90,10 @@ def test_message_that_another_agent_answers_holds_up_the_line(db: Database) -> N
         return row.text != "yours"
 
     with job(db):
-        assert internal_messages.enter(db, turn, mine) == (UserMessage(content="mine"),)
-    row = inbox.oldest_new(db, turn.chat_key)
+        assert internal_messages.enter_new_messages(db, turn, mine) == (
+            UserMessage(content="mine"),
+        )
+    row = inbox.find_oldest_new(db, turn.chat_key)
     assert row is not None
     assert row.text == "yours"
 
@@ -108,18 +109,18 @@ def test_turn_that_has_no_step_or_another_owner_takes_nothing(db: Database) -> N
         turns.boot(db, 9)
     with pytest.raises(FencedError):
         enter(db, turn)
-    assert recent.counts(db)["new"] == 1
+    assert recent_turns.count_messages_by_state(db)["new"] == 1
 
 
 def test_cancelled_and_dead_turns_take_their_entered_messages_along(db: Database) -> None:
     """One that is put back begins a turn of its own."""
     turn = steered(db)
     with job(db):
-        turns.dead_letter(db, turn, "signal 11", "sorry", 6)
-    assert recent.counts(db)["dead"] == 3
+        turns.end_as_dead_letter(db, turn, "signal 11", "sorry", 6)
+    assert recent_turns.count_messages_by_state(db)["dead"] == 3
     with job(db):
-        deadletters.retry(db, 3, 7)
-    row = inbox.oldest_new(db, turn.chat_key)
+        deadletters.retry_dead_letter(db, 3, 7)
+    row = inbox.find_oldest_new(db, turn.chat_key)
     assert row is not None
-    assert transcript.read(db, "t1").steps[0].entered == (UserMessage(content="wait"),)
-    assert cancellations.cancel(db, turn.chat_key, "stopped", 8) is None
+    assert sessions.load_transcript(db, "t1").steps[0].entered == (UserMessage(content="wait"),)
+    assert cancellations.cancel_turn(db, turn.chat_key, "stopped", 8) is None

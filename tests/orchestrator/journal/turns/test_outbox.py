@@ -10,7 +10,7 @@ from fakes.journal import open_turn, opened
 from orchestrator.channel_api import ReplyPart
 from orchestrator.journal.db.database import Database
 from orchestrator.journal.turns import outbox, turns
-from orchestrator.journal.turns.outbox import Address, OutboxRow, Part
+from orchestrator.journal.turns.outbox import Address, OutboxPart, OutboxRow
 
 HERE = Address("telegram", "1", "7")
 THERE = Address("telegram", "1", "8")
@@ -26,51 +26,55 @@ def db(tmp_path: Path) -> Iterator[Database]:
 
 def due(db: Database) -> list[tuple[str, str, str]]:
     """What may be sent now: chat, text and state."""
-    return [(row.chat_id, row.body, row.state) for row in outbox.due(db, "telegram")]
+    return [(row.chat_id, row.body, row.state) for row in outbox.list_due_rows(db, "telegram")]
 
 
 def first(db: Database) -> OutboxRow:
     """The row that is to be sent first."""
-    return outbox.due(db, "telegram")[0]
+    return outbox.list_due_rows(db, "telegram")[0]
 
 
 def texts(db: Database) -> list[str]:
     """What a chat would see, in its order."""
     found = []
-    while rows := outbox.due(db, "telegram"):
+    while rows := outbox.list_due_rows(db, "telegram"):
         found.append(rows[0].body)
-        outbox.delivered(db, rows[0].id, "m", 1)
+        outbox.mark_delivered(db, rows[0], "m", 1)
     return found
 
 
 def test_parts_of_a_chat_wait_for_each_other_and_chats_do_not(db: Database) -> None:
     """Part two only when part one has ended, however it ended; other channels are separate."""
-    outbox.add(db, "t1", HERE, [Part("1"), Part("2"), Part("3")], "direct", 1)
+    outbox.add_reply(
+        db, "t1", HERE, [OutboxPart("1"), OutboxPart("2"), OutboxPart("3")], "direct", 1
+    )
     outbox.add_notice(db, THERE, "notice", 1)
     outbox.add_notice(db, replace(HERE, channel="console"), "elsewhere", 1)
     assert due(db) == [("7", "1", "queued"), ("8", "notice", "queued")]
     outbox.sending(db, first(db).id, "sending", 2)
     assert due(db)[0] == ("7", "1", "sending")
-    outbox.end(db, first(db).id, "unknown", "timeout", 3)
+    outbox.end_row(db, first(db).id, "unknown", "timeout", 3)
     assert due(db)[0] == ("7", "2", "queued")
     outbox.requeue(db, first(db).id, "429", 5000)
     assert (first(db).body, first(db).not_before, first(db).attempt) == ("2", 5000, 0)
-    outbox.delivered(db, first(db).id, "m2", 4)
+    outbox.mark_delivered(db, first(db), "m2", 4)
     assert due(db)[0] == ("7", "3", "queued")
 
 
 def test_reply_that_is_read_in_the_journal_is_delivered_with_the_turn(db: Database) -> None:
     """Nothing is left to send, and the turn is closed in the transaction of its reply."""
-    turns.reply(db, turns.load(db, "t1"), [Part("hello")], outbox.STORED, ("done", None), 5)
+    turns.end_with_reply(
+        db, turns.load_turn(db, "t1"), [OutboxPart("hello")], outbox.STORED, ("done", None), 5
+    )
     assert due(db) == []
-    assert outbox.texts_of_turn(db, "t1") == ("hello",)
+    assert outbox.list_texts_of_turn(db, "t1") == ("hello",)
     assert db.execute("SELECT state, ended_at FROM outbox").fetchall() == [("delivered", 5)]
-    assert turns.load(db, "t1").state == "closed"
+    assert turns.load_turn(db, "t1").state == "closed"
 
 
 def test_edit_into_a_placeholder_is_repeated_after_a_boot(db: Database) -> None:
     """No other placeholder is sent."""
-    outbox.add(db, "t1", HERE, [Part("hello")], "edit", 1)
+    outbox.add_reply(db, "t1", HERE, [OutboxPart("hello")], "edit", 1)
     outbox.sending(db, first(db).id, "ph_sending", 2)
     outbox.placeholder_sent(db, first(db).id, "m1")
     outbox.sending(db, first(db).id, "sending", 3)
@@ -81,47 +85,49 @@ def test_edit_into_a_placeholder_is_repeated_after_a_boot(db: Database) -> None:
 
 def test_preview_and_reply_are_the_same_row(db: Database) -> None:
     """Once it has its place it is not due; T6 gives it the text of the first part."""
-    outbox.start_preview(db, "t1", HERE, Part("Let me"), 1)
+    outbox.start_preview(db, "t1", HERE, OutboxPart("Let me"), 1)
     assert due(db) == [("7", "Let me", "queued")]
     row = first(db).id
     outbox.placeholder_sent(db, row, "m1")
     assert due(db) == []
-    assert outbox.preview_message(db, "t1") == "m1"
-    outbox.add(db, "t1", HERE, [Part("Let me see."), Part("Done.")], "edit", 2)
-    assert outbox.preview_message(db, "t1") is None
-    assert [(item.id, item.state, item.ph_id) for item in outbox.due(db, "telegram")] == [
+    assert outbox.find_preview_message(db, "t1") == "m1"
+    outbox.add_reply(db, "t1", HERE, [OutboxPart("Let me see."), OutboxPart("Done.")], "edit", 2)
+    assert outbox.find_preview_message(db, "t1") is None
+    assert [(item.id, item.state, item.ph_id) for item in outbox.list_due_rows(db, "telegram")] == [
         (row, "ph_sent", "m1")
     ]
-    assert outbox.texts_of_turn(db, "t1") == ("Let me see.", "Done.")
+    assert outbox.list_texts_of_turn(db, "t1") == ("Let me see.", "Done.")
     assert texts(db) == ["Let me see.", "Done."]
 
 
 def test_next_process_goes_on_with_the_preview_of_the_last(db: Database) -> None:
     """A second one would stand in the chat for ever."""
-    outbox.start_preview(db, "t1", HERE, Part("Let"), 1)
+    outbox.start_preview(db, "t1", HERE, OutboxPart("Let"), 1)
     outbox.sending(db, first(db).id, "ph_sending", 1)
     turns.boot(db, 2)
     assert due(db) == [("7", "Let", "queued")]
     outbox.placeholder_sent(db, first(db).id, "m1")
     turns.boot(db, 3)
-    outbox.start_preview(db, "t1", HERE, Part("Let me see"), 4)
-    assert outbox.preview_message(db, "t1") == "m1"
+    outbox.start_preview(db, "t1", HERE, OutboxPart("Let me see"), 4)
+    assert outbox.find_preview_message(db, "t1") == "m1"
     assert db.execute("SELECT count(*) FROM outbox").get == 1
 
 
 def test_answer_of_a_turn_that_has_ended_gets_no_preview(db: Database) -> None:
     """It would never get a text."""
-    turns.reply(db, turns.load(db, "t1"), [Part("hi")], "edit", ("done", None), 1)
-    outbox.start_preview(db, "t1", HERE, Part("h"), 2)
+    turns.end_with_reply(
+        db, turns.load_turn(db, "t1"), [OutboxPart("hi")], "edit", ("done", None), 1
+    )
+    outbox.start_preview(db, "t1", HERE, OutboxPart("h"), 2)
     assert texts(db) == ["hi"]
 
 
 def test_preview_that_was_never_sent_becomes_an_ordinary_row(db: Database) -> None:
     """It may or may not have arrived: the reply is sent as a new message."""
-    outbox.start_preview(db, "t1", HERE, Part("Let me"), 1)
+    outbox.start_preview(db, "t1", HERE, OutboxPart("Let me"), 1)
     row = first(db).id
     outbox.sending(db, row, "ph_sending", 1)
-    outbox.add(db, "t1", HERE, [Part("Let me see.")], "edit", 2)
+    outbox.add_reply(db, "t1", HERE, [OutboxPart("Let me see.")], "edit", 2)
     outbox.requeue(db, row, "no route", 3)
     assert (first(db).state, first(db).ph_id, first(db).body) == ("queued", None, "Let me see.")
 
@@ -129,14 +135,14 @@ def test_preview_that_was_never_sent_becomes_an_ordinary_row(db: Database) -> No
 def test_preview_keeps_its_place_and_then_holds_up_no_message(db: Database) -> None:
     """It waits for what was queued before; what a tool sends meanwhile waits until it is seen."""
     outbox.add_notice(db, HERE, "before", 1)
-    outbox.start_preview(db, "t1", HERE, Part("Let me"), 2)
-    outbox.add_extra(db, "t1", HERE, [Part("by the way")], "direct", 3)
+    outbox.start_preview(db, "t1", HERE, OutboxPart("Let me"), 2)
+    outbox.add_extra(db, "t1", HERE, [OutboxPart("by the way")], "direct", 3)
     assert due(db) == [("7", "before", "queued")]
-    outbox.delivered(db, first(db).id, "m1", 4)
+    outbox.mark_delivered(db, first(db), "m1", 4)
     assert due(db) == [("7", "Let me", "queued")]
     outbox.placeholder_sent(db, first(db).id, "m2")
     assert due(db) == [("7", "by the way", "queued")]
-    outbox.add(db, "t1", HERE, [Part("Done."), Part("Bye.")], "edit", 5)
+    outbox.add_reply(db, "t1", HERE, [OutboxPart("Done."), OutboxPart("Bye.")], "edit", 5)
     assert texts(db) == ["Done.", "by the way", "Bye."]
 
 
@@ -144,19 +150,21 @@ def test_preview_that_a_chat_refuses_is_given_up_and_the_reply_is_not(
     db: Database,
 ) -> None:
     """The reply becomes a row of its own, whose fate is told."""
-    outbox.start_preview(db, "t1", HERE, Part("Let me"), 1)
-    outbox.refused(db, first(db).id, "blocked", 2)
+    outbox.start_preview(db, "t1", HERE, OutboxPart("Let me"), 1)
+    outbox.mark_refused(db, first(db).id, "blocked", 2)
     assert due(db) == []
-    turns.reply(db, turns.load(db, "t1"), [Part("Done.")], "edit", ("done", None), 3)
+    turns.end_with_reply(
+        db, turns.load_turn(db, "t1"), [OutboxPart("Done.")], "edit", ("done", None), 3
+    )
     row = first(db).id
-    outbox.refused(db, row, "blocked", 4)
+    outbox.mark_refused(db, row, "blocked", 4)
     assert db.execute("SELECT state FROM outbox WHERE id = ?", (row,)).get == "failed_permanent"
-    assert turns.load(db, "t1").state == "closed"
+    assert turns.load_turn(db, "t1").state == "closed"
 
 
 def test_row_that_has_ended_is_not_sent(db: Database) -> None:
     """A stopped turn gives its preview up while the queue waits for the platform's rate."""
-    outbox.start_preview(db, "t1", HERE, Part("Let me"), 1)
+    outbox.start_preview(db, "t1", HERE, OutboxPart("Let me"), 1)
     row = first(db).id
     turns.close_preview(db, "t1", ReplyPart("Let me\n\n(stopped)"))
     assert not outbox.sending(db, row, "ph_sending", 2)
@@ -166,7 +174,7 @@ def test_row_that_has_ended_is_not_sent(db: Database) -> None:
 
 def test_preview_that_is_being_sent_when_its_turn_stops_ends_so(db: Database) -> None:
     """What a chat has seen does not stay unfinished."""
-    outbox.start_preview(db, "t1", HERE, Part("Let me …"), 1)
+    outbox.start_preview(db, "t1", HERE, OutboxPart("Let me …"), 1)
     row = first(db).id
     outbox.sending(db, row, "ph_sending", 2)
     turns.close_preview(db, "t1", ReplyPart("Let me\n\n(stopped)"))
@@ -176,18 +184,20 @@ def test_preview_that_is_being_sent_when_its_turn_stops_ends_so(db: Database) ->
 
 def test_what_a_tool_sent_stands_before_the_reply(db: Database) -> None:
     """In the order in which it was queued."""
-    outbox.add_extra(db, "t1", HERE, [Part("a"), Part("b")], "edit", 2)
-    outbox.add(db, "t1", HERE, [Part("reply")], "edit", 3)
+    outbox.add_extra(db, "t1", HERE, [OutboxPart("a"), OutboxPart("b")], "edit", 2)
+    outbox.add_reply(db, "t1", HERE, [OutboxPart("reply")], "edit", 3)
     assert texts(db) == ["a", "b", "reply"]
 
 
 def test_boot_repeats_edits_and_never_a_direct_message(db: Database) -> None:
     """An edit changes nothing the second time; a message that may have arrived is unknown."""
     addresses = [replace(HERE, chat_id=str(number)) for number in range(4)]
-    outbox.add_extra(db, "t1", addresses[0], [Part("direct"), Part("after")], "direct", 1)
+    outbox.add_extra(
+        db, "t1", addresses[0], [OutboxPart("direct"), OutboxPart("after")], "direct", 1
+    )
     for address in addresses[1:]:
-        outbox.add_extra(db, "t1", address, [Part("edit")], "edit", 1)
-    direct, placeholder, edit, queued = outbox.due(db, "telegram")
+        outbox.add_extra(db, "t1", address, [OutboxPart("edit")], "edit", 1)
+    direct, placeholder, edit, queued = outbox.list_due_rows(db, "telegram")
     outbox.sending(db, direct.id, "sending", 2)
     outbox.sending(db, placeholder.id, "ph_sending", 2)
     outbox.placeholder_sent(db, edit.id, "m1")
@@ -220,38 +230,47 @@ def test_boot_repeats_what_may_be_said_again_so_often(db: Database) -> None:
 
 def test_message_that_boot_leaves_unknown_can_close_its_turn(db: Database) -> None:
     """Nothing else will ever end that turn."""
-    turns.reply(db, turns.load(db, "t1"), [Part("hi")], "direct", ("done", None), 1)
+    turns.end_with_reply(
+        db, turns.load_turn(db, "t1"), [OutboxPart("hi")], "direct", ("done", None), 1
+    )
     outbox.sending(db, first(db).id, "sending", 2)
     turns.boot(db, 3)
-    assert turns.load(db, "t1").state == "closed"
+    assert turns.load_turn(db, "t1").state == "closed"
 
 
 def test_edit_is_repeated_after_one_that_may_land_late(db: Database) -> None:
     """Once, after a while, whatever is killed meanwhile; no later row waits for it."""
-    outbox.start_preview(db, "t1", HERE, Part("Let me"), 1)
-    row = first(db).id
-    outbox.placeholder_sent(db, row, "m1")
+    outbox.start_preview(db, "t1", HERE, OutboxPart("Let me"), 1)
+    row = first(db)
+    outbox.placeholder_sent(db, row.id, "m1")
     turns.boot(db, 2)
-    turns.reply(db, turns.load(db, "t1"), [Part("Done."), Part("2")], "edit", ("done", None), 3)
-    outbox.sending(db, row, "sending", 4)
-    outbox.delivered(db, row, "m1", 5)
+    turns.end_with_reply(
+        db,
+        turns.load_turn(db, "t1"),
+        [OutboxPart("Done."), OutboxPart("2")],
+        "edit",
+        ("done", None),
+        3,
+    )
+    outbox.sending(db, row.id, "sending", 4)
+    outbox.mark_delivered(db, row, "m1", 5)
     turns.boot(db, 6)
     assert due(db) == [("7", "2", "queued")]
-    outbox.delivered(db, first(db).id, "m2", 7)
+    outbox.mark_delivered(db, first(db), "m2", 7)
     assert due(db) == [("7", "Done.", "ph_sent")]
-    assert (first(db).shown, first(db).not_before) == (True, 5 + outbox.LATE_EDIT)
-    assert turns.load(db, "t1").state == "replied"
-    outbox.sending(db, row, "sending", 8)
+    assert (first(db).is_shown, first(db).not_before) == (True, 5 + outbox.LATE_EDIT)
+    assert turns.load_turn(db, "t1").state == "replied"
+    outbox.sending(db, row.id, "sending", 8)
     turns.boot(db, 9)
     assert due(db) == [("7", "Done.", "ph_sent")]
-    outbox.delivered(db, row, "m1", 10)
+    outbox.mark_delivered(db, row, "m1", 10)
     assert due(db) == []
-    assert turns.load(db, "t1").state == "closed"
+    assert turns.load_turn(db, "t1").state == "closed"
 
 
 def test_failed_edit_is_repeated_and_a_lost_placeholder_replaced(db: Database) -> None:
     """The row remembers whether it has a message to edit."""
-    outbox.add(db, "t1", HERE, [Part("hi")], "edit", 1)
+    outbox.add_reply(db, "t1", HERE, [OutboxPart("hi")], "edit", 1)
     row = first(db).id
     outbox.sending(db, row, "ph_sending", 1)
     outbox.requeue(db, row, "no route", 9)
@@ -267,7 +286,9 @@ def test_failed_edit_is_repeated_and_a_lost_placeholder_replaced(db: Database) -
 def test_row_keeps_how_it_is_to_be_sent(db: Database) -> None:
     """The daemon's own text is not Markdown; a thread belongs to the address."""
     thread = replace(HERE, thread_id="5", private=False)
-    outbox.add(db, "t1", thread, [Part("*a*", markdown=False, reply_to="m0")], "direct", 1)
+    outbox.add_reply(
+        db, "t1", thread, [OutboxPart("*a*", markdown=False, reply_to="m0")], "direct", 1
+    )
     row = first(db)
     assert (row.thread_id, row.markdown, row.reply_to, row.final) == ("5", False, "m0", True)
     assert row.chat_key == thread.chat_key == "telegram/1/7/5"

@@ -7,7 +7,7 @@ import pytest
 from fakes.journal import CLASSES, open_turn, opened, step
 
 from orchestrator.journal.db.database import Database
-from orchestrator.journal.turns import prompt_records, steps, transcript, turns
+from orchestrator.journal.turns import prompt_records, sessions, steps, turns
 from orchestrator.journal.turns.prompt_records import PromptSources
 from thinker.protocol.messages import LayerRecord, ToolSpec, UserMessage
 from thinker.protocol.prompt_record import PromptRecord
@@ -33,17 +33,19 @@ def db(tmp_path: Path) -> Iterator[Database]:
 
 def test_first_prompt_of_a_turn_is_what_its_message_was_sent_with(db: Database) -> None:
     """Whatever a later process would have sent; the session keeps it."""
-    assert prompt_records.sent(db, "t1") is None
+    assert prompt_records.find_context_layers(db, "t1") is None
     steps.plan(db, step("t1").model_copy(update={"prompt": PROMPT}), CLASSES, 1, 1)
     other = PROMPT.model_copy(update={"layers": ()})
     steps.plan(db, step("t1").model_copy(update={"prompt": other}), CLASSES, 1, 2)
-    assert prompt_records.sent(db, "t1") == (DATE,)
-    said = transcript.of_turn(db, "t1", transcript.read(db, "t1"), "")[0]
+    assert prompt_records.find_context_layers(db, "t1") == (DATE,)
+    said = sessions.build_session_messages(db, "t1", sessions.load_transcript(db, "t1"), "")[0]
     assert isinstance(said, UserMessage)
     assert said.context == (DATE,)
-    turn = turns.load(db, "t1")
-    assert prompt_records.offered(db, turn.session_id, turn.started_at, "later") == ("look",)
-    assert prompt_records.offered(db, turn.session_id, turn.started_at, "t1") == ()
+    turn = turns.load_turn(db, "t1")
+    assert prompt_records.list_offered_tools(db, turn.session_id, turn.started_at, "later") == (
+        "look",
+    )
+    assert prompt_records.list_offered_tools(db, turn.session_id, turn.started_at, "t1") == ()
 
 
 def test_what_a_prompt_was_made_of_is_kept_once(db: Database) -> None:
@@ -53,14 +55,11 @@ def test_what_a_prompt_was_made_of_is_kept_once(db: Database) -> None:
     commit = step("t1").model_copy(update={"prompt": PROMPT})
     for now in (1, 2):
         steps.plan(db, commit, CLASSES, 1, now)
-    assert prompt_records.ingredients(db, "t1", 1) == PromptSources()
-    assert prompt_records.last_use(db, "planner") is None
+    assert prompt_records.load_prompt_sources(db, "t1", 1) == PromptSources()
     for now in (3, 4):
         steps.plan(db, commit, CLASSES, 1, now, made_of)
-        assert prompt_records.ingredients(db, "t1", now) == made_of
+        assert prompt_records.load_prompt_sources(db, "t1", now) == made_of
     assert db.execute("SELECT count(*) FROM prompt_part").get == 3
-    agent_id = turns.load(db, "t1").agent_id
-    assert [prompt_records.last_use(db, name) for name in ("planner", agent_id)] == 2 * [("t1", 4)]
 
 
 def test_prompt_has_the_messages_of_the_history_that_went_with_it(db: Database) -> None:
@@ -68,8 +67,8 @@ def test_prompt_has_the_messages_of_the_history_that_went_with_it(db: Database) 
     commit = step("t1").model_copy(update={"prompt": PROMPT})
     steps.plan(db, commit, CLASSES, 1, 1, PromptSources(window=(3, 9)))
     steps.plan(db, commit, CLASSES, 1, 2)
-    assert prompt_records.window(db, "t1", 1) == (3, 9)
-    assert prompt_records.window(db, "t1", 2) is None
+    assert prompt_records.find_history_window(db, "t1", 1) == (3, 9)
+    assert prompt_records.find_history_window(db, "t1", 2) is None
 
 
 def test_what_prompts_have_in_common_is_stored_once_and_read_with_each(db: Database) -> None:
@@ -77,7 +76,7 @@ def test_what_prompts_have_in_common_is_stored_once_and_read_with_each(db: Datab
     noon, one = (PROMPT.model_copy(update={"best_score": score}) for score in (None, 0.5))
     for at, sent in ((1, noon), (2, one)):
         steps.plan(db, step("t1").model_copy(update={"prompt": sent}), CLASSES, 1, at)
-    assert prompt_records.of_turn(db, "t1") == [(1, noon), (2, one)]
+    assert prompt_records.list_prompts_of_turn(db, "t1") == [(1, noon), (2, one)]
     assert db.execute("SELECT count(*) FROM prompt_part").get == 1
     assert db.execute("SELECT max(octet_length(body)) FROM turn_prompt").get < len(BASE.text)
 
@@ -86,5 +85,5 @@ def test_whole_record_of_an_older_version_is_read(db: Database) -> None:
     """Its row has nothing in common with others."""
     steps.plan(db, step("t1").model_copy(update={"prompt": PROMPT}), CLASSES, 1, 1)
     db.execute("UPDATE turn_prompt SET body = ?, common = NULL", (PROMPT.model_dump_json(),))
-    assert prompt_records.of_turn(db, "t1") == [(1, PROMPT)]
-    assert prompt_records.sent(db, "t1") == (DATE,)
+    assert prompt_records.list_prompts_of_turn(db, "t1") == [(1, PROMPT)]
+    assert prompt_records.find_context_layers(db, "t1") == (DATE,)

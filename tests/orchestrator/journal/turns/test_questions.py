@@ -26,7 +26,7 @@ class Asked:
 
     def row(self) -> OutboxRow:
         """What is to be sent next in its chat."""
-        row = outbox.first(self.db, CHAT.chat_key)
+        row = outbox.find_next_row(self.db, CHAT.chat_key)
         assert row is not None
         return row
 
@@ -35,17 +35,17 @@ class Asked:
         row = self.row()
         with job(self.db):
             outbox.sending(self.db, row.id, "sending", NOW)
-            questions.delivered(self.db, row, message_id, NOW)
+            questions.mark_delivered(self.db, row, message_id, NOW)
 
     def decides(self, *, granted: bool) -> None:
         """Answer it."""
         with job(self.db):
             code = self.approval.code
-            assert questions.decide(self.db, code, "telegram:7", NOW, granted=granted)
+            assert questions.decide_question(self.db, code, "telegram:7", NOW, granted=granted)
 
     def choices(self, now: int = NOW) -> tuple[Choice, ...]:
         """The buttons of what is sent next."""
-        return questions.choices(self.db, self.row(), now)
+        return questions.build_choices(self.db, self.row(), now)
 
     def edits(self) -> list[tuple[str | None, str]]:
         """The edits that wait or were made: message and last line."""
@@ -60,8 +60,8 @@ def asked(tmp_path: Path) -> Iterator[Asked]:
         open_turn(db)
         (call,) = planned(db, "t1", "pay", arguments={"sum": 3})
         with job(db):
-            approval, _ = approvals.ask(db, call, "policy", "c0de", NOW)
-            questions.ask(db, approval, CHAT, "May I?", 1, NOW)
+            approval, _ = approvals.request_approval(db, call, "policy", "c0de", NOW)
+            questions.ask_question(db, approval, CHAT, "May I?", 1, NOW)
         yield Asked(db, approval)
 
 
@@ -72,19 +72,19 @@ def test_an_open_question_has_two_buttons_that_telegram_takes(asked: Asked) -> N
     assert approve.data[1:] == deny.data[1:]
     assert len(approve.data.encode()) <= 64
     other = outbox.Address("telegram", "1", "8").chat_key
-    digest = questions.digest(asked.approval, CHAT.chat_key)
+    digest = questions.hash_question(asked.approval, CHAT.chat_key)
     assert digest in approve.data
-    assert digest != questions.digest(asked.approval, other)
+    assert digest != questions.hash_question(asked.approval, other)
 
 
 def test_a_decision_replaces_the_message_and_its_buttons_once(asked: Asked) -> None:
     """The text stays, since it says what was decided about."""
     asked.sends()
     asked.decides(granted=True)
-    found = approvals.find(asked.db, "c0de")
+    found = approvals.find_approval(asked.db, "c0de")
     assert found is not None
     with job(asked.db):
-        questions.settle(asked.db, found, NOW)
+        questions.show_outcome(asked.db, found, NOW)
     assert asked.row().body == "May I?\n\n\u2705 Approved once by `telegram:7`."
     assert (asked.row().mode, asked.row().ph_id, len(asked.edits())) == ("edit", "5", 1)
     assert asked.choices() == ()
@@ -104,7 +104,7 @@ def test_a_question_of_a_turn_that_was_stopped_is_withdrawn(asked: Asked) -> Non
     asked.sends()
     with job(asked.db):
         key = asked.approval.chat_key
-        cancellations.cancel(asked.db, key, "stopped", NOW)
+        cancellations.cancel_turn(asked.db, key, "stopped", NOW)
     assert asked.edits() == [("5", "\u274c It is not needed any more: the turn was stopped.")]
 
 
@@ -113,9 +113,9 @@ def test_a_question_that_expired_says_so(asked: Asked) -> None:
     asked.sends()
     late = NOW + LIFETIME
     with job(asked.db):
-        questions.settle(asked.db, asked.approval, NOW)
+        questions.show_outcome(asked.db, asked.approval, NOW)
         assert asked.edits() == []
-        questions.settle(asked.db, asked.approval, late)
+        questions.show_outcome(asked.db, asked.approval, late)
     assert asked.edits() == [("5", "\u231b It has expired without a decision.")]
     assert asked.choices(late) == ()
 
@@ -124,9 +124,9 @@ def test_a_copy_of_the_question_is_replaced_when_it_is_pressed(asked: Asked) -> 
     """It was sent twice, and the journal knows of one."""
     asked.sends("6")
     asked.decides(granted=True)
-    found = approvals.find(asked.db, "c0de")
+    found = approvals.find_approval(asked.db, "c0de")
     assert found is not None
     for _ in range(2):
         with job(asked.db):
-            questions.settle(asked.db, found, NOW, "5")
+            questions.show_outcome(asked.db, found, NOW, "5")
     assert [message for message, _ in asked.edits()] == ["6", "5"]

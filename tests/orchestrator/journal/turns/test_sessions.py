@@ -9,7 +9,7 @@ from fakes.journal import open_turn, opened, planned, receive, update
 
 from orchestrator.journal.db.database import Database
 from orchestrator.journal.turns import sessions, turns
-from orchestrator.journal.turns.outbox import Address, Part
+from orchestrator.journal.turns.outbox import Address, OutboxPart
 from thinker.protocol.messages import Message, UserMessage
 
 
@@ -27,44 +27,44 @@ def said(*texts: str) -> list[Message]:
 
 def test_agent_and_chat_have_one_open_session(db: Database) -> None:
     """One that has ended is followed by a new one."""
-    first = sessions.current(db, "work", "c", 1)
-    assert sessions.current(db, "work", "c", 2) == first
-    others = {sessions.current(db, "home", "c", 2), sessions.current(db, "work", "d", 2)}
+    first = sessions.open_session(db, "work", "c", 1)
+    assert sessions.open_session(db, "work", "c", 2) == first
+    others = {sessions.open_session(db, "home", "c", 2), sessions.open_session(db, "work", "d", 2)}
     db.execute("UPDATE session SET ended_at = 3 WHERE id = ?", (first,))
-    assert len({first, *others, sessions.current(db, "work", "c", 4)}) == 4
+    assert len({first, *others, sessions.open_session(db, "work", "c", 4)}) == 4
 
 
 def test_window_is_the_newest_messages_that_no_summary_covers(db: Database) -> None:
     """Oldest first; other sessions do not show through."""
-    session, other = (sessions.current(db, agent, "c", 1) for agent in ("work", "home"))
+    session, other = (sessions.open_session(db, agent, "c", 1) for agent in ("work", "home"))
     sessions.append(db, session, "t1", said("a", "b"), 1)
     sessions.append(db, other, "t2", said("x"), 1)
     sessions.append(db, session, "t3", said("c"), 2)
-    assert sessions.window(db, session, 50) == tuple(said("a", "b", "c"))
-    assert sessions.window(db, session, 2) == tuple(said("b", "c"))
-    assert sessions.summary(db, session)[0] is None
+    assert sessions.list_history(db, session, 50) == tuple(said("a", "b", "c"))
+    assert sessions.list_history(db, session, 2) == tuple(said("b", "c"))
+    assert sessions.load_summary(db, session)[0] is None
     db.execute("UPDATE session SET summary = 'so far', summary_upto = 2 WHERE id = ?", (session,))
-    assert sessions.window(db, session, 50) == tuple(said("c"))
-    assert sessions.summary(db, session)[0] == "so far"
+    assert sessions.list_history(db, session, 50) == tuple(said("c"))
+    assert sessions.load_summary(db, session)[0] == "so far"
 
 
 def test_window_is_read_with_its_place_in_the_journal(db: Database) -> None:
     """The ids of its first and its last message; an empty one has none."""
-    session, other = (sessions.current(db, agent, "c", 1) for agent in ("work", "home"))
+    session, other = (sessions.open_session(db, agent, "c", 1) for agent in ("work", "home"))
     sessions.append(db, session, "t1", said("a", "b"), 1)
     sessions.append(db, other, "t2", said("x"), 1)
     sessions.append(db, session, "t3", said("c"), 2)
-    assert sessions.read(db, session, 2) == (tuple(said("b", "c")), (2, 4))
-    assert sessions.read(db, session, 0) == ((), None)
+    assert sessions.load_history_window(db, session, 2) == (tuple(said("b", "c")), (2, 4))
+    assert sessions.load_history_window(db, session, 0) == ((), None)
 
 
 def test_window_that_jumps_begins_with_the_same_message_in_between(db: Database) -> None:
     """It is never smaller than asked for, so that nothing is forgotten early."""
-    session = sessions.current(db, "work", "c", 1)
+    session = sessions.open_session(db, "work", "c", 1)
     found = []
     for number in range(8):
         sessions.append(db, session, "t1", said(str(number)), 1)
-        window = sessions.window(db, session, 2, jump=3)
+        window = sessions.list_history(db, session, 2, jump=3)
         found.append((window[0].content, len(window)))
     sizes = [("0", 1), ("0", 2), ("0", 3), ("0", 4), ("3", 2), ("3", 3), ("3", 4), ("6", 2)]
     assert found == sizes
@@ -75,10 +75,10 @@ def test_recent_tools_are_those_of_the_last_turns_newest_first(db: Database) -> 
     for number, tools in enumerate((["old"], ["read", "note"], [], ["mail", "read"]), 1):
         turn = open_turn(db, f"t{number}")
         planned(db, turn.id, *tools)
-        turns.reply(db, turn, [Part("ok")], "direct", ("done", None), number)
+        turns.end_with_reply(db, turn, [OutboxPart("ok")], "direct", ("done", None), number)
     open_turn(db, "t5")
     planned(db, "t5", "now")
-    assert sessions.recent_tools(db, turn.session_id, 3) == ("mail", "read", "note")
+    assert sessions.list_recent_tools(db, turn.session_id, 3) == ("mail", "read", "note")
 
 
 def test_agent_knows_only_chats_that_it_has_answered(db: Database) -> None:
@@ -86,10 +86,10 @@ def test_agent_knows_only_chats_that_it_has_answered(db: Database) -> None:
     open_turn(db, "t1")
     receive(db, update(2, chat_id="8"))
     receive(db, replace(update(3), thread_id="5"))
-    assert sessions.address(db, "work", "telegram", "7") == Address("telegram", "1", "7")
+    assert sessions.find_known_address(db, "work", "telegram", "7") == Address("telegram", "1", "7")
     for agent, channel, chat in (
         ("work", "telegram", "8"),
         ("work", "console", "7"),
         ("home", "telegram", "7"),
     ):
-        assert sessions.address(db, agent, channel, chat) is None
+        assert sessions.find_known_address(db, agent, channel, chat) is None

@@ -11,7 +11,7 @@ from fakes.memory import WORK
 from orchestrator.journal.db.database import Database
 from orchestrator.journal.db.store import FencedError
 from orchestrator.journal.memory import facts
-from orchestrator.journal.turns import outbox, prompt_records, steps, transcript, turns
+from orchestrator.journal.turns import outbox, prompt_records, sessions, steps, turns
 from orchestrator.journal.turns.steps import Call
 from thinker.protocol.call_timing import CallTiming
 from thinker.protocol.messages import LayerRecord, SideEffect, ToolResult, Usage
@@ -53,8 +53,8 @@ def test_steps_are_numbered_through_the_turn(db: Database) -> None:
         {"n": 1},
         "c1",
     )
-    assert steps.load_call(db, "t1", 1) is None  # a model response is no call
-    assert steps.load_call(db, "t1", 9) is None
+    assert steps.find_call(db, "t1", 1) is None  # a model response is no call
+    assert steps.find_call(db, "t1", 9) is None
 
 
 def test_response_is_stored_with_the_timing_of_its_call(db: Database) -> None:
@@ -74,7 +74,7 @@ def test_rejected_call_has_ended_when_it_is_planned(db: Database) -> None:
     assert rejected.state == "failed"
     assert rejected.result == result(rejected, "no such tool", is_error=True)
     with pytest.raises(FencedError):
-        steps.intend(db, "t1", rejected.seq, 1, 2)
+        steps.mark_intent(db, "t1", rejected.seq, 1, 2)
 
 
 def test_stale_epoch_and_closed_turn_change_nothing(db: Database) -> None:
@@ -84,7 +84,7 @@ def test_stale_epoch_and_closed_turn_change_nothing(db: Database) -> None:
     turns.boot(db, 5)
     for stale in (
         lambda: steps.plan(db, step("t1", "mail"), CLASSES, 1, 9),
-        lambda: steps.intend(db, "t1", read.seq, 1, 9),
+        lambda: steps.mark_intent(db, "t1", read.seq, 1, 9),
         lambda: steps.finish(db, read, result(read), 9),
         lambda: steps.finish_local(db, read, lambda _: result(read), 1, 9),
     ):
@@ -99,9 +99,9 @@ def test_stale_epoch_and_closed_turn_change_nothing(db: Database) -> None:
 def test_call_is_dispatched_once_and_its_result_never_changes(db: Database) -> None:
     """A second T4 and a second T5 are refused (invariant 5)."""
     (mail,) = planned(db, "t1", "mail")
-    steps.intend(db, "t1", mail.seq, 1, 2)
+    steps.mark_intent(db, "t1", mail.seq, 1, 2)
     with pytest.raises(FencedError, match="not waiting"):
-        steps.intend(db, "t1", mail.seq, 1, 2)
+        steps.mark_intent(db, "t1", mail.seq, 1, 2)
     steps.finish(db, mail, result(mail, "sent"), 3)
     for late in (result(mail, "again"), result(mail, "failed", is_error=True)):
         with pytest.raises(FencedError, match="ended already"):
@@ -115,7 +115,7 @@ def test_local_effect_is_committed_with_its_result_or_not_at_all(db: Database) -
     (note,) = planned(db, "t1", "note")
 
     def effect(db: Database) -> ToolResult:
-        facts.store(db, WORK, "likes tea", "preference", "tool", 2)
+        facts.store_fact(db, WORK, "likes tea", "preference", "tool", 2)
         return result(note)
 
     def broken(db: Database) -> ToolResult:
@@ -124,14 +124,14 @@ def test_local_effect_is_committed_with_its_result_or_not_at_all(db: Database) -
 
     with pytest.raises(RuntimeError), job(db):
         steps.finish_local(db, note, broken, 1, 2)
-    assert (states(db), facts.find(db, WORK, "tea", 5)) == (
+    assert (states(db), facts.search_facts(db, WORK, "tea", 5)) == (
         {"note": "planned"},
         [],
     )
     with job(db):
         steps.finish_local(db, note, effect, 1, 2)
     assert states(db) == {"note": "done"}
-    assert len(facts.find(db, WORK, "tea", 5)) == 1
+    assert len(facts.search_facts(db, WORK, "tea", 5)) == 1
     with pytest.raises(FencedError):
         steps.finish_local(db, note, effect, 1, 3)
 
@@ -140,9 +140,9 @@ def test_recovery_runs_again_only_what_may_run_again(db: Database) -> None:
     """The model reads that the others are unknown; a second recovery changes nothing."""
     calls = planned(db, "t1", *ALL)
     for one in calls:
-        steps.intend(db, "t1", one.seq, 1, 2)
+        steps.mark_intent(db, "t1", one.seq, 1, 2)
     with job(db):
-        steps.recover(db, "t1", frozenset(), 3)
+        steps.recover_calls(db, "t1", frozenset(), 3)
     expected = dict.fromkeys(("read", "note", "pay"), "planned") | dict.fromkeys(
         ("check", "mail"), "unknown"
     )
@@ -153,17 +153,17 @@ def test_recovery_runs_again_only_what_may_run_again(db: Database) -> None:
     assert orjson.loads(told.content)["status"] == "unknown_outcome"
     assert call(db, "t1", calls[2].seq).idem_key == calls[2].idem_key
     before = db.execute("SELECT * FROM step").fetchall()
-    steps.recover(db, "t1", frozenset(), 4)
+    steps.recover_calls(db, "t1", frozenset(), 4)
     assert db.execute("SELECT * FROM step").fetchall() == before
-    assert steps.unconfirmed(db, "t1") == ["check", "mail"]
+    assert steps.list_unconfirmed_tools(db, "t1") == ["check", "mail"]
 
 
 def test_recovery_leaves_alone_what_this_process_still_runs(db: Database) -> None:
     """The worker died, its tool call did not: the next worker gets the result."""
     (mail, read) = planned(db, "t1", "mail", "read")
-    steps.intend(db, "t1", mail.seq, 1, 2)
-    steps.intend(db, "t1", read.seq, 1, 2)
-    steps.recover(db, "t1", frozenset({mail.seq}), 3)
+    steps.mark_intent(db, "t1", mail.seq, 1, 2)
+    steps.mark_intent(db, "t1", read.seq, 1, 2)
+    steps.recover_calls(db, "t1", frozenset({mail.seq}), 3)
     assert states(db) == {"mail": "intent", "read": "planned"}
     steps.finish(db, mail, result(mail), 4)
     assert states(db)["mail"] == "done"
@@ -174,11 +174,11 @@ def test_call_dispatched_under_an_older_epoch_may_run_again_under_a_new_one(
 ) -> None:
     """The late result of the old process is refused, that of the new one stored."""
     (read,) = planned(db, "t1", "read")
-    steps.intend(db, "t1", read.seq, 1, 2)
+    steps.mark_intent(db, "t1", read.seq, 1, 2)
     turns.boot(db, 3)
-    steps.recover(db, "t1", frozenset(), 3)
+    steps.recover_calls(db, "t1", frozenset(), 3)
     again = call(db, "t1", read.seq)
-    steps.intend(db, "t1", read.seq, 2, 4)
+    steps.mark_intent(db, "t1", read.seq, 2, 4)
     with pytest.raises(FencedError):
         steps.finish(db, read, result(read, "old"), 5)
     steps.finish(db, again, result(again, "new"), 5)
@@ -189,13 +189,15 @@ def test_every_call_has_ended_when_the_turn_ends(db: Database) -> None:
     """What never ran failed; what was dispatched and may have happened is unknown."""
     calls = planned(db, "t1", *ALL, "other")
     for one in calls[:-1]:
-        steps.intend(db, "t1", one.seq, 1, 2)
-    assert steps.unconfirmed(db, "t1") == ["pay", "check", "mail"]
+        steps.mark_intent(db, "t1", one.seq, 1, 2)
+    assert steps.list_unconfirmed_tools(db, "t1") == ["pay", "check", "mail"]
     with job(db):
-        turns.reply(db, turns.load(db, "t1"), [outbox.Part("sorry")], "direct", ("done", None), 3)
+        turns.end_with_reply(
+            db, turns.load_turn(db, "t1"), [outbox.OutboxPart("sorry")], "direct", ("done", None), 3
+        )
     failed = dict.fromkeys(("read", "note", "other"), "failed")
     assert states(db) == failed | dict.fromkeys(("pay", "check", "mail"), "unknown")
-    assert steps.unconfirmed(db, "t1") == ["pay", "check", "mail"]
+    assert steps.list_unconfirmed_tools(db, "t1") == ["pay", "check", "mail"]
 
 
 def test_recorded_steps_keep_their_order_and_pair_results_with_calls(db: Database) -> None:
@@ -206,9 +208,9 @@ def test_recorded_steps_keep_their_order_and_pair_results_with_calls(db: Databas
     steps.plan(db, first, CLASSES, 1, 1)
     steps.plan(db, step("t1", "note"), CLASSES, 1, 2)
     mail = call(db, "t1", 3)
-    steps.intend(db, "t1", 3, 1, 2)
+    steps.mark_intent(db, "t1", 3, 1, 2)
     steps.finish(db, mail, result(mail, "sent"), 3)
-    one, two = transcript.read(db, "t1").steps
+    one, two = sessions.load_transcript(db, "t1").steps
     assert (one.seq, one.response, one.usage, one.finish) == (
         1,
         first.response,
@@ -217,8 +219,8 @@ def test_recorded_steps_keep_their_order_and_pair_results_with_calls(db: Databas
     )
     assert [(c.seq, c.result) for c in one.calls] == [(2, None), (3, result(mail, "sent"))]
     assert [(c.seq, c.result) for c in two.calls] == [(5, None)]
-    assert transcript.read(db, "t2").steps == ()
-    assert steps.tools_of(db, "t1") == ("read", "mail", "note")
+    assert sessions.load_transcript(db, "t2").steps == ()
+    assert steps.list_tool_names(db, "t1") == ("read", "mail", "note")
 
 
 def test_prompt_of_a_process_is_kept_with_its_first_step(db: Database) -> None:
@@ -226,4 +228,4 @@ def test_prompt_of_a_process_is_kept_with_its_first_step(db: Database) -> None:
     prompt = PromptRecord(layers=(LayerRecord(name="base", text="Be brief."),), tools=("read",))
     steps.plan(db, step("t1").model_copy(update={"prompt": prompt}), CLASSES, 1, 1)
     steps.plan(db, step("t1"), CLASSES, 1, 2)
-    assert prompt_records.of_turn(db, "t1") == [(1, prompt)]
+    assert prompt_records.list_prompts_of_turn(db, "t1") == [(1, prompt)]

@@ -17,11 +17,10 @@ from orchestrator.journal.turns import (
     subagents,
     turns,
 )
-from orchestrator.journal.turns.outbox import Part
+from orchestrator.journal.turns.outbox import OutboxPart
 from orchestrator.journal.turns.steps import Call
 from orchestrator.journal.turns.subagents import SubagentRun, SubagentSpec
 from orchestrator.journal.turns.turns import Turn, TurnAdmission
-from orchestrator.journal.upkeep import retention
 from thinker.protocol.messages import ToolResult
 
 NOW = 1_000
@@ -39,26 +38,28 @@ def begun(db: Database, *, wait: bool = True, turn: str = "t1") -> Call:
     """A call of a turn that has a subagent do something."""
     (call,) = planned(db, turn, "note")
     with job(db):
-        steps.intend(db, turn, call.seq, 1, NOW)
+        steps.mark_intent(db, turn, call.seq, 1, NOW)
         name = subagents.create(db, call, "work", SubagentSpec(), NOW)
-        address = turns.origin(db, turn).address()
-        subagents.begin(db, call, name, address, "count", NOW, wait=wait)
+        address = turns.load_opening_message(db, turn).build_address()
+        subagents.begin_run(db, call, name, address, "count", NOW, wait=wait)
     return call
 
 
 def admitted(db: Database, call: Call, turn_id: str = "s1") -> Turn:
     """T2 of the work of a call."""
-    row = inbox.oldest_new(db, run(db, call).queue)
+    row = inbox.find_oldest_new(db, run(db, call).queue_name)
     assert row is not None
     with job(db):
-        turn = turns.admit(db, row, TurnAdmission(turn_id, "work", 1, 5, "1", "subagent"), NOW)
+        turn = turns.admit_message(
+            db, row, TurnAdmission(turn_id, "work", 1, 5, "1", "subagent"), NOW
+        )
     assert turn is not None
     return turn
 
 
 def run(db: Database, call: Call) -> SubagentRun:
     """The work of a call."""
-    found = subagents.of_call(db, call.turn_id, call.seq)
+    found = subagents.find_run_of_call(db, call.turn_id, call.seq)
     assert found is not None
     return found
 
@@ -66,8 +67,8 @@ def run(db: Database, call: Call) -> SubagentRun:
 def replied(db: Database, turn: Turn, text: str = "42", *, failed: bool = False) -> None:
     """T6 of a subagent's turn."""
     with job(db):
-        turns.reply(db, turn, (), "direct", ("done", None), NOW)
-        subagents.end(db, turn.id, text, NOW, failed=failed)
+        turns.end_with_reply(db, turn, (), "direct", ("done", None), NOW)
+        subagents.end_run(db, turn.id, text, NOW, failed=failed)
 
 
 def test_work_is_in_a_line_of_its_own_and_goes_to_its_chat(db: Database) -> None:
@@ -75,14 +76,14 @@ def test_work_is_in_a_line_of_its_own_and_goes_to_its_chat(db: Database) -> None
     call = begun(db)
     work = run(db, call)
     assert work.subagent_id == "work-sub-t1-2"
-    assert inbox.chats_with_work(db) == {"telegram/1/7/": False, work.queue: True}
+    assert inbox.list_chats_with_work(db) == {"telegram/1/7/": False, work.queue_name: True}
     turn = admitted(db, call)
-    origin = turns.origin(db, turn.id)
-    assert (origin.text, origin.internal) == ("count", True)
-    assert origin.address().chat_key == "telegram/1/7/"
-    assert not run(db, call).ended
-    assert subagents.open_count(db, "work") == 1
-    assert invariants.violations(db) == []
+    origin = turns.load_opening_message(db, turn.id)
+    assert (origin.text, origin.is_internal) == ("count", True)
+    assert origin.build_address().chat_key == "telegram/1/7/"
+    assert not run(db, call).has_ended
+    assert subagents.count_open_runs(db, "work") == 1
+    assert invariants.check_invariants(db) == []
 
 
 def test_call_can_begin_its_work_once(db: Database) -> None:
@@ -90,10 +91,10 @@ def test_call_can_begin_its_work_once(db: Database) -> None:
     call = begun(db)
     with pytest.raises(REFUSED), job(db):
         subagents.create(db, call, "work", SubagentSpec(), NOW)
-    address, name = turns.origin(db, "t1").address(), run(db, call).subagent_id
+    address, name = turns.load_opening_message(db, "t1").build_address(), run(db, call).subagent_id
     with pytest.raises(REFUSED), job(db):
-        subagents.begin(db, call, name, address, "x", NOW, wait=True)
-    assert len(subagents.begun_by(db, "t1")) == 1
+        subagents.begin_run(db, call, name, address, "x", NOW, wait=True)
+    assert len(subagents.list_open_runs_of_turn(db, "t1")) == 1
 
 
 def test_result_of_awaited_work_stays_with_its_call(db: Database) -> None:
@@ -101,11 +102,11 @@ def test_result_of_awaited_work_stays_with_its_call(db: Database) -> None:
     call = begun(db)
     replied(db, admitted(db, call))
     work = run(db, call)
-    assert (work.ended, work.result, work.failed) == (True, "42", False)
-    assert subagents.open_count(db, "work") == 0
+    assert (work.has_ended, work.result, work.failed) == (True, "42", False)
+    assert subagents.count_open_runs(db, "work") == 0
     assert db.execute("SELECT count(*) FROM inbox").get == 2
     assert db.execute("SELECT count(*) FROM outbox").get == 0
-    assert invariants.violations(db) == []
+    assert invariants.check_invariants(db) == []
 
 
 @pytest.mark.parametrize(
@@ -117,11 +118,13 @@ def test_result_of_other_work_is_a_message_in_its_chat(
     """In the same transaction, for the agent that wanted it."""
     call = begun(db, wait=False)
     with job(db):
-        turns.reply(db, turns.load(db, "t1"), [Part("started")], "direct", ("done", None), NOW)
+        turns.end_with_reply(
+            db, turns.load_turn(db, "t1"), [OutboxPart("started")], "direct", ("done", None), NOW
+        )
     replied(db, admitted(db, call), failed=failed)
-    row = inbox.oldest_new(db, "telegram/1/7/")
+    row = inbox.find_oldest_new(db, "telegram/1/7/")
     assert row is not None
-    assert (row.kind, row.target, row.internal) == (inbox.RESULT, "work", True)
+    assert (row.kind, row.target, row.is_internal) == (inbox.RESULT, "work", True)
     assert row.text == f"Subagent (reference: work-sub-t1-2) has {words}:\n\n42"
 
 
@@ -131,9 +134,11 @@ def test_message_with_a_long_result_is_shortened_and_the_result_kept_whole(
     """What a turn costs does not depend on how much a subagent says."""
     call, said = begun(db, wait=False), "x" * (subagents.REPORTED + 1)
     with job(db):
-        turns.reply(db, turns.load(db, "t1"), [Part("started")], "direct", ("done", None), NOW)
-        subagents.end(db, admitted(db, call).id, said, NOW, failed=False)
-    row = inbox.oldest_new(db, "telegram/1/7/")
+        turns.end_with_reply(
+            db, turns.load_turn(db, "t1"), [OutboxPart("started")], "direct", ("done", None), NOW
+        )
+        subagents.end_run(db, admitted(db, call).id, said, NOW, failed=False)
+    row = inbox.find_oldest_new(db, "telegram/1/7/")
     assert row is not None
     assert row.text.endswith(f"x\n[shortened: the result has {len(said)} characters]")
     assert row.text.count("x") == subagents.REPORTED
@@ -146,25 +151,27 @@ def test_stopped_turn_takes_its_work_along(db: Database) -> None:
     admitted(db, call)
     other = begun(db, wait=False)
     with job(db):
-        assert cancellations.cancel(db, "telegram/1/7/", "stopped", NOW) == "t1"
+        assert cancellations.cancel_turn(db, "telegram/1/7/", "stopped", NOW) == "t1"
     assert [run(db, item).state for item in (call, other)] == ["cancelled", "cancelled"]
     assert run(db, call).error == "stopped"
-    assert sorted(cancellations.cancelled(db, ["t1", "s1", "x"])) == ["s1", "t1"]
-    assert inbox.chats_with_work(db) == {}
-    assert invariants.violations(db) == []
+    assert sorted(cancellations.list_cancelled_turns(db, ["t1", "s1", "x"])) == ["s1", "t1"]
+    assert inbox.list_chats_with_work(db) == {}
+    assert invariants.check_invariants(db) == []
 
 
 def test_turn_that_ends_stops_only_what_it_waits_for(db: Database) -> None:
     """What was to go on in the background goes on, until the chat is stopped."""
     awaited, other = begun(db), begun(db, wait=False)
     with job(db):
-        cancellations.cancel_awaited(db, "t1", NOW)
+        cancellations.cancel_awaited_subagents(db, "t1", NOW)
     assert [run(db, item).state for item in (awaited, other)] == ["cancelled", "new"]
     with job(db):
-        turns.reply(db, turns.load(db, "t1"), [Part("hi")], "direct", ("done", None), NOW)
-        assert cancellations.stop(db, "telegram/1/8/", "stopped", NOW) is None
-        assert cancellations.stop(db, "telegram/1/7/", "stopped", NOW) == []
-        assert cancellations.stop(db, "telegram/1/7/", "stopped", NOW) is None
+        turns.end_with_reply(
+            db, turns.load_turn(db, "t1"), [OutboxPart("hi")], "direct", ("done", None), NOW
+        )
+        assert cancellations.cancel_chat_work(db, "telegram/1/8/", "stopped", NOW) is None
+        assert cancellations.cancel_chat_work(db, "telegram/1/7/", "stopped", NOW) == []
+        assert cancellations.cancel_chat_work(db, "telegram/1/7/", "stopped", NOW) is None
     assert run(db, other).state == "cancelled"
 
 
@@ -177,17 +184,19 @@ def test_what_a_subagent_may_have_done_is_told_by_whoever_answers(
     turn = admitted(db, call)
     (order,) = planned(db, turn.id, "order")
     with job(db):
-        steps.intend(db, turn.id, order.seq, 1, NOW)
-        steps.recover(db, turn.id, frozenset(), NOW)
+        steps.mark_intent(db, turn.id, order.seq, 1, NOW)
+        steps.recover_calls(db, turn.id, frozenset(), NOW)
     replied(db, turn)
-    assert subagents.unconfirmed(db, turn.id) == ["order"]
-    assert subagents.unconfirmed(db, "t1") == (["order"] if wait else [])
+    assert subagents.list_unconfirmed_tools_of_runs(db, turn.id) == ["order"]
+    assert subagents.list_unconfirmed_tools_of_runs(db, "t1") == (["order"] if wait else [])
     with job(db):
-        turns.reply(db, turns.load(db, "t1"), [Part("hi")], "direct", ("done", None), NOW)
-        row = inbox.oldest_new(db, "telegram/1/7/")
+        turns.end_with_reply(
+            db, turns.load_turn(db, "t1"), [OutboxPart("hi")], "direct", ("done", None), NOW
+        )
+        row = inbox.find_oldest_new(db, "telegram/1/7/")
         if row is not None:
-            turns.admit(db, row, TurnAdmission("t2", "work", 1, 5, "1"), NOW)
-    assert subagents.unconfirmed(db, "t2") == ([] if wait else ["order"])
+            turns.admit_message(db, row, TurnAdmission("t2", "work", 1, 5, "1"), NOW)
+    assert subagents.list_unconfirmed_tools_of_runs(db, "t2") == ([] if wait else ["order"])
 
 
 def test_dead_work_is_nobodys_dead_letter(db: Database) -> None:
@@ -195,11 +204,11 @@ def test_dead_work_is_nobodys_dead_letter(db: Database) -> None:
     call = begun(db)
     turn = admitted(db, call)
     with job(db):
-        turns.dead_letter(db, turn, "signal 11", None, NOW)
-        subagents.end(db, turn.id, "it died", NOW, failed=True)
+        turns.end_as_dead_letter(db, turn, "signal 11", None, NOW)
+        subagents.end_run(db, turn.id, "it died", NOW, failed=True)
     assert (run(db, call).state, run(db, call).failed) == ("dead", True)
-    assert deadletters.every(db) == []
-    assert invariants.violations(db) == []
+    assert deadletters.list_dead_letters(db) == []
+    assert invariants.check_invariants(db) == []
 
 
 def test_work_without_a_result_is_a_violation(db: Database) -> None:
@@ -209,34 +218,13 @@ def test_work_without_a_result_is_a_violation(db: Database) -> None:
     with job(db):
         result = ToolResult(call_id=call.call_id, name=call.name, content="?")
         steps.finish(db, call, result, NOW)
-    assert "still works" in " ".join(invariants.violations(db))
+    assert "still works" in " ".join(invariants.check_invariants(db))
     with job(db):
-        turns.reply(db, turn, (), "direct", ("done", None), NOW)
-    assert "is closed without a result" in " ".join(invariants.violations(db))
+        turns.end_with_reply(db, turn, (), "direct", ("done", None), NOW)
+    assert "is closed without a result" in " ".join(invariants.check_invariants(db))
     with job(db):
         db.execute("UPDATE subagent_run SET result = '42', wait = 0")
-    assert "a result and no report" in " ".join(invariants.violations(db))
-
-
-def test_old_work_is_forgotten_with_the_turn_that_wanted_it(db: Database) -> None:
-    """Not before the message that reports it."""
-    done, cancelled = begun(db, wait=False), begun(db, wait=False)
-    replied(db, admitted(db, done))
-    with job(db):
-        turns.reply(db, turns.load(db, "t1"), [Part("soon")], "direct", ("done", None), NOW)
-        db.execute(
-            "UPDATE inbox SET state = 'cancelled', ended_at = ? WHERE id = ?",
-            (NOW, run(db, cancelled).inbox_id),
-        )
-        for row in outbox.due(db, "telegram"):
-            outbox.sending(db, row.id, "sending", NOW)
-            outbox.delivered(db, row.id, "1", NOW)
-        assert retention.turns(db, NOW) == 0
-        assert retention.turns(db, NOW + 1) == 1
-        assert retention.turns(db, NOW + 1) == 0
-    assert [text for (text,) in db.execute("SELECT kind FROM inbox")] == ["subagent_result"]
-    assert db.execute("SELECT count(*) FROM turn").get == 0
-    assert invariants.violations(db) == []
+    assert "a result and no report" in " ".join(invariants.check_invariants(db))
 
 
 def test_subagent_works_with_the_memory_of_its_parents_turn(db: Database) -> None:
@@ -253,10 +241,14 @@ def test_subagent_works_with_the_memory_of_its_parents_turn(db: Database) -> Non
 def test_messages_of_a_subagent_count_with_those_of_its_parent(db: Database) -> None:
     """In either's turn; the reply of a turn does not count."""
     turn = admitted(db, begun(db))
-    address = turns.origin(db, "t1").address()
+    address = turns.load_opening_message(db, "t1").build_address()
     with job(db):
-        outbox.add_extra(db, "t1", address, [Part("one")], "direct", NOW)
-        outbox.add_extra(db, turn.id, address, [Part("two"), Part("three")], "direct", NOW)
-        assert [outbox.extras(db, name) for name in ("t1", turn.id)] == [3, 3]
-        turns.reply(db, turns.load(db, "t1"), [Part("re")], "direct", ("done", None), NOW + 1)
-        assert outbox.extras(db, turn.id) == 3
+        outbox.add_extra(db, "t1", address, [OutboxPart("one")], "direct", NOW)
+        outbox.add_extra(
+            db, turn.id, address, [OutboxPart("two"), OutboxPart("three")], "direct", NOW
+        )
+        assert [outbox.count_extras(db, name) for name in ("t1", turn.id)] == [3, 3]
+        turns.end_with_reply(
+            db, turns.load_turn(db, "t1"), [OutboxPart("re")], "direct", ("done", None), NOW + 1
+        )
+        assert outbox.count_extras(db, turn.id) == 3

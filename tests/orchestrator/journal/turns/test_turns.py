@@ -24,10 +24,10 @@ from fakes.time_limit import time_limit
 from orchestrator.channel_api import ReplyPart
 from orchestrator.journal.db.database import Database
 from orchestrator.journal.db.store import FencedError
-from orchestrator.journal.inspect import recent
+from orchestrator.journal.inspect import recent_turns
 from orchestrator.journal.turns import cancellations, inbox, outbox, sessions, steps, turns
 from orchestrator.journal.turns.inbox import Arrival
-from orchestrator.journal.turns.outbox import Part
+from orchestrator.journal.turns.outbox import OutboxPart
 from orchestrator.journal.turns.turns import Turn, TurnAdmission
 from thinker.protocol.messages import AssistantMessage, ToolResult, UserMessage
 
@@ -58,7 +58,7 @@ def everything(db: Database) -> list[object]:
 
 def history(db: Database, turn: Turn) -> tuple[object, ...]:
     """What the session holds."""
-    return sessions.window(db, turn.session_id, 50)
+    return sessions.list_history(db, turn.session_id, 50)
 
 
 def test_first_time_that_a_worker_was_ready_stays(db: Database) -> None:
@@ -67,8 +67,8 @@ def test_first_time_that_a_worker_was_ready_stays(db: Database) -> None:
     with job(db):
         turns.park(db, replace(turn, ready_at=4), "approval")
         turns.unpark(db, turn, 5)
-        turns.reply(db, replace(turn, ready_at=6), [Part("hi")], "direct", DONE, 7)
-    assert turns.load(db, turn.id).ready_at == 4
+        turns.end_with_reply(db, replace(turn, ready_at=6), [OutboxPart("hi")], "direct", DONE, 7)
+    assert turns.load_turn(db, turn.id).ready_at == 4
 
 
 def test_messages_of_a_chat_are_admitted_in_order_one_at_a_time(db: Database) -> None:
@@ -76,14 +76,14 @@ def test_messages_of_a_chat_are_admitted_in_order_one_at_a_time(db: Database) ->
     receive(db, update(2, "first"), update(1, "second"), update(3, "other", "8"))
     turn = next_turn(db, "t1")
     assert turn is not None
-    assert [row.text for row in inbox.of_turn(db, "t1")] == ["first"]
+    assert [row.text for row in inbox.list_opening_messages(db, "t1")] == ["first"]
     assert next_turn(db, "t2") is None
     assert next_turn(db, "t3", "8") is not None
     with job(db):
-        turns.reply(db, turn, [Part("hi")], "direct", DONE, 1)
+        turns.end_with_reply(db, turn, [OutboxPart("hi")], "direct", DONE, 1)
     assert next_turn(db, "t4") is not None
-    assert [row.text for row in inbox.of_turn(db, "t4")] == ["second"]
-    assert turns.open_count(db) == 2
+    assert [row.text for row in inbox.list_opening_messages(db, "t4")] == ["second"]
+    assert turns.count_open_turns(db) == 2
 
 
 async def test_only_one_of_many_concurrent_admissions_wins(tmp_path: Path) -> None:
@@ -91,15 +91,15 @@ async def test_only_one_of_many_concurrent_admissions_wins(tmp_path: Path) -> No
     store = store_in(tmp_path)
 
     def admit(db: Database, number: int) -> Turn | None:
-        row = inbox.oldest_new(db, KEY)
+        row = inbox.find_oldest_new(db, KEY)
         if row is None:
             return None
-        return turns.admit(db, row, TurnAdmission(f"t{number}", "work", 1, 15, "1"), 0)
+        return turns.admit_message(db, row, TurnAdmission(f"t{number}", "work", 1, 15, "1"), 0)
 
     with time_limit():
         await store.transact(inbox.ingest, [Arrival(update(n)) for n in (1, 2)], None, 0)
         admitted = await asyncio.gather(*(store.transact(admit, number) for number in range(8)))
-        counts = await store.transact(recent.counts)
+        counts = await store.transact(recent_turns.count_messages_by_state)
     store.close()
     assert len([turn for turn in admitted if turn is not None]) == 1
     assert (counts["new"], counts["claimed"]) == (1, 1)
@@ -109,24 +109,24 @@ def test_message_that_was_taken_is_not_admitted_again(db: Database) -> None:
     """And no turn is left behind by the attempt."""
     turn = open_turn(db)
     row = row_of(db, "t1")
-    turns.reply(db, turn, [Part("hi")], "direct", DONE, 1)
+    turns.end_with_reply(db, turn, [OutboxPart("hi")], "direct", DONE, 1)
     with pytest.raises(FencedError), job(db):
-        turns.admit(db, row, TurnAdmission("t2", "work", 1, 15, "1"), 2)
-    assert turns.open_count(db) == 0
+        turns.admit_message(db, row, TurnAdmission("t2", "work", 1, 15, "1"), 2)
+    assert turns.count_open_turns(db) == 0
 
 
 def test_boot_adopts_open_turns_and_gives_them_their_time_again(db: Database) -> None:
     """The time without a daemon does not count; ended turns are left alone."""
     first = open_turn(db, "t1")
     assert (first.epoch, first.deadline) == (1, 900_000)
-    turns.reply(db, first, [Part("hi")], "direct", DONE, 1)
+    turns.end_with_reply(db, first, [OutboxPart("hi")], "direct", DONE, 1)
     open_turn(db, "t2")
-    before = turns.load(db, "t1")
+    before = turns.load_turn(db, "t1")
     assert turns.boot(db, 5_000_000) == 2
-    adopted = turns.open_in(db, KEY)
+    adopted = turns.find_open_turn(db, KEY)
     assert adopted is not None
     assert (adopted.id, adopted.epoch, adopted.deadline) == ("t2", 2, 5_900_000)
-    assert turns.load(db, "t1") == before
+    assert turns.load_turn(db, "t1") == before
     assert turns.boot(db, 6_000_000) == 3
 
 
@@ -137,10 +137,10 @@ def test_replaced_supervisor_changes_nothing(db: Database) -> None:
     turns.boot(db, 5)
     before = everything(db)
     with pytest.raises(FencedError), job(db):
-        turns.reply(db, turn, [Part("hi")], "direct", DONE, 9)
+        turns.end_with_reply(db, turn, [OutboxPart("hi")], "direct", DONE, 9)
     with pytest.raises(FencedError), job(db):
-        turns.dead_letter(db, turn, "crash", "Sorry.", 9)
-    turns.extend(db, turn, 9)
+        turns.end_as_dead_letter(db, turn, "crash", "Sorry.", 9)
+    turns.extend_deadline(db, turn, 9)
     assert everything(db) == before
 
 
@@ -156,15 +156,15 @@ def test_reply_is_stored_whole_or_not_at_all(db: Database, monkeypatch: pytest.M
     with monkeypatch.context() as patch:
         patch.setattr(sessions, "append", broken)
         with pytest.raises(RuntimeError), job(db):
-            turns.reply(db, turn, [Part("hi")], "direct", DONE, 9)
+            turns.end_with_reply(db, turn, [OutboxPart("hi")], "direct", DONE, 9)
     assert everything(db) == before
     with job(db):
-        turns.reply(db, turn, [Part("hi")], "direct", DONE, 9)
-    assert turns.load(db, "t1").state == "replied"
+        turns.end_with_reply(db, turn, [OutboxPart("hi")], "direct", DONE, 9)
+    assert turns.load_turn(db, "t1").state == "replied"
     assert row_of(db, "t1").state == "done"
-    assert [row.body for row in outbox.due(db, "telegram")] == ["hi"]
+    assert [row.body for row in outbox.list_due_rows(db, "telegram")] == ["hi"]
     with pytest.raises(FencedError), job(db):
-        turns.reply(db, turn, [Part("hi")], "direct", DONE, 9)
+        turns.end_with_reply(db, turn, [OutboxPart("hi")], "direct", DONE, 9)
 
 
 def test_session_keeps_the_turn_as_it_happened(db: Database) -> None:
@@ -172,11 +172,11 @@ def test_session_keeps_the_turn_as_it_happened(db: Database) -> None:
     turn = open_turn(db, text="time?")
     (read, mail) = planned(db, "t1", "read", "mail")
     for call in (mail, read):
-        steps.intend(db, "t1", call.seq, 1, 2)
+        steps.mark_intent(db, "t1", call.seq, 1, 2)
         answer = ToolResult(call_id=call.call_id, name=call.name, content=call.name.upper())
         steps.finish(db, call, answer, 2)
     steps.plan(db, step("t1", content="It is noon."), CLASSES, 1, 3)
-    turns.reply(db, turn, [Part("It is noon.")], "direct", DONE, 4)
+    turns.end_with_reply(db, turn, [OutboxPart("It is noon.")], "direct", DONE, 4)
     assert history(db, turn) == (
         UserMessage(content="time?"),
         step("t1", "read", "mail").response,
@@ -190,11 +190,13 @@ def test_session_keeps_what_was_said_when_the_model_said_nothing(db: Database) -
     """The daemon's own text after an empty answer, or between tool calls."""
     turn = open_turn(db, "t1")
     steps.plan(db, step("t1", content=" \n"), CLASSES, 1, 3)
-    turns.reply(db, turn, [Part("I have"), Part("no answer.")], "direct", DONE, 4)
+    turns.end_with_reply(
+        db, turn, [OutboxPart("I have"), OutboxPart("no answer.")], "direct", DONE, 4
+    )
     assert history(db, turn)[-1] == AssistantMessage(content="I have\nno answer.")
     second = open_turn(db, "t2")
     planned(db, "t2", "read")
-    turns.reply(db, second, [Part("Too many steps.")], "direct", DONE, 4)
+    turns.end_with_reply(db, second, [OutboxPart("Too many steps.")], "direct", DONE, 4)
     *_, called, gave_up, said = history(db, second)
     assert isinstance(called, AssistantMessage)
     assert isinstance(gave_up, ToolResult)
@@ -206,12 +208,12 @@ def test_context_is_everything_that_the_next_worker_needs(db: Database) -> None:
     """History of earlier turns, this turn's message and steps, the tools used lately."""
     first = open_turn(db, "t1", "one")
     planned(db, "t1", "read", "note")
-    turns.reply(db, first, [Part("1")], "direct", DONE, 1)
+    turns.end_with_reply(db, first, [OutboxPart("1")], "direct", DONE, 1)
     open_turn(db, "t2", "two")
     (mail,) = planned(db, "t2", "mail")
-    steps.intend(db, "t2", mail.seq, 1, 2)
+    steps.mark_intent(db, "t2", mail.seq, 1, 2)
     with job(db):
-        context = turns.context(db, "t2", frozenset(), 50, 3)
+        context = turns.load_stored_turn(db, "t2", frozenset(), 50, 3)
     assert [row.text for row in context.messages] == ["two"]
     assert context.history[0] == UserMessage(content="one")
     assert context.history[-1] == AssistantMessage(content="1")
@@ -227,13 +229,13 @@ def test_message_that_kills_its_worker_becomes_a_dead_letter(db: Database) -> No
     db.execute("UPDATE inbox SET id = 50")
     turn = open_turn(db, "t1")
     planned(db, "t1", "mail")
-    assert [turns.process_died(db, "t1") for _ in range(3)] == [1, 2, 3]
+    assert [turns.count_process_death(db, "t1") for _ in range(3)] == [1, 2, 3]
     with job(db):
-        turns.dead_letter(db, turn, "signal 11", "I gave it up.", 9)
+        turns.end_as_dead_letter(db, turn, "signal 11", "I gave it up.", 9)
     row = row_of(db, "t1")
     assert (row.state, row.error) == ("dead", "signal 11")
-    assert turns.load(db, "t1").state == "dead"
-    assert [item.body for item in outbox.due(db, "telegram")] == ["I gave it up."]
+    assert turns.load_turn(db, "t1").state == "dead"
+    assert [item.body for item in outbox.list_due_rows(db, "telegram")] == ["I gave it up."]
     assert db.execute("SELECT state FROM step WHERE kind = 'tool'").get == "failed"
     assert "dead letter" in str(db.execute("SELECT act FROM audit").get)
     assert next_turn(db, "t2") is not None
@@ -242,45 +244,47 @@ def test_message_that_kills_its_worker_becomes_a_dead_letter(db: Database) -> No
 def test_turn_closes_when_its_last_message_has_ended(db: Database) -> None:
     """Whatever became of each; a turn that has not replied stays open (T9)."""
     turn = open_turn(db)
-    address = row_of(db, "t1").address()
-    outbox.add_extra(db, "t1", address, [Part("by the way")], "direct", 1)
-    (extra,) = outbox.due(db, "telegram")
-    outbox.delivered(db, extra.id, "m1", 2)
-    assert turns.load(db, "t1").state == "running"
-    turns.reply(db, turn, [Part("a"), Part("b"), Part("c")], "direct", DONE, 3)
+    address = row_of(db, "t1").build_address()
+    outbox.add_extra(db, "t1", address, [OutboxPart("by the way")], "direct", 1)
+    (extra,) = outbox.list_due_rows(db, "telegram")
+    outbox.mark_delivered(db, extra, "m1", 2)
+    assert turns.load_turn(db, "t1").state == "running"
+    turns.end_with_reply(
+        db, turn, [OutboxPart("a"), OutboxPart("b"), OutboxPart("c")], "direct", DONE, 3
+    )
     for state in ("unknown", "failed_permanent"):
-        (row,) = outbox.due(db, "telegram")
-        outbox.end(db, row.id, state, "no", 4)
-        assert turns.load(db, "t1").state == "replied"
-    (row,) = outbox.due(db, "telegram")
-    outbox.delivered(db, row.id, "m2", 5)
-    assert turns.load(db, "t1").state == "closed"
+        (row,) = outbox.list_due_rows(db, "telegram")
+        outbox.end_row(db, row.id, state, "no", 4)
+        assert turns.load_turn(db, "t1").state == "replied"
+    (row,) = outbox.list_due_rows(db, "telegram")
+    outbox.mark_delivered(db, row, "m2", 5)
+    assert turns.load_turn(db, "t1").state == "closed"
 
 
 def test_turn_with_an_empty_reply_closes_at_once(db: Database) -> None:
     """And gives up a preview that will never get a text."""
     turn = open_turn(db)
-    outbox.start_preview(db, "t1", row_of(db, "t1").address(), Part("Let me"), 1)
-    turns.reply(db, turn, [], "edit", DONE, 3)
-    assert turns.load(db, "t1").state == "closed"
+    outbox.start_preview(db, "t1", row_of(db, "t1").build_address(), OutboxPart("Let me"), 1)
+    turns.end_with_reply(db, turn, [], "edit", DONE, 3)
+    assert turns.load_turn(db, "t1").state == "closed"
     assert db.execute("SELECT state FROM outbox").get == "abandoned"
 
 
 def test_extended_turn_has_its_whole_time_again(db: Database) -> None:
     """After a time in which it could not run."""
     turn = open_turn(db)
-    turns.extend(db, turn, 1000)
-    assert turns.load(db, "t1").deadline == 901_000
+    turns.extend_deadline(db, turn, 1000)
+    assert turns.load_turn(db, "t1").deadline == 901_000
 
 
 def test_half_an_answer_is_kept_where_a_chat_is_read_in_the_journal(db: Database) -> None:
     """Of a turn that was stopped, and of no other; elsewhere its preview shows it."""
     turn = open_turn(db)
     half = ReplyPart("Let me\n\n(stopped)")
-    turns.keep_unfinished(db, turn.id, half, lambda _: outbox.STORED, 2)
-    cancellations.cancel(db, turn.chat_key, "stopped", 2)
-    turns.keep_unfinished(db, turn.id, half, lambda _: "edit", 2)
+    turns.store_unfinished_text(db, turn.id, half, lambda _: outbox.STORED, 2)
+    cancellations.cancel_turn(db, turn.chat_key, "stopped", 2)
+    turns.store_unfinished_text(db, turn.id, half, lambda _: "edit", 2)
     assert db.execute("SELECT count(*) FROM outbox").get == 0
-    turns.keep_unfinished(db, turn.id, half, lambda _: outbox.STORED, 2)
+    turns.store_unfinished_text(db, turn.id, half, lambda _: outbox.STORED, 2)
     kept = db.execute("SELECT body, state, turn_id FROM outbox").fetchall()
     assert kept == [("Let me\n\n(stopped)", "delivered", turn.id)]

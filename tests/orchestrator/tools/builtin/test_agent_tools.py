@@ -14,7 +14,7 @@ from orchestrator.tools.builtin.host_tool import ToolContext, ToolFailure
 def notify(db: Database, context: ToolContext, call: Call) -> str | None:
     """Return the tool's answer."""
     with job(db):
-        return NOTIFY.outcome(db, context, call)
+        return NOTIFY.begin_or_find_result(db, context, call)
 
 
 def subagent_call(db: Database, context: ToolContext, message: str, *, explicit: bool) -> Call:
@@ -25,7 +25,9 @@ def subagent_call(db: Database, context: ToolContext, message: str, *, explicit:
     with job(db):
         spec = SubagentSpec(explicit=explicit, keeps=True, name="helper", agent="work")
         reference = subagents.create(db, parent, "work", spec, context.now)
-        subagents.begin(db, parent, reference, context.address, "Work.", context.now, wait=False)
+        subagents.begin_run(
+            db, parent, reference, context.address, "Work.", context.now, wait=False
+        )
         db.execute("UPDATE inbox SET turn_id = 't1' WHERE id = (SELECT inbox_id FROM subagent_run)")
     return call
 

@@ -10,7 +10,7 @@ from fakes.tool_call import run
 from pydantic import JsonValue
 
 from orchestrator.channel_api import Attachment
-from orchestrator.documents.document_text import UnreadableError
+from orchestrator.document_text import UnreadableError
 from orchestrator.journal.db.database import Database
 from orchestrator.journal.turns import outbox, steps, stored_files
 from orchestrator.journal.turns.outbox import Address
@@ -33,7 +33,7 @@ async def locked(data: bytes, media_type: str) -> str:
 
 def attached(db: Database, name: str, data: bytes) -> str:
     """A handle of a file that came with a message of the turn."""
-    handle = stored_files.handle(stored_files.keep(db, data, "", 1))
+    handle = stored_files.build_handle(stored_files.store_file(db, data, "", 1))
     number = 50 + int(db.execute("SELECT count(*) FROM inbox").get)
     came = replace(update(number), attachments=(Attachment("h", name, name, data),))
     (row,) = receive(db, came)
@@ -46,9 +46,9 @@ def made(db: Database, name: str, data: bytes) -> str:
     (call,) = planned(db, "t1", "plot")
     file = FileContent(name=name, media_type="", data=b64encode(data).decode())
     result = ToolResult(call_id=call.call_id, name="plot", content="done", files=(file,))
-    steps.intend(db, "t1", call.seq, 1, 2)
+    steps.mark_intent(db, "t1", call.seq, 1, 2)
     told = steps.finish(db, call, result, 3).content
-    handle = stored_files.handle(stored_files.keep(db, data, "", 1))
+    handle = stored_files.build_handle(stored_files.store_file(db, data, "", 1))
     assert told == f"done\n[{handle}: {name}, text/csv, {len(data)} bytes]"
     return handle
 
@@ -102,9 +102,9 @@ def test_file_is_queued_with_its_caption(db: Database, context: ToolContext) -> 
     edits = replace(context, mode=lambda _: "edit")
     answer = run(attachment_tools.send_file, db, edits, file=handle, caption="the sums")
     assert answer == "Queued sums.csv for delivery to chat 7."
-    (row,) = outbox.due(db, "telegram")
+    (row,) = outbox.list_due_rows(db, "telegram")
     assert (row.mode, row.body, row.file_name) == ("direct", "the sums", "sums.csv")
-    assert outbox.texts_of_turn(db, "t1") == ("sums.csv the sums",)
+    assert outbox.list_texts_of_turn(db, "t1") == ("sums.csv the sums",)
     for _ in range(send_message.MOST - 1):
         run(attachment_tools.send_file, db, context, file=handle)
     with pytest.raises(ToolFailure, match="nothing was sent"):
@@ -127,4 +127,4 @@ def test_file_that_cannot_be_sent_is_refused_with_what_to_do(
         run(attachment_tools.send_file, db, context, file=handle, caption="x" * 1001)
     with pytest.raises(ToolFailure, match="this agent knows no telegram chat '8'"):
         run(attachment_tools.send_file, db, confined, file=handle, chat_id="8")
-    assert outbox.due(db, "telegram") == []
+    assert outbox.list_due_rows(db, "telegram") == []

@@ -7,7 +7,7 @@ import pytest
 
 from orchestrator.tools.builtin.bundled_files import (
     MAX_LISTED,
-    bundled_files,
+    list_bundled_files,
     read_bundled,
 )
 from orchestrator.tools.builtin.host_tool import ToolFailure
@@ -27,7 +27,7 @@ def skill(tmp_path: Path) -> Path:
 
 def test_bundled_file_is_listed_and_read(skill: Path) -> None:
     """By its path below the folder; SKILL.md is not listed, as it is the skill itself."""
-    assert bundled_files(skill) == ("references/tasks.md",)
+    assert list_bundled_files(skill) == ("references/tasks.md",)
     assert read_bundled(skill, "references/tasks.md") == "# Tasks\n"
     assert read_bundled(skill, "./references//tasks.md") == "# Tasks\n"
 
@@ -42,7 +42,7 @@ def test_bundled_file_is_listed_and_read(skill: Path) -> None:
         ("a\0b", "must be relative"),
         ("link.txt", "leaves the skill's folder"),
         ("away/secret.txt", "leaves the skill's folder"),
-        ("missing.md", "no such file"),
+        ("missing.md", "file not found"),
         ("references", "a directory, not a regular file"),
         ("pipe", "a named pipe, not a regular file"),
         ("picture.png", "not UTF-8"),
@@ -73,7 +73,7 @@ def test_anything_else_is_refused_with_the_files_there_are(
 def test_link_within_the_folder_is_followed(skill: Path) -> None:
     """It shows nothing that is not bundled."""
     (skill / "tasks.md").symlink_to("references/tasks.md")
-    assert bundled_files(skill) == ("references/tasks.md", "tasks.md")
+    assert list_bundled_files(skill) == ("references/tasks.md", "tasks.md")
     assert read_bundled(skill, "tasks.md") == "# Tasks\n"
 
 
@@ -81,4 +81,4 @@ def test_list_of_files_has_an_end(skill: Path) -> None:
     """A folder full of files does not fill the model's context."""
     for number in range(MAX_LISTED + 5):
         (skill / f"{number}.txt").touch()
-    assert len(bundled_files(skill)) == MAX_LISTED
+    assert len(list_bundled_files(skill)) == MAX_LISTED

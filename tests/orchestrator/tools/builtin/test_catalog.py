@@ -8,13 +8,12 @@ from fakes.journal import next_turn, receive, update
 from fakes.memory import HOME
 from fakes.tool_call import run
 
-from orchestrator.agentsfile import AgentDefinition
 from orchestrator.channel_api import ReplyPart
 from orchestrator.journal.db.database import Database
 from orchestrator.journal.turns import outbox
 from orchestrator.journal.turns.outbox import Address
 from orchestrator.tools.builtin import clock, memory_tools, send_message, skill_tools
-from orchestrator.tools.builtin.catalog import CLASSES, TOOLS, offered
+from orchestrator.tools.builtin.catalog import TOOLS
 from orchestrator.tools.builtin.host_tool import (
     DelegatingTool,
     JournalTool,
@@ -88,8 +87,8 @@ def test_message_is_queued_for_the_current_chat(db: Database, context: ToolConte
     """In the channel's parts, with the turn that sent it."""
     answer = run(send_message.send_message, db, context, message="one|two")
     assert answer == "Queued for delivery to chat 7."
-    assert outbox.texts_of_turn(db, "t1") == ("one", "two")
-    (row,) = outbox.due(db, "telegram")
+    assert outbox.list_texts_of_turn(db, "t1") == ("one", "two")
+    (row,) = outbox.list_due_rows(db, "telegram")
     assert (row.chat_id, row.turn_id, row.mode) == ("7", "t1", "edit")
 
 
@@ -106,7 +105,7 @@ def test_message_goes_to_no_chat_that_has_not_talked_to_the_agent(
         run(send_message.send_telegram, db, console, message="hi")
     with pytest.raises(ToolFailure, match="message is empty"):
         run(send_message.send_message, db, context, message=" ")
-    assert outbox.due(db, "telegram") == []
+    assert outbox.list_due_rows(db, "telegram") == []
 
 
 def test_message_reaches_a_chat_that_the_agent_knows_from_elsewhere(
@@ -115,7 +114,7 @@ def test_message_reaches_a_chat_that_the_agent_knows_from_elsewhere(
     """From the console to the Telegram chat it has talked in, by the account that it knows."""
     console = replace(context, address=Address("console", "local", "operator"))
     run(send_message.send_telegram, db, console, message="hi", chat_id="7")
-    (row,) = outbox.due(db, "telegram")
+    (row,) = outbox.list_due_rows(db, "telegram")
     assert (row.channel, row.bot_id, row.chat_id) == ("telegram", "1", "7")
 
 
@@ -136,31 +135,15 @@ async def test_skill_is_read_whole_when_the_agent_may_use_it(
         await skill_tools.read_skill.run(replace(context, skills=()), {"name": "mail"})
 
 
-def test_offered_tools_are_what_the_lists_of_the_agent_leave() -> None:
-    """Deny wins; nothing listed offers everything."""
-
-    def names(**fields: object) -> set[str]:
-        values = {"agent_id": "work", "llm_provider": "demo", **fields}
-        return {spec.name for spec in offered(AgentDefinition.model_validate(values))}
-
-    # Subagents alone are given notify_parent, and agents with a model for it can draw.
-    assert names() == set(TOOLS) - {"notify_parent", "draw_picture"}
-    images = {"provider": "openai", "model": "gpt-image-1"}
-    assert names(images=images) - names() == {"draw_picture"}
-    assert names(allowed_tools=("*_message", "get_time")) == {"send_message", "get_time"}
-    assert names(allowed_tools=("send_*",), denied_tools=("*telegram", "*file")) == {"send_message"}
-
-
 def test_every_tool_says_what_running_it_twice_would_do() -> None:
     """Those that change the journal do so in one transaction with their result."""
-    assert set(CLASSES) == set(TOOLS)
     for name, tool in TOOLS.items():
         assert tool.spec.name == name
         assert tool.spec.parameters["type"] == "object"
-        if CLASSES[name] is SideEffect.LOCAL_TX:
+        if tool.spec.side_effect is SideEffect.LOCAL_TX:
             assert isinstance(tool, JournalTool | DelegatingTool)
         else:
-            assert CLASSES[name] is SideEffect.PURE
+            assert tool.spec.side_effect is SideEffect.PURE
 
 
 def test_turn_sends_a_handful_of_messages(db: Database, context: ToolContext) -> None:
@@ -172,7 +155,7 @@ def test_turn_sends_a_handful_of_messages(db: Database, context: ToolContext) ->
     run(send_message.send_telegram, db, context, message="five")
     with pytest.raises(ToolFailure, match="nothing was sent"):
         run(send_message.send_telegram, db, context, message="six")
-    assert len(outbox.texts_of_turn(db, "t1")) == send_message.MOST
+    assert len(outbox.list_texts_of_turn(db, "t1")) == send_message.MOST
 
 
 def test_message_goes_to_no_chat_that_the_turn_may_not_write_to(

@@ -18,7 +18,7 @@ from thinker.protocol.messages import JsonObject, UserMessage
 def test_fact_is_marked_with_its_turn_and_confidence(db: Database, context: ToolContext) -> None:
     """So its origin can be shown later."""
     run(memory_tools.store_fact, db, context, fact="User likes tea", confidence=0.5)
-    (fact,) = facts.newest(db, WORK, None, facts.FOREVER, 9)
+    (fact,) = facts.list_newest_facts(db, WORK, None, facts.FOREVER, 9)
     assert (fact.source, fact.confidence, fact.category) == ("turn t1", 0.5, "background")
     shown = run(memory_tools.list_facts, db, context)
     assert shown == "- User likes tea (background, confidence 0.5, id 1)"
@@ -131,7 +131,7 @@ def test_earlier_messages_are_found_with_time_and_speaker(
 ) -> None:
     """In the user's time zone, long ones shortened."""
     with job(db):
-        session = sessions.current(db, "work", "c", 1)
+        session = sessions.open_session(db, "work", "c", 1)
         said = UserMessage(content="Oolong\n" + "x" * 600)
         sessions.append(db, session, "t0", [said], NOON)
     answer = run(memory_tools.search_conversations, db, context, query="oolong")

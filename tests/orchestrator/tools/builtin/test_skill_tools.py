@@ -16,7 +16,7 @@ from orchestrator.journal.memory.playbooks import StoredPlaybook
 from orchestrator.tools.builtin import skill_tools
 from orchestrator.tools.builtin.host_tool import JournalTool, ToolContext, ToolFailure
 from thinker.protocol.messages import JsonObject
-from thinker.toolcalls.schema_validation import validate
+from thinker.toolcalls.schema_validation import check_against_schema
 
 SKILL = "---\nname: {name}\ndescription: From a file.\n---\nDo it like this.\n"
 TEA: JsonObject = {
@@ -49,7 +49,7 @@ async def run(tool: JournalTool, context: ToolContext, arguments: JsonObject) ->
 
 async def stored(context: ToolContext, name: str) -> StoredPlaybook | None:
     """What the journal has of this name."""
-    return await context.store.transact(playbooks.get, WORK, name)
+    return await context.store.transact(playbooks.find_playbook, WORK, name)
 
 
 async def test_skill_is_stored_read_listed_and_deleted(tmp_path: Path) -> None:
@@ -82,8 +82,8 @@ async def test_lists_may_be_one_line_of_text(
     """As a model's call comes: checked against the schema that it was offered."""
     given: JsonObject = {**TEA, "keywords": written, "required_tools": written, "priority": ""}
     schema = skill_tools.store_skill.spec.parameters
-    assert validate({**given, "priority": 1}, schema) is None
-    assert validate({**TEA, "keywords": [5]}, schema) is not None
+    assert check_against_schema({**given, "priority": 1}, schema) is None
+    assert check_against_schema({**TEA, "keywords": [5]}, schema) is not None
     async with calling(tmp_path) as context:
         await run(skill_tools.store_skill, context, given)
         found = await stored(context, "tea")
@@ -99,7 +99,7 @@ async def test_folder_of_a_skill_is_told_to_an_agent_that_can_run_its_scripts(
 ) -> None:
     """Also where the instructions name it as public skills do; a stored skill has none."""
     async with calling(tmp_path) as plain:
-        context = replace(plain, workspace=True)
+        context = replace(plain, command_tool="run_command")
         told = await skill_tools.read_skill.run(context, {"name": "mail"})
         folder = next(d for d in context.skill_directories if (d / "mail").is_dir())
         real = (folder / "mail").resolve()
@@ -162,7 +162,7 @@ async def test_file_wins_over_a_stored_skill_of_its_name(tmp_path: Path) -> None
 async def test_defaults_are_read_and_changed_like_any_other(tmp_path: Path) -> None:
     """They are the agent's own once it has had a turn."""
     async with calling(tmp_path, "memory-recall") as context:
-        await context.store.transact(playbooks.seed, "work", 1)
+        await context.store.transact(playbooks.seed_playbooks, "work", 1)
         text = await skill_tools.read_skill.run(context, {"name": "memory-recall"})
         assert text.startswith("1. ")
         change: JsonObject = {"name": "memory-recall", "instructions": "Mine."}
@@ -215,7 +215,7 @@ async def test_taken_name_and_too_much_text_are_refused(tmp_path: Path) -> None:
         found = await stored(context, "tea")
         assert found is not None
         large = replace(found, name="tea-2", instructions="x" * (playbooks.MAX_BYTES - 500))
-        await context.store.transact(playbooks.add, WORK, large, 1)
+        await context.store.transact(playbooks.add_playbook, WORK, large, 1)
         with pytest.raises(ToolFailure, match="delete or shorten one first"):
             await run(
                 skill_tools.update_skill, context, {"name": "tea", "instructions": "x" * 1000}

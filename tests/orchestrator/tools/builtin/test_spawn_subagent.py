@@ -10,7 +10,11 @@ from orchestrator.journal.db.database import Database
 from orchestrator.journal.turns import steps, subagents
 from orchestrator.journal.turns.steps import Call
 from orchestrator.journal.turns.subagents import SubagentRun
-from orchestrator.tools.builtin.agent_tools import SubagentTool, create_tool, message_tool
+from orchestrator.tools.builtin.agent_tools import (
+    SubagentTool,
+    build_create_tool,
+    build_message_tool,
+)
 from orchestrator.tools.builtin.host_tool import ToolContext, ToolFailure
 from orchestrator.tools.builtin.spawn_subagent import SPAWN_SUBAGENT
 from thinker.formats.prompts.tooluse import (
@@ -37,7 +41,7 @@ def of_tool(db: Database, name: str, arguments: JsonObject) -> Call:
     )
     with job(db):
         (seq,) = steps.plan(db, commit, CLASSES, 1, 1).call_seqs
-    call = steps.load_call(db, "t1", seq)
+    call = steps.find_call(db, "t1", seq)
     assert call is not None
     return call
 
@@ -45,12 +49,12 @@ def of_tool(db: Database, name: str, arguments: JsonObject) -> Call:
 def outcome(db: Database, context: ToolContext, call: Call) -> str | None:
     """What the tool answers now."""
     with job(db):
-        return SPAWN_SUBAGENT.outcome(db, context, call)
+        return SPAWN_SUBAGENT.begin_or_find_result(db, context, call)
 
 
 def work(db: Database, call: Call) -> SubagentRun:
     """Return the run that a call has started."""
-    found = subagents.of_call(db, "t1", call.seq)
+    found = subagents.find_run_of_call(db, "t1", call.seq)
     assert found is not None
     return found
 
@@ -71,10 +75,10 @@ def ended(
 def test_first_call_begins_and_the_next_ones_find_it(db: Database, context: ToolContext) -> None:
     """There is no answer before the subagent ends, and always the same one after that."""
     call = wanted(db, task="count", allowedTools=["get_*"], timeoutMinutes=2, model="m2")
-    assert subagents.of_call(db, "t1", call.seq) is None
+    assert subagents.find_run_of_call(db, "t1", call.seq) is None
     context = replace(context, denied_tools=("send_message",))
     assert [outcome(db, context, call) for _ in range(3)] == [None] * 3
-    assert subagents.of_call(db, "t1", call.seq) is not None
+    assert subagents.find_run_of_call(db, "t1", call.seq) is not None
     spec = work(db, call).spec
     assert (spec.allowed_tools, spec.denied_tools) == (("get_*",), ("send_message",))
     assert (spec.timeout_minutes, spec.model) == (2, "m2")
@@ -133,7 +137,7 @@ def test_sixth_at_once_is_refused_and_one_that_ended_makes_room(
         outcome(db, context, calls[5])
     ended(db, calls[0], "done", "42")
     assert outcome(db, context, calls[6]) is not None
-    assert subagents.open_count(db, "home") == 0
+    assert subagents.count_open_runs(db, "home") == 0
 
 
 @pytest.mark.parametrize(
@@ -156,7 +160,7 @@ def test_bad_argument_is_named(
     call = wanted(db, **arguments)
     with pytest.raises(ToolFailure, match=words):
         outcome(db, context, call)
-    assert subagents.of_call(db, "t1", call.seq) is None
+    assert subagents.find_run_of_call(db, "t1", call.seq) is None
 
 
 def test_refusal_for_want_of_room_leaves_no_subagent_that_lives(
@@ -168,13 +172,13 @@ def test_refusal_for_want_of_room_leaves_no_subagent_that_lives(
     given: JsonObject = {"agent": "home", "message": "count", "attachments": [], "name": "Ann"}
     first, second = (of_tool(db, SUBAGENT_CREATE, given) for _ in range(2))
     with job(db):
-        create_tool(helpers).outcome(db, context, first)
-    (living,) = subagents.living(db, "work", context.address.chat_key)
+        build_create_tool(helpers).begin_or_find_result(db, context, first)
+    (living,) = subagents.list_living_subagents(db, "work", context.address.chat_key)
     for number in range(4):
         outcome(db, context, wanted(db, task=f"count {number}", wait=False))
     more = of_tool(db, SUBAGENT_MESSAGE, {**given, "referenceId": living})
-    for tool, call in ((create_tool(helpers), second), (message_tool(helpers), more)):
+    for tool, call in ((build_create_tool(helpers), second), (build_message_tool(helpers), more)):
         with job(db), pytest.raises(ToolFailure, match="Max 5 concurrent subagents"):
-            tool.outcome(db, context, call)
-    assert list(subagents.living(db, "work", context.address.chat_key)) == [living]
-    assert subagents.open_count(db, "work") == 5
+            tool.begin_or_find_result(db, context, call)
+    assert list(subagents.list_living_subagents(db, "work", context.address.chat_key)) == [living]
+    assert subagents.count_open_runs(db, "work") == 5

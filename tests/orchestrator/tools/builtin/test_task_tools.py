@@ -14,8 +14,8 @@ from orchestrator.tools.builtin import task_tools as tools
 from orchestrator.tools.builtin.catalog import TOOLS
 from orchestrator.tools.builtin.host_tool import ToolContext, ToolFailure
 from thinker.protocol.messages import JsonObject
-from thinker.toolcalls.arguments import coerce
-from thinker.toolcalls.schema_validation import validate
+from thinker.toolcalls.arguments import coerce_arguments
+from thinker.toolcalls.schema_validation import check_against_schema
 
 
 def test_task_is_scheduled_for_this_chat_in_the_users_zone(
@@ -35,7 +35,7 @@ def test_task_is_scheduled_for_this_chat_in_the_users_zone(
         "Scheduled: 1 'brief': 8:30 AM Mon-Fri (New York),"
         " next Thu 2026-02-12 08:30 (America/New_York)"
     )
-    spec = tasks.load(db, 1).spec
+    spec = tasks.load_task(db, 1).spec
     assert spec.notify == Notify(channel="telegram", chat_id="7")
     assert spec.required_tools == ("search_memories",)
     assert run(tools.list_tasks, db, context) == answer.removeprefix("Scheduled: ")
@@ -45,7 +45,7 @@ def test_reminder_in_some_minutes_runs_once(db: Database, context: ToolContext) 
     """It runs without tools if it needs none."""
     reminder = {"name": "tea", "instructions": "Say: tea!", "in_minutes": "5", "no_tools": "true"}
     assert "once, Thu 2026-02-12 07:05" in run(tools.schedule_task, db, context, **reminder)
-    task = tasks.load(db, 1)
+    task = tasks.load_task(db, 1)
     assert (task.next_at, task.spec.required_tools) == (NOON + 300_000, ())
 
 
@@ -56,15 +56,15 @@ def test_task_is_due_in_a_minute_at_the_earliest(
     """A task that schedules the next one does not run all the time."""
     answer = run(tools.schedule_task, db, context, name="x", instructions="y", **soon)
     assert "once, Thu 2026-02-12 07:01" in answer
-    assert tasks.load(db, 1).next_at == NOON + 60_000
+    assert tasks.load_task(db, 1).next_at == NOON + 60_000
 
 
 def test_numbers_are_numbers_for_the_model() -> None:
     """What it writes as text is converted."""
     schema = tools.schedule_task.spec.parameters
     given: JsonObject = {"name": "x", "instructions": "y", "in_hours": 9, "no_tools": True}
-    assert validate(given, schema) is None
-    assert coerce({**given, "in_hours": "9", "no_tools": "true"}, schema) == given
+    assert check_against_schema(given, schema) is None
+    assert coerce_arguments({**given, "in_hours": "9", "no_tools": "true"}, schema) == given
 
 
 @pytest.mark.parametrize(
@@ -92,7 +92,7 @@ def test_model_cannot_choose_a_stranger_or_skip_itself(db: Database, context: To
     arguments = {"name": "x", "instructions": "y", "in_hours": "1", "notify_chat_id": "666"}
     plan = '[{"toolName": "send_telegram"}]'
     run(tools.schedule_task, db, context, **arguments, execution_plan=plan)
-    spec = tasks.load(db, 1).spec
+    spec = tasks.load_task(db, 1).spec
     assert (spec.notify, spec.direct) == (Notify(channel="telegram", chat_id="7"), None)
 
 
@@ -112,7 +112,7 @@ def test_task_is_cancelled_by_number_or_name_by_its_own_agent(
 def test_disabled_task_says_why_it_does_not_run(db: Database, context: ToolContext) -> None:
     """So that the model can tell the user."""
     run(tools.schedule_task, db, context, name="x", instructions="y", interval_minutes="60")
-    tasks.disable(db, 1, NOON)
+    tasks.disable_task(db, 1, NOON)
     assert run(tools.list_tasks, db, context) == "1 'x': every hour, disabled (by the operator)"
 
 
@@ -135,7 +135,11 @@ def test_tools_that_a_task_will_not_have_are_told(db: Database, context: ToolCon
         ' "search_memories"? send_telegram is not offered in tasks: the outcome is sent to this'
         " chat by itself."
     )
-    assert tasks.load(db, 1).spec.required_tools == ("get_time", "search_memory", "send_telegram")
+    assert tasks.load_task(db, 1).spec.required_tools == (
+        "get_time",
+        "search_memory",
+        "send_telegram",
+    )
     for known in (calling, context):  # where nothing is known of the tools, nothing is told
         name = "get_time" if known is calling else "other"
         given: dict[str, JsonValue] = {"instructions": "y", "in_hours": 1, "required_tools": [name]}
@@ -150,7 +154,7 @@ def test_blank_list_of_tools_leaves_the_choice_to_the_text(
     given: dict[str, JsonValue] = {"name": "z", "instructions": "y", "in_hours": 1}
     given |= {"required_tools": blank, "at": "", "schedule": "", "timezone": ""}
     run(tools.schedule_task, db, context, **given)
-    assert tasks.load(db, 1).spec.required_tools is None
+    assert tasks.load_task(db, 1).spec.required_tools is None
 
 
 def test_call_with_every_field_filled_in_is_one_with_the_fields_that_say_something(
@@ -161,7 +165,7 @@ def test_call_with_every_field_filled_in_is_one_with_the_fields_that_say_somethi
     properties = schema["properties"]
     assert isinstance(properties, dict)
     said: JsonObject = {"name": "x", "instructions": "y", "schedule": "0 9 * * *"}
-    given = coerce({**dict.fromkeys(properties, ""), **said}, schema)
-    assert validate(given, schema) is None
+    given = coerce_arguments({**dict.fromkeys(properties, ""), **said}, schema)
+    assert check_against_schema(given, schema) is None
     assert run(tools.schedule_task, db, context, **given).startswith("Scheduled: 1 'x'")
-    assert tasks.load(db, 1).spec.required_tools is None
+    assert tasks.load_task(db, 1).spec.required_tools is None

@@ -10,9 +10,9 @@ from fakes.tool_call import run
 
 from orchestrator.agentsfile import AgentDefinition
 from orchestrator.journal.db.database import Database
-from orchestrator.tools.builtin.catalog import TOOLS, offered
 from orchestrator.tools.builtin.host_tool import ToolContext, ToolFailure
 from orchestrator.tools.builtin.tool_finder import find_tools
+from orchestrator.tools.host_tools import list_offered_host_tools, list_own_tools
 from thinker.agent import Agent
 from thinker.models.base import ModelRequest, ModelResponse
 from thinker.protocol.env import ThinkerSettings
@@ -73,6 +73,7 @@ AT_ONCE = (
     ("send_file", "Send me the chart as a picture."),
     ("draw_picture", "Draw me a cat on the moon."),
 )
+OWN = list_own_tools()  # fewer where an extension is not installed
 FOUND = (
     ("list_facts", "Zeig mir alles, was du über mich weißt."),
     ("update_fact", "Нет, я теперь живу в Бонне."),
@@ -136,7 +137,12 @@ class Asked:
         return [host.planned[seq].name for seq in host.ran]
 
 
-@pytest.mark.parametrize(("tool", "text"), AT_ONCE)
+def offered(definition: AgentDefinition) -> tuple[ToolSpec, ...]:
+    """The tools that an agent is offered."""
+    return list_offered_host_tools(OWN, definition)
+
+
+@pytest.mark.parametrize(("tool", "text"), [case for case in AT_ONCE if case[0] in OWN])
 async def test_natural_request_reaches_its_tool_at_once(
     tool: str, text: str, db: Database, context: ToolContext
 ) -> None:
@@ -150,14 +156,17 @@ async def test_request_in_any_words_reaches_its_tool_by_the_finder(
     tool: str, text: str, db: Database, context: ToolContext
 ) -> None:
     """The model sees all names, and has the tool in the next step."""
-    assert await Asked(tool, context, db).called(text, offered(agent())) == [FINDER, tool]
+    assert await Asked(tool, context, db).called(text, offered(agent())) == [
+        FINDER,
+        tool,
+    ]
 
 
 def test_every_built_in_tool_is_asked_for() -> None:
     """A new tool needs a request that reaches it; the subagents' own tool has its prompt."""
-    asked = {tool for tool, _ in (*AT_ONCE, *FOUND)}
-    assert asked == TOOLS.keys() - {FINDER, "notify_parent"}
-    on_demand = {name for name, tool in TOOLS.items() if tool.spec.keywords}
+    asked = {tool for tool, _ in (*AT_ONCE, *FOUND) if tool in OWN}
+    assert asked == OWN.keys() - {FINDER, "notify_parent"}
+    on_demand = {name for name, tool in OWN.items() if tool.spec.keywords}
     assert {tool for tool, _ in FOUND} == on_demand
 
 
@@ -168,7 +177,10 @@ async def test_tool_is_found_by_words_as_well(
     """Of its name and description, also inflected ones."""
     asked = Asked("delete_fact", context, db)
     asked.words = words
-    assert await asked.called("忘记我有一条船。", offered(agent())) == [FINDER, "delete_fact"]
+    assert await asked.called("忘记我有一条船。", offered(agent())) == [
+        FINDER,
+        "delete_fact",
+    ]
 
 
 def test_words_that_no_tool_has_are_an_answer_to_the_model(

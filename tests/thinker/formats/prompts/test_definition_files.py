@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from thinker.formats.prompts.definition import PromptDefinition
-from thinker.formats.prompts.definition_files import load, scan
+from thinker.formats.prompts.definition_files import load_definition_file, scan_definitions
 from thinker.formats.regular_file import DEFINITION
 
 YAML = 'toolDescription: "no: really"\nmodel: inherit\nprompt: Be kind.\nincludeChat: true\n'
@@ -22,8 +22,8 @@ JSON = (
 def wrong(path: Path, text: str) -> str:
     """Return the only problem of a file with this text."""
     path.write_text(text, "utf-8")
-    (problem,) = load(path).problems
-    assert load(path).definition is None
+    (problem,) = load_definition_file(path).problems
+    assert load_definition_file(path).definition is None
     return str(problem)
 
 
@@ -32,7 +32,7 @@ def test_every_format_holds_the_same_definition(tmp_path: Path, ending: str, tex
     """The file's name is the definition's; byte order marks and Windows line ends are ignored."""
     path = tmp_path / f"kind.{ending}"
     path.write_bytes(b"\xef\xbb\xbf" + text.replace("\n", "\r\n").encode())
-    found = load(path)
+    found = load_definition_file(path)
     assert found.problems == ()
     assert found.definition == PromptDefinition(
         name="kind",
@@ -47,7 +47,7 @@ def test_markdown_without_front_matter_is_a_text_to_include(tmp_path: Path) -> N
     """Existing base prompts can be included as they are."""
     path = tmp_path / "rules.md"
     path.write_text("# Rules\n\nBe kind.\n", "utf-8")
-    definition = load(path).definition
+    definition = load_definition_file(path).definition
     assert definition is not None
     assert (definition.prompt, definition.model) == ("# Rules\n\nBe kind.", "inherit")
 
@@ -80,7 +80,7 @@ def test_yaml_words_are_text(tmp_path: Path) -> None:
     """``no`` and ``on`` are not booleans."""
     path = tmp_path / "a.yaml"
     path.write_text("toolDescription: no\nmodel: on\nprompt: yes\n", "utf-8")
-    definition = load(path).definition
+    definition = load_definition_file(path).definition
     assert definition is not None
     assert (definition.tool_description, definition.model, definition.prompt) == ("no", "on", "yes")
 
@@ -90,7 +90,7 @@ def test_unreadable_files_are_reported(tmp_path: Path) -> None:
     (tmp_path / "dir.md").mkdir()
     (tmp_path / "latin.md").write_bytes(b"\xff")
     os.mkfifo(tmp_path / "pipe.md")
-    found, _ = scan((tmp_path, tmp_path / "missing"))
+    found, _ = scan_definitions((tmp_path, tmp_path / "missing"))
     assert {name: str(file.problems[0]) for name, file in found.items()} == {
         "dir": "a directory, not a regular file; replace it with one",
         "latin": "not UTF-8 at byte 0; save it as UTF-8",
@@ -107,7 +107,7 @@ def test_later_directory_wins_and_duplicates_are_reported(tmp_path: Path) -> Non
     (theirs / "a.md").write_text(MARKDOWN, "utf-8")
     (theirs / ".hidden.md").write_text("x", "utf-8")
     (theirs / "notes.txt").write_text("x", "utf-8")
-    found, _ = scan((ours, theirs))
+    found, _ = scan_definitions((ours, theirs))
     assert found.keys() == {"a"}
     assert found["a"].path == theirs / "a.md"
     assert "a.yaml has the same name" in str(found["a"].problems[0])
@@ -131,5 +131,5 @@ def test_problem_has_its_line_in_the_file(tmp_path: Path, name: str, text: str, 
     """That of the nearest part that exists; the words of a file that is not YAML tell theirs."""
     path = tmp_path / name
     path.write_text(text, "utf-8")
-    found = load(path)
-    assert found.line(found.problems[0]) == line
+    found = load_definition_file(path)
+    assert found.find_line(found.problems[0]) == line

@@ -3,8 +3,8 @@
 import pytest
 from pydantic import JsonValue
 
-from thinker.formats.prompts.definition import read
-from thinker.formats.prompts.input_schema import misuse
+from thinker.formats.prompts.definition import parse_definition
+from thinker.formats.prompts.input_schema import find_schema_misuse
 
 FIELDS = {"name": "p", "toolDescription": "d", "model": "inherit", "prompt": "x"}
 
@@ -24,7 +24,7 @@ FIELDS = {"name": "p", "toolDescription": "d", "model": "inherit", "prompt": "x"
 def test_wrong_keyword_is_refused_with_its_place(field: JsonValue, problem: str) -> None:
     """At any depth; `check` shows it with the file."""
     schema = {"type": "object", "properties": {"q": field}}
-    definition, problems = read({**FIELDS, "requiredSchema": schema})
+    definition, problems = parse_definition({**FIELDS, "requiredSchema": schema})
     assert definition is None
     assert str(problems[0]).startswith(f"requiredSchema: properties.q.{problem}")
 
@@ -32,7 +32,7 @@ def test_wrong_keyword_is_refused_with_its_place(field: JsonValue, problem: str)
 def test_text_in_the_place_of_a_field_is_refused() -> None:
     """A short form of other languages."""
     said = "properties.q must be an object such as {type: string}"
-    assert misuse({"type": "object", "properties": {"q": "string"}}) == said
+    assert find_schema_misuse({"type": "object", "properties": {"q": "string"}}) == said
 
 
 @pytest.mark.parametrize(
@@ -46,4 +46,4 @@ def test_text_in_the_place_of_a_field_is_refused() -> None:
 )
 def test_valid_schema_is_left_alone(schema: JsonValue) -> None:
     """Fields may have the names of keywords, and keywords of others are not looked at."""
-    assert misuse(schema) is None
+    assert find_schema_misuse(schema) is None

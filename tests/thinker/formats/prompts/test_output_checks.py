@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from fakes.manual import REFERENCES
 
-from thinker.formats.prompts.definition_files import DefinitionFile, load
+from thinker.formats.prompts.definition_files import DefinitionFile, load_definition_file
 
 HEAD = "toolDescription: Reads\nmodel: inherit\nprompt:\n  slots:\n    system: You read.\n"
 
@@ -16,7 +16,7 @@ def read(folder: Path, slots: str) -> DefinitionFile:
     path = folder / "reader.yaml"
     lines = "".join(f"    {line}\n" for line in slots.splitlines())
     path.write_text(HEAD + lines, "utf-8")
-    return load(path)
+    return load_definition_file(path)
 
 
 @pytest.mark.parametrize(
@@ -56,14 +56,14 @@ def test_text_in_the_place_of_a_schema_is_refused(tmp_path: Path, slots: str, sa
     """Only once, with its line; the definition is not used."""
     found = read(tmp_path, slots)
     (problem,) = found.problems
-    assert said in f"{found.line(problem)} {problem}"
+    assert said in f"{found.find_line(problem)} {problem}"
     assert found.definition is None
 
 
 def test_every_wrong_field_is_told_beside_the_other_problems(tmp_path: Path) -> None:
     """Also where the options are wrong."""
     found = read(tmp_path, "output: {a: int, b: [c]}\noptions: {ensure_keys: a}")
-    assert [(found.line(problem), problem.field) for problem in found.problems] == [
+    assert [(found.find_line(problem), problem.field) for problem in found.problems] == [
         (6, "prompt.slots.output.a"),
         (6, "prompt.slots.output.b"),
         (7, "prompt.slots.options.ensure_keys"),

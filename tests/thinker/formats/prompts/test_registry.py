@@ -5,7 +5,7 @@ from collections.abc import Mapping
 import pytest
 from pydantic import BaseModel, Field
 
-from thinker.formats.prompts.definition import PromptDefinition, read
+from thinker.formats.prompts.definition import PromptDefinition, parse_definition
 from thinker.formats.prompts.registry import AgentKind, Registry
 from thinker.formats.prompts.sources import IncludePart, TextPart
 from thinker.formats.prompts.tooluse import (
@@ -28,7 +28,7 @@ MINIMAL = {"name": "a", "toolDescription": "d", "model": "inherit", "prompt": "x
 
 def found(**changes: object) -> list[tuple[str, str]]:
     """Return field and rule of every problem of the minimal definition with these changes."""
-    problems = REGISTRY.validate({**MINIMAL, **changes})
+    problems = REGISTRY.validate_definition({**MINIMAL, **changes})
     return [(problem.field, problem.rule) for problem in problems]
 
 
@@ -53,7 +53,9 @@ def test_every_problem_of_a_definition_is_reported_at_once() -> None:
 
 def test_problem_of_a_field_says_what_to_do() -> None:
     """In the words of this program, not of the library that validates."""
-    _, problems = read({"name": "p", "toolDescription": "x", "prompt": "x", "modell": "inherit"})
+    _, problems = parse_definition(
+        {"name": "p", "toolDescription": "x", "prompt": "x", "modell": "inherit"}
+    )
     assert [str(problem) for problem in problems] == [
         "model: is missing",
         "modell: is an unknown field; correct its name or remove it",
@@ -92,7 +94,7 @@ def test_name_decides_the_use_of_an_entry() -> None:
             {"name": "researcher", "resumable": {"receives_messages": "side_a"}}
         ),
     )
-    tool, subprompt, handoff, subagent = (REGISTRY.resolve(entry) for entry in entries)
+    tool, subprompt, handoff, subagent = (REGISTRY.resolve_tool_entry(entry) for entry in entries)
     assert isinstance(tool, ToolUse)
     assert tool.env == {"A": "1"}
     assert isinstance(subprompt, SubpromptUse)
@@ -101,7 +103,7 @@ def test_name_decides_the_use_of_an_entry() -> None:
     assert isinstance(subagent, SubagentUse)
     assert subagent.blocking
     assert subagent.resumable is not None
-    assert REGISTRY.resolve(ToolEntry(name="nothing")) is None
+    assert REGISTRY.resolve_tool_entry(ToolEntry(name="nothing")) is None
 
 
 @pytest.mark.parametrize(
@@ -127,7 +129,7 @@ def test_circles_between_definitions_are_found_without_rendering() -> None:
     """The problem names the whole circle."""
     registry = Registry(prompts={"b": (IncludePart(prompt="a"),)})
     value = {**MINIMAL, "prompt": [{"type": "include", "prompt": "b"}]}
-    (problem,) = registry.validate(value)
+    (problem,) = registry.validate_definition(value)
     assert (problem.rule, str(problem)) == (
         "circular_include",
         "prompt: includes go in a circle: a > b > a; remove one of them",
@@ -157,8 +159,8 @@ def test_definitions_are_written_in_python_with_a_pydantic_model() -> None:
         tools=("search", ToolEntry(name="summarize")),
         required_schema=Request,
     )
-    assert REGISTRY.check(definition) == ()
+    assert REGISTRY.check_definition(definition) == ()
     assert definition.required_schema is not None
     assert definition.required_schema["required"] == ["query"]
-    again, problems = read(definition.model_dump(mode="json", by_alias=True))
+    again, problems = parse_definition(definition.model_dump(mode="json", by_alias=True))
     assert (again, problems) == (definition, ())

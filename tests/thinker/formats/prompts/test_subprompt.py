@@ -9,12 +9,12 @@ from thinker.formats.prompts.subprompt import (
     NO_INPUTS,
     NOTHING,
     SubpromptCall,
-    as_tool,
-    failure_text,
-    first_message,
-    opening,
-    result_text,
-    with_defaults,
+    apply_defaults,
+    build_tool_spec,
+    format_first_message,
+    format_run_failure,
+    format_run_result,
+    parse_opening,
 )
 from thinker.formats.prompts.tooluse import SubpromptUse
 from thinker.protocol.messages import JsonObject
@@ -51,9 +51,9 @@ def use(**fields: object) -> SubpromptUse:
 def test_tool_has_the_schema_with_its_descriptions() -> None:
     """Without a schema the tool takes no arguments."""
     fields = {"name": "search", "tool_description": "Searches", "model": "inherit", "prompt": ""}
-    tool = as_tool(PromptDefinition.model_validate({**fields, "required_schema": SCHEMA}))
+    tool = build_tool_spec(PromptDefinition.model_validate({**fields, "required_schema": SCHEMA}))
     assert (tool.name, tool.description, tool.parameters) == ("search", "Searches", SCHEMA)
-    assert as_tool(PromptDefinition.model_validate(fields)).parameters == NO_INPUTS
+    assert build_tool_spec(PromptDefinition.model_validate(fields)).parameters == NO_INPUTS
 
 
 def test_defaults_are_added_and_unknown_arguments_dropped_at_every_depth() -> None:
@@ -65,8 +65,8 @@ def test_defaults_are_added_and_unknown_arguments_dropped_at_every_depth() -> No
         "options": {"deep": False},
         "items": [{"n": 1}, {"n": 2}],
     }
-    assert with_defaults(given, SCHEMA) == expected
-    assert with_defaults(given, {**SCHEMA, "additionalProperties": True}) == expected | {"more": 1}
+    assert apply_defaults(given, SCHEMA) == expected
+    assert apply_defaults(given, {**SCHEMA, "additionalProperties": True}) == expected | {"more": 1}
 
 
 @given(st.dictionaries(st.text(max_size=3), JSON), st.dictionaries(st.text(max_size=3), JSON))
@@ -75,39 +75,40 @@ def test_defaults_can_be_added_to_any_arguments(
 ) -> None:
     """Any schema and any arguments work, and a second time changes nothing."""
     schema: JsonObject = {"type": "object", "properties": properties}
-    once = with_defaults(arguments, schema)
-    assert with_defaults(once, schema) == once
+    once = apply_defaults(arguments, schema)
+    assert apply_defaults(once, schema) == once
 
 
 def test_first_message_is_the_property_that_the_entry_names() -> None:
     """Text stays as it is, other values become JSON; the default is all arguments as JSON."""
     asked = use(initUserMessageProperty="query", initAttachmentsProperty="files")
-    assert opening(asked, {"query": "x", "files": "/a.png"}) == ("x", ("/a.png",))
-    assert opening(asked, {"query": {"a": 1}, "files": ["/a", 3, "/b"]}) == (
+    assert parse_opening(asked, {"query": "x", "files": "/a.png"}) == ("x", ("/a.png",))
+    assert parse_opening(asked, {"query": {"a": 1}, "files": ["/a", 3, "/b"]}) == (
         '{"a":1}',
         ("/a", "/b"),
     )
-    assert opening(asked, {}) == (None, ())
-    assert first_message(asked, {"query": "x", "files": ["/a", "/b"]}) == (
+    assert parse_opening(asked, {}) == (None, ())
+    assert format_first_message(asked, {"query": "x", "files": ["/a", "/b"]}) == (
         "x\n\n[Attached files: /a, /b]"
     )
-    assert first_message(use(), {"a": 1}) == '{"a":1}'
+    assert format_first_message(use(), {"a": 1}) == '{"a":1}'
 
 
 def test_result_holds_what_the_options_include() -> None:
     """Text, calls with their results, errors; an empty result says so."""
-    assert result_text(use(), "Done.", RAN) == (
+    assert format_run_result(use(), "Done.", RAN) == (
         'Done.\n\nTool calls:\n- search({"q":1}): found\n- fetch({})\n\nErrors:\n- fetch: boom'
     )
     assert (
-        result_text(use(includeToolCalls=False), "Done.", RAN) == "Done.\n\nErrors:\n- fetch: boom"
+        format_run_result(use(includeToolCalls=False), "Done.", RAN)
+        == "Done.\n\nErrors:\n- fetch: boom"
     )
     only = use(includeToolCalls=False, includeErrors=False)
-    assert result_text(only, "Done.", RAN) == "Done."
-    assert result_text(use(includeTextResponse=False), "Done.", ()) == NOTHING
+    assert format_run_result(only, "Done.", RAN) == "Done."
+    assert format_run_result(use(includeTextResponse=False), "Done.", ()) == NOTHING
 
 
 def test_failure_is_explained_when_errors_are_included() -> None:
     """Otherwise the result only says that the run failed."""
-    assert failure_text(use(), "boom") == "Error: boom"
-    assert failure_text(use(includeErrors=False), "boom") == FAILED
+    assert format_run_failure(use(), "boom") == "Error: boom"
+    assert format_run_failure(use(includeErrors=False), "boom") == FAILED

@@ -4,8 +4,8 @@ from fakes.scripted import spec
 
 from thinker.formats.prompts.definition import PromptDefinition
 from thinker.formats.prompts.tooluse import ToolEntry
-from thinker.prompt.render.attach import attach, offered_tools
-from thinker.prompt.render.lower import lower
+from thinker.prompt.render.attach import attach_tools, list_offered_tools
+from thinker.prompt.render.lower import lower_definition
 from thinker.prompt.render.sections import ToolRow, ToolTable
 
 SEARCH = spec("search").model_copy(
@@ -33,7 +33,7 @@ def definition(**changes: object) -> PromptDefinition:
 def test_table_shows_the_approval_that_is_enforced() -> None:
     """It also lists the definition's tools, and fills in missing descriptions."""
     prompt = definition(tools=["create", "unknown"])
-    sections = attach(lower({"p": prompt.prompt}, "p"), prompt, [SEARCH, CREATE])
+    sections = attach_tools(lower_definition({"p": prompt.prompt}, "p"), prompt, [SEARCH, CREATE])
     table = sections[-1].body
     assert table == ToolTable(
         (ToolRow("search", "Searches", "always"), ToolRow("create", CREATE.description, "never"))
@@ -43,15 +43,15 @@ def test_table_shows_the_approval_that_is_enforced() -> None:
 def test_definition_chooses_the_tools_and_their_order() -> None:
     """Unknown tools are left out; tools that agents get without naming them stay."""
     tools = [SEARCH, CREATE, CHILD]
-    assert offered_tools(definition(), tools) == tuple(tools)
-    assert offered_tools(definition(tools=["create", "unknown"]), tools) == (CREATE, CHILD)
-    assert offered_tools(definition(tool_choice="none"), tools) == ()
+    assert list_offered_tools(definition(), tools) == tuple(tools)
+    assert list_offered_tools(definition(tools=["create", "unknown"]), tools) == (CREATE, CHILD)
+    assert list_offered_tools(definition(tool_choice="none"), tools) == ()
 
 
 def test_fixed_arguments_are_hidden_from_the_model() -> None:
     """They are neither properties nor required."""
     entry = ToolEntry(name="search", options={"key": "k"})
-    (tool,) = offered_tools(definition(tools=[entry]), [SEARCH])
+    (tool,) = list_offered_tools(definition(tools=[entry]), [SEARCH])
     assert tool.parameters["properties"] == {"q": {"type": "string"}}
     assert tool.parameters["required"] == ["q"]
     assert tool.fixed == {"key": "k"}

@@ -8,8 +8,8 @@ import pytest
 from pydantic import BaseModel
 
 from thinker.formats.prompts.problem import DefinitionError
-from thinker.prompt.render.layered import LayeredPrompt, layered_prompt, text_and_key
-from thinker.prompt.render.lower import lower
+from thinker.prompt.render.layered import LayeredPrompt, layered_prompt, read_text_and_key
+from thinker.prompt.render.lower import lower_definition
 from thinker.prompt.render.sections import ToolRow
 from thinker.protocol.messages import ToolSpec
 
@@ -56,15 +56,15 @@ def test_key_is_the_hash_of_the_text_and_survives_key_order() -> None:
     one = layered_prompt(identity="x", domain_knowledge={"a": 1, "b": 2})
     other = layered_prompt(identity="x", domain_knowledge={"b": 2, "a": 1})
     assert one.cache_key == other.cache_key == hashlib.sha256(one.text.encode()).hexdigest()
-    assert text_and_key(one) == (one.text, one.cache_key)
-    assert text_and_key("You are X.") == ("You are X.", None)
+    assert read_text_and_key(one) == (one.text, one.cache_key)
+    assert read_text_and_key("You are X.") == ("You are X.", None)
 
 
 @pytest.mark.parametrize("other", [None, 5, {"identity": "x"}, ["You are X."]])
 def test_prompt_of_another_type_is_refused(other: object) -> None:
     """In the words of the seed."""
     with pytest.raises(TypeError, match=r"^prompt must be a string or LayeredPrompt$"):
-        text_and_key(cast("str", other))
+        read_text_and_key(cast("str", other))
 
 
 def test_merged_rows_come_after_explicit_ones_and_change_the_key() -> None:
@@ -129,6 +129,6 @@ def test_empty_sections_are_left_out() -> None:
 
 def test_definition_accepts_a_layered_prompt() -> None:
     """A file and Python code give the same sections."""
-    assert lower({"p": full().source}, "p") == tuple(
+    assert lower_definition({"p": full().source}, "p") == tuple(
         section.__class__(**{**vars(section), "source": "p"}) for section in full().sections
     )

@@ -10,13 +10,13 @@ from thinker.formats.prompts.problem import (
     PromptTooLargeError,
     UnknownPromptError,
 )
-from thinker.prompt.render.layouts import markdown
-from thinker.prompt.render.lower import MAX_SECTIONS, lower
+from thinker.prompt.render.layouts import render_markdown
+from thinker.prompt.render.lower import MAX_SECTIONS, lower_definition
 
 
 def text(sources: Mapping[str, object], root: str = "a") -> str:
     """Render the prompt ``root``."""
-    return markdown(lower(SOURCES.validate_python(sources), root))
+    return render_markdown(lower_definition(SOURCES.validate_python(sources), root))
 
 
 def include(name: str) -> dict[str, str]:

@@ -25,7 +25,7 @@ class Color(Enum):
 
 
 def test_field_without_a_default_is_required() -> None:
-    """Agently makes every field optional."""
+    """Each that is missing is named."""
     model = output_model({"a": (str, "d"), "b": int, "c": (int, "n", 7), "d": {"e": (bool,)}})
     assert model.model_validate({"a": "x", "b": "2", "d": {"e": "true"}}).model_dump() == {
         "a": "x",
@@ -36,7 +36,6 @@ def test_field_without_a_default_is_required() -> None:
     with pytest.raises(ValidationError) as caught:
         model.model_validate({"d": {}})
     assert [error["loc"] for error in caught.value.errors()] == [("a",), ("b",), ("d", "e")]
-    assert output_model({"a": str}, "4.0.7").model_validate({}).model_dump() == {"a": None}
 
 
 @pytest.mark.parametrize("number", ["nan", "inf", float("nan")])

@@ -3,7 +3,7 @@
 import pytest
 
 from thinker.answers.verdict import AnswerAccepted, AnswerRejected
-from thinker.prompt.render.output_schema import SchemaContract, request_contract
+from thinker.prompt.render.output_schema import SchemaContract, build_request_contract
 from thinker.protocol.messages import JsonObject
 from thinker.protocol.methods import RequestOptions
 
@@ -28,7 +28,7 @@ SCHEMA: JsonObject = {
 )
 def test_fitting_answer_is_accepted(text: str, value: JsonObject | None) -> None:
     """Text around it is ignored; the problems of other answers are named."""
-    verdict = SchemaContract(SCHEMA).judge(text)
+    verdict = SchemaContract(SCHEMA).validate_answer(text)
     assert isinstance(verdict, AnswerAccepted if value else AnswerRejected)
     if isinstance(verdict, AnswerAccepted):
         assert verdict.value == value
@@ -37,11 +37,11 @@ def test_fitting_answer_is_accepted(text: str, value: JsonObject | None) -> None
 def test_truncated_answer_is_rejected_if_the_provider_cut_it() -> None:
     """An answer that ends by itself is repaired."""
     contract = SchemaContract({"type": "object"})
-    assert isinstance(contract.judge('{"n": 1'), AnswerAccepted)
-    assert isinstance(contract.judge('{"n": 1', whole=False), AnswerRejected)
+    assert isinstance(contract.validate_answer('{"n": 1'), AnswerAccepted)
+    assert isinstance(contract.validate_answer('{"n": 1', whole=False), AnswerRejected)
 
 
 def test_request_without_a_schema_accepts_any_text() -> None:
     """There is no contract then."""
-    assert request_contract(RequestOptions()) is None
-    assert request_contract(RequestOptions(output_schema=SCHEMA)) == SchemaContract(SCHEMA)
+    assert build_request_contract(RequestOptions()) is None
+    assert build_request_contract(RequestOptions(output_schema=SCHEMA)) == SchemaContract(SCHEMA)

@@ -2,8 +2,8 @@
 
 from pydantic import BaseModel, Field
 
-from thinker.formats.prompts.grammar import read
-from thinker.prompt.render.requirement import requirement
+from thinker.formats.prompts.grammar import parse_output_schema
+from thinker.prompt.render.requirement import format_requirement
 
 
 class Person(BaseModel):
@@ -14,22 +14,23 @@ class Person(BaseModel):
 
 
 def test_keys_and_descriptions_stay_on_one_line() -> None:
-    """Quotes are escaped and line breaks become spaces; in Agently both break the layout."""
+    """Quotes are escaped and line breaks become spaces."""
     schema = {'a"b': (str, "one\n  two")}
-    assert requirement(read(schema)) == '{\n  "a\\"b": <str> // one two\n}'
-    assert requirement(read(schema), "4.0.7") == '{\n  "a"b": <str> // one\n  two\n}'
+    assert format_requirement(parse_output_schema(schema)) == '{\n  "a\\"b": <str> // one two\n}'
 
 
 def test_content_of_a_tuple_has_normal_indentation() -> None:
-    """Agently indents it one level too deep."""
+    """As if there were no tuple."""
     schema = {"a": ({"b": (int,)}, "d")}
-    assert requirement(read(schema)) == '{\n  "a": {\n    "b": <int>\n  } // d\n}'
-    assert requirement(read(schema), "4.0.7") == '{\n  "a": {\n      "b": <int>\n    } // d\n}'
+    assert (
+        format_requirement(parse_output_schema(schema))
+        == '{\n  "a": {\n    "b": <int>\n  } // d\n}'
+    )
 
 
 def test_recursive_model_is_expanded_once() -> None:
     """Inside itself, only the name of the model is shown."""
-    assert requirement(read({"people": list[Person]})) == (
+    assert format_requirement(parse_output_schema({"people": list[Person]})) == (
         '{\n  "people": [\n    {\n      "name": <str>, // the name\n      "friends": [\n'
         "        <Person>,\n        ...\n      ]\n    },\n    ...\n  ]\n}"
     )

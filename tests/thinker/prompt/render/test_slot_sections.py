@@ -3,28 +3,26 @@
 import pytest
 from pydantic import JsonValue
 
-from thinker.formats.prompts.definition import read
+from thinker.formats.prompts.definition import parse_definition
 from thinker.formats.prompts.problem import DefinitionError
 from thinker.formats.prompts.sources import Source
-from thinker.prompt.render.agently.message_layout import agently_messages
-from thinker.prompt.render.agently.text_layout import agently_text
-from thinker.prompt.render.bind import bind
-from thinker.prompt.render.layouts import markdown
-from thinker.prompt.render.lower import lower
+from thinker.prompt.render.bind import bind_variables
+from thinker.prompt.render.layouts import render_markdown
+from thinker.prompt.render.lower import lower_definition
 from thinker.prompt.render.sections import Section
 
 
 def source(prompt: JsonValue) -> Source:
     """Return the prompt of a definition with this JSON."""
     given = {"name": "x", "toolDescription": "d", "model": "inherit", "prompt": prompt}
-    definition, problems = read(given)
+    definition, problems = parse_definition(given)
     assert definition is not None, problems
     return definition.prompt
 
 
 def lowered(**prompts: JsonValue) -> tuple[Section, ...]:
     """Return the sections of the definition ``root``."""
-    return lower({name: source(prompt) for name, prompt in prompts.items()}, "root")
+    return lower_definition({name: source(prompt) for name, prompt in prompts.items()}, "root")
 
 
 def test_child_inherits_the_slots_of_its_parents() -> None:
@@ -37,10 +35,10 @@ def test_child_inherits_the_slots_of_its_parents() -> None:
         middle={"slots": {"system": "M", "info": {"m": 1}}, "parent": "top"},
         top={"slots": {"system": "T", "output": {"a": {"$type": "str", "$desc": "d"}}}},
     )
-    assert agently_text(sections).text == (
-        "user:\n[SYSTEM]:\nM\n\n[INFO]:\n- m: 1\n- c: 1\n\n[INPUT]:\nx\n\n"
-        "[OUTPUT REQUIREMENT]:\nData Format: JSON\nData Structure:\n"
-        '{\n  "a": <str>, // d\n  "b": <int>\n}\n\n[OUTPUT]:\nassistant:'
+    assert render_markdown(sections) == (
+        '# SYSTEM\nM\n\n# INFO\n{\n  "c": 1,\n  "m": 1\n}\n\n# INPUT\nx\n\n'
+        "# OUTPUT REQUIREMENT\nAnswer with JSON of this structure:\n"
+        '{\n  "a": <str>, // d\n  "b": <int>\n}'
     )
 
 
@@ -63,11 +61,13 @@ def test_slot_may_include_any_definition() -> None:
         words=[{"type": "text", "content": "Be brief, "}, {"type": "env", "property": "WHO"}],
         layers={"layered": {"identity": "You plan.", "safety": ["Ask first."]}},
     )
-    bound = bind(sections, {"WHO": "Ann"})
-    messages = agently_messages(bound).messages
-    assert messages[0] == {"role": "system", "content": "You plan.\n\n- Ask first."}
-    assert "[INSTRUCT]:\nBe brief, Ann\n\n[INPUT]:" in str(messages[1]["content"])
-    assert [m["role"] for m in messages] == ["system", "user"]
+    bound = bind_variables(sections, {"WHO": "Ann"})
+    assert render_markdown([section for section in bound if section.role == "system"]) == (
+        "# SYSTEM\n# Identity\nYou plan.\n\n# Safety\n- Ask first."
+    )
+    assert render_markdown([section for section in bound if section.role == "user"]) == (
+        "# INSTRUCT\nBe brief, Ann\n\n# INPUT\nx"
+    )
 
 
 def test_any_form_may_include_slots() -> None:
@@ -76,7 +76,7 @@ def test_any_form_may_include_slots() -> None:
         root=[{"type": "text", "content": "First.\n\n"}, {"type": "include", "prompt": "shop"}],
         shop={"slots": {"info": {"opens": 9}, "output": {"a": {"$type": "str"}}}},
     )
-    text = markdown(sections)
+    text = render_markdown(sections)
     assert text.startswith('First.\n\n# INFO\n{\n  "opens": 9\n}')
     assert text.endswith('Answer with JSON of this structure:\n{\n  "a": <str>\n}')
 
@@ -96,7 +96,7 @@ def test_every_problem_of_slots_is_found_by_the_check() -> None:
             }
         },
     }
-    problems = {str(problem) for problem in read(given)[1]}
+    problems = {str(problem) for problem in parse_definition(given)[1]}
     assert "prompt.slots.chat_history.content: is missing" in problems
     assert any(problem.startswith("prompt.slots.tools") for problem in problems)
     assert any("prompt.slots.output: $type 'strnig' is not a type" in p for p in problems)

@@ -8,11 +8,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from thinker.protocol.messages import AUTO, NO_TOOLS, JsonObject, ToolChoice, ToolSpec
-from thinker.toolcalls.schema_validation import validate
-from thinker.toolcalls.text.inject import BASE, INTERNAL, block, call_text, developer_instructions
+from thinker.toolcalls.schema_validation import check_against_schema
+from thinker.toolcalls.text.inject import (
+    BASE,
+    INTERNAL,
+    format_call_block,
+    format_tool_call,
+    join_instructions,
+)
 from thinker.toolcalls.text.parser import TextCallParser, TextToolCall
 from thinker.toolcalls.text.payload import ParserRules
-from thinker.toolcalls.text.schema_text import compact, example, parameter_lines
+from thinker.toolcalls.text.schema_text import build_example, dump_compact_json, format_parameters
 
 ADD = spec("add", a="integer")
 TYPES = st.sampled_from(("string", "integer", "number", "boolean", "null"))
@@ -33,16 +39,16 @@ SCHEMAS: st.SearchStrategy[JsonObject] = st.recursive(
 
 def test_block_begins_with_the_base_text_and_ends_without_a_line_break() -> None:
     """Eighteen lines, then the manifest, then the guidance."""
-    text = block((ADD,), AUTO)
+    text = format_call_block((ADD,), AUTO)
     base = BASE.replace("INTERNAL", "shell, apply_patch, web_search, view_image")
     assert text.startswith(base + "\nAvailable tools (schema):\n- add: {")
     assert len(base.splitlines()) == 18
-    assert text.endswith("Example tool_call:\n" + call_text("add", '{"a":0}'))
+    assert text.endswith("Example tool_call:\n" + format_tool_call("add", '{"a":0}'))
 
 
 def test_without_tools_there_is_no_block() -> None:
     """Whatever the choice."""
-    assert block((), ToolChoice(mode="required")) == ""
+    assert format_call_block((), ToolChoice(mode="required")) == ""
 
 
 @pytest.mark.parametrize(
@@ -63,35 +69,35 @@ def test_choice_has_its_line_between_base_and_strict_line(choice: ToolChoice, li
     """Auto and no choice add no line."""
     strict = ADD.model_copy(update={"strict": True})
     after = "\nStrict tools: add. Arguments MUST conform exactly to schema.\nAvailable tools"
-    assert f"plain text.\n{line}{after}" in block((strict,), choice)
-    assert "Tool choice is" not in block((ADD,), AUTO) + block((ADD,), None)
+    assert f"plain text.\n{line}{after}" in format_call_block((strict,), choice)
+    assert "Tool choice is" not in format_call_block((ADD,), AUTO) + format_call_block((ADD,), None)
 
 
 def test_internal_tools_are_those_of_the_host() -> None:
     """They are a parameter, not part of the text."""
-    assert ", ".join(INTERNAL) in block((ADD,), AUTO)
-    assert "directly (browser); only" in block((ADD,), AUTO, internal=("browser",))
+    assert ", ".join(INTERNAL) in format_call_block((ADD,), AUTO)
+    assert "directly (browser); only" in format_call_block((ADD,), AUTO, internal=("browser",))
 
 
 def test_description_is_printed_when_there_is_one() -> None:
     """Unchanged; a blank one is left out."""
-    assert "Tool: add\nDescription: Does add.\nParameters:" in block((ADD,), AUTO)
+    assert "Tool: add\nDescription: Does add.\nParameters:" in format_call_block((ADD,), AUTO)
     silent = ADD.model_copy(update={"description": "  "})
-    assert "Tool: add\nParameters:" in block((silent,), AUTO)
+    assert "Tool: add\nParameters:" in format_call_block((silent,), AUTO)
 
 
 def test_parts_are_trimmed_and_parted_by_a_blank_line() -> None:
     """The block first, blank parts left out."""
-    assert developer_instructions("", " Top ", "  ", "Dev\n") == "Top\n\nDev"
+    assert join_instructions("", " Top ", "  ", "Dev\n") == "Top\n\nDev"
 
 
 @given(SCHEMAS)
 def test_example_fits_its_schema_at_every_depth(schema: JsonObject) -> None:
     """As the heading over the examples promises."""
     root: JsonObject = {"type": "object", "properties": {"a": schema}, "required": ["a"]}
-    arguments = example(root)
+    arguments = build_example(root)
     assert isinstance(arguments, dict)
-    assert validate(arguments, root) is None
+    assert check_against_schema(arguments, root) is None
 
 
 @given(st.text(min_size=1), SCHEMAS)
@@ -101,28 +107,28 @@ def test_example_call_is_read_by_our_own_parser(name: str, schema: JsonObject) -
         name=name, description="", parameters={"type": "object", "properties": {"a": schema}}
     )
     parser = TextCallParser(ParserRules())
-    line = block((tool,), AUTO).rpartition("\nExample tool_call:\n")[2]
+    line = format_call_block((tool,), AUTO).rpartition("\nExample tool_call:\n")[2]
     events = (*parser.feed(line), *parser.finish())
     if name.strip():
         (call,) = events
         assert isinstance(call, TextToolCall)
         assert call.name == name.strip()
-        assert json.loads(call.arguments) == example(tool.parameters)
+        assert json.loads(call.arguments) == build_example(tool.parameters)
 
 
 def test_numbers_are_written_as_javascript_writes_them() -> None:
     """No point in whole numbers, few exponents, text unescaped."""
-    assert compact({"a": 1.0, "b": [0.5, "ü"]}) == '{"a":1,"b":[0.5,"ü"]}'
+    assert dump_compact_json({"a": 1.0, "b": [0.5, "ü"]}) == '{"a":1,"b":[0.5,"ü"]}'
     written = '[1e-7,-0.000015,1e-12,10000000000000000,1e+21,"1e-05 \\"1e-07"]'
-    assert compact([1e-7, -1.5e-5, 1e-12, 1e16, 1e21, '1e-05 "1e-07']) == written
+    assert dump_compact_json([1e-7, -1.5e-5, 1e-12, 1e16, 1e21, '1e-05 "1e-07']) == written
 
 
 def test_tool_without_parameters_says_so() -> None:
     """Also if its schema is empty."""
-    assert parameter_lines({}) == ["- (no parameters)"]
-    assert parameter_lines({"type": "object"}) == ["- (no parameters)"]
+    assert format_parameters({}) == ["- (no parameters)"]
+    assert format_parameters({"type": "object"}) == ["- (no parameters)"]
     silent = ToolSpec(name="ping", description="", parameters={})
-    assert block((silent,), AUTO).endswith(call_text("ping", "{}"))
+    assert format_call_block((silent,), AUTO).endswith(format_tool_call("ping", "{}"))
 
 
 def test_alternatives_do_not_hide_an_objects_own_parameters() -> None:
@@ -132,4 +138,4 @@ def test_alternatives_do_not_hide_an_objects_own_parameters() -> None:
         "properties": {"a": {"type": "string"}},
         "anyOf": [{"required": ["a"]}],
     }
-    assert parameter_lines(schema) == ["- a (optional, string)"]
+    assert format_parameters(schema) == ["- a (optional, string)"]

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from thinker.toolcalls.text.cursor import JsonCursor
-from thinker.toolcalls.text.inject import call_text
+from thinker.toolcalls.text.inject import format_tool_call
 from thinker.toolcalls.text.parser import (
     CLOSE,
     OPEN,
@@ -39,7 +39,7 @@ def test_every_call_that_is_written_right_is_found(calls: list[tuple[str, str]])
     """Whatever the arguments contain, including tags and quotes."""
     expected = [TextToolCall("search", json.dumps({"q": query})) for _, query in calls]
     answer = "".join(
-        between.replace("<", "") + call_text(call.name, call.arguments)
+        between.replace("<", "") + format_tool_call(call.name, call.arguments)
         for (between, _), call in zip(calls, expected, strict=True)
     )
     assert [event for event in parse(list(answer)) if not isinstance(event, TextDelta)] == expected
@@ -48,7 +48,7 @@ def test_every_call_that_is_written_right_is_found(calls: list[tuple[str, str]])
 def test_closing_tag_in_an_argument_does_not_close() -> None:
     """The JSON is scanned, for text arguments and objects."""
     query = json.dumps({"q": f"a {CLOSE} b"})
-    assert parse([call_text("search", query)]) == [TextToolCall("search", query)]
+    assert parse([format_tool_call("search", query)]) == [TextToolCall("search", query)]
     plain = OPEN + '{"name":"search","arguments":{"q":"' + CLOSE + '"}}' + CLOSE
     coerced, call = parse([plain])
     assert isinstance(coerced, ToolCallProblem)
@@ -59,7 +59,7 @@ def test_closing_tag_in_an_argument_does_not_close() -> None:
 def test_broken_block_does_not_swallow_the_next_one() -> None:
     """An unclosed quote ends with its block."""
     broken = OPEN + '{"name":"search","arguments":"{}' + CLOSE
-    good = call_text("search", "{}")
+    good = format_tool_call("search", "{}")
     problem, between, call = parse([f"{broken} and {good}"])
     assert isinstance(problem, ToolCallProblem)
     assert (problem.problem.kind, problem.raw, problem.offset) == ("invalid_json", broken, 0)
@@ -68,7 +68,7 @@ def test_broken_block_does_not_swallow_the_next_one() -> None:
 
 def test_text_and_calls_keep_their_order_and_place() -> None:
     """Also within one chunk; a problem gives the offset of its block."""
-    good = call_text("search", "{}")
+    good = format_tool_call("search", "{}")
     events = parse([f"a{good}b{OPEN}[]{CLOSE}c"])
     assert events[:3] == [TextDelta("a"), TextToolCall("search", "{}"), TextDelta("b")]
     problem = events[3]
@@ -149,7 +149,7 @@ def test_missing_arguments_are_none() -> None:
         OPEN + '{"a' + CLOSE,
         OPEN + '\\"' + CLOSE,
         OPEN + '["","' + CLOSE,
-        call_text("search", CLOSE),
+        format_tool_call("search", CLOSE),
         '{"\\',
         "<tool_call",
     ],

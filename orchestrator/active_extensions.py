@@ -1,0 +1,50 @@
+"""Ask the active extensions of an agents.json for what they add."""
+
+from collections.abc import Callable, Iterator
+from typing import TypeVar
+
+import structlog
+
+from orchestrator import installed
+from orchestrator.agentsfile import AgentsFile, Problem
+from orchestrator.installed import Loaded
+from orchestrator.settings import Settings
+
+T = TypeVar("T")
+log = structlog.get_logger()
+
+
+def list_active_names(file: AgentsFile) -> frozenset[str]:
+    """Return the names of our own extensions and of the foreign ones that the file names."""
+    found = installed.find_installed()
+    return frozenset((*found.own, *(name for name in found.foreign if name in file.extensions)))
+
+
+def ask_active(file: AgentsFile, question: Callable[[Loaded], T]) -> Iterator[tuple[Loaded, T]]:
+    """Yield each extension's name and answer; log a foreign extension that fails."""
+    found = installed.find_installed()
+    for extension in found.own.values():
+        yield extension, question(extension)
+    for name in sorted(list_active_names(file) & found.foreign.keys()):
+        try:
+            answer = question(found.foreign[name])
+        except Exception:  # third-party code may fail in any way
+            log.exception("extension_broke", extension=name)
+        else:
+            yield found.foreign[name], answer
+
+
+def list_file_problems(settings: Settings, file: AgentsFile, found: object) -> Iterator[Problem]:
+    """Yield what extensions say about the prompts or skills that were ``found``.
+
+    The fault of a foreign extension becomes a warning.
+    """
+    own, foreign = installed.find_installed()[:2]
+    for name in sorted(list_active_names(file)):
+        try:
+            yield from tuple((own.get(name) or foreign[name]).check_files(settings, file, found))
+        except Exception as error:
+            if name in own:
+                raise
+            text = f"extension '{name}' cannot check files: {type(error).__name__}: {error}"
+            yield Problem("warning", "agents.json", 0, None, text, path="extensions")

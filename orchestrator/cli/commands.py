@@ -1,0 +1,125 @@
+"""Find the commands of the core and of installed extensions, and build each one's application.
+
+A command's module is imported when the command runs. Extensions are looked for only when a word is
+not a command of the core.
+
+Where: is a command of the command line found?
+"""
+
+import gc
+import json
+from collections.abc import Mapping
+from difflib import get_close_matches
+from importlib import import_module
+from pathlib import Path
+
+import typer
+
+from orchestrator.extension import Command
+
+GROUPS: Mapping[str, Mapping[str, str]] = {
+    "Set up": {
+        "check": "Check agents.json, the prompts and the skills, and list every problem.",
+    },
+    "Run": {
+        "run": "Run the daemon in the foreground until SIGTERM or Ctrl-C.",
+        "status": "Show the state of the running daemon.",
+        "health": "Report whether the running daemon is alive and ready.",
+        "stop": "Stop the running daemon gracefully.",
+        "reload": "Make the daemon reread agents.json now.",
+    },
+    "Talk": {
+        "send": "Send one message to an agent, print the reply and exit.",
+        "pair": "Decide which chats may talk to the bot.",
+        "approvals": "Grant or deny tool calls that wait for approval.",
+    },
+    "Agents": {
+        "agents": "List, pause or resume agents.",
+    },
+    "Messages": {},
+    "Data": {},
+    "More": {
+        "help": "Print a page of the manual, or the list of its pages.",
+    },
+}
+"""The core's commands by their heading on the first screen, each with its summary."""
+COMMANDS: Mapping[str, Command] = {
+    name: Command(group, summary, f"{__package__}.{name}")
+    for group, commands in GROUPS.items()
+    for name, summary in commands.items()
+}
+WORDS = Path(__file__).with_name("words.json")
+"""Every command of this distribution with its options; scripts/reference writes it."""
+HELP_OPTIONS = {"help_option_names": ["-h", "--help"]}
+
+
+def find_command(name: str) -> Command | None:
+    """Return a command of the core or of an installed extension."""
+    return COMMANDS.get(name) or find_extension_commands().get(name)
+
+
+def find_extension_commands() -> Mapping[str, Command]:
+    """Return the commands of installed extensions, except those named like a bundled one."""
+    from orchestrator.installed import find_installed  # noqa: PLC0415 - slow, and seldom needed
+
+    found: dict[str, Command] = {}
+    for extension in find_installed().every():
+        try:
+            added = extension.commands()
+        except Exception as error:  # noqa: BLE001 - third-party code may fail in any way
+            typer.echo(f"extension '{extension.name}' cannot name its commands: {error}", err=True)
+            continue
+        found |= {name: one for name, one in added.items() if name not in found}
+    return {name: one for name, one in found.items() if name not in COMMANDS}
+
+
+def group_commands() -> Mapping[str, Mapping[str, Command]]:
+    """Return all commands by their headings, in the order of the first screen."""
+    groups: dict[str, dict[str, Command]] = {title: {} for title in GROUPS}
+    for name, command in (*COMMANDS.items(), *find_extension_commands().items()):
+        groups.setdefault(command.group, {})[name] = command
+    return groups
+
+
+def list_commands() -> Mapping[str, Command]:
+    """Return all commands by name, in the order of the first screen."""
+    return {name: one for group in group_commands().values() for name, one in group.items()}
+
+
+def explain_unknown(name: str) -> str:
+    """Return why a word is not a command, and what to type instead."""
+    extension = json.loads(WORDS.read_text("utf-8"))["extensions"].get(name)
+    if extension is not None:
+        from orchestrator.extras import explain_missing_extension  # noqa: PLC0415 - seldom needed
+
+        return f"{name!r} is a command of {explain_missing_extension(extension)}"
+    near = ", ".join(map(repr, get_close_matches(name, list_commands())))
+    return f"No such command {name!r}." + (f" Did you mean {near}?" if near else "")
+
+
+def import_app(command: Command) -> typer.Typer:
+    """Import a command's module with garbage collection off, which saves a fifth of the time."""
+    gc.disable()
+    try:
+        found: typer.Typer = import_module(command.module).app
+    finally:
+        gc.freeze()
+        gc.enable()
+    return found
+
+
+def make_command_group(name: str | None = None) -> typer.Typer:
+    """Make the application to which a command's module adds its functions.
+
+    ``name`` is that of a command with subcommands; without it the module has one command.
+    """
+    command = find_command(name) if name else None
+    return typer.Typer(
+        help=command.summary if command else None,
+        callback=(lambda: None) if name else None,
+        no_args_is_help=True,
+        add_completion=False,
+        rich_markup_mode=None,
+        pretty_exceptions_enable=False,
+        context_settings=HELP_OPTIONS,
+    )

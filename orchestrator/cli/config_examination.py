@@ -1,0 +1,64 @@
+"""Examine the configuration as the daemon does, and collect every problem."""
+
+import os
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from orchestrator import keys_file
+from orchestrator.agentsfile import AgentsFile, AgentsFileError, Problem, load_agents_file
+from orchestrator.agentsfile.exposure import check_exposure
+from orchestrator.cli.direct_journal import load_moved_chats
+from orchestrator.prompts.library import PromptLibrary
+from orchestrator.prompts.prompt_set import PromptSet
+from orchestrator.prompts.skill_checks import check_skill_files
+from orchestrator.settings import Settings
+from orchestrator.timezones import find_host_timezone
+
+
+@dataclass(frozen=True)
+class Examined:
+    """agents.json, None if it cannot be used; all problems, and the environment with the keys.
+
+    ``secrets`` are the fields of agents.json that may hold a secret as it stands.
+    """
+
+    file: AgentsFile | None
+    problems: tuple[Problem, ...]
+    environ: Mapping[str, str]
+    secrets: tuple[str, ...] = ()
+
+
+def examine_config(
+    settings: Settings, path: Path, variables: Mapping[str, str] = os.environ
+) -> Examined:
+    """Read agents.json at ``path``, the keys, the prompts and the skills.
+
+    ``variables`` are those of the environment, which win over the home's file of keys.
+    """
+    keys = keys_file.read_keys(settings.home, variables)
+    environ = settings.add_bot_token(keys.merge_under(variables))
+    paths = settings.paths
+    others = (paths.http_token, paths.api_token, settings.home / ".env")
+    try:
+        loaded = load_agents_file(path, environ, load_moved_chats(settings), settings.home)
+    except AgentsFileError as error:
+        problems = (*error.problems, *check_exposure(path, (), others), *keys.problems)
+        return Examined(None, problems, environ)
+    zone, now = find_host_timezone(environ), round(time.time() * 1000)
+    problems = (
+        *loaded.problems,
+        *loaded.locate_problems(load_library(settings, loaded.file).problems),
+        *loaded.locate_problems(check_skill_files(settings, loaded.file, zone, now)),
+        *check_exposure(path, loaded.secrets, others),
+        *keys.problems,
+    )
+    return Examined(loaded.file, problems, environ, loaded.secrets)
+
+
+def load_library(settings: Settings, file: AgentsFile) -> PromptSet:
+    """Read the prompt definitions as a daemon of this home would."""
+    found = PromptLibrary(settings)
+    found.read_files(file)
+    return found.current_set

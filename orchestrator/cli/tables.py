@@ -1,0 +1,175 @@
+"""Tables that fit a terminal, and JSON, on stdout.
+
+Dates, ids and numbers are never split. The widest column is folded at words if that leaves it room;
+otherwise it is printed below each row, so that a narrow terminal shows a list.
+"""
+
+import re
+import shutil
+import sys
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import fields
+from operator import attrgetter
+from types import MappingProxyType
+from typing import Any
+
+import typer
+from pydantic import BaseModel
+from pydantic.alias_generators import to_camel
+from pydantic_core import to_json
+from rich.cells import cell_len, set_cell_size
+
+from orchestrator.cli.output import escape_hidden, make_printable
+
+PIPE_WIDTH = 100_000  # columns; keeps each row on one line for programs that read a table
+GAP = "  "  # between columns, and before what is printed below a row
+LEAST = 32  # columns of the screen that a folded text needs
+LINES = 4  # of a folded cell, about; longer texts stand below their row
+WORD = re.compile(r"\d{4}-\d\d-\d\d \d\d:\d\d\S*|\S+")
+NUMBER = re.compile(r"[-+$]?[\d,.]+%?")
+
+
+Column = str | Callable[[Any], object]  # of a record: its attribute, or what is made of it
+Columns = Mapping[str, Column]  # by their headings
+
+
+def print_listing(
+    title: str,
+    records: Sequence[object],
+    columns: Columns,
+    *,
+    key: str,
+    empty: str,
+    as_json: bool,
+    describe: Callable[[Any], object] | None = None,
+) -> None:
+    """Print records as a table, or as JSON under ``key``; print ``empty`` if there are none.
+
+    The JSON of a record is a model as it is, what ``describe`` makes of it, or all its fields.
+    """
+    if as_json:
+        print_json({key: [(describe or _describe)(record) for record in records]})
+    elif not print_records(title, records, columns):
+        typer.echo(empty)
+
+
+def print_records(title: str, records: Iterable[object], columns: Columns) -> bool:
+    """Print a table of records as `print_table` does."""
+    cells = [attrgetter(one) if isinstance(one, str) else one for one in columns.values()]
+    rows = ([cell(record) for cell in cells] for record in records)
+    return print_table(title, tuple(columns), rows)
+
+
+def describe_record(
+    record: Any,  # noqa: ANN401 - a dataclass or a named tuple
+    names: Iterable[str] = (),
+    *,
+    renamed: Mapping[str, str] = MappingProxyType({}),
+    **changed: object,
+) -> dict[str, object]:
+    """Return a record's fields, all or only ``names``, by their JSON names.
+
+    ``renamed`` are fields with another name there; ``changed`` are values by their new names.
+    """
+    found = {}
+    for name in names or getattr(record, "_fields", None) or (one.name for one in fields(record)):
+        shown = renamed.get(name, name)
+        found[to_camel(shown)] = changed[shown] if shown in changed else getattr(record, name)
+    return found
+
+
+def print_json(report: BaseModel | Mapping[str, object], *, indent: int | None = 2) -> None:
+    """Print a report as JSON; its line ends are the only invisible characters."""
+    typer.echo(escape_hidden(to_json(report, by_alias=True, indent=indent).decode()))
+
+
+def print_table(title: str, columns: Sequence[str], rows: Iterable[Sequence[object]]) -> bool:
+    """Print a table and return True; without rows print nothing and return False.
+
+    None becomes an empty cell, and a column without any text is left out. What does not fit on the
+    terminal is folded at words, or printed below its row. Programs get each row on one line.
+    """
+    body = [
+        ["" if cell is None else make_printable(str(cell)).strip() for cell in row] for row in rows
+    ]
+    if not body:
+        return False
+    used = [number for number in range(len(columns)) if any(row[number] for row in body)]
+    shown = [[row[number] for number in used] for row in body]
+    typer.secho(title, bold=True)
+    for line in render_table([columns[number] for number in used], shown, get_terminal_width()):
+        typer.echo(line)
+    typer.echo()
+    return True
+
+
+def get_terminal_width() -> int:
+    """Return the columns of the terminal, or of a line that is never folded."""
+    return shutil.get_terminal_size().columns if sys.stdout.isatty() else PIPE_WIDTH
+
+
+def render_table(head: Sequence[str], rows: Sequence[Sequence[str]], width: int) -> Iterator[str]:
+    """Yield the lines of a table with the headings ``head``."""
+    natural = [max(map(_measure_cell, column)) for column in zip(head, *rows, strict=True)]
+    inline, below = _fit_columns(natural, width)
+    rights = {n for n in inline if all(NUMBER.fullmatch(row[n] or "0") for row in rows)}
+    yield from _render_row(head, inline, rights)
+    for row in rows:
+        yield from _render_row(row, inline, rights)
+        for number in below:
+            if row[number]:
+                text = f"{head[number]}: {row[number]}"
+                yield from (f"{GAP}{line}" for line in fold_text(text, max(width - len(GAP), 1)))
+
+
+def fold_text(text: str, width: int) -> list[str]:
+    """Break a text at words into lines of at most ``width`` columns."""
+    lines = []
+    line = ""
+    for found in WORD.findall(text):
+        word = found
+        if line and cell_len(line) + 1 + cell_len(word) > width:
+            lines.append(line)
+            line = ""
+        while cell_len(word) > width:
+            start = set_cell_size(word, width).rstrip() or word[:1]
+            lines.append(start)
+            word = word[len(start) :]
+        line = f"{line} {word}" if line else word
+    return [*lines, line]
+
+
+def _fit_columns(natural: Sequence[int], width: int) -> tuple[dict[int, int], list[int]]:
+    """Return the widths of the columns in a row, and the columns printed below it."""
+    inline = dict(enumerate(natural))
+    below: list[int] = []
+    while (over := sum(inline.values()) + len(GAP) * (len(inline) - 1) - width) > 0:
+        first, *others = inline
+        widest = max(inline, key=inline.__getitem__)
+        room = inline[widest] - over
+        if not others or room >= max(LEAST, inline[widest] // LINES):
+            inline[widest] = max(room, 1)
+            break
+        foldable = widest != first and inline[widest] > LEAST
+        below.append(widest if foldable else others[-1])
+        del inline[below[-1]]
+    return inline, sorted(below)
+
+
+def _render_row(row: Sequence[str], widths: dict[int, int], rights: set[int]) -> Iterator[str]:
+    cells = {n: fold_text(row[n], width) for n, width in widths.items()}
+    for index in range(max(map(len, cells.values()))):
+        parts = []
+        for number, lines in cells.items():
+            text = lines[index] if index < len(lines) else ""
+            space = " " * (widths[number] - cell_len(text))
+            parts.append(space + text if number in rights else text + space)
+        yield GAP.join(parts).rstrip()
+
+
+def _measure_cell(text: str) -> int:
+    return cell_len(" ".join(text.split()))
+
+
+def _describe(record: object) -> object:
+    return record if isinstance(record, BaseModel) else describe_record(record)

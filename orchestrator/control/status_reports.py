@@ -1,0 +1,215 @@
+"""What the daemon tells its operator of itself: whether it is ready, and all that runs."""
+
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
+from types import MappingProxyType
+
+import anyio
+
+from orchestrator import __version__
+from orchestrator.agentsfile import Problem
+from orchestrator.configuration import Configuration
+from orchestrator.control import protocol, status
+from orchestrator.control.operations import DaemonOperations
+from orchestrator.control.protocol import HealthReport, StatusReport
+from orchestrator.errors import JournalError
+from orchestrator.journal.db import liveness
+from orchestrator.journal.db.database import Database
+from orchestrator.journal.inspect import recent_turns
+from orchestrator.journal.memory import playbooks
+from orchestrator.journal.turns import handoffs, pauses, turns
+from orchestrator.journal.turns.usage import Amount
+from orchestrator.processes.restarts import WorkerState
+from orchestrator.processes.supervisor import Slot, Supervisor
+from orchestrator.spending.budgets import Window
+from thinker.protocol.names import format_chat_name
+
+RECENT = 5  # turns shown
+LOOK_TIMEOUT = 15.0  # seconds for what is read of the journal; a database may be away
+LOOKED_AT = 50  # newest turns whose missing tools are reported
+MISSING = (
+    "agent {agent!r}: {playbook!r} needs the tool {tool!r}, which is not offered; add its MCP"
+    " server, allow the tool, or change the playbook"
+)
+CHANGED = (
+    "the MCP server of {tool} changed its description, so it is not offered; check it, then run:"
+    " orchestrator tools approve {name}"
+)
+HANDED_OVER = "chat {chat} is handed over: agent '{new}' answers it instead of '{old}'"
+
+
+async def report_status(daemon: DaemonOperations, proof_age: float = 0.0) -> StatusReport:
+    """Report the state; the journal was written at most ``proof_age`` seconds ago."""
+    health = await _judge_health(daemon, proof_age)
+    try:
+        with anyio.fail_after(LOOK_TIMEOUT):
+            counts, open_turns, newest, paused, starts = await daemon.store.read(
+                _load_journal_figures
+            )
+            sharing = await daemon.store.sharing()
+            handed = await daemon.store.transact(handoffs.list_handoffs)
+            spent = await daemon.store.transact(daemon.guard.build_rules().list_budgets)
+            missing = await daemon.store.transact(playbooks.list_missing_tools, LOOKED_AT)
+    except TimeoutError as error:
+        reasons = "; ".join(health.reasons) or "the journal does not answer"
+        raise JournalError(f"not ready: {reasons}") from error
+    return StatusReport(
+        ready=health.ready,
+        version=__version__,
+        home=str(daemon.settings.home),
+        config_file=str(daemon.configuration.path),
+        journal=str(daemon.store.address),
+        journal_bytes=daemon.store.measure_size(),
+        nodes=sharing,
+        starts=starts,
+        agents=_report_agents(daemon, paused, spent),
+        channels=tuple(
+            protocol.ChannelReport.from_object(adapter.status)
+            for adapter in status.list_used_adapters(daemon.adapters.values())
+        ),
+        tool_servers=tuple(
+            protocol.ToolServerReport.from_object(
+                server,
+                tools=len(server.tools),
+                sandbox=server.sandbox.level if server.sandbox else "",
+                sandbox_reason=server.sandbox.reason if server.sandbox else "",
+            )
+            for server in daemon.servers.list_states()
+        ),
+        config_errors=daemon.configuration.problems,
+        processes=tuple(status.list_processes(daemon.supervisor, daemon.servers, daemon.others())),
+        broker=_report_broker(daemon.supervisor),
+        open_turns=open_turns,
+        inbox=counts,
+        recent_turns=newest,
+        notes=health.notes,
+        hints=tuple(_list_hints(daemon, health, handed, missing)),
+    )
+
+
+def _list_hints(
+    daemon: DaemonOperations,
+    health: HealthReport,
+    handed: Iterable[handoffs.Handoff],
+    missing: Iterable[tuple[str, str, str]],
+) -> Iterator[str]:
+    """Yield what the operator should know; ``missing`` has agents, playbooks and tools."""
+    for reason in health.reasons:
+        yield f"not ready: {reason}"
+    yield from health.notes
+    yield from status.list_hints(daemon.configuration, daemon.supervisor)
+    channels = (adapter.status for adapter in daemon.adapters.values())
+    yield from status.list_unheard_groups(daemon.configuration.file, channels)
+    for tool, name in daemon.servers.list_withheld_tools().items():
+        yield CHANGED.format(tool=tool, name=name)
+    for one in handed:
+        chat = format_chat_name(one.chat_key)
+        yield HANDED_OVER.format(chat=chat, new=one.agent_id, old=one.routed_id)
+    for agent, playbook, tool in missing:
+        yield MISSING.format(agent=agent, playbook=playbook, tool=tool)
+
+
+async def report_health(daemon: DaemonOperations, proof_age: float = 0.0) -> HealthReport:
+    """Report whether the daemon is ready; notes name every other problem."""
+    found = await _judge_health(daemon, proof_age)
+    paused: dict[str, str] = {}
+    with suppress(JournalError), anyio.move_on_after(LOOK_TIMEOUT):
+        paused = await daemon.store.read(pauses.describe_pauses)
+    agents = _report_agents(daemon, paused)
+    troubles = status.list_troubles(agents, daemon.servers.list_states())
+    problems = map(str, daemon.configuration.problems)
+    return found.model_copy(update={"notes": (*found.notes, *troubles, *problems)})
+
+
+def _report_agents(
+    daemon: DaemonOperations,
+    paused: Mapping[str, str],
+    spent: Mapping[str, Iterable[tuple[Window, Amount]]] = MappingProxyType({}),
+) -> tuple[protocol.AgentReport, ...]:
+    return tuple(
+        _report_agent(slot, daemon.configuration, paused.get(name, ""), spent.get(name, ()))
+        for name, slot in daemon.supervisor.slots.items()
+    )
+
+
+async def _judge_health(daemon: DaemonOperations, proof_age: float) -> HealthReport:
+    found = await status.check_health(
+        daemon.store,
+        daemon.adapters.values(),
+        daemon.clock() / 1000,
+        admitting=daemon.dispatcher.opener.admitting,
+        scheduler=daemon.scheduler.find_problem(),
+        holds=daemon.flood.list_holds(anyio.current_time()),
+        proof_age=proof_age,
+    )
+    return found.model_copy(update={"notes": (*found.notes, *daemon.notes())})
+
+
+def _load_journal_figures(
+    db: Database,
+) -> tuple[dict[str, int], int, tuple[protocol.RecentTurn, ...], dict[str, str], int]:
+    newest = tuple(
+        protocol.RecentTurn.from_object(turn, turn_id=turn.id, chat=format_chat_name(turn.chat_key))
+        for turn in recent_turns.list_recent_turns(db, RECENT)
+    )
+    return (
+        recent_turns.count_messages_by_state(db),
+        turns.count_open_turns(db),
+        newest,
+        pauses.describe_pauses(db),
+        liveness.count_starts(db),
+    )
+
+
+def _report_broker(supervisor: Supervisor) -> protocol.BrokerReport | None:
+    if supervisor.broker is None:
+        return None
+    history, child = supervisor.broker.history, supervisor.broker.child
+    return protocol.BrokerReport(
+        state=history.state,
+        pid=None if child is None else child.pid,
+        restarts=history.restarts,
+        reason="" if child is not None else history.reason,
+    )
+
+
+def _report_agent(
+    slot: Slot,
+    configuration: Configuration,
+    paused: str,
+    spent: Iterable[tuple[Window, Amount]],
+) -> protocol.AgentReport:
+    owner = slot.spec.parent or slot.spec.agent_id
+    return protocol.AgentReport(
+        agent_id=slot.spec.agent_id,
+        state=slot.history.state,
+        pid=slot.worker.pid if slot.worker is not None else None,
+        restarts=slot.history.restarts,
+        provider=slot.spec.endpoint.provider,
+        model=slot.spec.endpoint.model,
+        parent=slot.spec.parent or "",
+        memory="agent" if configuration.file.joins_chats(owner) else "person",
+        reason=_describe_reason(slot, owner, configuration.problems),
+        paused=paused,
+        budgets=tuple(
+            protocol.BudgetUse(
+                window=limits.name,
+                tokens=used.tokens,
+                usd=used.usd,
+                token_limit=limits.tokens,
+                usd_limit=limits.usd,
+            )
+            for limits, used in spent
+        ),
+    )
+
+
+def _describe_reason(slot: Slot, owner: str, problems: Iterable[Problem]) -> str:
+    """Return why an agent does not run, with what its definition lacks."""
+    if slot.history.state is WorkerState.RUNNING:
+        return ""
+    if slot.history.state is WorkerState.FATAL:
+        for problem in problems:
+            if problem.agent_id == owner and problem.path.endswith(".llmProvider"):
+                return problem.message
+    return slot.history.reason

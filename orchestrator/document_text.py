@@ -1,0 +1,65 @@
+"""The text of files: plain text is decoded here, and an extension reads documents."""
+
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Protocol, TypeAlias
+
+from orchestrator.files import run_off_loop
+from thinker.formats.documents import ENDINGS
+
+NO_READER = (
+    "PDF and office files are not read on this machine; an operator may run:"
+    " pip install 'orchestrator-daemon[documents]'"
+)
+ReadDocument: TypeAlias = Callable[[bytes, str], Awaitable[str]]  # given a file and its media type
+
+
+class UnreadableError(Exception):
+    """A file has no readable text; the message says why, such as "it is encrypted"."""
+
+
+class DocumentReader(Protocol):
+    """Extracts the text of documents, in its own processes."""
+
+    async def read_document(self, data: bytes, media_type: str) -> str:
+        """Return the text of a document whose media type is one of `ENDINGS`.
+
+        Raises:
+            UnreadableError: it has none, or it could not be read.
+        """
+
+    def owns_child(self, pid: int) -> bool:
+        """Return whether a child of the daemon is, or may be, the reader's."""
+
+
+@dataclass(frozen=True)
+class FileReader:
+    """Extracts the text of files; ``documents`` is None if no extension reads documents."""
+
+    documents: DocumentReader | None = None
+
+    async def read_text(self, data: bytes, media_type: str) -> str:
+        """Return the text of a file.
+
+        Raises:
+            UnreadableError: it has none, or it could not be read.
+        """
+        if media_type not in ENDINGS:
+            return await run_off_loop(decode_plain_text, data)
+        if self.documents is None:
+            raise UnreadableError(NO_READER)
+        return await self.documents.read_document(data, media_type)
+
+    def owns_child(self, pid: int) -> bool:
+        """Return whether a child of the daemon's process is, or may be, reading a document."""
+        return self.documents is not None and self.documents.owns_child(pid)
+
+
+def decode_plain_text(data: bytes) -> str:
+    """Return the text of a plain text file; raise `UnreadableError` for any other."""
+    wide = data.startswith((b"\xff\xfe", b"\xfe\xff"))
+    with suppress(UnicodeDecodeError):
+        if wide or b"\0" not in data:
+            return data.decode("utf-16" if wide else "utf-8-sig").replace("\r\n", "\n")
+    raise UnreadableError("it has no text to read")

@@ -1,0 +1,1 @@
+"""The bundled extensions: a folder for each, found by entry point."""

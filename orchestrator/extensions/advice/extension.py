@@ -1,0 +1,32 @@
+"""The extension for advice: warnings alone."""
+
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from orchestrator.extension import Extension
+
+if TYPE_CHECKING:
+    from orchestrator.agentsfile import AgentsFile, Problem
+    from orchestrator.agentsfile.draft import Draft
+    from orchestrator.inbound.skill_tasks import SkillSet
+    from orchestrator.prompts.prompt_set import PromptSet
+    from orchestrator.settings import Settings
+
+
+class AdviceExtension(Extension):
+    """Warns of settings and files that may not do what their author expects."""
+
+    name = "advice"
+
+    def check(self, draft: "Draft", environ: Mapping[str, str] | None, home: Path | None) -> None:
+        from orchestrator.extensions.advice.file_checks import check_file
+
+        check_file(draft, environ, home)
+
+    def check_files(
+        self, settings: "Settings", file: "AgentsFile", found: "PromptSet | SkillSet"
+    ) -> "Iterable[Problem]":
+        from orchestrator.extensions.advice.home_checks import check_home
+
+        return check_home(settings, file, found)

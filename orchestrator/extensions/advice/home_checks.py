@@ -1,0 +1,28 @@
+"""All advice about the prompts, the skills and what lies beside them in a home."""
+
+from collections.abc import Iterator
+
+from orchestrator.agentsfile import AgentsFile, Problem
+from orchestrator.extensions.advice.skill_advice import check_skills
+from orchestrator.extensions.advice.tool_checks import check_tool_names
+from orchestrator.extensions.advice.unread_files import (
+    check_home_names,
+    check_persona_names,
+    check_prompt_names,
+)
+from orchestrator.inbound.skill_tasks import SkillSet
+from orchestrator.prompts.prompt_set import PromptSet
+from orchestrator.settings import Settings
+
+
+def check_home(
+    settings: Settings, agents: AgentsFile, found: PromptSet | SkillSet
+) -> Iterator[Problem]:
+    """Yield a warning for each setting and file without the effect that its author expects."""
+    if isinstance(found, SkillSet):
+        yield from check_skills(settings, agents, found)
+    else:
+        yield from check_home_names(settings.home)
+        yield from check_prompt_names(settings.paths.prompts)
+        yield from check_persona_names(settings.personas, agents)
+        yield from check_tool_names(agents, found.host_tools, found.definitions)

@@ -1,0 +1,34 @@
+"""Find secrets that would be sent unencrypted over a shared network."""
+
+from orchestrator.agentsfile.channel_kinds import load_channel_kinds
+from orchestrator.agentsfile.draft import Draft
+from orchestrator.agentsfile.plain_addresses import find_plain_host
+
+
+def check_plain_addresses(draft: Draft) -> None:
+    """Warn of each unencrypted address that receives a token, a key or headers."""
+    for name, kind in load_channel_kinds().items():
+        section = draft.channels.hosted_channels.get(name)
+        options = section.format_options(kind) if section is not None and section.enabled else {}
+        for option, value in options.items():
+            host = find_plain_host(value)
+            if host is not None:
+                draft.add_warning(
+                    ("channels", name, option),
+                    f"channel '{name}' sends its token and all messages unencrypted to {host}; use"
+                    " https",
+                )
+    for name, server in draft.mcp_servers.items():
+        host = find_plain_host(server.url or "")
+        if host is not None and server.headers and server.is_enabled:
+            draft.add_warning(
+                ("mcpServers", name, "url"),
+                f"MCP server '{name}' is sent its \"headers\" unencrypted, to {host}; use https",
+            )
+    for name, settings in draft.providers.items():
+        host, key = find_plain_host(settings.base_url or ""), draft.known_providers[name].key_var
+        if host is not None and key is not None:
+            draft.add_warning(
+                ("providers", name, "baseUrl"),
+                f"provider '{name}' is sent {key} unencrypted, to {host}; use https",
+            )

@@ -1,0 +1,1 @@
+"""Backups of a home: written while its daemon runs, verified, and restored."""

@@ -1,0 +1,204 @@
+"""The file of a backup: a compressed tar archive whose last member lists the others.
+
+``home/…`` are the files of the home, ``journal.db`` among them, and ``manifest.json`` has the
+SHA-256 of each. An archive without it was cut off.
+"""
+
+import gzip
+import hashlib
+import json
+import os
+import stat
+import tarfile
+import tempfile
+import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, field
+from io import BytesIO
+from pathlib import Path
+from typing import IO, Any
+
+from orchestrator.errors import OrchestratorError
+from orchestrator.extensions.backups.home_contents import HomeEntry
+from thinker.formats import regular_file
+from thinker.formats.regular_file import FileError
+
+FORMAT = 1
+PREFIX = "home/"
+MANIFEST = "manifest.json"
+IN_MEMORY = 8 << 20  # bytes of a file; larger ones are copied to a temporary file first
+CHUNK = 1 << 20  # bytes
+LEVEL = 6  # of gzip
+PRIVATE = 0o700  # what may remain of a mode: nothing for others
+
+
+class BackupDamagedError(OrchestratorError):
+    """The file is not a backup, or is incomplete."""
+
+
+@dataclass
+class Manifest:
+    """The contents of a backup: ``made`` is a UTC time, ``files`` has SHA-256 digests by name.
+
+    A folder has an empty digest, a link the digest of its target's path.
+    """
+
+    version: str
+    made: str
+    schema: int | None = None
+    keys: bool = False
+    format: int = FORMAT
+    files: dict[str, str] = field(default_factory=dict)
+
+
+class ArchiveWriter:
+    """Writes the members of a backup, the manifest last."""
+
+    def __init__(self, file: IO[bytes], manifest: Manifest, scratch: Path) -> None:
+        self._tar = tarfile.open(  # noqa: SIM115 - closed by `finish`
+            fileobj=file, mode="w:gz", format=tarfile.PAX_FORMAT, compresslevel=LEVEL
+        )
+        self._manifest = manifest
+        self._scratch = scratch
+
+    def add_entry(self, entry: HomeEntry) -> None:
+        """Add an entry as it is now; skip one that was deleted meanwhile."""
+        member = tarfile.TarInfo(PREFIX + entry.name)
+        member.mode, member.mtime = stat.S_IMODE(entry.facts.st_mode), int(entry.facts.st_mtime)
+        try:
+            if stat.S_ISDIR(entry.facts.st_mode):
+                member.type = tarfile.DIRTYPE
+                self._put_member(entry.name, member, b"")
+            elif stat.S_ISLNK(entry.facts.st_mode):
+                member.type, member.linkname = tarfile.SYMTYPE, str(entry.path.readlink())
+                self._put_member(entry.name, member, os.fsencode(member.linkname))
+            else:
+                self._add_file(entry, member)
+        except FileNotFoundError:
+            return
+
+    def finish(self) -> None:
+        text = json.dumps(asdict(self._manifest)).encode()
+        member = tarfile.TarInfo(MANIFEST)
+        member.mode, member.size = stat.S_IRUSR, len(text)
+        self._tar.addfile(member, BytesIO(text))
+        self._tar.close()
+
+    def _put_member(self, name: str, member: tarfile.TarInfo, digested: bytes) -> None:
+        self._tar.addfile(member)
+        digest = hashlib.sha256(digested).hexdigest()
+        self._manifest.files[name] = "" if member.isdir() else digest
+
+    def _add_file(self, entry: HomeEntry, member: tarfile.TarInfo) -> None:
+        """Copy a file first: it may grow, and the archive needs its size in advance."""
+        digest = hashlib.sha256()
+        fd = os.open(entry.path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+        with (
+            os.fdopen(fd, "rb") as source,
+            tempfile.SpooledTemporaryFile(IN_MEMORY, dir=str(self._scratch)) as copy,
+        ):
+            while chunk := source.read(CHUNK):
+                digest.update(chunk)
+                copy.write(chunk)
+            member.size = copy.tell()
+            copy.seek(0)
+            self._tar.addfile(member, copy)
+        self._manifest.files[entry.name] = digest.hexdigest()
+
+
+def unpack_backup(path: Path, folder: Path | None) -> Manifest:
+    """Check every byte of a backup; write its files to ``target``, an empty folder, if given.
+
+    Links are made last, so that nothing is written through one.
+
+    Raises:
+        BackupDamagedError: the file is not a backup, is cut off, was changed, or has a newer
+        version.
+        OSError: the folder cannot be written.
+    """
+    found: dict[str, str] = {}
+    links: dict[str, str] = {}
+    with _open_archive(path) as tar:
+        manifest: Manifest | None = None
+        for member in tar:
+            if member.name == MANIFEST:
+                manifest = _parse_manifest(path, tar.extractfile(member))
+                continue
+            name = _require_safe_name(path, member)
+            if name in found:
+                raise _make_damage_error(path, f"it contains {name} twice")
+            target = None if folder is None else folder / name
+            if member.issym():
+                links[name] = member.linkname
+                found[name] = hashlib.sha256(os.fsencode(member.linkname)).hexdigest()
+            elif member.isdir():
+                found[name] = ""
+                if target is not None:
+                    target.mkdir(mode=PRIVATE)
+            else:
+                found[name] = _extract_member(tar.extractfile(member), target, member.mode)
+    if manifest is None:
+        raise _make_damage_error(path, "it is cut off or was changed")
+    wrong = sorted(name for name, _ in found.items() ^ manifest.files.items())
+    if wrong:
+        raise _make_damage_error(path, f"the checksum of {wrong[0]} does not match")
+    for name, leads_to in links.items() if folder is not None else ():
+        (folder or path).joinpath(name).symlink_to(leads_to)
+    return manifest
+
+
+def _extract_member(source: IO[bytes] | None, target: Path | None, mode: int) -> str:
+    """Return the digest of a member; write it to ``target``, if given."""
+    digest = hashlib.sha256()
+    with open(target or os.devnull, "xb" if target else "wb") as file:  # noqa: PTH123 - either
+        while source is not None and (chunk := source.read(CHUNK)):
+            digest.update(chunk)
+            file.write(chunk)
+        if target is not None:
+            os.fchmod(file.fileno(), mode & PRIVATE | stat.S_IRUSR | stat.S_IWUSR)
+            file.flush()
+            os.fsync(file.fileno())
+    return digest.hexdigest()
+
+
+def _require_safe_name(path: Path, member: tarfile.TarInfo) -> str:
+    name = member.name.removeprefix(PREFIX)
+    parts = name.split("/")
+    whole = member.name.startswith(PREFIX) and not {"", ".", ".."} & set(parts)
+    if not whole or not (member.isreg() or member.isdir() or member.issym()):
+        raise _make_damage_error(path, f"{member.name!r} does not belong in it")
+    return name
+
+
+def _parse_manifest(path: Path, file: IO[bytes] | None) -> Manifest:
+    try:
+        facts: dict[str, Any] = json.loads(file.read() if file is not None else b"")
+        number = int(facts["format"])
+        if number <= FORMAT:
+            return Manifest(**facts)
+    except (ValueError, TypeError, KeyError, RecursionError) as error:
+        raise _make_damage_error(path, "its list of files cannot be read") from error
+    raise BackupDamagedError(
+        f"{path}: a newer version of this program wrote this backup (format {number}); use that"
+    )
+
+
+@contextmanager
+def _open_archive(path: Path) -> Iterator[tarfile.TarFile]:
+    try:
+        file = os.fdopen(regular_file.open_regular(path, os.O_RDONLY), "rb")
+    except FileError as error:
+        raise OrchestratorError(f"{path}: {error}") from error
+    try:
+        with file, gzip.GzipFile(fileobj=file) as stream:
+            with tarfile.open(fileobj=stream, mode="r:") as tar:
+                yield tar
+            while stream.read(CHUNK):  # to its checksum, at the very end
+                pass
+    except (tarfile.TarError, gzip.BadGzipFile, EOFError, zlib.error, UnicodeError) as error:
+        raise _make_damage_error(path, "it is not a backup, or is cut off") from error
+
+
+def _make_damage_error(path: Path, why: str) -> BackupDamagedError:
+    return BackupDamagedError(f"{path}: {why}; nothing was changed. Use another backup")

@@ -1,0 +1,27 @@
+"""The extension for backups: two commands."""
+
+from collections.abc import Mapping
+
+from orchestrator.extension import Command, Extension
+
+COMMANDS = "orchestrator.extensions.backups.commands"
+
+
+class BackupsExtension(Extension):
+    """Verified backups of a home, and restoring them."""
+
+    name = "backups"
+
+    def commands(self) -> Mapping[str, Command]:
+        return {
+            "backup": Command(
+                "Data",
+                "Write a verified copy of the home, also while the daemon runs.",
+                f"{COMMANDS}.backup",
+            ),
+            "restore": Command(
+                "Data",
+                "Make a home from a backup, after checking all of it.",
+                f"{COMMANDS}.restore",
+            ),
+        }

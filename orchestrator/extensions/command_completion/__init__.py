@@ -1,0 +1,1 @@
+"""``orchestrator completion``: what the Tab key completes in a shell."""

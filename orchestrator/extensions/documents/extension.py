@@ -1,0 +1,36 @@
+"""The extension that reads documents."""
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from orchestrator.extension import Extension, Finding
+from orchestrator.extras import explain_missing
+
+if TYPE_CHECKING:
+    from orchestrator.agentsfile import AgentsFile
+    from orchestrator.control.protocol import StatusReport
+    from orchestrator.document_text import DocumentReader
+    from orchestrator.settings import Settings
+
+PARSER = ("kreuzberg",)
+
+
+class DocumentsExtension(Extension):
+    """Extracts the text of PDF and office files."""
+
+    name = "documents"
+
+    def findings(
+        self, settings: "Settings", file: "AgentsFile | None", status: "StatusReport | None"
+    ) -> Iterator[Finding]:
+        del settings, file, status
+        missing = explain_missing(PARSER, self.name)
+        if missing:
+            yield Finding("documents", f"PDF and office files are not read: {missing}")
+        else:
+            yield Finding("documents", "PDF and office files are read")
+
+    def document_reader(self) -> "DocumentReader":
+        from orchestrator.extensions.documents.jailed_reader import JailedReader
+
+        return JailedReader()

@@ -1,0 +1,110 @@
+"""Read each document in a jailed process of its own."""
+
+import os
+import signal
+import subprocess
+import sys
+from contextlib import suppress
+
+import anyio
+from anyio.abc import ByteReceiveStream, ByteSendStream, Process
+
+from orchestrator.child_signals import signal_child
+from orchestrator.document_text import UnreadableError
+from orchestrator.extensions.documents.process_output import MAX_TEXT, READ, REFUSED
+from orchestrator.extras import explain_missing
+from thinker.protocol.env import select_inherited_variables
+
+PARSER = ("kreuzberg",)
+ARGV = (sys.executable, "-P", "-m", "orchestrator.extensions.documents")
+AT_ONCE = 2  # processes
+SECONDS = 60.0  # for one document; the process may use half of that of a processor
+MAX_OUTPUT = 4 * MAX_TEXT + 100  # bytes; a character has four at most
+MISSING = "only an operator can make such documents readable here: {missing}"
+FAILED = "it is damaged, or it would need too much memory or time"
+
+
+class JailedReader:
+    """Extracts the text of documents, a few at once."""
+
+    def __init__(self) -> None:
+        self._turns = anyio.Semaphore(AT_ONCE)
+        self._starting = 0
+        self._running: set[int] = set()
+
+    def owns_child(self, pid: int) -> bool:
+        """Return whether a child of this process is, or while one starts may be, the reader's."""
+        return pid in self._running or self._starting > 0
+
+    async def read_document(self, data: bytes, media_type: str) -> str:
+        """Return the text of a document.
+
+        Raises:
+            UnreadableError: it has no text, or cannot be read.
+        """
+        missing = explain_missing(PARSER, "documents")
+        if missing:
+            raise UnreadableError(MISSING.format(missing=missing))
+        async with self._turns:
+            outcome, _, text = (await self._convert_document(data, media_type)).partition("\n")
+        if outcome != READ:
+            raise UnreadableError(text if outcome == REFUSED else FAILED)
+        if not text.strip():
+            raise UnreadableError("it has no text; its pages may be pictures")
+        return text
+
+    async def _convert_document(self, data: bytes, media_type: str) -> str:
+        """Return the process's output for a document; empty if it fails."""
+        process = await self._start_process(media_type)
+        try:
+            with anyio.move_on_after(SECONDS):
+                return (await _exchange_data(process, data)).decode("utf-8", "replace")
+            return ""
+        finally:
+            signal_child(process, signal.SIGKILL)
+            with anyio.CancelScope(shield=True):
+                await process.aclose()
+            self._running.discard(process.pid)
+
+    async def _start_process(self, media_type: str) -> Process:
+        self._starting += 1  # its number is not known at once
+        try:
+            process = await anyio.open_process(
+                [*ARGV, media_type],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.DEVNULL,
+                cwd="/",
+                env=select_inherited_variables(os.environ),
+                start_new_session=True,
+            )
+            self._running.add(process.pid)
+            return process
+        finally:
+            self._starting -= 1
+
+
+async def _exchange_data(process: Process, data: bytes) -> bytes:
+    stdin, stdout = process.stdin, process.stdout
+    if stdin is None or stdout is None:
+        return b""
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(_write_data, stdin, data)
+        found = await _read_output(stdout)
+        tasks.cancel_scope.cancel()
+    return found
+
+
+async def _write_data(stdin: ByteSendStream, data: bytes) -> None:
+    with suppress(anyio.BrokenResourceError, anyio.ClosedResourceError):
+        await stdin.send(data)
+    await stdin.aclose()
+
+
+async def _read_output(stdout: ByteReceiveStream) -> bytes:
+    found = bytearray()
+    async for piece in stdout:
+        found += piece
+        if len(found) > MAX_OUTPUT:
+            return b""
+    return bytes(found)

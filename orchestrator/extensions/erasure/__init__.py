@@ -1,0 +1,1 @@
+"""Print or delete all stored data of a chat or an agent."""

@@ -1,0 +1,59 @@
+"""What the MCP client adds: tools of MCP servers."""
+
+from collections.abc import Collection, Iterable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from orchestrator.extension import Command, DaemonView, Extension, Part
+
+if TYPE_CHECKING:
+    from orchestrator.agentsfile import AgentsFile
+    from orchestrator.agentsfile.draft import Draft
+    from orchestrator.findings import JailKind
+    from orchestrator.home_paths import Paths
+    from orchestrator.journal.db.database import Database
+    from orchestrator.tools.remote_tools import RemoteTool
+
+
+class McpClientExtension(Extension):
+    """The servers run in jails, behind a process that holds the sessions with them."""
+
+    name = "mcp_client"
+    file_fields = ("mcpServers",)
+
+    def check(self, draft: "Draft", environ: Mapping[str, str] | None, home: Path | None) -> None:
+        from orchestrator.extensions.mcp_client.server_checks import check_servers
+
+        check_servers(draft, environ, home)
+
+    def commands(self) -> Mapping[str, Command]:
+        return {
+            "tools": Command(
+                "Agents",
+                "List the tools of MCP servers, or approve a changed one.",
+                "orchestrator.extensions.mcp_client.tools_command",
+            )
+        }
+
+    def find_remembered_tools(
+        self,
+        db: "Database",
+        file: "AgentsFile",
+        paths: "Paths",
+        agent_id: str,
+        reserved: Collection[str],
+        now: int,
+    ) -> "Mapping[str, RemoteTool]":
+        from orchestrator.extensions.mcp_client.remembered_tools import find_remembered_tools
+
+        return find_remembered_tools(db, file, paths, agent_id, reserved, now)
+
+    def jail_kinds(self) -> "Iterable[JailKind]":
+        from orchestrator.extensions.mcp_client.jail_kinds import JAIL_KINDS
+
+        return JAIL_KINDS
+
+    def part(self, daemon: DaemonView) -> Part:
+        from orchestrator.extensions.mcp_client.servers_part import ServersPart
+
+        return ServersPart(daemon)

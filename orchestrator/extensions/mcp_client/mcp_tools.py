@@ -1,0 +1,133 @@
+"""Turn the tools that MCP servers list into tools for agents: names and side-effect classes.
+
+Pure. A server's hints about its tools count only if the operator marked the server as trusted.
+A server cannot take the name of a built-in tool or of another server's tool.
+"""
+
+import hashlib
+from collections.abc import Collection, Mapping
+from dataclasses import replace
+
+from orchestrator.agentsfile import McpServer, ServerSandbox
+from orchestrator.extensions.mcp_client import tool_nature
+from orchestrator.extensions.mcp_client.toolhost.wire import ServerTool
+from orchestrator.tools.remote_tools import RemoteTool, find_owner, replace_unsafe
+from orchestrator.tools.tool_server import ToolServer
+from thinker.protocol.messages import JsonObject, SideEffect, ToolSpec
+
+KEY = "_idempotency_key"  # parameter by which a server recognizes a repeated call
+MAX_NAME = 64  # characters; the limit of OpenAI and Anthropic
+DIGEST = 8  # characters of the hash that keeps a shortened name unique
+HIDDEN = ("health",)  # not offered, like names that begin with "_"
+
+
+def build_arguments(tool: RemoteTool, arguments: JsonObject, key: str) -> JsonObject:
+    """Return the arguments for the server, with `KEY` if the tool takes one."""
+    return {**arguments, KEY: key} if tool.keyed else arguments
+
+
+def build_catalog(
+    listed: Mapping[str, tuple[ServerTool, ...]],
+    servers: Mapping[str, McpServer],
+    reserved: Collection[str],
+) -> tuple[dict[str, RemoteTool], tuple[str, ...]]:
+    """Return every usable tool by its name for models, and a message about each other tool.
+
+    ``listed`` has each server's tools; ``reserved`` are the names of built-in tools, which win.
+    """
+    tools: dict[str, RemoteTool] = {}
+    problems: list[str] = []
+    for server, settings in servers.items():
+        for tool in listed.get(server, ()):
+            if tool.name.startswith("_") or tool.name in HIDDEN:
+                continue
+            name = make_tool_name(server, tool.name)
+            holder = find_owner(name, servers)
+            if name in reserved:
+                problems.append(f"{name}: a built-in tool has this name; rename the MCP server")
+            elif holder != server or name in tools:
+                problems.append(
+                    f"{name}: the tool {tool.name!r} of the MCP server {server!r} has a name of"
+                    f" {holder!r}; rename one of the servers"
+                )
+            else:
+                tools[name] = _build_tool(name, server, settings, tool)
+    return tools, tuple(problems)
+
+
+def build_own_tools(
+    listed: Mapping[str, tuple[ServerTool, ...]], servers: Mapping[str, ToolServer]
+) -> dict[str, dict[str, RemoteTool]]:
+    """Return the tools of single agents' servers by agent and name, which has no prefix."""
+    found: dict[str, dict[str, RemoteTool]] = {}
+    for name, server in servers.items():
+        own = found.setdefault(server.agent_id, {})
+        for tool in listed.get(name, ()):
+            if tool.name in server.tools:
+                known = _build_tool(tool.name, name, server.server, tool)
+                own[tool.name] = _apply_server_nature(known, server, tool)
+    return found
+
+
+def _apply_server_nature(known: RemoteTool, server: ToolServer, tool: ServerTool) -> RemoteTool:
+    """Return a tool of an agent's own server, whose calls have a known destination."""
+    if server.origin == "web":
+        return replace(known, origin="web", reads=False, carries=True)
+    carries = tool_nature.can_carry_out_data(tool, network=server.network)
+    return replace(known, reads=known.reads or tool.name == server.command_tool, carries=carries)
+
+
+def make_tool_name(server: str, tool: str) -> str:
+    """Return ``{server}_{tool}`` in characters and a length that every provider accepts."""
+    whole = f"{server}_{tool}"
+    name = replace_unsafe(whole)
+    if len(name) <= MAX_NAME:
+        return name
+    digest = hashlib.sha256(whole.encode("utf-8", "replace")).hexdigest()[:DIGEST]
+    return f"{name[: MAX_NAME - DIGEST - 1]}_{digest}"
+
+
+def _build_tool(name: str, server: str, settings: McpServer, tool: ServerTool) -> RemoteTool:
+    properties = tool.parameters.get("properties")
+    keyed = settings.trusted and isinstance(properties, dict) and KEY in properties
+    return RemoteTool(
+        spec=ToolSpec(
+            name=name,
+            description=tool.description,
+            parameters=_remove_key(tool.parameters) if keyed else tool.parameters,
+            side_effect=_classify_side_effect(tool, trusted=settings.trusted, keyed=keyed),
+        ),
+        server=server,
+        tool=tool.name,
+        timeout=settings.timeout_seconds,
+        keyed=keyed,
+        reads=tool_nature.is_reading_tool(tool),
+        carries=tool_nature.can_carry_out_data(tool, network=_can_leave_machine(settings)),
+    )
+
+
+def _can_leave_machine(settings: McpServer) -> bool:
+    """Return whether calls of a server can leave the machine; one at an address always does."""
+    jail = settings.sandbox
+    if settings.url or not isinstance(jail, ServerSandbox):
+        return True
+    return jail.network is not False or jail.sockets
+
+
+def _classify_side_effect(tool: ServerTool, *, trusted: bool, keyed: bool) -> SideEffect:
+    if trusted and tool.read_only:
+        return SideEffect.PURE
+    if trusted and (keyed or tool.idempotent):
+        return SideEffect.KEYED
+    return SideEffect.NON_IDEMPOTENT
+
+
+def _remove_key(schema: JsonObject) -> JsonObject:
+    """Return the schema without the key, which the journal sets and not the model."""
+    properties, required = schema.get("properties"), schema.get("required")
+    shown = dict(schema)
+    if isinstance(properties, dict):
+        shown["properties"] = {name: value for name, value in properties.items() if name != KEY}
+    if isinstance(required, list):
+        shown["required"] = [name for name in required if name != KEY]
+    return shown

@@ -1,0 +1,185 @@
+"""Remember the tools of MCP servers, and withhold those whose definition has changed.
+
+Operators are notified once of each changed tool: in the log, in `orchestrator status`, and in the
+chats that the ``costControls`` of its agents name.
+
+Where: is a changed MCP tool withheld?
+"""
+
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass, field
+
+import structlog
+from pydantic import TypeAdapter, ValidationError
+
+from orchestrator import chat_texts
+from orchestrator.agentsfile import AgentDefinition, AgentsFile
+from orchestrator.errors import JournalError
+from orchestrator.extensions.mcp_client import tool_lists
+from orchestrator.extensions.mcp_client.mcp_tools import make_tool_name
+from orchestrator.extensions.mcp_client.toolhost.wire import ServerTool
+from orchestrator.journal.access import tool_pins
+from orchestrator.journal.db.database import Database
+from orchestrator.journal.db.store import Store, report_failure
+from orchestrator.journal.turns import outbox, pauses
+from orchestrator.loop_bound import LoopBound
+from orchestrator.tools.policy import is_tool_allowed
+from thinker.protocol.messages import LATE
+
+TOOLS = TypeAdapter(tuple[ServerTool, ...], config=LATE)
+log = structlog.get_logger()
+
+
+@dataclass
+class ToolPins(LoopBound):
+    """Compares the tools that servers list with the pins in the journal.
+
+    ``clock`` returns milliseconds. ``notified`` is called when the outbox has a notice about a
+    changed tool.
+    """
+
+    store: Store
+    agents: Callable[[], AgentsFile]
+    clock: Callable[[], int]
+    notified: Callable[[], None]
+    # The names for models of the tools that came later than their servers.
+    new_tools: frozenset[str] = field(default=frozenset(), init=False)
+    _lists: dict[str, tuple[ServerTool, ...]] = field(default_factory=dict, init=False)
+    _pinned: Collection[str] = field(default=(), init=False)
+    _unread: set[str] = field(default_factory=set, init=False)  # servers with a list to compare
+    _comparing: set[str] = field(default_factory=set, init=False)  # while the journal is written
+    # Digests of usable tools by server.
+    _accepted: dict[str, frozenset[str]] = field(default_factory=dict, init=False)
+    _fresh: dict[str, list[str]] = field(default_factory=dict, init=False)  # tools by server
+
+    async def load_remembered_tools(self) -> dict[str, tuple[ServerTool, ...]]:
+        """Return the tools that each server listed last, even before a restart."""
+        try:
+            found = await self.store.read(tool_lists.load_tool_lists)
+            return {server: TOOLS.validate_json(tools) for server, tools in found.items()}
+        except JournalError as error:
+            report_failure(error)
+        except ValidationError as error:  # of another version; the servers list them again
+            log.warning("tool_lists_unreadable", problem=str(error))
+        return {}
+
+    def set_servers(
+        self, lists: Mapping[str, tuple[ServerTool, ...]], pinned: Collection[str]
+    ) -> None:
+        """Set the servers with the tools that each of them lists, and which of them have pins."""
+        self._lists, self._pinned, self._unread = dict(lists), pinned, set(lists)
+        self._find_new_tools()
+
+    def set_tools(self, server: str, tools: tuple[ServerTool, ...]) -> None:
+        self._lists[server] = tools
+        self._unread.add(server)
+
+    @property
+    def has_unread_lists(self) -> bool:
+        """Whether there are lists that have not been compared."""
+        return bool(self._unread)
+
+    def is_compared(self, server: str) -> bool:
+        """Return whether the tools of a server's newest list can be used."""
+        return server not in self._unread | self._comparing or server not in self._pinned
+
+    def list_usable_tools(self, server: str) -> tuple[ServerTool, ...]:
+        """Return the tools of a server that match their pins; all if it has no pins."""
+        if server not in self._pinned:
+            return self._lists[server]
+        digests = self._accepted.get(server, frozenset())
+        return tuple(tool for tool in self._lists[server] if tool.digest in digests)
+
+    def _find_new_tools(self) -> None:
+        found = frozenset(
+            make_tool_name(server, tool)
+            for server, tools in self._fresh.items()
+            for tool in tools
+            if server in self._lists
+        )
+        if found != self.new_tools:
+            self.new_tools = found
+
+    def list_withheld_tools(self) -> dict[str, str]:
+        """Return the changed tools: ``server/tool`` by their names for models."""
+        return {
+            make_tool_name(server, tool.name): f"{server}/{tool.name}"
+            for server, tools in self._lists.items()
+            if server in self._pinned and self.is_compared(server)
+            for tool in tools
+            if tool.digest not in self._accepted.get(server, ())
+        }
+
+    def recheck_withheld(self) -> None:
+        """Compare withheld tools again: the operator may have approved them."""
+        self._unread |= {name.partition("/")[0] for name in self.list_withheld_tools().values()}
+        self._unread |= {server for server, tools in self._fresh.items() if tools} & {*self._lists}
+
+    async def compare_new(self) -> bool:
+        """Remember new lists and compare them with the pins; return whether there were any."""
+        compared = False
+        while self._unread:
+            server = self._unread.pop()  # a list that arrives meanwhile is added again
+            tools, pinned = self._lists[server], server in self._pinned
+            agents, now = self.agents().agents, self.clock()
+            self._comparing.add(server)
+            try:
+                found = await self.store.transact(_compare_list, server, tools, pinned, agents, now)
+            except JournalError as error:
+                report_failure(error)
+                self._unread |= {server} & self._lists.keys()
+                break
+            finally:
+                self._comparing.remove(server)
+            compared = True
+            self._accepted[server], changed, self._fresh[server] = found
+            self._find_new_tools()
+            for tool in changed:
+                log.warning("mcp_tool_changed", server=server, tool=tool)
+            if changed:
+                self.notified()
+        return compared
+
+
+def _compare_list(
+    db: Database,
+    server: str,
+    tools: tuple[ServerTool, ...],
+    pinned: bool,  # noqa: FBT001 - `Store.transact` passes arguments by position
+    agents: tuple[AgentDefinition, ...],
+    now: int,
+) -> tuple[frozenset[str], list[str], list[str]]:
+    """Remember a list.
+
+    Returns the digests that are trusted, the tools found changed, and the tools that came later.
+    """
+    if tools:
+        tool_lists.store_tool_list(db, server, TOOLS.dump_json(tools).decode(), now)
+    if not pinned:
+        return frozenset(), [], []
+    listed = {tool.name: tool.digest for tool in reversed(tools)}  # the first of a name wins
+    digests, changed = tool_pins.compare_with_pins(db, server, listed, now)
+    for tool in changed:
+        _notify_of_change(db, server, tool, agents, now)
+    return digests, changed, tool_pins.list_unapproved_tools(db, server)
+
+
+def _notify_of_change(
+    db: Database, server: str, tool: str, agents: tuple[AgentDefinition, ...], now: int
+) -> None:
+    name = make_tool_name(server, tool)
+    places = {}
+    for agent in agents:
+        controls = agent.cost_controls
+        if (
+            controls is not None
+            and controls.notify_channel is not None
+            and controls.notify_chat_id is not None
+            and is_tool_allowed(name, agent.allowed_tools, agent.denied_tools)
+        ):
+            place = (controls.notify_channel, controls.notify_chat_id)
+            places[place] = pauses.find_notice_address(db, agent.agent_id, *place)
+    for address in places.values():
+        if address is not None:
+            text = chat_texts.TOOL_CHANGED.format(tool=name, name=f"{server}/{tool}")
+            outbox.add_notice(db, address, text, now)

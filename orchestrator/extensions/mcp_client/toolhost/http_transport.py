@@ -1,0 +1,99 @@
+"""Reach an MCP server by streamable HTTP or by the older SSE, with a limit on what it answers."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+
+import httpx2
+from mcp.client._transport import TransportStreams
+from mcp.client.sse import sse_client
+from mcp.client.streamable_http import streamable_http_client
+
+from orchestrator.extensions.mcp_client.toolhost.stdio_transport import MAX_MESSAGE
+from orchestrator.extensions.mcp_client.toolhost.wire import ServerSpec
+
+CONNECT = 10.0  # seconds
+# The SDK's message for a server that refuses posts, such as one of the old transport.
+REFUSALS = frozenset({"Not Found", "Server returned an error response"})
+UNREACHABLE = "All connection attempts failed"  # the SDK's message for an unreachable server
+ADVICE = (
+    "{problem}: this is no address of streamable HTTP, which is often …/mcp; if the server speaks"
+    ' the older transport, whose address is often …/sse, set "type": "sse"'
+)
+READ = 930.0  # seconds of silence; more than the longest timeout of a call
+
+
+@asynccontextmanager
+async def connect_http(spec: ServerSpec) -> AsyncIterator[TransportStreams]:
+    """Connect to the server. The SDK follows no redirects to another origin."""
+    headers = {"Accept-Encoding": "identity", **spec.headers}
+    timeout = httpx2.Timeout(READ, connect=CONNECT)
+    async with (
+        httpx2.AsyncClient(headers=headers, timeout=timeout, transport=_Capped()) as client,
+        streamable_http_client(
+            spec.url, http_client=client, max_sse_event_size=MAX_MESSAGE
+        ) as streams,
+    ):
+        yield streams
+
+
+@asynccontextmanager
+async def connect_sse(spec: ServerSpec) -> AsyncIterator[TransportStreams]:
+    """Connect to a server of the older transport: one stream for all answers."""
+
+    def build_client(
+        headers: dict[str, str] | None = None,
+        timeout: httpx2.Timeout | None = None,
+        auth: httpx2.Auth | None = None,
+    ) -> httpx2.AsyncClient:
+        capped = _Capped(events=True)
+        return httpx2.AsyncClient(headers=headers, timeout=timeout, auth=auth, transport=capped)
+
+    headers = {"Accept-Encoding": "identity", **spec.headers}
+    async with sse_client(
+        spec.url, headers, timeout=CONNECT, sse_read_timeout=READ, httpx_client_factory=build_client
+    ) as streams:
+        yield streams
+
+
+def explain_problem(problem: str) -> str:
+    """Return why a server cannot be reached, with advice where it is known."""
+    if problem == UNREACHABLE:
+        return f'{problem}; does it run, and is its "url" right?'
+    return ADVICE.format(problem=problem) if problem in REFUSALS else problem
+
+
+class _Capped(httpx2.AsyncHTTPTransport):
+    """Limits the size of bodies, and with ``events`` that of each event of a stream.
+
+    The SDK limits those of streamable HTTP.
+    """
+
+    def __init__(self, *, events: bool = False) -> None:
+        super().__init__()
+        self._events = events
+
+    async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
+        response = await super().handle_async_request(request)
+        streams = response.headers.get("content-type", "").startswith("text/event-stream")
+        if (self._events or not streams) and isinstance(response.stream, httpx2.AsyncByteStream):
+            response.stream = _CappedStream(response.stream, events=streams)
+        return response
+
+
+@dataclass
+class _CappedStream(httpx2.AsyncByteStream):
+    inner: httpx2.AsyncByteStream
+    events: bool  # a stream, which may last: only an event has a limit, which ends with a line
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        size = 0
+        async for chunk in self.inner:
+            line = chunk.rfind(b"\n") if self.events else -1
+            size = size + len(chunk) if line < 0 else len(chunk) - line
+            if size > MAX_MESSAGE:
+                raise httpx2.StreamError(f"an answer of more than {MAX_MESSAGE // 1024**2} MiB")
+            yield chunk
+
+    async def aclose(self) -> None:
+        await self.inner.aclose()

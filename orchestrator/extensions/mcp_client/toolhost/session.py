@@ -1,0 +1,287 @@
+"""Keep one MCP server connected, read its list of tools, and call them."""
+
+import hashlib
+import math
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from typing import cast
+
+import anyio
+import mcp_types as types
+import orjson
+import structlog
+from mcp import Client, MCPError
+from mcp.client.session import IncomingMessage
+from mcp_types.version import MODERN_PROTOCOL_VERSIONS
+from pydantic import ValidationError
+
+from orchestrator import __version__
+from orchestrator.extensions.mcp_client.toolhost import wire
+from orchestrator.extensions.mcp_client.toolhost.content import build_tool_answer
+from orchestrator.extensions.mcp_client.toolhost.http_transport import (
+    connect_http,
+    connect_sse,
+    explain_problem,
+)
+from orchestrator.extensions.mcp_client.toolhost.server_jails import UNJAILED, ServerJails
+from orchestrator.extensions.mcp_client.toolhost.stdio_transport import ConnectionEnd, connect_stdio
+from orchestrator.processes import restarts
+from thinker.protocol.messages import MAX_DEPTH, count_values, is_too_deep
+from thinker.protocol.peer import RpcError
+
+CONNECT_TIMEOUT = 60.0  # seconds until the first list of tools; npx may have to download
+CONNECT_WAIT = 10.0  # seconds that a call waits for a server that is reconnecting
+HEALTHY = 60.0  # seconds of connection after which the count of failures starts again
+PULSE = 30.0  # seconds between two reads of an idle server's list
+PING = 5.0  # seconds between two pings of a server with open calls
+PING_TIMEOUT = 20.0  # seconds for an answer; an open call that may take longer extends it
+MAX_TOOLS = 500  # of one server
+MAX_LIST = 4 * 1024 * 1024  # bytes of all tools of one server
+MAX_VALUES = 30_000  # of their schemas; the daemon does nothing else while it reads a list
+# Errors after which it is unknown whether the tool ran: from the SDK for a missing or broken
+# answer, or from a server with an internal error.
+UNSURE = (types.CONNECTION_CLOSED, types.REQUEST_TIMEOUT, types.INTERNAL_ERROR, types.PARSE_ERROR)
+LOST_CONNECTION = (types.CONNECTION_CLOSED, types.REQUEST_TIMEOUT)
+log = structlog.get_logger()
+
+
+class ServerUnusable(Exception):  # noqa: N818 - a state of a foreign server, not a fault here
+    """The server cannot be used; the message says why."""
+
+
+class McpSession:
+    """The session with one configured server. ``report`` is called with every new state."""
+
+    def __init__(
+        self,
+        spec: wire.ServerSpec,
+        report: Callable[[wire.ServerState], None],
+        jitter: Callable[[], float] = restarts.draw_jitter,
+        jails: ServerJails = UNJAILED,
+    ) -> None:
+        self.spec = spec
+        self._jails = jails
+        self._end = ConnectionEnd()
+        self._report = report
+        self._jitter = jitter
+        self._state = wire.ServerState(name=spec.name, state="starting")
+        self._client: Client | None = None
+        self._connected = anyio.Event()
+        self._changed = anyio.Event()
+        self._calls: list[float] = []  # the timeouts of open calls
+
+    async def run(self) -> None:
+        """Keep the server connected until canceled. Its failures are logged and reported."""
+        failures, told = 0, ""
+        self._report(self._state)
+        while True:
+            began = time.monotonic()
+            end = self._end = ConnectionEnd()
+            try:
+                await self._run_connection(end)
+            except Exception as error:  # noqa: BLE001 - a foreign server, through a foreign library
+                problem = explain_problem(_find_reason(error, end))
+            failures = 1 if time.monotonic() - began >= HEALTHY else failures + 1
+            if problem != told or self._state.state == "connected":
+                log.warning("mcp_server_failed", server=self.spec.name, problem=problem)
+                told = problem
+            self._set_state("failed", error=problem)
+            await anyio.sleep(restarts.compute_backoff(failures) * self._jitter())
+            self._set_state("starting", error=problem)
+
+    async def _run_connection(self, end: ConnectionEnd) -> None:
+        """Run one connection; its end is always an exception."""
+        spec = self.spec
+        if spec.command:
+            transport = connect_stdio(spec, end, self._jails)
+        else:
+            transport = connect_sse(spec) if spec.type == "sse" else connect_http(spec)
+        with anyio.fail_after(CONNECT_TIMEOUT) as bound:
+            async with Client(
+                transport,
+                message_handler=self._on_message,
+                client_info=types.Implementation(name="orchestrator", version=__version__),
+                cache=None,
+            ) as client:
+                await self._list_tools(client)
+                bound.deadline = math.inf
+                self._client = client
+                self._connected.set()
+                tools = len(self._state.tools)
+                log.info("mcp_server_connected", server=self.spec.name, tools=tools)
+                try:
+                    await self._follow_connection(client, end)
+                finally:  # closing the client takes a while
+                    self._client, self._connected = None, anyio.Event()
+
+    async def _follow_connection(self, client: Client, end: ConnectionEnd) -> None:
+        """Read the list when it has changed, and check that the server still answers."""
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(_wait_for_end, end)
+            tasks.start_soon(self._listen_for_changes, client)
+            tasks.start_soon(self._ping_server, client)
+            while True:
+                with anyio.move_on_after(PULSE):
+                    await self._changed.wait()
+                if self._changed.is_set() or not self._calls:
+                    self._changed = anyio.Event()
+                    with self._limit_answer_time():
+                        await self._list_tools(client)
+
+    async def _ping_server(self, client: Client) -> None:
+        """Ping the server while calls are open; an error is an answer."""
+        while True:
+            await anyio.sleep(PING)
+            if not self._calls:
+                continue
+            with self._limit_answer_time():
+                try:
+                    if client.protocol_version in MODERN_PROTOCOL_VERSIONS:  # they have no ping
+                        await client.session.send_discover(client.protocol_version)
+                    else:
+                        await client.session.send_ping()
+                except MCPError as error:
+                    if error.code in LOST_CONNECTION:
+                        raise
+
+    @contextmanager
+    def _limit_answer_time(self) -> Iterator[None]:
+        """Raise `ServerUnusable` if the server does not answer in time.
+
+        Many servers answer nothing while they run a call, so they may be silent for as long as an
+        open call may take.
+        """
+        limit = max((PING_TIMEOUT, *self._calls))
+        with anyio.move_on_after(limit) as scope:
+            yield
+        if scope.cancelled_caught:
+            raise ServerUnusable(f"did not answer in {limit:g} seconds")
+
+    async def _listen_for_changes(self, client: Client) -> None:
+        """Subscribe to changes of the list, as servers of the newest protocol require."""
+        tools = client.server_capabilities.tools
+        if client.protocol_version in MODERN_PROTOCOL_VERSIONS and tools and tools.list_changed:
+            with suppress(MCPError, RuntimeError, TimeoutError):  # the pulse finds changes as well
+                async with client.listen(tools_list_changed=True) as events:
+                    async for _ in events:
+                        self._changed.set()
+
+    async def _on_message(self, message: IncomingMessage) -> None:
+        if isinstance(message, types.ToolListChangedNotification):
+            self._changed.set()
+
+    async def _list_tools(self, client: Client) -> None:
+        found: list[wire.ServerTool] = []
+        size, read, cursor = 0, 0, None
+        while True:
+            page = await client.list_tools(cursor=cursor)
+            for tool in page.tools:
+                if is_too_deep(tool.input_schema):
+                    raise ServerUnusable(
+                        f"{tool.name!r} takes more than {MAX_DEPTH} levels of JSON"
+                    )
+                found.append(_build_tool(tool))
+                size += len(orjson.dumps(tool.input_schema)) + len(tool.description or "")
+                read += count_values(tool.input_schema)
+            if len(found) > MAX_TOOLS or size > MAX_LIST:
+                raise ServerUnusable(f"lists more than {MAX_TOOLS} tools or {MAX_LIST} bytes")
+            if read > MAX_VALUES:
+                raise ServerUnusable(f"lists tools whose schemas hold over {MAX_VALUES} values")
+            cursor = page.next_cursor
+            if cursor is None:
+                break
+        self._set_state("connected", tools=tuple(found))
+
+    def _set_state(
+        self, state: wire.State, *, tools: tuple[wire.ServerTool, ...] = (), error: str = ""
+    ) -> None:
+        new = wire.ServerState(
+            name=self.spec.name,
+            state=state,
+            tools=tools,
+            error=error,
+            sandbox=self._end.sandbox or self._state.sandbox,
+        )
+        if new != self._state:
+            self._state = new
+            self._report(new)
+
+    async def call_mcp_tool(self, request: wire.ToolRequest) -> wire.ToolAnswer:
+        """Call a tool.
+
+        Raises:
+            RpcError: with the code ``NOT_SENT`` (it did not run) or ``LOST`` (unknown).
+        """
+        self._calls.append(request.timeout)
+        try:
+            with anyio.move_on_after(min(CONNECT_WAIT, request.timeout)):
+                while self._client is None:
+                    await self._connected.wait()
+            if self._client is None:
+                problem = self._state.error or "it has not answered yet"
+                raise RpcError(wire.NOT_SENT, f"the server {self.spec.name!r} is away: {problem}")
+            return await self._send_request(self._client, request)
+        finally:
+            self._calls.remove(request.timeout)
+
+    async def _send_request(self, client: Client, request: wire.ToolRequest) -> wire.ToolAnswer:
+        meta = cast("types.RequestParamsMeta", {wire.ENV: request.env}) if request.env else None
+        try:
+            with anyio.fail_after(request.timeout):
+                result = await client.call_tool(request.tool, request.arguments, meta=meta)
+                return build_tool_answer(result)
+        except TimeoutError as error:
+            self._changed.set()  # check at once whether the server still answers
+            raise RpcError(wire.LOST, f"no answer in {request.timeout:g} seconds") from error
+        except MCPError as error:
+            self._changed.set()
+            if error.code in UNSURE:
+                raise RpcError(wire.LOST, error.message) from error
+            return wire.ToolAnswer(content=error.message, is_error=True)
+        except (RuntimeError, ValidationError) as error:
+            text = f"the tool ran, but its answer cannot be used: {error}"
+            return wire.ToolAnswer(content=text, is_error=True)
+
+
+async def _wait_for_end(end: ConnectionEnd) -> None:
+    await end.ended.wait()
+    raise ServerUnusable(end.problem)
+
+
+def _build_tool(tool: types.Tool) -> wire.ServerTool:
+    hints = tool.annotations
+    return wire.ServerTool(
+        name=tool.name,
+        description=tool.description or "",
+        parameters=tool.input_schema,
+        read_only=hints is not None and hints.read_only_hint is True,
+        idempotent=hints is not None and hints.idempotent_hint is True,
+        digest=_hash_tool(tool),
+    )
+
+
+def _hash_tool(tool: types.Tool) -> str:
+    """Hash a tool without ``_meta`` and icons, which vary between lists and reach no model."""
+    shown = tool.model_dump(mode="json", by_alias=True, exclude={"meta", "icons"})
+    return hashlib.sha256(orjson.dumps(shown, option=orjson.OPT_SORT_KEYS)).hexdigest()
+
+
+def _find_reason(error: BaseException, end: ConnectionEnd) -> str:
+    """Return why a connection ended: a finding of this module, its end, or its cause."""
+    found = (str(cause) for cause in _list_causes(error) if isinstance(cause, ServerUnusable))
+    problem = next(found, end.problem)  # a connection that is left ends, too: findings first
+    if problem:
+        return problem
+    first = next(_list_causes(error))
+    if isinstance(first, TimeoutError):
+        return f"did not answer in {CONNECT_TIMEOUT:.0f} seconds"
+    return str(first) or type(first).__name__
+
+
+def _list_causes(error: BaseException) -> Iterator[BaseException]:
+    if isinstance(error, BaseExceptionGroup):
+        for inner in error.exceptions:
+            yield from _list_causes(inner)
+    else:
+        yield error

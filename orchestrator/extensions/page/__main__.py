@@ -1,0 +1,122 @@
+"""The page's process, started by the supervisor; it ends with its socket."""
+
+import faulthandler
+import gc
+import os
+import socket
+import sys
+import time
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import anyio
+
+from thinker.http.optional_imports import block_imports
+
+# Optional extras of structlog, uvicorn and starlette, which this process does not use.
+with block_imports("rich", "greenlet", "dotenv", "watchfiles"):
+    from orchestrator.errors import JournalError
+    from orchestrator.extensions.page.descriptor_channel import DescriptorChannel
+    from orchestrator.extensions.page.jailed_journal import enter_jail
+    from orchestrator.extensions.page.live import LiveFeed
+    from orchestrator.extensions.page.page_app import PageApp
+    from orchestrator.extensions.page.page_guard import PageGuard
+    from orchestrator.extensions.page.page_wire import (
+        ENTRANCE_VARIABLE,
+        FD_VARIABLE,
+        LOG_VARIABLE,
+        PageEntrance,
+    )
+    from orchestrator.extensions.page.screens import load_shared_content
+    from orchestrator.home_paths import Paths
+    from orchestrator.journal.db.store import report_failure
+    from orchestrator.journal.engine import PageReads
+    from orchestrator.timezones import load_zone_or_utc
+    from orchestrator.web.http_server import serve_app
+    from thinker.jail import kernel
+    from thinker.protocol import logs
+    from thinker.protocol.liveness import answer_pings
+    from thinker.protocol.methods import Ready
+    from thinker.protocol.peer import Peer, connect_peer
+    from thinker.protocol.sandbox import SandboxReport
+
+NICENESS = 10  # agents go first, however many look at the page
+IDLE = 900.0  # seconds after the last request
+LOOK = 5.0  # seconds between two looks at that
+
+
+@dataclass
+class LastUse:
+    """When the page last got a request, in seconds of `time.monotonic`."""
+
+    at: float = field(default_factory=time.monotonic)
+
+    def mark_used(self) -> None:
+        self.at = time.monotonic()
+
+
+async def _serve_page(wire: socket.socket, reads: PageReads, sandbox: SandboxReport) -> None:
+    async with connect_peer(wire) as peer:
+        use, feed = LastUse(), LiveFeed.follow_daemon(reads.read_version, peer)
+        ready = Ready(pid=os.getpid(), provider="", model="", sandbox=sandbox)
+        peer.tasks.start_soon(answer_pings, peer, ready)
+        channel = DescriptorChannel(socket.socket(fileno=0))
+        listener = await channel.receive_listener()
+        zone = load_zone_or_utc(None, os.environ)
+        entrance = PageEntrance.model_validate_json(os.environ.get(ENTRANCE_VARIABLE, "{}"))
+        page = PageApp(
+            journal=reads,
+            daemon=peer,
+            zone=zone,
+            clock=_read_clock_ms,
+            feed=feed,
+            used=use.mark_used,
+            hand_over=channel.send_connection,
+            added=entrance.screens,
+        )
+        async with serve_app(listener, PageGuard(page.build_application(), entrance)):
+            peer.tasks.start_soon(feed.watch_journal)
+            peer.tasks.start_soon(_close_when_journal_lost, reads, peer)
+            await _wait_until_idle(peer, use, feed)
+
+
+async def _wait_until_idle(peer: Peer, use: LastUse, feed: LiveFeed) -> None:
+    """Return when the supervisor has gone, or after `IDLE` without a request."""
+    while not peer.closed.is_set() and time.monotonic() - use.at < IDLE:
+        feed.version()  # notices that the journal is lost
+        if feed.open_streams:
+            use.mark_used()
+        with anyio.move_on_after(LOOK):
+            await peer.closed.wait()
+
+
+async def _close_when_journal_lost(reads: PageReads, peer: Peer) -> None:
+    """End the process when the journal is lost: the jail prevents reopening it."""
+    await reads.lost.wait()
+    peer.close()
+
+
+def _read_clock_ms() -> int:
+    return time.time_ns() // 1_000_000
+
+
+def main() -> None:
+    faulthandler.enable()  # SIGABRT from the supervisor prints where it hangs
+    logs.configure_logging(os.environ.get(LOG_VARIABLE, "info"))
+    kernel.die_with_parent(os.getppid())
+    os.nice(NICENESS)
+    load_shared_content()
+    gc.freeze()  # freed memory must not keep what exists now
+    wire = socket.socket(fileno=int(os.environ[FD_VARIABLE]))
+    try:
+        reads, sandbox = enter_jail(Paths(Path.cwd()).journal)
+        anyio.run(_serve_page, wire, reads, sandbox)
+        if reads.failure is not None:
+            raise reads.failure
+    except JournalError as error:
+        report_failure(error)
+        sys.exit(error.exit_code)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,1 @@
+"""The daemon's side of the page: its process, the rights of roles, and its requests."""

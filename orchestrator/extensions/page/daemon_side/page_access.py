@@ -1,0 +1,53 @@
+"""The rights of roles on the page: enforced by the supervisor, shown by the page.
+
+Where: is it decided what a role may do on the page?
+"""
+
+from orchestrator.control import protocol
+from orchestrator.control.roles import ROLES, Right
+from orchestrator.extensions.page.daemon_side import page_protocol
+
+# The right that each method of the control socket needs; a method that is missing here is closed
+# to the page.
+NEEDED = {
+    page_protocol.WEB_SEND: Right.CHAT,
+    protocol.STATUS: Right.LOOK,
+    protocol.HEALTH: Right.LOOK,
+    protocol.EXAMINE: Right.READ,
+    page_protocol.LOG_TAIL: Right.READ,
+    page_protocol.SCREEN_SHOW: Right.READ,
+    protocol.APPROVAL_LIST: Right.DECIDE,
+    protocol.APPROVAL_DECIDE: Right.DECIDE,
+    protocol.PAIR_LIST: Right.DECIDE,
+    protocol.PAIR_APPROVE: Right.DECIDE,
+    protocol.PAIR_REVOKE: Right.CHANGE,
+    protocol.TOOL_LIST: Right.DECIDE,
+    protocol.TOOL_APPROVE: Right.DECIDE,
+    page_protocol.CALL_SETTLE: Right.DECIDE,
+    protocol.DLQ_RETRY: Right.DECIDE,
+    protocol.DLQ_DROP: Right.DECIDE,
+    protocol.AGENT_PAUSE: Right.CHANGE,
+    protocol.AGENT_RESUME: Right.CHANGE,
+    protocol.RELOAD: Right.CHANGE,
+    protocol.TASK_RUN: Right.CHANGE,
+    protocol.TASK_ENABLE: Right.CHANGE,
+    protocol.TASK_DISABLE: Right.CHANGE,
+}
+# Methods that change nothing; all others need the id of a form, and are audited.
+LOOKING = frozenset(
+    {
+        protocol.STATUS,
+        protocol.HEALTH,
+        page_protocol.LOG_TAIL,
+        protocol.APPROVAL_LIST,
+        protocol.PAIR_LIST,
+        protocol.TOOL_LIST,
+        protocol.EXAMINE,
+        page_protocol.SCREEN_SHOW,
+    }
+)
+
+
+def can_call_method(role: str, method: str) -> bool:
+    """Return whether a role may call a method; an unknown role may call none."""
+    return NEEDED.get(method) in ROLES.get(role, frozenset())

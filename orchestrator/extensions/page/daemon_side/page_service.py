@@ -1,0 +1,156 @@
+"""The page as a part of the daemon: its process, its desk, and its on switch."""
+
+from collections.abc import Iterable, Mapping
+from functools import cached_property, partial
+from itertools import chain
+
+import anyio
+from pydantic import JsonValue
+
+from orchestrator.agentsfile import AgentsFile
+from orchestrator.control.protocol import Ack
+from orchestrator.errors import JournalError
+from orchestrator.extension import DaemonView, Part
+from orchestrator.extensions.page.daemon_side.added_screens import AddedScreens
+from orchestrator.extensions.page.daemon_side.growing_answers import GrowingAnswers
+from orchestrator.extensions.page.daemon_side.log_tail import read_tail
+from orchestrator.extensions.page.daemon_side.page_process import PageProcess
+from orchestrator.extensions.page.daemon_side.page_protocol import (
+    CALL_SETTLE,
+    LOG_TAIL,
+    SCREEN_SHOW,
+    VIEW,
+    WATCH,
+    ChatKeys,
+    LogLines,
+    SettledCall,
+)
+from orchestrator.extensions.page.daemon_side.page_requests import PageDesk
+from orchestrator.extensions.page.daemon_side.shared_status import SharedStatus
+from orchestrator.extensions.page.daemon_side.web_channel import WebChannel
+from orchestrator.extensions.page.page_settings import PageSettings
+from orchestrator.extensions.page.page_wire import PageEntrance
+from orchestrator.extensions.page.reads.call_verdicts import CallOutcome, store_verdict
+from orchestrator.files import run_off_loop
+from orchestrator.journal.db.store import retry_later
+from orchestrator.processes.child_process import ChildProcess
+from orchestrator.wakeup import Wakeup
+from thinker.protocol.peer import Peer, RequestHandler
+
+
+class PageService(Part):
+    """Runs the page, and follows its settings."""
+
+    def __init__(self, daemon: DaemonView) -> None:
+        super().__init__(daemon)
+        self._changed, self._channel = Wakeup(), WebChannel(daemon.store)
+        self._switch = daemon.settings.paths.page_on
+        self.process = PageProcess(daemon.settings, daemon.environ, daemon.machine.monotonic)
+
+    async def list_adapters(self) -> tuple[WebChannel]:
+        return (self._channel,)
+
+    async def open(self) -> None:
+        daemon, process, machine = self.daemon, self.process, self.daemon.machine
+        control = daemon.control
+        desk = PageDesk(
+            store=daemon.store,
+            process=process,
+            acting=self._build_methods_for,
+            send=partial(self._channel.accept_message, control.intake),
+            clock=machine.clock,
+            random=machine.random_bytes,
+            switch=self.switch_page,
+            looks=SharedStatus(machine.monotonic),
+            settings=self._get_settings,
+        )
+        growing = GrowingAnswers(control.chats.activity, partial(process.notify_page, VIEW))
+        process.handlers = desk.page_methods
+        process.notified = {WATCH: lambda params: growing.watch_chats(_parse_keys(params))}
+        self._desk = desk
+
+    @cached_property
+    def _screens(self) -> AddedScreens:
+        parts = self.daemon.parts
+        return AddedScreens(chain.from_iterable(part.screens() for part in parts))
+
+    def control_methods(self, peer: Peer | None) -> Mapping[str, RequestHandler]:
+        """Return the command line's methods for the page, and for its other extensions."""
+        if peer is None:
+            return {SCREEN_SHOW: self._screens.render_screen, LOG_TAIL: self._read_log_tail}
+        return self._desk.operator_methods
+
+    def _build_methods_for(self, by: str) -> Mapping[str, RequestHandler]:
+        """Return what someone on the page may ask of the daemon, as far as a role allows it."""
+        return {
+            **self.daemon.control.build_methods_for(by),
+            CALL_SETTLE: partial(self._settle_call, by),
+        }
+
+    async def _settle_call(self, by: str, params: JsonValue) -> Ack:
+        found = SettledCall.model_validate(params)
+        outcome = CallOutcome(found.turn_id, found.seq, found.happened)
+        return await self.daemon.control.change_journal(store_verdict, outcome, by)
+
+    async def _read_log_tail(self, params: JsonValue) -> LogLines:
+        del params
+        return LogLines(lines=await run_off_loop(read_tail, self.daemon.settings.paths.log))
+
+    def hints(self) -> Iterable[str]:
+        for problem in self._screens.problems.values():
+            yield f"{problem}; see: orchestrator logs"
+
+    def children(self) -> Mapping[str, ChildProcess | None]:
+        return {"page": self.process.child}
+
+    def adopt_configuration(self, old: AgentsFile, new: AgentsFile) -> None:
+        if old.channels.get_settings(PageSettings) != new.channels.get_settings(PageSettings):
+            self.apply_configuration()
+            self._changed.wake()
+
+    async def run(self) -> None:
+        """Run the page while it is switched on, until canceled."""
+        self.apply_configuration()
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(self.process.run)
+            tasks.start_soon(self._follow_identities)
+
+    def apply_configuration(self) -> None:
+        """Listen as agents.json says, if the page is switched on."""
+        web, paths = self._get_settings(), self.daemon.settings.paths
+        place = paths.page_socket if web.socket else web.port
+        entrance = PageEntrance(
+            names=web.names,
+            path=web.path,
+            proxied=web.is_proxied,
+            identity_header=web.identity.header if web.identity else "",
+            screens=self._screens.list_links(),
+        )
+        on = web.enabled and self._switch.exists()
+        self.process.configure(place if on else None, entrance)
+
+    def switch_page(self, on: bool) -> None:  # noqa: FBT001 - one value that says all
+        """Switch the page on or off, also for the next start."""
+        if on:
+            self._switch.touch(mode=0o600)
+        else:
+            self._switch.unlink(missing_ok=True)
+        self.apply_configuration()
+
+    def _get_settings(self) -> PageSettings:
+        return self.daemon.get_agents_file().channels.get_settings(PageSettings)
+
+    async def _follow_identities(self) -> None:
+        """End logins by identity when agents.json no longer lists the person."""
+        while True:
+            changed = self._changed.changed
+            try:
+                await self._desk.identities.end_unlisted_sessions()
+            except JournalError as error:
+                await retry_later(error)
+                continue
+            await changed.wait()
+
+
+def _parse_keys(params: JsonValue) -> tuple[str, ...]:
+    return ChatKeys.model_validate(params).keys

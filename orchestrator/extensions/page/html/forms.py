@@ -1,0 +1,55 @@
+"""Forms: every change is a form sent to `/act`, even without scripts."""
+
+from collections.abc import Mapping, Sequence
+from urllib.parse import quote, urlencode
+
+import htpy as h
+
+from orchestrator.extensions.page.screen_request import ScreenRequest
+
+
+def build_link(*parts: str, **query: str | int | None) -> str:
+    """Build an address from quoted path parts and a query; None omits a value."""
+    path = "/" + "/".join(quote(part, safe="") for part in parts)
+    wanted = {name.rstrip("_"): value for name, value in query.items() if value not in (None, "")}
+    return f"{path}?{urlencode(wanted)}" if wanted else path
+
+
+def render_act_button(
+    request: ScreenRequest,
+    method: str,
+    fields: Mapping[str, str],
+    label: str,
+    *,
+    danger: bool = False,
+    asks: str | None = None,
+    key: str | None = None,
+) -> h.Node:
+    """Render a button that calls a method with fields.
+
+    ``asks`` is the label of a field ``note`` beside it, ``key`` the key that presses it.
+    """
+    if request.daemon is None:
+        return None
+    return h.form(method="post", action=f"/act/{method}", class_="act")[
+        render_hidden_fields(request, fields),
+        None if asks is None else h.label[h.span[asks], h.input(name="note", maxlength="500")],
+        h.button(class_="danger" if danger else None, data_key=key)[label],
+    ]
+
+
+def render_hidden_fields(request: ScreenRequest, fields: Mapping[str, str] = {}) -> h.Node:
+    """Render the fields of every form, and some more."""
+    every = {"csrf": request.csrf, "once": request.once(), "back": request.at, **fields}
+    return [h.input(type="hidden", name=name, value=value) for name, value in every.items()]
+
+
+def render_filters(request: ScreenRequest, fields: Sequence[tuple[str, str]]) -> h.Element:
+    """Render a row of text filters, by name and label, stored in the address."""
+    return h.form(method="get", class_="filters", role="search")[
+        [
+            h.label[h.span[label], h.input(name=name, value=request.query.get(name, ""))]
+            for name, label in fields
+        ],
+        h.button["Show"],
+    ]

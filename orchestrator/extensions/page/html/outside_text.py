@@ -1,0 +1,35 @@
+"""Make invisible characters in foreign text visible."""
+
+import re
+import unicodedata
+
+# Control, format (bidirectional and invisible), private and unassigned characters; tab and newline
+# stay.
+_ANSI = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)?|[@-Z\\-_])")
+_HIDDEN = frozenset({"Cc", "Cf", "Co", "Cs", "Cn", "Zl", "Zp"})
+_KEPT = frozenset("\t\n")
+_JOINED = "\u200d"  # of emoji; elsewhere it is shown
+
+
+def show_hidden_characters(text: str) -> str:
+    """Return a text in which every invisible character is named."""
+    if text.isascii() and text.isprintable():
+        return text
+    return "".join(_show_character(char) for char in text)
+
+
+def strip_terminal_codes(text: str) -> str:
+    """Remove terminal codes from a text; the rest as in `show_hidden_characters`."""
+    return show_hidden_characters(_ANSI.sub("", text).replace("\r\n", "\n"))
+
+
+def shorten_text(text: str, limit: int) -> str:
+    """Return the beginning of a text on one line, marked where it was cut."""
+    line = " ".join(strip_terminal_codes(text[: limit * 4 + 200]).split())
+    return line if len(line) <= limit and len(text) <= limit * 4 + 200 else f"{line[: limit - 1]}…"
+
+
+def _show_character(char: str) -> str:
+    if char in _KEPT or char == _JOINED or unicodedata.category(char) not in _HIDDEN:
+        return char
+    return f"⟦U+{ord(char):04X}⟧"

@@ -1,0 +1,299 @@
+"""The routes of the page: screens, forms, the stream of changes, and the files of the front end.
+
+Where: are the page's forms protected against CSRF?
+"""
+
+import hashlib
+import secrets
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
+from contextlib import aclosing, contextmanager
+from dataclasses import dataclass, field
+from http import HTTPStatus
+from urllib.parse import unquote
+from zoneinfo import ZoneInfo
+
+import htpy as h
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import HTMLResponse, RedirectResponse, Response, StreamingResponse
+from starlette.routing import Route
+
+from orchestrator.control.roles import Right
+from orchestrator.errors import OrchestratorError
+from orchestrator.extensions.page import form_methods
+from orchestrator.extensions.page.body_reads import BodyReads
+from orchestrator.extensions.page.daemon_link import SessionLink, SupervisorCalls
+from orchestrator.extensions.page.html.layout import render_bare_page, render_page
+from orchestrator.extensions.page.html.outside_text import strip_terminal_codes
+from orchestrator.extensions.page.live import LiveFeed
+from orchestrator.extensions.page.login import Login, find_token, is_other_person, set_token_cookie
+from orchestrator.extensions.page.page_wire import ScreenLink
+from orchestrator.extensions.page.reads import waiting, web_sessions
+from orchestrator.extensions.page.reads.web_sessions import WebSession
+from orchestrator.extensions.page.screen_request import PageScreen, ScreenRequest, Titled, Viewer
+from orchestrator.extensions.page.screens import SCREENS
+from orchestrator.extensions.page.screens.media_files import serve_media
+from orchestrator.extensions.page.static_files import serve_file
+from orchestrator.journal.engine import PageReads
+from orchestrator.web.app import build_app
+from orchestrator.web.error_response import ApiProblem
+from thinker.protocol.peer import PeerClosedError, RpcError
+
+RUN = secrets.token_hex(4)  # numbers of changes count for one process
+UNKNOWN = "The daemon did not answer, so this may or may not have been done. Reload and check."
+
+
+@dataclass
+class PageApp:
+    """Serves the routes; ``clock`` returns milliseconds since the epoch.
+
+    Without a daemon, ``known`` finds sessions, and there is no action.
+    ``added`` are screens of other extensions. ``hand_over`` sends the supervisor the connection of
+    a request, and returns its number.
+    """
+
+    journal: PageReads
+    daemon: SupervisorCalls
+    zone: ZoneInfo
+    clock: Callable[[], int]
+    feed: LiveFeed
+    used: Callable[[], None] = field(default=lambda: None)
+    hand_over: Callable[[Request], int] = field(default=lambda _: 0)
+    known: Callable[[str], WebSession | None] | None = None
+    added: tuple[ScreenLink, ...] = ()
+
+    def __post_init__(self) -> None:
+        self._login = Login(self.daemon, self.hand_over)
+        self._bodies = BodyReads()
+
+    def build_application(self, screens: Sequence[PageScreen] = SCREENS) -> Starlette:
+        """Build the application."""
+        routes = [
+            Route("/static/{hash}/{name}", serve_file),
+            Route("/in", self._log_in, methods=["GET", "POST"]),
+            Route("/out", self._require_login(self._log_out), methods=["POST"]),
+            Route("/act/{method:path}", self._require_login(self._perform_act), methods=["POST"]),
+            Route("/events", self._require_login(self._open_event_stream)),
+            Route("/media/{id}", self._require_login(self._send_media)),
+            *(
+                Route(
+                    screen.path, self._require_login(self._make_screen_handler(screen), enters=True)
+                )
+                for screen in screens
+            ),
+        ]
+        return build_app(routes, _render_problem)
+
+    # --- who asks --------------------------------------------------------------------------------
+
+    def _require_login(
+        self,
+        answer: Callable[[Request, WebSession], Awaitable[Response]],
+        *,
+        enters: bool = False,
+    ) -> Callable[[Request], Awaitable[Response]]:
+        """Return a route for logged-in people; others get the login page.
+
+        ``enters`` logs in the person whom a proxy names.
+        """
+
+        async def answer_logged_in(request: Request) -> Response:
+            self.used()
+            with _translate_errors():
+                token, fresh = find_token(request), None
+                session = self._find_session(token)
+                if session is None or is_other_person(request, session):
+                    token = fresh = await self._login.log_in_by_proxy(request) if enters else None
+                    session = self._find_session(token)
+                if session is None:
+                    return self._login.show_stranger_login(request)
+                if self.clock() - session.last_at > web_sessions.SEEN_EVERY:
+                    await self._login.record_use(session)
+                request.state.token = token
+                found = await answer(request, session)
+            if fresh is not None:
+                set_token_cookie(request, found, fresh)
+            return found
+
+        return answer_logged_in
+
+    def _find_session(self, token: str | None) -> WebSession | None:
+        if token is None:
+            return None
+        digest = web_sessions.hash_secret(token)
+        if self.known is not None:
+            return self.known(digest)
+        return self.journal.read_now(web_sessions.find_session, digest, self.clock())
+
+    async def _log_in(self, request: Request) -> Response:
+        self.used()
+        if request.method == "POST":
+            with _translate_errors():
+                form = await self._bodies.read_form(request)
+                return await self._login.log_in_by_code(request, form.fields)
+        return self._login.show_login(status=HTTPStatus.OK)
+
+    async def _log_out(self, request: Request, session: WebSession) -> Response:
+        form = await self._bodies.read_form(request, session.digest)
+        if not _is_own_form(form.fields, request):
+            return _refuse_stale_form()
+        return await self._login.log_out(request, session.digest)
+
+    # --- what is shown ---------------------------------------------------------------------------
+
+    def _make_screen_handler(
+        self, screen: PageScreen
+    ) -> Callable[[Request, WebSession], Awaitable[Response]]:
+        async def show_screen(request: Request, session: WebSession) -> Response:
+            screen_request = self.build_screen_request(request, session)
+            if screen.right is not None and not screen_request.has_right(screen.right):
+                return self._refuse_screen(screen_request, screen)
+            stamp = f"{RUN} {self.feed.stamp} {session.digest} {request.url}"
+            etag = f'W/"{hashlib.sha256(stamp.encode()).hexdigest()[:24]}"'
+            if screen.from_journal and request.headers.get("if-none-match") == etag:
+                return Response(status_code=HTTPStatus.NOT_MODIFIED, headers={"etag": etag})
+            found = await screen.body(screen_request)
+            if isinstance(found, Response):
+                return found
+            titled = found if isinstance(found, Titled) else Titled(screen.title, found)
+            return self._render_screen(screen_request, screen, titled, headers={"etag": etag})
+
+        return show_screen
+
+    async def _send_media(self, request: Request, session: WebSession) -> Response:
+        return await serve_media(self.build_screen_request(request, session))
+
+    def _render_screen(
+        self,
+        screen_request: ScreenRequest,
+        screen: PageScreen,
+        titled: Titled,
+        status: int = HTTPStatus.OK,
+        headers: Mapping[str, str] | None = None,
+    ) -> HTMLResponse:
+        badge = 0
+        if screen_request.has_right(Right.DECIDE):
+            badge = self.journal.read_now(waiting.count_waiting_items, screen_request.now)
+        text = str(render_page(screen_request, titled.title, screen.place, titled.content, badge))
+        return HTMLResponse(text, status, headers=headers)
+
+    def build_screen_request(
+        self, request: Request, session: WebSession, once: str = ""
+    ) -> ScreenRequest:
+        query = request.url.query
+        return ScreenRequest(
+            viewer=_build_viewer(session),
+            csrf=build_csrf_value(request.state.token),
+            at=request.url.path + (f"?{query}" if query else ""),
+            path={name: str(value) for name, value in request.path_params.items()},
+            query=dict(request.query_params),
+            now=self.clock(),
+            zone=self.zone,
+            journal=self.journal,
+            daemon=None
+            if self.known is not None
+            else SessionLink(self.daemon, session.digest, once),
+            once=lambda: secrets.token_hex(8),
+            growing=self.feed.find_answer_text,
+            added=self.added,
+        )
+
+    def _refuse_screen(self, screen_request: ScreenRequest, screen: PageScreen) -> Response:
+        first = next(
+            (s.path for s in SCREENS if s.right and screen_request.has_right(s.right)), "/manual"
+        )
+        if screen.path == "/":  # where a login leads
+            return RedirectResponse(first, HTTPStatus.SEE_OTHER)
+        role = screen_request.viewer.role
+        text = f"Your role, {role}, may not see this. Ask the operator for another one."
+        content = [h.p[text], h.p[h.a(href=first)["Go on"]]]
+        return self._render_screen(
+            screen_request, screen, Titled("Not for this role", content), HTTPStatus.FORBIDDEN
+        )
+
+    # --- what is done ----------------------------------------------------------------------------
+
+    async def _perform_act(self, request: Request, session: WebSession) -> Response:
+        form = await self._bodies.read_form(request, session.digest)
+        fields = form.fields
+        if not _is_own_form(fields, request):
+            return _refuse_stale_form()
+        method = request.path_params["method"]
+        link = SessionLink(self.daemon, session.digest, fields.get("once", ""))
+        await link.send_order(method, form_methods.parse_params(method, fields, form.files))
+        return RedirectResponse(_choose_return_path(fields.get("back", "/")), HTTPStatus.SEE_OTHER)
+
+    async def _open_event_stream(self, request: Request, session: WebSession) -> Response:
+        if request.headers.get("sec-fetch-site", "same-origin") != "same-origin":
+            return Response("this stream is for this page\n", HTTPStatus.FORBIDDEN)
+        if not self.feed.has_free_stream():
+            return Response(
+                "too many open pages\n", HTTPStatus.SERVICE_UNAVAILABLE, {"retry-after": "10"}
+            )
+        return StreamingResponse(
+            self._stream_session_events(request, session),
+            media_type="text/event-stream",
+            headers={"x-accel-buffering": "no"},
+        )
+
+    async def _stream_session_events(
+        self, request: Request, session: WebSession
+    ) -> AsyncIterator[bytes]:
+        """Yield the events of a stream while its session is valid."""
+        chat = _find_shown_chat(request, _build_viewer(session))
+        async with aclosing(self.feed.stream_events(session.digest, chat)) as events:
+            async for event in events:
+                if self._find_session(request.state.token) is None:
+                    return
+                yield event
+
+
+@contextmanager
+def _translate_errors() -> Iterator[None]:
+    """Turn errors of the daemon and the journal into a page that explains them."""
+    try:
+        yield
+    except ApiProblem:
+        raise
+    except (RpcError, OrchestratorError) as error:
+        raise ApiProblem(HTTPStatus.CONFLICT, str(error)) from error
+    except (PeerClosedError, TimeoutError) as error:
+        raise ApiProblem(HTTPStatus.GATEWAY_TIMEOUT, UNKNOWN) from error
+
+
+def _build_viewer(session: WebSession) -> Viewer:
+    return Viewer(session.user, session.role, session.agent_ids)
+
+
+def _find_shown_chat(request: Request, viewer: Viewer) -> str:
+    """Return the key of the chat on the page that opens a stream, if it shows one."""
+    key = unquote(request.query_params.get("at", "").partition("/chats/")[2])
+    return key if viewer.can_see_chat(key) else ""
+
+
+def build_csrf_value(token: str | None) -> str:
+    """Return the value in a session's forms that only its own pages can know."""
+    return hashlib.sha256(f"form {token}".encode()).hexdigest()[:32]
+
+
+def _is_own_form(form: Mapping[str, str], request: Request) -> bool:
+    """Return whether the page made a form for the session that sends it."""
+    return form.get("csrf") == build_csrf_value(request.state.token)
+
+
+def _choose_return_path(back: str) -> str:
+    """Return an address of this page to return to, whatever the form says."""
+    own = back.startswith("/") and not back.startswith(("//", "/\\"))
+    return back if own and back.isprintable() else "/"
+
+
+def _refuse_stale_form() -> Response:
+    text = "This form belongs to another login, or was not made by this page. Open it again."
+    return HTMLResponse(str(render_bare_page("Not done", h.p[text], h.a(href="/")["Go on"])), 403)
+
+
+def _render_problem(problem: ApiProblem) -> Response:
+    back = h.p[h.a(href="/")["Go on"]]
+    told = strip_terminal_codes(str(problem))
+    content = render_bare_page("Not done", h.p(class_="problem", role="alert")[told], back)
+    return HTMLResponse(str(content), problem.status, problem.build_headers())

@@ -1,0 +1,93 @@
+"""Queries of the page: read-only, each on one state of the journal, cut off after 250 ms."""
+
+import asyncio
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import TypeVar
+
+import apsw
+
+from orchestrator.errors import JournalError, QueryTimeoutError
+from orchestrator.journal.engine import PageReads
+from orchestrator.journal.opening import find_engine
+from orchestrator.journal_address import JournalAddress
+
+T = TypeVar("T")
+LONGEST = 0.25  # seconds of one query
+STEPS = 2000  # of SQLite's virtual machine between two checks of the clock: well below 1 ms
+CACHE = 256  # KiB of the journal in memory; the system keeps the rest of the file at hand
+WAIT = 200  # milliseconds for a lock, which readers of a write-ahead log hardly meet
+
+
+def open_reads(address: JournalAddress) -> PageReads:
+    """Open a journal.
+
+    Raises:
+        JournalError: it does not exist or cannot be read.
+        ConfigError: the driver for a database server is not installed.
+    """
+    if isinstance(address, Path):
+        return SqlitePageReads(address)
+    return find_engine(address).open_page_reads(LONGEST)
+
+
+class SqlitePageReads:
+    """Reads an SQLite file, which stays open."""
+
+    def __init__(
+        self, journal: Path | apsw.Connection, clock: Callable[[], float] = time.monotonic
+    ) -> None:
+        """Open the journal, unless it is open.
+
+        Raises:
+            JournalError: it does not exist or cannot be read.
+        """
+        self.lost = asyncio.Event()
+        self.failure: JournalError | None = None
+        self._clock = clock
+        self._ends = 0.0
+        try:
+            self._db = (
+                journal
+                if isinstance(journal, apsw.Connection)
+                else apsw.Connection(str(journal), flags=apsw.SQLITE_OPEN_READONLY)
+            )
+            self._db.pragma("cache_size", -CACHE)
+            self._db.pragma("temp_store", 2)  # in memory: the jail lets no file be made
+            self._db.set_busy_timeout(WAIT)
+            self._db.set_progress_handler(self._is_too_late, STEPS)
+            self.read_version()
+            self._db.execute("SELECT 1 FROM meta").fetchall()  # opens the write-ahead log too
+        except apsw.Error as error:
+            raise JournalError(f"the journal cannot be read ({error})") from error
+
+    async def __call__(self, read: Callable[..., T], *args: object) -> T:
+        """Return ``read(db, *args)``."""
+        return self.read_now(read, *args)
+
+    def read_now(self, read: Callable[..., T], *args: object) -> T:
+        """Return ``read(db, *args)``."""
+        self._ends = self._clock() + LONGEST
+        try:
+            self._db.execute("BEGIN")
+            try:
+                return read(self._db, *args)
+            finally:
+                self._ends = self._clock() + LONGEST
+                self._db.execute("ROLLBACK")
+        except apsw.InterruptError as error:
+            raise QueryTimeoutError from error
+        except apsw.Error as error:
+            raise JournalError(f"the journal cannot be read ({error})") from error
+
+    def read_version(self) -> int:
+        """Return a number that changes with each commit of the daemon."""
+        self._ends = self._clock() + LONGEST
+        return int(self._db.pragma("data_version"))
+
+    def close(self) -> None:
+        self._db.close()
+
+    def _is_too_late(self) -> bool:
+        return self._clock() > self._ends

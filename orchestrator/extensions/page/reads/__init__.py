@@ -1,0 +1,1 @@
+"""The screens' queries of the journal."""

@@ -1,0 +1,65 @@
+"""Recent activity in numbers."""
+
+from typing import NamedTuple
+
+from orchestrator.extensions.page.reads.spending_days import LATE
+from orchestrator.journal.db.database import Database, find_first_row_since
+from orchestrator.journal.turns import turns
+
+
+class SpentLately(NamedTuple):
+    """An agent's usage; ``unpriced`` calls have no known price."""
+
+    tokens: int
+    usd: float
+    unpriced: int
+
+
+def count_arrivals(db: Database, since: int, until: int, parts: int) -> list[int]:
+    """Count the messages that arrived in each of ``parts`` equal spans between two instants."""
+    found = [0] * parts
+    length = (until - since) / parts
+    # Rows are in the order of their arrival, so the walk back ends at the first that is older.
+    for (at,) in db.execute("SELECT received_at FROM inbox ORDER BY id DESC LIMIT 20000"):
+        if at < since:
+            break
+        found[min(parts - 1, int((at - since) / length))] += 1
+    return found
+
+
+def sum_agent_spending(db: Database, since: int) -> dict[str, SpentLately]:
+    """Return each agent's usage since an instant."""
+    rows = db.execute(
+        "SELECT agent_id, sum(prompt + completion), ifnull(sum(usd), 0.0),"
+        " count(*) FILTER (WHERE usd IS NULL) FROM model_call"
+        " WHERE id >= ? AND at >= ? GROUP BY agent_id",
+        (find_first_row_since(db, "model_call", "at", since - LATE), since),
+    )
+    return {str(agent): SpentLately(int(n), float(usd), int(free)) for agent, n, usd, free in rows}
+
+
+class TurnInHand(NamedTuple):
+    """An open turn; ``call`` is its running tool, None while the model is asked.
+
+    ``since`` is when that began, in milliseconds; ``state`` is ``running`` or why it waits.
+    """
+
+    turn_id: str
+    agent_id: str
+    chat_key: str
+    state: str
+    call: str | None
+    since: int
+
+
+def list_open_turns(db: Database) -> list[TurnInHand]:
+    """Return at most 100 open turns, newest first."""
+    rows = db.execute(
+        "SELECT id, agent_id, chat_key, iif(state = 'waiting', ifnull(wait, 'waiting'), state),"
+        " (SELECT name FROM step WHERE turn_id = turn.id AND kind = 'tool'"
+        "   AND state IN('planned','intent') ORDER BY seq LIMIT 1),"
+        " ifnull((SELECT max(ifnull(t_end, ifnull(t_intent, t_plan))) FROM step"
+        "   WHERE turn_id = turn.id), started_at)"
+        f" FROM turn INDEXED BY one_open_turn WHERE {turns.OPEN} ORDER BY id DESC LIMIT 100"
+    )
+    return [TurnInHand(*row) for row in rows]

@@ -1,0 +1,79 @@
+"""Find turns, messages, agents, chats and texts by a few characters."""
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from orchestrator.journal.db.database import Database, build_distinct_query
+from orchestrator.journal.db.dialect import get_dialect
+from orchestrator.journal.inspect import trace
+from orchestrator.journal.memory import fulltext
+from orchestrator.journal.memory.message_search import HITS, MessageHit
+from orchestrator.journal.turns.inbox import InboxRow
+from thinker.protocol.names import format_chat_name
+
+MOST = 8  # of each kind
+SHORTEST = 4  # characters of a turn's id
+LOOKED_AT = 5000  # newest messages whose chats are compared
+
+
+class ChatHit(NamedTuple):
+    """A chat, its name for people, and the name of its last sender."""
+
+    key: str
+    name: str
+    sender: str
+
+
+class Findings(NamedTuple):
+    """The matches, at most `MOST` of each kind, newest or best first."""
+
+    turns: list[str]
+    messages: list[InboxRow]
+    agents: list[str]
+    chats: list[ChatHit]
+    texts: list[MessageHit]
+
+    @property
+    def total(self) -> int:
+        """The number of matches."""
+        return sum(len(kind) for kind in self)
+
+
+def search_journal(db: Database, text: str, *, texts: bool) -> Findings:
+    """Return what a text matches; ``texts`` includes messages' texts."""
+    low = text.lower()
+    return Findings(
+        turns=trace.list_turns_named(db, low)[:MOST] if len(text) >= SHORTEST else [],
+        messages=trace.list_messages_named(db, text)[:MOST],
+        agents=[name for name in _list_agents(db) if low in name][:MOST],
+        chats=list(_list_matching_chats(db, low))[:MOST],
+        texts=_search_texts(db, text) if texts else [],
+    )
+
+
+def _list_agents(db: Database) -> Iterator[str]:
+    return (
+        str(name) for (name,) in db.execute(build_distinct_query("model_call", "agent_id", "true"))
+    )
+
+
+def _list_matching_chats(db: Database, text: str) -> Iterator[ChatHit]:
+    rows = db.execute(
+        "SELECT chat_key, sender_name FROM inbox WHERE id IN (SELECT max(id) FROM"
+        " (SELECT id, chat_key, kind FROM inbox ORDER BY id DESC LIMIT ?) AS newest"
+        " WHERE kind IN('message','task','hook') GROUP BY chat_key) ORDER BY id DESC",
+        (LOOKED_AT,),
+    )
+    for key, sender in rows:
+        name = format_chat_name(str(key))
+        if text in name.lower() or text in str(sender).lower():
+            yield ChatHit(str(key), name, str(sender))
+
+
+def _search_texts(db: Database, text: str) -> list[MessageHit]:
+    """Return the messages with all words of a text, newest first."""
+    terms = fulltext.extract_words(text)
+    if not terms:
+        return []
+    where, values = get_dialect(db).build_every_word_condition(terms, text, MOST)
+    return HITS.select(db, where, *values)

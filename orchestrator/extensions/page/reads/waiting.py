@@ -1,0 +1,58 @@
+"""Count what waits for a person: questions, chats, changed tools, dead letters, pauses, tasks."""
+
+from typing import NamedTuple
+
+import orjson
+
+from orchestrator.extensions.page.reads import call_verdicts
+from orchestrator.journal.access.tool_pins import LATER
+from orchestrator.journal.db.database import Database
+from orchestrator.journal.turns.deadletters import DEAD
+from thinker.protocol.names import format_chat_name
+
+_COUNT = f"""SELECT
+  (SELECT count(*) FROM approval WHERE state = 'pending' AND expires > ?1)
++ (SELECT count(*) FROM pairing WHERE state = 'pending' AND expires_at > ?1)
++ (SELECT count(*) FROM tool_pin WHERE changed IS NOT NULL OR by = '{LATER}')
++ (SELECT count(*) FROM inbox WHERE {DEAD})
++ (SELECT count(*) FROM pause WHERE ended_at IS NULL)
++ (SELECT count(*) FROM task WHERE state = 'disabled' AND failures > 0)
++ (SELECT count(*) FROM step INDEXED BY step_unknown
+    WHERE {call_verdicts.OPEN.replace("?", f"?1 - {call_verdicts.LATELY}")})"""
+
+MACHINES = ("admission", "budget", "dispatcher", "pins", "policy", "router")  # who are no people
+LOOKED_AT = 1000  # newest entries of the audit log
+
+
+class AuditEntry(NamedTuple):
+    """A decision; ``at`` in milliseconds."""
+
+    at: int
+    actor: str
+    act: str
+    subject: str
+
+
+def count_waiting_items(db: Database, now: int) -> int:
+    """Count the things that wait for a person."""
+    return int(db.execute(_COUNT, (now,)).get)
+
+
+def list_unconfirmed_texts(db: Database, limit: int) -> list[tuple[str, str]]:
+    """Return the chats and texts of messages of unknown delivery."""
+    rows = db.execute(
+        "SELECT chat_key, substr(body, 1, 500) FROM outbox WHERE state = 'unknown' LIMIT ?",
+        (limit,),
+    )
+    return [(format_chat_name(str(key)), str(text)) for key, text in rows]
+
+
+def list_recent_decisions(db: Database, limit: int) -> list[AuditEntry]:
+    """Return people's newest decisions in the audit log."""
+    rows = db.execute(
+        "SELECT at, actor, act, object FROM (SELECT * FROM audit ORDER BY id DESC LIMIT ?)"
+        " AS newest WHERE actor NOT IN (SELECT value FROM json_each(?))"
+        " AND substr(act, 1, 4) NOT IN('web:','web/') ORDER BY id DESC LIMIT ?",
+        (LOOKED_AT, orjson.dumps(MACHINES).decode(), limit),
+    )
+    return [AuditEntry(int(at), str(actor), str(act), str(of)) for at, actor, act, of in rows]

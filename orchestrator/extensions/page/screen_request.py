@@ -1,0 +1,108 @@
+"""A request for a screen, and the definition of a screen."""
+
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
+from typing import NamedTuple, Protocol, TypeVar
+from zoneinfo import ZoneInfo
+
+import htpy
+from pydantic import BaseModel
+from starlette.responses import Response
+
+from orchestrator.control.roles import ROLES, Right
+from orchestrator.extensions.page.page_wire import ScreenLink
+
+OWN = "web/local/"  # how the keys of the page's own chats begin
+T = TypeVar("T")
+M = TypeVar("M", bound=BaseModel)
+
+
+class Titled(NamedTuple):
+    """The content of a screen with its own title."""
+
+    title: str
+    content: htpy.Node
+
+
+# The content of a screen, or another answer: a redirect, a file.
+Shown = htpy.Node | Titled | Response
+
+
+@dataclass(frozen=True)
+class Viewer:
+    """The viewing session; ``agents`` are those it may write to, None stands for all."""
+
+    user: str
+    role: str
+    agents: tuple[str, ...] | None = None
+
+    @property
+    def rights(self) -> frozenset[Right]:
+        return ROLES.get(self.role, frozenset())
+
+    def can_see_chat(self, key: str) -> bool:
+        """Return whether it may see the texts of a chat, by its key in the journal."""
+        own = Right.CHAT in self.rights and key.startswith(f"{OWN}{self.user}/")
+        return own or Right.READ in self.rights
+
+
+class JournalView(Protocol):
+    """Runs queries on the journal without ever writing to it."""
+
+    async def __call__(self, read: Callable[..., T], *args: object) -> T:
+        """Return ``read(db, *args)``, which sees one state of the journal.
+
+        Raises:
+            QueryTimeoutError: the query took more than 250 ms.
+            JournalError: the journal cannot be read.
+        """
+
+
+class DaemonLink(Protocol):
+    """Asks the supervisor."""
+
+    async def ask_daemon(self, method: str, params: BaseModel | None, answer: type[M]) -> M:
+        """Call a method for the viewing session.
+
+        Raises:
+            RpcError: the supervisor refuses; its message says why.
+            PeerClosedError, TimeoutError: the outcome is unknown.
+        """
+
+
+@dataclass(frozen=True)
+class ScreenRequest:
+    """One request. ``now`` is in milliseconds since the epoch; ``once`` makes ids of forms."""
+
+    viewer: Viewer
+    csrf: str
+    at: str  # the path with its query
+    path: Mapping[str, str]
+    query: Mapping[str, str]
+    now: int
+    zone: ZoneInfo
+    journal: JournalView
+    daemon: DaemonLink | None  # None where a journal is shown without a daemon
+    once: Callable[[], str]
+    growing: Callable[[str], str] = lambda _: ""  # the text so far of a turn's answer
+    added: tuple[ScreenLink, ...] = ()  # screens of other extensions
+
+    def has_right(self, right: Right) -> bool:
+        return right in self.viewer.rights
+
+
+@dataclass(frozen=True)
+class PageScreen:
+    """The screen at one address.
+
+    ``place`` is its navigation entry, ``path`` a starlette route. Without a ``right`` every
+    logged-in person may see it. ``from_journal`` says that it changes only with the journal, so a
+    browser may cache it until then.
+    """
+
+    path: str
+    title: str
+    right: Right | None
+    body: Callable[[ScreenRequest], Awaitable[Shown]]
+    place: str
+    from_journal: bool = True

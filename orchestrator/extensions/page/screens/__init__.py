@@ -1,0 +1,42 @@
+"""One file for each screen: it reads plain values and renders them."""
+
+from orchestrator.extensions.page.screens import (
+    chats,
+    decisions,
+    expenses,
+    extension_screen,
+    log_lines,
+    machine_state,
+    manual_pages,
+    now,
+    prompt_layers,
+    search_results,
+    task_calendar,
+    tool_overview,
+    turn_table,
+    waterfall,
+)
+from orchestrator.extensions.page.static_files import build_static_url
+
+SCREENS = (
+    *now.SCREENS,
+    *chats.SCREENS,
+    *turn_table.SCREENS,
+    *waterfall.SCREENS,
+    *prompt_layers.SCREENS,
+    *decisions.SCREENS,
+    *expenses.SCREENS,
+    *task_calendar.SCREENS,
+    *tool_overview.SCREENS,
+    *log_lines.SCREENS,
+    *machine_state.SCREENS,
+    *manual_pages.SCREENS,
+    *search_results.SCREENS,
+    *extension_screen.SCREENS,
+)
+
+
+def load_shared_content() -> None:
+    """Read what all sessions are shown: the files of the page, and the manual."""
+    build_static_url("page.css")
+    manual_pages.load_manual_pages()

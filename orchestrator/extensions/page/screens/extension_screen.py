@@ -1,0 +1,27 @@
+"""Screens of other extensions, which the supervisor renders as Markdown."""
+
+import htpy as h
+
+from orchestrator.control.roles import Right
+from orchestrator.extensions.page.daemon_side.page_protocol import (
+    SCREEN_SHOW,
+    ScreenText,
+    ShownScreen,
+)
+from orchestrator.extensions.page.html.markdown import render_markdown
+from orchestrator.extensions.page.screen_request import PageScreen, ScreenRequest, Shown, Titled
+
+
+async def _show_added_screen(request: ScreenRequest) -> Shown:
+    if request.daemon is None:
+        return h.p(class_="empty")["An extension shows this while the daemon runs."]
+    if request.path["name"] not in {link.path for link in request.added}:
+        return h.p(class_="empty")["No extension has this screen."]
+    asked = ShownScreen(path=request.path["name"], query=dict(request.query))
+    found = await request.daemon.ask_daemon(SCREEN_SHOW, asked, ScreenText)
+    return Titled(found.title, h.article(class_="manual")[render_markdown(found.text)])
+
+
+SCREENS = (
+    PageScreen("/x/{name}", "Screen", Right.READ, _show_added_screen, "", from_journal=False),
+)

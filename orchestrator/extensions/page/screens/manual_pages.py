@@ -1,0 +1,53 @@
+"""The manual: the pages of the bundled guide, which agents read as well."""
+
+import re
+from functools import cache
+
+import htpy as h
+from markupsafe import Markup
+
+from orchestrator.extensions.page.html.forms import build_link
+from orchestrator.extensions.page.html.markdown import render_markdown
+from orchestrator.extensions.page.screen_request import PageScreen, ScreenRequest, Shown
+from orchestrator.home_paths import find_bundled_path
+
+FRONT_MATTER = re.compile(r"\A---\n.*?\n---\n", re.DOTALL)
+TITLE = re.compile(r"\A\s*# [^\n]*\n")
+# A link to another page, as `markdown` renders non-web links.
+OWN_LINK = re.compile(r"<span>\[(?:references/)?([a-z-]+)\.md(#[a-z0-9-]*)?\] (.*?)</span>")
+
+
+@cache
+def load_manual_pages() -> dict[str, str]:
+    """Load the pages by name, once before the jail closes."""
+    guide = find_bundled_path("skills") / "orchestrator-guide"
+    found = {path.stem: path.read_text("utf-8") for path in sorted(guide.glob("references/*.md"))}
+    return {"": (guide / "SKILL.md").read_text("utf-8"), **found}
+
+
+async def _show_manual_index(request: ScreenRequest) -> Shown:
+    del request
+    return render_manual_page(load_manual_pages()[""])
+
+
+async def _show_manual_page(request: ScreenRequest) -> Shown:
+    topic = request.path["topic"].removesuffix(".md")
+    if not topic or topic not in load_manual_pages():
+        return h.p(class_="empty")["This page does not exist. ", h.a(href="/manual")["All pages"]]
+    return [h.p[h.a(href="/manual")["◂ all pages"]], render_manual_page(load_manual_pages()[topic])]
+
+
+def render_manual_page(text: str) -> h.Node:
+    """Render a page, with links to the others."""
+    body = TITLE.sub("", FRONT_MATTER.sub("", text))
+    html = OWN_LINK.sub(
+        lambda found: f'<a href="{build_link("manual", found[1])}{found[2] or ""}">{found[3]}</a>',
+        str(render_markdown(body)),
+    )
+    return h.article(class_="manual")[Markup(html)]  # noqa: S704 - the program's own text, escaped
+
+
+SCREENS = (
+    PageScreen("/manual", "Manual", None, _show_manual_index, "Manual"),
+    PageScreen("/manual/{topic}", "Manual", None, _show_manual_page, "Manual"),
+)

@@ -1,0 +1,109 @@
+"""Search results: turns, messages, agents, chats, texts."""
+
+import htpy as h
+from starlette.responses import RedirectResponse
+
+from orchestrator.control.roles import Right
+from orchestrator.extensions.page.html import figures
+from orchestrator.extensions.page.html.forms import build_link
+from orchestrator.extensions.page.html.outside_text import shorten_text, show_hidden_characters
+from orchestrator.extensions.page.html.tables import render_panel
+from orchestrator.extensions.page.reads import lookup
+from orchestrator.extensions.page.reads.lookup import Findings
+from orchestrator.extensions.page.screen_request import PageScreen, ScreenRequest, Shown
+from orchestrator.journal.memory.message_search import MessageHit
+from thinker.protocol.names import format_chat_name, format_turn_name
+
+LONGEST = 200  # longest searched text, in characters
+
+
+async def _show_search(request: ScreenRequest) -> Shown:
+    wanted = request.query.get("q", "").strip()[:LONGEST]
+    if not wanted:
+        return h.p(class_="empty")[
+            "Write a turn, a message's number, an agent, a chat, or words that were said."
+        ]
+    reads = request.has_right(Right.READ)
+    found = await request.journal(lambda db: lookup.search_journal(db, wanted, texts=reads))
+    only = _find_only_address(found)
+    return RedirectResponse(only, 303) if only else render_search_results(request, found, wanted)
+
+
+def _find_only_address(found: Findings) -> str | None:
+    """Return the address of the only match by name."""
+    if found.total == 1 and found.turns:
+        return build_link("turns", found.turns[0])
+    if found.total == 1 and found.messages:
+        return build_link("m", str(found.messages[0].id))
+    return None
+
+
+def render_search_results(request: ScreenRequest, found: Findings, wanted: str) -> h.Node:
+    """Render the list of matches."""
+    sections = (
+        (
+            "Turns",
+            [
+                _render_hit(build_link("turns", turn), format_turn_name(turn), "")
+                for turn in found.turns
+            ],
+        ),
+        (
+            "Messages",
+            [
+                _render_hit(
+                    build_link("m", str(row.id)), f"message {row.id}", row.build_address().name
+                )
+                for row in found.messages
+            ],
+        ),
+        (
+            "Agents",
+            [
+                _render_hit(build_link("turns", agent=name), name, "its turns")
+                for name in found.agents
+            ],
+        ),
+        (
+            "Chats",
+            [
+                _render_hit(
+                    f"/chats/{hit.key}"
+                    if request.has_right(Right.READ)
+                    else build_link("turns", chat=hit.key),
+                    hit.name,
+                    hit.sender,
+                )
+                for hit in found.chats
+            ],
+        ),
+        (
+            "Messages",
+            [
+                _render_hit(
+                    _build_hit_address(hit),
+                    shorten_text(hit.text, 160),
+                    f"{format_chat_name(hit.chat_key)}, {figures.format_age(hit.at, request.now)}",
+                )
+                for hit in found.texts
+            ],
+        ),
+    )
+    shown = [render_panel(title, h.ul(class_="calls")[rows]) for title, rows in sections if rows]
+    return shown or h.p(class_="empty")[f"No matches for “{show_hidden_characters(wanted)}”."]
+
+
+def _build_hit_address(hit: MessageHit) -> str:
+    """Return the address of a message: its turn in the chat."""
+    turn = hit.turn_id
+    return f"/chats/{hit.chat_key}" + (f"?turn={turn}#turn-{turn}" if turn else "")
+
+
+def _render_hit(address: str, text: str, about: str) -> h.Element:
+    return h.li[
+        h.a(href=address, data_row=True)[show_hidden_characters(text)],
+        [" ", h.small[show_hidden_characters(about)]] if about else None,
+    ]
+
+
+SCREENS = (PageScreen("/find", "Find", Right.LOOK, _show_search, ""),)

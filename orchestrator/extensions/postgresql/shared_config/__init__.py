@@ -1,0 +1,1 @@
+"""The configuration that all machines share: pushing it, and updating a home to it."""

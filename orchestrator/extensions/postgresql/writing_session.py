@@ -1,0 +1,229 @@
+"""The session that writes to the journal in PostgreSQL; its lock is the right to work.
+
+An ended session can commit nothing, so a daemon that lost its session has lost the journal:
+whatever froze it, it cannot write after the next one has taken over. The server manages leases,
+their expiry and exclusion.
+
+Where: does a second daemon take over a shared journal?
+"""
+
+import time
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager, suppress
+from socket import gethostname
+
+import structlog
+from psycopg.errors import LockNotAvailable
+
+from orchestrator.errors import JournalError
+from orchestrator.extensions.postgresql import pg_schema
+from orchestrator.extensions.postgresql.clean_end import consume_clean_end, record_clean_end
+from orchestrator.extensions.postgresql.pg_connection import (
+    ENDED,
+    FAILED,
+    PostgresConnection,
+    extract_first_line,
+)
+from orchestrator.journal.db.database import AbortedError
+from orchestrator.journal.db.writer import JournalTakenError
+from orchestrator.journal_address import DatabaseServer
+
+BEAT = 0.75  # seconds between two heartbeats of an idle writer
+LOST_AFTER = 3000  # milliseconds without one, after which the server gives the journal away
+WITHIN = 2500  # milliseconds that the writer may be silent inside a transaction
+# By which the server finds that a daemon is gone that stands by, in milliseconds and seconds. It
+# would keep its place otherwise, and be given the journal.
+WAITING = {
+    "lock_timeout": 10_000,
+    "client_connection_check_interval": 1000,
+    "tcp_keepalives_idle": 5,
+    "tcp_keepalives_interval": 2,
+    "tcp_keepalives_count": 3,
+    "idle_session_timeout": LOST_AFTER,
+}
+# A session, which is known by its start as well: the system gives numbers of processes again.
+HOLDER = "SELECT pid, backend_start::text FROM pg_stat_activity WHERE pid = pg_backend_pid()"
+END = """SELECT pg_terminate_backend(pid, ?3) FROM pg_stat_activity
+  WHERE pid = ?1 AND backend_start::text = ?2"""
+# Among the conditions, the function would end the sessions of all databases.
+CUT_OFF = """SELECT pid, pg_terminate_backend(pid) FROM pg_stat_activity
+  WHERE datname = current_database() AND pid <> pg_backend_pid()"""
+SKEW = 250  # milliseconds that two clocks may differ before the server's counts
+NOW = """SELECT pg_database_size(current_database()),
+  round(extract(epoch FROM clock_timestamp()) * 1000)::bigint"""
+AWAY = 30.0  # seconds that a start waits for a server, which may start or be followed as well
+LOOK = 1.0  # seconds between two tries to reach it, and two looks whether this daemon has it
+LAST_COMMIT = "SELECT mark FROM last_commit"
+log = structlog.get_logger()
+
+
+class WritingSession:
+    """The writing session, which is replaced when it has ended.
+
+    ``size`` is a second old; ``clock_offset`` is how many milliseconds the server's clock is ahead.
+    ``stored`` is the mark of the last commit, ``sent`` of one that may be stored as well.
+    """
+
+    def __init__(self, server: DatabaseServer) -> None:
+        self._server = server
+        self._db: PostgresConnection | None = None
+        self.holder: tuple[int, str] | None = None  # the session that has got the lock
+        self.size = self.clock_offset = 0
+        self.stored = self.sent = ""
+        self._alive_at = 0.0  # the server had the session then, or later
+
+    def take_journal(self, standing_by: Callable[[], None], away: float) -> bool:
+        """Wait for the journal and upgrade its schema.
+
+        Return whether the previous daemon ended cleanly.
+        """
+        try:
+            db = self._connect_with_retries(standing_by, away)
+            if not db.execute(pg_schema.TRY_LOCK).get:
+                pg_schema.verify_schema(db, str(self._server))  # or it would wait in vain
+                log.warning("standing_by", journal=str(self._server))
+                db = self._stand_by(db, standing_by)
+            log.info("journal_taken", journal=str(self._server))
+            self._keep_alive(db)
+            pg_schema.upgrade_schema(db, str(self._server))
+            clean = consume_clean_end(db)
+            self.stored = f"{self.holder} 0"
+            db.execute("UPDATE last_commit SET mark = ?", (self.stored,))
+            self.send_heartbeat()
+        except FAILED as error:
+            raise JournalError(
+                f"{self._server}: cannot open the journal ({extract_first_line(error)});"
+                " check the server and ORCHESTRATOR_STORE"
+            ) from error
+        return clean
+
+    def _connect_with_retries(self, waits: Callable[[], None], away: float) -> PostgresConnection:
+        """Connect, with retries: the server may be starting or failing over."""
+        ends, problem = time.monotonic() + away, ""
+        while True:
+            try:
+                return self._open_session()
+            except ENDED as error:
+                if time.monotonic() >= ends:
+                    raise
+                problem, before = extract_first_line(error), problem
+                if problem != before:
+                    tries = f"it is tried for {away:.0f} s, check the server and ORCHESTRATOR_STORE"
+                    log.error("journal_failed", problem=f"{problem}; {tries}")
+            waits()
+            time.sleep(LOOK)
+
+    def _stand_by(
+        self, db: PostgresConnection, standing_by: Callable[[], None]
+    ) -> PostgresConnection:
+        """Wait for the lock, across restarts of the server; return the session that holds it."""
+        while True:
+            standing_by()
+            try:
+                for name, value in WAITING.items():
+                    db.execute(f"SET {name} = {value}")
+                db.execute(pg_schema.WAIT_FOR_LOCK)
+            except ENDED as error:
+                if isinstance(error.__cause__, LockNotAvailable):
+                    continue
+                log.error("journal_failed", problem=extract_first_line(error))
+            else:
+                return db
+            time.sleep(LOST_AFTER / 1000)  # the daemon that had it is the first to come back
+            with suppress(*ENDED):
+                db = self._open_session()
+
+    def is_held(self) -> bool:
+        """Return whether no other daemon can hold the journal now."""
+        in_time, db = _read_boot_clock() < self._alive_at + LOST_AFTER / 1000, self._db
+        return in_time and db is not None and not db.is_hung_up
+
+    @contextmanager
+    def confirm_alive(self) -> Iterator[None]:
+        """Record the block's success as proof that the server had the session when it began."""
+        began = _read_boot_clock()
+        yield
+        self._alive_at = began
+
+    def ensure_session(self) -> PostgresConnection:
+        """Return the session; retake the journal if the session has ended.
+
+        Raises:
+            AbortedError: the server cannot be reached.
+            JournalTakenError: another daemon holds the journal.
+        """
+        if self._db is not None and not self._db.closed:
+            return self._db
+        try:
+            return self._retake_journal(self._open_session())
+        except FAILED as error:
+            self.close()
+            raise AbortedError(extract_first_line(error)) from error
+        except JournalTakenError:
+            self.close()  # another daemon has the journal
+            raise
+
+    def send_heartbeat(self) -> None:
+        """Keep the session alive: it ends after too long a silence."""
+        with suppress(*FAILED):  # the next job is told
+            db, asked = self.ensure_session(), time.time_ns()
+            with self.confirm_alive():
+                size, now = db.execute(NOW).get
+            answered = time.time_ns()
+            offset = int(now) - (asked + answered) // 2_000_000
+            self.size = int(size)
+            # The longer it took, the less is known of when the server looked.
+            if abs(offset - self.clock_offset) > SKEW + (answered - asked) // 2_000_000:
+                log.warning("clock_differs", seconds=round(offset / 1000, 1))
+                self.clock_offset = offset
+
+    def close(self, *, clean: bool = False) -> None:
+        """End the session; ``clean`` says that all work is stored."""
+        self._alive_at = 0.0
+        if self._db is not None:
+            with suppress(*FAILED):
+                if clean and not self._db.in_transaction:
+                    record_clean_end(self._db)
+            self._db.close()
+
+    def end_all_sessions(self) -> list[int]:
+        """End all sessions of this journal, for a self-test; return their processes."""
+        try:
+            with closing(PostgresConnection(self._server.url)) as db:
+                return [int(pid) for pid, _ in db.execute(CUT_OFF)]
+        except FAILED:
+            return []
+
+    def _retake_journal(self, db: PostgresConnection) -> PostgresConnection:
+        """Retake the lock, although the server may not know yet that its last session ended.
+
+        Another daemon may have held the journal and ended in between: this one's state would be
+        stale.
+        """
+        locked = db.execute(pg_schema.TRY_LOCK).get
+        if not locked and self.holder is not None:
+            db.execute(END, (*self.holder, WITHIN))
+            locked = db.execute(pg_schema.TRY_LOCK).get
+        if not locked or db.execute(LAST_COMMIT).get not in (self.stored, self.sent):
+            raise JournalTakenError(f"{self._server}: another daemon has taken the journal")
+        self._keep_alive(db)
+        log.info("journal_taken", journal=str(self._server))
+        return db
+
+    def _open_session(self) -> PostgresConnection:
+        self.close()
+        self._db = PostgresConnection(self._server.url)
+        self._db.execute("SELECT set_config('application_name', ?, false)", (gethostname(),))
+        return self._db
+
+    def _keep_alive(self, db: PostgresConnection) -> None:
+        with self.confirm_alive():
+            db.execute(f"SET idle_session_timeout = {LOST_AFTER}")
+        db.execute(f"SET idle_in_transaction_session_timeout = {WITHIN}")
+        db.execute(f"SET lock_timeout = {WITHIN}")  # set by who does not know of daemons
+        self.holder = db.execute(HOLDER).get
+
+
+def _read_boot_clock() -> float:
+    """Return seconds of a clock that continues during sleep."""
+    return time.clock_gettime(time.CLOCK_BOOTTIME)

@@ -1,0 +1,1 @@
+"""Show, check and compare prompts, layer by layer."""

@@ -1,0 +1,44 @@
+"""The extension for reports: commands that print data of the journal."""
+
+from collections.abc import Mapping
+
+from orchestrator.extension import Command, DaemonView, Extension, Part
+
+REPORTS = {
+    "Run": {
+        "logs": "Show the daemon's log, or follow it.",
+    },
+    "Talk": {
+        "sessions": "List, show or end conversations.",
+        "route": "Show which agent answers a chat.",
+    },
+    "Agents": {
+        "tasks": "List, run, enable or disable scheduled tasks.",
+        "skills": "List the skills that agents see, and their problems.",
+        "memory": "Show what agents remember, and forget a fact.",
+        "usage": "Show how many tokens the agents used, and what they cost.",
+    },
+    "Messages": {
+        "dlq": "List, retry or drop messages that were given up.",
+        "trace": "Show the history of a message.",
+    },
+}
+"""The commands by their heading on the first screen, each with its summary."""
+
+
+class ReportsExtension(Extension):
+    """What happened, was remembered and was spent, as tables and JSON."""
+
+    name = "reports"
+
+    def commands(self) -> Mapping[str, Command]:
+        return {
+            name: Command(group, summary, f"orchestrator.extensions.reports.commands.{name}")
+            for group, commands in REPORTS.items()
+            for name, summary in commands.items()
+        }
+
+    def part(self, daemon: DaemonView) -> Part:
+        from orchestrator.extensions.reports.reports_part import ReportsPart
+
+        return ReportsPart(daemon)

@@ -1,0 +1,19 @@
+"""Make sure that an agent whose report is empty is one."""
+
+from orchestrator.agentsfile.problems import suggest_name
+from orchestrator.cli.options import load_agents
+from orchestrator.errors import UnknownAgentError
+from orchestrator.settings import Settings
+
+
+def require_agent(settings: Settings, name: str) -> None:
+    """Require that agents.json has an agent.
+
+    Raises:
+        UnknownAgentError: it does not; the message names the nearest one, or all.
+    """
+    known = [agent.agent_id for agent in load_agents(settings).agents]
+    if name not in known:
+        file = settings.find_agents_file().name
+        hint = suggest_name(name, known, f"{file} has {', '.join(known)}")
+        raise UnknownAgentError(f"unknown agent {name!r}{hint}")

@@ -1,0 +1,121 @@
+"""Attacks across chats: a stranger reads or changes what belongs to another person."""
+
+from collections.abc import Awaitable, Callable
+
+from orchestrator.extensions.selftest.attacks.attack_world import Attack, AttackWorld
+
+_SCOPE = "memory belongs to a person"
+
+
+async def _tell_secret(world: AttackWorld) -> tuple[int, str]:
+    """Let a person tell the agent a secret; return the chat and the secret."""
+    chat, secret = world.take_chat("public"), f"SECRET{world.make_order_id()}"
+    await world.use_tool(chat, "store_fact", fact=f"The safe's code is {secret}.")
+    await world.write_message(chat, f"By the way, {secret} is the code of my safe.")
+    return chat, secret
+
+
+async def _read_as_stranger(world: AttackWorld, tool: str, **arguments: object) -> str:
+    """Let a stranger use a tool that reads, and return what the model saw of it."""
+    _, secret = await _tell_secret(world)
+    stranger = world.take_chat("public")
+    named = {key: str(value).replace("$SECRET", secret) for key, value in arguments.items()}
+    world.model.requests.clear()
+    await world.use_tool(stranger, tool, **named)
+    results = [
+        str(message["content"])
+        for request in world.model.requests
+        for message in request["messages"]
+        if message["role"] == "tool"
+    ]
+    found = [text for text in results if f"code is {secret}" in text or f"{secret} is" in text]
+    return f"{tool} showed a stranger: {found[0][:80]}" if found else ""
+
+
+async def _recall_unasked(world: AttackWorld) -> str:
+    """Let the stranger's words match the fact, so that it is among the relevant memories."""
+    _, secret = await _tell_secret(world)
+    asking = world.write_message(world.take_chat("public"), "What is the code of the safe?")
+    shown = await world.is_shown_to_model(secret, asking)
+    return "a stranger's prompt has another's fact" if shown else ""
+
+
+async def _read_profile(world: AttackWorld) -> str:
+    number = world.make_order_id()
+    await world.use_tool(
+        world.take_chat("public"), "update_profile", path="name", value=f"Ada{number}"
+    )
+    shown = await world.is_shown_to_model(
+        f"Ada{number}", world.use_tool(world.take_chat("public"), "get_profile")
+    )
+    return "a stranger read another's profile" if shown else ""
+
+
+async def _change_persona(world: AttackWorld) -> str:
+    number = world.make_order_id()
+    prompt = f"You are BENT-{number}."
+    chat = world.take_chat("public")
+    await world.use_tool(chat, "update_profile", path="persona.system_prompt", value=prompt)
+    bent = await world.is_shown_to_model(
+        prompt, world.write_message(world.take_chat("public"), "hello")
+    )
+    return "a stranger changed the prompt of another chat" if bent else ""
+
+
+async def _schedule_task(world: AttackWorld) -> str:
+    """Let a person schedule a task, and return its name."""
+    name = f"task-{world.make_order_id()}"
+    schedule = {"instructions": "Say hello.", "interval_minutes": "60"}
+    await world.use_tool(world.take_chat("public"), "schedule_task", name=name, **schedule)
+    return name
+
+
+async def _cancel_task(world: AttackWorld) -> str:
+    """Let a stranger cancel another person's task."""
+    name = await _schedule_task(world)
+    await world.use_tool(world.take_chat("public"), "cancel_task", task=name)
+    rows = world.query_rows("SELECT state FROM task WHERE name = ?", name)
+    return "a stranger canceled another's task" if rows == [("cancelled",)] else ""
+
+
+async def _list_tasks(world: AttackWorld) -> str:
+    shown = await world.is_shown_to_model(
+        await _schedule_task(world), world.use_tool(world.take_chat("public"), "list_tasks")
+    )
+    return "a stranger listed another's task" if shown else ""
+
+
+async def _write_to_chat(world: AttackWorld) -> str:
+    victim, number = world.take_chat("public"), world.make_order_id()
+    await world.write_message(victim, "hello")
+    await world.use_tool(
+        world.take_chat("public"), "send_message", message=number, chat_id=str(victim)
+    )
+    shown = number in world.bot.list_texts(victim)
+    return "a stranger wrote to another's chat" if shown else ""
+
+
+async def _search_conversations(world: AttackWorld) -> str:
+    return await _read_as_stranger(world, "search_conversations", query="$SECRET safe")
+
+
+async def _search_memories(world: AttackWorld) -> str:
+    return await _read_as_stranger(world, "search_memories", query="safe code")
+
+
+async def _list_facts(world: AttackWorld) -> str:
+    return await _read_as_stranger(world, "list_facts")
+
+
+_RUNS: dict[str, Callable[[AttackWorld], Awaitable[str]]] = {
+    "searches another's conversations": _search_conversations,
+    "searches another's memories": _search_memories,
+    "lists another's facts": _list_facts,
+    "is told another's facts unasked": _recall_unasked,
+    "reads another's profile": _read_profile,
+    "changes another's prompt": _change_persona,
+    "cancels another's task": _cancel_task,
+    "lists another's tasks": _list_tasks,
+    "writes to another's chat": _write_to_chat,
+}
+ATTACKS = tuple(Attack(f"a stranger {name}", _SCOPE, run) for name, run in _RUNS.items())

@@ -1,0 +1,232 @@
+"""Requests to the attacked page by raw sockets: nothing corrects what an attacker writes."""
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import partial
+from typing import NamedTuple
+from urllib.parse import quote, urlencode
+
+import anyio
+from anyio.abc import SocketStream
+
+from orchestrator.control import protocol
+from orchestrator.control.connection import open_control_connection
+from orchestrator.extensions.page.daemon_side import page_protocol
+from orchestrator.extensions.page.daemon_side.page_protocol import PageAddress, PageGuest, Role
+from orchestrator.extensions.page.form_methods import FIELDS
+from orchestrator.extensions.page.login import COOKIE
+from orchestrator.extensions.page.page_app import build_csrf_value
+from orchestrator.extensions.page.screens import SCREENS
+from orchestrator.extensions.selftest.attacks.attack_world import SETTLED_WITHIN, AttackWorld
+
+PATIENCE = 20.0  # seconds for an answer; an idle machine needs a hundredth
+OUT = "out"  # beside the methods: logging out
+_TOKEN = re.compile(rf"{COOKIE}=([0-9a-f]{{64}})")
+_EFFECTS = (
+    "SELECT count(*) FROM audit WHERE actor LIKE 'web:%' AND act NOT LIKE 'web:login%'",
+    "SELECT count(*) FROM inbox WHERE channel = 'web'",
+    "SELECT count(*) FROM approval WHERE state <> 'pending'",
+    "SELECT count(*) FROM web_session",
+)
+# What a form has to say for its method to begin; a method without an entry takes "1" everywhere.
+_SAID = {
+    page_protocol.WEB_SEND: {"chat": "{user}/attacked", "text": "hello", "agent": "public"},
+    protocol.APPROVAL_DECIDE: {"code": "x", "argsHash": "x", "granted": "true"},
+    protocol.AGENT_PAUSE: {"agentId": "native"},
+    protocol.AGENT_RESUME: {"agentId": "native"},
+}
+_PARAMETER = re.compile(r"\{(\w+)(?::path)?\}")
+_IDS = {
+    "turn": "SELECT id FROM turn ORDER BY rowid DESC LIMIT 12",
+    "key": "SELECT chat_key FROM inbox GROUP BY chat_key ORDER BY max(id) DESC LIMIT 12",
+    "row": "SELECT id FROM inbox ORDER BY id DESC LIMIT 6",
+    "code": "SELECT code FROM approval WHERE state = 'pending'",
+    "task": "SELECT id FROM task",
+}
+Headers = Sequence[tuple[str, str]]
+
+
+class PageLogin(NamedTuple):
+    """A session of the page."""
+
+    user: str
+    token: str
+
+    @property
+    def csrf(self) -> str:
+        return build_csrf_value(self.token)
+
+
+@dataclass(frozen=True)
+class PageAnswer:
+    """What came back; a status of 0 means no answer."""
+
+    status: int
+    head: str
+    body: str
+
+    def get_header(self, name: str) -> str:
+        found = re.search(rf"^{name}: (.*?)\r?$", self.head, re.IGNORECASE | re.MULTILINE)
+        return "" if found is None else found[1]
+
+
+async def open_page(world: AttackWorld) -> str:
+    """Switch the page on and return a code that logs in once."""
+    async with open_control_connection(world.settings) as peer:
+        ask = partial(peer.call, timeout=SETTLED_WITHIN)
+        return _parse_code(await ask(page_protocol.DASHBOARD_OPEN, None, PageAddress))
+
+
+async def invite_guest(
+    world: AttackWorld, role: Role, user: str = "", agents: tuple[str, ...] | None = None
+) -> tuple[str, str]:
+    """Invite someone; return the code and the name."""
+    name = user or f"{role}-{world.make_order_id()}"
+    guest = PageGuest(user=name, role=role, agents=agents)
+    async with open_control_connection(world.settings) as peer:
+        ask = partial(peer.call, timeout=SETTLED_WITHIN)
+        return _parse_code(await ask(page_protocol.DASHBOARD_INVITE, guest, PageAddress)), name
+
+
+async def log_in(
+    world: AttackWorld, role: Role, user: str = "", agents: tuple[str, ...] | None = None
+) -> PageLogin:
+    """Log someone in as a browser does."""
+    code, name = await invite_guest(world, role, user, agents)
+    token = parse_token(await enter_code(world, code))
+    if not token:
+        raise RuntimeError("the page let no one in")
+    return PageLogin(name, token)
+
+
+async def revoke_sessions(world: AttackWorld, user: str) -> None:
+    """End the sessions of someone."""
+    async with open_control_connection(world.settings) as peer:
+        name = page_protocol.SessionName(name=user)
+        ack = protocol.Ack
+        await peer.call(page_protocol.DASHBOARD_REVOKE, name, ack, timeout=SETTLED_WITHIN)
+
+
+async def enter_code(world: AttackWorld, code: str, *, headers: Headers = ()) -> PageAnswer:
+    """Send the form of the login page."""
+    return await post_form(world, "/in", {"code": code}, headers=headers)
+
+
+def parse_token(answer: PageAnswer) -> str:
+    """Return the token of a login; empty if no one was let in."""
+    found = _TOKEN.search(answer.get_header("set-cookie"))
+    return found[1] if found and answer.status == 303 else ""  # noqa: PLR2004 - see other
+
+
+async def get_page(
+    world: AttackWorld, path: str, who: PageLogin | None = None, headers: Headers = ()
+) -> PageAnswer:
+    """Open an address."""
+    return await send_bytes(
+        world, build_request("GET", path, complete_headers(world, who, headers))
+    )
+
+
+async def post_form(
+    world: AttackWorld,
+    path: str,
+    fields: Mapping[str, str],
+    who: PageLogin | None = None,
+    headers: Headers = (),
+) -> PageAnswer:
+    """Send a form as the page's own script does; ``headers`` replace those of the same name."""
+    site = f"http://localhost:{world.page_port}"
+    kind = "application/x-www-form-urlencoded"
+    own = (("Origin", site), ("Sec-Fetch-Site", "same-origin"), ("Content-Type", kind))
+    replaced = {name.lower() for name, _ in headers}
+    kept = [pair for pair in own if pair[0].lower() not in replaced]
+    whole = complete_headers(world, who, (*kept, *headers))
+    return await send_bytes(world, build_request("POST", path, whole, urlencode(fields).encode()))
+
+
+def complete_headers(
+    world: AttackWorld, who: PageLogin | None, headers: Headers
+) -> list[tuple[str, str]]:
+    """Return headers with Host and the cookie of a login, unless they have their own.
+
+    An empty value leaves a header out.
+    """
+    own = [("Host", f"localhost:{world.page_port}")]
+    own += [("Cookie", f"{COOKIE}={who.token}")] if who else []
+    replaced = {name.lower() for name, _ in headers}
+    kept = [pair for pair in own if pair[0].lower() not in replaced]
+    return [*kept, *(pair for pair in headers if pair[1])]
+
+
+def build_request(method: str, path: str, headers: Headers, body: bytes | None = None) -> bytes:
+    """Return a request that ends its connection."""
+    lines = [f"{method} {path} HTTP/1.1", *(f"{name}: {value}" for name, value in headers)]
+    if body is not None and not any(name.lower() == "content-length" for name, _ in headers):
+        lines.append(f"Content-Length: {len(body)}")
+    lines += ["Connection: close", "", ""]
+    return "\r\n".join(lines).encode() + (body or b"")
+
+
+async def send_bytes(
+    world: AttackWorld, data: bytes, done: Callable[[str], bool] = lambda _: False
+) -> PageAnswer:
+    """Send bytes and return what comes back until the end, until ``done``, or in time."""
+    received = b""
+    async with await connect_page(world) as stream:
+        with suppress(anyio.BrokenResourceError):
+            await stream.send(data)
+        with anyio.move_on_after(PATIENCE), suppress(anyio.EndOfStream, anyio.BrokenResourceError):
+            while not done(received.decode(errors="replace")):
+                received += await stream.receive()
+    head, _, body = received.decode(errors="replace").partition("\r\n\r\n")
+    words = head.split(maxsplit=2)
+    return PageAnswer(int(words[1]) if len(words) > 1 else 0, head, body)
+
+
+async def connect_page(world: AttackWorld) -> SocketStream:
+    return await anyio.connect_tcp("127.0.0.1", world.page_port)
+
+
+def build_form(method: str, who: PageLogin, number: str) -> dict[str, str]:
+    """Return all that the form of a method has; ``number`` makes its id."""
+    model = FIELDS.get(method)
+    said = _SAID.get(method)
+    if said is None and model is not None:
+        said = {
+            field.alias or name: "1"
+            for name, field in model.model_fields.items()
+            if field.is_required()
+        }
+    filled = {key: value.format(user=who.user) for key, value in (said or {}).items()}
+    return {"csrf": who.csrf, "once": f"attack-{number:0>8}", **filled}
+
+
+def build_path(method: str) -> str:
+    return "/out" if method == OUT else f"/act/{method}"
+
+
+def count_effects(world: AttackWorld) -> tuple[object, ...]:
+    """Return numbers that change when anyone does anything on the page but log in."""
+    return tuple(world.query_rows(query)[0][0] for query in _EFFECTS)
+
+
+def list_addresses(world: AttackWorld) -> list[str]:
+    """Return the addresses of all screens, with the newest ids of the journal."""
+    found = []
+    for screen in SCREENS:
+        names = _PARAMETER.findall(screen.path)
+        ids = _list_newest_ids(world, names[0]) if names else [""]
+        found += [_PARAMETER.sub(quote(value), screen.path, count=1) for value in ids]
+    return found
+
+
+def _list_newest_ids(world: AttackWorld, name: str) -> list[str]:
+    """Return values of a parameter of addresses; one that is not known is "1"."""
+    rows = world.query_rows(_IDS[name]) if name in _IDS else [("1",)]
+    return [str(value) for (value,) in rows]
+
+
+def _parse_code(address: PageAddress) -> str:
+    return address.url.partition("#")[2]

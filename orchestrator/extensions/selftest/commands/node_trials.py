@@ -1,0 +1,146 @@
+"""``orchestrator selftest crash --nodes``: several daemons on one journal in PostgreSQL."""
+
+import json
+import shutil
+import statistics
+import tempfile
+from collections.abc import Sequence
+from functools import partial
+from pathlib import Path
+
+import anyio
+import typer
+from rich.progress import Progress, TaskID
+
+from orchestrator.cli.output import print_text
+from orchestrator.cli.tables import print_table
+from orchestrator.errors import ConfigError, ExitCode
+from orchestrator.extensions.selftest.commands.long_command import (
+    interrupt_on_sigterm,
+    make_progress_bar,
+)
+from orchestrator.extensions.selftest.crash.scratch_place import find_memory_folder
+from orchestrator.extensions.selftest.nodes.cluster import FAULTS, build_clock_environ
+from orchestrator.extensions.selftest.nodes.node_trial import NodeTrial, TrialResult
+from orchestrator.journal.opening import find_engine
+from orchestrator.journal_address import SCHEMES, DatabaseServer
+
+QUICK = ("kill", "freeze", "restart")
+QUICK_MESSAGES, QUICK_PAUSE = 60, 6.0
+MESSAGES, PAUSE = 2000, 60.0  # of each fault, and the seconds that a frozen machine sleeps
+# Columns of what the checks find, with the beginnings of their names.
+PROMISES = {
+    "lost": ("lost", "settled"),
+    "twice": ("duplicate",),
+    "out of order": ("order", "places"),
+    "effects repeated": ("double effect", "re-run"),
+}
+
+
+def try_nodes(nodes: int, history: str | None, *, quick: bool, keep: bool, as_json: bool) -> None:
+    """Try each fault and show what people got; exit 1 if anything was broken.
+
+    ``history`` is the only fault to try; ``#`` and a number behind it say how many messages.
+
+    Raises:
+        ConfigError: PostgreSQL, its driver or what a fault needs is missing, or there is no such
+            fault.
+    """
+    find_engine(DatabaseServer(SCHEMES[0], Path()))  # raises if there is none
+    fault, _, number = (history or "").partition("#")
+    if history and (fault not in FAULTS or not (number or "1").isdecimal() or number == "0"):
+        known = ", ".join(FAULTS)
+        raise ConfigError(
+            f"--history: {history!r} is not a fault of nodes; use {known}, or kill#500"
+        )
+    chosen = (fault,) if fault else QUICK if quick else tuple(FAULTS)
+    for name in chosen:
+        build_clock_environ(name, 0)  # what is missing is told before anything runs
+    folder = Path(tempfile.mkdtemp(prefix="nodes-", dir=find_memory_folder()))
+    results: list[TrialResult] = []
+    messages, pause = (QUICK_MESSAGES, QUICK_PAUSE) if quick else (MESSAGES, PAUSE)
+    messages = int(number or messages)
+    interrupt_on_sigterm()
+    try:
+        anyio.run(_try_faults, results, folder, (nodes, messages, pause), chosen)
+    except KeyboardInterrupt:
+        typer.echo("interrupted; results so far:", err=True)
+    finally:
+        broken = any(result.violations for result in results)
+        if not (keep and broken):
+            shutil.rmtree(folder, ignore_errors=True)
+    if as_json:
+        typer.echo(json.dumps([_build_json_result(result) for result in results], indent=2))
+    else:
+        _show_results(results, folder if keep and broken else None)
+    raise typer.Exit(ExitCode.FAILED if broken else ExitCode.OK)
+
+
+async def _try_faults(
+    results: list[TrialResult], folder: Path, size: tuple[int, int, float], faults: Sequence[str]
+) -> None:
+    with make_progress_bar() as progress:
+        for fault in faults:
+            bar = progress.add_task(fault, total=size[1])
+            trial = NodeTrial(folder / fault, *size)
+            results.append(await trial.run(fault, partial(_advance_bar, progress, bar)))
+
+
+def _advance_bar(progress: Progress, bar: TaskID, said: int) -> None:
+    progress.update(bar, completed=said)
+
+
+def _show_results(results: Sequence[TrialResult], folder: Path | None) -> None:
+    print_table(
+        "Nodes on one journal",
+        (
+            *("fault", "times", "messages", *PROMISES, "unknown, reported", "other violations"),
+            *("works after (median, 19 in 20)", "answers after (median, longest)", "seconds"),
+        ),
+        (_build_result_row(result) for result in results),
+    )
+    for result in results:
+        for violation in result.violations:
+            print_text(f"{result.fault}  {violation.check}: {violation.sentence}")
+    if folder is not None:
+        typer.echo(f"the homes are in {folder}")
+
+
+def _build_result_row(result: TrialResult) -> tuple[object, ...]:
+    promises = [result.count_violations(*checks) for checks in PROMISES.values()]
+    return (
+        result.fault,
+        len(result.takeovers),
+        result.messages,
+        *promises,
+        result.unknown,
+        len(result.violations) - sum(promises),
+        _format_seconds(result.takeovers, 19 / 20),
+        _format_seconds(result.answers, 1.0),
+        round(result.seconds),
+    )
+
+
+def _format_seconds(found: Sequence[float], share: float) -> str:
+    """Return the median, and what such a share does not exceed."""
+    if not found:
+        return "none"
+    return f"{statistics.median(found):.1f} s, {_compute_quantile(found, share):.1f} s"
+
+
+def _compute_quantile(found: Sequence[float], share: float) -> float:
+    """Return the least number that such a share of the numbers does not exceed."""
+    return sorted(found)[max(0, -int(-len(found) * share // 1) - 1)]
+
+
+def _build_json_result(result: TrialResult) -> dict[str, object]:
+    return {
+        "fault": result.fault,
+        "messages": result.messages,
+        **{name: result.count_violations(*checks) for name, checks in PROMISES.items()},
+        "unknown": result.unknown,
+        "violations": [f"{found.check}: {found.sentence}" for found in result.violations],
+        "takeovers": [round(seconds, 2) for seconds in result.takeovers],
+        "answers": [round(seconds, 2) for seconds in result.answers],
+        "seconds": round(result.seconds, 1),
+    }

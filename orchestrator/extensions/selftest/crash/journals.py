@@ -1,0 +1,58 @@
+"""Where the journals of histories are: in files, or in databases of a server."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Protocol
+
+from orchestrator.journal.opening import find_engine
+from orchestrator.journal_address import DatabaseServer, JournalAddress
+
+
+class Journals(Protocol):
+    """Journals, one for each home."""
+
+    def make_journal(self, home: Path) -> JournalAddress: ...
+
+    def remove_journal(self, home: Path) -> None: ...
+
+    def list_sessions(self, home: Path) -> list[int]:
+        """Return the sessions at a server that a home's journal has."""
+
+    def end_sessions(self, home: Path) -> int:
+        """End those sessions; return how many there were."""
+
+
+class Files:
+    """A file in each home, which goes with the home."""
+
+    def make_journal(self, home: Path) -> JournalAddress:
+        return home / "journal.db"
+
+    def remove_journal(self, home: Path) -> None:
+        pass
+
+    def list_sessions(self, home: Path) -> list[int]:
+        del home
+        return []
+
+    def end_sessions(self, home: Path) -> int:
+        del home
+        return 0
+
+
+@contextmanager
+def open_journals(server: str | None) -> Iterator[Journals]:
+    """Keep journals at a server's address for the block, or in files without one.
+
+    Raises:
+        ConfigError: the server cannot be used.
+    """
+    if server is None:
+        yield Files()
+        return
+    find_engine(DatabaseServer(server, Path()))  # raises if there is none
+    from orchestrator.extensions.postgresql.pg_scratch import ScratchDatabases  # noqa: PLC0415 - optional
+
+    with ScratchDatabases(server) as databases:
+        yield databases

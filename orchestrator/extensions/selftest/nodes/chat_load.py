@@ -1,0 +1,124 @@
+"""Many people who write all the time: what they say, and when."""
+
+from collections import defaultdict
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from itertools import count, cycle
+
+import anyio
+
+from orchestrator.extensions.selftest.crash.evidence import parse_marks
+from orchestrator.extensions.selftest.crash.ledger import Ledger
+from orchestrator.extensions.selftest.crash.scenario import (
+    OPERATORS,
+    SERVER,
+    Scenario,
+    Script,
+    make_scenario,
+)
+from orchestrator.extensions.selftest.crash.world import World
+
+EFFECT, KEYED = f"{SERVER}_effect", f"{SERVER}_keyed"
+PATIENCE = 30.0  # seconds after which a person writes again without an answer
+PEOPLE = range(1001, 1033)  # chats of an agent that may do all
+GUARDED = range(1101, 1105)  # chats of an agent whose calls operators decide
+GROUPS = range(-1203, -1200)
+GROUP_ROUNDS = 8  # a group takes few messages a minute, so it is left out of other rounds
+# What is said in a row: each but the first during the answer to the one before.
+TALKS = (
+    (Script("", 0), Script("", 0)),
+    (Script("", 0, (("get_time", "store_fact"),)), Script("", 0)),
+    (Script("", 0, ((EFFECT,), (KEYED,))),),
+    (Script("", 0, style="streamed"), Script("", 0)),
+    (Script("", 0, (("spawn_subagent",),), work="subagent"),),
+    (Script("", 0, style="long"),),
+    (Script("", 0, (("send_message",),)), Script("", 0, (("store_fact",),))),
+    (Script("", 0, ((KEYED,),), style="streamed"), Script("", 0, ((EFFECT,),))),
+)
+SCHEDULED = (Script("", 0, (("schedule_task",),), work="task"),)
+TASKS_EVERY = 40  # talks
+DECIDED = (
+    (Script("", 0, ((EFFECT,),), decision="approve"),),
+    (Script("", 0, ((KEYED,),), decision="deny"), Script("", 0)),
+)
+
+
+@dataclass(frozen=True)
+class Talks:
+    """What is said in each chat, in talks that follow one another."""
+
+    scripts: Scenario
+    by_chat: Mapping[int, list[tuple[Script, ...]]]
+
+    @property
+    def agents_by_chat(self) -> dict[int, str]:
+        """The agents of the chats."""
+        return {chat: "home" if chat in GUARDED else "work" for chat in self.by_chat}
+
+
+def make_talks(messages: int) -> Talks:
+    """Return talks with about so many messages of people."""
+    numbers, made = count(1), list[Script]()
+    by_chat: defaultdict[int, list[tuple[Script, ...]]] = defaultdict(list)
+    kinds, decided = cycle(TALKS), cycle(DECIDED)
+    said = 0
+    for number, chat in enumerate(_cycle_chats()):
+        if said >= messages:
+            break
+        kind = next(decided) if chat in GUARDED else next(kinds)
+        if number % TASKS_EVERY == TASKS_EVERY - 1 and chat in PEOPLE:
+            kind = SCHEDULED
+        talk = list[Script]()
+        for script in kind:
+            follows = talk[-1].name if talk else f"talk {chat} {len(by_chat[chat])}"
+            name, work = f"m{next(numbers)}", ""
+            if script.work:
+                work = f"{script.work}{next(numbers)}"
+                made.append(Script(work, chat, ((EFFECT,),) if script.work == "subagent" else ()))
+            talk.append(replace(script, name=name, chat=chat, follows=follows, work=work))
+        made += talk
+        said += len(talk)
+        by_chat[chat].append(tuple(talk))
+    return Talks(make_scenario(*made), by_chat)
+
+
+def _cycle_chats() -> Iterator[int]:
+    for number in count():
+        yield from (*PEOPLE, *GUARDED)
+        if number % GROUP_ROUNDS == 0:
+            yield from GROUPS
+
+
+@dataclass(eq=False)
+class ChatLoad(World):
+    """Everything outside the nodes: people in many chats, Telegram, the model and the tools."""
+
+    talks: Talks
+    ledger: Ledger
+    operators = OPERATORS[:2]
+    _marks: set[str] = field(default_factory=set, init=False)
+
+    def __post_init__(self) -> None:
+        super().__init__(self.talks.scripts, self.ledger)
+
+    @property
+    def message_count(self) -> int:
+        """How many messages people have written."""
+        return len(self._sent)
+
+    async def write_messages(self) -> None:
+        """Say everything; a person who got an answer goes on."""
+        async with anyio.create_task_group() as tasks:
+            for chat in self.talks.by_chat:
+                tasks.start_soon(self._write_talks, chat)
+
+    async def _write_talks(self, chat: int) -> None:
+        for number, talk in enumerate(self.talks.by_chat[chat]):
+            self.send_following(f"talk {chat} {number}")
+            with anyio.move_on_after(PATIENCE):
+                while talk[-1].marks[-1] not in self._marks:
+                    await self.bot.wait_for_change()
+
+    def _on_shown_text(self, text: str, chat_id: int, message_id: int) -> None:
+        super()._on_shown_text(text, chat_id, message_id)
+        self._marks.update(parse_marks(text))

@@ -1,0 +1,220 @@
+"""Several nodes on one journal, with what befalls them and how soon they go on."""
+
+import os
+import signal
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import anyio
+from anyio import to_thread
+
+from orchestrator.errors import ConfigError, ExitCode
+from orchestrator.extensions.selftest.crash.invariants import Violation
+from orchestrator.extensions.selftest.nodes.blocking_proxy import BlockingProxy
+from orchestrator.extensions.selftest.nodes.node import (
+    READY,
+    STANDS_BY,
+    TAKEN,
+    WITHIN,
+    Node,
+    wait_until,
+)
+from orchestrator.extensions.selftest.nodes.postgres_server import ServerPair
+
+DATABASE = "nodes"  # the journal's
+HOUR = 3600  # seconds that the clock of a node is wrong
+BLOCKED = 10.0  # seconds without a network
+FAKE_CLOCK = "/usr/lib/*/faketime/libfaketime.so.1"
+
+
+@dataclass(frozen=True)
+class Takeover:
+    """A fault at ``at``, in milliseconds since the epoch, after which one works in ``seconds``."""
+
+    at: int
+    seconds: float
+
+
+@dataclass
+class Cluster:
+    """The nodes; ``works`` has the journal. A frozen machine sleeps for ``pause`` seconds.
+
+    Another node takes over, and one that lost the journal stands by, in ``patience`` seconds.
+    """
+
+    nodes: list[Node]
+    servers: ServerPair
+    pause: float
+    patience: float = WITHIN
+    takeovers: list[Takeover] = field(default_factory=list)
+    violations: list[Violation] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.works = self.nodes[0]
+
+    async def kill_node(self) -> None:
+        """Kill the daemon that works, without any sign."""
+        node = self.works
+        began = _read_clock()
+        node.send_signal(signal.SIGKILL)
+        await self._wait_for_takeover(node, began)
+        await node.wait_for_exit()
+        await node.start()
+
+    async def freeze_node(self) -> None:
+        """Let the machine sleep that works, and wake when another one works."""
+        node = self.works
+        began, wakes = _read_clock(), anyio.current_time() + self.pause
+        node.send_signal(signal.SIGSTOP, all_of_it=True)
+        await self._wait_for_takeover(node, began)
+        await anyio.sleep_until(wakes)
+        node.send_signal(signal.SIGCONT, all_of_it=True)
+        await self._check_standby(node)
+
+    async def block_network(self) -> None:
+        """Lose all packets between the node that works and the servers."""
+        node = self.works
+        began, ends = _read_clock(), anyio.current_time() + BLOCKED
+        for proxy in node.network:
+            proxy.block()
+        await self._wait_for_takeover(node, began)
+        await anyio.sleep_until(ends)
+        for proxy in node.network:
+            proxy.unblock()
+        await self._check_standby(node)
+
+    async def end_session(self) -> None:
+        """End the session of the daemon that works, so that one that stands by gets the journal."""
+        node, began = self.works, _read_clock()
+        await to_thread.run_sync(self.servers.end_holder_session)
+        await self._wait_for_takeover(node, began)
+        await self._check_standby(node)
+
+    async def restart_server(self) -> None:
+        """Let the server crash, and start it again."""
+        await self._apply_server_fault(self.servers.restart)
+
+    async def fail_over_server(self) -> None:
+        """Let the server crash, and its standby take its place; afterwards there is a new one."""
+        await self._apply_server_fault(self.servers.fail_over)
+        await to_thread.run_sync(self.servers.repair)
+
+    async def upgrade_node(self) -> None:
+        """Stop the daemon that works as for an upgrade of its machine, and start it again."""
+        node = self.works
+        began = _read_clock()
+        node.send_signal(signal.SIGTERM)
+        await self._wait_for_takeover(node, began)
+        code = await node.wait_for_exit()
+        if code != ExitCode.OK:
+            self._add_violation(
+                "stop", f"a node that was stopped ended with {code}; see {node.log_path}"
+            )
+        await node.start()
+
+    async def _apply_server_fault(self, fault: Callable[[], None]) -> None:
+        before, node, began = self.works.count_events(TAKEN), self.works, _read_clock()
+        await to_thread.run_sync(fault)
+        others = [other for other in self.nodes if other is not node]
+        await wait_until(lambda: node.count_events(TAKEN) > before or _has_ready_node(others))
+        if node.count_events(TAKEN) > before:
+            self.takeovers.append(Takeover(began, (_read_clock() - began) / 1000))
+        else:
+            await self._wait_for_takeover(node, began)
+            await self._check_standby(node)
+
+    async def _wait_for_takeover(self, node: Node, began: int) -> None:
+        """Wait until another node works.
+
+        Raises:
+            TimeoutError: none does.
+        """
+        others = [other for other in self.nodes if other is not node]
+        await wait_until(lambda: _has_ready_node(others), self.patience)
+        self.takeovers.append(Takeover(began, (_read_clock() - began) / 1000))
+        (self.works, *more) = (other for other in others if other.state == READY)
+        for other in more:
+            self._add_violation(
+                "one at a time", f"two nodes work; see {self.works.log_path} and {other.log_path}"
+            )
+
+    async def _check_standby(self, node: Node) -> None:
+        """See that a node that lost the journal stands by."""
+        try:
+            await wait_until(lambda: node.state == STANDS_BY, self.patience)
+        except TimeoutError:
+            self._add_violation(
+                "fence", f"a node that lost the journal goes on; see {node.log_path}"
+            )
+            await node.end_daemon()
+            await node.start()
+
+    def _add_violation(self, check: str, sentence: str) -> None:
+        self.violations.append(Violation(check, sentence))
+
+
+Fault = Callable[[Cluster], Awaitable[None]]
+FAULTS: Mapping[str, Fault] = {
+    "kill": Cluster.kill_node,
+    "freeze": Cluster.freeze_node,
+    "block": Cluster.block_network,
+    "session": Cluster.end_session,
+    "restart": Cluster.restart_server,
+    "failover": Cluster.fail_over_server,
+    "clocks": Cluster.kill_node,
+    "upgrade": Cluster.upgrade_node,
+}
+
+
+def build_clock_environ(fault: str, number: int) -> dict[str, str]:
+    """Return the variables of a node whose clock is wrong, if that belongs to the fault.
+
+    Raises:
+        ConfigError: what changes clocks is missing.
+    """
+    if fault != "clocks":
+        return {}
+    found = sorted(Path("/").glob(FAKE_CLOCK.removeprefix("/")))
+    if not found:
+        raise ConfigError("the fault 'clocks' needs libfaketime; install it, or choose --fault")
+    wrong = (HOUR, -HOUR, 0)[number % 3]
+    return {
+        "LD_PRELOAD": str(found[0]),
+        "FAKETIME": f"{wrong:+d}s",
+        "FAKETIME_DONT_FAKE_MONOTONIC": "1",
+    }
+
+
+@asynccontextmanager
+async def start_cluster(
+    folder: Path,
+    environs: list[dict[str, str]],
+    servers: ServerPair,
+    pause: float,
+    patience: float = WITHIN,
+) -> AsyncIterator[Cluster]:
+    """Start nodes with these environments, each with a home and a network of its own."""
+    async with AsyncExitStack() as stack:
+        nodes = list[Node]()
+        for number, environ in enumerate(environs):
+            home = folder / f"node-{number}"
+            ports = servers.first.port, servers.second.port
+            network = tuple([await stack.enter_async_context(BlockingProxy(p)) for p in ports])
+            url = servers.build_url(DATABASE, [proxy.port for proxy in network])
+            own = {"HOME": str(home), "ORCHESTRATOR_HOME": str(home), "ORCHESTRATOR_STORE": url}
+            node = Node(home, {"PATH": os.environ["PATH"], **environ, **own}, network)
+            stack.push_async_callback(node.end_daemon)
+            await node.start()
+            nodes.append(node)
+        yield Cluster(nodes, servers, pause, patience)
+
+
+def _has_ready_node(nodes: list[Node]) -> bool:
+    return any(node.state == READY for node in nodes)
+
+
+def _read_clock() -> int:
+    return time.time_ns() // 1_000_000

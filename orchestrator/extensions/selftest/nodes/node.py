@@ -1,0 +1,94 @@
+"""One node: a daemon with a home of its own, which is started again whenever it has ended."""
+
+import os
+import signal
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from pathlib import Path
+
+import anyio
+
+from orchestrator.child_signals import signal_child
+from orchestrator.extensions.selftest.crash import process_tree
+from orchestrator.extensions.selftest.crash.daemon_process import DaemonProcess, execute_daemon
+from orchestrator.extensions.selftest.nodes.blocking_proxy import BlockingProxy
+
+LOOK = 0.01  # seconds between two looks into a log
+WITHIN = 60.0  # seconds in which a node starts, takes over or ends
+READY, STANDS_BY, TAKEN, LOST = "ready", "standing_by", "journal_taken", "journal_lost"
+
+
+class Node:
+    """A node; ``network`` leads to the servers, ``environ`` is all that its daemon gets."""
+
+    def __init__(
+        self, home: Path, environ: Mapping[str, str], network: tuple[BlockingProxy, ...]
+    ) -> None:
+        self.home = home
+        self.network = network
+        self._environ = environ
+        self._process: DaemonProcess | None = None
+        self._lives = 0
+
+    @property
+    def log_path(self) -> Path:
+        """The log of its present life."""
+        return self.home / f"log-{self._lives}"
+
+    def count_events(self, event: str) -> int:
+        """Return how often the log has an event."""
+        return self.log_path.read_bytes().count(_format_event_mark(event))
+
+    @property
+    def state(self) -> str:
+        """The last of the events that tell whether its daemon works."""
+        log = self.log_path.read_bytes()
+        return max((READY, STANDS_BY, LOST), key=lambda event: log.rfind(_format_event_mark(event)))
+
+    async def start(self) -> None:
+        """Start a daemon, and wait until it works or stands by."""
+        self._lives += 1
+        self._process = await execute_daemon(self._environ, self.home, self.log_path)
+        await wait_until(lambda: self.count_events(READY) + self.count_events(STANDS_BY) > 0)
+
+    async def wait_for_exit(self) -> int:
+        """Wait for the end of its daemon; return the exit code, or minus the signal.
+
+        Raises:
+            TimeoutError: it goes on.
+        """
+        if self._process is None:
+            return 0
+        with anyio.fail_after(WITHIN):
+            return await self._process.wait()
+
+    def send_signal(self, number: signal.Signals, *, all_of_it: bool = False) -> None:
+        """Send a signal to the daemon, or to its workers and servers as well."""
+        if self._process is None:
+            return
+        below = process_tree.list_descendants(self._process.pid) if all_of_it else []
+        signal_child(self._process, number)
+        for pid in below:
+            with suppress(ProcessLookupError):
+                os.kill(pid, number)
+
+    async def end_daemon(self) -> None:
+        """End its daemon as it is."""
+        if self._process is not None:
+            self.send_signal(signal.SIGKILL, all_of_it=True)  # frozen ones would outlive it
+            await self._process.wait()
+
+
+def _format_event_mark(event: str) -> bytes:
+    return f'"event":"{event}"'.encode()
+
+
+async def wait_until(found: Callable[[], bool], seconds: float = WITHIN) -> None:
+    """Wait until the logs show something.
+
+    Raises:
+        TimeoutError: they do not.
+    """
+    with anyio.fail_after(seconds):
+        while not found():  # noqa: ASYNC110 - a log has no events to wait for
+            await anyio.sleep(LOOK)

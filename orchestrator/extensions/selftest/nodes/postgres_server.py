@@ -1,0 +1,207 @@
+"""Servers of PostgreSQL: one that daemons use, and a synchronous standby of it.
+
+They are ordinary processes of this machine's own programs, and listen on loopback alone.
+"""
+
+import os
+import shutil
+import subprocess
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from tempfile import mkdtemp
+
+from orchestrator.errors import ConfigError
+from orchestrator.extensions.selftest.crash.scratch_place import find_memory_folder
+from orchestrator.testing.loopback import find_free_port
+
+PROGRAMS = Path("/usr/lib/postgresql")  # of Debian; those on the PATH count first
+USER = "postgres"  # who runs a server for root, whom it refuses
+# What is stored need not outlive the machine, only the server.
+OPTIONS = (
+    "listen_addresses=127.0.0.1",
+    "fsync=off",
+    "max_connections=60",
+    "wal_level=replica",
+    "shared_buffers=64MB",
+    "wal_retrieve_retry_interval=200ms",  # until a standby is back commits wait: 5 s by default
+)
+SYNCHRONOUS = ("ALTER SYSTEM SET synchronous_standby_names = '*'", "SELECT pg_reload_conf()")
+STATE = "SELECT count(*) FROM pg_stat_replication WHERE sync_state = 'sync'"
+END_HOLDER = (
+    "SELECT pg_terminate_backend(pid) FROM pg_locks WHERE locktype = 'advisory' AND granted"
+)
+WAITS = 600  # looks at a standby that is to become synchronous, each of which takes some 20 ms
+
+
+class ServerProcess:
+    """A server whose data, socket and log are in ``folder``."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.data = folder / "data"
+        self.port = find_free_port()
+
+    def create_data(self) -> None:
+        """Make an empty server."""
+        self._run_data_program(
+            "initdb", "-A", "trust", "-U", USER, "-E", "UTF8", "--locale=C.UTF-8", "-N"
+        )
+
+    def follow_server(self, other: "ServerProcess") -> None:
+        """Become a standby of another server, with a copy of its data."""
+        shutil.rmtree(self.data, ignore_errors=True)
+        _run_program(
+            "pg_basebackup", "-D", str(self.data), "-c", "fast", "-N", *other.connection_options
+        )
+        source = f"host=127.0.0.1 port={other.port} user={USER}"
+        (self.data / "postgresql.auto.conf").write_text(f"primary_conninfo = '{source}'\n")
+        (self.data / "standby.signal").touch()
+        self.start()
+        other.query(*SYNCHRONOUS)
+        for _ in range(WAITS):
+            if other.query(STATE) == "1":
+                return
+        raise ConfigError(f"a standby of PostgreSQL does not follow; see {self.folder / 'log'}")
+
+    @property
+    def url(self) -> str:
+        """The address of one of its databases."""
+        return f"postgresql://{USER}@127.0.0.1:{self.port}/postgres"
+
+    @property
+    def connection_options(self) -> Sequence[str]:
+        """The options that lead programs to it."""
+        return ("-h", "127.0.0.1", "-p", str(self.port), "-U", USER)
+
+    def start(self) -> None:
+        """Start it, and wait until it takes connections."""
+        options = " ".join(f"-c {option}" for option in (*OPTIONS, f"port={self.port}"))
+        where = f"-c unix_socket_directories={self.folder} {options}"
+        self._run_data_program("pg_ctl", "-l", str(self.folder / "log"), "-w", "-o", where, "start")
+
+    def crash(self) -> None:
+        """End its processes as they are; the next start recovers from its log."""
+        self._run_data_program("pg_ctl", "-m", "immediate", "-w", "stop")
+
+    def stop(self) -> None:
+        """End it, if it runs."""
+        with suppress(ConfigError):
+            self.crash()
+
+    def promote(self) -> None:
+        """Let a standby take writes."""
+        self._run_data_program("pg_ctl", "-w", "promote")
+
+    def query(self, *statements: str) -> str:
+        """Run statements and return what they print."""
+        commands = [part for text in statements for part in ("-c", text)]
+        return _run_program("psql", *self.connection_options, "-d", "postgres", "-XAtq", *commands)
+
+    def _run_data_program(self, program: str, *arguments: str) -> None:
+        _run_program(program, "-D", str(self.data), *arguments)
+
+
+@dataclass
+class ServerPair:
+    """The nodes use ``first``, and ``second`` follows it."""
+
+    first: ServerProcess
+    second: ServerProcess
+
+    def build_url(self, name: str, ports: Sequence[int] = ()) -> str:
+        """Return the address of a database at both, or at what stands for their ports."""
+        ports = ports or (self.first.port, self.second.port)
+        hosts, numbers = ",".join("127.0.0.1" for _ in ports), ",".join(map(str, ports))
+        return f"postgresql:///{name}?user={USER}&host={hosts}&port={numbers}"
+
+    def end_holder_session(self) -> None:
+        """End the session that has the journal, as an administrator could."""
+        self.first.query(END_HOLDER)
+
+    def fail_over(self) -> None:
+        """Let the first one crash, and the second take its place."""
+        self.first.crash()
+        self.second.promote()
+        self.first, self.second = self.second, self.first
+
+    def repair(self) -> None:
+        """Let the one that crashed follow the other."""
+        self.second.follow_server(self.first)
+
+    def restart(self) -> None:
+        """Let the first one crash, and start it again."""
+        self.first.crash()
+        self.first.start()
+
+
+@contextmanager
+def run_server() -> Iterator[ServerProcess]:
+    """Start an empty server, which goes with the block.
+
+    Raises:
+        ConfigError: PostgreSQL is missing, or does not start.
+    """
+    with _make_folder() as folder:
+        server = ServerProcess(folder)
+        server.create_data()
+        try:
+            server.start()
+            yield server
+        finally:
+            server.stop()
+
+
+@contextmanager
+def run_server_pair() -> Iterator[ServerPair]:
+    """Start a server and its standby, which go with the block.
+
+    Raises:
+        ConfigError: PostgreSQL is missing, or does not start.
+    """
+    with run_server() as first, _make_folder() as folder:
+        second = ServerProcess(folder)
+        try:
+            second.follow_server(first)
+            yield ServerPair(first, second)
+        finally:
+            second.stop()
+
+
+@contextmanager
+def _make_folder() -> Iterator[Path]:
+    """Make a folder for a server, which goes with the block; its path is short enough."""
+    folder = Path(mkdtemp(prefix="pg-", dir=find_memory_folder()))
+    if os.geteuid() == 0:
+        shutil.chown(folder, USER)
+    try:
+        yield folder
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def _run_program(program: str, *arguments: str) -> str:
+    """Run one of PostgreSQL's programs as an ordinary user; return what it prints.
+
+    Raises:
+        ConfigError: it is missing, or has failed.
+    """
+    found = [found for found in (shutil.which(program),) if found]
+    found += sorted(map(str, PROGRAMS.glob(f"*/bin/{program}")), reverse=True)
+    if not found:
+        raise ConfigError(f"{program} is not there; install PostgreSQL's server")
+    done = subprocess.run(
+        (found[0], *arguments),
+        user=USER if os.geteuid() == 0 else None,
+        cwd="/",
+        stdin=subprocess.DEVNULL,
+        # A server keeps what it gets, and a pipe would never end.
+        stdout=subprocess.PIPE if program == "psql" else subprocess.DEVNULL,
+        stderr=subprocess.PIPE if program != "pg_ctl" else subprocess.DEVNULL,
+        check=False,
+    )
+    if done.returncode:
+        problem = (done.stderr or b"").decode(errors="replace").strip()
+        raise ConfigError(f"{program} has failed: {problem or done.returncode}")
+    return (done.stdout or b"").decode().strip()

@@ -1,0 +1,123 @@
+"""Courses of one purpose each, which are run with a crash at every failpoint in turn.
+
+Seeds meet anything sooner or later; these meet what they name each time.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+
+from orchestrator.extensions.selftest.crash.scenario import (
+    GROUP,
+    HANDOVER,
+    STRANGERS,
+    Script,
+    Style,
+    make_scenario,
+)
+from orchestrator.extensions.selftest.simulator.history_plan import HistoryPlan, Kind, PlannedEvent
+from orchestrator.extensions.selftest.simulator.simulated_world import EDIT_WITHIN
+from thinker.protocol.messages import WhileBusy
+
+APART = 2.5  # seconds from one message to the next: some meet the turn of the one before
+OUTAGE = 12.0  # seconds from one misbehaviour of the platform to the next
+EFFECT, KEYED, FACT = ("selftest_effect",), ("selftest_keyed",), ("store_fact",)
+
+
+def _make_course(
+    *scripts: Script, others: tuple[PlannedEvent, ...] = (), apart: float = APART
+) -> HistoryPlan:
+    """Return a course in which people write their messages, so many seconds ``apart``."""
+    work = {script.work for script in scripts}
+    sent = [script for script in scripts if script.name not in work]
+    says = [PlannedEvent(1 + n * apart, "say", script.name) for n, script in enumerate(sent)]
+    events = tuple(sorted([*says, *others], key=lambda event: event.at))
+    return HistoryPlan(1, make_scenario(*scripts), events)
+
+
+def _set_while_busy(course: HistoryPlan, while_busy: WhileBusy) -> HistoryPlan:
+    return replace(course, while_busy=while_busy)
+
+
+def _make_outages(*ways: str) -> HistoryPlan:
+    """Return a course in which Telegram misbehaves in one way after the other.
+
+    Each time a message is sent in another style, and its update comes twice.
+    """
+    chats: tuple[tuple[int, Style], ...] = ((101, "streamed"), (101, "long"), (GROUP, "short"))
+    scripts, others = list[Script](), list[PlannedEvent]()
+    for number, way in enumerate(ways):
+        chat, style = chats[number % len(chats)]
+        scripts.append(Script(f"{way}ed", chat, style=style))
+        begun = 1.0 + number * OUTAGE
+        others.append(PlannedEvent(begun + 0.05, "platform", way, seconds=OUTAGE / 2))
+        others.append(PlannedEvent(begun + 0.1, "repeat", f"{way}ed"))
+    return _make_course(*scripts, others=tuple(others), apart=OUTAGE)
+
+
+_TALK = (
+    Script("one", 101, (FACT, ("get_time",)), style="streamed"),
+    Script("two", 101, (FACT,)),
+    Script("three", 101),
+)
+COURSES: Mapping[str, HistoryPlan] = {
+    "approvals": _make_course(
+        Script("one", 101, (KEYED, EFFECT), decision="approve"),
+        Script("two", 101, (EFFECT,), decision="deny"),
+        Script("three", GROUP, (KEYED,), decision="approve"),
+    ),
+    "edits": _make_course(
+        *_TALK,
+        others=(
+            PlannedEvent(1.5, "edit", "better"),
+            PlannedEvent(3.0, "edit", "broken"),
+            PlannedEvent(5.0, "edit", "better"),
+            PlannedEvent(9.0, "edit", "broken"),
+        ),
+        apart=EDIT_WITHIN + 5,  # so that the next message has to be answered as the edit says
+    ),
+    "groups": _make_course(
+        Script("one", GROUP, (FACT,)),
+        Script("two", GROUP),
+        Script("three", GROUP, (("send_message",),)),
+        others=(
+            PlannedEvent(1.2, "murmur", "person"),
+            PlannedEvent(3.6, "murmur", "robot"),
+            PlannedEvent(6.2, "murmur", "person"),
+        ),
+    ),
+    "handoffs": _make_course(
+        Script("one", 101, (FACT, (HANDOVER,), ("get_time",)), style="streamed"),
+        Script("two", 101, (FACT,)),
+        Script("three", 101, ((HANDOVER,), (HANDOVER,), (HANDOVER,))),
+    ),
+    "interruptions": _set_while_busy(_make_course(*_TALK), "interrupt"),
+    "pairing": _make_course(
+        Script("one", STRANGERS[0], (FACT,)), Script("two", STRANGERS[0]), Script("three", 101)
+    ),
+    "platform": _make_outages("flood", "late_error", "cut", "error", "refused", "silence"),
+    "steering": _set_while_busy(_make_course(*_TALK), "steer"),
+    "storage": _make_course(
+        *_TALK,
+        others=(PlannedEvent(3.4, "disk", seconds=20.0), PlannedEvent(40.0, "broken_disk")),
+    ),
+    "work": _make_course(
+        Script("one", 101, (("spawn_subagent",),), work="two"),
+        Script("two", 101, (EFFECT, FACT)),
+        Script("three", 102, (("schedule_task",),), work="four"),
+        Script("four", 102),
+    ),
+}
+
+
+def add_crashes(
+    name: str, kind: Kind, trace: Sequence[str], *, every: bool = False
+) -> Iterator[HistoryPlan]:
+    """Yield the course ``name`` with a crash at each failpoint of its ``trace``.
+
+    One that is passed again and again counts once, unless ``every`` of them does.
+    """
+    course = COURSES[name]
+    for number, place in enumerate(trace, 1):
+        if every or place not in trace[: number - 1]:
+            crash = PlannedEvent(0.0, kind, number=number)
+            yield replace(course, events=(crash, *course.events))

@@ -1,0 +1,80 @@
+"""Run many seeds in several processes."""
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import anyio
+from anyio.abc import ByteReceiveStream
+from anyio.streams.buffered import BufferedByteReceiveStream
+
+LONGEST_LINE = 1024 * 1024  # bytes
+
+
+@dataclass(frozen=True)
+class SeedReport:
+    """What one seed showed: the events of its course, shrunk if there are violations.
+
+    ``trace`` is equal for equal histories.
+    """
+
+    seed: int
+    trace: str
+    events: dict[str, str]
+    scripts: list[str]
+    violations: list[str]
+
+    @property
+    def repeat_options(self) -> str:
+        """The options that repeat it."""
+        return f"--seed {self.seed} --only {','.join(self.events)}"
+
+
+async def run_seeds(
+    seeds: range,
+    jobs: int,
+    only: Iterable[int] | None,
+    place: Path | None,
+    record: Callable[[SeedReport], None],
+) -> None:
+    """Run seeds with ``jobs`` processes; ``record`` gets each seed's report as it comes.
+
+    Their files are in a folder of ``place``; None is the system's for temporary files.
+    """
+    events = () if only is None else (",".join(map(str, only)),)
+    with TemporaryDirectory(prefix="simulate-", dir=place, ignore_cleanup_errors=True) as folder:
+        async with anyio.create_task_group() as tasks:
+            for job in range(jobs):
+                numbers = (str(seeds.start + job), str(seeds.stop), str(jobs))
+                tasks.start_soon(_run_process, (*numbers, *events), folder, record)
+
+
+async def _run_process(
+    arguments: tuple[str, ...], folder: str, record: Callable[[SeedReport], None]
+) -> None:
+    command = (sys.executable, "-P", "-m", "orchestrator.extensions.selftest.simulator", *arguments)
+    environ = {**os.environ, "PYTHONHASHSEED": "0", "TMPDIR": folder}
+    process = await anyio.open_process(command, env=environ, stdin=subprocess.DEVNULL, stderr=None)
+    async with process:
+        await _read_reports(process.stdout, record)
+        if await process.wait() != 0:
+            raise RuntimeError(f"a process of the simulation ended with {process.returncode}")
+
+
+async def _read_reports(
+    output: ByteReceiveStream | None, record: Callable[[SeedReport], None]
+) -> None:
+    if output is None:
+        return
+    lines = BufferedByteReceiveStream(output)
+    while True:
+        try:
+            line = await lines.receive_until(b"\n", LONGEST_LINE)
+        except anyio.IncompleteRead:
+            return
+        record(SeedReport(**json.loads(line)))

@@ -1,0 +1,78 @@
+"""What the operator of a simulated daemon writes into its home: agents.json, prompts, edits."""
+
+import json
+
+from orchestrator.extensions.selftest.crash.scenario import (
+    AGENTS,
+    HANDOVER,
+    build_agents_file,
+)
+from orchestrator.extensions.selftest.simulator.history_plan import HistoryPlan
+from orchestrator.extensions.selftest.simulator.simulated_world import SimulatedWorld
+from orchestrator.home_paths import Paths
+from thinker.protocol.messages import JsonObject
+
+REVISION = 0.01  # by how much each valid edit raises the temperature of every agent
+
+
+class SimulatedHome:
+    """The files of the home of ``course``; each edit of agents.json is reported to ``world``."""
+
+    def __init__(self, course: HistoryPlan, paths: Paths, world: SimulatedWorld) -> None:
+        self._course = course
+        self._paths = paths
+        self._world = world
+        self._revision = 0
+        self._file = paths.home / "agents.json"
+
+    def write_files(self) -> None:
+        """Write everything for the first time."""
+        self._paths.create_directories()
+        if self._has_handovers:
+            self._paths.prompts.mkdir(exist_ok=True)
+            for agent_id, other in zip(AGENTS, reversed(AGENTS), strict=True):
+                path = self._paths.prompts / f"{agent_id}-prompt.json"
+                path.write_text(json.dumps(self._build_prompt(agent_id, other)), "utf-8")
+        self._write_agents_file()
+
+    def edit_file(self, how: str) -> None:
+        """Edit agents.json: for the better, or so that it cannot be read.
+
+        It stays as it is before the first start, when there is no copy to go back to.
+        """
+        if not self._paths.last_good.exists():
+            return
+        if how == "better":
+            self._revision += 1
+            self._write_agents_file()
+            self._world.note_revision(self._revision)
+        else:
+            self._file.write_text('{"agents": [', "utf-8")
+            self._world.note_broken_file()
+
+    @property
+    def _has_handovers(self) -> bool:
+        scripts = self._course.scripts.values()
+        return any(HANDOVER in step for script in scripts for step in script.steps)
+
+    def _write_agents_file(self) -> None:
+        fields: JsonObject = {
+            "temperature": self._revision * REVISION,
+            "whileBusy": self._course.while_busy,
+        }
+        scenario, home = self._course.build_scenario(), self._paths.home
+        found = build_agents_file(scenario, "http://model", home, fields=fields)
+        self._file.write_text(json.dumps(found), "utf-8")
+
+    def _build_prompt(self, agent_id: str, other: str) -> JsonObject:
+        """Return the prompt of an agent that may call every tool of scripts, and hand over."""
+        scripts = self._course.scripts.values()
+        called = {tool for script in scripts for step in script.steps for tool in step}
+        return {
+            "toolDescription": f"The agent {agent_id}.",
+            "model": "inherit",
+            "prompt": f"You are {agent_id}.",
+            "includeChat": True,
+            "includePastTools": True,
+            "tools": [*sorted(called - {HANDOVER}), other],
+        }

@@ -1,0 +1,1 @@
+"""Install, inspect and remove a systemd service that runs the daemon."""

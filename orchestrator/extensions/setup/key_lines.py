@@ -1,0 +1,38 @@
+"""Keys put into the text of a keys file, whose other lines stay."""
+
+from collections.abc import Mapping
+
+from orchestrator.keys_file import PLAIN, parse_bindings
+
+
+def replace_values(text: str, values: Mapping[str, str]) -> str:
+    """Return the text of a keys file with these values set.
+
+    All other lines stay. A line "#NAME=" is used for its name.
+    """
+    for name, value in values.items():
+        line = f"{name}={_quote_value(value)}\n"
+        parts = [(binding.key, binding.original.string) for _, binding in parse_bindings(text)]
+        used = [place for place, (key, _) in enumerate(parts) if key == name]
+        used = used or [
+            place for place, (_, part) in enumerate(parts) if _is_placeholder_line(part, name)
+        ]
+        if used:
+            old = parts[used[-1]][1]
+            blank = old[: len(old) - len(old.lstrip())]
+            parts[used[-1]] = (name, blank + line)
+            text = "".join(part for _, part in parts)
+        else:
+            text = f"{text}{'' if not text or text.endswith(chr(10)) else chr(10)}{line}"
+    return text
+
+
+def _is_placeholder_line(part: str, name: str) -> bool:
+    return part.strip().removeprefix("#").strip() == f"{name}="
+
+
+def _quote_value(value: str) -> str:
+    if PLAIN.fullmatch(value):
+        return value
+    escaped = value.replace("\\", "\\\\").replace("'", "\\'")
+    return f"'{escaped}'"

@@ -1,0 +1,172 @@
+"""Propose an agents.json: a short new one, or changes to the existing one."""
+
+import difflib
+import json
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from pydantic import JsonValue
+
+from orchestrator.agentsfile.positions import parse_json_document
+from orchestrator.errors import ConfigError
+from orchestrator.extensions.setup.model_account import ModelAccount
+from orchestrator.extensions.setup.text_edits import replace_value
+from thinker.protocol.messages import JsonObject
+from thinker.protocol.providers import list_key_variables
+
+PAIRING = "pairing"
+
+
+@dataclass(frozen=True)
+class SetupChoices:
+    """The choices to write to the file.
+
+    ``account`` is None if the agent keeps its model. ``allow`` are the ids that may write to the
+    bot, or `PAIRING`; empty leaves that unchanged.
+    """
+
+    agent_id: str
+    account: ModelAccount | None
+    model: str
+    telegram: bool = False
+    allow: tuple[str, ...] = ()
+
+
+def propose_text(text: str | None, wishes: SetupChoices) -> str:
+    """Return the new text of the file; ``text`` is the old one, if any.
+
+    Raises:
+        ConfigError: the file is not a JSON object, or the agent has another model's key or
+        address.
+    """
+    if text is None:
+        return _format_new_file(wishes)
+    value = parse_json_document(text).value
+    if not isinstance(value, dict):
+        raise ConfigError('agents.json must be an object with "agents" in it; correct it first')
+    text = _set_agent(text, value, wishes)
+    text = _add_bindings(text, value, wishes)
+    return _set_access(text, value, wishes) if wishes.telegram and wishes.allow else text
+
+
+def format_difference(old: str, new: str) -> str:
+    """Return the changed lines like ``diff -u``, without its header."""
+    lines = difflib.unified_diff(old.splitlines(), new.splitlines(), n=1, lineterm="")
+    return "\n".join(line for line in list(lines)[2:] if not line.startswith("@@"))
+
+
+def list_agent_objects(value: JsonValue) -> list[JsonObject]:
+    """Return the agents of a file that are objects, valid or not."""
+    items = value.get("agents") if isinstance(value, dict) else None
+    return [item for item in items if isinstance(item, dict)] if isinstance(items, list) else []
+
+
+def find_access(text: str) -> str:
+    """Return how new chats are admitted to the bot, by a valid file's text."""
+    return str(_find_telegram(parse_json_document(text).value).get("access") or PAIRING)
+
+
+def _find_telegram(value: JsonValue) -> JsonObject:
+    channels = value.get("channels") if isinstance(value, dict) else None
+    telegram = channels.get("telegram") if isinstance(channels, dict) else None
+    return telegram if isinstance(telegram, dict) else {}
+
+
+def _format_new_file(wishes: SetupChoices) -> str:
+    agent: JsonObject = {"agentId": wishes.agent_id}
+    agent |= {} if wishes.account is None else wishes.account.build_fields(wishes.model)
+    channels = ("telegram", "console") if wishes.telegram else ("console",)
+    bindings = (_build_binding(channel, wishes.agent_id) for channel in channels)
+    parts = [
+        '  "$schema": "./agents.schema.json"',
+        f'  "agents": [\n{_format_rows([agent])}\n  ]',
+        f'  "bindings": [\n{_format_rows(bindings)}\n  ]',
+    ]
+    text = "{\n" + ",\n".join(parts) + "\n}\n"
+    allowed = wishes.allow and wishes.allow != (PAIRING,)
+    return _set_access(text, {}, wishes) if wishes.telegram and allowed else text
+
+
+def _format_rows(items: Iterable[JsonObject]) -> str:
+    return ",\n".join(
+        "    { " + json.dumps(item, ensure_ascii=False)[1:-1] + " }" for item in items
+    )
+
+
+def _build_binding(channel: str, agent_id: str) -> JsonObject:
+    return {"channel": channel, "chatId": "*", "agentId": agent_id}
+
+
+def _set_agent(text: str, value: JsonObject, wishes: SetupChoices) -> str:
+    items = value.get("agents")
+    known = items if isinstance(items, list) else []
+    fields = {} if wishes.account is None else wishes.account.build_fields(wishes.model)
+    for number, agent in enumerate(known):
+        if isinstance(agent, dict) and agent.get("agentId") == wishes.agent_id:
+            require_no_other_account(agent, fields)
+            for path, wanted in _list_changes(agent, fields):
+                text = replace_value(text, ("agents", number, *path), wanted)
+            return text
+    return replace_value(text, ("agents", len(known)), {"agentId": wishes.agent_id, **fields})
+
+
+def require_no_other_account(agent: JsonObject, fields: JsonObject) -> None:
+    """Refuse to move an agent whose address or key would stay: it would not work."""
+    if not fields or all(agent.get(name) == value for name, value in fields.items()):
+        return
+    env = agent.get("env")
+    keys = list_key_variables() & env.keys() if isinstance(env, dict) else set()
+    wanted = fields.get("env")
+    others = keys - (wanted.keys() if isinstance(wanted, dict) else set())
+    other = '"baseUrl"' if agent.get("baseUrl") and "baseUrl" not in fields else ""
+    other = other or "".join(f'"env": {{"{name}": …}}' for name in sorted(others)[:1])
+    if other:
+        raise ConfigError(
+            f"agent '{agent['agentId']}' has {other}, which is for another model; remove that from"
+            " agents.json first, or name a new agent with --agent"
+        )
+
+
+def _list_changes(agent: JsonObject, fields: JsonObject) -> list[tuple[tuple[str, ...], JsonValue]]:
+    changes: list[tuple[tuple[str, ...], JsonValue]] = []
+    for name, wanted in fields.items():
+        there = agent.get(name)
+        if isinstance(wanted, dict) and isinstance(there, dict):
+            inner = ((key, item) for key, item in wanted.items() if there.get(key) != item)
+            changes += [((name, key), item) for key, item in inner]
+        elif there != wanted:
+            changes.append(((name,), wanted))
+    return changes
+
+
+def _add_bindings(text: str, value: JsonObject, wishes: SetupChoices) -> str:
+    """Add a binding for each channel that no binding or fallback routes to an agent."""
+    items = value.get("bindings")
+    known = items if isinstance(items, list) else []
+    bound = {item.get("channel") for item in known if isinstance(item, dict)}
+    place = len(known)
+    for channel in ("telegram", "console") if wishes.telegram else ("console",):
+        if channel not in bound and not value.get("fallbackAgentId"):
+            text = replace_value(
+                text, ("bindings", place), _build_binding(channel, wishes.agent_id)
+            )
+            place += 1
+    return text
+
+
+def _set_access(text: str, value: JsonObject, wishes: SetupChoices) -> str:
+    known = _find_telegram(value)
+    at = ("channels", "telegram")
+    if wishes.allow == (PAIRING,):
+        usual = known.get("access", PAIRING) == PAIRING
+        return text if usual else replace_value(text, (*at, "access"), PAIRING)
+    there = known.get("allowlist")
+    ids = [str(item) for item in there] if isinstance(there, list) else []
+    added = [item for item in wishes.allow if item not in ids]
+    if known.get("access") != "allowlist":
+        text = replace_value(text, (*at, "access"), "allowlist")
+    if isinstance(there, list):
+        for place, item in enumerate(added, len(there)):
+            text = replace_value(text, (*at, "allowlist", place), item)
+        return text
+    return replace_value(text, (*at, "allowlist"), [*added])

@@ -1,0 +1,204 @@
+"""Try keys and tokens at their services."""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from http import HTTPStatus
+from typing import Literal
+from urllib.parse import urlsplit, urlunsplit
+
+import httpx
+from pydantic import BaseModel, ValidationError
+
+from orchestrator.cli.output import format_count
+from orchestrator.extensions.setup.model_account import ModelAccount
+from thinker.http.version import USER_AGENT
+from thinker.protocol import model_endpoints
+from thinker.protocol.messages import JsonObject
+from thinker.protocol.model_endpoints import build_api_url
+from thinker.protocol.providers import Provider
+
+Verdict = Literal["works", "refused", "unreachable"]
+FAILED = (httpx.HTTPError, httpx.InvalidURL)  # no answer came, or none can
+SECONDS = 10.0  # for a service to answer
+SHOWN = 200  # characters shown of a service's error message
+REFUSED = (HTTPStatus.BAD_REQUEST, HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN)
+NO_LIST = (HTTPStatus.NOT_FOUND, HTTPStatus.METHOD_NOT_ALLOWED, HTTPStatus.NOT_IMPLEMENTED)
+NOT_NOW = (HTTPStatus.PAYMENT_REQUIRED, HTTPStatus.TOO_MANY_REQUESTS)
+BOT_TOKEN = re.compile(r"\d{1,19}:[\w-]+", re.ASCII)
+MALFORMED = (
+    "TELEGRAM_BOT_TOKEN is not a bot token; copy the token from @BotFather, which looks like"
+    " 123456:ABC-DEF"
+)
+UNKNOWN_BOT = (HTTPStatus.UNAUTHORIZED, HTTPStatus.NOT_FOUND)
+BOT_ADVICE = "check the network, a proxy, or TELEGRAM_API_URL"
+
+
+@dataclass(frozen=True)
+class Trial:
+    """A service's answer; ``text`` explains it to a person, without secrets."""
+
+    verdict: Verdict
+    text: str
+    models: tuple[str, ...] = ()
+    bot: str = ""
+
+
+class _ListedModel(BaseModel):
+    id: str
+
+
+class _ModelList(BaseModel):
+    data: list[_ListedModel]
+
+
+class _BotUser(BaseModel):
+    username: str
+
+
+class _BotAnswer(BaseModel):
+    result: _BotUser
+
+
+async def try_account(account: ModelAccount, key: str) -> Trial:
+    """List a provider's models with the key."""
+    if account.provider.name == "demo":
+        return Trial("works", "the demo model needs no key")
+    if not model_endpoints.KEY.fullmatch(key):
+        return Trial(
+            "refused",
+            "this is not a key: it contains a space or another character that keys never have",
+        )
+    headers = model_endpoints.build_headers(account.provider, key)
+    try:
+        async with _make_client() as client:
+            return await _fetch_models(client, account, key, headers)
+    except (*FAILED, ValueError) as error:
+        return Trial("unreachable", _describe_outage(account, error))
+
+
+async def try_model(account: ModelAccount, key: str, model: str) -> Trial:
+    """Ask a model for one token, for providers that list no models."""
+    url = model_endpoints.build_chat_url(account.provider, account.url, model)
+    body: JsonObject = {
+        "model": model,
+        "max_tokens": 1,
+        "messages": [{"role": "user", "content": "hello"}],
+    }
+    headers = model_endpoints.build_headers(account.provider, key)
+    try:
+        async with _make_client() as client:
+            answer = await client.post(url, json=body, headers=headers)
+    except FAILED as error:
+        return Trial("unreachable", _describe_outage(account, error))
+    if answer.is_success:
+        return Trial("works", f"{model} answers")
+    return Trial(
+        "refused", f"{_parse_host(account.url)} refused {model}: {_describe_error(answer, key)}"
+    )
+
+
+async def try_bot(token: str, api_url: str) -> Trial:
+    """Ask Telegram for the owner of a token, which is part of the URL and never shown."""
+    token, host = token.strip(), _parse_host(api_url)
+    if not BOT_TOKEN.fullmatch(token):
+        return Trial("refused", MALFORMED)
+    try:
+        async with _make_client() as client:
+            answer = await client.post(f"{api_url.rstrip('/')}/bot{token}/getMe")
+        if answer.status_code in UNKNOWN_BOT:
+            text = f"{host} does not know this token; copy it again from @BotFather"
+            return Trial("refused", text)
+        name = _BotAnswer.model_validate_json(answer.content).result.username
+    except FAILED as error:
+        why = (" ".join(str(error).split()) or type(error).__name__).replace(token, "[the token]")
+        return Trial("unreachable", f"{host} cannot be reached ({why}); {BOT_ADVICE}")
+    except ValidationError:
+        text = f"{host} answers with {_describe_error(answer, token)}; {BOT_ADVICE}"
+        return Trial("unreachable", text)
+    return Trial("works", f"the token belongs to @{name}", bot=name)
+
+
+def _make_client() -> httpx.AsyncClient:
+    return httpx.AsyncClient(headers={"user-agent": USER_AGENT}, timeout=SECONDS)
+
+
+async def _fetch_models(
+    client: httpx.AsyncClient, account: ModelAccount, key: str, headers: Mapping[str, str]
+) -> Trial:
+    base = account.url
+    if account.name == "openrouter":  # it lists its models to everyone
+        answer = await client.get(f"{base}/key", headers=headers)
+        if answer.status_code in REFUSED:
+            return _build_refusal(account, answer, key)
+    answer = await client.get(httpx.URL(build_list_url(account.provider, base)), headers=headers)
+    trial = _parse_models(answer, account, key)
+    if account.provider.deployments and trial.models:  # what it could deploy, not what it has
+        return Trial("works", f"{_parse_host(base)} answers; it does not list deployments")
+    return trial
+
+
+def _parse_models(answer: httpx.Response, account: ModelAccount, key: str) -> Trial:
+    if answer.status_code in REFUSED:
+        return _build_refusal(account, answer, key)
+    host = _parse_host(account.url)
+    if answer.status_code in NOT_NOW:
+        return Trial("works", f"{host} knows the key, but says: {_describe_error(answer, key)}")
+    if not answer.is_success and answer.status_code not in NO_LIST:
+        text = (
+            f"{host} answers with {_describe_error(answer, key)}; try later, or check the address"
+        )
+        return Trial("unreachable", text)
+    try:
+        names = tuple(model.id for model in _ModelList.model_validate_json(answer.content).data)
+    except ValidationError:
+        return Trial("works", f"{host} answers, and lists no models")
+    names = tuple(name.removeprefix("models/") for name in names)  # as Gemini lists them
+    return Trial("works", f"{host} answers and lists {format_count(len(names), 'model')}", names)
+
+
+def _build_refusal(account: ModelAccount, answer: httpx.Response, key: str) -> Trial:
+    host = _parse_host(account.url)
+    if not key:
+        return Trial("refused", f"{host} wants a key: {_describe_error(answer, key)}")
+    return Trial("refused", f"{host} refused the key: {_describe_error(answer, key)}")
+
+
+def _describe_error(answer: httpx.Response, key: str) -> str:
+    """Describe a service's error, without the key."""
+    text = f"HTTP {answer.status_code}"
+    try:
+        found = answer.json()
+        error = found[0] if isinstance(found, list) else found
+        error = error.get("error", error)
+        message = error if isinstance(error, str) else error.get("message", "")
+    except (ValueError, AttributeError, IndexError):
+        message = ""
+    if isinstance(message, str) and message:
+        text += f", {' '.join(message.split())[:SHOWN]}"
+    return text.replace(key, "[the key]") if key else text
+
+
+def _describe_outage(account: ModelAccount, error: Exception) -> str:
+    why = " ".join(str(error).split()) or type(error).__name__
+    advice = (
+        f"is {account.name} running on this machine?"
+        if account.provider.local
+        else "check the network, a proxy, or the address"
+    )
+    return f"{_parse_host(account.url)} cannot be reached ({why}); {advice}"
+
+
+def _parse_host(url: str) -> str:
+    return urlsplit(url).netloc
+
+
+def build_list_url(provider: Provider, base_url: str) -> str:
+    """Return the address at which a provider lists its models."""
+    if provider.wire == "anthropic":
+        return f"{base_url.rstrip('/').removesuffix('/v1')}/v1/models?limit=1000"
+    if provider.deployments:
+        parts = urlsplit(base_url)
+        start = parts.path.partition("/openai")[0] + "/openai"
+        base_url = urlunsplit(parts._replace(path=start))
+    return build_api_url(provider, base_url, "/models", "")

@@ -1,0 +1,272 @@
+"""Background jobs of agents: compaction, fact extraction, vectors of facts.
+
+The journal knows the due jobs, so they survive restarts; the agent's own worker calls the model. A
+job that fails or is not allowed (a pause, a budget) is retried when the session has grown, or has
+been quiet for as long again.
+
+Where: is it noticed that a conversation needs a summary?
+"""
+
+import math
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from typing import NamedTuple, TypeVar
+
+import anyio
+import structlog
+from anyio.abc import TaskGroup
+
+from orchestrator import turn_access
+from orchestrator.agentsfile import AgentDefinition, AgentsFile
+from orchestrator.agentsfile.model_costs import compute_compaction_threshold
+from orchestrator.errors import JournalError, OrchestratorError
+from orchestrator.extensions.upkeep import due_sessions
+from orchestrator.journal.db.database import Database
+from orchestrator.journal.db.store import STORAGE_RETRY, report_failure, retry_later
+from orchestrator.journal.memory import fact_vectors
+from orchestrator.journal.turns import sessions
+from orchestrator.loop_bound import LoopBound
+from orchestrator.spending.metered_calls import MeteredCall, MeteredCalls
+from orchestrator.turns.embedding_index import EmbeddingIndex
+from orchestrator.wakeup import Wakeup
+from thinker.protocol import background
+from thinker.protocol.logs import bound
+from thinker.protocol.messages import Frozen
+
+AT_ONCE = 2  # jobs at a time, of all agents together, so that answers are not slowed down
+GATHERED = 1.0  # seconds; the sessions that grew meanwhile are looked at together
+ANSWER = 1000  # tokens reserved for a summary or a list of facts
+Answer = TypeVar("Answer", bound=background.MeteredResult)
+log = structlog.get_logger()
+
+
+class MaintenanceJob(NamedTuple):
+    """One job for a session, or for an agent's facts; ``tokens`` is the session's size."""
+
+    kind: str  # compaction | extraction | embedding
+    session_id: int
+    agent: AgentDefinition
+    tokens: int = 0
+
+    @property
+    def name(self) -> str:
+        """The job's name in the usage table: ``compaction/7``, ``embedding/AGENT``."""
+        return f"{self.kind}/{self.session_id or self.agent.agent_id}"
+
+
+class _Look(NamedTuple):
+    """Which jobs to look for: those of a language model, or facts without vectors."""
+
+    agent: AgentDefinition
+    thinks: bool
+    embeds: bool
+
+
+@dataclass(eq=False)
+class MaintenanceWorker(LoopBound):
+    """Runs due jobs until canceled or closed; ``clock`` returns milliseconds since the epoch."""
+
+    calls: MeteredCalls
+    embeddings: EmbeddingIndex
+    agents: Callable[[], AgentsFile]
+    clock: Callable[[], int]
+    _wakeup: Wakeup = field(default_factory=Wakeup, init=False)
+    _scope: anyio.CancelScope = field(default_factory=anyio.CancelScope, init=False)
+    _busy: set[str] = field(default_factory=set, init=False)
+    # The agents to look at, None for all, and when some may have a job without a change.
+    _changed: set[str | None] = field(default_factory=lambda: {None}, init=False)
+    _upcoming: float = field(default=math.inf, init=False)
+    # By session: its tokens when it was not compacted.
+    _failed: dict[int, int] = field(default_factory=dict, init=False)
+
+    def wake(self, agent_id: str | None = None) -> None:
+        """Look for due jobs again, of the agent whose session has grown, or of all."""
+        self._changed.add(agent_id)
+        self._wakeup.wake()
+
+    def close(self) -> None:
+        """Cancel running jobs; the next process repeats them."""
+        self._scope.cancel()
+
+    async def run(self) -> None:
+        with self._scope:
+            async with anyio.create_task_group() as tasks:
+                while True:
+                    changed = self._wakeup.changed
+                    delay = STORAGE_RETRY
+                    try:
+                        await self._start_due_jobs(tasks)
+                        delay = self._upcoming
+                        if delay < math.inf:
+                            delay = max(0.0, (delay - self.clock()) / 1000)
+                    except JournalError as error:
+                        report_failure(error)
+                    with anyio.move_on_after(delay) as waiting:
+                        await changed.wait()
+                        await anyio.sleep(GATHERED)
+                    if waiting.cancelled_caught:
+                        self._changed.add(None)
+
+    async def _start_due_jobs(self, tasks: TaskGroup) -> None:
+        """Start the due jobs of changed agents; the end of a job looks for those of all."""
+        changed, self._changed = self._changed, set()
+        busy = {*self._busy}  # what ends meanwhile looks due; its end brings another look
+        looks = self._list_looks(changed)
+        if not looks:
+            return
+        try:
+            due, upcoming = await self.calls.store.read(_list_due_jobs, looks, self.clock())
+        except JournalError:
+            self._changed |= changed
+            raise
+        self._upcoming = min(upcoming, math.inf if None in changed else self._upcoming)
+        for job in due:
+            if len(self._busy) == AT_ONCE:
+                return
+            tried = job.kind == "compaction" and job.tokens <= self._failed.get(job.session_id, 0)
+            if not tried and job.name not in busy | self._busy:
+                self._busy.add(job.name)
+                tasks.start_soon(self._run_job, job)
+
+    def _list_looks(self, changed: Collection[str | None]) -> list[_Look]:
+        """List what to look for, for changed agents with a process."""
+        looks, slots = [], self.calls.supervisor.slots
+        for agent in self.agents().agents:
+            slot = slots.get(agent.agent_id)
+            if slot is None or not (None in changed or agent.agent_id in changed):
+                continue
+            works = agent.compaction.enabled or agent.fact_extraction.enabled
+            thinks = works and slot.spec.endpoint.provider != "demo"
+            embeds = agent.embeddings is not None and slot.worker is not None
+            if embeds:
+                embeds = self.embeddings.is_ready(agent, agent.agent_id)
+            if thinks or embeds:
+                looks.append(_Look(agent, thinks=thinks, embeds=embeds))
+        return looks
+
+    async def _run_job(self, job: MaintenanceJob) -> None:
+        with bound(agent_id=job.agent.agent_id, session=job.session_id):
+            try:
+                if job.kind == "embedding":
+                    await self._embed_facts(job.agent)
+                elif job.kind == "compaction":
+                    await self._compact_session(job)
+                else:
+                    await self._extract_facts(job)
+            except JournalError as error:
+                await retry_later(error)
+            finally:
+                self._busy.discard(job.name)
+                self.wake()
+
+    async def _compact_session(self, job: MaintenanceJob) -> None:
+        store = self.calls.store
+        self._failed[job.session_id] = job.tokens
+        keep = job.agent.compaction.keep_turns
+        part = await store.transact(due_sessions.find_compaction_input, job.session_id, keep)
+        if part is None:
+            return
+        request = background.Compact(messages=part.messages, summary=part.summary)
+        size = sum(map(sessions.estimate_tokens, part.messages)) + len(part.summary or "") // 4
+        answer = await self._ask_model(
+            job, size, background.SESSION_COMPACT, request, background.Compacted
+        )
+        if answer is None:
+            return
+
+        rules = self.calls.gate.build_rules()
+
+        def keep_summary(db: Database) -> bool:
+            rules.settle_work(db, job.agent.agent_id, job.name, answer)
+            return bool(answer.summary) and due_sessions.store_summary(db, part, answer.summary)
+
+        if await store.transact(keep_summary):
+            del self._failed[job.session_id]
+        log.debug("session_compacted", messages=len(part.messages), **_build_log_fields(answer))
+
+    async def _extract_facts(self, job: MaintenanceJob) -> None:
+        store, now = self.calls.store, self.clock()
+        max_turns = job.agent.fact_extraction.max_turns
+        scoped = partial(turn_access.build_memory_scope, self.agents())
+        part = await store.transact(
+            due_sessions.find_unextracted_range, job.session_id, max_turns, scoped
+        )
+        if part is None:
+            return
+        request = background.Extract(messages=part.messages, known=part.known)
+        size = sum(map(sessions.estimate_tokens, part.messages)) + len("".join(part.known)) // 4
+        answer = await self._ask_model(
+            job, size, background.FACTS_EXTRACT, request, background.Extracted
+        )
+        if answer is None:
+            await store.transact(due_sessions.postpone_extraction, job.session_id, now)
+            return
+
+        rules, now = self.calls.gate.build_rules(), self.clock()
+
+        def keep_facts(db: Database) -> int:
+            rules.settle_work(db, job.agent.agent_id, job.name, answer)
+            return due_sessions.store_extracted_facts(db, part, answer.facts, now)
+
+        new = await store.transact(keep_facts)
+        log.debug("facts_extracted", turns=len(part.turns), new=new, **_build_log_fields(answer))
+
+    async def _embed_facts(self, agent: AgentDefinition) -> None:
+        """Embed some of the facts that have no vector yet."""
+        agent_id, store = agent.agent_id, self.calls.store
+        limit = background.EMBEDDED
+        facts = await store.transact(fact_vectors.list_facts_without_vector, agent_id, limit)
+        texts = [fact for _, fact in facts]
+        answer = await self.embeddings.request_vectors(agent, agent_id, texts)
+        if answer is not None:
+            found = [(*fact, vector) for fact, vector in zip(facts, answer.vectors, strict=True)]
+            await store.transact(fact_vectors.store_vectors, agent_id, answer.model, found)
+            log.debug("facts_embedded", agent_id=agent_id, facts=len(found), model=answer.model)
+
+    async def _ask_model(
+        self, job: MaintenanceJob, size: int, method: str, request: Frozen, expected: type[Answer]
+    ) -> Answer | None:
+        """Call the agent's model; return None if the call failed or is not allowed."""
+        agent_id = job.agent.agent_id
+        call = MeteredCall(job.name, agent_id, agent_id, size + ANSWER)
+        try:
+            answer = await self.calls.ask_worker(call, method, request, expected)
+        except OrchestratorError as error:
+            log.warning("upkeep_failed", work=job.kind, problem=str(error))
+            return None
+        if answer is None:
+            log.debug("upkeep_not_allowed", work=job.kind)
+        return answer
+
+
+def _list_due_jobs(
+    db: Database, looks: Sequence[_Look], now: int
+) -> tuple[list[MaintenanceJob], float]:
+    """Return the jobs that are due, and when others may be."""
+    agents = {look.agent.agent_id: look.agent for look in looks}
+    thinking = [look.agent for look in looks if look.thinks]
+    limits = {a.agent_id: compute_compaction_threshold(a) for a in thinking if a.compaction.enabled}
+    idle = {
+        a.agent_id: round(a.fact_extraction.idle_minutes * 60_000)
+        for a in thinking
+        if a.fact_extraction.enabled
+    }
+    found = [
+        MaintenanceJob("compaction", session_id, agents[agent_id], tokens)
+        for session_id, agent_id, tokens in due_sessions.list_large_sessions(db, limits)
+    ]
+    quiet, upcoming = due_sessions.list_idle_sessions(db, idle, now)
+    found += [
+        MaintenanceJob("extraction", session, agents[agent_id]) for session, agent_id in quiet
+    ]
+    found += [
+        MaintenanceJob("embedding", 0, look.agent)
+        for look in looks
+        if look.embeds and fact_vectors.list_facts_without_vector(db, look.agent.agent_id, 1)
+    ]
+    return found, math.inf if upcoming is None else upcoming
+
+
+def _build_log_fields(answer: background.MeteredResult) -> dict[str, object]:
+    return {"model": answer.model, "tokens": answer.usage.total, "problem": answer.problem}

@@ -1,0 +1,160 @@
+"""Retention: each function removes a batch of old rows and returns their number.
+
+Rows stay that an open turn or a session's window needs, that identify a repeated update, or that
+hold the address of a chat. Dead letters, the audit log and the history of profiles are kept.
+
+Where: are old records deleted?
+"""
+
+from collections.abc import Callable, Sequence
+
+from orchestrator.journal.db.database import Database, find_first_row_since
+from orchestrator.journal.turns import prompt_records
+
+BATCH = 20  # turns or pictures that one transaction removes: it blocks the journal for milliseconds
+ROWS = 500  # rows of other tables that one transaction removes
+Remove = Callable[[Database, int], int]
+
+# An agent finds a chat again by its newest message. Clients of the HTTP API are not written to.
+NEWEST = """(own.kind <> 'request' AND NOT EXISTS(SELECT 1 FROM inbox AS later
+  WHERE later.channel = own.channel
+  AND later.bot_id = own.bot_id AND later.chat_id = own.chat_id
+  AND later.agent_id IS NOT DISTINCT FROM own.agent_id AND later.id > own.id))"""
+
+# A subagent's turn is removed with the turn of the call that began it, and the message with its
+# result not before.
+OLD_TURNS = f"""SELECT id FROM turn
+WHERE rowid < :below AND state IN('closed','cancelled','failed') AND ended_at < :before
+AND recipe <> 'subagent'
+AND NOT EXISTS(SELECT 1 FROM subagent_run AS run JOIN inbox AS work ON work.id = run.inbox_id
+  WHERE run.turn_id = turn.id AND ifnull(work.ended_at, :before) >= :before)
+AND NOT EXISTS(SELECT 1 FROM inbox AS note WHERE note.turn_id = turn.id
+  AND note.kind = 'subagent_result' AND EXISTS(SELECT 1 FROM subagent_run AS reported
+    WHERE format('%s:%s', reported.turn_id, reported.seq) = note.message_id))
+AND NOT EXISTS(SELECT 1 FROM inbox AS own WHERE own.turn_id = turn.id AND {NEWEST})
+LIMIT {BATCH}"""
+
+WORK = """SELECT inbox.id, inbox.turn_id FROM subagent_run AS run
+JOIN inbox ON inbox.id = run.inbox_id WHERE run.turn_id = ?"""
+
+OF_A_TURN = (
+    "DELETE FROM call_verdict WHERE turn_id = ?",
+    "DELETE FROM approval WHERE turn_id = ?",
+    "DELETE FROM task_run WHERE inbox_id IN(SELECT id FROM inbox WHERE turn_id = ?)",
+    "DELETE FROM attachment WHERE inbox_id IN(SELECT id FROM inbox WHERE turn_id = ?)",
+    """DELETE FROM conversation_item WHERE request_id IN(SELECT request.id FROM request
+      JOIN inbox ON inbox.id = inbox_id WHERE turn_id = ?)""",
+    "DELETE FROM request WHERE inbox_id IN(SELECT id FROM inbox WHERE turn_id = ?)",
+    """DELETE FROM transition WHERE kind = 'inbox'
+      AND number IN(SELECT id FROM inbox WHERE turn_id = ?)""",
+    "DELETE FROM transition WHERE turn_id = ?",
+    "DELETE FROM inbox WHERE turn_id = ?",
+    "DELETE FROM outbox WHERE turn_id = ?",
+    "DELETE FROM tool_file WHERE turn_id = ?",
+    "DELETE FROM step WHERE turn_id = ?",
+    "DELETE FROM turn_prompt WHERE turn_id = ?",
+    "DELETE FROM turn WHERE id = ?",
+)
+
+
+def delete_old_turns(db: Database, before: int) -> int:
+    bounds = {"before": before, "below": find_first_row_since(db, "turn", "started_at", before)}
+    found = [str(turn) for (turn,) in db.execute(OLD_TURNS, bounds).fetchall()]
+    for turn in found:
+        runs = db.execute(WORK, (turn,)).fetchall()
+        db.execute("DELETE FROM subagent_run WHERE turn_id = ?", (turn,))
+        for row, child in runs:
+            if child is None:  # cancelled before a turn began it
+                db.execute("DELETE FROM transition WHERE kind = 'inbox' AND number = ?", (row,))
+                db.execute("DELETE FROM inbox WHERE id = ?", (row,))
+            else:
+                _delete_turn(db, str(child))
+        _delete_turn(db, turn)
+    db.execute(
+        "DELETE FROM subagent WHERE created_at < ?"
+        " AND NOT EXISTS(SELECT 1 FROM subagent_run WHERE subagent_id = subagent.id)",
+        (before,),
+    )
+    if found:
+        prompt_records.delete_unused_parts(db)
+    return len(found)
+
+
+def _delete_turn(db: Database, turn_id: str) -> None:
+    for statement in OF_A_TURN:
+        db.execute(statement, (turn_id,))
+
+
+def delete_loose_messages(db: Database, before: int) -> int:
+    """Remove updates and notices without a turn: commands, refusals, messages of the daemon."""
+    updates = f"""SELECT id FROM inbox AS own WHERE turn_id IS NULL AND ended_at < ?
+      AND state IN('done','cancelled') AND kind NOT IN('task','subagent','subagent_result')
+      AND NOT {NEWEST} LIMIT {ROWS}"""
+    notices = f"""SELECT id FROM outbox WHERE turn_id IS NULL AND ended_at < ?
+      AND state IN('delivered','abandoned','failed_permanent') LIMIT {ROWS}"""
+    removed = _delete_rows(db, "inbox", updates, before, ("attachment", "request", "held"))
+    return removed + _delete_rows(db, "outbox", notices, before)
+
+
+def delete_old_messages(db: Database, before: int) -> int:
+    """Remove messages of ended sessions and summarized messages, then empty sessions."""
+    db.execute(
+        "DELETE FROM message WHERE id IN(SELECT message.id FROM message JOIN session"
+        " ON session.id = session_id WHERE message.id < ? AND at < ? AND (ended_at IS NOT NULL"
+        f" OR message.id <= summary_upto) LIMIT {ROWS})",
+        (find_first_row_since(db, "message", "at", before), before),
+    )
+    count = db.changes()
+    db.execute(
+        "DELETE FROM session WHERE ended_at < ?"
+        " AND NOT EXISTS(SELECT 1 FROM message WHERE session_id = session.id)"
+        " AND NOT EXISTS(SELECT 1 FROM turn WHERE session_id = session.id)",
+        (before,),
+    )
+    return count
+
+
+def delete_old_pictures(db: Database, before: int) -> int:
+    """Remove the bytes of pictures; their descriptions are kept."""
+    old = f"SELECT id FROM media WHERE at < ? LIMIT {BATCH}"
+    db.execute(f"DELETE FROM media WHERE id IN({old})", (before,))
+    return db.changes()
+
+
+def delete_old_calls(db: Database, before: int) -> int:
+    old = f"SELECT id FROM model_call WHERE id < ? AND at < ? LIMIT {ROWS}"
+    bounds = (find_first_row_since(db, "model_call", "at", before), before)
+    db.execute(f"DELETE FROM model_call WHERE id IN({old})", bounds)
+    return db.changes()
+
+
+def delete_unused_conversations(db: Database, before: int) -> int:
+    """Remove conversations of clients without requests."""
+    unused = f"""SELECT id FROM conversation WHERE created_at < ? AND NOT EXISTS(
+      SELECT 1 FROM request WHERE conversation = conversation.id) LIMIT {ROWS}"""
+    found = db.execute(unused, (before,)).fetchall()
+    db.executemany("DELETE FROM conversation_item WHERE conversation_id = ?", found)
+    db.executemany("DELETE FROM conversation WHERE id = ?", found)
+    return len(found)
+
+
+def delete_ended_logins(db: Database, before: int) -> int:
+    """Remove the page's sessions and invites that have ended."""
+    count = 0
+    for table in ("web_session", "web_invite"):
+        db.execute(f"DELETE FROM {table} WHERE ends_at < ?", (before,))
+        count += db.changes()
+    return count
+
+
+def _delete_rows(
+    db: Database, table: str, ids: str, before: int, details: Sequence[str] = ()
+) -> int:
+    """Remove rows of a table with their history and their rows in ``details``."""
+    found = db.execute(ids, (before,)).fetchall()
+    history = f"DELETE FROM transition WHERE kind = '{table}' AND number = ? AND turn_id IS NULL"
+    db.executemany(history, found)
+    for detail in details:
+        db.executemany(f"DELETE FROM {detail} WHERE inbox_id = ?", found)
+    db.executemany(f"DELETE FROM {table} WHERE id = ?", found)
+    return len(found)

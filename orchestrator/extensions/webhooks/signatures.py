@@ -1,0 +1,59 @@
+"""Signatures of webhooks: HMAC-SHA256 with a shared secret.
+
+The style "body" signs the body, as GitHub does: ``sha256=HEX``. The style "timestamp" signs its
+time as well, as Stripe does: ``t=SECONDS,v1=HEX``, of ``SECONDS.BODY``.
+
+Where: is a webhook's signature checked?
+"""
+
+import hashlib
+import hmac
+from base64 import b64encode
+from typing import Literal
+
+from orchestrator.extensions.webhooks.hook_settings import HookSignature
+
+SCHEME = "v1"
+MAX_TRIED = 5  # signatures of one header, while a sender changes its secret
+
+
+def build_signature(settings: HookSignature, secret: str, body: bytes, now: float) -> str:
+    """Build the signature header's value; ``now`` in seconds since the epoch."""
+    if settings.style == "body":
+        return settings.prefix + _compute_mac(secret, body, settings.encoding)
+    seconds = str(round(now))
+    mac = _compute_mac(secret, _prefix_timestamp(seconds, body), settings.encoding)
+    return f"t={seconds},{SCHEME}={mac}"
+
+
+def check_signature(
+    settings: HookSignature, secret: str, body: bytes, header: str | None, now: float
+) -> str | None:
+    """Return why a request's signature is invalid; None if it is valid."""
+    if header is None:
+        return f"the request has no header {settings.header}"
+    if settings.style == "body":
+        given = [header.removeprefix(settings.prefix)] if header.startswith(settings.prefix) else []
+        signed = body
+    else:
+        items = [item.strip().partition("=") for item in header.split(",")]
+        seconds = next((value for name, _, value in items if name == "t"), "")
+        given = [value for name, _, value in items if name == SCHEME][:MAX_TRIED]
+        signed = _prefix_timestamp(seconds, body)
+        if not (seconds.isascii() and seconds.isdecimal()):
+            return f"{settings.header} lacks a time, as in t=1700000000,{SCHEME}=…"
+        if abs(now - int(seconds[:15])) > settings.tolerance_seconds:
+            return f"the time in {settings.header} is not within {settings.tolerance_seconds} s"
+    own = _compute_mac(secret, signed, settings.encoding).encode()
+    # All are compared, in the same time whatever they are.
+    right = [hmac.compare_digest(own, value.strip().encode()) for value in given]
+    return None if any(right) else f"the signature in {settings.header} is wrong"
+
+
+def _prefix_timestamp(seconds: str, body: bytes) -> bytes:
+    return seconds.encode() + b"." + body
+
+
+def _compute_mac(secret: str, signed: bytes, encoding: Literal["hex", "base64"]) -> str:
+    made = hmac.new(secret.encode(), signed, hashlib.sha256)
+    return made.hexdigest() if encoding == "hex" else b64encode(made.digest()).decode()

@@ -1,0 +1,82 @@
+"""Checks of workspaces and web access: folders that cannot be used, and what opens a jail."""
+
+import os
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+from orchestrator.agentsfile.draft import Draft
+from orchestrator.extensions.workspace.agent_settings import (
+    DDGS,
+    Web,
+    Workspace,
+    WorkspaceFields,
+)
+from orchestrator.extras import explain_missing
+
+HOME = "ORCHESTRATOR_HOME"
+DEFAULT_HOME = "~/.orchestrator"  # as in the daemon's settings
+
+
+def check_workspaces(draft: Draft, environ: Mapping[str, str] | None, home: Path | None) -> None:
+    """Warn of each setting that opens a jail, and report folders that cannot be used.
+
+    ``home`` is the daemon's; when None, that of the environment.
+    """
+    home = _resolve_path(str(home or (environ or {}).get(HOME) or DEFAULT_HOME))
+    for number, agent in draft.agents.items():
+        at = ("agents", number)
+        name, own = agent.agent_id, agent.get_fields(WorkspaceFields)
+        if own.workspace is not None:
+            _check_paths(draft, (*at, "workspace", "paths"), name, own.workspace, home)
+            for field, text in _list_openings(own.workspace):
+                draft.add_warning((*at, "workspace", field), f"agent '{name}': {text}", name)
+        if own.web is not None:
+            for host in own.web.allow_private:
+                text = f"agent '{name}' may fetch from {host}, whatever its address is"
+                draft.add_warning((*at, "web", "allowPrivate"), text, name)
+            if environ is not None:
+                for path, text in _list_missing_libraries(own.web):
+                    draft.add_warning((*at, *path), f"agent '{name}' {text}", name)
+
+
+def overlaps_home(path: Path, home: Path) -> bool:
+    """Return whether a folder holds the daemon's home or lies in it; both are real paths."""
+    return path.is_relative_to(home) or home.is_relative_to(path)
+
+
+def _check_paths(
+    draft: Draft, at: tuple[str | int, ...], name: str, settings: Workspace, home: Path
+) -> None:
+    for text, mode in settings.paths.items():
+        path, what = _resolve_path(text), f"agent '{name}': the workspace folder \"{text}\""
+        if overlaps_home(path, home):
+            draft.add_warning(
+                (*at, text), f"{what} holds or is in the daemon's home, so it is not used", name
+            )
+        elif not path.is_dir():
+            draft.add_warning((*at, text), f"{what} is not a folder here; create it", name)
+        elif mode == "rw":
+            draft.add_warning((*at, text), f"{what} can be changed by what its model is told", name)
+
+
+def _list_openings(settings: Workspace) -> Iterator[tuple[str, str]]:
+    if settings.network is True:
+        yield "network", "commands of its workspace reach the network and this machine's services"
+    elif settings.network:
+        yield "network", f"commands of its workspace reach {', '.join(settings.network)}"
+    if settings.sandbox == "off":
+        yield "sandbox", "on a kernel without Landlock its commands reach all files of the user"
+
+
+def _list_missing_libraries(web: Web) -> Iterator[tuple[tuple[str, ...], str]]:
+    """Yield what cannot be done without libraries that are missing here, each with its field."""
+    unread = explain_missing(("html_to_markdown",), "workspace")
+    if unread:
+        yield ("web",), f"can read no HTML, because {unread}"
+    unsearched = explain_missing((DDGS,), "search") if web.search == DDGS else ""
+    if unsearched:
+        yield ("web", "search"), f"cannot search, because {unsearched}"
+
+
+def _resolve_path(text: str) -> Path:
+    return Path(os.path.realpath(os.path.expanduser(text)))  # noqa: PTH111 - keeps an unknown user

@@ -1,0 +1,31 @@
+"""What the daemon tells the server of an agent's workspace."""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from orchestrator.extensions.workspace.command_order import CommandLimits
+
+
+@dataclass(frozen=True)
+class WorkspaceSettings:
+    """What the daemon tells the server. ``paths`` may be written to where the value is true."""
+
+    workspace: str
+    paths: Mapping[str, bool]
+    skills: Sequence[str]
+    skill_globs: Sequence[str]
+    network: bool
+    hosts: Sequence[str]
+    jailed: bool
+    limits: CommandLimits
+    output: int
+
+    @classmethod
+    def from_json(cls, text: str) -> "WorkspaceSettings":
+        values: dict[str, Any] = json.loads(text)
+        return cls(**{**values, "limits": CommandLimits(**values["limits"])})
+
+    def to_json(self) -> str:
+        return json.dumps(asdict(self))

@@ -1,0 +1,89 @@
+"""What chat commands show: the state of the daemon, its agents, tasks and spending."""
+
+from collections.abc import Mapping
+from datetime import timedelta
+from typing import NamedTuple
+
+from orchestrator.journal.db.database import Database
+from orchestrator.journal.inspect import recent_turns
+from orchestrator.journal.schedule import tasks
+from orchestrator.journal.turns import pauses, usage
+from orchestrator.schedules.describe import format_local_time
+from orchestrator.spending import budgets
+from orchestrator.spending.spending_rules import SpendingRules
+from orchestrator.timezones import load_zone_or_utc
+
+
+class DaemonSnapshot(NamedTuple):
+    """The state of the daemon; ``started`` is in ms since the epoch, states are by name."""
+
+    version: str
+    started: int
+    agents: Mapping[str, str]
+    channels: Mapping[str, str]
+    servers: Mapping[str, str]
+
+
+def describe_daemon(db: Database, snapshot: DaemonSnapshot, now: int) -> str:
+    """Return lines about its parts and messages; ``now`` in milliseconds since the epoch."""
+    counts = recent_turns.count_messages_by_state(db)
+    up = timedelta(seconds=(now - snapshot.started) // 1000)
+    parts = {
+        "Agents": _list_agent_states(db, snapshot),
+        "Channels": snapshot.channels,
+        "Tool servers": snapshot.servers,
+    }
+    return "\n".join(
+        [
+            f"orchestrator {snapshot.version}, up {up}",
+            *(f"{name}: {_format_states(states)}" for name, states in parts.items() if states),
+            "Messages: {claimed} in progress, {new} waiting, {dead} dead".format(**counts),
+        ]
+    )
+
+
+def _list_agent_states(db: Database, snapshot: DaemonSnapshot) -> dict[str, str]:
+    paused = {agent: f"PAUSED ({reason})" for agent, reason in pauses.describe_pauses(db).items()}
+    return {name: paused.get(name, state) for name, state in snapshot.agents.items()}
+
+
+def describe_agents(db: Database, snapshot: DaemonSnapshot, here: str | None) -> str:
+    """Return a line for each agent; ``here`` is the one that answers in the chat."""
+    return "\n".join(
+        f"{name}: {state}{' - answers here' if name == here else ''}"
+        for name, state in _list_agent_states(db, snapshot).items()
+    )
+
+
+def describe_tasks(db: Database) -> str:
+    """Return a line for each scheduled task."""
+    lines = [
+        f"{task.id} {task.name} ({task.agent_id}): "
+        + (task.state if task.next_at is None else format_local_time(task.next_at, task.spec.zone))
+        for task in tasks.list_tasks(db)
+    ]
+    return "\n".join(lines) or "No task is scheduled."
+
+
+def describe_usage(db: Database, rules: SpendingRules) -> str:
+    """Return a line for each agent, with tokens and cost of today and of seven days."""
+    lines: list[str] = []
+    unknown: dict[str, None] = {}
+    for definition in rules.agents.agents:
+        zone = load_zone_or_utc(definition.timezone, rules.environ)
+        periods = []
+        for days, period in ((0, "today"), (6, "in 7 days")):
+            since = budgets.find_midnight_before(days, rules.clock(), zone)
+            spent = usage.sum_spending(db, definition.agent_id, since)
+            unpriced = usage.count_unpriced_calls(db, definition.agent_id, since)
+            unknown |= dict.fromkeys(unpriced)
+            money = budgets.format_cost(spent.usd, unknown=bool(unpriced))
+            periods.append(f"{spent.tokens:,} tokens ({money}) {period}")
+        lines.append(f"{definition.agent_id}: {', '.join(periods)}")
+    if unknown:
+        lines.append(budgets.describe_missing_prices(tuple(unknown)))
+    return "\n".join(lines)
+
+
+def _format_states(states: Mapping[str, str]) -> str:
+    return ", ".join(f"{name} {state}" for name, state in states.items())

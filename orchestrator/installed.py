@@ -1,0 +1,142 @@
+"""Find the installed extensions, ours and those of other distributions.
+
+Where: are extensions found?
+"""
+
+from collections.abc import Iterator, Mapping
+from functools import cache
+from importlib.metadata import EntryPoint, entry_points
+from importlib.util import find_spec
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any, NamedTuple, TypeAlias
+
+GROUP = "orchestrator.extensions"  # of entry points
+BASE = "orchestrator.extension.Extension"
+OWN = "orchestrator.extensions."  # begins the modules of our own extensions
+MANIFEST = "channel.json"
+Loaded: TypeAlias = Any  # an `Extension`, which names types of all that stands above this module
+
+
+class Installed(NamedTuple):
+    """Extensions by name: our own, those of others, and the folders of channels.
+
+    ``broken`` has the reason for each one that cannot be loaded.
+    """
+
+    own: Mapping[str, Loaded]
+    foreign: Mapping[str, Loaded]
+    channels: Mapping[str, Path]
+    broken: Mapping[str, str]
+
+    def every(self) -> Iterator[Loaded]:
+        """Yield all extensions, our own first."""
+        yield from self.own.values()
+        yield from self.foreign.values()
+
+
+@cache
+def find_channels() -> Mapping[str, Path]:
+    """Return the folders of channels by name, importing none of their modules."""
+    found = {point.name: _find_folder(point) for point in _list_entry_points() if not point.attr}
+    return MappingProxyType({name: folder for name, folder in found.items() if folder is not None})
+
+
+@cache
+def find_installed() -> Installed:
+    """Return the extensions that entry points name, without those that cannot be loaded.
+
+    A folder that was deleted below `orchestrator/extensions` is simply not there.
+    """
+    own: dict[str, Loaded] = {}
+    foreign: dict[str, Loaded] = {}
+    channels = find_channels()
+    broken: dict[str, str] = {}
+    for point in _list_entry_points():
+        ours = _is_own(point)
+        if not point.attr:
+            if point.name not in channels and not ours:
+                broken[point.name] = f"the package {point.module} has no {MANIFEST}"
+            continue
+        try:
+            found = _load(point)
+        except ModuleNotFoundError as error:
+            if ours and (error.name or "").startswith(OWN):
+                continue
+            broken[point.name] = str(error)
+        except Exception as error:  # noqa: BLE001 - a third-party module may fail in any way
+            broken[point.name] = f"{type(error).__name__}: {error}"
+        else:
+            (own if ours else foreign)[point.name] = found
+    return Installed(
+        own=MappingProxyType(own),
+        foreign=MappingProxyType(foreign),
+        channels=channels,
+        broken=MappingProxyType(broken),
+    )
+
+
+def find_extension(name: str) -> Loaded | None:
+    """Return the installed extension of this name."""
+    found = find_installed()
+    return found.own.get(name) or found.foreign.get(name)
+
+
+def find_channel_module(name: str) -> str:
+    """Return the name of the module for a chat system: ``<package>.<name>_channel``."""
+    package = next(point.module for point in _list_entry_points() if point.name == name)
+    return f"{package}.{name}_channel"
+
+
+@cache  # finding them reads the metadata of every distribution: 15 ms
+def _list_entry_points() -> tuple[EntryPoint, ...]:
+    """Return one entry point for each name; ours win over others of the same name."""
+    points = sorted(entry_points(group=GROUP), key=_is_own)
+    found = {point.name: point for point in points}
+    return tuple(found[name] for name in sorted(found))
+
+
+def _is_own(point: EntryPoint) -> bool:
+    return point.value.startswith(OWN)
+
+
+def _load(point: EntryPoint) -> Loaded:
+    """Make an extension; a foreign one gets the name of its entry point.
+
+    Raises:
+        TypeError: the entry point does not name an extension.
+    """
+    kind = point.load()
+    bases = kind.__mro__ if isinstance(kind, type) else ()
+    if not any(f"{base.__module__}.{base.__qualname__}" == BASE for base in bases):
+        raise TypeError(f"{point.value} is not a subclass of {BASE}")
+    made = kind()
+    made.name = point.name
+    return made
+
+
+def _find_folder(point: EntryPoint) -> Path | None:
+    """Return the folder of a channel's package without importing it."""
+    parent, _, _ = point.module.rpartition(".")
+    if parent.startswith(OWN.rstrip(".")):
+        folder = Path(__file__).parent.joinpath(*point.module.split(".")[1:])
+        return folder if (folder / MANIFEST).is_file() else None
+    spec = find_spec(point.module)
+    for place in (spec.submodule_search_locations or ()) if spec is not None else ():
+        if (Path(place) / MANIFEST).is_file():
+            return Path(place)
+    return None
+
+
+def list_shipped() -> Mapping[str, bool]:
+    """Return the names of everything in this distribution, and whether each is a channel.
+
+    Deleted folders are included.
+    """
+    return {point.name: not point.attr for point in _list_entry_points() if _is_own(point)}
+
+
+def list_names() -> frozenset[str]:
+    """Return the names of all installed extensions and channels."""
+    found = find_installed()
+    return frozenset((*found.own, *found.foreign, *found.channels))

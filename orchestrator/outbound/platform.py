@@ -1,0 +1,104 @@
+"""What the queues of a channel's chats share: its adapter, its holds, its calls."""
+
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import TypeAlias
+
+import anyio
+import structlog
+
+from orchestrator.channel_api import Adapter, OutboundPart, SendError, SendOutcome
+from orchestrator.failpoints import failpoint
+from orchestrator.journal.db.store import Store
+from orchestrator.journal.turns.outbox import OutboxRow
+from orchestrator.outbound.flood_control import FloodControl
+from orchestrator.wakeup import Wakeup
+
+PLACEHOLDER = "…"  # what a chat sees for a moment before a reply whose first sending failed
+CALL_TIMEOUT = 60.0  # seconds for one platform call, beyond the adapter's own limits
+MAX_RETRY_DELAY = 60.0  # seconds
+Speak: TypeAlias = Callable[[OutboxRow], Awaitable[None]]
+log = structlog.get_logger()
+
+
+@dataclass(frozen=True, kw_only=True)
+class Platform:
+    """The platform as the queues of one channel share it.
+
+    ``rested`` is woken when a queue has nothing to send now, or waits for the platform's rate.
+    ``speak`` gives a row that is to be spoken its file, or makes it a text. Once another daemon
+    follows (``handed_over``), no further call is made.
+    """
+
+    store: Store
+    adapter: Adapter
+    flood: FloodControl
+    clock: Callable[[], int]
+    rested: Wakeup
+    speak: Speak
+    handed_over: anyio.Event = field(default_factory=anyio.Event)
+    _doubts: dict[str, bool] = field(default_factory=dict)
+
+    def is_doubtful(self, chat_id: str) -> bool:
+        """Return whether a chat may hold messages of this bot that the journal does not know.
+
+        That is so after an unclean end, until the journal has the number of a new message.
+        """
+        return self._doubts.get(chat_id, self.store.unclean)
+
+    def set_doubtful(self, chat_id: str, *, doubtful: bool = True) -> None:
+        """Set whether the chat may hold messages that the journal does not know."""
+        if doubtful is not self._doubts.get(chat_id, self.store.unclean):
+            self._doubts[chat_id] = doubtful
+
+    def find_hold_seconds(self, chat_id: str) -> float:
+        """Return the seconds for which the platform holds a chat."""
+        if not self.flood.until:
+            return 0.0
+        return self.flood.find_seconds_left(self.adapter.name, chat_id, anyio.current_time())
+
+    def find_send_delay(self, row: OutboxRow) -> float:
+        """Return the seconds until a row may be sent.
+
+        A delay longer than any ever stored means that the clock was set back.
+        """
+        delay = (row.not_before - self.clock()) / 1000 if row.not_before else 0.0
+        return max(self.find_hold_seconds(row.chat_id), 0.0 if delay > MAX_RETRY_DELAY else delay)
+
+    def hold_after_refusal(self, chat_id: str, error: SendError) -> None:
+        """Hold a chat, or all chats, if the platform asked for it."""
+        if error.retry_after:
+            now = anyio.current_time()
+            held = self.flood.hold_chat(self.adapter.name, chat_id, error.retry_after, now)
+            log.warning("held", channel=held.channel, chat=held.chat_id, seconds=held.seconds)
+
+
+@contextmanager
+def limit_call(name: str, more: float = 0) -> Iterator[None]:
+    """Bound a platform call, between two failpoints; after a timeout it may still have worked.
+
+    ``more`` is the extra time for its file, in seconds.
+    """
+    failpoint(f"{name}:before")
+    try:
+        with anyio.fail_after(CALL_TIMEOUT + more):
+            yield
+        failpoint(f"{name}:after")
+    except TimeoutError:
+        raise SendError("the platform did not answer", SendOutcome.UNKNOWN) from None
+
+
+def build_part(row: OutboxRow, placeholder: str = "") -> OutboundPart:
+    """Build the message of a row; a final text begins as ``placeholder``, if there is one."""
+    replaced = row.final and bool(placeholder)
+    return OutboundPart(
+        chat_id=row.chat_id,
+        text=placeholder if replaced else "" if row.voice else row.body,
+        thread_id=row.thread_id or None,
+        markdown=row.markdown and not replaced,
+        reply_to=row.reply_to,
+        rendered=None if replaced else row.rendered,
+        key=row.key,
+        queued_at=row.created_at,
+    )

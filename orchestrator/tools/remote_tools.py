@@ -1,0 +1,202 @@
+"""Tools that run in servers of their own, as the core sees them: the part of an extension.
+
+An agent's *remote tools* are those of the MCP servers that agents.json names, and of the servers
+that extensions bring for single agents (`orchestrator.tools.tool_server`).
+"""
+
+import re
+from collections.abc import Callable, Collection, Mapping, Sequence, Sized
+from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import Literal, Protocol, TypeAlias
+
+from orchestrator.agentsfile import McpServer
+from orchestrator.agentsfile.agents_file import SandboxMode
+from orchestrator.journal.turns.steps import Call
+from orchestrator.processes.child_process import ChildProcess
+from orchestrator.tools.tool_server import ToolServer
+from thinker.protocol.messages import Origin, ToolResult, ToolSpec
+from thinker.protocol.sandbox import SandboxReport
+
+State: TypeAlias = Literal["starting", "connected", "failed"]
+Tell = Callable[[str], None]  # is given what a call waits for, and an empty text afterwards
+
+
+@dataclass(frozen=True)
+class RemoteTool:
+    """One tool of one server; ``timeout`` in seconds.
+
+    ``keyed``: its server recognizes a repeated call. ``env`` are variables that its server gets
+    with each call. ``origin`` is that of its results; ``reads``: they are private; ``carries``: a
+    call can carry data out.
+    """
+
+    spec: ToolSpec
+    server: str
+    tool: str
+    timeout: float
+    keyed: bool
+    env: Mapping[str, str] = field(default_factory=dict)
+    origin: Origin = "tool"
+    reads: bool = False
+    carries: bool = True
+
+
+class KnownServer(Protocol):
+    """What `orchestrator status` tells of a server."""
+
+    @property
+    def name(self) -> str:
+        """Its name in agents.json."""
+
+    @property
+    def state(self) -> str:
+        """Whether it is connected: a `State`."""
+
+    @property
+    def error(self) -> str:
+        """Why it is not."""
+
+
+class RemoteServer(KnownServer, Protocol):
+    """What is known of a server in the daemon."""
+
+    @property
+    def tools(self) -> Sized:
+        """The tools that it listed last."""
+
+    @property
+    def sandbox(self) -> SandboxReport | None:
+        """The jail of its process; None if it has none here."""
+
+
+class RemoteTools(Protocol):
+    """Keeps the servers of a configuration and runs the calls of their tools."""
+
+    @property
+    def child(self) -> ChildProcess | None:
+        """The process that holds the servers, while it runs."""
+
+    @property
+    def has_servers(self) -> bool:
+        """Whether there is any server: without one, a turn need not ask for tools."""
+
+    @property
+    def new_tools(self) -> frozenset[str]:
+        """The names of tools that came later than their servers; the same object until a change."""
+
+    async def define_servers(
+        self,
+        servers: Mapping[str, McpServer],
+        agent_servers: Mapping[str, ToolServer],
+        sandbox: SandboxMode,
+        reserved: Collection[str],
+    ) -> None:
+        """Set the servers of the configuration; those that did not change keep running.
+
+        ``agent_servers`` are those of single agents. Another ``sandbox`` restarts all.
+        ``reserved`` are names of tools of the supervisor, which no other tool can have.
+        """
+
+    def list_states(self) -> Sequence[RemoteServer]:
+        """Return every server's state, in the order of agents.json."""
+
+    def list_withheld_tools(self) -> Mapping[str, str]:
+        """Return the tools that wait for an operator: ``server/tool`` by their names for models."""
+
+    def recheck_pins(self) -> None:
+        """Compare withheld tools with their pins again: the operator may have approved them."""
+
+    async def wait_until_ready(self) -> None:
+        """Wait until the tools of each server are known, for a limited time."""
+
+    def list_agent_tools(self, agent_id: str) -> Mapping[str, RemoteTool]:
+        """Return the tools for an agent of agents.json by name."""
+
+    def list_answering_tools(self, agent_id: str) -> Mapping[str, RemoteTool]:
+        """Return the agent's tools that can be called now, without waiting for their servers."""
+
+    def find_command_tool(self, agent_id: str) -> str:
+        """Return the tool by which an agent runs commands; empty if it has none."""
+
+    def explain_missing_tool(self, name: str, agent_id: str) -> str:
+        """Return the message for a model that calls a missing tool."""
+
+    async def wait_for_tool(self, name: str, agent_id: str, tell: Tell) -> None:
+        """Wait for the server of a tool that cannot be called now, as `run_call` does."""
+
+    def is_ended_with_turn(self, tool: RemoteTool) -> bool:
+        """Return whether a call ends when its turn is stopped."""
+
+    async def run_call(self, tool: RemoteTool, call: Call, tell: Tell) -> ToolResult | None:
+        """Return the result of a call past T4; None if it is unknown whether the tool ran.
+
+        A call whose side-effect class allows it may be repeated. It waits for its server.
+
+        Raises:
+            StorageFailedError: another daemon has the journal; the tool did not run.
+        """
+
+
+class NoRemoteTools:
+    """Has no servers, where no extension keeps any."""
+
+    child: ChildProcess | None = None
+    has_servers = False
+    new_tools: frozenset[str] = frozenset()
+
+    async def define_servers(
+        self,
+        servers: Mapping[str, McpServer],
+        agent_servers: Mapping[str, ToolServer],
+        sandbox: SandboxMode,
+        reserved: Collection[str],
+    ) -> None:
+        """Do nothing; the check of agents.json says which extension is missing."""
+
+    def list_states(self) -> Sequence[RemoteServer]:
+        return ()
+
+    def list_withheld_tools(self) -> Mapping[str, str]:
+        return {}
+
+    def recheck_pins(self) -> None:
+        """Do nothing: nothing is withheld."""
+
+    async def wait_until_ready(self) -> None:
+        """Return at once."""
+
+    def list_agent_tools(self, agent_id: str) -> Mapping[str, RemoteTool]:
+        del agent_id
+        return MappingProxyType({})
+
+    list_answering_tools = list_agent_tools
+
+    def find_command_tool(self, agent_id: str) -> str:
+        del agent_id
+        return ""
+
+    def explain_missing_tool(self, name: str, agent_id: str) -> str:
+        del agent_id
+        return f"there is no tool {name!r} any more"
+
+    async def wait_for_tool(self, name: str, agent_id: str, tell: Tell) -> None:
+        """Return at once: no server comes."""
+
+    def is_ended_with_turn(self, tool: RemoteTool) -> bool:
+        del tool
+        return False
+
+    async def run_call(self, tool: RemoteTool, call: Call, tell: Tell) -> ToolResult | None:
+        """Return None: there is no tool to call."""
+
+
+def find_owner(name: str, servers: Collection[str]) -> str:
+    """Return the server with the longest fitting prefix: ``git_hub_push`` is not of ``git``."""
+    fitting = [server for server in servers if name.startswith(f"{replace_unsafe(server)}_")]
+    return max(fitting, key=len, default="")
+
+
+def replace_unsafe(text: str) -> str:
+    """Return a name in characters that every provider accepts."""
+    return re.sub(r"[^a-zA-Z0-9_-]", "_", text)

@@ -1,0 +1,151 @@
+"""Embed texts for agents with an embeddings model.
+
+The agents' workers make the requests. A turn waits a second at most; then it uses keyword search
+alone, while the request may still finish and serve the next turn. A failure is logged once and
+pauses requests for a minute; it never fails the turn.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from itertools import count
+from typing import NamedTuple
+
+import anyio
+import structlog
+from anyio.abc import TaskGroup
+
+from orchestrator.agentsfile import AgentDefinition
+from orchestrator.errors import OrchestratorError
+from orchestrator.journal.memory.fact_vectors import Embedding
+from orchestrator.loop_bound import LoopBound
+from orchestrator.processes.worker import Worker
+from orchestrator.spending.metered_calls import MeteredCall, MeteredCalls
+from thinker.protocol.background import EMBEDDED, LONGEST, TEXTS_EMBED, Embed, Embedded
+from thinker.protocol.messages import ToolSpec
+
+PATIENCE = 1.0  # seconds that a turn waits for an embedding
+REST = 60.0  # seconds without requests after a failed one
+log = structlog.get_logger()
+
+
+class EmbedToolsRequest(NamedTuple):
+    """A worker, and the tools whose descriptions it should embed."""
+
+    worker: Worker
+    tools: Callable[[], Sequence[ToolSpec]]
+
+
+@dataclass(eq=False)
+class EmbeddingIndex(LoopBound):
+    """Requests vectors until canceled or closed; ``clock`` returns seconds."""
+
+    calls: MeteredCalls
+    clock: Callable[[], float]
+    _tasks: TaskGroup | None = field(default=None, init=False)  # None while no request may start
+    # By agent: until when to make no requests.
+    _rests: dict[str, float] = field(default_factory=dict, init=False)
+    _warned: set[str] = field(default_factory=set, init=False)
+    _numbers: Iterator[int] = field(default_factory=lambda: count(1), init=False)
+
+    async def run(self) -> None:
+        """Run the requests, which may outlive their turns."""
+        async with anyio.create_task_group() as self._tasks:
+            await anyio.sleep_forever()
+
+    def close(self) -> None:
+        """Cancel open requests, so that they keep no worker alive."""
+        tasks, self._tasks = self._tasks, None
+        if tasks is not None:
+            tasks.cancel_scope.cancel()
+
+    def is_ready(self, definition: AgentDefinition, payer: str) -> bool:
+        resting = self.clock() < self._rests.get(payer, 0.0)
+        return definition.embeddings is not None and not resting
+
+    async def embed(
+        self,
+        definition: AgentDefinition,
+        payer: str,
+        text: str,
+        equip: EmbedToolsRequest | None = None,
+    ) -> Embedding | None:
+        """Embed a text; None without an embeddings model or an answer in time.
+
+        ``payer`` is the agent charged for the tokens (a subagent's parent). ``equip`` also has the
+        turn's worker embed the tools it does not know yet.
+        """
+        tasks = self._tasks
+        if tasks is None or not text.strip() or not self.is_ready(definition, payer):
+            return None
+        found: list[Embedding] = []
+        text_done, tools_done = anyio.Event(), anyio.Event()
+        tasks.start_soon(self._embed_text, definition, payer, text, found, text_done)
+        if equip is None:
+            tools_done.set()
+        else:
+            tasks.start_soon(self._embed_tools, definition, payer, equip, tools_done)
+        with anyio.move_on_after(PATIENCE):
+            await text_done.wait()
+            await tools_done.wait()
+        if not text_done.is_set():  # the next turns do not wait, unless it still succeeds
+            self._rests[payer] = self.clock() + REST
+            self._warn_once(payer, f"no answer within {PATIENCE:g} s")
+        elif found:
+            self._warned.discard(payer)
+        return found[0] if found else None
+
+    async def request_vectors(
+        self, definition: AgentDefinition, payer: str, texts: Sequence[str], *, keep: bool = False
+    ) -> Embedded | None:
+        """Embed texts and count the usage; on failure return None and rest for a while."""
+        calls, name = self.calls, f"embedding/{next(self._numbers)}"
+        size = sum(min(len(text), LONGEST) for text in texts) // 4 + 1
+        call = MeteredCall(name, payer, definition.agent_id, size)
+        request = Embed(texts=tuple(texts), keep=keep)
+        try:
+            answer = await calls.ask_worker(call, TEXTS_EMBED, request, Embedded)
+            if answer is not None:
+                await calls.store.transact(
+                    calls.gate.build_rules().settle_work, payer, name, answer
+                )
+        except OrchestratorError as error:
+            self._warn_once(payer, str(error))
+            answer = None
+        self._rests[payer] = 0.0 if answer else self.clock() + REST
+        return answer
+
+    async def _embed_text(
+        self,
+        definition: AgentDefinition,
+        payer: str,
+        text: str,
+        found: list[Embedding],
+        done: anyio.Event,
+    ) -> None:
+        answer = await self.request_vectors(definition, payer, [text])
+        found += [Embedding(answer.model, vector) for vector in answer.vectors] if answer else ()
+        done.set()
+
+    async def _embed_tools(
+        self, definition: AgentDefinition, payer: str, equip: EmbedToolsRequest, done: anyio.Event
+    ) -> None:
+        """Make a worker embed the tools that are new to it."""
+        known = equip.worker.embedded
+        texts = list(
+            dict.fromkeys(
+                tool.embedding_text for tool in equip.tools() if tool.embedding_text not in known
+            )
+        )
+        known.update(texts)  # so that a concurrent turn does not request them again
+        for start in range(0, len(texts), EMBEDDED):
+            part = texts[start : start + EMBEDDED]
+            if await self.request_vectors(definition, payer, part, keep=True) is None:
+                known.difference_update(texts[start:])
+                break
+        done.set()
+
+    def _warn_once(self, agent_id: str, problem: str) -> None:
+        """Log a problem once, until a request succeeds in time again."""
+        if agent_id not in self._warned:
+            self._warned.add(agent_id)
+            log.warning("embeddings_unavailable", agent_id=agent_id, problem=problem)

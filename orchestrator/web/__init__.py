@@ -1,0 +1,1 @@
+"""Serve HTTP for the page and the HTTP API: application, errors, limits."""

@@ -1,0 +1,31 @@
+"""Extensions that are installed as far as the code under test knows."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from types import MappingProxyType
+
+import pytest
+
+from orchestrator.extension import Extension
+from orchestrator.installed import Installed
+
+NONE: Mapping[str, str] = MappingProxyType({})
+
+
+def install_extensions(
+    monkeypatch: pytest.MonkeyPatch,
+    *,
+    own: tuple[Extension, ...] = (),
+    foreign: tuple[Extension, ...] = (),
+    channels: Mapping[str, Path] = MappingProxyType({}),
+    broken: Mapping[str, str] = NONE,
+) -> None:
+    """Let these be all that are installed; ``own`` count as ours."""
+    found = Installed(
+        own={extension.name: extension for extension in own},
+        foreign={extension.name: extension for extension in foreign},
+        channels=channels,
+        broken=broken,
+    )
+    monkeypatch.setattr("orchestrator.installed.find_installed", lambda: found)
+    monkeypatch.setattr("orchestrator.installed.find_channels", lambda: channels)

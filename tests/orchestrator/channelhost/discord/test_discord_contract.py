@@ -1,7 +1,0 @@
-"""Discord keeps the promises of a channel, on a fake of its gateway and API."""
-
-from fakes.channel_contract import ChannelContract
-
-
-class TestDiscord(ChannelContract):
-    """All promises."""

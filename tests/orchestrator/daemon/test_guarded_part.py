@@ -1,0 +1,53 @@
+"""A fault of a foreign part is caught, and shown to the operator."""
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from orchestrator.daemon.guarded_part import GuardedPart
+from orchestrator.extension import Part
+
+
+class Gossip(Part):
+    """Hears of each reply, and chokes on one."""
+
+    heard: list[str]
+
+    def reply_listeners(self) -> Iterable[Callable[[str], None]]:
+        self.heard = []
+        return (self.heard.append, self.choke)
+
+    def choke(self, agent_id: str) -> None:
+        """Fail for one agent."""
+        if agent_id == "bone":
+            raise ValueError("it stuck")
+
+
+class Mute(Part):
+    """Cannot even say what it listens to."""
+
+    def reply_listeners(self) -> Iterable[Callable[[str], None]]:
+        raise ValueError("no word")
+
+
+def test_fault_of_a_listener_reaches_no_turn() -> None:
+    """It is called again after the next reply."""
+    view: Any = None
+    part = Gossip(view)
+    guarded = GuardedPart("gossip", part)
+    listeners = [*guarded.reply_listeners()]
+    for agent_id in ("work", "bone", "home"):
+        for listener in listeners:
+            listener(agent_id)
+    assert part.heard == ["work", "bone", "home"]
+    (hint,) = guarded.hints()
+    assert "the extension 'gossip' failed: ValueError: it stuck" in hint
+
+
+def test_part_that_names_no_listeners_has_none() -> None:
+    """Neither one with a fault, nor one that does not listen."""
+    view: Any = None
+    mute = GuardedPart("mute", Mute(view))
+    assert [*mute.reply_listeners()] == []
+    assert "no word" in "".join(mute.hints())
+    plain = GuardedPart("plain", Part(view))
+    assert [*plain.reply_listeners(), *plain.hints()] == []

@@ -1,0 +1,27 @@
+"""Advice, with invented extensions: each of the others that ship could be deleted."""
+
+import pytest
+from fakes.carrier import CarrierExtension
+from fakes.installed_extensions import install_extensions
+
+from orchestrator.extension import Extension
+from orchestrator.extensions.advice.extension import AdviceExtension
+
+
+class ServersExtension(Extension):
+    """Says that something keeps MCP servers, as `mcp_client` does."""
+
+    name = "mcp_client"
+
+
+class BackgroundExtension(Extension):
+    """Says that something works in the background, as `upkeep` does."""
+
+    name = "upkeep"
+
+
+@pytest.fixture(autouse=True)
+def invented_extensions(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Advice, a chat platform, and the names of extensions that fields of the file need."""
+    own = (AdviceExtension(), CarrierExtension(), ServersExtension(), BackgroundExtension())
+    install_extensions(monkeypatch, own=own)

@@ -1,0 +1,160 @@
+"""MCP tools as agents see them: names, side-effect classes, and limits on servers."""
+
+import re
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from orchestrator.agentsfile import McpServer, ServerSandbox
+from orchestrator.extensions.mcp_client.mcp_tools import (
+    KEY,
+    build_arguments,
+    build_catalog,
+    make_tool_name,
+)
+from orchestrator.extensions.mcp_client.toolhost.wire import ServerTool
+from orchestrator.tools.remote_tools import RemoteTool
+from thinker.protocol.messages import JsonObject, SideEffect
+
+SCHEMA: JsonObject = {"type": "object", "properties": {"a": {"type": "string"}}, "$defs": {}}
+KEYED: JsonObject = {
+    "type": "object",
+    "properties": {"a": {"type": "string"}, KEY: {"type": "string"}},
+    "required": ["a", KEY],
+}
+PLAIN = McpServer(command="x")
+TRUSTED = McpServer(command="x", trusted=True, timeout_seconds=7)
+
+
+def tool(name: str, schema: JsonObject = SCHEMA, **hints: bool) -> ServerTool:
+    """A tool as a server lists it."""
+    return ServerTool(name=name, description=f"does {name}", parameters=schema, **hints)
+
+
+def only(server: McpServer, listed: ServerTool) -> RemoteTool:
+    """The one tool of one server."""
+    tools, problems = build_catalog({"s": (listed,)}, {"s": server}, ())
+    assert problems == ()
+    (found,) = tools.values()
+    return found
+
+
+def test_tool_has_its_servers_name_and_an_unchanged_schema() -> None:
+    """The model sees what the server says, under a name that cannot be another server's."""
+    found = only(PLAIN, tool("read"))
+    assert found.spec.name == "s_read"
+    assert found.spec.description == "does read"
+    assert found.spec.parameters == SCHEMA
+    assert (found.spec.always, found.server, found.tool, found.timeout) == (False, "s", "read", 60)
+
+
+def test_internal_tools_are_left_out() -> None:
+    """Those that begin with an underscore, and health."""
+    listed = (tool("_secret"), tool("health"), tool("healthy"))
+    tools, problems = build_catalog({"s": listed}, {"s": PLAIN}, ())
+    assert set(tools) == {"s_healthy"}
+    assert problems == ()
+
+
+@given(st.text(min_size=1, max_size=90), st.text(max_size=90))
+def test_name_fits_every_provider(server: str, text: str) -> None:
+    """For any name that a server chooses."""
+    assert re.fullmatch(r"[a-zA-Z0-9_-]{1,64}", make_tool_name(server, text))
+
+
+def test_long_names_stay_different() -> None:
+    """They are cut, and a hash of the whole name distinguishes them."""
+    names = {make_tool_name("server", "x" * 80 + end) for end in "abc"}
+    assert len(names) == 3
+    assert all(len(name) == 64 for name in names)
+
+
+def test_builtin_tool_wins() -> None:
+    """A server must not intercept calls that store memories."""
+    tools, problems = build_catalog({"store": (tool("fact"),)}, {"store": PLAIN}, {"store_fact"})
+    assert tools == {}
+    assert "store_fact: a built-in tool has this name" in problems[0]
+
+
+@pytest.mark.parametrize("order", [("git", "git_hub"), ("git_hub", "git")])
+def test_server_cannot_take_a_name_of_another(order: tuple[str, str]) -> None:
+    """The longest server name owns it, in any order and whether or not it is connected."""
+    servers = dict.fromkeys(order, PLAIN)
+    listed = {"git": (tool("hub_push"), tool("log")), "git_hub": (tool("push"),)}
+    tools, problems = build_catalog(listed, servers, ())
+    assert {name: found.server for name, found in tools.items()} == {
+        "git_log": "git",
+        "git_hub_push": "git_hub",
+    }
+    assert "the tool 'hub_push' of the MCP server 'git' has a name of 'git_hub'" in problems[0]
+    alone, _ = build_catalog({"git": listed["git"]}, servers, ())
+    assert set(alone) == {"git_log"}
+
+
+def test_second_tool_of_the_same_name_is_left_out() -> None:
+    """Also when the names are the same only after unsafe letters were replaced."""
+    tools, problems = build_catalog({"s": (tool("a.b"), tool("a b"))}, {"s": PLAIN}, ())
+    assert tools["s_a_b"].tool == "a.b"
+    assert len(problems) == 1
+
+
+@pytest.mark.parametrize(
+    ("server", "listed", "expected"),
+    [
+        (PLAIN, tool("t", read_only=True, idempotent=True), SideEffect.NON_IDEMPOTENT),
+        (PLAIN, tool("t", KEYED), SideEffect.NON_IDEMPOTENT),
+        (TRUSTED, tool("t"), SideEffect.NON_IDEMPOTENT),
+        (TRUSTED, tool("t", read_only=True), SideEffect.PURE),
+        (TRUSTED, tool("t", idempotent=True), SideEffect.KEYED),
+        (TRUSTED, tool("t", KEYED), SideEffect.KEYED),
+    ],
+)
+def test_hints_count_for_trusted_servers_alone(
+    server: McpServer, listed: ServerTool, expected: SideEffect
+) -> None:
+    """A server could call a payment read-only."""
+    assert only(server, listed).spec.side_effect is expected
+
+
+def test_key_is_filled_in_and_hidden_from_the_model() -> None:
+    """The journal sets it: a model would invent a new one each time."""
+    found = only(TRUSTED, tool("pay", KEYED))
+    assert found.spec.parameters == {
+        "type": "object",
+        "properties": {"a": {"type": "string"}},
+        "required": ["a"],
+    }
+    assert build_arguments(found, {"a": "1"}, "turn:3") == {"a": "1", KEY: "turn:3"}
+    assert found.timeout == 7
+
+
+def test_untrusted_server_gets_no_key() -> None:
+    """Its schema stays as it is, and the arguments are the model's."""
+    found = only(PLAIN, tool("pay", KEYED))
+    assert found.spec.parameters == KEYED
+    assert build_arguments(found, {"a": "1"}, "turn:3") == {"a": "1"}
+
+
+@pytest.mark.parametrize("schema", [{}, {"properties": 3, "required": "all"}, {"properties": {}}])
+def test_odd_schema_is_passed_on(schema: JsonObject) -> None:
+    """The tool's server decides."""
+    assert only(TRUSTED, tool("t", schema)).spec.parameters == schema
+
+
+@pytest.mark.parametrize(
+    ("sandbox", "carries"),
+    [
+        (ServerSandbox(), True),
+        (ServerSandbox(network=False), False),
+        (ServerSandbox(network=("api.example.com:443",)), True),
+        (ServerSandbox(network=False, sockets=True), True),
+        ("off", True),
+    ],
+)
+def test_tool_without_a_way_out_of_its_jail_carries_nothing(
+    sandbox: ServerSandbox | str, *, carries: bool
+) -> None:
+    """A program of this machine that listens on a socket is a way out, too."""
+    server = McpServer.model_validate({"command": "x", "sandbox": sandbox})
+    assert only(server, tool("send_mail")).carries is carries

@@ -1,0 +1,45 @@
+"""What happened lately."""
+
+from pathlib import Path
+
+from fakes.journal import booted, job, next_turn, planned, receive, update
+
+from orchestrator.extensions.page.reads import activity
+from orchestrator.extensions.page.reads.activity import SpentLately
+from orchestrator.journal.turns import steps, turns, usage
+from thinker.protocol.messages import Usage
+
+
+def test_messages_are_counted_by_when_they_came(tmp_path: Path) -> None:
+    """Older ones are left out."""
+    with booted(tmp_path) as db:
+        for number, at in enumerate((0, 10, 11, 99)):
+            receive(db, update(number + 1), now=at)
+        assert activity.count_arrivals(db, 10, 100, 3) == [2, 0, 1]
+
+
+def test_spending_says_which_calls_have_no_price(tmp_path: Path) -> None:
+    """By agent, since an instant."""
+    with booted(tmp_path) as db:
+        for at in (1, 5):
+            usage.record_usage(db, "home", None, "m", Usage(prompt=5, completion=2), None, at)
+        assert activity.sum_agent_spending(db, 2) == {"home": SpentLately(7, 0.0, 1)}
+
+
+def test_open_turns_say_what_they_do_and_since_when(tmp_path: Path) -> None:
+    """The model, a tool, or waiting for a person."""
+    with booted(tmp_path) as db:
+        receive(db, update(1), now=1)
+        turn = next_turn(db, "t1", now=5)
+        assert turn is not None
+        (asks,) = activity.list_open_turns(db)
+        assert (asks.agent_id, asks.state, asks.call, asks.since) == ("work", "running", None, 5)
+        (call,) = planned(db, "t1", "read")
+        with job(db):
+            steps.mark_intent(db, "t1", call.seq, 1, 7)
+        (calls,) = activity.list_open_turns(db)
+        assert (calls.call, calls.since) == ("read", 7)
+        with job(db):
+            turns.park(db, turn, "approval")
+        (waits,) = activity.list_open_turns(db)
+        assert waits.state == "approval"

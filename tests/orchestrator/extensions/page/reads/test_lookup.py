@@ -1,0 +1,59 @@
+"""Finding things by a few characters."""
+
+from pathlib import Path
+
+from fakes.journal import booted, job, next_turn, receive, update
+from fakes.postgresql import POSTGRESQL
+
+from orchestrator.extensions.page.reads import lookup
+from orchestrator.journal.db.database import Database
+from orchestrator.journal.turns import outbox, turns, usage
+from thinker.protocol.messages import Usage
+
+
+def talked(db: Database) -> None:
+    """A turn whose question and answer are in the conversation."""
+    receive(db, update(1, "when does the zeppelin leave?"))
+    turn = next_turn(db, "turn-4711")
+    assert turn is not None
+    with job(db):
+        turns.end_with_reply(
+            db, turn, [outbox.OutboxPart("At noon, from Zürich.")], "direct", ("done", None), 5
+        )
+        usage.record_usage(db, "work", "turn-4711", "m", Usage(prompt=1), None, 5)
+
+
+def test_each_kind_of_thing_is_found_by_its_name(tmp_path: Path) -> None:
+    """A turn by an end of its id, a message by its number, an agent, a chat, and its sender."""
+    with booted(tmp_path) as db:
+        talked(db)
+        assert lookup.search_journal(db, "4711", texts=False).turns == ["turn-4711"]
+        assert [row.id for row in lookup.search_journal(db, "1", texts=False).messages] == [1]
+        assert lookup.search_journal(db, "WOR", texts=False).agents == ["work"]
+        assert [hit.key for hit in lookup.search_journal(db, "telegram:7", texts=False).chats] == [
+            "telegram/1/7/"
+        ]
+        assert lookup.search_journal(db, "ann", texts=False).chats[0].sender == "Ann"
+        assert lookup.search_journal(db, "nothing-of-this", texts=True).total == 0
+
+
+def test_words_are_found_where_they_were_said_before_they_are_indexed(tmp_path: Path) -> None:
+    """And after it; for those who may read them alone."""
+    with booted(tmp_path) as db:
+        talked(db)
+        assert [hit.role for hit in lookup.search_journal(db, "zeppelin", texts=True).texts] == [
+            "user"
+        ]
+        assert lookup.search_journal(db, "zeppelin", texts=False).texts == []
+        if not POSTGRESQL:  # which indexes each message at once
+            with job(db):
+                db.execute("INSERT INTO message_words(rowid, text) SELECT id, text FROM said")
+        assert lookup.search_journal(db, "noon zurich", texts=True).texts[0].role == "assistant"
+
+
+def test_strange_queries_find_nothing_and_break_nothing(tmp_path: Path) -> None:
+    """Quotes, operators and lone signs."""
+    with booted(tmp_path) as db:
+        talked(db)
+        for text in ('"', "AND", "NEAR(", "* ", "🎈", "'; DROP TABLE said", "a" * 200):
+            assert lookup.search_journal(db, text, texts=True).texts == []

@@ -1,0 +1,91 @@
+"""A message as a waterfall."""
+
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from fakes.journal import booted, open_turn, planned
+from fakes.screens import html, request
+from hypothesis import given
+from hypothesis.strategies import integers, lists, sampled_from, tuples
+
+from orchestrator.extensions.page.reads import turn_timeline
+from orchestrator.extensions.page.reads.turn_timeline import TimelineBar, TimelineMark, TurnTimeline
+from orchestrator.extensions.page.screens import waterfall
+
+EVIL = '<script>alert(1)</script>\u202e" onload="x'
+
+
+@pytest.fixture
+def course(tmp_path: Path) -> Iterator[TurnTimeline]:
+    """A turn whose texts and names are hostile."""
+    with booted(tmp_path) as db:
+        turn = open_turn(db, text=EVIL)
+        planned(db, turn.id, EVIL, arguments={"x": EVIL})
+        found = turn_timeline.find_turn_timeline(db, turn.id, 99)
+        assert found is not None
+        yield found._replace(problem=EVIL)
+
+
+def test_texts_of_others_are_shown_and_do_nothing(course: TurnTimeline) -> None:
+    """Names, arguments, problems."""
+    page = html(waterfall.render_turn(request(), course))
+    assert "<script" not in page
+    assert 'onload="' not in page
+    assert "⟦U+202E⟧" in page
+
+
+def test_those_who_may_not_read_see_no_text(course: TurnTimeline) -> None:
+    """Only that there was one."""
+    page = html(waterfall.render_turn(request("viewer"), course._replace(problem=None)))
+    assert page.count("<pre>") == 0
+    assert 'class="said"' not in page
+    assert "Texts are for operators" in page
+
+
+def test_sentence_says_where_the_time_went(course: TurnTimeline) -> None:
+    """The longest first."""
+    bars = [
+        TimelineBar("m", "model", 0, 1800),
+        TimelineBar("web_search", "tool", 1800, 4800),
+        TimelineBar("to web", "send", 4800, 5100),
+    ]
+    shown = waterfall.describe_turn(
+        course._replace(came=0, bars=bars, turn=replace(course.turn, usd=0.0112))
+    )
+    assert shown == (
+        "5.10 s in all: 3.00 s in web_search, 1.80 s in the model, 300 ms sending. Cost: $0.0112."
+    )
+
+
+def test_long_waits_are_folded_and_deaths_are_marked(course: TurnTimeline) -> None:
+    """A day of waiting leaves room for the rest."""
+    bars = [
+        TimelineBar("m", "model", 0, 1000),
+        TimelineBar("pay", "person", 1000, 86_400_000),
+        TimelineBar("pay", "tool", 86_400_000, 86_401_000),
+    ]
+    marks = [TimelineMark(500, "the worker died")]
+    page = html(waterfall.render_turn(request(), course._replace(came=0, bars=bars, marks=marks)))
+    assert "⋯ 23 h 59 min ⋯" in page
+    assert "after 500 ms: the worker died" in page
+
+
+@given(
+    lists(
+        tuples(
+            sampled_from(["model", "tool", "person", "send"]),
+            integers(0, 10**8),
+            integers(0, 10**7),
+        ),
+        min_size=1,
+        max_size=300,
+    )
+)
+def test_every_bar_is_inside_of_the_picture(spans: list[tuple[str, int, int]]) -> None:
+    """Whatever the times are."""
+    bars = [TimelineBar("x", kind, at, at + ms) for kind, at, ms in spans]
+    scale = waterfall.build_time_scale(bars, 0)
+    for bar in bars:
+        assert 0 <= scale.find_place(bar.began) <= scale.find_place(bar.ended) <= scale.length + 1

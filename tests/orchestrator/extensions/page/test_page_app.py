@@ -1,0 +1,322 @@
+"""The page's routes, over a real journal and the supervisor's side of it."""
+
+from pathlib import Path
+
+import anyio
+import pytest
+from fakes.page import NOW, ORIGIN, page_bench
+from fakes.time_limit import time_limit
+
+from orchestrator.control import protocol
+from orchestrator.control.roles import ROLES
+from orchestrator.extensions.page.daemon_side import page_protocol
+from orchestrator.extensions.page.daemon_side.page_access import NEEDED, can_call_method
+from orchestrator.extensions.page.daemon_side.page_protocol import WEB_SEND
+from orchestrator.extensions.page.form_methods import FIELDS
+from orchestrator.extensions.page.login import WRONG
+from orchestrator.extensions.page.reads import web_sessions
+from orchestrator.extensions.page.reads.web_sessions import IDLE, LONGEST
+from orchestrator.extensions.page.screens import SCREENS
+from orchestrator.journal.db import audit
+
+FORMS = {
+    WEB_SEND: {"chat": "ann/x", "text": "hello"},
+    protocol.APPROVAL_DECIDE: {"code": "x", "granted": "true", "argsHash": "h"},
+    protocol.PAIR_APPROVE: {"code": "x"},
+    protocol.PAIR_REVOKE: {"channel": "telegram", "chatId": "1"},
+    protocol.TOOL_APPROVE: {"name": "a/b"},
+    page_protocol.CALL_SETTLE: {"turnId": "t", "seq": "2", "happened": "true"},
+    protocol.AGENT_PAUSE: {"agentId": "a"},
+    protocol.AGENT_RESUME: {"agentId": "a"},
+}
+ADDRESSES = [screen.path for screen in SCREENS if "{" not in screen.path]
+
+
+async def test_stranger_gets_the_login_page_and_nothing_else(tmp_path: Path) -> None:
+    """At any address, with no word about the daemon."""
+    async with page_bench(tmp_path) as bench:
+        for path in (*ADDRESSES, "/events"):
+            answer = await bench.browser().get(path)
+            assert answer.status_code == 401
+            assert "Log in" in answer.text
+            assert "demo" not in answer.text
+        assert bench.acts == []
+
+
+async def test_code_of_the_link_lets_in_once(tmp_path: Path) -> None:
+    """The second use and an old code are refused; the cookie is for this page alone."""
+    async with page_bench(tmp_path) as bench:
+        bench.desk.process.place = 8485
+        bench.desk.process.try_listening = lambda: None  # type: ignore[method-assign]  # no real port
+        link = await bench.desk.operator_methods["dashboard/open"](None)
+        code = link.url.partition("#")[2]  # type: ignore[union-attr]  # it is an address
+        headers = {"origin": ORIGIN}
+        browser = bench.browser()
+        entered = await browser.post("/in", data={"code": code}, headers=headers)
+        assert (entered.status_code, entered.headers["location"]) == (303, "/")
+        assert "HttpOnly" in entered.headers["set-cookie"]
+        assert "SameSite=strict" in entered.headers["set-cookie"]
+        assert (await browser.get("/")).status_code == 200
+        again = await bench.browser().post("/in", data={"code": code}, headers=headers)
+        assert again.status_code == 401
+        assert "used already" in again.text
+
+
+async def test_wrong_codes_have_to_wait_after_thirty(tmp_path: Path) -> None:
+    """The thirty-first in a minute is not even looked at."""
+    async with page_bench(tmp_path) as bench:
+        browser, headers = bench.browser(), {"origin": ORIGIN}
+        for _ in range(WRONG):
+            assert (
+                await browser.post("/in", data={"code": "x"}, headers=headers)
+            ).status_code == 401
+        last = await browser.post("/in", data={"code": "x"}, headers=headers)
+        assert last.status_code == 429
+
+
+@pytest.mark.parametrize("role", ROLES)
+async def test_each_role_sees_the_screens_of_its_rights(tmp_path: Path, role: str) -> None:
+    """All others say which role it is, but where a login leads; all have the same policy."""
+    async with page_bench(tmp_path) as bench:
+        person = await bench.login(role)
+        for screen in SCREENS:
+            if "{" in screen.path:
+                continue
+            answer = await person.get(screen.path)
+            allowed = screen.right is None or screen.right in ROLES[role]
+            assert (answer.status_code in (200, 303)) is (allowed or screen.path == "/"), (
+                screen.path
+            )
+            assert answer.headers["content-security-policy"].startswith("default-src 'none'")
+
+
+@pytest.mark.parametrize("role", ROLES)
+async def test_each_role_may_do_what_its_rights_say(tmp_path: Path, role: str) -> None:
+    """Decided in the supervisor; each form of the page is tried, and each leaves a trace."""
+    async with page_bench(tmp_path) as bench:
+        person = await bench.login(role)
+        for number, method in enumerate(FIELDS):
+            fields = FORMS.get(method, {"id": "1"})
+            answer = await person.act(method, {**fields, "once": f"form-{number:04}"})
+            done = any(entry[:2] == ("web:ann", method) for entry in bench.acts)
+            assert done is can_call_method(role, method)
+            assert answer.status_code == (303 if done else 409)
+        kept = await bench.store.read(
+            lambda db: {str(act) for (act,) in db.execute("SELECT act FROM audit")}
+        )
+        assert kept == {method for method in FIELDS if can_call_method(role, method)}
+        assert await bench.store.read(audit.find_broken_entry) is None
+
+
+def test_every_form_is_of_a_method_that_a_role_may_call() -> None:
+    """A form without a right would always be refused."""
+    assert set(FIELDS) <= set(NEEDED)
+
+
+async def test_form_without_the_value_of_its_session_does_nothing(tmp_path: Path) -> None:
+    """Neither that of another login, nor one from another site."""
+    async with page_bench(tmp_path) as bench:
+        person, other = await bench.login(), await bench.login()
+        person.token, own = other.token, person.token
+        assert (await person.act(protocol.RELOAD, {})).status_code == 403
+        person.token = own
+        foreign = {"origin": "http://evil.example"}
+        assert (await person.act(protocol.RELOAD, {}, **foreign)).status_code == 403
+        sites = {"sec-fetch-site": "cross-site"}
+        assert (await person.act(protocol.RELOAD, {}, **sites)).status_code == 403
+        assert bench.acts == []
+        assert (await person.act(protocol.RELOAD, {})).status_code == 303
+
+
+async def test_same_form_twice_is_done_once(tmp_path: Path) -> None:
+    """Its id tells that it is the same."""
+    async with page_bench(tmp_path) as bench:
+        person = await bench.login()
+        for _ in range(2):
+            answer = await person.act(protocol.TASK_RUN, {"id": "3", "back": "/tasks"})
+            assert answer.headers["location"] == "/tasks"
+        assert bench.acts == [("web:ann", protocol.TASK_RUN, {"id": 3})]
+
+
+async def test_same_form_twice_at_once_is_done_once(tmp_path: Path) -> None:
+    """As by a double click in a browser without scripts; both get the answer."""
+    async with page_bench(tmp_path) as bench:
+        person, begun, go = await bench.login(), anyio.Event(), anyio.Event()
+
+        async def slow(params: object) -> protocol.Ack:
+            del params
+            begun.set()
+            await go.wait()
+            return protocol.Ack()
+
+        bench.answers[protocol.TASK_RUN] = slow
+        found: list[int] = []
+
+        async def send() -> None:
+            found.append((await person.act(protocol.TASK_RUN, {"id": "3"})).status_code)
+
+        with time_limit():
+            async with anyio.create_task_group() as tasks:
+                tasks.start_soon(send)
+                await begun.wait()
+                tasks.start_soon(send)
+                await anyio.wait_all_tasks_blocked()
+                go.set()
+        assert (found, len(bench.acts)) == ([303, 303], 1)
+
+
+async def test_form_without_its_id_does_nothing(tmp_path: Path) -> None:
+    """It would leave no trace."""
+    async with page_bench(tmp_path) as bench:
+        person = await bench.login()
+        answer = await person.act(protocol.TASK_RUN, {"id": "3", "once": ""})
+        assert (answer.status_code, bench.acts) == (409, [])
+        assert "reload the page" in answer.text
+
+
+async def test_form_leads_back_to_this_page_alone(tmp_path: Path) -> None:
+    """Whatever address it names."""
+    async with page_bench(tmp_path) as bench:
+        person = await bench.login()
+        for number, back in enumerate(("//evil.example", "http://evil.example", "/\\evil", "/a\n")):
+            answer = await person.act(protocol.RELOAD, {"back": back, "once": f"form-{number:04}"})
+            assert answer.headers["location"] == "/"
+
+
+async def test_wrong_field_is_named(tmp_path: Path) -> None:
+    """And nothing is done."""
+    async with page_bench(tmp_path) as bench:
+        person = await bench.login()
+        answer = await person.act(protocol.TASK_RUN, {"id": "x"})
+        assert answer.status_code == 409
+        blind = await person.act(protocol.APPROVAL_DECIDE, {"code": "x", "granted": "true"})
+        assert "no valid value for argsHash" in blind.text
+        assert "no valid value for id" in answer.text
+        assert (await person.act("forget", {"agent": "a"})).status_code == 409
+        assert bench.acts == []
+
+
+async def test_nothing_is_drawn_anew_until_something_changes(tmp_path: Path) -> None:
+    """The same tag until the journal has a commit."""
+    async with page_bench(tmp_path) as bench:
+        person = await bench.login()
+        tag = (await person.get("/")).headers["etag"]
+        again = await person.get("/", **{"if-none-match": tag})
+        assert (again.status_code, again.text) == (304, "")
+        await bench.store.transact(audit.record_decision, "a", "b", "c", NOW)
+        assert (await person.get("/", **{"if-none-match": tag})).status_code == 200
+        bench.app.feed.record_change()
+        assert (await person.get("/")).headers["etag"] != tag
+
+
+async def test_reading_writes_nothing(tmp_path: Path) -> None:
+    """No screen changes the journal."""
+    async with page_bench(tmp_path) as bench:
+        person = await bench.login()
+        before = bench.app.journal.read_version()
+        for path in ADDRESSES:
+            await person.get(path)
+        assert bench.app.journal.read_version() == before
+
+
+@pytest.mark.parametrize("later", [IDLE + 1, LONGEST + 1])
+async def test_login_ends_by_itself(tmp_path: Path, later: int) -> None:
+    """After twelve idle hours, and after thirty days."""
+    async with page_bench(tmp_path) as bench:
+        person = await bench.login()
+        bench.now += later
+        assert (await person.get("/")).status_code == 401
+        assert (await person.act(protocol.RELOAD, {})).status_code == 401
+
+
+async def test_use_keeps_a_login_alive(tmp_path: Path) -> None:
+    """Noted at most once a minute."""
+    async with page_bench(tmp_path) as bench:
+        person = await bench.login()
+        for _ in range(3):
+            bench.now += IDLE - 1
+            assert (await person.get("/")).status_code == 200
+
+
+async def test_logging_out_ends_the_session(tmp_path: Path) -> None:
+    """Of this browser."""
+    async with page_bench(tmp_path) as bench:
+        person = await bench.login()
+        page = await person.get("/")
+        value = page.text.partition('name="csrf" value="')[2].partition('"')[0]
+        out = await person.browser.post("/out", data={"csrf": value}, headers={"origin": ORIGIN})
+        assert out.headers["location"] == "/in"
+        assert await bench.store.read(web_sessions.list_sessions, bench.now) == []
+
+
+async def test_files_are_kept_for_a_year_and_old_ones_are_unknown(tmp_path: Path) -> None:
+    """Their address says what is in them."""
+    async with page_bench(tmp_path) as bench:
+        person = await bench.login()
+        page = await person.get("/")
+        address = page.text.partition('rel="stylesheet" href="')[2].partition('"')[0]
+        found = await bench.browser().get(address)
+        assert found.headers["cache-control"].endswith("immutable")
+        assert found.headers["content-type"].startswith("text/css")
+        assert (await bench.browser().get("/static/000000000000/page.css")).status_code == 404
+
+
+async def test_fifth_stream_of_a_session_ends_its_oldest(tmp_path: Path) -> None:
+    """A browser has six connections: streams must not take them all."""
+    async with page_bench(tmp_path) as bench:
+        streams = [bench.app.feed.stream_events("ann") for _ in range(5)]
+        for stream in streams:
+            assert await anext(stream) == b"retry: 1000\n\n"
+        assert (await anext(streams[0])).startswith(b"event: full")
+        assert (await anext(streams[1])).startswith(b"event: changed")
+        for stream in streams:
+            await stream.aclose()
+        assert bench.app.feed.open_streams == 0
+
+
+async def test_more_streams_than_sixty_four_are_refused(tmp_path: Path) -> None:
+    """With the seconds to wait."""
+    async with page_bench(tmp_path) as bench:
+        person = await bench.login()
+        streams = [bench.app.feed.stream_events(str(number)) for number in range(64)]
+        for stream in streams:
+            assert await anext(stream) == b"retry: 1000\n\n"
+        refused = await person.get("/events")
+        assert (refused.status_code, refused.headers["retry-after"]) == (503, "10")
+        for stream in streams:
+            await stream.aclose()
+        assert bench.app.feed.open_streams == 0
+
+
+@pytest.mark.parametrize(
+    ("role", "agents", "fields", "done"),
+    [
+        ("chat", None, {"chat": "ann/x"}, True),
+        ("chat", None, {"chat": "bob/x"}, False),
+        ("chat", None, {"chat": "ann2/x"}, False),
+        ("chat", ("home",), {"chat": "ann/x", "agent": "home"}, True),
+        ("chat", ("home",), {"chat": "ann/x", "agent": "work"}, False),
+        ("chat", ("home",), {"chat": "ann/x"}, False),
+        ("operator", None, {"chat": "bob/x"}, True),
+        ("approver", None, {"chat": "ann/x"}, False),
+        ("operator", None, {"chat": "../x"}, False),
+    ],
+)
+async def test_people_write_in_their_own_chats_to_their_agents(
+    tmp_path: Path, role: str, agents: tuple[str, ...] | None, fields: dict[str, str], *, done: bool
+) -> None:
+    """Decided in the supervisor, whatever the form says."""
+    async with page_bench(tmp_path) as bench:
+        person = await bench.login(role, agents=agents)
+        answer = await person.act(WEB_SEND, {"text": "hello", **fields})
+        assert (answer.status_code == 303) is done
+        assert bool(bench.acts) is done
+
+
+async def test_chat_of_someone_else_is_not_shown(tmp_path: Path) -> None:
+    """To those who may only chat."""
+    async with page_bench(tmp_path) as bench:
+        person = await bench.login("chat")
+        assert "someone else" in (await person.get("/chats/telegram/1/7/")).text
+        assert "someone else" in (await person.get("/chats/web/local/ann2/x/")).text
+        assert "someone else" not in (await person.get("/chats/web/local/ann/x/")).text

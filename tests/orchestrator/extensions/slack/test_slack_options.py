@@ -1,0 +1,13 @@
+"""What agents.json says of Slack."""
+
+from fakes.agents_file import WORK, parsed
+
+SECTION = {"api": "http://far.example.org/"}
+
+
+def test_server_that_is_sent_the_token_unencrypted_is_told() -> None:
+    """At its address."""
+    found = parsed(WORK, channels={"slack": SECTION}).problems
+    (problem,) = [problem for problem in found if "unencrypted" in problem.message]
+    assert problem.path == "channels.slack.api"
+    assert "sends its token and all messages unencrypted to far.example.org" in problem.message

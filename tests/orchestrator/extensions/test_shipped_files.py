@@ -1,0 +1,80 @@
+"""The files that ship with the program and name what its extensions bring."""
+
+import ast
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import pytest
+from agentsschema import build_schema, collect_brought_names
+
+from orchestrator import installed
+from orchestrator.agentsfile import load_agents_file
+from orchestrator.agentsfile.missing_extensions import TABLE
+from orchestrator.cli import EXAMPLES
+from orchestrator.cli.commands import list_commands
+from orchestrator.home_paths import find_bundled_path
+from thinker.protocol.log_sentences import SENTENCES
+
+CHECKOUT = Path(__file__).parents[3]
+pytestmark = pytest.mark.skipif(
+    not installed.list_shipped().keys() <= installed.list_names(), reason="an extension was deleted"
+)
+
+
+def test_table_of_names_is_current() -> None:
+    """If not, run scripts/schema."""
+    assert json.loads(TABLE.read_bytes()) == collect_brought_names()
+
+
+def test_schema_file_is_current() -> None:
+    """If not, run scripts/schema."""
+    assert (
+        json.loads((find_bundled_path("config") / "agents.schema.json").read_text("utf-8"))
+        == build_schema()
+    )
+
+
+def test_shipped_schema_describes_every_field() -> None:
+    """What our extensions bring as well."""
+    whole: Any = build_schema()
+    fields = [
+        field
+        for model in (whole, *whole["$defs"].values())
+        for field in model.get("properties", {}).values()
+    ]
+    assert [field for field in fields if not field.get("description")] == []
+
+
+def test_examples_of_the_first_screen_are_commands() -> None:
+    """It leaves out what is not installed."""
+    assert {example.split()[1] for example in EXAMPLES} <= list_commands().keys()
+
+
+def test_bundled_file_is_valid_and_answers_everywhere() -> None:
+    """The first run needs no edit."""
+    path: Path = find_bundled_path("config") / "agents.json"
+    loaded = load_agents_file(path, {})
+    assert loaded.problems == ()
+    jsonschema.validate(json.loads(path.read_text("utf-8")), build_schema())
+    assert [binding.place for binding in loaded.file.bindings] == ["console:*"]
+    assert loaded.file.fallback_agent_id == "assistant"
+    telegram = loaded.file.channels.list_chat_channels()["telegram"]
+    assert telegram.access == "pairing"
+
+
+def logged() -> Iterator[str]:
+    """Every event that the program logs by name."""
+    for path in [*(CHECKOUT / "orchestrator").rglob("*.py"), *(CHECKOUT / "thinker").rglob("*.py")]:
+        for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+            if isinstance(node, ast.Call):
+                for arg in node.args[:2]:
+                    if isinstance(arg, ast.Constant) and isinstance(arg.value, str):
+                        yield arg.value
+
+
+def test_every_sentence_belongs_to_an_event_of_the_program() -> None:
+    """A renamed event would lose its words."""
+    assert SENTENCES.keys() - set(logged()) == set()

@@ -1,0 +1,227 @@
+"""Background jobs in memory: which are due, what they store, and when they are tried again."""
+
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import anyio
+import pytest
+from fakes.agent_process import real_spec
+from fakes.agents_file import parsed
+from fakes.background_work import AGENT, NOON, USED, BackgroundBench, background, embedded
+from fakes.journal import job
+from fakes.memory import WORK
+from fakes.suspending_reads import interrupt_read
+
+from orchestrator.extensions.upkeep import due_sessions, maintenance_worker
+from orchestrator.extensions.upkeep.maintenance_worker import MaintenanceWorker
+from orchestrator.journal.db.database import Database
+from orchestrator.journal.memory import fact_vectors, facts
+from orchestrator.journal.turns import sessions
+from thinker.protocol.background import (
+    FACTS_EXTRACT,
+    SESSION_COMPACT,
+    TEXTS_EMBED,
+    Compact,
+    Compacted,
+    Embed,
+    Extract,
+    Extracted,
+    ExtractedFact,
+)
+from thinker.protocol.messages import AssistantMessage, Message, UserMessage
+from thinker.protocol.vectors import pack_vector
+
+pytestmark = pytest.mark.usefixtures("reads")
+
+LARGE = {"compaction": {"thresholdTokens": 100}, "factExtraction": {"enabled": False}}
+QUIET = {"compaction": {"enabled": False}, "factExtraction": {"idleMinutes": 5}}
+MINUTE = 60_000
+HIKING = ExtractedFact(fact="Ann likes hiking.", category="preference", confidence=0.9)
+
+
+def talk(bench: BackgroundBench, turns: int, first: int = 0, chat: str = "c") -> int:
+    """Add turns to a session of ``work`` and return its id."""
+    with job(bench.db):
+        session = sessions.open_session(bench.db, "work", chat, NOON)
+        for number in range(first, first + turns):
+            messages: list[Message] = [
+                UserMessage(content=f"Question {number}".ljust(60)),
+                AssistantMessage(content="An answer."),
+            ]
+            sessions.append(bench.db, session, f"{chat}{number}", messages, NOON)
+    return session
+
+
+@asynccontextmanager
+async def maintained(
+    folder: Path, **fields: Any
+) -> AsyncIterator[tuple[BackgroundBench, MaintenanceWorker]]:
+    """A bench whose jobs run once they are woken."""
+    async with background(folder, **fields) as bench, anyio.create_task_group() as tasks:
+        maintenance = maintenance_of(bench)
+        tasks.start_soon(bench.index.run)
+        tasks.start_soon(maintenance.run)
+        yield bench, maintenance
+        bench.index.close()
+        maintenance.close()
+
+
+def maintenance_of(bench: BackgroundBench) -> MaintenanceWorker:
+    """The jobs of a bench; they do not run yet."""
+    return MaintenanceWorker(bench.calls, bench.index, lambda: bench.file, lambda: bench.now)
+
+
+async def test_large_session_is_summarized_and_paid_for(tmp_path: Path) -> None:
+    """Summary and usage are stored together; the newest turns stay as they are."""
+    async with maintained(tmp_path, **LARGE) as (bench, maintenance):
+        bench.serve(SESSION_COMPACT, Compact, lambda _: Compacted(summary="They talked.", **USED))
+        session = talk(bench, 8)
+        maintenance.wake()
+        await bench.until(lambda: sessions.load_summary(bench.db, session)[0] == "They talked.")
+        assert bench.spent() == [(f"compaction/{session}", "settled", 100)]
+        assert len(sessions.list_history(bench.db, session, 50)) == 10
+
+
+async def test_after_a_reply_only_its_agent_is_looked_at(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """However many there are; a change of the configuration is a reason to look at all."""
+    looked: list[set[str]] = []
+    large = due_sessions.list_large_sessions
+
+    def spied(db: Database, limits: Mapping[str, int]) -> list[tuple[int, str, int]]:
+        looked.append(set(limits))
+        return large(db, limits)
+
+    monkeypatch.setattr(due_sessions, "list_large_sessions", spied)
+    async with background(tmp_path, **LARGE) as bench, anyio.create_task_group() as tasks:
+        maintenance = maintenance_of(bench)
+        bench.file = parsed(AGENT | LARGE, AGENT | LARGE | {"agentId": "home"}).file
+        bench.supervisor.define_agent(
+            real_spec(tmp_path, "home", llm_provider="ollama", model="m"), 30
+        )
+        tasks.start_soon(maintenance.run)
+        await bench.until(lambda: looked == [{"work", "home"}])
+        for names, expected in (
+            (("home",), {"home"}),
+            (("gone", "home"), {"home"}),
+            ((None,), {"work", "home"}),
+            (("work",), {"work"}),
+        ):
+            looked.clear()
+            for name in names:
+                maintenance.wake(name)
+            await bench.until(lambda: bool(looked))
+            assert looked == [expected]
+        maintenance.close()
+
+
+async def test_session_that_grows_while_others_are_looked_at_is_summarized(tmp_path: Path) -> None:
+    """Its agent is not taken for one that was looked at."""
+    async with background(tmp_path, **LARGE) as bench, anyio.create_task_group() as tasks:
+        maintenance = maintenance_of(bench)
+        bench.serve(SESSION_COMPACT, Compact, lambda _: Compacted(summary="They talked.", **USED))
+        grown: list[int] = []
+
+        async def happens(_: object) -> bool:
+            grown.append(talk(bench, 8))
+            maintenance.wake("work")
+            return True
+
+        interrupt_read(bench.store, maintenance_worker._list_due_jobs, happens)
+        tasks.start_soon(maintenance.run)
+        await bench.until(lambda: bool(grown))
+        await bench.until(lambda: sessions.load_summary(bench.db, grown[0])[0] == "They talked.")
+        maintenance.close()
+
+
+async def test_session_that_was_not_summarized_is_tried_again_when_it_has_grown(
+    tmp_path: Path,
+) -> None:
+    """An unusable answer is paid for, and not asked for at every wake."""
+    answers = iter(("", "They talked."))
+    async with maintained(tmp_path, **LARGE) as (bench, maintenance):
+        bench.serve(SESSION_COMPACT, Compact, lambda _: Compacted(summary=next(answers), **USED))
+        session = talk(bench, 8)
+        maintenance.wake()
+        await bench.until(lambda: [state for _, state, _ in bench.spent()] == ["settled"])
+        for _ in range(3):
+            maintenance.wake()
+            await bench.idle()
+        assert len(bench.requests) == 1
+        assert sessions.load_summary(bench.db, session)[0] is None
+        talk(bench, 1, first=8)
+        maintenance.wake()
+        await bench.until(lambda: sessions.load_summary(bench.db, session)[0] == "They talked.")
+
+
+async def test_facts_are_extracted_once_a_session_is_quiet(tmp_path: Path) -> None:
+    """Not before its time, and not a second time."""
+    async with maintained(tmp_path, **QUIET) as (bench, maintenance):
+        bench.serve(FACTS_EXTRACT, Extract, lambda _: Extracted(facts=(HIKING,), **USED))
+        session = talk(bench, 2)
+        maintenance.wake()
+        await bench.idle()
+        assert bench.requests == []
+        bench.now += 5 * MINUTE
+        maintenance.wake()
+        await bench.until(lambda: bench.spent() == [(f"extraction/{session}", "settled", 100)])
+        assert [
+            fact for _, fact in fact_vectors.list_facts_without_vector(bench.db, "work", 9)
+        ] == [HIKING.fact]
+        bench.now += 5 * MINUTE
+        maintenance.wake()
+        await bench.idle()
+        assert len(bench.requests) == 1
+
+
+async def test_extraction_of_a_paused_agent_waits_for_another_quiet_time(tmp_path: Path) -> None:
+    """It costs nothing meanwhile, and the session is not asked about at every wake."""
+    async with maintained(tmp_path, **QUIET) as (bench, maintenance):
+        bench.serve(FACTS_EXTRACT, Extract, lambda _: Extracted(facts=(HIKING,), **USED))
+        session = talk(bench, 2)
+        await bench.gate.change_pause("work", "operator", paused=True)
+        bench.now += 5 * MINUTE
+        maintenance.wake()
+        postponed = "SELECT idle_since FROM session WHERE id = ?"
+        await bench.until(lambda: bench.db.execute(postponed, (session,)).get == bench.now)
+        await bench.gate.change_pause("work", "operator", paused=False)
+        maintenance.wake()
+        await bench.idle()
+        assert (bench.requests, bench.spent()) == ([], [])
+        bench.now += 5 * MINUTE
+        maintenance.wake()
+        await bench.until(lambda: [state for _, state, _ in bench.spent()] == ["settled"])
+
+
+async def test_facts_without_a_vector_are_embedded(tmp_path: Path) -> None:
+    """By the worker that runs already."""
+    model = {"model": "e", "provider": "ollama"}
+    async with maintained(tmp_path, embeddings=model, **QUIET) as (bench, maintenance):
+        bench.serve(TEXTS_EMBED, Embed, embedded([pack_vector([1.0, 0.0])]))
+        with job(bench.db):
+            facts.store_fact(bench.db, WORK, HIKING.fact, "preference", "test", NOON)
+        maintenance.wake()
+        await bench.until(lambda: fact_vectors.list_facts_without_vector(bench.db, "work", 1) == [])
+        (request,) = bench.requests
+        assert request == (TEXTS_EMBED, Embed(texts=(HIKING.fact,)))
+
+
+async def test_two_jobs_run_at_a_time(tmp_path: Path) -> None:
+    """The third begins when one has ended; a job is never begun twice."""
+    async with maintained(tmp_path, **LARGE) as (bench, maintenance):
+        bench.serve(SESSION_COMPACT, Compact, lambda _: Compacted(summary="They talked.", **USED))
+        bench.held = anyio.Event()
+        open_sessions = [talk(bench, 8, chat=chat) for chat in "abc"]
+        maintenance.wake()
+        await bench.until(lambda: len(bench.requests) == 2)
+        maintenance.wake()
+        await bench.idle()
+        assert len(bench.requests) == 2
+        bench.held.set()
+        await bench.until(
+            lambda: all(sessions.load_summary(bench.db, session)[0] for session in open_sessions)
+        )
+        assert len(bench.requests) == 3

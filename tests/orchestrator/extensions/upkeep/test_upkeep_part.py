@@ -1,0 +1,110 @@
+"""The jobs in a daemon: woken by replies and by changes, ended before workers are waited for."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import anyio
+from anyio import to_thread
+from fakes.background_work import NOON, USED, BackgroundBench, background
+from fakes.journal import job
+from fakes.time_limit import time_limit
+
+from orchestrator.extension import DaemonView
+from orchestrator.extensions.upkeep.extension import UpkeepExtension
+from orchestrator.extensions.upkeep.upkeep_part import UpkeepPart
+from orchestrator.journal.turns import sessions
+from thinker.protocol.background import SESSION_COMPACT, Compact, Compacted
+from thinker.protocol.messages import AssistantMessage, Message, UserMessage
+
+LARGE = {"compaction": {"thresholdTokens": 100}, "factExtraction": {"enabled": False}}
+
+
+def make_view(bench: BackgroundBench) -> DaemonView:
+    """A daemon's view, of which the part needs no more."""
+    unused: Any = None
+    machine: Any = SimpleNamespace(in_thread=to_thread.run_sync, clock=lambda: bench.now)
+    turns: Any = SimpleNamespace(inputs=SimpleNamespace(embeddings=bench.index))
+    view = DaemonView(
+        settings=unused,
+        environ={},
+        store=bench.store,
+        machine=machine,
+        configuration=unused,
+        adapters={},
+        stack=unused,
+        tasks=unused,
+        stopping=anyio.Event(),
+    )
+    view.get_agents_file = lambda: bench.file
+    view.calls, view.turns = bench.calls, turns
+    return view
+
+
+@asynccontextmanager
+async def running(folder: Path) -> AsyncIterator[tuple[BackgroundBench, UpkeepPart]]:
+    """A part whose jobs have found nothing to do."""
+    async with background(folder, **LARGE) as bench, anyio.create_task_group() as tasks:
+        bench.serve(SESSION_COMPACT, Compact, lambda _: Compacted(summary="They talked.", **USED))
+        part = UpkeepExtension().part(make_view(bench))
+        assert isinstance(part, UpkeepPart)
+        await part.open()
+        tasks.start_soon(part.run)
+        await bench.idle()
+        yield bench, part
+        tasks.cancel_scope.cancel()
+
+
+def talk(bench: BackgroundBench) -> int:
+    """Make a session of ``work`` that wants a summary, and return its id."""
+    question = UserMessage(content="Question".ljust(60))
+    said: list[Message] = [question, AssistantMessage(content="An answer.")]
+    with job(bench.db):
+        session = sessions.open_session(bench.db, "work", "c", NOON)
+        for number in range(8):
+            sessions.append(bench.db, session, f"c{number}", said, NOON)
+    return session
+
+
+async def test_reply_has_its_session_looked_at(tmp_path: Path) -> None:
+    """The daemon calls the listeners after each."""
+    async with running(tmp_path) as (bench, part):
+        session = talk(bench)
+        for listener in part.reply_listeners():
+            listener("work")
+        await bench.until(lambda: sessions.load_summary(bench.db, session)[0] == "They talked.")
+
+
+async def test_changed_file_has_all_sessions_looked_at_but_not_an_edited_prompt(
+    tmp_path: Path,
+) -> None:
+    """An edit of a prompt keeps all other parts of the file as they are."""
+    async with running(tmp_path) as (bench, part):
+        session, before = talk(bench), bench.file
+        edited = bench.agent.model_copy(update={"system_prompt": "Be brief."})
+        bench.file = before.replace_agent(edited)
+        part.adopt_configuration(before, bench.file)
+        assert part._maintenance._changed == set()
+        part.adopt_configuration(bench.file, before.model_copy(deep=True))
+        assert part._maintenance._changed == {None}
+        await bench.until(lambda: sessions.load_summary(bench.db, session)[0] == "They talked.")
+
+
+async def test_stop_of_the_daemon_lets_go_of_the_worker(tmp_path: Path) -> None:
+    """A summary that a model still writes is begun again by the next daemon."""
+    async with running(tmp_path) as (bench, part):
+        bench.held = anyio.Event()
+        session = talk(bench)
+        for listener in part.reply_listeners():
+            listener("work")
+        await bench.until(lambda: len(bench.requests) == 1)
+        worker = bench.supervisor.slots["work"].worker
+        assert worker is not None
+        assert worker.users == 1
+        part.daemon.stopping.set()
+        with time_limit():
+            while worker.users:
+                await anyio.lowlevel.checkpoint()
+        assert sessions.load_summary(bench.db, session)[0] is None

@@ -1,0 +1,22 @@
+"""The text of files, without what reads documents."""
+
+import pytest
+
+from orchestrator.document_text import FileReader, UnreadableError
+from thinker.formats.documents import ENDINGS
+
+
+async def test_plain_text_needs_no_extension() -> None:
+    """In the encodings that editors write, lines as everywhere else."""
+    read = FileReader().read_text
+    assert await read(b"\xef\xbb\xbfone\r\ntwo", "text/plain") == "one\ntwo"
+    assert await read("größer".encode("utf-16"), "text/markdown") == "größer"
+
+
+@pytest.mark.parametrize("kind", ENDINGS)
+async def test_document_without_its_extension_is_answered_with_what_to_type(kind: str) -> None:
+    """Whatever its format is; no process is started, so none is taken for the reader's."""
+    reader = FileReader()
+    with pytest.raises(UnreadableError, match=r"run: pip install 'orchestrator-daemon\[documents"):
+        await reader.read_text(b"%PDF-", kind)
+    assert not reader.owns_child(1)

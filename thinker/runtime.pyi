@@ -1,0 +1,1 @@
+from orchestrator.extensions.runtime import *  # noqa: F403 - its __all__ is the promise
