@@ -181,39 +181,39 @@ class Part:
     def adopt_configuration(self, old: "AgentsFile", new: "AgentsFile") -> None:
         """Adopt a changed agents.json, which is in force now; compare the fields that you use."""
 
-    def reply_listeners(self) -> Iterable[Callable[[str], None]]:
+    def list_reply_listeners(self) -> Iterable[Callable[[str], None]]:
         """Return what is called with the agent's id after each committed reply; it must not wait.
 
         Asked once, after `open`.
         """
         return ()
 
-    def routes(self) -> Iterable[Route]:
+    def list_routes(self) -> Iterable[Route]:
         """Return its endpoints."""
         return ()
 
-    def screens(self) -> Iterable[Screen]:
+    def list_screens(self) -> Iterable[Screen]:
         """Return its screens of the web page."""
         return ()
 
-    def control_methods(self, peer: "Peer | None") -> "Mapping[str, RequestHandler]":
+    def list_control_methods(self, peer: "Peer | None") -> "Mapping[str, RequestHandler]":
         """Return its methods for the command line; ``peer`` is the client, None for the page."""
         del peer
         return {}
 
-    def hints(self) -> Iterable[str]:
+    def list_hints(self) -> Iterable[str]:
         """Return hints for the operator, shown by `orchestrator status`."""
         return ()
 
-    def children(self) -> "Mapping[str, ChildProcess | None]":
+    def list_children(self) -> "Mapping[str, ChildProcess | None]":
         """Return its child processes by their names in `orchestrator status`."""
         return {}
 
-    def media(self) -> "MediaService | None":
+    def build_media_service(self) -> "MediaService | None":
         """Return the service for speech and pictures; ``daemon.calls`` is set by then."""
         return None
 
-    def remote_tools(self) -> "RemoteTools | None":
+    def build_remote_tools(self) -> "RemoteTools | None":
         """Return what keeps MCP servers; ``daemon.delivery`` is there by then."""
         return None
 
@@ -228,22 +228,24 @@ class Extension:
     file_agent_fields: tuple[str, ...] = ()
     """The same for fields that the core knows of each agent."""
 
-    def settings(self) -> "type[ConfigModel] | None":
+    def get_settings_model(self) -> "type[ConfigModel] | None":
         """Return the model of ``extensions.<name>`` in agents.json."""
         return None
 
-    def channel_fields(self) -> "type[ConfigModel] | None":
+    def get_channels_model(self) -> "type[ConfigModel] | None":
         """Return a model whose fields, with defaults, become entries of ``channels``.
 
         Our own extensions alone are asked: a channel of another distribution is a folder.
         """
         return None
 
-    def agent_fields(self) -> "type[ConfigModel] | None":
+    def get_agent_model(self) -> "type[ConfigModel] | None":
         """Return a model whose fields, with defaults, every agent in agents.json gets."""
         return None
 
-    def check(self, draft: "Draft", environ: Mapping[str, str] | None, home: Path | None) -> None:
+    def check_agents_file(
+        self, draft: "Draft", environ: Mapping[str, str] | None, home: Path | None
+    ) -> None:
         """Add problems of agents.json to ``draft``; None skips checks of keys or the home."""
 
     def check_files(
@@ -256,18 +258,18 @@ class Extension:
         del settings, file, found
         return ()
 
-    def commands(self) -> Mapping[str, Command]:
+    def list_commands(self) -> Mapping[str, Command]:
         """Return its commands by name."""
         return {}
 
-    def tools(self) -> "Sequence[HostTool]":
+    def list_tools(self) -> "Sequence[HostTool]":
         """Return tools for every agent, made by `orchestrator.tools.extension_tool.define_tool`.
 
         They run in threads of the supervisor. A taken name is refused.
         """
         return ()
 
-    def tool_servers(self, file: "AgentsFile", paths: "Paths") -> "Mapping[str, ToolServer]":
+    def list_tool_servers(self, file: "AgentsFile", paths: "Paths") -> "Mapping[str, ToolServer]":
         """Return MCP servers that it provides to single agents, with names that contain ``@``.
 
         It must change nothing: `orchestrator prompt` calls it as well.
@@ -275,7 +277,7 @@ class Extension:
         del file, paths
         return {}
 
-    def served_tools(self, file: "AgentsFile | None") -> Iterable[str]:
+    def list_served_tools(self, file: "AgentsFile | None") -> Iterable[str]:
         """Return the names of these servers' tools for an agent; None for any agent."""
         del file
         return ()
@@ -296,45 +298,45 @@ class Extension:
         del db, file, paths, agent_id, reserved, now
         return {}
 
-    def jail_kinds(self) -> "Iterable[JailKind]":
+    def list_jail_kinds(self) -> "Iterable[JailKind]":
         """Return the jails of its processes, which `orchestrator doctor` tries from inside."""
         return ()
 
-    def findings(
+    def list_findings(
         self, settings: "Settings", file: "AgentsFile | None", status: "StatusReport | None"
     ) -> Iterable[Finding]:
         """Return lines for `orchestrator doctor`; ``status`` is None while no daemon runs."""
         del settings, file, status
         return ()
 
-    def manual(self) -> Sequence[Path]:
+    def list_manual_pages(self) -> Sequence[Path]:
         """Return pages of the manual, as Markdown files."""
         return ()
 
-    def layouts(self) -> "Mapping[str, Callable[[PromptRender], PromptRendered]]":
+    def list_layouts(self) -> "Mapping[str, Callable[[PromptRender], PromptRendered]]":
         """Return further layouts of prompt definitions, for `orchestrator prompt show --layout`."""
         return {}
 
-    def document_reader(self) -> "DocumentReader | None":
+    def build_document_reader(self) -> "DocumentReader | None":
         """Return the reader of PDF and office files; only our own extensions are asked."""
         return None
 
-    def engine(self, address: "JournalAddress") -> "Engine | None":
+    def build_engine(self, address: "JournalAddress") -> "Engine | None":
         """Return the engine for a journal at an address that is not a file."""
         del address
         return None
 
-    def recipes(self) -> "Mapping[str, type[Recipe]]":
+    def list_recipes(self) -> "Mapping[str, type[Recipe]]":
         """Return how turns of its messages differ from others, by the kind of message.
 
         Our own extensions alone are asked.
         """
         return {}
 
-    def prepare(self, settings: "Settings") -> None:
+    def prepare_home(self, settings: "Settings") -> None:
         """Prepare the home, before a daemon that holds its lock and journal reads it."""
 
-    def part(self, daemon: DaemonView) -> "Part | None":
+    def build_part(self, daemon: DaemonView) -> "Part | None":
         """Make its part of a daemon; None if it has none."""
         del daemon
         return None

@@ -55,7 +55,7 @@ def _run_with_journal(settings: Settings, environ: Mapping[str, str]) -> int:
     store = open_store(settings.journal, standing_by=stand_by)
     try:
         for extension in find_installed().own.values():
-            extension.prepare(settings)
+            extension.prepare_home(settings)
         offset = store.clock_offset if store.is_shared else None
         machine = Machine(settings, environ, offset)
         anyio.run(Daemon(settings, dict(environ), store, machine).run)

@@ -111,5 +111,5 @@ class Machine:
 
 def _find_document_reader() -> DocumentReader | None:
     """Return our own reader of documents; no agents.json has named others yet."""
-    made = (extension.document_reader() for extension in find_installed().own.values())
+    made = (extension.build_document_reader() for extension in find_installed().own.values())
     return next((reader for reader in made if reader is not None), None)

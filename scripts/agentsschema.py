@@ -49,8 +49,8 @@ def collect_brought_names() -> dict[str, dict[str, str]]:
     for name, extension in installed.find_installed().own.items():
         brought["file"] |= dict.fromkeys(extension.file_fields, name)
         brought["agents"] |= dict.fromkeys(extension.file_agent_fields, name)
-        brought["agents"] |= dict.fromkeys(_list_keys(extension.agent_fields()), name)
-        brought["channels"] |= dict.fromkeys(_list_keys(extension.channel_fields()), name)
+        brought["agents"] |= dict.fromkeys(_list_keys(extension.get_agent_model()), name)
+        brought["channels"] |= dict.fromkeys(_list_keys(extension.get_channels_model()), name)
     return brought
 
 

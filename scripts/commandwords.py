@@ -35,7 +35,7 @@ def command_words() -> str:
         "extensions": {
             name: extension.name
             for extension in find_installed().own.values()
-            for name in extension.commands()
+            for name in extension.list_commands()
         },
         "values": {
             "AGENT": [agent["agentId"] for agent in agents],

@@ -40,13 +40,13 @@ def _run_extension_checks(
     """
     found = installed.find_installed()
     for extension in sorted(
-        found.own.values(), key=lambda one: not (one.file_fields or one.channel_fields())
+        found.own.values(), key=lambda one: not (one.file_fields or one.get_channels_model())
     ):
-        extension.check(draft, environ, home)
+        extension.check_agents_file(draft, environ, home)
     for name, extension in found.foreign.items():
         if name in draft.extensions:
             try:
-                extension.check(draft, environ, home)
+                extension.check_agents_file(draft, environ, home)
             except Exception as error:  # noqa: BLE001 - third-party code may fail in any way
                 problem = f"{type(error).__name__}: {error}"
                 draft.add_warning(

@@ -79,14 +79,17 @@ def _build_file_model(own: Named) -> type[AgentsFile]:
 def _mount_models(own: Named, foreign: Named) -> MountedModels:
     agents, channels, settings = [], [], {}
     for name, extension in own:
-        agents.append(extension.agent_fields())
-        channels.append(extension.channel_fields())
-        settings[name] = extension.settings() or NoSettings
+        agents.append(extension.get_agent_model())
+        channels.append(extension.get_channels_model())
+        settings[name] = extension.get_settings_model() or NoSettings
     brought: dict[str, str] = {}
     rejected: dict[str, str] = {}
     for name, extension in foreign:
         try:
-            fields, model = extension.agent_fields(), extension.settings() or NoSettings
+            fields, model = (
+                extension.get_agent_model(),
+                extension.get_settings_model() or NoSettings,
+            )
             _require_models(fields, model)
             _require_usable_fields(fields, agents)
         except Exception as error:  # noqa: BLE001 - third-party code may fail in any way

@@ -61,7 +61,7 @@ def load_manual() -> Mapping[str, str]:
     pages = {file.stem: file.read_text("utf-8") for file in bundled}
     for extension in find_installed().every():
         try:
-            added = {file.stem: file.read_text("utf-8") for file in extension.manual()}
+            added = {file.stem: file.read_text("utf-8") for file in extension.list_manual_pages()}
         except Exception as error:  # noqa: BLE001 - a stranger's code may fail in any way
             problem = f"{type(error).__name__}: {error}"
             typer.echo(f"extension '{extension.name}' has no readable pages: {problem}", err=True)

@@ -66,7 +66,7 @@ def make_operations(
     def list_children() -> Mapping[str, ChildProcess | None]:
         """List the children of the core beside those of agents, and those of extensions."""
         own = {"zygote": view.machine.zygote, **hosted.list_children()}
-        return own | dict(chain.from_iterable(part.children().items() for part in view.parts))
+        return own | dict(chain.from_iterable(part.list_children().items() for part in view.parts))
 
     return DaemonOperations(
         store=view.store,
@@ -81,7 +81,7 @@ def make_operations(
         flood=processes.delivery.flood,
         notifier=notifier,
         others=list_children,
-        notes=lambda: chain.from_iterable(part.hints() for part in view.parts),
+        notes=lambda: chain.from_iterable(part.list_hints() for part in view.parts),
         configured=announce_change,
         clock=view.machine.clock,
     )
@@ -94,7 +94,7 @@ def make_control(
         return {
             name: handler
             for part in view.parts
-            for name, handler in part.control_methods(peer).items()
+            for name, handler in part.list_control_methods(peer).items()
         }
 
     return ControlServer(

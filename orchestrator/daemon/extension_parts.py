@@ -19,7 +19,7 @@ def make_parts(view: DaemonView) -> tuple[Part, ...]:
     for name, problem in found.broken.items():
         log.warning("extension_left_out", extension=name, problem=problem)
     own = found.own.values()
-    made = ask_active(view.get_agents_file(), lambda extension: extension.part(view))
+    made = ask_active(view.get_agents_file(), lambda extension: extension.build_part(view))
     return tuple(
         part if extension in own else GuardedPart(extension.name, part)
         for extension, part in made

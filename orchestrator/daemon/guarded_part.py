@@ -50,35 +50,35 @@ class GuardedPart(Part):
         with self._catch_faults():
             self._part.adopt_configuration(old, new)
 
-    def reply_listeners(self) -> Iterable[Callable[[str], None]]:
+    def list_reply_listeners(self) -> Iterable[Callable[[str], None]]:
         with self._catch_faults():
-            return [partial(self._tell_listener, one) for one in self._part.reply_listeners()]
+            return [partial(self._tell_listener, one) for one in self._part.list_reply_listeners()]
         return ()
 
-    def routes(self) -> Iterable[Route]:
+    def list_routes(self) -> Iterable[Route]:
         with self._catch_faults():
-            return tuple(self._part.routes())
+            return tuple(self._part.list_routes())
         return ()
 
-    def screens(self) -> Iterable[Screen]:
+    def list_screens(self) -> Iterable[Screen]:
         with self._catch_faults():
-            return tuple(self._part.screens())
+            return tuple(self._part.list_screens())
         return ()
 
-    def control_methods(self, peer: Peer | None) -> Mapping[str, RequestHandler]:
+    def list_control_methods(self, peer: Peer | None) -> Mapping[str, RequestHandler]:
         with self._catch_faults():
-            return dict(self._part.control_methods(peer))
+            return dict(self._part.list_control_methods(peer))
         return {}
 
-    def hints(self) -> Iterable[str]:
+    def list_hints(self) -> Iterable[str]:
         if self._problem:
             yield f"the extension {self._name!r} failed: {self._problem}; see: orchestrator logs"
         with self._catch_faults():
-            yield from tuple(self._part.hints())
+            yield from tuple(self._part.list_hints())
 
-    def children(self) -> Mapping[str, ChildProcess | None]:
+    def list_children(self) -> Mapping[str, ChildProcess | None]:
         with self._catch_faults():
-            return dict(self._part.children())
+            return dict(self._part.list_children())
         return {}
 
     def _tell_listener(self, listener: Callable[[str], None], agent_id: str) -> None:

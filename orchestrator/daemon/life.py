@@ -110,7 +110,7 @@ class Daemon:
         self.control = view.control = make_control(view, console, processes, work)
         for part in view.parts:
             await part.open()
-            work.services.completion.listeners.extend(part.reply_listeners())
+            work.services.completion.listeners.extend(part.list_reply_listeners())
         self._start(view.tasks, listener, processes, work)
         hosted.start_processes(view)
         return processes, work

@@ -46,12 +46,12 @@ def make_processes(view: DaemonView) -> Processes:
     guard = SpendingGuard(view.store, view.get_agents_file, view.environ, machine.clock)
     broker.book = guard.queue_unnamed_call
     calls = view.calls = MeteredCalls(view.store, supervisor, guard)
-    services = (part.media() for part in view.parts)
+    services = (part.build_media_service() for part in view.parts)
     media = next(filter(None, services), None) or NoMedia(view.store, machine.document_text)
     delivery = view.delivery = Delivery(
         view.store, view.adapters, view.tasks, machine.clock, media.store_speech
     )
-    sources = (part.remote_tools() for part in view.parts)
+    sources = (part.build_remote_tools() for part in view.parts)
     return Processes(
         broker=broker,
         supervisor=supervisor,

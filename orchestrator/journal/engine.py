@@ -1,4 +1,4 @@
-"""The interface of a journal that is not a file (`Extension.engine`)."""
+"""The interface of a journal that is not a file (`Extension.build_engine`)."""
 
 import asyncio
 from collections.abc import Callable

@@ -103,7 +103,7 @@ def find_engine(server: DatabaseServer) -> Engine:
     from orchestrator.installed import find_installed  # noqa: PLC0415 - a file needs none of it
 
     for extension in find_installed().own.values():
-        engine: Engine | None = extension.engine(server)
+        engine: Engine | None = extension.build_engine(server)
         if engine is not None:
             return engine
     install = format_extension_install("postgresql")

@@ -1,4 +1,4 @@
-'''Make tools from Python functions, for `Extension.tools`.
+'''Make tools from Python functions, for `Extension.list_tools`.
 
     from typing import Annotated, Literal
 

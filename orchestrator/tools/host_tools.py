@@ -65,7 +65,7 @@ def build_host_tools(
     own: Iterable[Loaded], foreign: Iterable[Loaded], taken: TakenNames
 ) -> HostTools:
     """Build the built-in tools, those of our own extensions, and those of foreign ones."""
-    added = {tool.spec.name: tool for extension in own for tool in extension.tools()}
+    added = {tool.spec.name: tool for extension in own for tool in extension.list_tools()}
     problems: list[str] = []
     for extension in foreign:
         for tool in _list_foreign_tools(extension, problems):
@@ -84,7 +84,7 @@ def _list_foreign_tools(extension: Loaded, problems: list[str]) -> Iterator[Exte
     """Yield the tools of a foreign extension; a faulty one becomes a problem."""
     about = f"the extension {extension.name!r}"
     try:
-        tools = tuple(extension.tools())
+        tools = tuple(extension.list_tools())
     except Exception as error:  # third-party code may fail in any way
         log.exception("extension_broke", extension=extension.name)
         problems.append(f"{about} could not list its tools: {type(error).__name__}: {error}")

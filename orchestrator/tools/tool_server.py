@@ -47,7 +47,7 @@ def prepare_tool_servers(file: AgentsFile, paths: Paths) -> dict[str, ToolServer
 
 def collect_tool_servers(file: AgentsFile, paths: Paths) -> dict[str, ToolServer]:
     """Return the servers of all extensions by name."""
-    return join_tool_servers(ask_active(file, lambda one: one.tool_servers(file, paths)))
+    return join_tool_servers(ask_active(file, lambda one: one.list_tool_servers(file, paths)))
 
 
 def join_tool_servers(
@@ -86,5 +86,5 @@ def list_servable_tools(file: AgentsFile) -> frozenset[str]:
 
 
 def _collect_names(file: AgentsFile, asked: AgentsFile | None) -> frozenset[str]:
-    answers = ask_active(file, lambda extension: tuple(extension.served_tools(asked)))
+    answers = ask_active(file, lambda extension: tuple(extension.list_served_tools(asked)))
     return frozenset(name for _, names in answers for name in names)

@@ -1,7 +1,7 @@
 """What differs between turns by their origin; the default is a person's message.
 
-`task_turn`, `subagent_turn` and extensions (`Extension.recipes`) override it. A recipe only reads
-its own fields, so its methods are safe inside transactions.
+`task_turn`, `subagent_turn` and extensions (`Extension.list_recipes`) override it. A recipe only
+reads its own fields, so its methods are safe inside transactions.
 """
 
 from collections.abc import Callable

@@ -62,7 +62,7 @@ def find_recipe(name: str) -> type[Recipe]:
     """Return the recipe of the core or of an extension by its name in the journal."""
     found = dict(RECIPES)
     for extension in find_installed().own.values():
-        found |= extension.recipes()
+        found |= extension.list_recipes()
     return found.get(name, MissingRecipe)
 
 

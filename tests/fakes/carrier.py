@@ -42,7 +42,7 @@ class CarrierExtension(Extension):
 
     name = "carrier"
 
-    def channel_fields(self) -> type[ConfigModel]:
+    def get_channels_model(self) -> type[ConfigModel]:
         return CarrierChannels
 
 
@@ -56,7 +56,7 @@ class StandInChannels(ConfigModel):
 class StandInExtension(CarrierExtension):
     """Carriers by the name of the platform that `fakes.channel` plays."""
 
-    def channel_fields(self) -> type[ConfigModel]:
+    def get_channels_model(self) -> type[ConfigModel]:
         return StandInChannels
 
 

@@ -19,7 +19,9 @@ class AdviceExtension(Extension):
 
     name = "advice"
 
-    def check(self, draft: "Draft", environ: Mapping[str, str] | None, home: Path | None) -> None:
+    def check_agents_file(
+        self, draft: "Draft", environ: Mapping[str, str] | None, home: Path | None
+    ) -> None:
         from orchestrator.extensions.advice.file_checks import check_file
 
         check_file(draft, environ, home)

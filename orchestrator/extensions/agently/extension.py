@@ -14,7 +14,7 @@ class AgentlyExtension(Extension):
 
     name = "agently"
 
-    def layouts(self) -> "Mapping[str, Callable[[PromptRender], PromptRendered]]":
+    def list_layouts(self) -> "Mapping[str, Callable[[PromptRender], PromptRendered]]":
         def render(request: "PromptRender") -> "PromptRendered":
             from orchestrator.extensions.agently.agently_layouts import LAYOUTS
             from thinker.prompt.render.turn_prompt import render_alone

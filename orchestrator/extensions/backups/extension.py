@@ -12,7 +12,7 @@ class BackupsExtension(Extension):
 
     name = "backups"
 
-    def commands(self) -> Mapping[str, Command]:
+    def list_commands(self) -> Mapping[str, Command]:
         return {
             "backup": Command(
                 "Data",

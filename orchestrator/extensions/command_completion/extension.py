@@ -10,7 +10,7 @@ class CommandCompletionExtension(Extension):
 
     name = "command_completion"
 
-    def commands(self) -> Mapping[str, Command]:
+    def list_commands(self) -> Mapping[str, Command]:
         return {
             "completion": Command(
                 "Set up",

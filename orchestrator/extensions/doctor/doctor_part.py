@@ -14,7 +14,7 @@ from thinker.protocol.peer import Peer, RequestHandler
 class DoctorPart(Part):
     """Answers with the findings of `orchestrator doctor`, without trying the jails."""
 
-    def control_methods(self, peer: Peer | None) -> Mapping[str, RequestHandler]:
+    def list_control_methods(self, peer: Peer | None) -> Mapping[str, RequestHandler]:
         del peer
         return {EXAMINE: self._examine}
 

@@ -219,12 +219,12 @@ def _ask_extensions(
     """Yield the findings of our own extensions and of those in agents.json."""
     found = find_installed()
     for extension in found.own.values():
-        yield from extension.findings(settings, file, status)
+        yield from extension.list_findings(settings, file, status)
     for name, extension in found.foreign.items():
         if file is None or name not in file.extensions:
             continue
         try:
-            found_there = tuple(extension.findings(settings, file, status))
+            found_there = tuple(extension.list_findings(settings, file, status))
             unknown = {one.verdict for one in found_there} - {*get_args(Verdict)}
             yield from (one for one in found_there if one.verdict not in unknown)
             for verdict in sorted(unknown):

@@ -10,7 +10,7 @@ class DoctorExtension(Extension):
 
     name = "doctor"
 
-    def commands(self) -> Mapping[str, Command]:
+    def list_commands(self) -> Mapping[str, Command]:
         return {
             "doctor": Command(
                 "Set up",
@@ -19,7 +19,7 @@ class DoctorExtension(Extension):
             )
         }
 
-    def part(self, daemon: DaemonView) -> Part:
+    def build_part(self, daemon: DaemonView) -> Part:
         from orchestrator.extensions.doctor.doctor_part import DoctorPart
 
         return DoctorPart(daemon)

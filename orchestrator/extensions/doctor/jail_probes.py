@@ -70,7 +70,7 @@ def list_jail_kinds() -> tuple[JailKind, ...]:
     if "page" in found:
         kinds.append(JailKind("page", _enter_page_jail, SHOWN))
     for extension in found.values():
-        kinds += extension.jail_kinds()
+        kinds += extension.list_jail_kinds()
     return tuple(kinds)
 
 

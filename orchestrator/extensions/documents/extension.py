@@ -20,7 +20,7 @@ class DocumentsExtension(Extension):
 
     name = "documents"
 
-    def findings(
+    def list_findings(
         self, settings: "Settings", file: "AgentsFile | None", status: "StatusReport | None"
     ) -> Iterator[Finding]:
         del settings, file, status
@@ -30,7 +30,7 @@ class DocumentsExtension(Extension):
         else:
             yield Finding("documents", "PDF and office files are read")
 
-    def document_reader(self) -> "DocumentReader":
+    def build_document_reader(self) -> "DocumentReader":
         from orchestrator.extensions.documents.jailed_reader import JailedReader
 
         return JailedReader()

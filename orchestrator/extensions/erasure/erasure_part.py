@@ -26,7 +26,7 @@ class ErasureTarget(CamelModel):
 class ErasurePart(Part):
     """Erases data, for the operator at the terminal only."""
 
-    def control_methods(self, peer: Peer | None) -> Mapping[str, RequestHandler]:
+    def list_control_methods(self, peer: Peer | None) -> Mapping[str, RequestHandler]:
         return {} if peer is None else {FORGET: self._forget_subject}
 
     async def _forget_subject(self, params: JsonValue) -> Ack:

@@ -12,7 +12,7 @@ class ErasureExtension(Extension):
 
     name = "erasure"
 
-    def commands(self) -> Mapping[str, Command]:
+    def list_commands(self) -> Mapping[str, Command]:
         return {
             "export": Command(
                 "Data",
@@ -26,7 +26,7 @@ class ErasureExtension(Extension):
             ),
         }
 
-    def part(self, daemon: DaemonView) -> Part:
+    def build_part(self, daemon: DaemonView) -> Part:
         from orchestrator.extensions.erasure.erasure_part import ErasurePart
 
         return ErasurePart(daemon)

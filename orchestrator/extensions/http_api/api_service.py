@@ -138,7 +138,7 @@ class ApiService(Wakeup):
         return ApiTarget(digest, api.host, port, api.names, api.origins)
 
     def _list_added_routes(self) -> Iterator[Route]:
-        return chain.from_iterable(part.routes() for part in self._daemon.parts)
+        return chain.from_iterable(part.list_routes() for part in self._daemon.parts)
 
     def _set_status(self, state: str, detail: str) -> None:
         self._channel.status.state, self._channel.status.detail = state, detail

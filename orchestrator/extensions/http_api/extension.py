@@ -19,7 +19,7 @@ class HttpApiExtension(Extension):
 
     name = "http_api"
 
-    def commands(self) -> Mapping[str, Command]:
+    def list_commands(self) -> Mapping[str, Command]:
         return {
             "api": Command(
                 "More",
@@ -28,18 +28,20 @@ class HttpApiExtension(Extension):
             ),
         }
 
-    def channel_fields(self) -> "type[ConfigModel]":
+    def get_channels_model(self) -> "type[ConfigModel]":
         from orchestrator.extensions.http_api.api_settings import ApiChannels
 
         return ApiChannels
 
-    def check(self, draft: "Draft", environ: Mapping[str, str] | None, home: Path | None) -> None:
+    def check_agents_file(
+        self, draft: "Draft", environ: Mapping[str, str] | None, home: Path | None
+    ) -> None:
         from orchestrator.extensions.http_api.api_checks import check_api
 
         del environ, home
         check_api(draft)
 
-    def findings(
+    def list_findings(
         self, settings: "Settings", file: "AgentsFile | None", status: "StatusReport | None"
     ) -> Iterable[Finding]:
         from orchestrator.extensions.http_api.api_findings import list_api_findings
@@ -48,12 +50,12 @@ class HttpApiExtension(Extension):
             return ()
         return list_api_findings(settings, file, running=status is not None)
 
-    def recipes(self) -> "Mapping[str, type[Recipe]]":
+    def list_recipes(self) -> "Mapping[str, type[Recipe]]":
         from orchestrator.extensions.http_api.request_turn import RequestRecipe
 
         return {"request": RequestRecipe}
 
-    def part(self, daemon: DaemonView) -> Part:
+    def build_part(self, daemon: DaemonView) -> Part:
         from orchestrator.extensions.http_api.http_api_part import HttpApiPart
 
         return HttpApiPart(daemon)

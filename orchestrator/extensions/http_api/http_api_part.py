@@ -52,7 +52,7 @@ class HttpApiPart(Part):
         if _list_ports(old) != _list_ports(new):
             self._ports_changed.wake()
 
-    def control_methods(self, peer: Peer | None) -> Mapping[str, RequestHandler]:
+    def list_control_methods(self, peer: Peer | None) -> Mapping[str, RequestHandler]:
         del peer
         return {API_REFRESH: self._reread_token}
 

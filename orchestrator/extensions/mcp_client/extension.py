@@ -21,12 +21,14 @@ class McpClientExtension(Extension):
     name = "mcp_client"
     file_fields = ("mcpServers",)
 
-    def check(self, draft: "Draft", environ: Mapping[str, str] | None, home: Path | None) -> None:
+    def check_agents_file(
+        self, draft: "Draft", environ: Mapping[str, str] | None, home: Path | None
+    ) -> None:
         from orchestrator.extensions.mcp_client.server_checks import check_servers
 
         check_servers(draft, environ, home)
 
-    def commands(self) -> Mapping[str, Command]:
+    def list_commands(self) -> Mapping[str, Command]:
         return {
             "tools": Command(
                 "Agents",
@@ -48,12 +50,12 @@ class McpClientExtension(Extension):
 
         return find_remembered_tools(db, file, paths, agent_id, reserved, now)
 
-    def jail_kinds(self) -> "Iterable[JailKind]":
+    def list_jail_kinds(self) -> "Iterable[JailKind]":
         from orchestrator.extensions.mcp_client.jail_kinds import JAIL_KINDS
 
         return JAIL_KINDS
 
-    def part(self, daemon: DaemonView) -> Part:
+    def build_part(self, daemon: DaemonView) -> Part:
         from orchestrator.extensions.mcp_client.servers_part import ServersPart
 
         return ServersPart(daemon)

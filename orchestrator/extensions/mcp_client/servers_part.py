@@ -15,7 +15,7 @@ class ServersPart(Part):
         super().__init__(daemon)
         self._servers: McpServers | None = None
 
-    def remote_tools(self) -> McpServers:
+    def build_remote_tools(self) -> McpServers:
         view, machine = self.daemon, self.daemon.machine
         jitter = partial(restarts.draw_jitter, machine.draw_fraction)
         pins = ToolPins(view.store, view.get_agents_file, machine.clock, view.delivery.wake)

@@ -14,7 +14,7 @@ class McpServerExtension(Extension):
 
     name = "mcp_server"
 
-    def commands(self) -> Mapping[str, Command]:
+    def list_commands(self) -> Mapping[str, Command]:
         return {
             "mcp": Command(
                 "More",
@@ -23,12 +23,12 @@ class McpServerExtension(Extension):
             ),
         }
 
-    def channel_fields(self) -> "type[ConfigModel]":
+    def get_channels_model(self) -> "type[ConfigModel]":
         from orchestrator.extensions.mcp_server.mcp_settings import McpChannels
 
         return McpChannels
 
-    def part(self, daemon: DaemonView) -> Part:
+    def build_part(self, daemon: DaemonView) -> Part:
         from orchestrator.extensions.mcp_server.mcp_part import McpServerPart
 
         return McpServerPart(daemon)

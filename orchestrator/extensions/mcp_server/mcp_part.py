@@ -35,7 +35,7 @@ class McpServerPart(Part):
         """Give waiting clients their answers now."""
         self._closing = True
 
-    def routes(self) -> tuple[Route]:
+    def list_routes(self) -> tuple[Route]:
         return (
             Route(
                 PATH,
@@ -46,7 +46,7 @@ class McpServerPart(Part):
             ),
         )
 
-    def control_methods(self, peer: Peer | None) -> Mapping[str, RequestHandler]:
+    def list_control_methods(self, peer: Peer | None) -> Mapping[str, RequestHandler]:
         return {} if peer is None else make_lazy_handler(lambda: self._make_line_handler(peer))
 
     @cached_property

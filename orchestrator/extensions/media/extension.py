@@ -16,18 +16,20 @@ class MediaExtension(Extension):
 
     name = "media"
 
-    def check(self, draft: "Draft", environ: Mapping[str, str] | None, home: Path | None) -> None:
+    def check_agents_file(
+        self, draft: "Draft", environ: Mapping[str, str] | None, home: Path | None
+    ) -> None:
         from orchestrator.extensions.media.media_checks import check_unused_models
 
         del environ, home
         check_unused_models(draft)
 
-    def tools(self) -> "Sequence[HostTool]":
+    def list_tools(self) -> "Sequence[HostTool]":
         from orchestrator.extensions.media.picture_tools import draw_picture
 
         return (draw_picture,)
 
-    def part(self, daemon: DaemonView) -> Part:
+    def build_part(self, daemon: DaemonView) -> Part:
         from orchestrator.extensions.media.media_part import MediaPart
 
         return MediaPart(daemon)

@@ -31,7 +31,7 @@ class Media:
 class MediaPart(Part):
     """Provides the daemon's media service."""
 
-    def media(self) -> Media:
+    def build_media_service(self) -> Media:
         daemon = self.daemon
         calls = MediaCalls(daemon.calls, daemon.machine.document_text)
         return Media(calls, AnswerSpeech(calls, daemon.get_agents_file, daemon.machine.clock))

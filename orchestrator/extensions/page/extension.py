@@ -18,7 +18,7 @@ class PageExtension(Extension):
 
     name = "page"
 
-    def commands(self) -> Mapping[str, Command]:
+    def list_commands(self) -> Mapping[str, Command]:
         return {
             "dashboard": Command(
                 "Talk",
@@ -27,18 +27,20 @@ class PageExtension(Extension):
             ),
         }
 
-    def channel_fields(self) -> "type[ConfigModel]":
+    def get_channels_model(self) -> "type[ConfigModel]":
         from orchestrator.extensions.page.page_settings import PageChannels
 
         return PageChannels
 
-    def check(self, draft: "Draft", environ: Mapping[str, str] | None, home: Path | None) -> None:
+    def check_agents_file(
+        self, draft: "Draft", environ: Mapping[str, str] | None, home: Path | None
+    ) -> None:
         from orchestrator.extensions.page.page_checks import check_page
 
         del environ, home
         check_page(draft)
 
-    def findings(
+    def list_findings(
         self, settings: "Settings", file: "AgentsFile | None", status: "StatusReport | None"
     ) -> Iterable[Finding]:
         from orchestrator.extensions.page.page_checks import list_page_findings
@@ -47,7 +49,7 @@ class PageExtension(Extension):
             () if file is None else list_page_findings(settings, file, running=status is not None)
         )
 
-    def part(self, daemon: DaemonView) -> Part:
+    def build_part(self, daemon: DaemonView) -> Part:
         from orchestrator.extensions.page.daemon_side.page_service import PageService
 
         return PageService(daemon)

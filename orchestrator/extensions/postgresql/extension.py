@@ -21,7 +21,7 @@ class PostgresqlExtension(Extension):
 
     name = "postgresql"
 
-    def commands(self) -> Mapping[str, Command]:
+    def list_commands(self) -> Mapping[str, Command]:
         return {
             "config": Command(
                 group="Set up",
@@ -35,7 +35,7 @@ class PostgresqlExtension(Extension):
             ),
         }
 
-    def engine(self, address: JournalAddress) -> "Engine | None":
+    def build_engine(self, address: JournalAddress) -> "Engine | None":
         """Return the engine, if the driver is installed."""
         if not isinstance(address, DatabaseServer) or find_spec("psycopg") is None:
             return None
@@ -43,18 +43,18 @@ class PostgresqlExtension(Extension):
 
         return PostgresqlEngine(address)
 
-    def findings(
+    def list_findings(
         self, settings: "Settings", file: "AgentsFile | None", status: "StatusReport | None"
     ) -> Iterator[Finding]:
         """Report the guarantees of the journal's server."""
         del file, status
         server = settings.journal
-        if isinstance(server, DatabaseServer) and self.engine(server) is not None:
+        if isinstance(server, DatabaseServer) and self.build_engine(server) is not None:
             from orchestrator.extensions.postgresql.pg_facts import examine_server
 
             yield from examine_server(server)
 
-    def prepare(self, settings: "Settings") -> None:
+    def prepare_home(self, settings: "Settings") -> None:
         """Update the home to the newest shared configuration."""
         server = settings.journal
         if isinstance(server, DatabaseServer):
@@ -62,7 +62,7 @@ class PostgresqlExtension(Extension):
 
             config_follower.update_home(settings, server)
 
-    def part(self, daemon: DaemonView) -> Part | None:
+    def build_part(self, daemon: DaemonView) -> Part | None:
         """Follow the shared configuration; with a journal in a file there is none."""
         if not isinstance(daemon.store.address, DatabaseServer):
             return None

@@ -10,7 +10,7 @@ class PromptInspectorExtension(Extension):
 
     name = "prompt_inspector"
 
-    def commands(self) -> Mapping[str, Command]:
+    def list_commands(self) -> Mapping[str, Command]:
         return {
             "prompt": Command(
                 "Agents",
@@ -19,7 +19,7 @@ class PromptInspectorExtension(Extension):
             )
         }
 
-    def part(self, daemon: DaemonView) -> Part:
+    def build_part(self, daemon: DaemonView) -> Part:
         from orchestrator.extensions.prompt_inspector.prompt_part import PreviewPart
 
         return PreviewPart(daemon)

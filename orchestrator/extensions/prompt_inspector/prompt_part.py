@@ -14,7 +14,7 @@ from thinker.protocol.prompt_record import PromptPreview
 class PreviewPart(Part):
     """Previews prompts."""
 
-    def control_methods(self, peer: Peer | None) -> Mapping[str, RequestHandler]:
+    def list_control_methods(self, peer: Peer | None) -> Mapping[str, RequestHandler]:
         del peer
         return {PROMPT_PREVIEW: self._preview_prompt}  # ImaginedMessage → PromptPreview
 

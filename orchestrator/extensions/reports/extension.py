@@ -31,14 +31,14 @@ class ReportsExtension(Extension):
 
     name = "reports"
 
-    def commands(self) -> Mapping[str, Command]:
+    def list_commands(self) -> Mapping[str, Command]:
         return {
             name: Command(group, summary, f"orchestrator.extensions.reports.commands.{name}")
             for group, commands in REPORTS.items()
             for name, summary in commands.items()
         }
 
-    def part(self, daemon: DaemonView) -> Part:
+    def build_part(self, daemon: DaemonView) -> Part:
         from orchestrator.extensions.reports.reports_part import ReportsPart
 
         return ReportsPart(daemon)

@@ -14,7 +14,7 @@ FACT_FORGET = "memory/forget"  # RowId → Ack
 class ReportsPart(Part):
     """Ends conversations and forgets facts."""
 
-    def control_methods(self, peer: Peer | None) -> Mapping[str, RequestHandler]:
+    def list_control_methods(self, peer: Peer | None) -> Mapping[str, RequestHandler]:
         del peer
         change = self.daemon.control.change_row
         return {

@@ -16,7 +16,7 @@ class SelftestExtension(Extension):
 
     name = "selftest"
 
-    def commands(self) -> Mapping[str, Command]:
+    def list_commands(self) -> Mapping[str, Command]:
         return {
             "selftest": Command(
                 "More",
@@ -25,7 +25,7 @@ class SelftestExtension(Extension):
             )
         }
 
-    def findings(
+    def list_findings(
         self, settings: "Settings", file: "AgentsFile | None", status: "StatusReport | None"
     ) -> Iterable[Finding]:
         from orchestrator.extensions.selftest.crash.last_run import check_last_run

@@ -17,7 +17,7 @@ class ServiceExtension(Extension):
 
     name = "service"
 
-    def commands(self) -> Mapping[str, Command]:
+    def list_commands(self) -> Mapping[str, Command]:
         return {
             "service": Command(
                 "Set up",
@@ -26,7 +26,7 @@ class ServiceExtension(Extension):
             )
         }
 
-    def findings(
+    def list_findings(
         self, settings: "Settings", file: "AgentsFile | None", status: "StatusReport | None"
     ) -> Iterable[Finding]:
         from orchestrator.system.installed_units import list_installed_units

@@ -12,7 +12,7 @@ class SetupExtension(Extension):
 
     name = "setup"
 
-    def commands(self) -> Mapping[str, Command]:
+    def list_commands(self) -> Mapping[str, Command]:
         return {
             "init": Command(
                 "Set up", "Prepare a home with an agents.json to edit.", f"{COMMANDS}.init"

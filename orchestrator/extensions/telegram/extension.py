@@ -18,24 +18,26 @@ class TelegramExtension(Extension):
 
     name = "telegram"
 
-    def channel_fields(self) -> "type[ConfigModel]":
+    def get_channels_model(self) -> "type[ConfigModel]":
         from orchestrator.extensions.telegram.telegram_settings import TelegramChannels
 
         return TelegramChannels
 
-    def check(self, draft: "Draft", environ: Mapping[str, str] | None, home: Path | None) -> None:
+    def check_agents_file(
+        self, draft: "Draft", environ: Mapping[str, str] | None, home: Path | None
+    ) -> None:
         from orchestrator.extensions.telegram.telegram_checks import check_telegram
 
         check_telegram(draft, environ, home)
 
-    def findings(
+    def list_findings(
         self, settings: "Settings", file: "AgentsFile | None", status: "StatusReport | None"
     ) -> Iterable[Finding]:
         from orchestrator.extensions.telegram.telegram_checks import list_telegram_findings
 
         return () if file is None or status else list_telegram_findings(settings, file)
 
-    def part(self, daemon: DaemonView) -> Part:
+    def build_part(self, daemon: DaemonView) -> Part:
         from orchestrator.extensions.telegram.telegram_part import TelegramPart
 
         return TelegramPart(daemon)

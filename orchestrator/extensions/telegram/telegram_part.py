@@ -58,14 +58,14 @@ class TelegramPart(Part):
     async def run(self) -> None:
         await self._downtime.run()
 
-    def hints(self) -> tuple[str, ...]:
+    def list_hints(self) -> tuple[str, ...]:
         return self._downtime.hints
 
     def adopt_configuration(self, old: AgentsFile, new: AgentsFile) -> None:
         if old.channels.get_settings(TelegramChannel) != new.channels.get_settings(TelegramChannel):
             self._changed.wake()
 
-    def routes(self) -> tuple[Route]:
+    def list_routes(self) -> tuple[Route]:
         pushed = _get_settings(self.daemon).webhook_url is not None
         return (
             Route(PATH, self._receive_update, methods=("POST",), own_check=True, opens_port=pushed),

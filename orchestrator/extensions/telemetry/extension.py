@@ -8,7 +8,7 @@ class TelemetryExtension(Extension):
 
     name = "telemetry"
 
-    def part(self, daemon: DaemonView) -> Part:
+    def build_part(self, daemon: DaemonView) -> Part:
         from orchestrator.extensions.telemetry.telemetry_service import Telemetry
 
         return Telemetry(daemon)

@@ -61,7 +61,7 @@ class Telemetry(Part):
             jitter=partial(restarts.draw_jitter, machine.draw_fraction),
         )
 
-    def routes(self) -> tuple[Route, ...]:
+    def list_routes(self) -> tuple[Route, ...]:
         return (Route("/metrics", self._serve_metrics),)
 
     def adopt_configuration(self, old: AgentsFile, new: AgentsFile) -> None:
@@ -69,7 +69,7 @@ class Telemetry(Part):
         del old, new
         self._changed.wake()
 
-    def hints(self) -> tuple[str, ...]:
+    def list_hints(self) -> tuple[str, ...]:
         """Return hints for the operator: invalid settings, and a failing collector."""
         return (
             *self._wrong,

@@ -10,7 +10,7 @@ class TerminalExtension(Extension):
 
     name = "terminal"
 
-    def commands(self) -> Mapping[str, Command]:
+    def list_commands(self) -> Mapping[str, Command]:
         return {
             "chat": Command(
                 "Talk",

@@ -10,7 +10,7 @@ class UpkeepExtension(Extension):
     file_fields = ("retention",)
     file_agent_fields = ("compaction", "factExtraction")
 
-    def part(self, daemon: DaemonView) -> Part:
+    def build_part(self, daemon: DaemonView) -> Part:
         from orchestrator.extensions.upkeep.upkeep_part import UpkeepPart
 
         return UpkeepPart(daemon)

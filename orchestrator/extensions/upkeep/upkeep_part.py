@@ -38,5 +38,5 @@ class UpkeepPart(Part):
         if old.retention is not new.retention:  # an edit of one prompt keeps all else as it is
             self._maintenance.wake()
 
-    def reply_listeners(self) -> Iterable[Callable[[str], None]]:
+    def list_reply_listeners(self) -> Iterable[Callable[[str], None]]:
         return (self._maintenance.wake,)

@@ -17,23 +17,25 @@ class WebhooksExtension(Extension):
 
     name = "webhooks"
 
-    def channel_fields(self) -> "type[ConfigModel]":
+    def get_channels_model(self) -> "type[ConfigModel]":
         from orchestrator.extensions.webhooks.hook_settings import HookChannels
 
         return HookChannels
 
-    def check(self, draft: "Draft", environ: Mapping[str, str] | None, home: Path | None) -> None:
+    def check_agents_file(
+        self, draft: "Draft", environ: Mapping[str, str] | None, home: Path | None
+    ) -> None:
         from orchestrator.extensions.webhooks.hook_checks import check_hooks
 
         del environ, home
         check_hooks(draft)
 
-    def recipes(self) -> "Mapping[str, type[Recipe]]":
+    def list_recipes(self) -> "Mapping[str, type[Recipe]]":
         from orchestrator.extensions.webhooks.hook_turn import HookRecipe
 
         return {"hook": HookRecipe}
 
-    def part(self, daemon: DaemonView) -> Part:
+    def build_part(self, daemon: DaemonView) -> Part:
         from orchestrator.extensions.webhooks.webhooks_part import WebhooksPart
 
         return WebhooksPart(daemon)

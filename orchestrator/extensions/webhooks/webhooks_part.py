@@ -39,7 +39,7 @@ class WebhooksPart(Part):
         if old.channels.get_settings(HookChannel) != new.channels.get_settings(HookChannel):
             self._changed.wake()
 
-    def routes(self) -> tuple[Route]:
+    def list_routes(self) -> tuple[Route]:
         hooks = self.daemon.get_agents_file().channels.get_settings(HookChannel)
         return (
             Route(

@@ -18,22 +18,24 @@ class WorkspaceExtension(Extension):
 
     name = "workspace"
 
-    def agent_fields(self) -> "type[ConfigModel]":
+    def get_agent_model(self) -> "type[ConfigModel]":
         from orchestrator.extensions.workspace.agent_settings import WorkspaceFields
 
         return WorkspaceFields
 
-    def check(self, draft: "Draft", environ: Mapping[str, str] | None, home: Path | None) -> None:
+    def check_agents_file(
+        self, draft: "Draft", environ: Mapping[str, str] | None, home: Path | None
+    ) -> None:
         from orchestrator.extensions.workspace.workspace_checks import check_workspaces
 
         check_workspaces(draft, environ, home)
 
-    def tool_servers(self, file: "AgentsFile", paths: "Paths") -> "Mapping[str, ToolServer]":
+    def list_tool_servers(self, file: "AgentsFile", paths: "Paths") -> "Mapping[str, ToolServer]":
         from orchestrator.extensions.workspace.agent_servers import build_tool_servers
 
         return build_tool_servers(file, paths)
 
-    def served_tools(self, file: "AgentsFile | None") -> Sequence[str]:
+    def list_served_tools(self, file: "AgentsFile | None") -> Sequence[str]:
         from orchestrator.extensions.workspace.agent_servers import list_served_tools
 
         return list_served_tools(file)

@@ -66,10 +66,10 @@ class ClockExtension(Extension):
 
     name = "clock"
 
-    def channel_fields(self) -> type[ConfigModel]:
+    def get_channels_model(self) -> type[ConfigModel]:
         return ClockChannels
 
-    def agent_fields(self) -> type[ConfigModel]:
+    def get_agent_model(self) -> type[ConfigModel]:
         return ClockFields
 
 
@@ -95,13 +95,15 @@ class WeatherExtension(Extension):
     name = "weather"
     fails = False
 
-    def settings(self) -> type[ConfigModel]:
+    def get_settings_model(self) -> type[ConfigModel]:
         return WeatherSettings
 
-    def agent_fields(self) -> type[ConfigModel] | None:
+    def get_agent_model(self) -> type[ConfigModel] | None:
         return WeatherFields
 
-    def check(self, draft: Draft, environ: Mapping[str, str] | None, home: Path | None) -> None:
+    def check_agents_file(
+        self, draft: Draft, environ: Mapping[str, str] | None, home: Path | None
+    ) -> None:
         del environ, home
         if self.fails:
             raise RuntimeError("it rains")
@@ -321,7 +323,7 @@ def test_stranger_cannot_take_or_demand_fields(
     monkeypatch: pytest.MonkeyPatch, fields: Any, reason: str
 ) -> None:
     """All agents go on; whoever named it is told why it does not run."""
-    monkeypatch.setattr(WeatherExtension, "agent_fields", lambda _: fields)
+    monkeypatch.setattr(WeatherExtension, "get_agent_model", lambda _: fields)
     found = parsed({**WORK, "wakesEarly": True}, extensions={"weather": {}})
     assert reason in messages(found)[0]
     assert found.file.list_enabled_ids() == {"work"}

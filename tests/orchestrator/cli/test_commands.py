@@ -74,7 +74,7 @@ def test_misspelt_command_is_answered_with_the_nearest_one(tmp_path: Path) -> No
 class Pigeon(Extension):
     """An extension of another distribution, whose module is one of ours."""
 
-    def commands(self) -> dict[str, Command]:
+    def list_commands(self) -> dict[str, Command]:
         return {
             "coo": Command("Birds", "Say coo.", "orchestrator.cli.health"),
             "status": Command("Run", "Replace a command.", "nowhere"),
@@ -85,7 +85,7 @@ class Pigeon(Extension):
 class Loft(Extension):
     """One of ours."""
 
-    def commands(self) -> dict[str, Command]:
+    def list_commands(self) -> dict[str, Command]:
         return {"loft": Command("Run", "Show the loft.", "orchestrator.cli.reload")}
 
 
@@ -116,7 +116,7 @@ def test_stranger_that_fails_costs_its_own_commands_alone(
     class Raven(Extension):
         name = "raven"
 
-        def commands(self) -> dict[str, Command]:
+        def list_commands(self) -> dict[str, Command]:
             raise RuntimeError("no feather")
 
     changed = find_installed()._replace(foreign={"raven": Raven()})

@@ -92,7 +92,7 @@ class Pigeon(Extension):
     def __init__(self, folder: Path) -> None:
         self.folder = folder
 
-    def manual(self) -> list[Path]:
+    def list_manual_pages(self) -> list[Path]:
         return [self.folder / "pigeons.md", self.folder / "skills.md"]
 
 
@@ -116,7 +116,7 @@ class Wordless(Extension):
 
     name = "wordless"
 
-    def manual(self) -> list[Path]:
+    def list_manual_pages(self) -> list[Path]:
         return "wordless.md"  # type: ignore[return-value]  # as a stranger might write it
 
 

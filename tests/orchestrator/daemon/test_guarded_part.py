@@ -12,7 +12,7 @@ class Gossip(Part):
 
     heard: list[str]
 
-    def reply_listeners(self) -> Iterable[Callable[[str], None]]:
+    def list_reply_listeners(self) -> Iterable[Callable[[str], None]]:
         self.heard = []
         return (self.heard.append, self.choke)
 
@@ -25,7 +25,7 @@ class Gossip(Part):
 class Mute(Part):
     """Cannot even say what it listens to."""
 
-    def reply_listeners(self) -> Iterable[Callable[[str], None]]:
+    def list_reply_listeners(self) -> Iterable[Callable[[str], None]]:
         raise ValueError("no word")
 
 
@@ -34,12 +34,12 @@ def test_fault_of_a_listener_reaches_no_turn() -> None:
     view: Any = None
     part = Gossip(view)
     guarded = GuardedPart("gossip", part)
-    listeners = [*guarded.reply_listeners()]
+    listeners = [*guarded.list_reply_listeners()]
     for agent_id in ("work", "bone", "home"):
         for listener in listeners:
             listener(agent_id)
     assert part.heard == ["work", "bone", "home"]
-    (hint,) = guarded.hints()
+    (hint,) = guarded.list_hints()
     assert "the extension 'gossip' failed: ValueError: it stuck" in hint
 
 
@@ -47,7 +47,7 @@ def test_part_that_names_no_listeners_has_none() -> None:
     """Neither one with a fault, nor one that does not listen."""
     view: Any = None
     mute = GuardedPart("mute", Mute(view))
-    assert [*mute.reply_listeners()] == []
-    assert "no word" in "".join(mute.hints())
+    assert [*mute.list_reply_listeners()] == []
+    assert "no word" in "".join(mute.list_hints())
     plain = GuardedPart("plain", Part(view))
-    assert [*plain.reply_listeners(), *plain.hints()] == []
+    assert [*plain.list_reply_listeners(), *plain.list_hints()] == []

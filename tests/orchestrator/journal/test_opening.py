@@ -64,7 +64,7 @@ class FileExtension(Extension):
 
     name = "files"
 
-    def engine(self, address: JournalAddress) -> Engine | None:
+    def build_engine(self, address: JournalAddress) -> Engine | None:
         return FileEngine(address.file) if isinstance(address, DatabaseServer) else None
 
 

@@ -15,7 +15,7 @@ class ClockExtension(Extension):
 
     name = "clock"
 
-    def served_tools(self, file: AgentsFile | None) -> tuple[str, ...]:
+    def list_served_tools(self, file: AgentsFile | None) -> tuple[str, ...]:
         """The tool of every agent."""
         del file
         return ("ring",)

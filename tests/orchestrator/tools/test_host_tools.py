@@ -29,14 +29,14 @@ class Pack(Extension):
     def __init__(self, name: str, *tools: HostTool) -> None:
         self.name, self._tools = name, tools
 
-    def tools(self) -> Sequence[HostTool]:
+    def list_tools(self) -> Sequence[HostTool]:
         return self._tools
 
 
 class BrokenPack(Pack):
     """A pack whose library is missing."""
 
-    def tools(self) -> Sequence[HostTool]:
+    def list_tools(self) -> Sequence[HostTool]:
         raise ImportError("no library")
 
 

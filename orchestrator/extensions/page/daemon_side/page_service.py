@@ -72,9 +72,9 @@ class PageService(Part):
     @cached_property
     def _screens(self) -> AddedScreens:
         parts = self.daemon.parts
-        return AddedScreens(chain.from_iterable(part.screens() for part in parts))
+        return AddedScreens(chain.from_iterable(part.list_screens() for part in parts))
 
-    def control_methods(self, peer: Peer | None) -> Mapping[str, RequestHandler]:
+    def list_control_methods(self, peer: Peer | None) -> Mapping[str, RequestHandler]:
         """Return the command line's methods for the page, and for its other extensions."""
         if peer is None:
             return {SCREEN_SHOW: self._screens.render_screen, LOG_TAIL: self._read_log_tail}
@@ -96,11 +96,11 @@ class PageService(Part):
         del params
         return LogLines(lines=await run_off_loop(read_tail, self.daemon.settings.paths.log))
 
-    def hints(self) -> Iterable[str]:
+    def list_hints(self) -> Iterable[str]:
         for problem in self._screens.problems.values():
             yield f"{problem}; see: orchestrator logs"
 
-    def children(self) -> Mapping[str, ChildProcess | None]:
+    def list_children(self) -> Mapping[str, ChildProcess | None]:
         return {"page": self.process.child}
 
     def adopt_configuration(self, old: AgentsFile, new: AgentsFile) -> None:

@@ -43,7 +43,7 @@ class ConfigFollower(Part):
                 self._hints = (hint,)
             await anyio.sleep(LOOK)
 
-    def hints(self) -> tuple[str, ...]:
+    def list_hints(self) -> tuple[str, ...]:
         return self._hints
 
     async def _follow_newest(self) -> tuple[str, ...]:

@@ -52,7 +52,7 @@ def render_prompt(settings: Settings, request: PromptRender) -> PromptRendered:
         WorkerError: the worker could not be started, or the request failed.
     """
     for extension in find_installed().every():
-        render = extension.layouts().get(request.layout)
+        render = extension.list_layouts().get(request.layout)
         if render is not None:
             return PromptRendered.model_validate(render(request))
     agent = AgentDefinition(agent_id="preview", llm_provider="demo")

@@ -133,7 +133,7 @@ class Talkative(Extension):
 
     name = "talkative"
 
-    def findings(self, *_: object) -> list[Finding]:
+    def list_findings(self, *_: object) -> list[Finding]:
         return [Finding("clock", "right"), Finding("sky", "blue", "fine")]  # type: ignore[arg-type]  # the fault
 
 

@@ -38,13 +38,13 @@ async def test_missing_library_is_answered_with_the_line_to_type(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     """In chats, and by the doctor: no setting names it, so nothing is wrong there."""
-    (there,) = DocumentsExtension().findings(Settings(home=tmp_path), None, None)
+    (there,) = DocumentsExtension().list_findings(Settings(home=tmp_path), None, None)
     assert there.text == "PDF and office files are read"
     monkeypatch.setitem(sys.modules, "kreuzberg", None)
     with pytest.raises(UnreadableError, match=r"operator .* kreuzberg is not") as failed:
         await JailedReader().read_document(made.pdf("x"), PDF)
     assert str(failed.value).endswith("pip install 'orchestrator-daemon[documents]'")
-    (missing,) = DocumentsExtension().findings(Settings(home=tmp_path), None, None)
+    (missing,) = DocumentsExtension().list_findings(Settings(home=tmp_path), None, None)
     assert missing.verdict == "ok"
     assert missing.text.endswith("pip install 'orchestrator-daemon[documents]'")
 

@@ -29,22 +29,22 @@ def test_extension_is_found_by_its_entry_point() -> None:
 
 def test_each_command_has_an_application() -> None:
     """It is imported when the command runs."""
-    for command in PostgresqlExtension().commands().values():
+    for command in PostgresqlExtension().list_commands().values():
         assert callable(import_module(command.module).app)
         assert command.summary.endswith(".")
 
 
 def test_journal_in_a_file_has_no_engine_here(tmp_path: Path) -> None:
     """The core keeps it."""
-    assert PostgresqlExtension().engine(tmp_path / "journal.db") is None
+    assert PostgresqlExtension().build_engine(tmp_path / "journal.db") is None
 
 
 def test_engine_needs_the_driver(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Without it the core says what to install."""
     server = DatabaseServer("postgresql://localhost/j", tmp_path / "journal.db")
-    assert PostgresqlExtension().engine(server) is not None
+    assert PostgresqlExtension().build_engine(server) is not None
     monkeypatch.setattr(extension, "find_spec", lambda _: None)
-    assert PostgresqlExtension().engine(server) is None
+    assert PostgresqlExtension().build_engine(server) is None
 
 
 @needs_server
@@ -54,8 +54,8 @@ def test_home_gets_the_shared_configuration_before_the_daemon_reads_it(tmp_path:
     open_journal(settings.journal).close()
     with open_for_writing(settings.journal) as db:
         pushed_config.store_version(db, [A], "one", 1)
-    PostgresqlExtension().prepare(Settings(home=tmp_path))
+    PostgresqlExtension().prepare_home(Settings(home=tmp_path))
     assert not (tmp_path / "agents.json").exists()
-    PostgresqlExtension().prepare(settings)
+    PostgresqlExtension().prepare_home(settings)
     assert (tmp_path / "agents.json").read_bytes() == b"{}"
     assert config_placing.read_brought(settings.paths).version == 1

@@ -21,12 +21,12 @@ from orchestrator.settings import Settings
 
 def found(home: Path, url: str) -> list[Finding]:
     settings = Settings(home=home, store=SecretStr(url))
-    return list(PostgresqlExtension().findings(settings, None, None))
+    return list(PostgresqlExtension().list_findings(settings, None, None))
 
 
 def test_nothing_is_asked_for_a_journal_in_a_file(tmp_path: Path) -> None:
     """There is no server."""
-    assert list(PostgresqlExtension().findings(Settings(home=tmp_path), None, None)) == []
+    assert list(PostgresqlExtension().list_findings(Settings(home=tmp_path), None, None)) == []
 
 
 @needs_server

@@ -48,7 +48,7 @@ async def running(folder: Path) -> AsyncIterator[tuple[BackgroundBench, UpkeepPa
     """A part whose jobs have found nothing to do."""
     async with background(folder, **LARGE) as bench, anyio.create_task_group() as tasks:
         bench.serve(SESSION_COMPACT, Compact, lambda _: Compacted(summary="They talked.", **USED))
-        part = UpkeepExtension().part(make_view(bench))
+        part = UpkeepExtension().build_part(make_view(bench))
         assert isinstance(part, UpkeepPart)
         await part.open()
         tasks.start_soon(part.run)
@@ -72,7 +72,7 @@ async def test_reply_has_its_session_looked_at(tmp_path: Path) -> None:
     """The daemon calls the listeners after each."""
     async with running(tmp_path) as (bench, part):
         session = talk(bench)
-        for listener in part.reply_listeners():
+        for listener in part.list_reply_listeners():
             listener("work")
         await bench.until(lambda: sessions.load_summary(bench.db, session)[0] == "They talked.")
 
@@ -97,7 +97,7 @@ async def test_stop_of_the_daemon_lets_go_of_the_worker(tmp_path: Path) -> None:
     async with running(tmp_path) as (bench, part):
         bench.held = anyio.Event()
         session = talk(bench)
-        for listener in part.reply_listeners():
+        for listener in part.list_reply_listeners():
             listener("work")
         await bench.until(lambda: len(bench.requests) == 1)
         worker = bench.supervisor.slots["work"].worker

@@ -15,21 +15,21 @@ class AlmanacExtension(Extension):
 
     name = "almanac"
 
-    def settings(self) -> "type[ConfigModel]":
+    def get_settings_model(self) -> "type[ConfigModel]":
         from orchestrator_almanac.almanac_settings import AlmanacSettings
 
         return AlmanacSettings
 
-    def commands(self) -> Mapping[str, Command]:
+    def list_commands(self) -> Mapping[str, Command]:
         summary = "Print the phase of the moon on a day."
         return {"almanac": Command("More", summary, "orchestrator_almanac.almanac_command")}
 
-    def tools(self) -> "Sequence[HostTool]":
+    def list_tools(self) -> "Sequence[HostTool]":
         from orchestrator_almanac.moon_tool import moon_phase
 
         return (moon_phase,)
 
-    def part(self, daemon: DaemonView) -> Part:
+    def build_part(self, daemon: DaemonView) -> Part:
         from orchestrator_almanac.almanac_part import AlmanacPart
 
         return AlmanacPart(daemon)

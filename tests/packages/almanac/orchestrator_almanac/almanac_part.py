@@ -14,13 +14,13 @@ from orchestrator_almanac.moon import find_phase
 class AlmanacPart(Part):
     """Answers ``GET /almanac/DAY``, and shows the moon in `orchestrator status` and on the page."""
 
-    def routes(self) -> Iterable[Route]:
+    def list_routes(self) -> Iterable[Route]:
         return (Route("/almanac/{day}", self._answer),)
 
-    def screens(self) -> Iterable[Screen]:
+    def list_screens(self) -> Iterable[Screen]:
         return (Screen("moon", "Moon", self._render_week),)
 
-    def hints(self) -> Iterable[str]:
+    def list_hints(self) -> Iterable[str]:
         settings = self.daemon.get_agents_file().extensions.get_settings(AlmanacSettings)
         return (f"{settings.greeting}: {find_phase(datetime.now(UTC).date())}",)
 

@@ -79,9 +79,9 @@ def make_view(store: Any, settings: Settings) -> DaemonView:
 
 async def follow(store: Any, settings: Settings) -> Part:
     """A follower that has got all answers."""
-    follower = PostgresqlExtension().part(make_view(store, settings))
+    follower = PostgresqlExtension().build_part(make_view(store, settings))
     assert follower is not None
-    assert follower.hints() == ()
+    assert follower.list_hints() == ()
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(follower.run)
         with time_limit():
@@ -97,7 +97,7 @@ async def test_pushed_version_is_brought_and_asked_for_no_more(settings: Setting
     follower = await follow(store, settings)
     assert (settings.home / "agents.json").read_bytes() == b"{}"
     assert store.asked == [(0, ""), (0, ""), (1, "first"), (1, "first")]
-    assert follower.hints() == ()
+    assert follower.list_hints() == ()
 
 
 async def test_home_to_which_nothing_was_pushed_keeps_its_files(settings: Settings) -> None:
@@ -105,7 +105,7 @@ async def test_home_to_which_nothing_was_pushed_keeps_its_files(settings: Settin
     (settings.home / "agents.json").write_text("own", "utf-8")
     follower = await follow(PushedStore(settings.home, (None, ()), (None, ())), settings)
     assert (settings.home / "agents.json").read_text("utf-8") == "own"
-    assert follower.hints() == ()
+    assert follower.list_hints() == ()
 
 
 async def test_local_edit_is_hinted_at_and_stays(settings: Settings) -> None:
@@ -114,7 +114,7 @@ async def test_local_edit_is_hinted_at_and_stays(settings: Settings) -> None:
     await follow(PushedStore(settings.home, (one, (A,))), settings)
     (settings.home / "agents.json").write_text("edited", "utf-8")
     follower = await follow(PushedStore(settings.home, (one, ()), (one, ())), settings)
-    assert follower.hints() == (
+    assert follower.list_hints() == (
         "agents.json differs from the pushed version 1; run: orchestrator config push",
     )
     assert (settings.home / "agents.json").read_text("utf-8") == "edited"
@@ -131,9 +131,9 @@ async def test_failure_is_told_once_and_tried_again(settings: Settings) -> None:
     problems = [line["problem"] for line in logs if line["event"] == "config_not_brought"]
     assert ["cannot be read" in problems[0], "'keys.env'" in problems[1]] == [True, True]
     assert len(problems) == 2
-    assert follower.hints() == (problems[1],)
+    assert follower.list_hints() == (problems[1],)
     follower = await follow(PushedStore(settings.home, (one, (A,))), settings)
-    assert follower.hints() == ()
+    assert follower.list_hints() == ()
 
 
 async def test_home_that_cannot_be_written_is_told_once(settings: Settings) -> None:
@@ -144,14 +144,14 @@ async def test_home_that_cannot_be_written_is_told_once(settings: Settings) -> N
     with capture_logs() as logs:
         follower = await follow(store, settings)
     problems = [line["problem"] for line in logs if line["event"] == "config_not_brought"]
-    assert problems == list(follower.hints())
+    assert problems == list(follower.list_hints())
     assert f"{settings.home} cannot be written (Is a directory); free some space" in problems[0]
 
 
 def test_journal_in_a_file_is_not_looked_at(settings: Settings) -> None:
     """One machine has its own files."""
     store: Any = SimpleNamespace(address=settings.paths.journal)
-    assert PostgresqlExtension().part(make_view(store, settings)) is None
+    assert PostgresqlExtension().build_part(make_view(store, settings)) is None
 
 
 def test_many_edits_make_one_hint(settings: Settings) -> None:
