@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from functools import cache
 from importlib.metadata import EntryPoint, entry_points
 from importlib.util import find_spec
+from inspect import isfunction
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, NamedTuple, TypeAlias
@@ -104,15 +105,26 @@ def _load(point: EntryPoint) -> Loaded:
     """Make an extension; a foreign one gets the name of its entry point.
 
     Raises:
-        TypeError: the entry point does not name an extension.
+        TypeError: the entry point does not name an extension, or the class has an unknown method.
     """
     kind = point.load()
     bases = kind.__mro__ if isinstance(kind, type) else ()
-    if not any(f"{base.__module__}.{base.__qualname__}" == BASE for base in bases):
+    base = next((one for one in bases if f"{one.__module__}.{one.__qualname__}" == BASE), None)
+    if base is None:
         raise TypeError(f"{point.value} is not a subclass of {BASE}")
+    if unknown := list_unknown_methods(kind, base):
+        advice = "correct its name, or begin it with an underscore"
+        raise TypeError(f"{point.value} defines {unknown[0]!r}, which {BASE} has not; {advice}")
     made = kind()
     made.name = point.name
     return made
+
+
+def list_unknown_methods(kind: type, base: type) -> list[str]:
+    """Return the public methods of a subclass that ``base`` lacks, such as misspelled ones."""
+    classes = (one for one in kind.__mro__ if issubclass(one, base))
+    methods = {name for one in classes for name, value in vars(one).items() if isfunction(value)}
+    return sorted(name for name in methods if not (name.startswith("_") or hasattr(base, name)))
 
 
 def _find_folder(point: EntryPoint) -> Path | None:

@@ -65,7 +65,7 @@ def find_extension_commands() -> Mapping[str, Command]:
     found: dict[str, Command] = {}
     for extension in find_installed().every():
         try:
-            added = extension.list_commands()
+            added = dict(extension.list_commands())
         except Exception as error:  # noqa: BLE001 - third-party code may fail in any way
             typer.echo(f"extension '{extension.name}' cannot name its commands: {error}", err=True)
             continue

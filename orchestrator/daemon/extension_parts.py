@@ -5,7 +5,7 @@ import structlog
 from orchestrator.active_extensions import ask_active
 from orchestrator.daemon.guarded_part import GuardedPart
 from orchestrator.extension import DaemonView, Part
-from orchestrator.installed import find_installed
+from orchestrator.installed import Loaded, find_installed
 
 log = structlog.get_logger()
 
@@ -16,12 +16,14 @@ def make_parts(view: DaemonView) -> tuple[Part, ...]:
     A fault in a foreign extension disables its part alone, and is logged.
     """
     found = find_installed()
+
+    def build_part(extension: Loaded) -> Part | None:
+        part: Part | None = extension.build_part(view)
+        if part is None or extension in found.own.values():
+            return part
+        return GuardedPart(extension.name, part)
+
     for name, problem in found.broken.items():
         log.warning("extension_left_out", extension=name, problem=problem)
-    own = found.own.values()
-    made = ask_active(view.get_agents_file(), lambda extension: extension.build_part(view))
-    return tuple(
-        part if extension in own else GuardedPart(extension.name, part)
-        for extension, part in made
-        if part is not None
-    )
+    made = ask_active(view.get_agents_file(), build_part)
+    return tuple(part for _, part in made if part is not None)

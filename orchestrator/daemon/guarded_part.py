@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from difflib import get_close_matches
 from functools import partial
 
 import structlog
@@ -9,6 +10,7 @@ import structlog
 from orchestrator.agentsfile import AgentsFile
 from orchestrator.channel_api import Adapter
 from orchestrator.extension import Part, Route, Screen
+from orchestrator.installed import list_unknown_methods
 from orchestrator.processes.child_process import ChildProcess
 from thinker.protocol.peer import Peer, RequestHandler
 
@@ -16,6 +18,7 @@ CHANNELS = (
     "an extension in the supervisor brings no channels; a channel is a folder, see: orchestrator"
     " help extensions"
 )
+ALIKE = 0.85  # of 1: how alike two names are if one is the other, misspelled
 log = structlog.get_logger()
 
 
@@ -26,6 +29,9 @@ class GuardedPart(Part):
         super().__init__(part.daemon)
         self._name, self._part = name, part
         self._problem = ""
+        for method in list_unknown_methods(type(part), Part):
+            for hook in get_close_matches(method, vars(Part), 1, ALIKE):
+                self._note_problem(f"nothing calls its method {method!r}; rename it to {hook!r}")
 
     async def list_adapters(self) -> Sequence[Adapter]:
         """Return none: a foreign channel runs in a jailed process."""

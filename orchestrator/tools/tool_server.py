@@ -47,7 +47,7 @@ def prepare_tool_servers(file: AgentsFile, paths: Paths) -> dict[str, ToolServer
 
 def collect_tool_servers(file: AgentsFile, paths: Paths) -> dict[str, ToolServer]:
     """Return the servers of all extensions by name."""
-    return join_tool_servers(ask_active(file, lambda one: one.list_tool_servers(file, paths)))
+    return join_tool_servers(ask_active(file, lambda one: dict(one.list_tool_servers(file, paths))))
 
 
 def join_tool_servers(

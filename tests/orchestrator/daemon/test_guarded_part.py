@@ -29,6 +29,16 @@ class Mute(Part):
         raise ValueError("no word")
 
 
+class Slip(Part):
+    """Misspells a hook, and has a method of its own."""
+
+    def list_hint(self) -> Iterable[str]:
+        return ()
+
+    def answer(self) -> None:
+        """Nothing that the daemon calls."""
+
+
 def test_fault_of_a_listener_reaches_no_turn() -> None:
     """It is called again after the next reply."""
     view: Any = None
@@ -51,3 +61,10 @@ def test_part_that_names_no_listeners_has_none() -> None:
     assert "no word" in "".join(mute.list_hints())
     plain = GuardedPart("plain", Part(view))
     assert [*plain.list_reply_listeners(), *plain.list_hints()] == []
+
+
+def test_misspelled_hook_is_shown() -> None:
+    """Other methods that the daemon does not call are the part's own affair."""
+    view: Any = None
+    (hint,) = GuardedPart("slip", Slip(view)).list_hints()
+    assert "nothing calls its method 'list_hint'; rename it to 'list_hints'" in hint
