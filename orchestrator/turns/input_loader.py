@@ -13,12 +13,12 @@ from orchestrator.journal.turns import inbox, sessions, turns
 from orchestrator.journal.turns.pauses import Pause
 from orchestrator.journal.turns.turns import Turn
 from orchestrator.media_service import MediaService
-from orchestrator.outbound.attachments import AttachmentFetcher
 from orchestrator.processes.worker import Worker
 from orchestrator.prompts.library import PromptLibrary
 from orchestrator.prompts.prompt_set import build_environments
 from orchestrator.spending.spending_guard import SpendingGuard
 from orchestrator.toolcalls.executor import ToolExecutor
+from orchestrator.turns.attachments import AttachmentFetcher
 from orchestrator.turns.eager_subagents import EagerCalls
 from orchestrator.turns.embedding_index import EmbeddingIndex, EmbedToolsRequest
 from orchestrator.turns.turn_context import LoopFacts

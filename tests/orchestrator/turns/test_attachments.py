@@ -10,7 +10,7 @@ from fakes.tool_call import plain
 
 from orchestrator.channel_api import Attachment, SendOutcome
 from orchestrator.journal.turns import attachments
-from orchestrator.outbound.attachments import TRIES, AttachmentFetcher
+from orchestrator.turns.attachments import TRIES, AttachmentFetcher
 
 PNG = b"\x89PNG\r\n\x1a\n1"
 FETCHED, MISSING = "a photo", "a photo, could not be fetched"
