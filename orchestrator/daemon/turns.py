@@ -8,9 +8,9 @@ from orchestrator.daemon.processes import Processes
 from orchestrator.extension import DaemonView
 from orchestrator.inbound.scheduler import Scheduler
 from orchestrator.journal.turns import turns
-from orchestrator.outbound.attachments import AttachmentFetcher
 from orchestrator.toolcalls.approvals import ApprovalQueue
 from orchestrator.toolcalls.executor import ToolExecutor
+from orchestrator.turns.attachments import AttachmentFetcher
 from orchestrator.turns.completion import TurnCompletion
 from orchestrator.turns.dispatcher import Dispatcher
 from orchestrator.turns.embedding_index import EmbeddingIndex

@@ -110,7 +110,7 @@ class Scheduler(LoopBound):
 
     async def _fire_task(self, task_id: int, now: int) -> bool:
         try:
-            return await self.store.transact(task_runs.fire, task_id, now)
+            return await self.store.transact(task_runs.fire_task, task_id, now)
         except ScheduleError as error:  # this machine may have lost the task's time zone
             log.error("task_disabled", task=task_id, problem=str(error))
             await self.store.transact(tasks.end_task, task_id, "disabled", str(error))

@@ -24,7 +24,7 @@ class PageReads(Protocol):
     async def __call__(self, read: Callable[..., T], *args: object) -> T:
         """Return ``read(db, *args)``.
 
-        It runs on the event loop: the process has no other work, and queries must be short.
+        The query runs on the event loop: the process has no other work, and queries must be short.
         """
 
     def read_now(self, read: Callable[..., T], *args: object) -> T:
@@ -45,27 +45,27 @@ class Engine(Protocol):
     """Keeps one journal; every method raises `JournalError` if it cannot be used."""
 
     def open_storage(self, standing_by: Callable[[], None]) -> Storage:
-        """Open it for a daemon, with the current schema.
+        """Open the journal for a daemon, with the current schema.
 
         Waits while another daemon holds it; ``standing_by`` is called as the wait begins, and
         every ten seconds.
         """
 
     def open_journal(self) -> Connection:
-        """Open it for writing while no daemon holds it, with the current schema.
+        """Open the journal for writing while no daemon holds it, with the current schema.
 
         Raises:
             AlreadyRunningError: a daemon holds it.
         """
 
     def open_for_writing(self) -> AbstractContextManager[Database]:
-        """Open it as `open_journal` does, with a transaction for the block."""
+        """Open the journal as `open_journal` does, with a transaction for the block."""
 
     def open_for_reading(self) -> AbstractContextManager[Database]:
-        """Open one state of it for the block, with or without a daemon."""
+        """Open one state of the journal for the block, with or without a daemon."""
 
     def open_trial_state(self) -> AbstractContextManager[Database]:
-        """Open one state of it, in which the block may make private changes."""
+        """Open one state of the journal, in which the block may make private changes."""
 
     def open_page_reads(self, longest: float) -> PageReads:
-        """Open it read-only for the page; cut off a read after ``longest`` seconds."""
+        """Open the journal read-only for the page; cut off a read after ``longest`` seconds."""

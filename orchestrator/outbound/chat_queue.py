@@ -183,7 +183,7 @@ class ChatQueue(Wakeup):
         again = int(platform.adapter.keyed)  # what is sent again with its key arrives once
         if not (
             await self.wait_for_rate()
-            and await platform.store.transact(outbox.sending, row.id, state, now(), again)
+            and await platform.store.transact(outbox.mark_sending, row.id, state, now(), again)
         ):
             return False
         if platform.store.is_shared:
@@ -252,7 +252,7 @@ class ChatQueue(Wakeup):
             if await self._begin_sending(row, "ph_sending"):
                 with limit_call("placeholder" if row.final else "preview"):
                     message_id = await platform.adapter.send(build_part(row, PLACEHOLDER))
-                await self.record_until_stored(outbox.placeholder_sent, row.id, message_id)
+                await self.record_until_stored(outbox.mark_placeholder_sent, row.id, message_id)
                 platform.set_doubtful(row.chat_id, doubtful=False)
         elif await self._begin_sending(row, "sending"):
             with limit_call("edit"):
@@ -295,7 +295,9 @@ class ChatQueue(Wakeup):
             else:
                 preview.offer_refresh()
             if error.outcome is SendOutcome.UNKNOWN:
-                await self.record_until_stored(outbox.preview_unknown, preview.turn_id, message_id)
+                await self.record_until_stored(
+                    outbox.repeat_final_edit, preview.turn_id, message_id
+                )
 
     async def _record_failure(self, row: OutboxRow, error: SendError) -> None:
         log.warning("send_failed", chat=row.chat_key, outcome=error.outcome, problem=str(error))
@@ -320,7 +322,7 @@ class ChatQueue(Wakeup):
                 )
             elif lost:
                 later = max(later, now + LATE_EDIT)
-                await self.record_until_stored(outbox.look_later, row.id, str(error), later)
+                await self.record_until_stored(outbox.delay_search, row.id, str(error), later)
             else:
                 await self.record_until_stored(outbox.requeue, row.id, str(error), later)
 

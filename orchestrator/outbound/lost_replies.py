@@ -62,7 +62,7 @@ class LostReplies:
         elif not await self._try_edits(
             row, [place for place in places if place not in nearest[:1]]
         ):
-            await record(outbox.placeholder_sent, row.id, placeholder)
+            await record(outbox.mark_placeholder_sent, row.id, placeholder)
 
     async def _send_again(self, row: OutboxRow) -> None:
         """Warn the chat that the next message may be a repetition, then queue it again."""

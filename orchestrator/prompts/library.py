@@ -1,4 +1,4 @@
-"""The prompt definitions in force, read and checked together, with the last good versions.
+"""The current prompt definitions, read and checked together, with the last good versions.
 
 A definition that cannot be used is replaced by its last usable version, also after a restart.
 Problems are reported with the place in the file and a correction.
@@ -37,7 +37,7 @@ log = structlog.get_logger()
 
 
 class PromptLibrary(LoopBound):
-    """Definitions by name, and what they set for each agent."""
+    """Definitions by name, and the settings that they make for each agent."""
 
     def __init__(self, settings: Settings) -> None:
         self._settings = settings
@@ -45,7 +45,7 @@ class PromptLibrary(LoopBound):
         self._store = settings.paths.prompts_last_good
         self._hooks = settings.paths.hooks
         self._has_read = False
-        self.current_set = PromptSet()  # what is in force
+        self.current_set = PromptSet()  # the definitions in use
 
     def read_files(self, agents: AgentsFile) -> None:
         """Read all files again and use them."""
@@ -55,7 +55,7 @@ class PromptLibrary(LoopBound):
         self.current_set, self._has_read = found, True
 
     def report_unread(self, reason: str) -> None:
-        """Keep the definitions in force, and report why the files were not read."""
+        """Keep the current definitions, and report why the files were not read."""
         problem = Problem.build_unusable(self._folders[-1], reason)
         self.adopt_set(replace(self.current_set, problems=(problem,)))
 
@@ -113,7 +113,7 @@ class PromptLibrary(LoopBound):
         return replace(read, problems=(*read.problems, *advice))
 
     def store_last_good(self) -> None:
-        """Store the definitions in force, for a restart with broken files."""
+        """Store the current definitions, for a restart with broken files."""
         data = _STORED.dump_json(self.current_set.definitions, by_alias=True, exclude_none=True)
         with suppress(FileError):  # written anew
             if regular_file.read_bytes(self._store, regular_file.STORED_PROMPTS) == data:

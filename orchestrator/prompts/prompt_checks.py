@@ -143,7 +143,7 @@ def check_base_prompts(settings: Settings) -> Iterator[Problem]:
 
 
 def _find_text_problem(path: Path) -> str | None:
-    """Return why a file is not a usable text for a model; None if it is."""
+    """Return the reason why a file is not usable text for a model; None if it is."""
     try:
         text = regular_file.read_text(path, regular_file.BASE_PROMPT)
     except FileError as error:

@@ -1,4 +1,4 @@
-"""The prompt definitions in force, and what they set for each agent. Immutable."""
+"""The current prompt definitions, and the settings that they make for each agent. Immutable."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field

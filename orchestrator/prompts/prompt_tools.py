@@ -37,7 +37,7 @@ from thinker.protocol.methods import StepCommit
 T = TypeVar("T", bound=HostTool | RemoteTool)
 
 SWITCHED_ON = ("true", "1", "yes")
-MOST_MINUTES = 30.0  # of a subagent's work, as for spawn_subagent
+MAX_MINUTES = 30.0  # of a subagent's work, as for spawn_subagent
 HANDOFF = "Hand this chat over to the agent {name!r}, which answers it from then on."
 SUBAGENT = "Give a task to the agent {name!r}."
 
@@ -131,7 +131,7 @@ def build_prompt_tools(
         if isinstance(use, HandoffUse):
             yield use.name, build_handoff_tool(use, *_describe_interface(HANDOFF, agent, prompt))
         if isinstance(use, SubagentUse) and is_switched_on(use, environment):
-            minutes = min(max(agent.limits.turn_minutes, 1), MOST_MINUTES)
+            minutes = min(max(agent.limits.turn_minutes, 1), MAX_MINUTES)
             tool = SubagentTool(use, *_describe_interface(SUBAGENT, agent, prompt), minutes)
             if tool.resumable is None:
                 yield use.name, build_subagent_tool(tool)

@@ -14,7 +14,7 @@ ALIASES = {
     "cron": "schedule",
     "intervalMinutes": "interval_minutes",
 }
-NESTED = frozenset(  # fields that belong into trigger_config
+NESTED = frozenset(  # fields that belong in trigger_config
     {"schedule", "timezone", "interval_minutes", "at", "in_minutes", "in_hours"}
 )
 TRIGGERS = frozenset({"schedule", "interval_minutes", "at"})

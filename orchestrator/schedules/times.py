@@ -73,7 +73,7 @@ def parse_trigger(config: JsonObject, zone: ZoneInfo) -> Trigger:
     """Parse a normalized ``trigger_config``; ``zone`` is for an ``at`` without one.
 
     Raises:
-        ScheduleError: it is invalid or never due.
+        ScheduleError: the trigger is invalid or never due.
     """
     schedule, at = config.get("schedule"), config.get("at")
     if schedule is not None:
@@ -93,7 +93,7 @@ def check_cron(expression: str) -> None:
     """Check a cron expression.
 
     Raises:
-        ScheduleError: it is invalid, or no instant within 50 years fits it.
+        ScheduleError: the expression is invalid, or no instant within 50 years fits it.
     """
     try:
         found = next(_iterate_cron(expression, LONG_AGO), None)
@@ -133,7 +133,7 @@ def is_fast(trigger: Trigger) -> bool:
 
 
 def find_first_due(trigger: Trigger, zone: ZoneInfo, now: int) -> int | None:
-    """Return when a new trigger is first due, None if never; an interval begins at ``now``."""
+    """Return a new trigger's first due time, None if never; an interval begins at ``now``."""
     if isinstance(trigger, Cron):
         return find_next_due(trigger, zone, now)
     return trigger.at if isinstance(trigger, Once) else now

@@ -37,7 +37,7 @@ class BudgetVerdict(NamedTuple):
 
 
 def find_window_start(now: int) -> int:
-    """Return when the detector's window begins, in milliseconds since the epoch like ``now``."""
+    """Return the start of the detector's window, in milliseconds since the epoch like ``now``."""
     return (now // 60_000 - MINUTES + 1) * 60_000
 
 
@@ -101,7 +101,7 @@ def list_budget_windows(budget: Budget, now: int, zone: ZoneInfo) -> tuple[Windo
 
 
 def find_exceeded_limit(limits: Window, spent: Amount, call: Amount) -> str | None:
-    """Return why one more call would exceed a window's limits, or None.
+    """Return the reason why one more call would exceed a window's limits, or None.
 
     ``spent`` is the window's usage so far, ``call`` the most that the call may use.
     """

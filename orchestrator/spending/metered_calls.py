@@ -1,4 +1,4 @@
-"""Call models outside of turns: reserve tokens, ask the agent's worker, count the usage."""
+"""Call models outside of turns: reserve tokens, call the agent's worker, count the usage."""
 
 from dataclasses import dataclass
 from typing import NamedTuple, TypeVar

@@ -21,7 +21,7 @@ from orchestrator.wakeup import Wakeup
 
 @dataclass(eq=False)
 class SpendingGuard(Wakeup):
-    """Gives transactions the rules in force, and wakes those who wait for an agent.
+    """Gives transactions the current rules, and wakes those who wait for an agent.
 
     It wakes its waiters when an agent may have been resumed: after a change of a pause, a budget
     or the configuration. ``clock`` returns milliseconds since the epoch.
@@ -52,7 +52,7 @@ class SpendingGuard(Wakeup):
         self.wake()
 
     async def change_pause(self, agent_id: str, by: str, *, paused: bool) -> str | None:
-        """Pause or resume an agent on request; return why it cannot be resumed, else None."""
+        """Pause or resume an agent on request; return the reason why it stays paused, or None."""
         rules = self.build_rules()
         work = rules.pause_agent if paused else rules.resume_agent
         refused = await self.store.transact(work, agent_id, by)

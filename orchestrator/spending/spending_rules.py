@@ -1,7 +1,7 @@
 """Decide inside a transaction whether an agent may continue, and count its usage.
 
 The state is in the journal, so that it survives restarts. The chat in which a pause began and the
-chat of ``costControls`` get a notice at once, other chats when they next write.
+chat of ``costControls`` get a notice immediately, other chats when they next write.
 
 Where: is the budget reserved before a model call?
 """
@@ -32,7 +32,7 @@ from thinker.protocol.background import MeteredResult
 from thinker.protocol.messages import Usage
 from thinker.protocol.methods import StepCommit
 
-MOST_PRICES = 256  # that are kept in memory; a process may name any model
+MAX_PRICES = 256  # prices that are kept in memory; a process may name any model
 RECHECK = 60.0  # most seconds between two checks whether a pause may end by itself
 log = structlog.get_logger()
 
@@ -72,25 +72,31 @@ class SpendingRules:
         """Return whether only a pause can keep an agent from its next call."""
         return agent is not None and agent.budget is None and agent.cost_controls is None
 
-    def find_admission_pause(self, db: Database, agent_id: str, row: InboxRow) -> Pause | None:
-        """Return the pause that a message must wait for before T2; notify its chat once."""
-        pause = self._check_limits(db, agent_id, "", row.build_address)
+    def enforce_admission_limits(self, db: Database, agent_id: str, row: InboxRow) -> Pause | None:
+        """Pause the agent if it is over a limit, and notify the chat once.
+
+        Return the pause, or None.
+        """
+        pause = self._enforce_limits(db, agent_id, "", row.build_address)
         if pause is not None and row.kind == "message":
             pauses.send_pause_notice(
                 db, pause, row.build_address(), format_pause_notice(pause), self.clock()
             )
         return pause
 
-    def find_turn_pause(self, db: Database, turn: Turn) -> Pause | None:
-        """Return the pause that a turn must wait for before it gets a worker.
+    def enforce_turn_limits(self, db: Database, turn: Turn) -> Pause | None:
+        """Pause the agent if it is over a limit, and notify the chat; return the pause, or None.
 
-        A turn whose last step was the answer makes no more model calls, so it never waits.
+        The turn waits for it before it gets a worker. A turn whose last step was the answer makes
+        no more model calls, so it never waits.
         """
         if sessions.has_answer(db, turn.id):
             return None
         if usage.is_reserved(db, turn.id):  # its call has room in the budget and counts already
             return pauses.find_pause(db, turn.agent_id)
-        return self._check_limits(db, turn.agent_id, turn.id, partial(_find_turn_address, db, turn))
+        return self._enforce_limits(
+            db, turn.agent_id, turn.id, partial(_find_turn_address, db, turn)
+        )
 
     def reserve_next_call(self, db: Database, turn: Turn) -> None:
         """Reserve the next model call of a turn, unless that was done."""
@@ -108,7 +114,7 @@ class SpendingRules:
     ) -> tuple[Pause | None, bool]:
         """Count the usage of step ``seq`` inside T3, and reserve the next call.
 
-        Return the pause for which the turn has to wait, as `find_turn_pause` does, and whether
+        Return the pause for which the turn has to wait, as `enforce_turn_limits` does, and whether
         chats may have got a notice.
         """
         used = commit.usage
@@ -119,7 +125,7 @@ class SpendingRules:
         ends = not commit.calls and sessions.is_answer(commit.response.content, commit.finish)
         if ends and self.is_unlimited(self.agents.find_agent(turn.agent_id)):
             return None, False  # nothing can be exceeded, and no call waits for a pause
-        pause = self._check_limits(
+        pause = self._enforce_limits(
             db, turn.agent_id, turn.id, partial(_find_turn_address, db, turn)
         )
         if not ends and pause is None:
@@ -187,7 +193,7 @@ class SpendingRules:
     def _find_price(self, agent_id: str, model: str, prompt: int) -> Price | None:
         key = agent_id, model
         if key not in self._prices:
-            if len(self._prices) == MOST_PRICES:
+            if len(self._prices) == MAX_PRICES:
                 self._prices.clear()
             self._prices[key] = find_price_list(
                 self.agents, self.agents.find_agent(agent_id), model
@@ -221,7 +227,7 @@ class SpendingRules:
         pauses.begin_pause(db, agent_id, "operator", "my operator paused me", by, self.clock())
 
     def resume_agent(self, db: Database, agent_id: str, by: str) -> str | None:
-        """End a pause on the operator's request; return why the agent stays paused, else None."""
+        """End a pause on the operator's request; return the reason why it stays, or None."""
         definition = self.agents.find_agent(agent_id)
         over = None if definition is None else self._find_budget_problem(db, definition, "")
         if over is not None and pauses.find_pause(db, agent_id) is not None:
@@ -247,10 +253,10 @@ class SpendingRules:
                 ended = (room and pauses.end_pause(db, pause.agent_id, "budgets", now)) or ended
         return ended, delay
 
-    def _check_limits(
+    def _enforce_limits(
         self, db: Database, agent_id: str, turn_id: str, origin: Callable[[], Address]
     ) -> Pause | None:
-        """Return an agent's pause; pause it and notify the origin if a limit is exceeded."""
+        """Pause an agent over a limit and notify ``origin``; return the agent's pause, or None."""
         found = pauses.find_pause(db, agent_id)
         definition = self.agents.find_agent(agent_id)
         if found is not None or definition is None:

@@ -57,7 +57,11 @@ class ApprovalQueue(Wakeup):
     async def decide_question(
         self, code: str, by: str, *, granted: bool, seen: str | None = None, note: str = ""
     ) -> Approval | None:
-        """Answer the question with this code; return None if it is not open."""
+        """Answer the question with this code; return None if it is not open.
+
+        ``seen`` is the hash of the arguments that the operator saw; None accepts any. ``note`` is
+        the reason given.
+        """
         now = self._clock()
 
         def decide_question(db: Database) -> Approval | None:
@@ -82,7 +86,7 @@ def check_approval(
 ) -> str | Approval | None:
     """Return None if the call may run, inside T4, which uses up its approval.
 
-    Otherwise return the open question, which is sent to the chat once, or the reason of a refusal.
+    Otherwise return the open question, which is sent to the chat once, or the reason for a refusal.
     ``code`` is for a question that has not been asked before, ``fixed`` are the arguments that the
     prompt's definition sets.
     """

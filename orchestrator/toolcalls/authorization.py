@@ -56,7 +56,7 @@ class StartedCall(NamedTuple):
 class CallAuthorizer:
     """Decides whether calls may run, and begins them, by the state when it was made.
 
-    What changes before the transaction changes nothing that was decided: an edit of agents.json
+    A later change does not alter what was decided: an edit of agents.json
     counts for the calls after it. ``tools`` has remote tools and prompts by name, ``bundle`` is the
     agent's prompt definition. ``code`` is for a question to the operator.
     """

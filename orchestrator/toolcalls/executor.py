@@ -82,8 +82,8 @@ CallOutcome = ToolResult | ApprovalNeeded | ToolPending | HandoffDone
 
 
 @dataclass
-class _Pending:
-    """A running call; ``waits_for`` is what the chat of the newest request sees."""
+class _RunningCall:
+    """A running call; ``waits_for`` is the line that the chat of the newest request sees."""
 
     tell: Tell
     done: anyio.Event = field(default_factory=anyio.Event)
@@ -118,7 +118,7 @@ class ToolExecutor(LoopBound):
     changed: Callable[[], None]
     activity: ChatActivity
     _extension_calls: ExtensionCalls = field(default_factory=ExtensionCalls, init=False)
-    _pending: dict[tuple[str, int], _Pending] = field(default_factory=dict, init=False)
+    _pending: dict[tuple[str, int], _RunningCall] = field(default_factory=dict, init=False)
     _offers: dict[str, tuple[object, tuple[ToolSpec, ...]]] = field(
         default_factory=dict, init=False
     )
@@ -213,7 +213,7 @@ class ToolExecutor(LoopBound):
         key = (caller.context.turn_id, seq)
         pending = self._pending.get(key)
         if pending is None:
-            pending = self._pending[key] = _Pending(tell)
+            pending = self._pending[key] = _RunningCall(tell)
             self.tasks.start_soon(self._run_call, pending, caller, seq)
         pending.tell = tell
         if pending.waits_for:
@@ -225,7 +225,7 @@ class ToolExecutor(LoopBound):
             raise CallBrokeError(f"call {key[0]}:{seq} has no result")
         return pending.outcome
 
-    async def _run_call(self, pending: _Pending, caller: CallContext, seq: int) -> None:
+    async def _run_call(self, pending: _RunningCall, caller: CallContext, seq: int) -> None:
         context = caller.context
         try:
             with bound(  # this task does not have the turn's log context
@@ -267,7 +267,9 @@ class ToolExecutor(LoopBound):
             ended = CallFinished(made, seconds, problem)
             self.activity.tell_watchers(caller.context.address.chat_key, ended)
 
-    async def _execute_call(self, pending: _Pending, caller: CallContext, seq: int) -> CallOutcome:
+    async def _execute_call(
+        self, pending: _RunningCall, caller: CallContext, seq: int
+    ) -> CallOutcome:
         begun = await self._begin_call(caller, seq)
         if isinstance(begun, StartedCall) and begun.tool is None:
             agent_id = caller.definition.configured_id
@@ -293,7 +295,7 @@ class ToolExecutor(LoopBound):
         return await self.store.transact(self.build_authorizer(caller).begin, seq)
 
     async def _run_outside_journal(
-        self, begun: StartedCall, caller: CallContext, pending: _Pending
+        self, begun: StartedCall, caller: CallContext, pending: _RunningCall
     ) -> ToolResult:
         """Run a tool whose effect is outside the journal, and record its result (T5)."""
         call, tool = begun.call, begun.tool
@@ -318,7 +320,7 @@ class ToolExecutor(LoopBound):
         return await self.store.transact(steps.finish, call, unknown, self.clock(), "unknown")
 
     async def _call_server(
-        self, tool: RemoteTool, call: Call, pending: _Pending
+        self, tool: RemoteTool, call: Call, pending: _RunningCall
     ) -> ToolResult | None:
         if not self.servers.is_ended_with_turn(tool):
             return await self.servers.run_call(tool, call, pending.show_waiting)

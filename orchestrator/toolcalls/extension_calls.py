@@ -12,11 +12,11 @@ from orchestrator.journal.turns.steps import Call
 from orchestrator.tools.builtin.host_tool import Caller, ExtensionTool, ToolContext, ToolFailure
 from thinker.protocol.messages import SideEffect, ToolResult
 
-MOST = 16  # concurrent calls, including abandoned ones that still run
+MAX_CALLS = 16  # concurrent calls, including abandoned ones that still run
 MAX_TEXT = 1_000_000  # characters of a result
 FULL = (
-    f"{MOST} calls of tools of extensions run already; try again later, and if none of them ends,"
-    " an operator has to restart the daemon"
+    f"{MAX_CALLS} calls of tools of extensions run already; try again later, and if none of them"
+    " ends, an operator has to restart the daemon"
 )
 log = structlog.get_logger()
 
@@ -25,7 +25,7 @@ log = structlog.get_logger()
 class ExtensionCalls:
     """Runs calls of extensions' tools; an exception becomes a result, and faults are logged."""
 
-    _slots: threading.Semaphore = field(default_factory=lambda: threading.Semaphore(MOST))
+    _slots: threading.Semaphore = field(default_factory=lambda: threading.Semaphore(MAX_CALLS))
     _threads: anyio.CapacityLimiter = field(default_factory=lambda: anyio.CapacityLimiter(math.inf))
 
     async def run_call(

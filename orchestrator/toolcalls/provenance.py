@@ -19,7 +19,7 @@ from orchestrator.tools.builtin.host_tool import ExtensionTool, HostTool
 from orchestrator.tools.remote_tools import RemoteTool
 from thinker.protocol.messages import JsonObject, Origin
 
-SHOWN = 3  # sources that a reason names
+MAX_SOURCES = 3  # sources that a reason names
 STANDING = frozenset(
     (
         "store_skill",
@@ -39,7 +39,7 @@ KINDS: dict[Origin, str] = {
 
 
 def find_objection(db: Database, call: Call, tool: HostTool | RemoteTool) -> str | None:
-    """Return why an operator must approve a call, or None if it may run."""
+    """Return the reason why an operator must approve a call, or None if it may run."""
     out, stays = can_carry_data_out(call.name, tool), is_standing_change(call.name, call.arguments)
     out = out and not _is_answer_to_chat(call)
     if not (out or stays):
@@ -76,7 +76,7 @@ def is_standing_change(name: str, arguments: JsonObject) -> bool:
 
 
 def _format_untrusted(read: Taint) -> str:
-    """Format the texts of others: ``text from the web (fetch)``."""
+    """Format the sources of others' text: ``text from the web (fetch)``."""
     kinds = dict.fromkeys(read.untrusted.values())
     sources = {
         kind: _format_sources(k for k, v in read.untrusted.items() if v == kind) for kind in kinds
@@ -85,6 +85,6 @@ def _format_untrusted(read: Taint) -> str:
 
 
 def _format_sources(sources: Iterable[str]) -> str:
-    first, *more = (names := [*sources])[:SHOWN]
-    rest = len(names) - SHOWN
+    first, *more = (names := [*sources])[:MAX_SOURCES]
+    rest = len(names) - MAX_SOURCES
     return ", ".join((first, *more)) + (f" and {rest} more" if rest > 0 else "")

@@ -21,9 +21,9 @@ from orchestrator.journal.turns.outbox import Address
 from thinker.protocol.messages import JsonObject, ToolCall
 
 # Lengths are in UTF-16 code units, in which Telegram counts; the whole fits one message.
-SHOWN = 1_600  # of the arguments
-NOTED = 100  # of a value that was changed
-MOST = 5  # changed values that are shown
+MAX_ARGUMENTS = 1_600  # of the arguments
+MAX_CHANGED_VALUE = 100  # of a value that was changed
+MAX_CHANGES = 5  # changed values that are shown
 REASON = 300
 BUILT_IN = "built in"
 
@@ -60,11 +60,11 @@ def format_question(
 def _iter_argument_lines(approval: Approval, arguments: JsonObject) -> Iterator[str]:
     lines = chat_texts.format_arguments(arguments)
     yield "arguments:" if lines else "arguments: none"
-    if _count_units("\n".join(lines)) <= SHOWN:
+    if _count_units("\n".join(lines)) <= MAX_ARGUMENTS:
         yield from lines
         return
-    share = max(NOTED, SHOWN // len(lines))
-    shown = [_cut_line(line, share) for line in lines[: SHOWN // share]]
+    share = max(MAX_CHANGED_VALUE, MAX_ARGUMENTS // len(lines))
+    shown = [_cut_line(line, share) for line in lines[: MAX_ARGUMENTS // share]]
     yield from shown
     if len(shown) < len(lines):
         yield f"  … and {len(lines) - len(shown)} more arguments"
@@ -89,15 +89,20 @@ def _iter_changes(
         or name not in arguments
         or _is_different(written[name], arguments[name])
     ]
-    for name in names[:MOST]:
-        was = _cut_line(format_on_one_line(written[name]), NOTED) if name in written else "nothing"
+    for name in names[:MAX_CHANGES]:
+        was = (
+            _cut_line(format_on_one_line(written[name]), MAX_CHANGED_VALUE)
+            if name in written
+            else "nothing"
+        )
         if name not in arguments:
-            yield f"dropped: {_cut_line(format_on_one_line(name), NOTED)}: {was}"
+            yield f"dropped: {_cut_line(format_on_one_line(name), MAX_CHANGED_VALUE)}: {was}"
         else:
             by = "set by the prompt" if name in fixed else "changed"
-            yield f"{by}: {_cut_line(format_on_one_line(name), NOTED)}; the model wrote {was}"
-    if len(names) > MOST:
-        yield f"changed: {len(names) - MOST} more arguments"
+            shown = _cut_line(format_on_one_line(name), MAX_CHANGED_VALUE)
+            yield f"{by}: {shown}; the model wrote {was}"
+    if len(names) > MAX_CHANGES:
+        yield f"changed: {len(names) - MAX_CHANGES} more arguments"
 
 
 def _is_different(before: JsonValue, after: JsonValue) -> bool:

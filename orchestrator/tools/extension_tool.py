@@ -20,11 +20,11 @@
 The function gives the tool its name, its description (the docstring) and its parameters, each with
 a type that pydantic knows and, if it is optional, a default. A parameter of the type `Caller` is
 hidden from the model; it says for whom a call runs. The function may be ``async`` or not, and
-returns a text, or anything else that can be written as JSON.
+returns text, or anything else that can be written as JSON.
 
-It runs in a thread of the daemon's process, an ``async`` one in its own event loop: it may wait,
-but cannot use the daemon's objects. An exception becomes a result that the model reads; raise
-`ToolFailure` with a message for it.
+The function runs in a thread of the daemon's process, an ``async`` one in its own event loop: it
+may wait, but cannot use the daemon's objects. An exception becomes a result that the model reads;
+raise `ToolFailure` with a message for it.
 '''
 
 import asyncio
@@ -89,7 +89,9 @@ def define_tool(
     def build_tool(function: Function) -> ExtensionTool:
         name = getattr(function, "__name__", "")
         if not NAME.fullmatch(name):
-            raise TypeError(f"the tool {name!r} must be called by 1 to 64 of a-z, A-Z, 0-9 and _")
+            raise TypeError(
+                f"the tool name {name!r} must be 1 to 64 characters from a-z, A-Z, 0-9 and _"
+            )
         description = inspect.getdoc(function)
         if not description:
             raise TypeError(f"the tool {name!r} has no docstring; say what it does, for the model")
@@ -112,7 +114,7 @@ def define_tool(
     return build_tool
 
 
-class _Untitled(GenerateJsonSchema):
+class _UntitledSchema(GenerateJsonSchema):
     """Schemas without titles, which would repeat the names."""
 
     def field_title_should_be_set(self, schema: Any) -> bool:  # noqa: ANN401 - pydantic's own
@@ -134,9 +136,11 @@ def _build_arguments(name: str, function: Function) -> tuple[TypeAdapter[Any], J
             kw_only=True,
         )
         arguments: TypeAdapter[object] = TypeAdapter(made)
-        schema = arguments.json_schema(schema_generator=_Untitled)
+        schema = arguments.json_schema(schema_generator=_UntitledSchema)
     except KeyError as error:
-        raise TypeError(f"the parameter {error} of the tool {name!r} has no type") from error
+        raise TypeError(
+            f"the parameter {error} of the tool {name!r} has no type annotation; add one"
+        ) from error
     except (NameError, TypeError, PydanticUserError) as error:
         raise TypeError(f"the parameters of the tool {name!r} cannot be used: {error}") from error
     return arguments, {key: schema[key] for key in schema if key not in ("title", "description")}
@@ -147,7 +151,10 @@ def _list_parameters(function: Function) -> Iterator[inspect.Parameter]:
     caller = _find_caller(function)
     for parameter in inspect.signature(function).parameters.values():
         if parameter.kind not in (parameter.POSITIONAL_OR_KEYWORD, parameter.KEYWORD_ONLY):
-            raise TypeError(f"{parameter} has no name; write each parameter")
+            raise TypeError(
+                f"{parameter}: *args, **kwargs and positional-only parameters are not supported;"
+                " name each parameter"
+            )
         if parameter.name != caller:
             yield parameter
 

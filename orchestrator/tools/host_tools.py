@@ -18,8 +18,8 @@ from orchestrator.tools.tool_server import list_servable_tools
 from thinker.formats.prompts.tooluse import INJECTED, NOTIFY_PARENT
 from thinker.protocol.messages import ToolSpec
 
-LAST = ("spawn_subagent", NOTIFY_PARENT, "find_tools")  # behind those of extensions
-KEPT = 8  # configurations, as tests and commands look at several
+LAST_TOOLS = ("spawn_subagent", NOTIFY_PARENT, "find_tools")  # behind those of extensions
+MAX_CACHED = 8  # configurations, as tests and commands look at several
 log = structlog.get_logger()
 
 
@@ -47,11 +47,11 @@ def find_host_tools(file: AgentsFile) -> HostTools:
 
 
 def list_own_tools() -> Mapping[str, HostTool]:
-    """List the tools that need no agents.json: built-in ones and those of our extensions."""
+    """List the tools that need no agents.json: built-in ones and those of bundled extensions."""
     return _find_host_tools(frozenset(), TakenNames()).tools
 
 
-@lru_cache(KEPT)
+@lru_cache(MAX_CACHED)
 def _find_host_tools(active: frozenset[str], taken: TakenNames) -> HostTools:
     found = find_installed()
     foreign = (found.foreign[name] for name in sorted(active & found.foreign.keys()))
@@ -64,7 +64,7 @@ def _find_host_tools(active: frozenset[str], taken: TakenNames) -> HostTools:
 def build_host_tools(
     own: Iterable[Loaded], foreign: Iterable[Loaded], taken: TakenNames
 ) -> HostTools:
-    """Build the built-in tools, those of our own extensions, and those of foreign ones."""
+    """Build the built-in tools, those of bundled extensions, and those of foreign ones."""
     added = {tool.spec.name: tool for extension in own for tool in extension.list_tools()}
     problems: list[str] = []
     for extension in foreign:
@@ -75,7 +75,7 @@ def build_host_tools(
                 problems.append(f"the tool {name!r} of the extension {extension.name!r}: {problem}")
             else:
                 added[name] = tool
-    last = {name: TOOLS[name] for name in LAST}
+    last = {name: TOOLS[name] for name in LAST_TOOLS}
     first = {name: tool for name, tool in TOOLS.items() if name not in last}
     return HostTools(MappingProxyType({**first, **added, **last}), tuple(problems))
 
@@ -97,7 +97,7 @@ def _list_foreign_tools(extension: Loaded, problems: list[str]) -> Iterator[Exte
 
 
 def _find_clash(name: str, known: Mapping[str, HostTool], taken: TakenNames) -> str:
-    """Return why a name cannot be used and what to do; empty if it can."""
+    """Return the reason why a name cannot be used, and what to do; empty if it can."""
     if name in TOOLS or name in taken.tools or name in INJECTED:
         return "a built-in tool has this name; rename it"
     if name in known:
@@ -113,7 +113,8 @@ def list_offered_host_tools(
 ) -> tuple[ToolSpec, ...]:
     """Return the tools that an agent's globs permit.
 
-    ``notify_parent`` is only for subagents. What agents have drawn they can always send.
+    ``notify_parent`` is only for subagents. Agents can always send the pictures that they
+    have drawn.
     """
     every = []
     for name, tool in tools.items():

@@ -1,4 +1,4 @@
-"""Tools that run in servers of their own, as the core sees them: the part of an extension.
+"""The core's view of tools that run in servers, which an extension keeps.
 
 An agent's *remote tools* are those of the MCP servers that agents.json names, and of the servers
 that extensions bring for single agents (`orchestrator.tools.tool_server`).
@@ -24,11 +24,11 @@ Tell = Callable[[str], None]  # is given what a call waits for, and an empty tex
 
 @dataclass(frozen=True)
 class RemoteTool:
-    """One tool of one server; ``timeout`` in seconds.
+    """A tool of a server. ``timeout`` is in seconds.
 
-    ``keyed``: its server recognizes a repeated call. ``env`` are variables that its server gets
-    with each call. ``origin`` is that of its results; ``reads``: they are private; ``carries``: a
-    call can carry data out.
+    ``keyed`` tells whether the server recognizes a repeated call. ``env`` are variables sent with
+    each call. ``origin`` is the origin of its results, ``reads`` whether they are private,
+    ``carries`` whether a call can carry data out.
     """
 
     spec: ToolSpec
@@ -43,19 +43,19 @@ class RemoteTool:
 
 
 class KnownServer(Protocol):
-    """What `orchestrator status` tells of a server."""
+    """What `orchestrator status` shows about a server."""
 
     @property
     def name(self) -> str:
-        """Its name in agents.json."""
+        """The server's name in agents.json."""
 
     @property
     def state(self) -> str:
-        """Whether it is connected: a `State`."""
+        """The server's state."""
 
     @property
     def error(self) -> str:
-        """Why it is not."""
+        """Why the server is not connected; empty if it is."""
 
 
 class RemoteServer(KnownServer, Protocol):
@@ -63,11 +63,11 @@ class RemoteServer(KnownServer, Protocol):
 
     @property
     def tools(self) -> Sized:
-        """The tools that it listed last."""
+        """The tools of its last listing."""
 
     @property
     def sandbox(self) -> SandboxReport | None:
-        """The jail of its process; None if it has none here."""
+        """The jail of the server's process; None if it has none here."""
 
 
 class RemoteTools(Protocol):
@@ -102,7 +102,7 @@ class RemoteTools(Protocol):
         """Return every server's state, in the order of agents.json."""
 
     def list_withheld_tools(self) -> Mapping[str, str]:
-        """Return the tools that wait for an operator: ``server/tool`` by their names for models."""
+        """Return the tools that wait for an operator, ``server/tool``, keyed by name for models."""
 
     def recheck_pins(self) -> None:
         """Compare withheld tools with their pins again: the operator may have approved them."""
@@ -111,7 +111,7 @@ class RemoteTools(Protocol):
         """Wait until the tools of each server are known, for a limited time."""
 
     def list_agent_tools(self, agent_id: str) -> Mapping[str, RemoteTool]:
-        """Return the tools for an agent of agents.json by name."""
+        """Return the tools for an agent of agents.json, keyed by name."""
 
     def list_answering_tools(self, agent_id: str) -> Mapping[str, RemoteTool]:
         """Return the agent's tools that can be called now, without waiting for their servers."""
@@ -164,7 +164,7 @@ class NoRemoteTools:
         """Do nothing: nothing is withheld."""
 
     async def wait_until_ready(self) -> None:
-        """Return at once."""
+        """Return immediately."""
 
     def list_agent_tools(self, agent_id: str) -> Mapping[str, RemoteTool]:
         del agent_id
@@ -181,7 +181,7 @@ class NoRemoteTools:
         return f"there is no tool {name!r} any more"
 
     async def wait_for_tool(self, name: str, agent_id: str, tell: Tell) -> None:
-        """Return at once: no server comes."""
+        """Return immediately: no server comes."""
 
     def is_ended_with_turn(self, tool: RemoteTool) -> bool:
         del tool
@@ -192,7 +192,7 @@ class NoRemoteTools:
 
 
 def find_owner(name: str, servers: Collection[str]) -> str:
-    """Return the server with the longest fitting prefix: ``git_hub_push`` is not of ``git``."""
+    """Return the server with the longest matching prefix: ``git_hub`` wins over ``git``."""
     fitting = [server for server in servers if name.startswith(f"{replace_unsafe(server)}_")]
     return max(fitting, key=len, default="")
 

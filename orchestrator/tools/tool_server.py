@@ -22,7 +22,7 @@ log = structlog.get_logger()
 class ToolServer(NamedTuple):
     """The server of one agent. ``network`` tells whether its calls can leave the machine.
 
-    ``tools`` are the names that it may offer, to this agent alone; ``origin`` is that of results.
+    ``tools`` are the names that it may offer, only to this agent; ``origin`` is that of results.
     ``command_tool`` is the one that runs whatever the model writes: its results count as private.
     The ``folder`` is made before the server starts, for this user only.
     """

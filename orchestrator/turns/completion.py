@@ -54,7 +54,7 @@ class Ending:
     """How a turn ends, inside a transaction; for a person's message, unless overridden.
 
     ``definition`` is the agent as the turn had it, as far as that is known. ``has_more`` tells,
-    after T6, whether the turn's chat has more to do; None if that has to be looked up.
+    after T6, whether the turn's chat has more to do; None if that is unknown.
     """
 
     turn: Turn
@@ -163,7 +163,7 @@ def end_turn(
 class TurnCompletion:
     """Ends turns and announces it; ``listeners`` get the agent's id after each reply.
 
-    ``find_agent`` returns an agent of the agents.json in force.
+    ``find_agent`` returns an agent of the current agents.json.
     """
 
     store: Store

@@ -25,7 +25,7 @@ from orchestrator.journal.turns import cancellations, deadletters, inbox, subage
 from orchestrator.journal.turns.inbox import InboxRow
 from orchestrator.journal.turns.pauses import Pause
 from orchestrator.journal.turns.turns import Turn
-from orchestrator.turns.opener import TurnOpener, TurnOpening, Unsettled
+from orchestrator.turns.opener import IncompleteAlbum, TurnOpener, TurnOpening
 from orchestrator.turns.turn_runner import OpenTurn, TurnRunner, TurnSlot, find_recipe
 from orchestrator.turns.turn_services import TurnServices
 from orchestrator.wakeup import Wakeup
@@ -272,8 +272,8 @@ class Dispatcher(Wakeup):
         if done is not None and not more:
             return None
         changed = self._inputs.guard.changed
-        while isinstance(found := await self._open_next_turn(chat), InboxRow | Unsettled):
-            if isinstance(found, Unsettled):
+        while isinstance(found := await self._open_next_turn(chat), InboxRow | IncompleteAlbum):
+            if isinstance(found, IncompleteAlbum):
                 await anyio.sleep(found.seconds)
             else:
                 self._delivery.wake()  # it was refused, and its chat sent why
@@ -286,7 +286,9 @@ class Dispatcher(Wakeup):
             return None  # the daemon stops: the next process resumes the turn
         return found
 
-    async def _open_next_turn(self, chat: str) -> OpenTurn | Pause | InboxRow | Unsettled | None:
+    async def _open_next_turn(
+        self, chat: str
+    ) -> OpenTurn | Pause | InboxRow | IncompleteAlbum | None:
         with bound(chat_id=chat):
             return await self._store.transact(self.opener.build_opening().open_next, chat)
 

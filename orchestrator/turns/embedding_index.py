@@ -1,7 +1,7 @@
-"""Embed texts for agents with an embeddings model.
+"""Embed text for agents with an embeddings model.
 
-The agents' workers make the requests. A turn waits a second at most; then it uses keyword search
-alone, while the request may still finish and serve the next turn. A failure is logged once and
+The agents' workers make the requests. A turn waits a second at most; then it uses only keyword
+search, while the request may still finish and serve the next turn. A failure is logged once and
 pauses requests for a minute; it never fails the turn.
 """
 
@@ -23,8 +23,8 @@ from orchestrator.spending.metered_calls import MeteredCall, MeteredCalls
 from thinker.protocol.background import EMBEDDED, LONGEST, TEXTS_EMBED, Embed, Embedded
 from thinker.protocol.messages import ToolSpec
 
-PATIENCE = 1.0  # seconds that a turn waits for an embedding
-REST = 60.0  # seconds without requests after a failed one
+WAIT_SECONDS = 1.0  # seconds that a turn waits for an embedding
+PAUSE_SECONDS = 60.0  # seconds without requests after a failed one
 log = structlog.get_logger()
 
 
@@ -37,12 +37,12 @@ class EmbedToolsRequest(NamedTuple):
 
 @dataclass(eq=False)
 class EmbeddingIndex(LoopBound):
-    """Requests vectors until canceled or closed; ``clock`` returns seconds."""
+    """Requests vectors until cancelled or closed; ``clock`` returns seconds."""
 
     calls: MeteredCalls
     clock: Callable[[], float]
     _tasks: TaskGroup | None = field(default=None, init=False)  # None while no request may start
-    # By agent: until when to make no requests.
+    # Keyed by agent: the time until which no requests are made.
     _rests: dict[str, float] = field(default_factory=dict, init=False)
     _warned: set[str] = field(default_factory=set, init=False)
     _numbers: Iterator[int] = field(default_factory=lambda: count(1), init=False)
@@ -69,7 +69,7 @@ class EmbeddingIndex(LoopBound):
         text: str,
         equip: EmbedToolsRequest | None = None,
     ) -> Embedding | None:
-        """Embed a text; None without an embeddings model or an answer in time.
+        """Embed text; return None without an embeddings model or an answer in time.
 
         ``payer`` is the agent charged for the tokens (a subagent's parent). ``equip`` also has the
         turn's worker embed the tools it does not know yet.
@@ -84,12 +84,12 @@ class EmbeddingIndex(LoopBound):
             tools_done.set()
         else:
             tasks.start_soon(self._embed_tools, definition, payer, equip, tools_done)
-        with anyio.move_on_after(PATIENCE):
+        with anyio.move_on_after(WAIT_SECONDS):
             await text_done.wait()
             await tools_done.wait()
         if not text_done.is_set():  # the next turns do not wait, unless it still succeeds
-            self._rests[payer] = self.clock() + REST
-            self._warn_once(payer, f"no answer within {PATIENCE:g} s")
+            self._rests[payer] = self.clock() + PAUSE_SECONDS
+            self._warn_once(payer, f"no answer within {WAIT_SECONDS:g} s")
         elif found:
             self._warned.discard(payer)
         return found[0] if found else None
@@ -97,7 +97,7 @@ class EmbeddingIndex(LoopBound):
     async def request_vectors(
         self, definition: AgentDefinition, payer: str, texts: Sequence[str], *, keep: bool = False
     ) -> Embedded | None:
-        """Embed texts and count the usage; on failure return None and rest for a while."""
+        """Embed strings and count the usage; on failure return None and pause requests."""
         calls, name = self.calls, f"embedding/{next(self._numbers)}"
         size = sum(min(len(text), LONGEST) for text in texts) // 4 + 1
         call = MeteredCall(name, payer, definition.agent_id, size)
@@ -111,7 +111,7 @@ class EmbeddingIndex(LoopBound):
         except OrchestratorError as error:
             self._warn_once(payer, str(error))
             answer = None
-        self._rests[payer] = 0.0 if answer else self.clock() + REST
+        self._rests[payer] = 0.0 if answer else self.clock() + PAUSE_SECONDS
         return answer
 
     async def _embed_text(

@@ -13,12 +13,12 @@ from orchestrator.journal.turns import inbox, sessions, turns
 from orchestrator.journal.turns.pauses import Pause
 from orchestrator.journal.turns.turns import Turn
 from orchestrator.media_service import MediaService
-from orchestrator.outbound.attachments import AttachmentFetcher
 from orchestrator.processes.worker import Worker
 from orchestrator.prompts.library import PromptLibrary
 from orchestrator.prompts.prompt_set import build_environments
 from orchestrator.spending.spending_guard import SpendingGuard
 from orchestrator.toolcalls.executor import ToolExecutor
+from orchestrator.turns.attachments import AttachmentFetcher
 from orchestrator.turns.eager_subagents import EagerCalls
 from orchestrator.turns.embedding_index import EmbeddingIndex, EmbedToolsRequest
 from orchestrator.turns.turn_context import LoopFacts
@@ -59,7 +59,7 @@ class InputLoader:
     ) -> TurnInputs | Pause:
         """Embed the turn's messages, fetch its pictures, and gather its inputs.
 
-        ``gather`` is that of the turn's recipe.
+        ``gather`` is the turn's `Recipe.gather_inputs`.
         """
         embedding = await self._embed_messages(turn, definition, worker)
         while True:
@@ -74,7 +74,7 @@ class InputLoader:
                 embedding = await self._embed_messages(turn, definition, worker)
 
     def collect_facts(self, turn: Turn) -> LoopFacts:
-        """Collect the data that a transaction needs to read the turn, eager subagents aside."""
+        """Collect the data that a transaction needs to read the turn, except eager subagents."""
         return LoopFacts(
             self.guard.build_rules(),
             self.tools.list_running_calls(turn.id),
@@ -86,7 +86,7 @@ class InputLoader:
         if turn.recipe == "subagent" or not prompts.list_immediate_subagents(definition):
             return self.collect_facts(turn)
         address = (await self.store.read(turns.load_opening_message, turn.id)).build_address()
-        prompts = self.prompts.current_set  # another one may be in force by now
+        prompts = self.prompts.current_set  # another one may be current by now
         known = build_environments(definition, self.agents(), address)
         eager = EagerCalls(
             uses=prompts.list_immediate_subagents(definition),
@@ -107,7 +107,7 @@ class InputLoader:
     async def embed_text(
         self, definition: AgentDefinition, owner: str, text: str, worker: Worker
     ) -> Embedding | None:
-        """Embed a text, and the tools if they are new; None without an embeddings model.
+        """Embed text, and the tools if they are new; return None without an embeddings model.
 
         ``owner`` is the agent whose memory a turn has.
         """

@@ -19,7 +19,7 @@ from orchestrator.turns.turn_inputs import WINDOW
 from thinker.protocol.messages import AssistantMessage, Message, ToolResult, UserMessage
 from thinker.protocol.methods import RecordedStep
 
-HINT = re.compile(r"[\w\]]\.[\w[]|://")  # without it, a text has no address
+HINT = re.compile(r"[\w\]]\.[\w[]|://")  # text without a match has no address
 _PART = r"[^\s<>\"'`)\]}|\\]"
 _HOST = r"(?:[\w-]{1,63}\.){1,9}[^\W_][\w-]{1,62}"
 _ADDRESS = re.compile(
@@ -37,8 +37,8 @@ _TT = re.compile("tt", re.IGNORECASE)
 SEVERAL = -1  # instead of the number of a text
 LONG_WORD = 12  # characters
 SHORT, LONG = 5, 32  # compared characters of a telling word
-KNOWN = 200_000  # characters; these take about 30 milliseconds
-SHOWN = 16_384  # characters of a growing answer with links
+MAX_SEARCHED = 200_000  # characters; these take about 30 milliseconds
+MAX_PREVIEW = 16_384  # characters of a growing answer with links
 ENDS = ".,;:!?"
 
 
@@ -46,7 +46,7 @@ ENDS = ".,;:!?"
 class LinkGuard:
     """Knows the addresses that a turn has seen, and defuses all others.
 
-    An address copied from a text reveals little to its host, unless it has a query or contains
+    An address copied from text reveals little to its host, unless it has a query or contains
     parts of another, private text. An address whose host the chat's own user wrote goes where the
     user wants.
     """
@@ -143,8 +143,8 @@ def defuse_reply(db: Database, turn: Turn, text: str) -> str:
 class PreviewedLinks:
     """Defuses links while an answer grows, by what the turn has read so far.
 
-    This runs between other chats' work. So only `KNOWN` characters are searched for addresses that
-    may stay: of a turn that has read more, no link is left until its reply.
+    This runs between other chats' work. So only `MAX_SEARCHED` characters are searched for
+    addresses that may stay: of a turn that has read more, no link is left until its reply.
     """
 
     def __init__(self, read: Taint, context: StoredTurn, *, on: bool) -> None:
@@ -152,7 +152,7 @@ class PreviewedLinks:
         self._untrusted, self._private = bool(read.untrusted), bool(read.private)
         self._new = [*_iter_known_messages(context.said, context.history, context.steps)]
         self._guard = LinkGuard()
-        self._room = KNOWN
+        self._room = MAX_SEARCHED
 
     def add_message(self, message: ToolResult | UserMessage) -> None:
         self._untrusted |= message.is_untrusted
@@ -169,7 +169,7 @@ class PreviewedLinks:
         else:
             self._guard.add_messages(self._new)
         self._new.clear()
-        return self._guard.defuse_links(text[:SHOWN])
+        return self._guard.defuse_links(text[:MAX_PREVIEW])
 
 
 def _iter_known_messages(

@@ -35,8 +35,8 @@ UNKNOWN = "there is no agent {agent!r} that can answer"
 log = structlog.get_logger()
 
 
-class Unsettled(NamedTuple):
-    """A chat's next message is an album that may be incomplete; look again in ``seconds``."""
+class IncompleteAlbum(NamedTuple):
+    """An album that may still get parts; look again in ``seconds``."""
 
     seconds: float
 
@@ -71,8 +71,10 @@ class TurnOpening:
                 if found is None or isinstance(found, OpenTurn):
                     opened[chat] = found
 
-    def open_next(self, db: Database, chat: str) -> OpenTurn | Pause | InboxRow | Unsettled | None:
-        """Return the chat's turn, opening one if needed; else the reason or the refused message."""
+    def open_next(
+        self, db: Database, chat: str
+    ) -> OpenTurn | Pause | InboxRow | IncompleteAlbum | None:
+        """Return the chat's turn, opening one if needed, or the reason, or the refused message."""
         row = inbox.find_next_message(db, chat) if self.admitting else None
         if row is None:
             found = turns.find_open_turn(db, chat)
@@ -82,14 +84,14 @@ class TurnOpening:
         if row.album is not None:
             wait = albums.compute_album_wait(db, chat, row.album, now, self.since)
             if wait:
-                return Unsettled(wait / 1000)
+                return IncompleteAlbum(wait / 1000)
         handed, paused = turns.find_hindrances(db, chat)
         definition = self._route_message(db, row, now, handed=handed)
         if definition is None:
             return self._refuse_message(db, row, now)
         agent_id = definition.agent_id
         if paused or not self.rules.is_unlimited(definition):
-            pause = self.rules.find_admission_pause(db, agent_id, row)
+            pause = self.rules.enforce_admission_limits(db, agent_id, row)
             if pause is not None:
                 return pause
         minutes: float = definition.limits.turn_minutes

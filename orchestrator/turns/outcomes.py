@@ -29,36 +29,36 @@ class AgentQuarantined(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Drained:
+class WorkerDrained:
     """The worker stopped at a step boundary; the next worker resumes the turn."""
 
 
-Reason = ApprovalNeeded | ToolPending | HandoffDone | AgentPaused | AgentQuarantined | Drained
+Reason = ApprovalNeeded | ToolPending | HandoffDone | AgentPaused | AgentQuarantined | WorkerDrained
 
 
-class Finished(NamedTuple):
+class TurnFinished(NamedTuple):
     """The turn has its answer. ``committed`` means that T6 was part of its last step."""
 
     result: TurnResult
     committed: bool = False
 
 
-class Suspended(NamedTuple):
+class TurnSuspended(NamedTuple):
     """The turn stays open, without a worker, until the reason is over."""
 
     reason: Reason
 
 
-class Lost(NamedTuple):
+class WorkerLost(NamedTuple):
     """The worker died before the turn ended."""
 
     problem: str
 
 
-Outcome = Finished | Suspended | Lost
+Outcome = TurnFinished | TurnSuspended | WorkerLost
 
 
-def build_failure(text: str, error: str | None = None) -> Finished:
+def build_failure(text: str, error: str | None = None) -> TurnFinished:
     """Build the end of a turn without an answer; ``text`` goes to the chat."""
     result = TurnResult(text=text, stop_reason=StopReason.MODEL_ERROR, error=error or text)
-    return Finished(result)
+    return TurnFinished(result)

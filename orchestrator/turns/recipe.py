@@ -19,7 +19,7 @@ from orchestrator.processes.worker import Worker, WorkerHost
 from orchestrator.prompts.prompt_set import PromptSet, build_environments, select_text_variables
 from orchestrator.turns import turn_inputs
 from orchestrator.turns.completion import Ending
-from orchestrator.turns.outcomes import AgentQuarantined, Outcome, Suspended, build_failure
+from orchestrator.turns.outcomes import AgentQuarantined, Outcome, TurnSuspended, build_failure
 from orchestrator.turns.turn_context import LoopFacts, TurnContext
 from orchestrator.turns.turn_inputs import Gathered, TurnInputs, reserve_and_gather
 from orchestrator.turns.turn_services import TurnServices
@@ -95,7 +95,7 @@ class Recipe(Ending):
 
         Raises:
             WorkerLostError: the worker died or hung.
-            WorkerError: it answered with an error.
+            WorkerError: the worker answered with an error.
         """
         return await worker.run_turn(run, host, self.clock() / 1000)
 
@@ -107,17 +107,17 @@ class Recipe(Ending):
         return None
 
     def choose_quarantine_outcome(self, error: QuarantinedError, *, again: bool) -> Outcome:
-        """Return how an attempt ends while the agent's worker may not be started."""
+        """Return the outcome of an attempt while the agent's worker may not be started."""
         if error.final:
             return build_failure(chat_texts.NO_START, str(error))
-        return Suspended(AgentQuarantined(error, again))
+        return TurnSuspended(AgentQuarantined(error, again))
 
     def clean_up(self) -> None:
         """Clean up after the turn has left this process, ended or not."""
 
 
 class MissingRecipe(Recipe):
-    """The turn of a message whose extension is no longer installed: it ends at once and says so."""
+    """The turn of a message whose extension is not installed any more; it ends and says so."""
 
     shown: ClassVar[bool] = False
     limited: ClassVar[bool] = False

@@ -25,7 +25,7 @@ async def enter_new_messages(
     row = await store.read(inbox.find_oldest_new, turn.chat_key)
     if row is None or not context.is_steered_by(row):
         return ()
-    wanted = await store.transact(attachments.list_wanted_files, turn.id, turn.chat_key)
+    wanted = await store.transact(attachments.list_unread_files, turn.id, turn.chat_key)
     await services.inputs.pictures.fetch_files(wanted, tools.document_text)
     return await store.transact(_add_new_messages, context)
 

@@ -63,7 +63,7 @@ class SubagentRecipe(Recipe):
         return build_failure(str(error), str(error))
 
     def build_environments(self, context: TurnContext) -> Environments:
-        """Return its own values and those that its parent shares."""
+        """Return the subagent's own values and those that its parent shares."""
         prompts, shared = self.services.inputs.prompts.current_set, self.run.spec.scoped_env
         known = super().build_environments(context)
         parent = context.agents.find_agent(self.run.agent_id)
@@ -110,7 +110,7 @@ class SubagentRecipe(Recipe):
         if spec.keeps:
             known = known or sessions.load_transcript(db, turn.id)
             kept = sessions.build_session_messages(db, turn.id, known, answer)
-            sessions.append(db, turn.session_id, turn.id, kept, now)
+            sessions.append_messages(db, turn.session_id, turn.id, kept, now)
         subagents.end_run(db, turn.id, text, now, failed=unsuccessful)
 
     def dead_letter_message(self, db: Database, deaths: int, reason: str) -> None:

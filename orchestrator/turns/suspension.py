@@ -23,7 +23,7 @@ from orchestrator.processes.supervisor import Supervisor
 from orchestrator.spending.spending_guard import SpendingGuard
 from orchestrator.toolcalls.approvals import ApprovalQueue
 from orchestrator.toolcalls.executor import ApprovalNeeded, HandoffDone, ToolPending
-from orchestrator.turns.outcomes import AgentPaused, AgentQuarantined, Drained, Reason
+from orchestrator.turns.outcomes import AgentPaused, AgentQuarantined, Reason, WorkerDrained
 from orchestrator.wakeup import Wakeup
 
 log = structlog.get_logger()
@@ -60,10 +60,10 @@ class TurnSuspension:
                     await self._wait_for_subagent(turn, seq)
             case AgentQuarantined(error, again):
                 await self._wait_for_agent(turn, error, notify=not again)
-            case Drained():
+            case WorkerDrained():
                 await self.store.transact(usage.release_reservation, turn.id)
             case HandoffDone():
-                pass  # another agent goes on at once
+                pass  # another agent continues immediately
 
     @asynccontextmanager
     async def _park_turn(self, turn: Turn, why: str) -> AsyncIterator[None]:

@@ -15,7 +15,7 @@ from orchestrator.journal.turns import steps
 from orchestrator.journal.turns.turns import Turn
 from orchestrator.schedules.specs import TaskSpec, ToolStep
 from orchestrator.tools.policy import SENDING
-from orchestrator.turns.outcomes import Finished, Outcome
+from orchestrator.turns.outcomes import Outcome, TurnFinished
 from orchestrator.turns.recipe import Recipe
 from orchestrator.turns.turn_inputs import TurnInputs, gather_inputs
 from orchestrator.turns.turn_services import TurnServices
@@ -80,7 +80,7 @@ class TaskRecipe(Recipe):
             if host.outcome is None:
                 raise WorkerError(str(error)) from error
             return host.outcome
-        return Finished(
+        return TurnFinished(
             TurnResult(
                 text=result.content,
                 stop_reason=StopReason.DONE,

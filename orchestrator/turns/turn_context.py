@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 class LoopFacts:
     """The event loop's knowledge of a turn, for a transaction that reads it.
 
-    ``rules`` have the agents.json in force. ``running`` are its calls that run now: none of a new
+    ``rules`` have the current agents.json. ``running`` are its calls that run now: none of a new
     turn. No other can begin before the transaction, as the turn has no worker then; one that has
     ended meanwhile is recorded as ended, which counts. ``fresh`` are tools that a server has added
     since it was first seen. ``first`` is the message of a turn that the same transaction has
@@ -57,7 +57,7 @@ class TurnContext:
 
     @property
     def agents(self) -> AgentsFile:
-        """The agents.json that was in force."""
+        """The agents.json when the turn was opened or resumed."""
         return self.rules.agents
 
     @property

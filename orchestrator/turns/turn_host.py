@@ -18,7 +18,7 @@ from orchestrator.tools.builtin.host_tool import ToolContext
 from orchestrator.turns import steering, turn_inputs
 from orchestrator.turns.completion import Ending
 from orchestrator.turns.link_guard import PreviewedLinks
-from orchestrator.turns.outcomes import AgentPaused, Finished, Outcome, Reason, Suspended
+from orchestrator.turns.outcomes import AgentPaused, Outcome, Reason, TurnFinished, TurnSuspended
 from orchestrator.turns.step_commit import Step, commit_step
 from orchestrator.turns.turn_inputs import TurnInputs
 from orchestrator.turns.turn_services import TurnServices
@@ -73,7 +73,7 @@ class TurnHost(LoopBound):
             if committed.changed:
                 log.debug("prompt_changed", layers=committed.changed)
             if last is not None:
-                self.outcome = Finished(last, committed=True)
+                self.outcome = TurnFinished(last, committed=True)
                 services.completion.announce_reply(self.ending, last, planned.ended)
         if planned.notified:
             services.delivery.wake()
@@ -182,7 +182,7 @@ class TurnHost(LoopBound):
     # --- refusals --------------------------------------------------------------------------------
 
     def _suspend_turn(self, reason: Reason) -> RpcError:
-        self.outcome = Suspended(reason)
+        self.outcome = TurnSuspended(reason)
         return RpcError(FENCED, str(reason))
 
     def _refuse_request(self, error: JournalError) -> RpcError:

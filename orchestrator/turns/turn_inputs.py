@@ -2,7 +2,7 @@
 
 Some of it are the words of others: what counts as private, or as text of others, is noted here.
 
-Where: is it decided whose words a turn has read?
+Where: are the authors of a turn's inputs determined?
 """
 
 from collections.abc import Iterable
@@ -17,7 +17,7 @@ from orchestrator.journal.memory import fact_vectors
 from orchestrator.journal.memory.fact_vectors import Embedding
 from orchestrator.journal.memory.prompt_memory import PromptMemory, load_prompt_memory
 from orchestrator.journal.turns import attachments, inbox, prompt_records, subagents, taint, turns
-from orchestrator.journal.turns.attachments import Wanted
+from orchestrator.journal.turns.attachments import UnreadFile
 from orchestrator.journal.turns.pauses import Pause
 from orchestrator.journal.turns.taint import UNREAD, Taint
 from orchestrator.journal.turns.turns import StoredTurn, Turn
@@ -53,7 +53,7 @@ class TurnInputs:
     read: Taint = UNREAD
 
 
-Gathered = TurnInputs | Pause | list[Wanted]
+Gathered = TurnInputs | Pause | list[UnreadFile]
 
 
 def reserve_and_gather(
@@ -68,8 +68,8 @@ def reserve_and_gather(
     Returns the pause to wait for, or the files to fetch first, if any.
     """
     first = facts.first
-    held = None if first is not None else facts.rules.find_turn_pause(db, turn)
-    wanted = attachments.list_wanted_files(db, turn.id) if first is None or first.pictured else []
+    held = None if first is not None else facts.rules.enforce_turn_limits(db, turn)
+    wanted = attachments.list_unread_files(db, turn.id) if first is None or first.pictured else []
     if held or wanted:
         return held or wanted
     if first is None:
@@ -169,7 +169,7 @@ TASK_LAYERS = "proactive"  # the recipe whose prompt has neither history nor sum
 
 
 def find_context_taint(context: StoredTurn, known: PromptMemory) -> Taint:
-    """Return what a turn reads in its messages, prompt and history.
+    """Return the taint of a turn's messages, prompt and history.
 
     ``context`` is as `mark_other_senders` returns it.
     """

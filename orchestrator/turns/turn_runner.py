@@ -32,11 +32,11 @@ from orchestrator.processes.worker import Worker
 from orchestrator.toolcalls.executor import HandoffDone, ToolPending
 from orchestrator.turns.outcomes import (
     AgentPaused,
-    Drained,
-    Finished,
-    Lost,
     Outcome,
-    Suspended,
+    TurnFinished,
+    TurnSuspended,
+    WorkerDrained,
+    WorkerLost,
     build_failure,
 )
 from orchestrator.turns.recipe import MissingRecipe, Recipe
@@ -48,7 +48,7 @@ from orchestrator.turns.turn_services import TurnServices
 from thinker.protocol.methods import StopReason, TurnResult
 
 FRESH = 1000  # milliseconds for which inputs that T2 loaded are used without a second look
-RECIPES: Mapping[str, type[Recipe]] = {  # beside those of extensions
+RECIPES: Mapping[str, type[Recipe]] = {  # in addition to those of extensions
     "interactive": Recipe,
     "proactive": TaskRecipe,
     "subagent": SubagentRecipe,
@@ -130,7 +130,7 @@ class TurnRunner(LoopBound):
             await retry_later(error)
         except Exception as error:  # a bug must not be retried forever
             log.exception("turn_broke")
-            if await self._conclude_attempt(Lost(f"{type(error).__name__}: {error}")):
+            if await self._conclude_attempt(WorkerLost(f"{type(error).__name__}: {error}")):
                 return True
             await anyio.sleep(STORAGE_RETRY)
         return False
@@ -139,19 +139,19 @@ class TurnRunner(LoopBound):
         """End the turn, or wait until it can continue; return whether it is over here."""
         services, recipe = self.services, self.recipe
         match outcome:
-            case Finished(result, committed):
+            case TurnFinished(result, committed):
                 if not committed:
                     await services.completion.complete_turn(recipe, result)
                 return True
-            case Suspended(reason):
+            case TurnSuspended(reason):
                 # A chat whose turn waits for a subagent sees that it is worked on.
                 host = self._host if isinstance(reason, ToolPending) and recipe.shown else None
-                brief = isinstance(reason, Drained | HandoffDone)
+                brief = isinstance(reason, WorkerDrained | HandoffDone)
                 async with nullcontext() if brief else self._aside():
                     with nullcontext() if host is None else self._open_preview(host.inputs):
                         await services.suspension.wait_for_reason(recipe.turn, reason)
                 return services.suspension.is_stopping
-            case Lost(problem):
+            case WorkerLost(problem):
                 return await services.completion.count_worker_death(recipe, problem)
 
     async def _attempt_turn(self) -> Outcome:
@@ -159,12 +159,12 @@ class TurnRunner(LoopBound):
             return await self._attempt_in_worker()
         except errors.UnknownAgentError:
             stopping = self.services.suspension.is_stopping
-            return Suspended(Drained()) if stopping else build_failure(chat_texts.GONE)
+            return TurnSuspended(WorkerDrained()) if stopping else build_failure(chat_texts.GONE)
         except errors.QuarantinedError as error:
             again, self._quarantined = self._quarantined, True
             return self.recipe.choose_quarantine_outcome(error, again=again)
         except errors.WorkerLostError as error:
-            return Lost(str(error))
+            return WorkerLost(str(error))
         except errors.WorkerError as error:
             log.error("turn_failed", problem=str(error))
             return build_failure(chat_texts.BROKEN, str(error))
@@ -188,7 +188,7 @@ class TurnRunner(LoopBound):
                     recipe.turn, definition, worker, recipe.gather_inputs
                 )
                 if not isinstance(found, TurnInputs):
-                    return Suspended(AgentPaused(found.reason))
+                    return TurnSuspended(AgentPaused(found.reason))
                 inputs = found
             recipe.set_ready(self.services.inputs.clock())
             if not recipe.shown:
@@ -203,7 +203,7 @@ class TurnRunner(LoopBound):
         self.recipe = await find_recipe(turn.recipe).load_for_turn(self.services, turn)
 
     def _take_preloaded(self) -> TurnInputs | None:
-        """Return what T2 loaded if that is recent; None if it must be loaded now."""
+        """Return the inputs that T2 loaded if they are recent; None if they must be loaded now."""
         preloaded, self.preloaded = self.preloaded, None
         if preloaded is None or self.recipe.clock() - self.recipe.turn.started_at >= FRESH:
             return None
@@ -240,7 +240,9 @@ class TurnRunner(LoopBound):
             if not drained:
                 noted = run.turn_id, str(error), self.recipe.clock()
                 await self.services.store.transact(turns.note_lost_worker, *noted)
-            outcome = Suspended(Drained()) if drained or running else Lost(str(error))
+            outcome = (
+                TurnSuspended(WorkerDrained()) if drained or running else WorkerLost(str(error))
+            )
         except errors.WorkerError:
             if host.outcome is not None:
                 return host.outcome
@@ -255,10 +257,10 @@ class TurnRunner(LoopBound):
         if result.stop_reason is StopReason.ACCOUNT:
             refused = self.services.inputs.guard.build_rules().pause_refused_agent
             await self.services.store.transact(refused, self.recipe.turn, result.text)
-            return Suspended(AgentPaused(result.text))
+            return TurnSuspended(AgentPaused(result.text))
         if result.stop_reason is StopReason.DRAINED:
-            return Suspended(Drained())
-        return Finished(result)
+            return TurnSuspended(WorkerDrained())
+        return TurnFinished(result)
 
     async def _check_cut_off_step(self, last: TurnResult, outcome: Outcome) -> Outcome:
         """Return the outcome of a last step whose deadline passed while T6 was committed."""
@@ -266,7 +268,7 @@ class TurnRunner(LoopBound):
         if turn.state not in ("replied", "closed"):
             return outcome
         self.services.completion.announce_reply(self.recipe, last, None)
-        return Finished(last, committed=True)
+        return TurnFinished(last, committed=True)
 
 
 @dataclass

@@ -150,7 +150,7 @@ MUTANTS = (
         "        \"UPDATE outbox SET state = CASE WHEN ph_id IS NULL THEN 'queued'"
         " ELSE 'delivered' END\"\n"
         "        f\" WHERE mode = 'edit' AND state IN('ph_sending','ph_sent','sending')\"\n",
-        ("supervisor@placeholder_sent:after#1", "supervisor@edit:before#1"),
+        ("supervisor@mark_placeholder_sent:after#1", "supervisor@edit:before#1"),
         hangs=True,
     ),
     Mutant(
@@ -275,7 +275,7 @@ MUTANTS = (
         "journal/schedule/task_runs.py",
         "            _start(db, task, verdict.at, now)\n",
         "            _start(db, task, now, now)\n",
-        ("supervisor@fire:after#1",),
+        ("supervisor@fire_task:after#1",),
         ONE_TASK,
     ),
     Mutant(
@@ -285,7 +285,7 @@ MUTANTS = (
         "set(able[-room:]) if room",
         "set(able) if room",
         # So many restarts take longer than it is from one instant to the next.
-        ("supervisor@fire:before#1" + ";supervisor@boot:after#1" * 8,) * 2,
+        ("supervisor@fire_task:before#1" + ";supervisor@boot:after#1" * 8,) * 2,
         ONE_TASK,
     ),
     Mutant(

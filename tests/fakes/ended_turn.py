@@ -65,7 +65,7 @@ def delivered(db: Database) -> None:
     """Deliver all that waits."""
     with job(db):
         for row in outbox.list_due_rows(db, "telegram"):
-            outbox.sending(db, row.id, "sending", 6000)
+            outbox.mark_sending(db, row.id, "sending", 6000)
             outbox.mark_delivered(db, row, "1", 7000)
 
 

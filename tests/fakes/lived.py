@@ -121,7 +121,7 @@ class Life:
         )
         inbox.ingest(self.db, [Arrival(message)], None, 1)
         turn = self._admitted(inbox.build_chat_key("telegram", "1", self.chat, None), number)
-        for item in attachments.list_wanted_files(self.db, turn.id):
+        for item in attachments.list_unread_files(self.db, turn.id):
             attachments.store_fetched_file(self.db, item, PNG + self.mark.encode(), 2)
         return turn
 
@@ -229,7 +229,7 @@ class Life:
             notify=Notify(channel="telegram", chat_id=self.chat),
         )
         task = tasks.add_task(self.db, self.memory, spec, 8)
-        assert task_runs.fire(self.db, task.id, 9)
+        assert task_runs.fire_task(self.db, task.id, 9)
         tasks.disable_task(self.db, task.id, 9)
         self._end(self._admitted(f"{task_runs.QUEUE}{self.agent}/{task.id}", "task", "task"))
         task_runs.settle_ended_runs(self.db, 10)
@@ -264,5 +264,5 @@ class Life:
         for channel in ("telegram", "api"):
             while due := outbox.list_due_rows(self.db, channel):
                 for row in due:
-                    outbox.sending(self.db, row.id, "sending", 11)
+                    outbox.mark_sending(self.db, row.id, "sending", 11)
                     outbox.mark_delivered(self.db, row, f"sent-{self.mark}", 11)

@@ -21,7 +21,6 @@ from orchestrator.journal.db.database import Database
 from orchestrator.journal.db.store import Store
 from orchestrator.journal.turns import turns
 from orchestrator.media_service import NoMedia
-from orchestrator.outbound.attachments import AttachmentFetcher
 from orchestrator.outbound.delivery import Delivery
 from orchestrator.processes.supervisor import Supervisor
 from orchestrator.processes.worker import Worker, WorkerHost
@@ -32,6 +31,7 @@ from orchestrator.spending.spending_guard import SpendingGuard
 from orchestrator.toolcalls.approvals import ApprovalQueue
 from orchestrator.toolcalls.executor import ToolExecutor
 from orchestrator.tools.remote_tools import NoRemoteTools
+from orchestrator.turns.attachments import AttachmentFetcher
 from orchestrator.turns.completion import TurnCompletion
 from orchestrator.turns.dispatcher import Dispatcher
 from orchestrator.turns.embedding_index import EmbeddingIndex

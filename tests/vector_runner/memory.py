@@ -7,7 +7,7 @@ import pytest
 from vector_runner.cases import Area
 
 from orchestrator.journal.memory import fulltext
-from orchestrator.journal.memory.secret_filter import find_secret
+from orchestrator.journal.memory.secret_filter import detect_secret_kind
 
 CARD_LIKE = re.compile(r"(?:\d[ -]?){13,19}")
 
@@ -36,7 +36,7 @@ def _same(expected: Any, got: Any) -> bool:
 AREAS = {
     "memory_ranking": Area(_rank, same=_same),
     "fact_safety": Area(
-        lambda given: find_secret(given) is None,
+        lambda given: detect_secret_kind(given) is None,
         rules={
             "check-digit": lambda case, got: got and bool(CARD_LIKE.search(case.given)),
             "said-in-words": lambda case, got: (

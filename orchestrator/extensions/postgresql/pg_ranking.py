@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from contextlib import AbstractContextManager, nullcontext
 
 from orchestrator.journal.db.database import Database
-from orchestrator.journal.db.dialect import Index, Searched
+from orchestrator.journal.db.dialect import Index, SearchedTable
 
 SEPARATOR = " "  # which no term contains
 # For each term its newest rows, so that rows with a common one do not crowd out those with a rare
@@ -60,7 +60,7 @@ class PostgresqlDialect:
     def rank_rows(
         self,
         db: Database,
-        searched: Searched,
+        searched: SearchedTable,
         index: Index,
         terms: Sequence[str],
         where: str,

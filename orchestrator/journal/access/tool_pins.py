@@ -27,7 +27,7 @@ class Pin:
 
     @property
     def needs_approval(self) -> bool:
-        """Whether an operator may approve it: it has changed, or came later than its server."""
+        """Whether an operator may approve the tool: its server changed it, or added it later."""
         return self.changed or self.by == LATER
 
     @property
@@ -44,8 +44,8 @@ def compare_with_pins(
 ) -> tuple[frozenset[str], list[str]]:
     """Compare a server's tools with their pins; pin the new ones.
 
-    ``listed`` are the digests of the tools by name. Returns the digests that are trusted, and the
-    names of the tools found changed by this call.
+    ``listed`` are the digests of the tools, keyed by name. Returns the digests that are trusted,
+    and the names of the tools found changed by this call.
     """
     rows = db.execute("SELECT tool, sha256, changed FROM tool_pin WHERE server = ?", (server,))
     known = {tool: (digest, changed) for tool, digest, changed in rows}

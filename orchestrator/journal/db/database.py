@@ -31,7 +31,7 @@ class Cursor(Protocol):
 
     @property
     def get(self) -> Value:
-        """The only value of the only row, that row, or all rows; None without any."""
+        """The value of a single row with one column, one row, or all rows; None without any."""
 
     @property
     def description(self) -> tuple[tuple[Any, ...], ...]:
@@ -58,7 +58,7 @@ class Database(Protocol):
         """Run a statement once for each row of values."""
 
     def changes(self) -> int:
-        """Return how many rows the last INSERT, UPDATE or DELETE has changed."""
+        """Return the number of rows that the last INSERT, UPDATE or DELETE has changed."""
 
     def __enter__(self) -> object:
         """Begin a part of the transaction, which is rolled back if the block fails."""
@@ -89,7 +89,7 @@ def roll_back_on_failure(db: Database) -> Iterator[None]:
             yield
     except ABORTED:
         raise
-    except Exception:  # noqa: BLE001, S110 - the caller repeats the work alone, and gets the error
+    except Exception:  # noqa: BLE001, S110 - the caller repeats this work by itself and gets the error
         pass
 
 
@@ -104,7 +104,7 @@ def roll_back_always(db: Database) -> Iterator[None]:
         db.execute("RELEASE undone")
 
 
-NUMBERED = ("turn", "web_session")  # tables whose ids are texts
+NUMBERED = ("turn", "web_session")  # tables whose ids are strings
 T = TypeVar("T")
 
 

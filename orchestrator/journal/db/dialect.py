@@ -9,8 +9,8 @@ from orchestrator.journal.db.database import Database
 Index: TypeAlias = Literal["words", "grams"]  # words by their stems, or any three characters
 
 
-class Searched(NamedTuple):
-    """A table with both indexes; ``joined`` is what conditions on its rows need besides.
+class SearchedTable(NamedTuple):
+    """A table with both indexes; ``joined`` is the join that conditions on its rows need.
 
     ``direction`` sorts rows that match equally well by their ids.
     """
@@ -20,8 +20,8 @@ class Searched(NamedTuple):
     direction: Literal["ASC", "DESC"]
 
 
-FACTS = Searched("fact", "", "ASC")
-MESSAGES = Searched("message", " JOIN session ON session.id = message.session_id", "DESC")
+FACTS = SearchedTable("fact", "", "ASC")
+MESSAGES = SearchedTable("message", " JOIN session ON session.id = message.session_id", "DESC")
 
 
 class Dialect(Protocol):
@@ -30,7 +30,7 @@ class Dialect(Protocol):
     def rank_rows(
         self,
         db: Database,
-        searched: Searched,
+        searched: SearchedTable,
         index: Index,
         terms: Sequence[str],
         where: str,
@@ -76,7 +76,7 @@ class SqliteDialect:
     def rank_rows(
         self,
         db: Database,
-        searched: Searched,
+        searched: SearchedTable,
         index: Index,
         terms: Sequence[str],
         where: str,

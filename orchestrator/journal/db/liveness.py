@@ -9,12 +9,12 @@ def prove_writable(db: Database, now: int) -> None:
 
 
 def load_write_proof_time(db: Database) -> int:
-    """Return when `prove_writable` last wrote, in milliseconds; 0 if never."""
+    """Return the time of the last write of `prove_writable`, in milliseconds; 0 if never."""
     return int(db.execute("SELECT v FROM meta WHERE k = 'checked_at'").get or 0)
 
 
 def count_starts(db: Database) -> int:
-    """Return how many daemons have started on this journal; each has an epoch."""
+    """Return the number of daemons that have started on this journal; each has an epoch."""
     return int(db.execute("SELECT v FROM meta WHERE k = 'epoch'").get or 0)
 
 

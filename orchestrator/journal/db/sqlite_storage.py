@@ -22,7 +22,7 @@ log = structlog.get_logger()
 
 
 class SqliteStorage:
-    """An open file. ``writer`` makes what runs its jobs."""
+    """An open file. ``writer`` makes the object that runs its jobs."""
 
     watch = math.inf  # its home is locked
 
@@ -69,7 +69,7 @@ class SqliteStorage:
 
 
 def open_database(path: Path) -> apsw.Connection:
-    """Open and migrate a journal file, readable by its owner alone.
+    """Open and migrate a journal file, readable only by its owner.
 
     Raises:
         JournalError: the file cannot be opened, is damaged, or is newer than this program.

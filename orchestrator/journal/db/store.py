@@ -55,12 +55,12 @@ class Read(Protocol):
 
 
 class Storage(Protocol):
-    """What a `Store` writes to and reads from.
+    """The storage that a `Store` writes to and reads from.
 
-    ``watch`` is the seconds between two looks whether another process has taken it, infinite if
-    none can. ``checked`` says that it was checked for damage when opened or need not be,
-    ``unclean`` that the previous process may have done unstored work, and ``crashes`` in which job
-    it died.
+    ``watch`` is the number of seconds between two checks whether another process has taken the
+    journal, infinite if none can. ``checked`` says that it was checked for damage when opened, or
+    need not be; ``unclean`` that the previous process may have done unstored work; ``crashes`` has
+    the job in which that process died.
     """
 
     @property
@@ -88,13 +88,13 @@ class Storage(Protocol):
         """Return the size of the storage in bytes."""
 
     def clock_offset(self) -> int:
-        """Return how many ms the clock of all sharing daemons is ahead of this machine's."""
+        """Return by how many ms the sharing daemons' clock is ahead of this machine's."""
 
     async def list_sharing_daemons(self) -> tuple[SharingDaemon, ...]:
-        """List the daemons that share it, this one first; empty if it cannot be shared."""
+        """List the daemons that share the journal, this one first; empty if none can."""
 
     def is_held(self) -> bool:
-        """Return whether no other process can hold it now."""
+        """Return whether no other process can hold the journal now."""
 
     def close(self, *, failed: bool) -> None:
         """Finish the queued jobs; ``failed`` if the stored data cannot be trusted."""
@@ -195,7 +195,7 @@ class Store(LoopBound):
         self._failed.set()
 
     async def wait_for_failure(self) -> StorageFailedError:
-        """Return why the journal cannot be used any more, checking whether it was lost."""
+        """Return the error that made the journal unusable, checking whether it was lost."""
         while self.failure is None:
             with anyio.move_on_after(self._storage.watch):
                 await self._failed.wait()

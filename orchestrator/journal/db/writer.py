@@ -29,8 +29,8 @@ from orchestrator.journal.db.database import ABORTED, Database
 from orchestrator.loop_bound import LoopBound, mark_journal_job
 
 MAX_DEATHS = 3  # processes that one message may kill before it is given up
-SIZE = 512  # bytes; chats with longer names share the beginning
-NOTHING = bytes(SIZE)
+RECORD_SIZE = 512  # bytes; chats with longer names share the beginning
+NOTHING = bytes(RECORD_SIZE)
 
 
 class CrashRecord:
@@ -49,7 +49,9 @@ class CrashRecord:
         flags = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
         with suppress(OSError):
             self._file = os.open(path, flags, mode=0o600)
-            self._parse_record(os.pread(self._file, SIZE, 0).rstrip(b"\0").decode(errors="replace"))
+            self._parse_record(
+                os.pread(self._file, RECORD_SIZE, 0).rstrip(b"\0").decode(errors="replace")
+            )
 
     @property
     def guilty_chat(self) -> str | None:
@@ -62,7 +64,7 @@ class CrashRecord:
         if self._file is not None:
             record = f"{self.deaths + 1 if self._suspected else 1} {job} {chat}".encode()
             with suppress(OSError):  # the disk may be full
-                os.pwrite(self._file, record[:SIZE].ljust(SIZE, b"\0"), 0)
+                os.pwrite(self._file, record[:RECORD_SIZE].ljust(RECORD_SIZE, b"\0"), 0)
 
     def end_job(self) -> None:
         """Clear the record: the job was completed."""
@@ -90,7 +92,7 @@ class CrashRecord:
             self.died_in, _, self.chat = job.partition(" ")
 
 
-GROUP = 64  # most jobs that share a commit; in measurements, 32 were enough
+MAX_GROUP = 64  # most jobs that share a commit; in measurements, 32 were enough
 T = TypeVar("T")
 
 
@@ -234,7 +236,7 @@ class WriterThread:
         wait_for_job = self._queue.get if self._beat is None else self._wait_for_job
         while (job := wait_for_job()) is not None:
             group = [job]
-            while len(group) < GROUP and not self._queue.empty():
+            while len(group) < MAX_GROUP and not self._queue.empty():
                 following = self._queue.get()
                 if following is None:
                     self._queue.put(None)  # ends the thread after this group

@@ -38,7 +38,7 @@ class FileLine(NamedTuple):
 
 
 def list_message_files(db: Database, ids: Sequence[int]) -> Mapping[int, list[FileLine]]:
-    """Return the files of messages, by the messages' ids in the inbox."""
+    """Return the files of messages, keyed by the messages' ids in the inbox."""
     found: defaultdict[int, list[FileLine]] = defaultdict(list)
     about = "inbox_id, ifnull(nullif(name, ''), about), state"
     sql = (
@@ -54,7 +54,7 @@ def list_message_files(db: Database, ids: Sequence[int]) -> Mapping[int, list[Fi
 def list_call_files(
     db: Database, turn_ids: Sequence[str]
 ) -> Mapping[tuple[str, int], list[FileLine]]:
-    """Return the files made by tool calls, by turn and call number."""
+    """Return the files made by tool calls, keyed by turn and call number."""
     found: defaultdict[tuple[str, int], list[FileLine]] = defaultdict(list)
     sql = f"SELECT turn_id, seq, name, {LINE} FROM tool_file WHERE turn_id {NAMED} ORDER BY 1, 2"
     for turn_id, seq, *row in db.execute(sql, (orjson.dumps(turn_ids).decode(),)):

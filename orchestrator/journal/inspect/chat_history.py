@@ -14,10 +14,10 @@ from orchestrator.journal.turns import approvals
 from orchestrator.journal.turns.inbox import TASK
 
 PAGE = 50  # entries
-LOOKED_AT = 5000  # newest messages in which the newest chats are found
-MOST_CALLS = 100  # of one turn
-LAST = 10**18 - 1  # no row has a higher number; its digits fit an address of the page
-SHOWN = 65_536  # characters of a text
+MAX_SEARCHED = 5000  # newest messages in which the newest chats are found
+MAX_CALLS = 100  # of one turn
+MAX_ID = 10**18 - 1  # no row has a higher number; its digits fit an address of the page
+MAX_TEXT = 65_536  # characters of a text
 NOWHERE = f"console/local/{TASK}-"  # prefix of chats that only keep outcomes
 
 
@@ -139,8 +139,8 @@ class TurnTalk:
 class ChatPlace(NamedTuple):
     """A place in a chat, between rows of the inbox and rows of the outbox."""
 
-    inbox: int = LAST
-    outbox: int = LAST
+    inbox: int = MAX_ID
+    outbox: int = MAX_ID
 
     def __str__(self) -> str:
         return f"{self.inbox}.{self.outbox}"
@@ -156,7 +156,7 @@ class HistoryPage(NamedTuple):
 SAID = Rows(
     InboundLine,
     "inbox",
-    f"id, kind, sender_name, substr(text, 1, {SHOWN}), received_at, state, error, turn_id,"
+    f"id, kind, sender_name, substr(text, 1, {MAX_TEXT}), received_at, state, error, turn_id,"
     " while_busy, message_id",
 )
 ASIDE = "(turn_id IS NULL OR aside = 1)"
@@ -165,7 +165,7 @@ OF_CHAT = "channel = ? AND bot_id = ? AND chat_id = ? AND chat_key = ?"
 ASIDES = Rows(
     AsideLine,
     "outbox",
-    f"id, turn_id, substr(body, 1, {SHOWN}), markdown, state, error, created_at,"
+    f"id, turn_id, substr(body, 1, {MAX_TEXT}), markdown, state, error, created_at,"
     " (SELECT chat_key FROM turn WHERE turn.id = turn_id),"
     " (SELECT agent_id FROM turn WHERE turn.id = turn_id), media_id, file_name",
 )
@@ -188,7 +188,7 @@ def list_chats(
         "SELECT chat_key, sender_name, substr(text, 1, 200), received_at FROM inbox WHERE id IN"
         " (SELECT max(id) FROM (SELECT id, chat_key, kind FROM inbox ORDER BY id DESC LIMIT ?)"
         f" AS newest WHERE kind = 'message' AND {own} GROUP BY chat_key) ORDER BY id",
-        (LOOKED_AT, *values),
+        (MAX_SEARCHED, *values),
     )
     newest = {str(key): ChatSummary(key, *rest) for key, *rest in came}
     sent = db.execute(
@@ -278,17 +278,17 @@ def _fill_talks(db: Database, key: str, talks: Sequence[TurnTalk]) -> None:
         (talk.problem, talk.began, talk.ended) = row[3:]
     made = chat_files.list_call_files(db, list(own))
     for turn_id, *row in db.execute(
-        f"SELECT turn_id, seq, name, substr(ifnull(args, ''), 1, {SHOWN}), {approvals.CALL_STATE},"
-        f" substr(ifnull(result, ''), 1, {SHOWN}), t_intent, t_end FROM step WHERE turn_id {among}"
-        " AND kind = 'tool' ORDER BY turn_id, seq",
+        f"SELECT turn_id, seq, name, substr(ifnull(args, ''), 1, {MAX_TEXT}),"
+        f" {approvals.CALL_STATE}, substr(ifnull(result, ''), 1, {MAX_TEXT}), t_intent, t_end"
+        f" FROM step WHERE turn_id {among} AND kind = 'tool' ORDER BY turn_id, seq",
         ids,
     ):
-        if len(own[turn_id].calls) < MOST_CALLS:
+        if len(own[turn_id].calls) < MAX_CALLS:
             call = CallLine(*row)
             call.files.extend(made.get((turn_id, call.seq), ()))
             own[turn_id].calls.append(call)
     for turn_id, media_id, name, *row in db.execute(
-        f"SELECT turn_id, media_id, file_name, substr(body, 1, {SHOWN}), markdown, state, error,"
+        f"SELECT turn_id, media_id, file_name, substr(body, 1, {MAX_TEXT}), markdown, state, error,"
         " created_at FROM outbox"
         f" WHERE turn_id {among} AND chat_key = ? AND final = 1 AND approval_id IS NULL"
         " ORDER BY id",

@@ -33,7 +33,7 @@ class ChatLine:
 
     @property
     def is_reply(self) -> bool:
-        """Return whether it ended its turn, unlike a message that a tool sent before."""
+        """Whether the message ended its turn, unlike one that a tool sent before."""
         return self.ended_at is not None and self.created_at >= self.ended_at
 
     def is_open_question(self, now: int) -> bool:

@@ -24,13 +24,13 @@ MESSAGES_OF = """SELECT DISTINCT number FROM transition
   WHERE kind = 'inbox' AND turn_id = ? ORDER BY number"""
 
 
-class _Camel(Frozen):
+class _CamelCaseModel(Frozen):
     model_config = ConfigDict(
         frozen=True, alias_generator=to_camel, populate_by_name=True, serialize_by_alias=True
     )
 
 
-class TraceEvent(_Camel):
+class TraceEvent(_CamelCaseModel):
     """One change of state; ``at`` in milliseconds since the Unix epoch.
 
     ``number`` is the id of the inbox or outbox row, or the number of the step; ``ms`` is the time
@@ -48,7 +48,7 @@ class TraceEvent(_Camel):
     timing: CallTiming | None = None
 
 
-class Trace(_Camel):
+class Trace(_CamelCaseModel):
     """The history of a message or a turn: the ids of both, and the events in order."""
 
     messages: tuple[int, ...]
@@ -56,7 +56,7 @@ class Trace(_Camel):
     events: tuple[TraceEvent, ...]
 
 
-class RecordedPrompt(_Camel):
+class RecordedPrompt(_CamelCaseModel):
     """A prompt sent to a turn's model; ``at`` in milliseconds since the Unix epoch.
 
     ``history`` holds the first and last message ids of its conversation.

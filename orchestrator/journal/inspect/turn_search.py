@@ -10,7 +10,7 @@ from pydantic import BeforeValidator
 from orchestrator.journal.db.database import Database, Rows
 
 PAGE = 50  # turns
-LOOKED_AT = 20_000  # newest turns that a filter looks through
+MAX_SEARCHED = 20_000  # newest turns that a filter looks through
 # When a turn was requested: its sender has waited since then.
 ASKED = "ifnull((SELECT min(received_at) FROM inbox WHERE turn_id = turn.id), started_at)"
 # What each filter compares with its value.
@@ -40,7 +40,7 @@ def _parse_number(text: str) -> float:
 
 
 def _lower_ascii(text: str) -> str:
-    """Lower a text as SQLite's `lower` does: only ASCII letters."""
+    """Lower-case text as SQLite's `lower` does: only ASCII letters."""
     return text.encode().lower().decode()
 
 
@@ -114,14 +114,14 @@ def search_turns(db: Database, wanted: Mapping[str, str], before: str | None = N
     found: list[str] = []
     looked_at, last = 0, before
     query = "SELECT id FROM turn WHERE id < ? ORDER BY id DESC LIMIT ?"
-    ids = [str(row) for (row,) in db.execute(query, (before or "~", LOOKED_AT))]
+    ids = [str(row) for (row,) in db.execute(query, (before or "~", MAX_SEARCHED))]
     for turn_id in ids:
         if len(found) == PAGE:
             break
         looked_at, last = looked_at + 1, turn_id
         if all(_matches_condition(db, turn_id, *condition) for condition in conditions):
             found.append(turn_id)
-    more = looked_at < len(ids) or len(ids) == LOOKED_AT
+    more = looked_at < len(ids) or len(ids) == MAX_SEARCHED
     return TurnPage(list_turns_by_id(db, found), last if more else None, looked_at)
 
 

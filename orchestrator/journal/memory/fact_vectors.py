@@ -1,4 +1,4 @@
-"""Embeddings of facts, and the search for the facts nearest to a text."""
+"""Embeddings of facts, and the search for the facts nearest to a query."""
 
 import math
 from collections.abc import Iterable
@@ -9,12 +9,12 @@ from orchestrator.journal.db.database import Database
 from orchestrator.journal.memory.memory_scope import MemoryScope
 from thinker.protocol.vectors import RELEVANT, WIDTH, compute_cosines, compute_signs
 
-NEWEST = 5000  # facts that are compared by the signs of their vectors
-COMPARED = 100  # the most similar of those, compared by whole vectors (40 µs each)
+MAX_SCREENED = 5000  # facts that are compared by the signs of their vectors
+MAX_COMPARED = 100  # the most similar of those, compared by whole vectors (40 µs each)
 
 
 class Embedding(NamedTuple):
-    """The embedding of a text; only vectors of the same model can be compared."""
+    """An embedding of text; only vectors of the same model can be compared."""
 
     model: str
     vector: bytes
@@ -34,10 +34,12 @@ def rank_nearest_facts(
         f"SELECT fact_id, signs FROM {joined}"
         f" WHERE fact.id = fact_id AND {where} AND fact_vector.agent_id = ? AND model = ?"
         " AND dimensions = ? ORDER BY fact_id DESC LIMIT ?",
-        (*values, scope.agent_id, meaning.model, len(meaning.vector) // WIDTH, NEWEST),
+        (*values, scope.agent_id, meaning.model, len(meaning.vector) // WIDTH, MAX_SCREENED),
     )
     query = int.from_bytes(compute_signs(meaning.vector))
-    alike = nsmallest(COMPARED, rows, key=lambda row: (query ^ int.from_bytes(row[1])).bit_count())
+    alike = nsmallest(
+        MAX_COMPARED, rows, key=lambda row: (query ^ int.from_bytes(row[1])).bit_count()
+    )
     vectors = [
         row
         for number, _ in alike

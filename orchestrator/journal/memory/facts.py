@@ -11,14 +11,16 @@ from orchestrator.journal.db.dialect import Index, get_dialect
 from orchestrator.journal.memory import fact_vectors, fulltext
 from orchestrator.journal.memory.fact_vectors import Embedding
 from orchestrator.journal.memory.memory_scope import MemoryScope
-from orchestrator.journal.memory.secret_filter import find_secret
+from orchestrator.journal.memory.secret_filter import detect_secret_kind
 from thinker.protocol.background import Category
 from thinker.protocol.messages import UNTRUSTED, Origin
 
 CATEGORIES: tuple[str, ...] = get_args(Category)
 FOREVER = 2**63 - 1  # the last millisecond that SQLite can hold
 SIMILAR = 0.6  # share of the smaller set of keywords that two similar facts have in common
-COMPARED = 20  # facts that a new one is compared with: the best matches of a search for its text
+MAX_COMPARED = (
+    20  # facts that a new one is compared with: the best matches of a search for its text
+)
 
 
 class RefusedFactError(OrchestratorError):
@@ -81,7 +83,7 @@ def store_fact(
     about = fulltext.extract_keywords(fact)
     similar = tuple(
         other
-        for other in search_facts(db, scope, fact, COMPARED)
+        for other in search_facts(db, scope, fact, MAX_COMPARED)
         if other.category == category
         and fulltext.measure_overlap(about, fulltext.extract_keywords(other.fact)) >= SIMILAR
     )
@@ -148,7 +150,7 @@ def search_facts(
     until: int = FOREVER,
     meaning: Embedding | None = None,
 ) -> list[Fact]:
-    """Return the facts that match a text best, best first.
+    """Return the facts that match ``text`` best, best first.
 
     Facts stored after ``until`` (milliseconds) are left out. ``meaning`` is the embedding of the
     text; with it, facts with a near embedding match, too.
@@ -173,7 +175,7 @@ def search_facts(
 
 
 def _require_no_secret(fact: str) -> None:
-    secret = find_secret(fact)
+    secret = detect_secret_kind(fact)
     if secret is not None:
         raise RefusedFactError(f"this looks like {secret}; secrets are never remembered")
 

@@ -8,8 +8,8 @@ from orchestrator.journal.db.dialect import Index
 
 Scores: TypeAlias = Mapping[int, float]  # of rows by id; more is better
 POOL = 3  # times the limit: the hits of each kind that are ranked
-TERMS = 100  # of a text, at most: a query with 60,000 would block the journal for ten seconds
-PAIRS = 24  # likewise, of pairs of characters, which no index answers
+MAX_TERMS = 100  # of a text, at most: a query with 60,000 would block the journal for ten seconds
+MAX_PAIRS = 24  # likewise, of pairs of characters, which no index answers
 TRIGRAM = 3  # characters: the shortest text that a trigram index can find
 PAIR = 2
 FIRST_WEIGHT, SECOND_WEIGHT = 0.6, 0.4  # of the two kinds of hits; the first is more reliable
@@ -53,7 +53,7 @@ def search_index(
 
 
 def extract_words(text: str) -> list[str]:
-    return take_first_terms(_split_words(text), TERMS)
+    return take_first_terms(_split_words(text), MAX_TERMS)
 
 
 def extract_trigrams(text: str) -> list[str]:
@@ -61,14 +61,14 @@ def extract_trigrams(text: str) -> list[str]:
     parts = (
         word[i : i + TRIGRAM] for word in _split_words(text) for i in range(len(word) - TRIGRAM + 1)
     )
-    return take_first_terms((part for part in parts if not part.isascii()), TERMS)
+    return take_first_terms((part for part in parts if not part.isascii()), MAX_TERMS)
 
 
 def extract_pairs(text: str) -> list[str]:
     """Return the pairs of characters of scripts without spaces, where most words are that short."""
     runs = (found[0] for found in SPACELESS.finditer(text.lower()))
     parts = (run[i : i + PAIR] for run in runs for i in range(max(1, len(run) - PAIR + 1)))
-    return take_first_terms(parts, PAIRS)
+    return take_first_terms(parts, MAX_PAIRS)
 
 
 def extract_keywords(text: str) -> frozenset[str]:

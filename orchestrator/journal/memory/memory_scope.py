@@ -21,9 +21,9 @@ class Condition(NamedTuple):
 class MemoryScope(NamedTuple):
     """The memory of an agent as one chat sees it.
 
-    ``joined``: it is stored for all joined chats of the agent, and their conversations and tasks
-    are visible. Otherwise a chat has its own; with ``shared``, it also sees the rows without a
-    chat.
+    ``joined``: the memory is stored for all joined chats of the agent, and their conversations and
+    tasks are visible. Otherwise a chat has its own; with ``shared``, it also sees the rows without
+    a chat.
     """
 
     agent_id: str

@@ -9,7 +9,7 @@ from orchestrator.journal.memory import fulltext
 from orchestrator.journal.memory.memory_scope import MemoryScope
 from thinker.protocol.messages import Origin
 
-NEWEST = 2000  # messages that are searched for words of two characters
+MAX_SCANNED = 2000  # messages that are searched for words of two characters
 
 
 @dataclass(frozen=True)
@@ -68,4 +68,4 @@ def _scan_messages(
         f" JOIN session ON session.id = session_id WHERE {where} ORDER BY said.id DESC LIMIT ?)"
         " AS newest) AS counted WHERE hits > 0 ORDER BY hits DESC, id DESC LIMIT ?"
     )
-    return dict(db.execute(sql, (*terms, *values, NEWEST, limit)))
+    return dict(db.execute(sql, (*terms, *values, MAX_SCANNED, limit)))

@@ -163,7 +163,7 @@ def delete_playbook(db: Database, memory: MemoryScope, name: str) -> bool:
     """Delete a playbook or skill; return False if the name is unknown.
 
     Raises:
-        PlaybookError: it belongs to other chats as well.
+        PlaybookError: the entry belongs to other chats as well.
     """
     playbook = find_playbook(db, memory, name)
     if playbook is None:
@@ -237,7 +237,7 @@ def _list_visible(
 
 
 def _find_bundled(playbook: StoredPlaybook) -> StoredPlaybook | None:
-    """Return an entry as it was bundled, unless a chat has changed it; else None."""
+    """Return an entry as it was bundled, or None if a chat has changed it."""
     if playbook.source == SEED:
         return playbook
     default = next((item for item in load_default_playbooks() if item.name == playbook.name), None)
@@ -277,5 +277,6 @@ def _check_size(db: Database, memory: MemoryScope) -> None:
     ).get
     if size > MAX_BYTES:
         raise PlaybookError(
-            f"all skills together have at most {MAX_BYTES // 1024} KiB; delete or shorten one first"
+            f"all skills together must have at most {MAX_BYTES // 1024} KiB;"
+            " delete or shorten one first"
         )

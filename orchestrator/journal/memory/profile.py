@@ -17,7 +17,7 @@ from pydantic import JsonValue, TypeAdapter
 from orchestrator.errors import OrchestratorError
 from orchestrator.journal.db.database import Database, Rows
 from orchestrator.journal.memory.memory_scope import MemoryScope
-from orchestrator.journal.memory.secret_filter import find_secret
+from orchestrator.journal.memory.secret_filter import detect_secret_kind
 from thinker.protocol.messages import (
     LATE,
     OBJECT,
@@ -63,7 +63,7 @@ def parse_path(path: str) -> tuple[str | int, ...]:
         ProfileError: the path is invalid.
     """
     if len(path) > MAX_PATH:
-        raise ProfileError(f"a path has at most {MAX_PATH} characters; choose a shorter one")
+        raise ProfileError(f"a path must have at most {MAX_PATH} characters; choose a shorter one")
     keys: list[str | int] = []
     for part in path.strip().split(".") if path.strip() else ():
         segment = SEGMENT.fullmatch(part.strip())
@@ -71,7 +71,7 @@ def parse_path(path: str) -> tuple[str | int, ...]:
             raise ProfileError(f"{path!r} is not a path; write one such as persona.name or pets[0]")
         keys += [segment[1].strip(), *map(int, re.findall(r"\d+", segment[2]))]
     if len(keys) > MAX_DEPTH:
-        raise ProfileError(f"a path has at most {MAX_DEPTH} keys; choose a shorter one")
+        raise ProfileError(f"a path must have at most {MAX_DEPTH} keys; choose a shorter one")
     return tuple(keys)
 
 
@@ -135,12 +135,14 @@ def update_profile(
     text = _encode_value(value)
     # Checked with its path: "wifi.password" and "hunter2" are a secret only together.
     named = f"{keys[-1] if keys else ''}: {value}" if isinstance(value, str) else text
-    if keys != PROMPT and (secret := find_secret(named) or find_secret(text)):
+    if keys != PROMPT and (secret := detect_secret_kind(named) or detect_secret_kind(text)):
         raise ProfileError(f"this looks like {secret}; secrets are never remembered")
     changed = set_value(profile, keys, value)
     body = _encode_value(changed)
     if len(body.encode()) > MAX_BYTES:
-        raise ProfileError(f"a profile has at most {MAX_BYTES // 1024} KiB; remove something first")
+        raise ProfileError(
+            f"a profile must have at most {MAX_BYTES // 1024} KiB; remove something first"
+        )
     db.execute(
         "INSERT INTO profile(agent_id, scope, body, updated_at, origins) VALUES(?,?,?,?,?)"
         " ON CONFLICT(agent_id, scope) DO UPDATE SET body = excluded.body,"

@@ -10,8 +10,8 @@ from orchestrator.journal.memory.memory_scope import EVERY, MemoryScope
 from thinker.protocol.messages import JsonObject, Origin
 from thinker.protocol.methods import ListedSkill, Memory
 
-MEMORIES = 5  # facts in the prompt
-CACHED = 256  # sets of playbooks
+MAX_FACTS = 5  # facts in the prompt
+MAX_CACHED = 256  # sets of playbooks
 OVERVIEW = (  # whether an agent has facts and a profile, and the states of a scope's playbooks
     "SELECT EXISTS(SELECT 1 FROM fact WHERE agent_id = ?1),"
     " EXISTS(SELECT 1 FROM profile WHERE agent_id = ?1),"
@@ -33,7 +33,7 @@ class _Offer(NamedTuple):
     skills: tuple[ListedSkill, ...]
 
 
-# By agent, chat (if it has playbooks of its own), and whether it sees all that every chat has.
+# Keyed by agent, chat (if it has playbooks of its own), and whether it sees those of every chat.
 _offers: dict[tuple[str, str, bool], _Offer] = {}
 
 
@@ -55,7 +55,7 @@ def load_prompt_memory(
     until: int = facts.FOREVER,
     meaning: Embedding | None = None,
 ) -> PromptMemory:
-    """Return the memory of an agent in a chat at a time, as far as it is relevant to a text.
+    """Return the memory of an agent in a chat at a time, as far as it is relevant to ``text``.
 
     ``globs`` match its skills. ``until`` is the start of the turn (milliseconds): entries that a
     resumed turn itself has stored must not change its prompt. ``meaning`` is the text's embedding.
@@ -64,7 +64,7 @@ def load_prompt_memory(
     has_facts, has_profile, shared, owned = db.execute(OVERVIEW, (memory.agent_id, own)).get
     states = {scope: bytes(state) for scope, state in ((EVERY, shared), (own, owned)) if state}
     offer = _load_offer(db, memory, tuple(globs), until, states)
-    found = facts.search_facts(db, memory, text, MEMORIES, until, meaning) if has_facts else []
+    found = facts.search_facts(db, memory, text, MAX_FACTS, until, meaning) if has_facts else []
     persona = profile.find_system_prompt(db, memory) if has_profile else None
     wrote: Origin = "user"
     if persona is not None:
@@ -102,7 +102,7 @@ def _load_offer(
         states, globs, since, playbooks.build_worker_records(known), playbooks.list_skills(known)
     )
     if states and known == every:
-        if len(_offers) >= CACHED:
+        if len(_offers) >= MAX_CACHED:
             _offers.clear()
         _offers[key] = offer
     return offer

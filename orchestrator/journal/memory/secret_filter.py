@@ -40,7 +40,8 @@ CARD = re.compile(r"(?<![\d.+-])[2-6]\d{3}(?:[ -]?\d){9,15}(?![\d.])")  # 2-6: t
 CARD_DIGITS = range(13, 20)
 
 
-def find_secret(text: str) -> str | None:
+def detect_secret_kind(text: str) -> str | None:
+    """Return the kind of secret in a text, such as ``a card number``, or None."""
     return next(_list_secrets(text), None)
 
 

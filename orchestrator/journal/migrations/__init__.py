@@ -24,7 +24,7 @@ MOVE_AWAY = "move journal.db, journal.db-wal and journal.db-shm away to start wi
 
 
 class Schema(NamedTuple):
-    """SQL that makes a new journal, and the changes since `FIRST` by number, without gaps."""
+    """SQL that makes a new journal, and the changes since `FIRST` keyed by number, without gaps."""
 
     whole: str
     changes: Mapping[int, str]
@@ -47,7 +47,7 @@ def read_tables() -> str:
 
 
 def read_changes(folder: Traversable | None = None) -> dict[int, str]:
-    """Return the SQL of each change in a folder (default: this package) by its number."""
+    """Return the SQL of each change in a folder (default: this package), keyed by its number."""
     return {
         int(entry.name.split("_")[0]): entry.read_text("utf-8")
         for entry in (folder or resources.files(__package__)).iterdir()

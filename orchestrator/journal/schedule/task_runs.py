@@ -55,7 +55,7 @@ def find_next_due_time(db: Database) -> int | None:
     return found
 
 
-def fire(db: Database, task_id: int, now: int) -> bool:
+def fire_task(db: Database, task_id: int, now: int) -> bool:
     """Turn all past instants of a task into runs; return whether any of them is due."""
     task = tasks.load_task(db, task_id)
     if task.state != "active" or task.next_at is None or task.next_at > now:

@@ -8,8 +8,8 @@ separate message.
 from orchestrator.channel_api import NOT_ADDRESSED
 from orchestrator.journal.db.database import Database
 
-MOST = 10  # parts, Telegram's limit; with so many an album is complete
-QUIET = 1000  # milliseconds without a new part after which an album counts as complete
+MAX_PARTS = 10  # parts, Telegram's limit; with so many an album is complete
+QUIET_MS = 1000  # milliseconds without a new part after which an album counts as complete
 SAME = "chat_key = ? AND album = ?"
 
 
@@ -27,11 +27,12 @@ def join_album(db: Database, row_id: int, chat_key: str, album: str) -> None:
     head = db.execute(
         f"SELECT min(id) FROM inbox WHERE {SAME} AND state = 'new'", (chat_key, album)
     ).get
-    if _count_parts(db, chat_key, album) > MOST:
+    if _count_parts(db, chat_key, album) > MAX_PARTS:
         return
     db.execute(  # numbered so that pictures stand in the order of their messages
-        f"UPDATE attachment SET inbox_id = ?, part = inbox_id * {MOST} + part WHERE inbox_id IN"
-        f" (SELECT id FROM inbox WHERE {SAME} AND (id = ? OR state = 'cancelled' AND error = ?))",
+        f"UPDATE attachment SET inbox_id = ?, part = inbox_id * {MAX_PARTS} + part WHERE"
+        f" inbox_id IN (SELECT id FROM inbox WHERE {SAME} AND (id = ? OR state = 'cancelled' AND"
+        " error = ?))",
         (head, chat_key, album, row_id, NOT_ADDRESSED),
     )
     if head == row_id:
@@ -51,11 +52,11 @@ def compute_album_wait(db: Database, chat_key: str, album: str | None, now: int,
 
     ``since`` is when this process began to receive: parts may have come late because of that.
     """
-    if album is None or _count_parts(db, chat_key, album) >= MOST:
+    if album is None or _count_parts(db, chat_key, album) >= MAX_PARTS:
         return 0
     sql = f"SELECT max(received_at) FROM inbox WHERE {SAME}"
     quiet = now - max(since, int(db.execute(sql, (chat_key, album)).get or 0))
-    return QUIET - quiet if 0 <= quiet < QUIET else 0  # the clock may have been set back
+    return QUIET_MS - quiet if 0 <= quiet < QUIET_MS else 0  # the clock may have been set back
 
 
 def _count_parts(db: Database, chat_key: str, album: str) -> int:

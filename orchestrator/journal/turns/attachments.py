@@ -25,7 +25,9 @@ from thinker.protocol.messages import (
     UserMessage,
 )
 
-MOST = 8 * 1024 * 1024  # bytes of pictures in one request to a worker, whose frames have 16 MiB
+MAX_PICTURE_BYTES = (
+    8 * 1024 * 1024
+)  # bytes of pictures in one request to a worker, whose frames have 16 MiB
 LOST = "{about}, could not be fetched"
 EXCERPT = 20_000  # characters of a document shown at first
 CUT = "[{left} characters more; read_attachment shows them]"
@@ -34,18 +36,15 @@ Pictured = TypeVar("Pictured", UserMessage, ToolResult, Message)
 
 
 class FileText(NamedTuple):
-    """The text of a file, or the reason why it has none."""
+    """The text of a file, or the reason why there is none."""
 
     text: str | None
     problem: str = ""
 
 
 @dataclass(frozen=True)
-class Wanted:
-    """A file of a stored message that no model can be shown yet.
-
-    It must be downloaded from its channel or, with a ``media_id``, only read.
-    """
+class UnreadFile:
+    """A file of a stored message that must still be downloaded, or (with a ``media_id``) read."""
 
     inbox_id: int
     part: int
@@ -57,8 +56,8 @@ class Wanted:
     voice: bool = False
 
 
-WANTED = Rows(
-    Wanted,
+UNREAD_FILES = Rows(
+    UnreadFile,
     "attachment JOIN inbox ON inbox.id = inbox_id",
     "inbox_id, part, channel, handle, about, name, media_id, voice",
 )
@@ -80,21 +79,21 @@ def store_attachments(
             (inbox_id, part, item.handle, about, name, item.voice),
         )
         if item.data is not None:
-            here = Wanted(inbox_id, part, channel, item.handle, about, name, voice=item.voice)
+            here = UnreadFile(inbox_id, part, channel, item.handle, about, name, voice=item.voice)
             store_fetched_file(db, here, item.data, now)
 
 
-def list_wanted_files(db: Database, turn_id: str, chat_key: str = "") -> list[Wanted]:
+def list_unread_files(db: Database, turn_id: str, chat_key: str = "") -> list[UnreadFile]:
     """Return the files to download, of a turn's messages and of a chat's new messages."""
     where = (
         "attachment.state = 'wanted' AND (turn_id = ? OR inbox.state = 'new' AND chat_key = ?)"
         " ORDER BY inbox_id, part"
     )
-    return WANTED.select(db, where, turn_id, chat_key)
+    return UNREAD_FILES.select(db, where, turn_id, chat_key)
 
 
 def store_fetched_file(
-    db: Database, item: Wanted, data: bytes | None, now: int, text: FileText | None = None
+    db: Database, item: UnreadFile, data: bytes | None, now: int, text: FileText | None = None
 ) -> None:
     """Store a file that was downloaded, and its text if it has been read.
 
@@ -200,7 +199,7 @@ def load_visible_pictures(db: Database, messages: Sequence[Message], recent: int
 
     Pictures that do not fit into one request, or that retention removed, are left out.
     """
-    room = MOST
+    room = MAX_PICTURE_BYTES
     found: dict[str, str] = {}
     for message in reversed(messages[max(0, len(messages) - recent) :]):
         for image in () if isinstance(message, AssistantMessage) else message.images:

@@ -42,7 +42,7 @@ def cancel_turn(db: Database, chat_key: str, reason: str, now: int) -> str | Non
         messages = sessions.build_session_messages(
             db, turn_id, sessions.load_transcript(db, turn_id), STOPPED
         )
-        sessions.append(db, turn.session_id, turn_id, messages, now)
+        sessions.append_messages(db, turn.session_id, turn_id, messages, now)
     inbox.end_messages(db, inbox.CLAIMED_BY, turn_id, "cancelled", reason, now)
     questions.withdraw_questions(db, turn_id, now)
     usage.mark_reservation_lost(db, turn_id)

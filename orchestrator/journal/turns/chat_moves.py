@@ -32,13 +32,13 @@ SCOPED = {
 
 
 def load_chat_moves(db: Database, channel: str) -> dict[str, str]:
-    """Return the first ids of a channel's moved chats by their new ids."""
+    """Return the first ids of a channel's moved chats, keyed by their new ids."""
     rows = db.execute("SELECT new_id, old_id FROM chat_move WHERE channel = ?", (channel,))
     return {str(new): str(old) for new, old in rows}
 
 
 def load_all_moves(db: Database) -> dict[str, dict[str, str]]:
-    """Return the first ids of moved chats by their new ids, for each channel."""
+    """Return the first ids of moved chats, keyed by channel and new id."""
     found: dict[str, dict[str, str]] = {}
     for channel, new, old in db.execute("SELECT channel, new_id, old_id FROM chat_move"):
         found.setdefault(str(channel), {})[str(new)] = str(old)

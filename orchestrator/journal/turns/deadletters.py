@@ -1,6 +1,6 @@
 """Dead letters: messages given up because they kept ending their agent's process, or the daemon.
 
-An operator puts one back into its chat's queue, for a new turn, or drops it for good. Tasks of
+An operator puts one back into its chat's queue, for a new turn, or drops it permanently. Tasks of
 subagents are excluded: the parent receives their failure.
 
 Where: is a dead letter retried or dropped?
@@ -37,7 +37,7 @@ def retry_dead_letter(db: Database, row_id: int, now: int) -> None:
 
 
 def drop_dead_letter(db: Database, row_id: int, now: int) -> None:
-    """Cancel a dead message for good; its trace is kept.
+    """Cancel a dead message permanently; its trace is kept.
 
     Raises:
         UnknownNameError: the message is not dead.

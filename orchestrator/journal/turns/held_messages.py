@@ -2,7 +2,7 @@
 
 Such a message is refused, and its inbox row has no text. The text is kept separately while the
 chat's code is valid. Approving the chat makes the rows new in the same transaction, so that each is
-answered once; anything else removes the texts.
+answered once; anything else removes the text.
 """
 
 from dataclasses import dataclass
@@ -11,7 +11,7 @@ from orchestrator.channel_api import InboundMessage
 from orchestrator.journal.db.database import Database, Rows
 from orchestrator.journal.turns import albums
 
-MOST = 10  # messages of one chat, as many as an album has parts
+MAX_HELD = 10  # messages of one chat, as many as an album has parts
 OF_CHAT = "held.channel = ? AND held.chat_id = ?"
 
 
@@ -35,7 +35,7 @@ def hold_message(db: Database, row_id: int, message: InboundMessage) -> int:
     """
     chat = (message.channel, message.chat_id)
     number = 1 + int(db.execute(f"SELECT count(*) FROM held WHERE {OF_CHAT}", chat).get)
-    if number > MOST:
+    if number > MAX_HELD:
         return 0
     db.execute("INSERT INTO held VALUES(?,?,?,?)", (row_id, *chat, message.text))
     return number
@@ -56,5 +56,5 @@ def release(db: Database, channel: str, chat_id: str) -> int:
 
 
 def delete_held_texts(db: Database, channel: str, chat_id: str) -> None:
-    """Remove the texts; the messages stay refused."""
+    """Remove the text of a chat's held messages, which stay refused."""
     db.execute(f"DELETE FROM held WHERE {OF_CHAT}", (channel, chat_id))

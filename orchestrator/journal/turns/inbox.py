@@ -1,6 +1,8 @@
 """The inbox: every confirmed update of a channel, and the daemon's own messages.
 
 ``new → claimed → done | dead | cancelled``. A refused update is ``cancelled`` with the reason.
+
+Where: is a repeated update dropped?
 """
 
 from collections.abc import Callable, Sequence
@@ -92,7 +94,7 @@ class InboxRow:
 
     @property
     def scope(self) -> str:
-        """The part of the memory that it belongs to: its chat, or the user of an HTTP client.
+        """The memory that the message belongs to: its chat's, or that of an HTTP client's user.
 
         A webhook has its own, wherever its answer goes.
         """
@@ -168,7 +170,7 @@ def store_offset(db: Database, offset: Offset) -> None:
 
 
 def _admit_addressed_part(db: Database, arrival: Arrival) -> Arrival:
-    """Admit a part of an album whose caption, in another part, addresses the bot."""
+    """Admit a part of an album if the caption on another part addresses the bot."""
     message = arrival.message
     if arrival.refusal != NOT_ADDRESSED or not message.album:
         return arrival
@@ -218,7 +220,7 @@ def store_arrival(db: Database, arrival: Arrival, now: int, queue: str | None = 
         attachments.store_attachments(db, row, message.channel, message.attachments, now)
     if message.album and values["state"] == "new":
         albums.join_album(db, row, address.chat_key, message.album)
-    notice = chat_texts.HELD_FULL if held == held_messages.MOST else arrival.notice
+    notice = chat_texts.HELD_FULL if held == held_messages.MAX_HELD else arrival.notice
     if notice is not None:
         outbox.add_notice(db, address, notice, now)
     return row

@@ -1,4 +1,4 @@
-"""The platform's numbers of messages, to find a message whose sending got no answer.
+"""The platform's numbers of messages, to find a message when sending it got no response.
 
 A bot's private chats share a sequence of numbers; each group, whose id begins with a minus sign,
 has another.
@@ -7,14 +7,14 @@ has another.
 from orchestrator.journal.db.database import Database
 from orchestrator.journal.turns.outbox import OutboxRow
 
-KNOWN = 2000  # newest messages received, and as many sent, whose numbers are left out
+MAX_KNOWN = 2000  # newest messages received, and as many sent, whose numbers are left out
 RECEIVED = (
     "SELECT channel, bot_id, chat_id, private, message_id FROM inbox"
-    f" ORDER BY id DESC LIMIT {KNOWN}"
+    f" ORDER BY id DESC LIMIT {MAX_KNOWN}"
 )
 SENT = (
     "SELECT id, channel, bot_id, chat_id, coalesce(msg_id, ph_id) AS message_id FROM outbox"
-    f" ORDER BY id DESC LIMIT {KNOWN}"
+    f" ORDER BY id DESC LIMIT {MAX_KNOWN}"
 )
 OF_BOT = "channel = :channel AND bot_id = :bot_id"
 
@@ -47,5 +47,5 @@ def list_free_numbers(db: Database, row: OutboxRow, first: int, last: int) -> tu
         f" WHERE {OF_BOT} AND {sent} AND id <> :id"
     )
     taken = {str(name) for (name,) in db.execute(sql, vars(row))}
-    end = min(last, first + 2 * KNOWN)
+    end = min(last, first + 2 * MAX_KNOWN)
     return tuple(number for number in range(first, end + 1) if str(number) not in taken)

@@ -52,7 +52,7 @@ class Address:
     ) -> "Address":
         """Return the address of a chat in which no message exists yet.
 
-        Groups of Telegram, whose replies may be edits in private chats alone, have negative ids.
+        Groups of Telegram, whose replies may be edits only in private chats, have negative ids.
         """
         return cls(channel, bot_id, chat_id, thread_id, private=not chat_id.startswith("-"))
 
@@ -102,18 +102,18 @@ class OutboxRow:
 
     @property
     def is_shown(self) -> bool:
-        """Return whether its text was shown and must only be repeated."""
+        """Whether the message's text was shown and must only be repeated."""
         return self.msg_id is not None
 
     @property
     def is_whole(self) -> bool:
-        """Return whether it is sent in one call, without earlier calls that may have arrived."""
+        """Whether the message is sent in one call, without earlier calls that may have arrived."""
         answers = self.final and self.turn_id is not None and self.attempt == 0
         return self.mode == "direct" or (answers and self.ph_id is None)
 
     @property
     def lost(self) -> bool:
-        """Return whether it was sent in one call whose outcome is unknown."""
+        """Whether the message was sent in one call whose outcome is unknown."""
         return self.mode == "edit" and self.state == "sending" and self.ph_id is None
 
 
@@ -305,10 +305,10 @@ def list_texts_of_turn(db: Database, turn_id: str) -> tuple[str, ...]:
     return tuple(str(body) for (body,) in db.execute(sql, (turn_id,)))
 
 
-def sending(db: Database, row_id: int, state: str, now: int, again: int = 0) -> bool:
+def mark_sending(db: Database, row_id: int, state: str, now: int, again: int = 0) -> bool:
     """Mark a row before the platform is called (T7), as ``ph_sending`` or ``sending``.
 
-    ``again`` is how often it may at least be repeated if its delivery is unknown. Returns false if
+    ``again`` is how often it may at least be repeated if its delivery is unknown. Returns False if
     the row has ended meanwhile and must not be sent.
     """
     db.execute(
@@ -319,7 +319,7 @@ def sending(db: Database, row_id: int, state: str, now: int, again: int = 0) -> 
     return db.changes() == 1
 
 
-def placeholder_sent(db: Database, row_id: int, message_id: str) -> None:
+def mark_placeholder_sent(db: Database, row_id: int, message_id: str) -> None:
     """Store the platform's id of a placeholder or preview (T8)."""
     sql = f"UPDATE outbox SET state = 'ph_sent', ph_id = ? WHERE id = ? AND {OPEN}"
     db.execute(sql, (message_id, row_id))
@@ -350,7 +350,7 @@ def mark_delivered(
     return find_next_row(db, row.chat_key)
 
 
-def preview_unknown(db: Database, turn_id: str, message_id: str) -> None:
+def repeat_final_edit(db: Database, turn_id: str, message_id: str) -> None:
     """Repeat the final edit of a message, as an edit of its preview may land late."""
     sql = f"UPDATE outbox SET again = 1 WHERE turn_id = ? AND ph_id = ? AND {OPEN}"
     db.execute(sql, (turn_id, message_id))
@@ -371,7 +371,7 @@ def end_row(db: Database, row_id: int, state: str, error: str | None, now: int) 
 
 
 def mark_refused(db: Database, row_id: int, error: str, now: int) -> None:
-    """End a row that the platform refuses for good; a preview loses only its text so far.
+    """End a row that the platform refuses permanently; a preview loses only its text so far.
 
     The turn continues, and its reply becomes a new row.
     """
@@ -407,12 +407,12 @@ def store_voice_file(db: Database, row_id: int, media_id: str, file_name: str) -
 
 
 def replace_voice_with_text(db: Database, row_id: int, why: str) -> None:
-    """Replace a row that cannot be spoken by a text with the reason."""
+    """Turn a row that cannot be spoken into text that says why."""
     sql = f"UPDATE outbox SET voice = 0, file_name = NULL, body = ? WHERE id = ? AND {OPEN}"
     db.execute(sql, (why, row_id))
 
 
-def look_later(db: Database, row_id: int, error: str, not_before: int) -> None:
+def delay_search(db: Database, row_id: int, error: str, not_before: int) -> None:
     """Delay the search for a message that may have arrived until ``not_before``."""
     sql = f"UPDATE outbox SET error = ?, not_before = ? WHERE id = ? AND {OPEN}"
     db.execute(sql, (error, not_before, row_id))

@@ -74,7 +74,7 @@ def end_pause(db: Database, agent_id: str, by: str, now: int) -> bool:
 
 
 def find_next_trial(db: Database, pause: Pause) -> int | None:
-    """Return when (milliseconds) a refused key is retried; None for other pauses."""
+    """Return the time (milliseconds) at which a refused key is retried; None for other pauses."""
     if pause.kind != ACCOUNT:
         return None
     count = f"SELECT count(*) FROM ({TRIALS}) AS trials"
@@ -83,7 +83,7 @@ def find_next_trial(db: Database, pause: Pause) -> int | None:
 
 
 def describe_pauses(db: Database) -> dict[str, str]:
-    """Return why each paused agent is paused, and when it is retried automatically."""
+    """Return the reason for each pause and the time of an automatic retry, keyed by agent."""
     reasons = {}
     for pause in list_pauses(db):
         trial = find_next_trial(db, pause)

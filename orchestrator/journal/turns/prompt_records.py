@@ -73,7 +73,7 @@ SOURCES = Rows(
 def record_prompt(
     db: Database, sent: SentPrompt, prompt: PromptRecord, sources: PromptSources = NO_SOURCES
 ) -> tuple[str, ...]:
-    """Store a prompt; return how its stable part differs from the session's last one."""
+    """Store a prompt; return the differences of its stable part from the session's last one."""
     found = _find_earlier_prompt(
         db, "turn_id, at, json_extract(body, '$.stable'), definition, tools, common", sent
     )
@@ -141,13 +141,13 @@ def list_offered_tools(
 
 
 def list_prompts_of_turn(db: Database, turn_id: str) -> list[tuple[int, PromptRecord]]:
-    """Return the prompts of a turn and when they were sent (milliseconds), in order."""
+    """Return the prompts of a turn and their times (milliseconds), in order."""
     sql = f"SELECT at, {COLUMNS} FROM turn_prompt WHERE turn_id = ? ORDER BY at"
     return [(at, _parse_record(*parts)) for at, *parts in db.execute(sql, (turn_id,))]
 
 
 def delete_unused_parts(db: Database) -> None:
-    """Delete the texts that no record refers to any more."""
+    """Delete the shared parts that no record refers to any more."""
     db.execute(UNUSED_PARTS)
 
 

@@ -55,10 +55,10 @@ def decide_question(
     seen: str | None = None,
     note: str = "",
 ) -> Approval | None:
-    """Grant or deny a pending approval, and say so where it was asked for; ``note`` says why.
+    """Grant or deny a pending approval, and say so where it was asked for.
 
-    Returns None if none has this code, if it expired, or if the tool and arguments that were shown,
-    whose hash is ``seen``, are others.
+    Returns None if none has this code, if it expired, or if ``seen``, the hash of the tool and
+    arguments that were shown, differs. ``note`` is the reason given.
     """
     state = "granted" if granted else "denied"
     db.execute(
@@ -103,7 +103,10 @@ def show_outcome(db: Database, approval: Approval, now: int, pressed: str | None
 
 
 def mark_delivered(db: Database, row: OutboxRow, message_id: str, now: int) -> OutboxRow | None:
-    """Do as `outbox.mark_delivered`; the question may have been closed meanwhile."""
+    """Mark a message as delivered (`outbox.mark_delivered`), and return the chat's next row.
+
+    If its question was closed meanwhile, queue the edit that says so.
+    """
     following = outbox.mark_delivered(db, row, message_id, now)
     found = None if row.approval_id is None else approvals.find_approval_by_id(db, row.approval_id)
     if found is None:

@@ -72,7 +72,9 @@ def merge_sessions(db: Database, session_id: int, into: int, now: int) -> None:
     db.execute("UPDATE session SET ended_at = ? WHERE id = ?", (now, session_id))
 
 
-def append(db: Database, session_id: int, turn_id: str, messages: list[Message], now: int) -> None:
+def append_messages(
+    db: Database, session_id: int, turn_id: str, messages: list[Message], now: int
+) -> None:
     bodies = [MESSAGE.dump_json(message).decode() for message in messages]
     db.execute(
         "INSERT INTO message(session_id, turn_id, at, body) VALUES"

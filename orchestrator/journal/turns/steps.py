@@ -154,7 +154,9 @@ def mark_intent(db: Database, turn_id: str, seq: int, epoch: int, now: int) -> N
         (epoch, now, turn_id, seq),
     )
     if db.changes() != 1:
-        raise FencedError(f"call {turn_id}:{seq} is not waiting to run, or its turn not run here")
+        raise FencedError(
+            f"call {turn_id}:{seq} is not waiting to run, or another process owns its turn"
+        )
 
 
 def finish(
@@ -186,7 +188,9 @@ def finish(
         ),
     )
     if db.changes() != 1:
-        raise FencedError(f"call {call.idem_key} has ended already, or its turn is not run here")
+        raise FencedError(
+            f"call {call.idem_key} has already ended, or another process owns its turn"
+        )
     return result.model_copy(update={"content": kept.content, "files": ()})
 
 

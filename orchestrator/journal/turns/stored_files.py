@@ -20,7 +20,7 @@ from thinker.protocol.messages import Image, Origin, ToolResult
 PREFIX = "file-"
 DIGITS = 12  # of a handle
 MAX_NAME = 250  # characters
-LOOKED_AT = 2000  # newest files among which those of a chat are looked for
+MAX_SEARCHED = 2000  # newest files among which those of a chat are looked for
 UNNAMED = "application/octet-stream"
 KINDS = {  # by ending; Python's own, which no list of the machine has been added to yet
     **mimetypes.types_map,
@@ -54,10 +54,10 @@ class FoundFile(NamedTuple):
 # The files that a turn may use, newest first, with the origin of each.
 USABLE = f"""SELECT media_id, name, at, origin FROM (
 SELECT media_id, name, received_at AS at, 'other_user' AS origin, turn.agent_id, scope
-  FROM (SELECT * FROM attachment WHERE {{media}} ORDER BY inbox_id DESC LIMIT {LOOKED_AT}) AS came
-  JOIN inbox ON inbox.id = inbox_id JOIN turn ON turn.id = turn_id
+  FROM (SELECT * FROM attachment WHERE {{media}} ORDER BY inbox_id DESC LIMIT {MAX_SEARCHED})
+  AS came JOIN inbox ON inbox.id = inbox_id JOIN turn ON turn.id = turn_id
 UNION ALL SELECT media_id, name, started_at, 'tool', agent_id, scope
-  FROM (SELECT * FROM tool_file WHERE {{media}} ORDER BY turn_id DESC LIMIT {LOOKED_AT}) AS made
+  FROM (SELECT * FROM tool_file WHERE {{media}} ORDER BY turn_id DESC LIMIT {MAX_SEARCHED}) AS made
   JOIN turn ON turn.id = turn_id) AS found
 WHERE ({{visible}} OR scope = ?) ORDER BY at DESC, media_id"""
 

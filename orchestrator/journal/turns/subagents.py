@@ -18,7 +18,7 @@ from orchestrator.journal.turns.taint import Taint
 from thinker.protocol.messages import Frozen
 
 QUEUE = "subagent/"  # prefix of a subagent's queue
-MOST = 5  # runs of an agent at once
+MAX_RUNS = 5  # concurrent runs of an agent
 OPEN = "inbox.state IN('new','claimed')"
 REPORTED = 30_000  # characters of a result in a message, as a worker shows them of a tool's
 RETURNED = "Subagent (reference: {id}) has returned the following result:\n\n{result}"
@@ -171,7 +171,7 @@ def load_working_turn(db: Database, run: SubagentRun) -> str:
 
 
 def load_taint_of_run(db: Database, run: SubagentRun) -> Taint:
-    """Return what the turn of a run has read."""
+    """Return the taint of the turn of a run."""
     return taint.load_taint(db, load_working_turn(db, run))
 
 

@@ -3,7 +3,7 @@
 A turn that has read both could be persuaded to send the private data to the text's author. The
 record is part of the turn, so that a resumed turn knows it too.
 
-Where: is it recorded what a turn has read?
+Where: is a turn's exposure to data recorded?
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -41,14 +41,17 @@ class Taint:
 
     @property
     def has_read_both(self) -> bool:
-        """Whether the turn has read both, at least one of them itself, or an earlier turn had."""
+        """Whether private data and others' text have met.
+
+        They meet in this turn, in part through its history, or met already in an earlier turn.
+        """
         own = self.own_taint
         here = own.untrusted or own.private or EARLIER in self.private
         return bool(self.untrusted and self.private and here)
 
     @property
     def is_mixed(self) -> bool:
-        """Whether private data and others' text met, from more than one source."""
+        """Whether this turn itself has read both, from more than one source."""
         own = self.own_taint
         return bool(own.untrusted and own.private) and len({*own.untrusted, *own.private}) > 1
 

@@ -285,7 +285,7 @@ def end_with_reply(
     if turn.recipe == "interactive":  # a task's instructions must not appear as a user's message
         sent = "\n".join([part.text for part in parts if not part.voice])
         messages = sessions.build_session_messages(db, turn.id, known, sent)
-        sessions.append(db, turn.session_id, turn.id, messages, now)
+        sessions.append_messages(db, turn.session_id, turn.id, messages, now)
 
 
 def end_as_dead_letter(db: Database, turn: Turn, reason: str, notice: str | None, now: int) -> None:

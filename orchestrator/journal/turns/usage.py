@@ -164,7 +164,7 @@ def sum_spending(db: Database, agent_id: str, since: int) -> Amount:
 
 
 def count_unpriced_calls(db: Database, agent_id: str, since: int) -> dict[str, int]:
-    """Return how many calls since a time have no known cost, by model."""
+    """Count the calls without a known cost since ``since`` (milliseconds), keyed by model."""
     rows = db.execute(
         "SELECT model, count(*) FROM model_call WHERE agent_id = ? AND at >= ? AND usd IS NULL"
         " GROUP BY model ORDER BY model",

@@ -54,7 +54,7 @@ class SubagentTool:
 
     @property
     def resumable(self) -> Resumable | None:
-        """Its settings for further messages; None if every call starts a new subagent."""
+        """The agent's settings for further messages; None if every call starts a new subagent."""
         return self.use.resumable if isinstance(self.use.resumable, Resumable) else None
 
     def create_subagent(
@@ -89,14 +89,14 @@ class SubagentTool:
         return None if self.use.blocking else INITIATED.format(name=name, id=reference)
 
     def require_instance_room(self, db: Database, context: ToolContext) -> None:
-        """Raise `ToolFailure` if the agent has its maximum of instances in this chat."""
+        """Raise `ToolFailure` if the agent has reached its maximum of instances in this chat."""
         most = None if self.resumable is None else self.resumable.max_instances
         known = subagents.list_living_subagents(db, context.agent_id, context.address.chat_key)
         same = [reference for reference, spec in known.items() if spec.agent == self.use.name]
         if most is not None and len(same) >= most:
             raise ToolFailure(
-                f"{self.use.name!r} may have {most} instances; use {SUBAGENT_MESSAGE}"
-                f" with one of: {', '.join(same)}"
+                f"{self.use.name!r} already has {most} instances, the maximum;"
+                f" use {SUBAGENT_MESSAGE} with one of: {', '.join(same)}"
             )
 
 

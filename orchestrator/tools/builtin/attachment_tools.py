@@ -21,9 +21,9 @@ from orchestrator.tools.builtin.host_tool import (
 )
 from thinker.protocol.messages import JsonObject, SideEffect
 
-MOST = 30  # files of a list
-SECONDS = 150.0  # for a file that has to be heard
-PIECE = 20_000  # characters of a text that are shown at once
+MAX_LISTED = 30  # files of a list
+READ_SECONDS = 150.0  # for a file that has to be heard
+MAX_PIECE = 20_000  # characters that one call returns
 MAX_CAPTION = 1000  # characters; Telegram's limit is 1024
 FILE = "Its handle: file- and twelve digits."
 WORDS = (
@@ -41,14 +41,14 @@ WORDS = (
 )
 def list_files(db: Database, context: ToolContext, arguments: JsonObject) -> str:
     del arguments
-    found = stored_files.list_files(db, context.memory, MOST)
+    found = stored_files.list_files(db, context.memory, MAX_LISTED)
     lines = (f"{datetime.fromtimestamp(f.at / 1000, UTC):%Y-%m-%d %H:%M} {f}" for f in found)
     return _mark_file_text("\n".join(lines) or "This chat has no files.", found)
 
 
 @plain_tool(
-    f"Read the text of a file of this chat, {PIECE} characters at a time: plain text, PDF, office"
-    " files, recordings.",
+    f"Read the text of a file of this chat, {MAX_PIECE} characters at a time: plain text, PDF,"
+    " office files, recordings.",
     {
         "file": FILE,
         "offset": {"type": "integer", "description": "Where to go on; 0 if omitted."},
@@ -56,7 +56,7 @@ def list_files(db: Database, context: ToolContext, arguments: JsonObject) -> str
     ["file"],
     keywords=WORDS,
     private=True,
-    seconds=SECONDS,
+    seconds=READ_SECONDS,
 )
 async def read_attachment(context: ToolContext, arguments: JsonObject) -> str:
     found, data = await context.store.read(_read_file, context, arguments)
@@ -69,7 +69,7 @@ async def read_attachment(context: ToolContext, arguments: JsonObject) -> str:
     except (UnreadableError, OrchestratorError) as error:
         raise ToolFailure(f"{found.name}: {error}") from error
     offset = int(read_number_argument(arguments, "offset", 0, 0, len(whole)))
-    piece = whole[offset : offset + PIECE]
+    piece = whole[offset : offset + MAX_PIECE]
     left = len(whole) - offset - len(piece)
     more = f"\n[{left} characters more; go on with offset {offset + len(piece)}]" if left else ""
     return _mark_file_text((piece or "[no text]") + more, [found])

@@ -11,7 +11,7 @@ from thinker.formats.prompts.subprompt import NO_INPUTS, format_opening_message
 from thinker.formats.prompts.tooluse import HandoffUse
 from thinker.protocol.messages import JsonObject, SideEffect, ToolSpec
 
-MOST = 4  # handoffs in one turn, so that agents cannot pass a chat back and forth endlessly
+MAX_HANDOFFS = 4  # handoffs in one turn, so that agents cannot pass a chat back and forth endlessly
 TAKEN_OVER = (
     "This chat was handed over by the agent {before!r}. You are {after!r} and answer it from now"
     " on; the conversation so far is yours."
@@ -37,9 +37,9 @@ def build_handoff_tool(
             raise ToolFailure("you answer this chat already")
         if not steps.is_only_call(db, turn.id, call.seq):
             raise ToolFailure("nothing was handed over; make this call without any other call")
-        if handoffs.count_handoffs(db, turn.id) >= MOST:
+        if handoffs.count_handoffs(db, turn.id) >= MAX_HANDOFFS:
             raise ToolFailure(
-                f"this chat has changed hands {MOST} times by now; answer it yourself"
+                f"this chat has changed hands {MAX_HANDOFFS} times by now; answer it yourself"
             )
         text = format_opening_message(use, call.arguments)
         handoffs.hand_over_turn(db, turn.id, use.name, context.now)

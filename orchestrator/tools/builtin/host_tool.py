@@ -50,7 +50,7 @@ class ToolFailure(Exception):  # noqa: N818 - an outcome for the model, not a fa
 class ToolContext:
     """The turn that a call belongs to; ``now`` in milliseconds.
 
-    ``split`` cuts a text into parts that a channel accepts; ``mode`` returns how messages to an
+    ``split`` cuts text into parts that a channel accepts; ``mode`` returns how messages to an
     address are delivered; ``takes_files`` returns whether a channel shows files; ``memory`` is what
     the turn may read and change of the agent's memory; ``may_write`` returns whether a chat
     (channel and id) may be sent messages; ``store`` is for tools that read; ``meaning`` embeds a
@@ -205,7 +205,7 @@ class ExtensionTool:
 
 
 def mark_quoted_text(text: str, origins: Iterable[Origin]) -> str:
-    """Return a text of these authors, marked if one of them is untrusted."""
+    """Return text of these authors, marked if one of them is untrusted."""
     worst = find_least_trusted(*origins)
     return QuotedText(text, worst) if worst in UNTRUSTED else text
 

@@ -20,8 +20,8 @@ from orchestrator.tools.builtin.host_tool import (
 from thinker.protocol.messages import JsonObject, SideEffect
 
 MAX_FACT = 2000  # characters
-FOUND = 10  # results of a search by default
-PAGE = 30  # facts on a page of list_facts by default
+DEFAULT_FOUND = 10  # results of a search by default
+DEFAULT_PAGE = 30  # facts on a page of list_facts by default
 MAX_PAGE = 100  # results or facts at most
 EXCERPT = 500  # characters of a message that search_conversations shows
 
@@ -66,7 +66,7 @@ async def search_memories(context: ToolContext, arguments: JsonObject) -> str:
     query, memory = read_text_argument(arguments, "query"), context.memory
     meaning = await context.meaning(query)
     found = await context.store.transact(
-        facts.search_facts, memory, query, FOUND, facts.FOREVER, meaning
+        facts.search_facts, memory, query, DEFAULT_FOUND, facts.FOREVER, meaning
     )
     return _mark_fact_text(
         "\n".join(_format_fact(fact) for fact in found) or "No memories match.", found
@@ -77,7 +77,7 @@ async def search_memories(context: ToolContext, arguments: JsonObject) -> str:
     "List all facts remembered about the user, newest first.",
     {
         "category": CATEGORY,
-        "limit": {"type": "integer", "description": f"Default {PAGE}."},
+        "limit": {"type": "integer", "description": f"Default {DEFAULT_PAGE}."},
         "before_id": {"type": "integer", "description": "Show only older ones than this id."},
     },
     side_effect=SideEffect.PURE,
@@ -85,7 +85,7 @@ async def search_memories(context: ToolContext, arguments: JsonObject) -> str:
     private=True,
 )
 def list_facts(db: Database, context: ToolContext, arguments: JsonObject) -> str:
-    limit = int(read_number_argument(arguments, "limit", PAGE, 1, MAX_PAGE))
+    limit = int(read_number_argument(arguments, "limit", DEFAULT_PAGE, 1, MAX_PAGE))
     before = int(read_number_argument(arguments, "before_id", facts.FOREVER, 1, facts.FOREVER))
     found = facts.list_newest_facts(
         db, context.memory, _read_category(arguments), before, limit + 1
@@ -135,7 +135,7 @@ def delete_fact(db: Database, context: ToolContext, arguments: JsonObject) -> st
 
 @journal_tool(
     "Search the messages of earlier conversations.",
-    {"query": "", "limit": {"type": "integer", "description": f"Default {FOUND}."}},
+    {"query": "", "limit": {"type": "integer", "description": f"Default {DEFAULT_FOUND}."}},
     ["query"],
     side_effect=SideEffect.PURE,
     keywords="conversation, conversations, talked, discussed, earlier, last time, ago, did i say,"
@@ -143,7 +143,7 @@ def delete_fact(db: Database, context: ToolContext, arguments: JsonObject) -> st
     private=True,
 )
 def search_conversations(db: Database, context: ToolContext, arguments: JsonObject) -> str:
-    limit = int(read_number_argument(arguments, "limit", FOUND, 1, MAX_PAGE))
+    limit = int(read_number_argument(arguments, "limit", DEFAULT_FOUND, 1, MAX_PAGE))
     found = message_search.search_messages(
         db, context.memory, read_text_argument(arguments, "query"), limit
     )
@@ -157,7 +157,7 @@ def search_conversations(db: Database, context: ToolContext, arguments: JsonObje
 
 
 def _mark_fact_text(text: str, shown: Sequence[Fact]) -> str:
-    """Return a text with facts, marked if one came from others."""
+    """Return text with facts, marked if one came from others."""
     return mark_quoted_text(text, (fact.origin for fact in shown))
 
 
@@ -166,7 +166,7 @@ def _read_fact(arguments: JsonObject, default: str) -> str:
     if not fact:
         raise ToolFailure("fact is empty; write the fact as one sentence")
     if len(fact) > MAX_FACT:
-        raise ToolFailure(f"a fact has at most {MAX_FACT} characters; store it in parts")
+        raise ToolFailure(f"a fact must have at most {MAX_FACT} characters; store it in parts")
     return fact
 
 

@@ -11,7 +11,7 @@ from orchestrator.tools.builtin.host_tool import (
 )
 from thinker.protocol.messages import JsonObject
 
-MOST = 5  # messages of a turn and its subagents, besides replies
+MAX_MESSAGES = 5  # messages of a turn and its subagents, besides replies
 PROPERTIES = {"message": "", "chat_id": "Default: the current chat."}
 
 
@@ -48,10 +48,10 @@ def _queue_message(db: Database, context: ToolContext, arguments: JsonObject, ch
 
 def require_message_room(db: Database, context: ToolContext, parts: int) -> None:
     """Raise `ToolFailure` unless the turn may send this many more messages."""
-    if outbox.count_extras(db, context.turn_id) + parts > MOST:
+    if outbox.count_extras(db, context.turn_id) + parts > MAX_MESSAGES:
         raise ToolFailure(
-            f"nothing was sent: a turn may send {MOST} messages, and a long text counts as several;"
-            " put the rest into the reply"
+            f"nothing was sent: a turn may send {MAX_MESSAGES} messages, and a long text counts as"
+            " several; put the rest into the reply"
         )
 
 

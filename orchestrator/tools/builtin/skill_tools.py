@@ -70,7 +70,7 @@ Instructions = Annotated[
 ]
 
 
-class _New(BaseModel):
+class _NewSkill(BaseModel):
     model_config = ConfigDict(extra="ignore")
 
     name: Name
@@ -81,7 +81,7 @@ class _New(BaseModel):
     required_tools: Lines = ()
 
 
-class _Changed(BaseModel):
+class _SkillChange(BaseModel):
     """The fields to change; null leaves a field as it is."""
 
     name: str
@@ -166,7 +166,7 @@ async def list_skills(context: ToolContext, arguments: JsonObject) -> str:
     keywords=CHANGES,
 )
 def store_skill(db: Database, context: ToolContext, arguments: JsonObject) -> str:
-    new = _validate_arguments(_New, arguments)
+    new = _validate_arguments(_NewSkill, arguments)
     if not _is_allowed(context.skills, new.name):
         raise ToolFailure('the agent\'s setting "skills" excludes this name; choose another')
     now, source = context.now, context.source
@@ -186,7 +186,7 @@ def store_skill(db: Database, context: ToolContext, arguments: JsonObject) -> st
     keywords=CHANGES,
 )
 def update_skill(db: Database, context: ToolContext, arguments: JsonObject) -> str:
-    changed = _validate_arguments(_Changed, arguments)
+    changed = _validate_arguments(_SkillChange, arguments)
     old = _require_stored_skill(db, context, changed.name)
     new = replace(
         old, **changed.model_dump(exclude_none=True), source=context.source, origin=context.origin

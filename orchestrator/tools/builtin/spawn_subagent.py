@@ -33,11 +33,11 @@ def _spawn_subagent(db: Database, context: ToolContext, call: Call) -> str | Non
 
 
 def require_capacity(db: Database, agent_id: str) -> None:
-    """Raise `ToolFailure` if the agent has its maximum of running subagents."""
+    """Raise `ToolFailure` if the agent has reached its maximum of running subagents."""
     running = subagents.count_open_runs(db, agent_id)
-    if running >= subagents.MOST:
+    if running >= subagents.MAX_RUNS:
         raise ToolFailure(
-            f"Max {subagents.MOST} concurrent subagents per parent (current: {running});"
+            f"Max {subagents.MAX_RUNS} concurrent subagents per parent (current: {running});"
             " try again after one has ended"
         )
 

@@ -6,7 +6,7 @@ from orchestrator.journal.db.database import Database
 from orchestrator.tools.builtin.host_tool import ToolContext, ToolFailure, journal_tool
 from thinker.protocol.messages import JsonObject, SideEffect, ToolSpec
 
-MOST = 8  # tools found by words
+MAX_FOUND = 8  # tools found by words
 STEM = 5  # letters of a word that are compared
 WORD = re.compile(r"[^\W_]{3,}")
 
@@ -29,11 +29,11 @@ def find_tools(db: Database, context: ToolContext, arguments: JsonObject) -> str
 
 
 def _rank_fitting_tools(tools: tuple[ToolSpec, ...], asked: str) -> list[str]:
-    """Return the names of the tools that share most words with a text."""
+    """Return the names of the tools that share most words with ``asked``."""
     stems = {word[:STEM] for word in WORD.findall(asked.lower())}
     shared = {
         tool.name: len(stems & {word[:STEM] for word in WORD.findall(tool.embedding_text.lower())})
         for tool in tools
     }
     fitting = [name for name, count in shared.items() if count]
-    return sorted(fitting, key=lambda name: (-shared[name], name))[:MOST]
+    return sorted(fitting, key=lambda name: (-shared[name], name))[:MAX_FOUND]

@@ -68,7 +68,7 @@ class Desk:
         assert row is not None
         approve, deny = questions.build_choices(self.db, row, NOW)
         with job(self.db):
-            outbox.sending(self.db, row.id, "sending", NOW)
+            outbox.mark_sending(self.db, row.id, "sending", NOW)
             questions.mark_delivered(self.db, row, "5", NOW)
         return approve.data, deny.data
 

@@ -259,7 +259,7 @@ async def test_preview_of_a_stopped_turn_ends_so(tmp_path: Path) -> None:
         address = inbox.list_opening_messages(chat.db, "t1")[0].build_address()
         outbox.start_preview(chat.db, "t1", address, outbox.OutboxPart("Once …"), NOW)
         row = outbox.list_due_rows(chat.db, "telegram")[0].id
-        outbox.placeholder_sent(chat.db, row, "m5")
+        outbox.mark_placeholder_sent(chat.db, row, "m5")
         steps.plan(chat.db, step("t1", "read"), CLASSES, 1, NOW)
         await chat.says("/stop")
         turns.boot(chat.db, NOW)

@@ -15,7 +15,7 @@ from orchestrator.inbound.intake import JournalIntake
 from orchestrator.journal.access import pairing
 from orchestrator.journal.db.database import Database
 from orchestrator.journal.inspect import invariants
-from orchestrator.journal.turns.held_messages import MOST
+from orchestrator.journal.turns.held_messages import MAX_HELD
 
 pytestmark = pytest.mark.usefixtures("reads")
 
@@ -160,10 +160,10 @@ async def test_chat_that_only_started_the_bot_is_told_that_it_may_write(bench: B
 
 async def test_only_so_many_messages_are_held(bench: Bench) -> None:
     """The chat is told with the last of them, also when they all come at once."""
-    numbers = range(4, 4 + MOST + 5)
+    numbers = range(4, 4 + MAX_HELD + 5)
     await bench.intake.accept([update(n, f"m{n}", STRANGER) for n in numbers], 99)
     await bench.intake.accept([update(99, "more", STRANGER)], 100)
-    assert bench.held() == [f"m{n}" for n in numbers[:MOST]]
+    assert bench.held() == [f"m{n}" for n in numbers[:MAX_HELD]]
     assert bench.notices(STRANGER)[1:] == [HELD_FULL]
 
 

@@ -52,7 +52,7 @@ def deliver(db: Database) -> None:
     """The outbox until nothing is due."""
     while due := outbox.list_due_rows(db, "telegram"):
         for row in due:
-            outbox.sending(db, row.id, "sending", NOW)
+            outbox.mark_sending(db, row.id, "sending", NOW)
             outbox.mark_delivered(db, row, row.ph_id or "1", NOW)
 
 

@@ -78,7 +78,7 @@ class Journal(TurnMachine):
         if not row.lost:
             with job(self.db):
                 state = "ph_sending" if placeholder else "sending"
-                outbox.sending(self.db, row.id, state, self.now)
+                outbox.mark_sending(self.db, row.id, state, self.now)
         if not placeholder and seen:
             self.visible[row.id] += row.is_whole
             answer = int((row.turn_id or "t0")[1:]), row.part
@@ -93,13 +93,13 @@ class Journal(TurnMachine):
     def settle(self, row: OutboxRow, end: str, *, placeholder: bool) -> None:
         """What `Delivery` writes when a platform call has ended."""
         if end == "ok" and placeholder:
-            outbox.placeholder_sent(self.db, row.id, f"p{row.id}")
+            outbox.mark_placeholder_sent(self.db, row.id, f"p{row.id}")
         elif end == "ok":
             outbox.mark_delivered(self.db, row, row.ph_id or f"m{row.id}", self.now)
         elif end == "blocked":
             outbox.mark_refused(self.db, row.id, end, self.now)
         elif row.lost or (end == "unknown" and row.is_whole and row.mode == "edit"):
-            outbox.look_later(self.db, row.id, end, self.now)
+            outbox.delay_search(self.db, row.id, end, self.now)
         elif end == "unknown" and row.mode == "direct":
             outbox.end_row(self.db, row.id, "unknown", end, self.now)
         elif end == "gone":

@@ -324,7 +324,7 @@ async def test_reply_that_a_kill_left_between_sending_and_receipt_stands_in_its_
         turn = open_turn(db, "t0")
         with job(db):
             turns.end_with_reply(db, turn, [OutboxPart("done")], "edit", ("done", None), 0)
-            outbox.sending(db, 1, "sending", 0)
+            outbox.mark_sending(db, 1, "sending", 0)
             turns.boot(db, 0)
     async with delivering(tmp_path) as running:
         await running.channel.send(OutboundPart("8", "for another"))

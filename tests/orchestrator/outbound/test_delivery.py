@@ -85,7 +85,8 @@ class Flood:
 
 
 @pytest.mark.parametrize(
-    ("commit", "calls"), [("sending:before", []), ("placeholder_sent:before", ["send", "send"])]
+    ("commit", "calls"),
+    [("mark_sending:before", []), ("mark_placeholder_sent:before", ["send", "send"])],
 )
 async def test_flood_that_begins_during_a_commit_is_obeyed(
     tmp_path: Path, commit: str, calls: list[str]

@@ -68,7 +68,7 @@ class Bench:
         row = inbox.find_oldest_new(self.db, f"telegram/1/{chat}/")
         assert row is not None
         with job(self.db):
-            return self.gate.build_rules().find_admission_pause(self.db, "work", row)
+            return self.gate.build_rules().enforce_admission_limits(self.db, "work", row)
 
     def notices(self) -> list[tuple[str, str]]:
         """Return the notices: chat and text."""
@@ -132,7 +132,7 @@ def test_answer_that_trips_is_delivered_and_the_next_message_waits(bench: Bench)
     turn = open_turn(bench.db)
     assert bench.answers(turn, 20_000, text="the answer") is None
     with job(bench.db):
-        assert bench.gate.build_rules().find_turn_pause(bench.db, turn) is None
+        assert bench.gate.build_rules().enforce_turn_limits(bench.db, turn) is None
         turns.end_with_reply(
             bench.db, turn, [OutboxPart("the answer")], "direct", ("done", None), bench.now
         )
@@ -148,9 +148,9 @@ def test_pause_holds_across_a_restart_and_ends_with_a_fresh_window(bench: Bench)
         turns.boot(bench.db, bench.now)
     reborn = SpendingGuard(bench.store, lambda: bench.file, {}, lambda: bench.now).build_rules()
     with job(bench.db):
-        assert reborn.find_turn_pause(bench.db, turn) is not None
+        assert reborn.enforce_turn_limits(bench.db, turn) is not None
         assert reborn.resume_agent(bench.db, "work", "operator") is None
-        assert reborn.find_turn_pause(bench.db, turn) is None
+        assert reborn.enforce_turn_limits(bench.db, turn) is None
         verdict = reborn.detect_anomaly(bench.db, bench.file.agents[0])
     assert verdict is not None
     assert verdict.hour_tokens == 0
@@ -166,7 +166,7 @@ async def test_refused_key_pauses_until_the_configuration_is_read_again(bench: B
         bench.gate.build_rules().pause_refused_agent(
             bench.db, turn, "groq refused the key; set GROQ_API_KEY"
         )
-        assert bench.gate.build_rules().find_turn_pause(bench.db, turn) is not None
+        assert bench.gate.build_rules().enforce_turn_limits(bench.db, turn) is not None
     assert [chat for chat, _ in bench.notices()] == ["7"]
     bench.now += 1
     bench.gate.retry_refused_keys()
@@ -309,11 +309,11 @@ def test_reserved_call_needs_no_room_beside_its_own(bench: Bench) -> None:
     turn = open_turn(bench.db)
     with job(bench.db):
         bench.gate.build_rules().reserve_next_call(bench.db, turn)
-        assert bench.gate.build_rules().find_turn_pause(bench.db, turn) is None
+        assert bench.gate.build_rules().enforce_turn_limits(bench.db, turn) is None
         bench.gate.build_rules().reserve_next_call(bench.db, turn)
         assert usage.sum_spending(bench.db, "work", 0).tokens == budgets.FIRST_CALL
         bench.gate.build_rules().pause_agent(bench.db, "work", "me")
-        assert bench.gate.build_rules().find_turn_pause(bench.db, turn) is not None
+        assert bench.gate.build_rules().enforce_turn_limits(bench.db, turn) is not None
 
 
 def test_call_without_a_price_counts_in_tokens_alone(bench: Bench) -> None:
@@ -369,7 +369,7 @@ async def test_operators_word_pauses_and_resumes(bench: Bench) -> None:
     turn = open_turn(bench.db)
     await bench.gate.change_pause("work", "telegram:5", paused=True)
     with job(bench.db):
-        assert bench.gate.build_rules().find_turn_pause(bench.db, turn) is not None
+        assert bench.gate.build_rules().enforce_turn_limits(bench.db, turn) is not None
     with time_limit():
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(bench.gate.wait_until_resumed, "work")
@@ -389,5 +389,5 @@ def test_task_of_a_paused_agent_waits_in_silence(bench: Bench) -> None:
     bench.db.execute("UPDATE inbox SET kind = 'task' WHERE state = 'new'")
     row = inbox.find_oldest_new(bench.db, "telegram/1/7/")
     assert row is not None
-    assert bench.gate.build_rules().find_admission_pause(bench.db, "work", row) is not None
+    assert bench.gate.build_rules().enforce_admission_limits(bench.db, "work", row) is not None
     assert bench.notices() == []

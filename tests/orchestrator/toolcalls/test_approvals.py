@@ -95,7 +95,7 @@ def test_question_whose_receipt_is_lost_is_sent_again(bench: Bench) -> None:
     sent = 0
     while rows := outbox.list_due_rows(bench.db, "telegram"):
         with job(bench.db):
-            outbox.sending(bench.db, rows[0].id, "sending", 5)
+            outbox.mark_sending(bench.db, rows[0].id, "sending", 5)
             outbox.mark_unconfirmed(bench.db, rows[0].id, "the connection broke", 5, 5)
         sent += 1
     assert sent == 1 + REPEATS
@@ -108,7 +108,7 @@ def test_question_is_sent_again_after_a_death_during_sending(bench: Bench) -> No
     bench.asked(call)
     (row,) = outbox.list_due_rows(bench.db, "telegram")
     with job(bench.db):
-        outbox.sending(bench.db, row.id, "sending", 5)
+        outbox.mark_sending(bench.db, row.id, "sending", 5)
         turns.boot(bench.db, 6)
     (again,) = outbox.list_due_rows(bench.db, "telegram")
     assert (again.id, again.body) == (row.id, row.body)

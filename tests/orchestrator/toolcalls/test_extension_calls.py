@@ -10,7 +10,7 @@ from fakes.executor_bench import Bench, running
 
 from orchestrator.journal.turns import taint
 from orchestrator.journal.turns.steps import UNKNOWN_OUTCOME
-from orchestrator.toolcalls.extension_calls import MAX_TEXT, MOST
+from orchestrator.toolcalls.extension_calls import MAX_CALLS, MAX_TEXT
 from orchestrator.tools.builtin.host_tool import ExtensionTool
 from orchestrator.tools.extension_tool import Caller, Kind, ToolFailure, define_tool
 from thinker.protocol.messages import ToolResult
@@ -105,7 +105,7 @@ async def test_calls_that_never_end_do_not_take_all_threads(tmp_path: Path) -> N
         return "done"
 
     async with running(tmp_path, tools=[hold]) as bench:
-        seqs = bench.plan(*["hold"] * (MOST + 1))
+        seqs = bench.plan(*["hold"] * (MAX_CALLS + 1))
         results: list[ToolResult] = []
 
         async def ask(seq: int) -> None:
@@ -120,7 +120,7 @@ async def test_calls_that_never_end_do_not_take_all_threads(tmp_path: Path) -> N
             (clock,) = bench.plan("get_time")
             assert not (await bench.ask(clock)).is_error
             released.set()
-    assert [result.content for result in results[1:]] == ["done"] * MOST
+    assert [result.content for result in results[1:]] == ["done"] * MAX_CALLS
 
 
 async def test_long_result_is_cut_and_broken_text_mended(tmp_path: Path) -> None:

@@ -127,12 +127,15 @@ def _with_unknown_type(place: "Nowhere") -> str:  # type: ignore[name-defined]  
     ("function", "problem"),
     [
         (_without_docstring, "has no docstring; say what it does, for the model"),
-        (_without_types, "the parameter 'place' of the tool '_without_types' has no type"),
-        (_without_names, "has no name; write each parameter"),
+        (
+            _without_types,
+            "the parameter 'place' of the tool '_without_types' has no type annotation; add one",
+        ),
+        (_without_names, "are not supported; name each parameter"),
         (_without_schema, "the parameters of the tool '_without_schema' cannot be used: "),
         (_with_unknown_type, "cannot be used: name 'Nowhere' is not defined"),
         (len, "the parameters of the tool 'len' cannot be used"),
-        (lambda place: place, "must be called by 1 to 64 of"),
+        (lambda place: place, "must be 1 to 64 characters from"),
     ],
 )
 def test_function_that_cannot_be_a_tool_is_refused_where_it_is_written(

@@ -4,7 +4,7 @@ import pytest
 
 from orchestrator.journal.turns.taint import Taint
 from orchestrator.journal.turns.turns import StoredTurn, Turn
-from orchestrator.turns.link_guard import KNOWN, SHOWN, LinkGuard, PreviewedLinks
+from orchestrator.turns.link_guard import MAX_PREVIEW, MAX_SEARCHED, LinkGuard, PreviewedLinks
 from thinker.protocol.messages import AssistantMessage, ToolResult, UserMessage
 
 SECRET = "PRIVATE-7741"
@@ -103,8 +103,8 @@ def previewed(*results: ToolResult) -> PreviewedLinks:
 def test_growing_answer_keeps_links_that_were_read_unless_much_was_read() -> None:
     """Only so much is searched between the work of other chats."""
     page = ToolResult(call_id="1", name="page", content=PAGE, origin="web", private=True)
-    long = ToolResult(call_id="2", name="notes", content="a " * KNOWN, private=True)
+    long = ToolResult(call_id="2", name="notes", content="a " * MAX_SEARCHED, private=True)
     link = "https://news.example/story/5"
     assert previewed(page).defuse_preview(link) == link
     assert previewed(page, long).defuse_preview(link) == "hxxps://news[.]example/story/5"
-    assert len(previewed(page).defuse_preview(f"{link} " * KNOWN)) == SHOWN
+    assert len(previewed(page).defuse_preview(f"{link} " * MAX_SEARCHED)) == MAX_PREVIEW

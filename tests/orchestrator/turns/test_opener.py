@@ -10,11 +10,11 @@ from orchestrator.journal.db.database import Database
 from orchestrator.journal.turns import turns
 from orchestrator.journal.turns.inbox import InboxRow
 from orchestrator.journal.turns.pauses import Pause
-from orchestrator.turns.opener import TurnOpener, TurnOpening, Unsettled
+from orchestrator.turns.opener import IncompleteAlbum, TurnOpener, TurnOpening
 from orchestrator.turns.turn_runner import OpenTurn
 
 CHAT = "telegram/1/7/"
-Found = OpenTurn | Pause | InboxRow | Unsettled | None
+Found = OpenTurn | Pause | InboxRow | IncompleteAlbum | None
 
 
 def store(bench: TurnBench, *texts: str, **fields: str) -> None:
@@ -79,12 +79,12 @@ async def test_an_album_waits_until_it_is_complete(tmp_path: Path) -> None:
     """Then its parts open one turn; after a start, parts that came meanwhile are waited for."""
     async with turn_bench(tmp_path) as bench:
         store(bench, "one", album="g")
-        assert opens(bench) == Unsettled(1.0)
+        assert opens(bench) == IncompleteAlbum(1.0)
         bench.now[0] += 900
         store(bench, "two", album="g")
         restarted = TurnOpener(bench.opener.inputs, 1)
         bench.now[0] += 400
-        assert opens(bench) == opens(bench, restarted) == Unsettled(0.6)
+        assert opens(bench) == opens(bench, restarted) == IncompleteAlbum(0.6)
         bench.now[0] += 600
         assert isinstance(opens(bench), OpenTurn)
         assert bench.inbox() == ["claimed", "done"]

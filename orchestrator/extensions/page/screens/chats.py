@@ -172,8 +172,8 @@ def render_question(request: ScreenRequest, found: OpenQuestion) -> h.Element:
 
 def format_arguments(text: str) -> str:
     """Return the arguments of a call, with hidden characters shown."""
-    shown = show_hidden_characters(text[: chat_history.SHOWN])
-    rest = len(text) - chat_history.SHOWN
+    shown = show_hidden_characters(text[: chat_history.MAX_TEXT])
+    rest = len(text) - chat_history.MAX_TEXT
     return f"{shown} … and {rest} characters more" if rest > 0 else shown
 
 

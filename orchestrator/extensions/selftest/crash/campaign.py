@@ -43,7 +43,11 @@ QUICK_OTHERS = 3
 QUICK_SESSIONS = 8
 AROUND = {  # the boundaries to kill at in each special scenario
     EFFECTS: ("plan", "begin", "effect", "finish"),  # from T3 to T5
-    GUARDED: ("fire", "unpark", "effect"),  # a due task, a decision and the call that it allows
+    GUARDED: (
+        "fire_task",
+        "unpark",
+        "effect",
+    ),  # a due task, a decision and the call that it allows
     FAILING: ("start_preview", "preview", "placeholder", "requeue"),  # while messages fail
     PAIRED: ("ingest", "approve", "open_next"),  # a stranger writes, is let in and is answered
 }

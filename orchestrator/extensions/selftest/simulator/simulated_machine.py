@@ -17,7 +17,7 @@ from orchestrator.extensions.selftest.simulator.scripted_tool_host import Script
 from orchestrator.extensions.selftest.simulator.scripted_worker import ScriptedWorker
 from orchestrator.extensions.selftest.simulator.simulated_world import SimulatedWorld
 from orchestrator.extensions.selftest.simulator.unreliable_platform import UnreliablePlatform
-from orchestrator.journal.db.writer import GROUP, GroupCommit, Job, resolve_futures
+from orchestrator.journal.db.writer import MAX_GROUP, GroupCommit, Job, resolve_futures
 from orchestrator.machine import Machine
 from orchestrator.processes.child_process import Program, Spawned
 from orchestrator.processes.launch import Endpoint
@@ -60,7 +60,7 @@ class VirtualWriter:
             self._loop.call_later(SYNC * self._chance.choice((1, 1, 1, 1, 10)), self._commit_group)
 
     def _commit_group(self) -> None:
-        group, self._jobs = self._jobs[:GROUP], self._jobs[GROUP:]
+        group, self._jobs = self._jobs[:MAX_GROUP], self._jobs[MAX_GROUP:]
         self._loop.committing = True
         try:
             self._commits.commit_group(group)

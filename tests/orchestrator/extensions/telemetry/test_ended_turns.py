@@ -79,7 +79,7 @@ def test_message_of_unknown_delivery_ends_once(tmp_path: Path) -> None:
         replied(db, turn)
         with job(db):
             (row,) = outbox.list_due_rows(db, "telegram")
-            outbox.sending(db, row.id, "sending", 6000)
+            outbox.mark_sending(db, row.id, "sending", 6000)
             outbox.mark_unconfirmed(db, row.id, "cut", 6000, 0)
             outbox.pop_unconfirmed(db, turn.chat_key, 7000)
         assert names(ends(db)) == [f"{turn.id} part 0 unknown", f"{turn.id} closed"]

@@ -123,7 +123,7 @@ def test_failure_is_seen_where_it_happened(tmp_path: Path) -> None:
         replied(db, turn, "model_error")
         with job(db):
             (row,) = outbox.list_due_rows(db, "telegram")
-            outbox.sending(db, row.id, "sending", 6000)
+            outbox.mark_sending(db, row.id, "sending", 6000)
             outbox.mark_unconfirmed(db, row.id, "cut", 6000, 0)
         spans = by_name(found(db))
     failed = {

@@ -33,7 +33,7 @@ def talk(db: Database, turns: int, first: int = 0, size: int = 40) -> int:
             UserMessage(content=f"{number}".ljust(size)),
             AssistantMessage(content="yes"),
         ]
-        sessions.append(db, session, f"t{number}", said, number)
+        sessions.append_messages(db, session, f"t{number}", said, number)
     return session
 
 
@@ -170,7 +170,7 @@ def test_facts_of_a_conversation_belong_to_its_chat(db: Database) -> None:
     session = sessions.open_session(db, "work", "d", 1, "telegram:1")
     for number in range(2):
         said: list[Message] = [UserMessage(content="rain"), AssistantMessage(content="yes")]
-        sessions.append(db, session, f"t{number}", said, number)
+        sessions.append_messages(db, session, f"t{number}", said, number)
 
     def own(_: Database, agent_id: str, scope: str) -> MemoryScope:
         return MemoryScope(agent_id, scope, joined=False, shared=False)

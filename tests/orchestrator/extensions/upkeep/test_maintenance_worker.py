@@ -50,7 +50,7 @@ def talk(bench: BackgroundBench, turns: int, first: int = 0, chat: str = "c") ->
                 UserMessage(content=f"Question {number}".ljust(60)),
                 AssistantMessage(content="An answer."),
             ]
-            sessions.append(bench.db, session, f"{chat}{number}", messages, NOON)
+            sessions.append_messages(bench.db, session, f"{chat}{number}", messages, NOON)
     return session
 
 

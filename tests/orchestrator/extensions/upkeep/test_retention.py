@@ -60,7 +60,7 @@ def finished(db: Database, number: int, now: int) -> Turn:
         turns.end_with_reply(db, turn, [OutboxPart("done")], "direct", ("done", None), now)
     for row in outbox.list_due_rows(db, "telegram"):
         with job(db):
-            outbox.sending(db, row.id, "sending", now)
+            outbox.mark_sending(db, row.id, "sending", now)
             outbox.mark_delivered(db, row, "9", now)
     return turn
 
@@ -151,7 +151,7 @@ def test_old_work_is_forgotten_with_the_turn_that_wanted_it(db: Database) -> Non
             (cancelled.inbox_id,),
         )
         for part in outbox.list_due_rows(db, "telegram"):
-            outbox.sending(db, part.id, "sending", 1000)
+            outbox.mark_sending(db, part.id, "sending", 1000)
             outbox.mark_delivered(db, part, "1", 1000)
         assert retention.delete_old_turns(db, 1000) == 0
         assert retention.delete_old_turns(db, 1001) == 1
@@ -169,7 +169,7 @@ def test_commands_refusals_and_notices_go_but_not_a_chats_newest(db: Database) -
         inbox.ingest(db, refused, None, 20)
     (first, _) = [row for row in outbox.list_due_rows(db, "telegram") if row.chat_id == "8"][:1] * 2
     with job(db):
-        outbox.sending(db, first.id, "sending", 21)
+        outbox.mark_sending(db, first.id, "sending", 21)
         outbox.mark_delivered(db, first, "9", 21)
         assert retention.delete_loose_messages(db, 30) == 2
         assert retention.delete_loose_messages(db, 30) == 0

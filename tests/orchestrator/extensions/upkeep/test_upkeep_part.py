@@ -64,7 +64,7 @@ def talk(bench: BackgroundBench) -> int:
     with job(bench.db):
         session = sessions.open_session(bench.db, "work", "c", NOON)
         for number in range(8):
-            sessions.append(bench.db, session, f"c{number}", said, NOON)
+            sessions.append_messages(bench.db, session, f"c{number}", said, NOON)
     return session
 
 

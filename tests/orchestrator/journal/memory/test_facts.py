@@ -65,7 +65,7 @@ def test_no_text_breaks_the_search(db: Database, text: str) -> None:
 
 def test_long_text_looks_up_a_bounded_number_of_terms(db: Database) -> None:
     """The writer thread serves every chat, so no message may keep it for seconds."""
-    flood = " ".join(f"w{number}" for number in range(fulltext.TERMS))
+    flood = " ".join(f"w{number}" for number in range(fulltext.MAX_TERMS))
     assert found(db, f"tea {flood}") == ["User likes green tea"]
     assert found(db, f"{flood} tea") == []
     assert found(db, "tea " * 10_000) == ["User likes green tea"]

@@ -196,7 +196,7 @@ def test_search_finds_what_was_said_in_the_chat(db: Database) -> None:
     for number, memory in enumerate((WORK, ANN, BEN)):
         session = sessions.open_session(db, "work", f"k{number}", 1, memory.chat)
         said = UserMessage(content=f"zebra of {memory.chat} 斑马")
-        sessions.append(db, session, f"t{number}", [said], 1)
+        sessions.append_messages(db, session, f"t{number}", [said], 1)
     for query in ("zebra", "斑马"):
         found = {
             memory: {hit.chat_key for hit in message_search.search_messages(db, memory, query, 9)}

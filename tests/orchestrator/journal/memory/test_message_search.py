@@ -23,7 +23,7 @@ def say(db: Database, agent_id: str, *messages: Message, now: int = 1) -> None:
     """A turn's messages in the agent's session of chat ``c``."""
     with job(db):
         session = sessions.open_session(db, agent_id, "c", now)
-        sessions.append(db, session, "t1", list(messages), now)
+        sessions.append_messages(db, session, "t1", list(messages), now)
 
 
 @pytest.fixture

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from orchestrator.journal.memory.secret_filter import find_secret
+from orchestrator.journal.memory.secret_filter import detect_secret_kind
 
 
 @pytest.mark.parametrize(
@@ -31,7 +31,7 @@ from orchestrator.journal.memory.secret_filter import find_secret
 )
 def test_secret_is_named(text: str, kind: str) -> None:
     """What kind it is goes into the refusal."""
-    found = find_secret(text)
+    found = detect_secret_kind(text)
     assert found is not None
     assert kind in found
 
@@ -54,13 +54,13 @@ def test_secret_is_named(text: str, kind: str) -> None:
 )
 def test_what_only_speaks_of_secrets_is_kept(text: str) -> None:
     """A memory that refuses too much is no use."""
-    assert find_secret(text) is None
+    assert detect_secret_kind(text) is None
 
 
 @given(st.text(max_size=300))
 def test_any_text_is_judged(text: str) -> None:
     """No text breaks the rules."""
-    find_secret(text)
+    detect_secret_kind(text)
 
 
 @pytest.mark.parametrize(
@@ -79,4 +79,4 @@ def test_any_text_is_judged(text: str) -> None:
 )
 def test_megabyte_of_half_a_secret_is_read_once(unit: str) -> None:
     """With a pattern that begins again inside its own match this would take hours."""
-    assert find_secret(unit * (1_000_000 // len(unit)) + "\n") is None
+    assert detect_secret_kind(unit * (1_000_000 // len(unit)) + "\n") is None

@@ -59,7 +59,9 @@ def states(db: Database, task: Task) -> list[tuple[int, str]]:
 def fire(db: Database, now: int) -> list[int]:
     """What a look at the clock fires."""
     with job(db):
-        return [task for task in task_runs.list_due_tasks(db, now) if task_runs.fire(db, task, now)]
+        return [
+            task for task in task_runs.list_due_tasks(db, now) if task_runs.fire_task(db, task, now)
+        ]
 
 
 def end(db: Database, now: int, error: str | None = None, epoch: int = 1) -> str:

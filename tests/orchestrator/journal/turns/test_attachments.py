@@ -43,18 +43,18 @@ def test_picture_is_wanted_until_it_was_fetched(db: Database) -> None:
     row = look(db, "a", "b", "c")
     turns.boot(db, 0)
     chat = "telegram/1/7/"
-    assert [item.handle for item in attachments.list_wanted_files(db, "t0", chat)] == [
+    assert [item.handle for item in attachments.list_unread_files(db, "t0", chat)] == [
         "a",
         "b",
         "c",
     ]
-    assert attachments.list_wanted_files(db, "t0", "telegram/1/8/") == []
+    assert attachments.list_unread_files(db, "t0", "telegram/1/8/") == []
     next_turn(db, "t1")
-    first, second, third = attachments.list_wanted_files(db, "t1")
+    first, second, third = attachments.list_unread_files(db, "t1")
     attachments.store_fetched_file(db, first, PNG, 5)
     attachments.store_fetched_file(db, second, b"<html>", 5)
     attachments.store_fetched_file(db, third, None, 5)
-    assert attachments.list_wanted_files(db, "t1", chat) == []
+    assert attachments.list_unread_files(db, "t1", chat) == []
     said = attachments.build_user_message(db, row, "look")
     assert [image.about for image in said.images] == [
         "photo a",
@@ -69,7 +69,7 @@ def test_picture_is_wanted_until_it_was_fetched(db: Database) -> None:
 def test_refused_message_leaves_no_attachment(db: Database) -> None:
     """What is not admitted is not fetched."""
     look(db)
-    assert attachments.list_wanted_files(db, "", "telegram/1/7/") == []
+    assert attachments.list_unread_files(db, "", "telegram/1/7/") == []
 
 
 def test_same_picture_is_kept_once(db: Database) -> None:
@@ -86,7 +86,7 @@ def test_only_the_newest_messages_are_filled_and_never_more_than_fits(
     said = [UserMessage(content="", images=(image,)) for image in pictures]
     assert set(attachments.load_visible_pictures(db, said, 2)) == {pictures[2].ref, pictures[3].ref}
     assert attachments.load_visible_pictures(db, said, 0) == {}
-    monkeypatch.setattr(attachments, "MOST", 2 * len(PNG))
+    monkeypatch.setattr(attachments, "MAX_PICTURE_BYTES", 2 * len(PNG))
     assert set(attachments.load_visible_pictures(db, said, 4)) == {pictures[3].ref}
 
 
@@ -119,12 +119,12 @@ def test_document_is_named_in_one_line_whatever_its_sender_calls_it(db: Database
     files = [Attachment("h", name, name, b"x" if name != "b.txt" else None) for name in names]
     (row,) = receive(db, replace(update(1, "look"), attachments=tuple(files)))
     turns.boot(db, 0)
-    first, lost, last = attachments.list_wanted_files(db, "t0", "telegram/1/7/")
+    first, lost, last = attachments.list_unread_files(db, "t0", "telegram/1/7/")
     assert (first.media_id, lost.media_id) == (last.media_id, None)
     attachments.store_fetched_file(db, first, b"x", 5, FileText("x"))
     attachments.store_fetched_file(db, lost, None, 5)
     attachments.store_fetched_file(db, last, b"x", 5, FileText(None, "it is encrypted"))
-    assert attachments.list_wanted_files(db, "t0", "telegram/1/7/") == []
+    assert attachments.list_unread_files(db, "t0", "telegram/1/7/") == []
     said = attachments.build_user_message(db, row, "look")
     handle = stored_files.build_handle(stored_files.store_file(db, b"x", "", 1))
     assert [document.about for document in said.documents] == [
@@ -143,7 +143,7 @@ def test_what_is_said_becomes_the_text_of_its_message(db: Database) -> None:
     (row,) = receive(db, replace(update(1, "hear:"), attachments=(voice,)))
     turns.boot(db, 0)
     next_turn(db, "t1")
-    (wanted,) = attachments.list_wanted_files(db, "t1")
+    (wanted,) = attachments.list_unread_files(db, "t1")
     attachments.store_fetched_file(db, wanted, b"OggS", 5, FileText("tea please"))
     (said,) = turns.load_stored_turn(db, "t1", frozenset(), 9, 5).said
     assert (said.content, said.origin, said.has_quoted_document) == (
@@ -163,7 +163,7 @@ def test_voice_that_was_not_heard_leaves_the_text_as_it_is(db: Database) -> None
     receive(db, replace(update(1, ""), attachments=(voice,)))
     turns.boot(db, 0)
     next_turn(db, "t1")
-    (wanted,) = attachments.list_wanted_files(db, "t1")
+    (wanted,) = attachments.list_unread_files(db, "t1")
     attachments.store_fetched_file(db, wanted, b"OggS", 5, FileText(None, "it contains no speech"))
     (said,) = turns.load_stored_turn(db, "t1", frozenset(), 9, 5).said
     assert said.content == ""

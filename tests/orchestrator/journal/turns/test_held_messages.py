@@ -49,12 +49,12 @@ def test_released_album_is_one_message_with_its_pictures(db: Database) -> None:
         for n, text in ((1, "my cats"), (2, ""))
     ]
     refused(db, *parts)
-    assert attachments.list_wanted_files(db, "", KEY) == []
+    assert attachments.list_unread_files(db, "", KEY) == []
     with job(db):
         held_messages.release(db, "telegram", "7")
     (row,) = inbox.INBOX.select(db, "state = 'new'")
     assert row.text == "my cats"
-    assert [item.handle for item in attachments.list_wanted_files(db, "", KEY)] == [
+    assert [item.handle for item in attachments.list_unread_files(db, "", KEY)] == [
         "file-1",
         "file-2",
     ]

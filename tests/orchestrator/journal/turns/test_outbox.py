@@ -51,7 +51,7 @@ def test_parts_of_a_chat_wait_for_each_other_and_chats_do_not(db: Database) -> N
     outbox.add_notice(db, THERE, "notice", 1)
     outbox.add_notice(db, replace(HERE, channel="console"), "elsewhere", 1)
     assert due(db) == [("7", "1", "queued"), ("8", "notice", "queued")]
-    outbox.sending(db, first(db).id, "sending", 2)
+    outbox.mark_sending(db, first(db).id, "sending", 2)
     assert due(db)[0] == ("7", "1", "sending")
     outbox.end_row(db, first(db).id, "unknown", "timeout", 3)
     assert due(db)[0] == ("7", "2", "queued")
@@ -75,9 +75,9 @@ def test_reply_that_is_read_in_the_journal_is_delivered_with_the_turn(db: Databa
 def test_edit_into_a_placeholder_is_repeated_after_a_boot(db: Database) -> None:
     """No other placeholder is sent."""
     outbox.add_reply(db, "t1", HERE, [OutboxPart("hello")], "edit", 1)
-    outbox.sending(db, first(db).id, "ph_sending", 2)
-    outbox.placeholder_sent(db, first(db).id, "m1")
-    outbox.sending(db, first(db).id, "sending", 3)
+    outbox.mark_sending(db, first(db).id, "ph_sending", 2)
+    outbox.mark_placeholder_sent(db, first(db).id, "m1")
+    outbox.mark_sending(db, first(db).id, "sending", 3)
     assert due(db) == [("7", "hello", "sending")]
     turns.boot(db, 4)
     assert (first(db).state, first(db).ph_id, first(db).attempt) == ("ph_sent", "m1", 2)
@@ -88,7 +88,7 @@ def test_preview_and_reply_are_the_same_row(db: Database) -> None:
     outbox.start_preview(db, "t1", HERE, OutboxPart("Let me"), 1)
     assert due(db) == [("7", "Let me", "queued")]
     row = first(db).id
-    outbox.placeholder_sent(db, row, "m1")
+    outbox.mark_placeholder_sent(db, row, "m1")
     assert due(db) == []
     assert outbox.find_preview_message(db, "t1") == "m1"
     outbox.add_reply(db, "t1", HERE, [OutboxPart("Let me see."), OutboxPart("Done.")], "edit", 2)
@@ -103,10 +103,10 @@ def test_preview_and_reply_are_the_same_row(db: Database) -> None:
 def test_next_process_goes_on_with_the_preview_of_the_last(db: Database) -> None:
     """A second one would stand in the chat for ever."""
     outbox.start_preview(db, "t1", HERE, OutboxPart("Let"), 1)
-    outbox.sending(db, first(db).id, "ph_sending", 1)
+    outbox.mark_sending(db, first(db).id, "ph_sending", 1)
     turns.boot(db, 2)
     assert due(db) == [("7", "Let", "queued")]
-    outbox.placeholder_sent(db, first(db).id, "m1")
+    outbox.mark_placeholder_sent(db, first(db).id, "m1")
     turns.boot(db, 3)
     outbox.start_preview(db, "t1", HERE, OutboxPart("Let me see"), 4)
     assert outbox.find_preview_message(db, "t1") == "m1"
@@ -126,7 +126,7 @@ def test_preview_that_was_never_sent_becomes_an_ordinary_row(db: Database) -> No
     """It may or may not have arrived: the reply is sent as a new message."""
     outbox.start_preview(db, "t1", HERE, OutboxPart("Let me"), 1)
     row = first(db).id
-    outbox.sending(db, row, "ph_sending", 1)
+    outbox.mark_sending(db, row, "ph_sending", 1)
     outbox.add_reply(db, "t1", HERE, [OutboxPart("Let me see.")], "edit", 2)
     outbox.requeue(db, row, "no route", 3)
     assert (first(db).state, first(db).ph_id, first(db).body) == ("queued", None, "Let me see.")
@@ -140,7 +140,7 @@ def test_preview_keeps_its_place_and_then_holds_up_no_message(db: Database) -> N
     assert due(db) == [("7", "before", "queued")]
     outbox.mark_delivered(db, first(db), "m1", 4)
     assert due(db) == [("7", "Let me", "queued")]
-    outbox.placeholder_sent(db, first(db).id, "m2")
+    outbox.mark_placeholder_sent(db, first(db).id, "m2")
     assert due(db) == [("7", "by the way", "queued")]
     outbox.add_reply(db, "t1", HERE, [OutboxPart("Done."), OutboxPart("Bye.")], "edit", 5)
     assert texts(db) == ["Done.", "by the way", "Bye."]
@@ -167,8 +167,8 @@ def test_row_that_has_ended_is_not_sent(db: Database) -> None:
     outbox.start_preview(db, "t1", HERE, OutboxPart("Let me"), 1)
     row = first(db).id
     turns.close_preview(db, "t1", ReplyPart("Let me\n\n(stopped)"))
-    assert not outbox.sending(db, row, "ph_sending", 2)
-    outbox.placeholder_sent(db, row, "m1")
+    assert not outbox.mark_sending(db, row, "ph_sending", 2)
+    outbox.mark_placeholder_sent(db, row, "m1")
     assert db.execute("SELECT state, ph_id FROM outbox").fetchall() == [("abandoned", None)]
 
 
@@ -176,9 +176,9 @@ def test_preview_that_is_being_sent_when_its_turn_stops_ends_so(db: Database) ->
     """What a chat has seen does not stay unfinished."""
     outbox.start_preview(db, "t1", HERE, OutboxPart("Let me …"), 1)
     row = first(db).id
-    outbox.sending(db, row, "ph_sending", 2)
+    outbox.mark_sending(db, row, "ph_sending", 2)
     turns.close_preview(db, "t1", ReplyPart("Let me\n\n(stopped)"))
-    outbox.placeholder_sent(db, row, "m1")
+    outbox.mark_placeholder_sent(db, row, "m1")
     assert due(db) == [("7", "Let me\n\n(stopped)", "ph_sent")]
 
 
@@ -198,10 +198,10 @@ def test_boot_repeats_edits_and_never_a_direct_message(db: Database) -> None:
     for address in addresses[1:]:
         outbox.add_extra(db, "t1", address, [OutboxPart("edit")], "edit", 1)
     direct, placeholder, edit, queued = outbox.list_due_rows(db, "telegram")
-    outbox.sending(db, direct.id, "sending", 2)
-    outbox.sending(db, placeholder.id, "ph_sending", 2)
-    outbox.placeholder_sent(db, edit.id, "m1")
-    outbox.sending(db, edit.id, "sending", 2)
+    outbox.mark_sending(db, direct.id, "sending", 2)
+    outbox.mark_sending(db, placeholder.id, "ph_sending", 2)
+    outbox.mark_placeholder_sent(db, edit.id, "m1")
+    outbox.mark_sending(db, edit.id, "sending", 2)
     turns.boot(db, 3)
     assert due(db) == [
         ("0", "after", "queued"),
@@ -219,10 +219,10 @@ def test_boot_repeats_edits_and_never_a_direct_message(db: Database) -> None:
 def test_boot_repeats_what_may_be_said_again_so_often(db: Database) -> None:
     """A repeated question does no harm, and later messages do not wait for it for ever."""
     outbox.add_notice(db, HERE, "May I?", 1, again=1)
-    outbox.sending(db, first(db).id, "sending", 2)
+    outbox.mark_sending(db, first(db).id, "sending", 2)
     turns.boot(db, 3)
     assert due(db) == [("7", "May I?", "queued")]
-    outbox.sending(db, first(db).id, "sending", 4)
+    outbox.mark_sending(db, first(db).id, "sending", 4)
     turns.boot(db, 5)
     assert due(db) == []
     assert outbox.pop_unconfirmed(db, HERE.chat_key, 6) == ["May I?"]
@@ -233,7 +233,7 @@ def test_message_that_boot_leaves_unknown_can_close_its_turn(db: Database) -> No
     turns.end_with_reply(
         db, turns.load_turn(db, "t1"), [OutboxPart("hi")], "direct", ("done", None), 1
     )
-    outbox.sending(db, first(db).id, "sending", 2)
+    outbox.mark_sending(db, first(db).id, "sending", 2)
     turns.boot(db, 3)
     assert turns.load_turn(db, "t1").state == "closed"
 
@@ -242,7 +242,7 @@ def test_edit_is_repeated_after_one_that_may_land_late(db: Database) -> None:
     """Once, after a while, whatever is killed meanwhile; no later row waits for it."""
     outbox.start_preview(db, "t1", HERE, OutboxPart("Let me"), 1)
     row = first(db)
-    outbox.placeholder_sent(db, row.id, "m1")
+    outbox.mark_placeholder_sent(db, row.id, "m1")
     turns.boot(db, 2)
     turns.end_with_reply(
         db,
@@ -252,7 +252,7 @@ def test_edit_is_repeated_after_one_that_may_land_late(db: Database) -> None:
         ("done", None),
         3,
     )
-    outbox.sending(db, row.id, "sending", 4)
+    outbox.mark_sending(db, row.id, "sending", 4)
     outbox.mark_delivered(db, row, "m1", 5)
     turns.boot(db, 6)
     assert due(db) == [("7", "2", "queued")]
@@ -260,7 +260,7 @@ def test_edit_is_repeated_after_one_that_may_land_late(db: Database) -> None:
     assert due(db) == [("7", "Done.", "ph_sent")]
     assert (first(db).is_shown, first(db).not_before) == (True, 5 + outbox.LATE_EDIT)
     assert turns.load_turn(db, "t1").state == "replied"
-    outbox.sending(db, row.id, "sending", 8)
+    outbox.mark_sending(db, row.id, "sending", 8)
     turns.boot(db, 9)
     assert due(db) == [("7", "Done.", "ph_sent")]
     outbox.mark_delivered(db, row, "m1", 10)
@@ -272,11 +272,11 @@ def test_failed_edit_is_repeated_and_a_lost_placeholder_replaced(db: Database) -
     """The row remembers whether it has a message to edit."""
     outbox.add_reply(db, "t1", HERE, [OutboxPart("hi")], "edit", 1)
     row = first(db).id
-    outbox.sending(db, row, "ph_sending", 1)
+    outbox.mark_sending(db, row, "ph_sending", 1)
     outbox.requeue(db, row, "no route", 9)
     assert first(db).state == "queued"
-    outbox.placeholder_sent(db, row, "m1")
-    outbox.sending(db, row, "sending", 1)
+    outbox.mark_placeholder_sent(db, row, "m1")
+    outbox.mark_sending(db, row, "sending", 1)
     outbox.requeue(db, row, "429", 9)
     assert (first(db).state, first(db).ph_id, first(db).attempt) == ("ph_sent", "m1", 2)
     outbox.forget_placeholder(db, row)

@@ -34,7 +34,7 @@ class Asked:
         """Let the platform take the question."""
         row = self.row()
         with job(self.db):
-            outbox.sending(self.db, row.id, "sending", NOW)
+            outbox.mark_sending(self.db, row.id, "sending", NOW)
             questions.mark_delivered(self.db, row, message_id, NOW)
 
     def decides(self, *, granted: bool) -> None:

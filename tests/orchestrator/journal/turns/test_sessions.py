@@ -37,9 +37,9 @@ def test_agent_and_chat_have_one_open_session(db: Database) -> None:
 def test_window_is_the_newest_messages_that_no_summary_covers(db: Database) -> None:
     """Oldest first; other sessions do not show through."""
     session, other = (sessions.open_session(db, agent, "c", 1) for agent in ("work", "home"))
-    sessions.append(db, session, "t1", said("a", "b"), 1)
-    sessions.append(db, other, "t2", said("x"), 1)
-    sessions.append(db, session, "t3", said("c"), 2)
+    sessions.append_messages(db, session, "t1", said("a", "b"), 1)
+    sessions.append_messages(db, other, "t2", said("x"), 1)
+    sessions.append_messages(db, session, "t3", said("c"), 2)
     assert sessions.list_history(db, session, 50) == tuple(said("a", "b", "c"))
     assert sessions.list_history(db, session, 2) == tuple(said("b", "c"))
     assert sessions.load_summary(db, session)[0] is None
@@ -51,9 +51,9 @@ def test_window_is_the_newest_messages_that_no_summary_covers(db: Database) -> N
 def test_window_is_read_with_its_place_in_the_journal(db: Database) -> None:
     """The ids of its first and its last message; an empty one has none."""
     session, other = (sessions.open_session(db, agent, "c", 1) for agent in ("work", "home"))
-    sessions.append(db, session, "t1", said("a", "b"), 1)
-    sessions.append(db, other, "t2", said("x"), 1)
-    sessions.append(db, session, "t3", said("c"), 2)
+    sessions.append_messages(db, session, "t1", said("a", "b"), 1)
+    sessions.append_messages(db, other, "t2", said("x"), 1)
+    sessions.append_messages(db, session, "t3", said("c"), 2)
     assert sessions.load_history_window(db, session, 2) == (tuple(said("b", "c")), (2, 4))
     assert sessions.load_history_window(db, session, 0) == ((), None)
 
@@ -63,7 +63,7 @@ def test_window_that_jumps_begins_with_the_same_message_in_between(db: Database)
     session = sessions.open_session(db, "work", "c", 1)
     found = []
     for number in range(8):
-        sessions.append(db, session, "t1", said(str(number)), 1)
+        sessions.append_messages(db, session, "t1", said(str(number)), 1)
         window = sessions.list_history(db, session, 2, jump=3)
         found.append((window[0].content, len(window)))
     sizes = [("0", 1), ("0", 2), ("0", 3), ("0", 4), ("3", 2), ("3", 3), ("3", 4), ("6", 2)]

@@ -154,7 +154,7 @@ def test_reply_is_stored_whole_or_not_at_all(db: Database, monkeypatch: pytest.M
         raise RuntimeError
 
     with monkeypatch.context() as patch:
-        patch.setattr(sessions, "append", broken)
+        patch.setattr(sessions, "append_messages", broken)
         with pytest.raises(RuntimeError), job(db):
             turns.end_with_reply(db, turn, [OutboxPart("hi")], "direct", DONE, 9)
     assert everything(db) == before

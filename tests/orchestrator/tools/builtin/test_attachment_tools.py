@@ -105,7 +105,7 @@ def test_file_is_queued_with_its_caption(db: Database, context: ToolContext) -> 
     (row,) = outbox.list_due_rows(db, "telegram")
     assert (row.mode, row.body, row.file_name) == ("direct", "the sums", "sums.csv")
     assert outbox.list_texts_of_turn(db, "t1") == ("sums.csv the sums",)
-    for _ in range(send_message.MOST - 1):
+    for _ in range(send_message.MAX_MESSAGES - 1):
         run(attachment_tools.send_file, db, context, file=handle)
     with pytest.raises(ToolFailure, match="nothing was sent"):
         run(attachment_tools.send_file, db, context, file=handle)

@@ -155,7 +155,7 @@ def test_turn_sends_a_handful_of_messages(db: Database, context: ToolContext) ->
     run(send_message.send_telegram, db, context, message="five")
     with pytest.raises(ToolFailure, match="nothing was sent"):
         run(send_message.send_telegram, db, context, message="six")
-    assert len(outbox.list_texts_of_turn(db, "t1")) == send_message.MOST
+    assert len(outbox.list_texts_of_turn(db, "t1")) == send_message.MAX_MESSAGES
 
 
 def test_message_goes_to_no_chat_that_the_turn_may_not_write_to(

@@ -133,7 +133,7 @@ def test_earlier_messages_are_found_with_time_and_speaker(
     with job(db):
         session = sessions.open_session(db, "work", "c", 1)
         said = UserMessage(content="Oolong\n" + "x" * 600)
-        sessions.append(db, session, "t0", [said], NOON)
+        sessions.append_messages(db, session, "t0", [said], NOON)
     answer = run(memory_tools.search_conversations, db, context, query="oolong")
     assert answer.startswith("- 2026-02-12 07:00 user: Oolong xxx")
     assert answer.endswith("…")

@@ -36,7 +36,7 @@ def talk(db: Database, session: int) -> None:
         ToolResult(call_id="c", name="get_time", content="noon " * 200),
         AssistantMessage(content="It is noon\x1b[2J."),
     ]
-    sessions.append(db, session, "019a0000deadbeef12345678", messages, 60_000)
+    sessions.append_messages(db, session, "019a0000deadbeef12345678", messages, 60_000)
 
 
 def test_conversations_are_listed_the_newest_first_with_their_messages(home: Path) -> None:

@@ -28,7 +28,7 @@ def home(tmp_path: Path) -> Path:
     """A home with task 1, of which one run waits and one was missed."""
     with opened(tmp_path) as db, job(db):
         tasks.add_task(db, WORK, SPEC, START)
-        task_runs.fire(db, 1, MORNING + 86_400_000)
+        task_runs.fire_task(db, 1, MORNING + 86_400_000)
     return tmp_path
 
 

@@ -59,11 +59,11 @@ def test_same_seed_gives_the_same_histories() -> None:
 
 def test_special_scenario_is_killed_at_what_it_is_about() -> None:
     """Its own boundaries, in its own phase; elsewhere the standard histories kill."""
-    places = ("plan:before#1", "fire:after#2", "unpark:before#1")
+    places = ("plan:before#1", "fire_task:after#2", "unpark:before#1")
     reached = [ReachedBoundary(place, 0, ()) for place in places]
     found = campaign.plan_scenario_kills("guarded", reached)
     assert [str(plan) for plan in found] == [
-        "guarded/supervisor@fire:after#2",
+        "guarded/supervisor@fire_task:after#2",
         "guarded/supervisor@unpark:before#1",
     ]
     assert {plan.phase for plan in found} == {"guarded"}

@@ -10,7 +10,7 @@ from fakes.tool_call import plain
 
 from orchestrator.channel_api import Attachment, SendOutcome
 from orchestrator.journal.turns import attachments
-from orchestrator.outbound.attachments import TRIES, AttachmentFetcher
+from orchestrator.turns.attachments import TRIES, AttachmentFetcher
 
 PNG = b"\x89PNG\r\n\x1a\n1"
 FETCHED, MISSING = "a photo", "a photo, could not be fetched"
@@ -32,7 +32,7 @@ async def test_picture_is_tried_a_few_times(
     with opened(tmp_path) as db:
         picture = Attachment("handle", "a photo")
         (row,) = receive(db, replace(update(1, "look"), attachments=(picture,)))
-        wanted = attachments.list_wanted_files(db, "", "telegram/1/7/")
+        wanted = attachments.list_unread_files(db, "", "telegram/1/7/")
     channel = FakeChannel()
     channel.pictures["handle"] = PNG
     channel.outcomes.extend(outcomes)
@@ -48,8 +48,8 @@ async def test_picture_of_a_channel_that_is_gone_is_missing(tmp_path: Path) -> N
     """Its adapter was there when the message arrived, and is not any more."""
     with opened(tmp_path) as db:
         receive(db, replace(update(1, "look"), attachments=(Attachment("handle", "a photo"),)))
-        wanted = attachments.list_wanted_files(db, "", "telegram/1/7/")
+        wanted = attachments.list_unread_files(db, "", "telegram/1/7/")
     store = store_in(tmp_path)
     await AttachmentFetcher(store, {}, lambda: 1).fetch_files(wanted, plain)
-    assert await store.read(attachments.list_wanted_files, "", "telegram/1/7/") == []
+    assert await store.read(attachments.list_unread_files, "", "telegram/1/7/") == []
     store.close()

@@ -1,4 +1,7 @@
-"""Fetch and read the files of admitted messages, before a model sees them."""
+"""Fetch and read the files of admitted messages, before a model sees them.
+
+Where: is an attachment downloaded?
+"""
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
@@ -10,7 +13,7 @@ from orchestrator.channel_api import MAX_FILE, Adapter, SendError, SendOutcome
 from orchestrator.document_text import ReadDocument, UnreadableError
 from orchestrator.journal.db.store import Store
 from orchestrator.journal.turns import attachments, stored_files
-from orchestrator.journal.turns.attachments import FileText, Wanted
+from orchestrator.journal.turns.attachments import FileText, UnreadFile
 from thinker.formats.images import MEDIA_TYPES
 
 TRIES = 3
@@ -31,8 +34,8 @@ class AttachmentFetcher:
     adapters: Mapping[str, Adapter]
     clock: Callable[[], int]
 
-    async def fetch_files(self, files: Iterable[Wanted], read: ReadDocument) -> None:
-        """Fetch files and extract their texts with ``read``, on behalf of the agent."""
+    async def fetch_files(self, files: Iterable[UnreadFile], read: ReadDocument) -> None:
+        """Fetch files and extract their text with ``read``, on behalf of the agent."""
         for file in files:
             data = await self._download_file(file)
             text = None if data is None else await self._extract_text(file, data, read)
@@ -40,7 +43,9 @@ class AttachmentFetcher:
                 attachments.store_fetched_file, file, data, self.clock(), text
             )
 
-    async def _extract_text(self, file: Wanted, data: bytes, read: ReadDocument) -> FileText | None:
+    async def _extract_text(
+        self, file: UnreadFile, data: bytes, read: ReadDocument
+    ) -> FileText | None:
         kind = stored_files.detect_media_type(file.name, data)
         if kind in MEDIA_TYPES or not file.name:
             return None
@@ -49,7 +54,7 @@ class AttachmentFetcher:
         except (UnreadableError, OSError) as error:
             return FileText(None, str(error))
 
-    async def _download_file(self, file: Wanted) -> bytes | None:
+    async def _download_file(self, file: UnreadFile) -> bytes | None:
         if file.media_id is not None:
             return await self.store.read(stored_files.load_content, file.media_id)
         adapter = self.adapters.get(file.channel)
