@@ -38,7 +38,7 @@ def check_joint_memory(draft: Draft) -> None:
 
 
 def check_weakened_jails(draft: Draft) -> None:
-    """Warn of settings that weaken the separation between agents."""
+    """Warn about settings that weaken the separation between agents."""
     if draft.sandbox == "off":
         draft.add_warning(
             ("sandbox",),

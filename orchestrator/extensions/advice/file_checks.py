@@ -29,7 +29,7 @@ from orchestrator.extensions.advice.unencrypted import check_plain_addresses
 
 
 def check_file(draft: Draft, environ: Mapping[str, str] | None, home: Path | None) -> None:
-    """Warn of all that may not do what its author expects.
+    """Warn about all that may not do what its author expects.
 
     ``environ`` provides the keys and ``home`` is the daemon's; None skips the checks of keys.
     """

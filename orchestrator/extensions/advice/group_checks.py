@@ -8,7 +8,7 @@ from orchestrator.agentsfile.text_patterns import matches_pattern
 
 
 def check_groups(draft: Draft) -> None:
-    """Warn of rules that answer more than they seem to, or that no group can match."""
+    """Warn about rules that answer more than they seem to, or that no group can match."""
     for name, settings in draft.channels.list_chat_channels().items():
         _check_rules(draft, (name,), settings.groups)
         for chat_id, rules in settings.groups.chats.items():

@@ -13,7 +13,7 @@ SIMILAR = 0.8  # of two names, so that a vendor's is not taken for a provider's
 
 
 def check_keys(draft: Draft, environ: Mapping[str, str], home: Path | None) -> None:
-    """Warn of each agent whose model's key is not set."""
+    """Warn about each agent whose model's key is not set."""
     for number, agent in draft.agents.items():
         if not agent.enabled:
             continue
@@ -32,7 +32,7 @@ def check_keys(draft: Draft, environ: Mapping[str, str], home: Path | None) -> N
 
 
 def check_prefixes(draft: Draft) -> None:
-    """Warn of fallback and small models whose text before "/" is nearly a provider's name.
+    """Warn about fallback and small models whose text before "/" is nearly a provider's name.
 
     Such a text counts as part of the model's name, as those of vendors do.
     """

@@ -10,7 +10,7 @@ from orchestrator.agentsfile.model_costs import (
 
 
 def check_money(draft: Draft) -> None:
-    """Warn of dollar budgets on unpriced models, and of summaries that come too late."""
+    """Warn about dollar budgets on unpriced models, and of summaries that come too late."""
     _check_prices(draft)
     _check_summary_threshold(draft)
 

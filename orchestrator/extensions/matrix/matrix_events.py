@@ -21,33 +21,33 @@ MAX_NAME = 255  # characters
 _QUOTED = re.compile(r"\A(?:>[^\n]*\n)+\n?")  # how older clients repeat what a message answers
 
 
-class _Tolerant(BaseModel):
+class _MatrixObject(BaseModel):
     model_config = ConfigDict(extra="ignore", frozen=True)
 
 
-class _Target(_Tolerant):
+class _Target(_MatrixObject):
     event_id: str = ""
 
 
-class _Relation(_Tolerant):
+class _Relation(_MatrixObject):
     rel_type: str = ""
     event_id: str = ""
     is_falling_back: bool = False
     in_reply_to: _Target | None = Field(None, alias="m.in_reply_to")
 
 
-class _Mentions(_Tolerant):
+class _Mentions(_MatrixObject):
     user_ids: tuple[str, ...] = ()
 
 
-class _Info(_Tolerant):
+class _Info(_MatrixObject):
     mimetype: str = ""
     w: int = 0
     h: int = 0
     duration: int = 0
 
 
-class _Content(_Tolerant):
+class _Content(_MatrixObject):
     msgtype: str = ""
     body: str = ""
     filename: str = ""
@@ -60,7 +60,7 @@ class _Content(_Tolerant):
     voice: JsonValue = Field(None, alias=VOICE)
 
 
-class MatrixEvent(_Tolerant):
+class MatrixEvent(_MatrixObject):
     """An event of a room; ``origin_server_ts`` in milliseconds."""
 
     type: str

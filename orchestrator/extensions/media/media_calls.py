@@ -105,7 +105,7 @@ class MediaCalls(LoopBound):
             try:
                 heard = await self._ask_worker(definition, payer, AUDIO_HEAR, request, foreseen)
             except MediaError as error:
-                raise UnreadableError(f"it could not be heard: {error}") from error
+                raise UnreadableError(f"it could not be transcribed: {error}") from error
             if not heard.text:
                 raise UnreadableError("it contains no speech")
             self._heard[key] = heard.text
@@ -154,10 +154,10 @@ def _check_length(data: bytes) -> None:
     seconds = recordings.measure_duration(data)
     if len(data) > MOST_HEARD:
         raise UnreadableError(
-            f"it has {len(data) / MB:.1f} MB; recordings of up to {MOST_HEARD // MB} MB are heard"
+            f"it is {len(data) / MB:.1f} MB; the limit for recordings is {MOST_HEARD // MB} MB"
         )
     if seconds > LONGEST_HEARD:
         raise UnreadableError(
-            f"it lasts {seconds / 60:.0f} minutes; recordings of up to"
-            f" {LONGEST_HEARD // 60} minutes are heard"
+            f"it is {seconds / 60:.0f} minutes long;"
+            f" the limit for recordings is {LONGEST_HEARD // 60} minutes"
         )

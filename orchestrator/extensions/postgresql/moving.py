@@ -12,7 +12,7 @@ from pathlib import Path
 from orchestrator.errors import JournalError
 from orchestrator.extensions.postgresql import pg_opening, pg_schema, transfer
 from orchestrator.extensions.postgresql.clean_end import consume_clean_end
-from orchestrator.extensions.postgresql.transfer import Copied
+from orchestrator.extensions.postgresql.transfer import CopyCounts
 from orchestrator.journal.db import liveness, sqlite_storage
 from orchestrator.journal.db.journal_file import build_moved_mark_path
 from orchestrator.journal_address import DatabaseServer
@@ -20,7 +20,7 @@ from orchestrator.journal_address import DatabaseServer
 BACK = "back at start {starts}\n"
 
 
-def move_to_server(server: DatabaseServer) -> Copied:
+def move_to_server(server: DatabaseServer) -> CopyCounts:
     """Copy a file's journal to an empty database; the file is kept, but no longer used.
 
     The caller has locked the home.
@@ -45,7 +45,7 @@ def move_to_server(server: DatabaseServer) -> Copied:
     return copied
 
 
-def move_back(server: DatabaseServer) -> tuple[Copied | None, Path | None]:
+def move_back(server: DatabaseServer) -> tuple[CopyCounts | None, Path | None]:
     """Copy a server's journal to a file; the server's is no longer used.
 
     The caller has locked the home. An old file is kept under another name, which is returned.

@@ -15,7 +15,7 @@ TRY_LOCK = f"SELECT pg_try_advisory_lock({LOCK})"
 WAIT_FOR_LOCK = f"SELECT pg_advisory_lock({LOCK})"
 COMMITS = "orchestrator_commits"  # channel for notifications of commits
 HERE = Path(__file__).parent
-# Texts are compared byte by byte, as SQLite does, whatever the language of the database.
+# Text is compared byte by byte, as in SQLite, whatever the language of the database.
 STRINGS = 'CREATE DOMAIN string AS text COLLATE "C";'
 # What the tables' types are called here.
 TYPES = {
@@ -152,7 +152,7 @@ def arrive(db: PostgresConnection) -> None:
 
 
 def mark_moved_away(db: PostgresConnection) -> None:
-    """Lock out daemons for good: the journal was moved to a file."""
+    """Lock out daemons permanently: the journal was moved to a file."""
     _set_state(db, LEFT)
 
 

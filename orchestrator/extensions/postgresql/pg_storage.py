@@ -19,7 +19,7 @@ from orchestrator.extensions.postgresql.pg_connection import (
 from orchestrator.extensions.postgresql.pg_reader import PostgresReader
 from orchestrator.extensions.postgresql.writing_session import (
     AWAY,
-    BEAT,
+    HEARTBEAT_SECONDS,
     LAST_COMMIT,
     LOOK,
     WritingSession,
@@ -76,7 +76,7 @@ class PostgresStorage:
         self.crashes = CrashRecord(server.file.with_name(f"{server.file.name}-job"))
         self.read = PostgresReader(server)
         self._session = session
-        self.writer = WriterThread(_PostgresCommits(session), BEAT)
+        self.writer = WriterThread(_PostgresCommits(session), HEARTBEAT_SECONDS)
         watch_processes(SESSION, session.end_all_sessions)
 
     def measure_size(self) -> int:
@@ -176,7 +176,7 @@ class _PostgresCommits:
         while time.monotonic() < ends:
             with suppress(*FAILED):
                 return bool(self._session.ensure_session().execute(LAST_COMMIT).get == mark)
-            time.sleep(BEAT)
+            time.sleep(HEARTBEAT_SECONDS)
         raise StorageFailedError(
             "PostgreSQL did not confirm a transaction; this daemon ends, and the next one"
             " continues with the stored state"

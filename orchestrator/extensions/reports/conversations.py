@@ -34,7 +34,7 @@ class StoredSession:
         return format_chat_name(self.chat_key)
 
 
-class Line(NamedTuple):
+class ConversationLine(NamedTuple):
     """A message of a conversation, and the turn that stored it; ``at`` in milliseconds."""
 
     at: int
@@ -71,13 +71,13 @@ def load_conversation(db: Database, number: int) -> StoredSession:
     return found
 
 
-def list_conversation_lines(db: Database, number: int, limit: int) -> list[Line]:
+def list_conversation_lines(db: Database, number: int, limit: int) -> list[ConversationLine]:
     """Return the newest messages of a conversation, oldest first."""
     rows = db.execute(
         "SELECT at, turn_id, body FROM message WHERE session_id = ? ORDER BY id DESC LIMIT ?",
         (number, limit),
     )
-    found = [Line(at, turn, MESSAGE.validate_json(body)) for at, turn, body in rows]
+    found = [ConversationLine(at, turn, MESSAGE.validate_json(body)) for at, turn, body in rows]
     return found[::-1]
 
 

@@ -17,7 +17,7 @@ from thinker.protocol.messages import JsonObject
 
 
 class BoundToolSpec(RuntimePart):
-    """A tool that an agent is offered, as JSON."""
+    """A tool that an agent may use, as JSON."""
 
     agent: str
     name: str
@@ -49,7 +49,7 @@ class RuntimeSpec(RuntimePart):
         """Return the agent of this name.
 
         Raises:
-            RuntimeSpecError: there is none.
+            RuntimeSpecError: there is no such agent.
         """
         found = next((agent for agent in self.agents if agent.name == name), None)
         if found is None:
@@ -59,7 +59,7 @@ class RuntimeSpec(RuntimePart):
 
     @property
     def coordinator(self) -> AgentSpec | None:
-        """The agent that a query asks; None for a runtime of other agents alone."""
+        """The agent that answers queries; None for a runtime without a coordinator."""
         return next((agent for agent in self.agents if agent.role == "coordinator"), None)
 
 
@@ -69,7 +69,7 @@ def define_runtime(
     tools: Iterable[DefinedTool] = (),
     toolkits: Iterable[Toolkit] = (),
 ) -> RuntimeSpec:
-    """Join agents to a runtime: bind ``tools`` to all of them and the kits to those that name them.
+    """Join agents to a runtime: bind ``tools`` to all agents and toolkits to those that name them.
 
     The rows of the tools are merged into each layered prompt; rows that its author wrote win.
 
@@ -127,7 +127,7 @@ def _index_kits(toolkits: Iterable[Toolkit]) -> dict[str, Toolkit]:
 def _list_offered_tools(
     agent: AgentSpec, shared: Sequence[DefinedTool], kits: Mapping[str, Toolkit]
 ) -> tuple[DefinedTool, ...]:
-    """Return the tools of an agent: its own, then those of its kits, then the shared ones."""
+    """Return the tools of an agent: its own, then its toolkits', then the shared ones."""
     found = list(agent.tools)
     for spec in agent.toolkits:
         if spec.id not in kits:
@@ -136,7 +136,7 @@ def _list_offered_tools(
                 "define_runtime"
             )
         found += kits[spec.id].narrowed(spec)
-    distinct = {id(tool): tool for tool in (*found, *shared)}  # one may come by two ways
+    distinct = {id(tool): tool for tool in (*found, *shared)}  # a tool may be listed twice
     bound = checked_tools(f"the agent {agent.name!r}", distinct.values())
     if route := next((tool.name for tool in bound if tool.name in agent.routes), None):
         raise RuntimeSpecError(

@@ -49,7 +49,7 @@ class UnlistedModel(CamelModel):
 
 
 class ProviderOffer(CamelModel):
-    """A provider's answer; without ``works``, the text says why it lists nothing."""
+    """A provider's answer; without ``works``, the text says why no model is listed."""
 
     provider: str
     address: str
@@ -78,7 +78,7 @@ class ModelsReport(CamelModel):
 
 @dataclass
 class ProviderQuery:
-    """A provider to query with a key; ``used`` are the agents by model."""
+    """A provider to query with a key; ``used`` has the agents, keyed by model."""
 
     account: ModelAccount
     key: str = field(repr=False)
@@ -108,7 +108,7 @@ def list_provider_facts(file: AgentsFile, environ: Mapping[str, str]) -> Iterato
 async def fetch_offers(
     file: AgentsFile, environ: Mapping[str, str], provider: str | None
 ) -> list[ProviderOffer]:
-    """Query all providers at once; results are in the order of the agents."""
+    """Query all providers concurrently; results are in the order of the agents."""
     asked = await _list_asked_providers(file, environ)
     if provider is not None:
         chosen = find_account(provider, known=file.known_providers)
@@ -165,7 +165,7 @@ def _list_model_accounts(agent: AgentDefinition) -> Iterator[tuple[str, ModelAcc
 
 
 def _resolve_account(provider: str, base_url: str, known: Mapping[str, Provider]) -> ModelAccount:
-    if provider == CUSTOM:  # it is asked without a key
+    if provider == CUSTOM:  # it is called without a key
         return ModelAccount(CUSTOM, model_endpoints.PLAIN, base_url)
     given: JsonObject = {"llmProvider": provider, "baseUrl": base_url}
     return find_agent_account(given, {}, known) or find_account(provider, base_url, known)
@@ -241,6 +241,6 @@ def _build_offered_model(
 
 
 def filter_offer(offer: ProviderOffer, text: str) -> ProviderOffer:
-    """Return the offer with only the models whose names contain a text."""
+    """Return the offer with only the models whose names contain ``text``."""
     chosen = tuple(model for model in offer.models if text in model.id.lower())
     return offer.model_copy(update={"models": chosen})

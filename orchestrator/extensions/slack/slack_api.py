@@ -16,9 +16,9 @@ from slack_sdk.web.async_slack_response import AsyncSlackResponse
 
 from orchestrator.channel_api import SendError, SendOutcome
 from orchestrator.extensions.slack.slack_answers import (
+    SlackConnectionAddress,
     SlackFileInfo,
     SlackIdentity,
-    SlackOpened,
     SlackPage,
     SlackTicket,
 )
@@ -141,7 +141,7 @@ class SlackApi:
     async def open_socket(self) -> AsyncIterator[aiohttp.ClientWebSocketResponse]:
         """Open a Socket Mode connection."""
         call = self.web.apps_connections_open(app_token=self._tokens[1])
-        opened = await self.fetch_answer(call, SlackOpened, APP_REFUSED)
+        opened = await self.fetch_answer(call, SlackConnectionAddress, APP_REFUSED)
         closing = aiohttp.ClientWSTimeout(ws_close=CLOSE_SECONDS)
         with _translate_errors():
             socket = await self._session.ws_connect(

@@ -15,7 +15,12 @@ from orchestrator.extensions.slack.slack_markup import (
 )
 from thinker.protocol.messages import Frozen
 
-KEPT = ("", "file_share", "thread_broadcast", "bot_message")  # subtypes of ordinary messages
+MESSAGE_SUBTYPES = (
+    "",
+    "file_share",
+    "thread_broadcast",
+    "bot_message",
+)  # subtypes of ordinary messages
 SLACKBOT = "USLACKBOT"
 VOICE = "slack_audio"  # subtype of a recording that was made instead of writing
 MAX_NAME = 255  # characters
@@ -51,7 +56,7 @@ class SlackFile(SlackObject):
     url_private_download: str = ""
 
 
-class _Edited(SlackObject):
+class _EditMark(SlackObject):
     ts: Timestamp = ""
 
 
@@ -80,7 +85,7 @@ class SlackMessage(SlackObject):
     parent_user_id: str = ""
     root: _Author = _Author()
     latest_reply: Timestamp = ""
-    edited: _Edited | None = None
+    edited: _EditMark | None = None
     files: tuple[SlackFile, ...] = ()
     message: Optional["SlackMessage"] = None
     previous_message: Optional["SlackMessage"] = None
@@ -121,12 +126,12 @@ def extract_message(event: SlackMessage) -> SlackMessage | None:
     if event.type != "message":
         return None
     if event.subtype != "message_changed":
-        return event if event.subtype in KEPT else None
+        return event if event.subtype in MESSAGE_SUBTYPES else None
     new, old = event.message, event.previous_message
     if new is None or new.edited is None or (old is not None and old.edited == new.edited):
         return None  # Slack has added a preview of a link, or counted an answer
     place = {"channel": event.channel, "channel_type": event.channel_type}
-    return new.model_copy(update=place) if new.subtype in KEPT else None
+    return new.model_copy(update=place) if new.subtype in MESSAGE_SUBTYPES else None
 
 
 def convert_slack_message(message: SlackMessage, view: SlackView) -> ReceivedMessage | None:

@@ -65,7 +65,7 @@ class File(BotResult):
     file_path: str = ""
 
 
-class Sent(BotResult):
+class SentMessage(BotResult):
     """A message that was sent."""
 
     message_id: int

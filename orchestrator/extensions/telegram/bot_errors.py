@@ -1,6 +1,6 @@
 """Errors of the Bot API, and their meaning for a message.
 
-Where: does a failed call of Telegram get its meaning?
+Where: is a Telegram API error classified?
 """
 
 from pydantic import BaseModel, ConfigDict, Field

@@ -1,6 +1,6 @@
 """Parse the media of a Telegram message: files to fetch, and a description of the rest. Pure.
 
-Unusable media become a line of text, so that the agent knows of them.
+Unusable media become a line of text, so that the agent knows about them.
 """
 
 from collections.abc import Callable, Iterator
@@ -18,7 +18,7 @@ PLAIN = ("contact", "dice", "location", "poll", "venue")  # fully described by t
 MAX_DESCRIPTION = 200  # characters of a name or question
 # Media to fetch, besides photos, and default file endings of recordings.
 FILES = {"document": "", "audio": ".mp3", "voice": ".ogg", "video_note": ".mp4"}
-SAID = ("voice", "video_note")  # recorded with the chat's own button, instead of a text
+SAID = ("voice", "video_note")  # recorded with the chat's own button, instead of typing
 
 
 class _Part(BotResult):

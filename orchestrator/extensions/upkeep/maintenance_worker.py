@@ -55,7 +55,7 @@ class MaintenanceJob(NamedTuple):
         return f"{self.kind}/{self.session_id or self.agent.agent_id}"
 
 
-class _Look(NamedTuple):
+class _JobSearch(NamedTuple):
     """Which jobs to look for: those of a language model, or facts without vectors."""
 
     agent: AgentDefinition
@@ -129,7 +129,7 @@ class MaintenanceWorker(LoopBound):
                 self._busy.add(job.name)
                 tasks.start_soon(self._run_job, job)
 
-    def _list_looks(self, changed: Collection[str | None]) -> list[_Look]:
+    def _list_looks(self, changed: Collection[str | None]) -> list[_JobSearch]:
         """List what to look for, for changed agents with a process."""
         looks, slots = [], self.calls.supervisor.slots
         for agent in self.agents().agents:
@@ -142,7 +142,7 @@ class MaintenanceWorker(LoopBound):
             if embeds:
                 embeds = self.embeddings.is_ready(agent, agent.agent_id)
             if thinks or embeds:
-                looks.append(_Look(agent, thinks=thinks, embeds=embeds))
+                looks.append(_JobSearch(agent, thinks=thinks, embeds=embeds))
         return looks
 
     async def _run_job(self, job: MaintenanceJob) -> None:
@@ -241,7 +241,7 @@ class MaintenanceWorker(LoopBound):
 
 
 def _list_due_jobs(
-    db: Database, looks: Sequence[_Look], now: int
+    db: Database, looks: Sequence[_JobSearch], now: int
 ) -> tuple[list[MaintenanceJob], float]:
     """Return the jobs that are due, and when others may be."""
     agents = {look.agent.agent_id: look.agent for look in looks}

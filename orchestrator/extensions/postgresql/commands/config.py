@@ -201,7 +201,7 @@ def _load_version(
     files = () if version is None else pushed_config.list_version_files(db, version.number)
     if number is not None and not files:
         raise UnknownNameError(
-            f"version {number} is not stored; the newest {pushed_config.KEPT} are"
+            f"version {number} is not stored; the newest {pushed_config.MAX_VERSIONS} are"
         )
     return version, files
 

@@ -9,7 +9,10 @@ import structlog
 from orchestrator.errors import ConfigError, JournalError
 from orchestrator.extension import DaemonView, Part
 from orchestrator.extensions.postgresql.shared_config import config_placing, pushed_config
-from orchestrator.extensions.postgresql.shared_config.config_placing import AppliedVersion, Seen
+from orchestrator.extensions.postgresql.shared_config.config_placing import (
+    AppliedVersion,
+    SeenFiles,
+)
 from orchestrator.journal.opening import open_for_reading
 from orchestrator.journal_address import DatabaseServer
 from orchestrator.settings import Settings
@@ -29,7 +32,7 @@ class ConfigFollower(Part):
         self._store = daemon.store
         self._settings = daemon.settings
         self._in_thread = daemon.machine.in_thread
-        self._seen: Seen = {}
+        self._seen: SeenFiles = {}
 
     async def run(self) -> None:
         """Check for a newer version until cancelled."""

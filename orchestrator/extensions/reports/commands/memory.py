@@ -26,14 +26,14 @@ from orchestrator.cli.tables import (
 from orchestrator.control.protocol import RowId
 from orchestrator.extensions.reports import memories
 from orchestrator.extensions.reports.known_agents import require_agent
-from orchestrator.extensions.reports.memories import ProfileField, Remembered
+from orchestrator.extensions.reports.memories import ProfileField, StoredFact
 from orchestrator.extensions.reports.reports_part import FACT_FORGET
 from orchestrator.journal.opening import open_for_reading
 from orchestrator.settings import Settings
 from thinker.protocol.names import format_turn_name
 
 FOUND = 20  # facts that a search shows of each memory
-EVERY = "all chats"  # shown for what belongs to no chat
+EVERY = "all chats"  # shown for facts and fields that belong to no chat
 Agent = Annotated[str | None, typer.Option(help="Show only this agent.")]
 Chat = Annotated[
     str | None, typer.Option(help="Show only what was learned in this chat, such as telegram:123.")
@@ -117,12 +117,12 @@ def _format_origin(field: ProfileField) -> str:
     return f"{_format_source(field.source)}, {format_minute(field.at / 1000)}"
 
 
-def _describe(row: Remembered | ProfileField) -> dict[str, object]:
+def _describe(row: StoredFact | ProfileField) -> dict[str, object]:
     """Return a fact or field for JSON; ``chat`` is empty for all chats, times in ms."""
     return describe_record(row, renamed={"scope": "chat"})
 
 
-def _describe_all(rows: Iterable[Remembered | ProfileField]) -> list[dict[str, object]]:
+def _describe_all(rows: Iterable[StoredFact | ProfileField]) -> list[dict[str, object]]:
     return list(map(_describe, rows))
 
 

@@ -52,7 +52,7 @@ class SkillReport(CamelModel):
 
 
 class SkillsReport(CamelModel):
-    """What ``skills list --json`` prints; ``problems`` are also those of files that do not load."""
+    """What ``skills list --json`` prints; ``problems`` includes those of files that do not load."""
 
     skills: tuple[SkillReport, ...]
     problems: tuple[Problem, ...]

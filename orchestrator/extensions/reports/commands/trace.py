@@ -17,7 +17,7 @@ from thinker.protocol.names import format_turn_name
 from thinker.protocol.prompt_record import PromptRecord
 
 DATE = len("2026-01-01")
-DETAIL = 160  # characters shown of an event's detail; --json has all that the trace holds
+DETAIL = 160  # characters shown of an event's detail; --json has the whole detail
 FINGERPRINT = 12  # characters shown of a fingerprint; --json has all of it
 PROMPTS = TypeAdapter(list[RecordedPrompt])
 

@@ -15,7 +15,7 @@ from orchestrator.testing.loopback import ForeignJson
 _SITE = "the Host header is a name of this machine"
 _ORIGIN = "pages of other sites have no access"
 _HEADS = "heads have a time limit and no slot"
-_PATIENCE = 20.0  # seconds for an answer; an idle machine needs a hundredth
+_ANSWER_SECONDS = 20.0  # an idle machine needs a hundredth
 _HALF_SENT = 300
 _GUESSES = 40
 _HOSTS = (
@@ -40,7 +40,7 @@ async def _send_request(port: int, request: bytes) -> bytes:
     received = b""
     async with await anyio.connect_tcp("127.0.0.1", port) as stream:
         await stream.send(request)
-        with anyio.move_on_after(_PATIENCE), suppress(anyio.EndOfStream):
+        with anyio.move_on_after(_ANSWER_SECONDS), suppress(anyio.EndOfStream):
             while True:
                 received += await stream.receive()
     return received

@@ -20,7 +20,7 @@ from thinker.protocol.env import BROKER_VARIABLE
 
 COMMAND = "control socket: command"
 SCORE = "daemon: score"  # by which the kernel chooses whom to kill when memory runs out
-PATIENCE = 5.0  # seconds for the daemon's answer
+ANSWER_SECONDS = 5.0  # for the daemon's answer
 MAX_ANSWER = 65536  # bytes
 TARGET, MARK = "TARGET:", "TRIED:"  # before what to try, and before the result as JSON
 WEDGE = "WEDGE:"  # before an order to the model, whose answer gets long
@@ -63,7 +63,7 @@ def wedge_broker(order: str) -> None:
     theirs.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 1)  # as few bytes as possible
     link = open_broker_link(int(os.environ[BROKER_VARIABLE]))
     socket.send_fds(link.channel, [b"."], [theirs.fileno()])
-    end = time.monotonic() + PATIENCE
+    end = time.monotonic() + ANSWER_SECONDS
     while not fcntl.fcntl(theirs, fcntl.F_GETFL) & os.O_NONBLOCK and time.monotonic() < end:
         time.sleep(0.01)  # the broker has not taken it yet
     fcntl.fcntl(theirs, fcntl.F_SETFL, 0)
@@ -74,7 +74,7 @@ def wedge_broker(order: str) -> None:
 def can_command_daemon(control: Path) -> bool:
     """Return whether the daemon answers this process as it answers its operator."""
     with suppress(OSError), socket.socket(socket.AF_UNIX) as client:
-        client.settimeout(PATIENCE)
+        client.settimeout(ANSWER_SECONDS)
         client.connect(str(control))
         client.sendall(b'{"jsonrpc":"2.0","id":1,"method":"status"}\n')
         return b'"result"' in client.recv(MAX_ANSWER)

@@ -21,7 +21,7 @@ from orchestrator.testing.loopback import (
 
 FINISHED = "I am done."
 SECRET = re.compile(r"PRIVATE-\w+")  # in arguments, $SECRET stands for the first that the model saw
-KEPT = 500  # requests
+MAX_REQUESTS = 500  # kept, the newest
 _GROWS = 0.5  # seconds between two pieces of an answer
 _ORDER = re.compile(r"(?P<kind>CALL|SAY|GROW)#(?P<id>[\w-]+) (?P<rest>.*?) ;;", re.DOTALL)
 _HIDDEN = re.compile(r"HIDDEN#([0-9a-f]+)")
@@ -70,7 +70,7 @@ class ObedientModel(LoopbackServer):
 
     async def _send_response(self, stream: SocketStream, path: str, body: ForeignJson) -> None:
         del path  # clients use one
-        self.requests = [*self.requests[1 - KEPT :], body]
+        self.requests = [*self.requests[1 - MAX_REQUESTS :], body]
         message = self._build_message(body)
         if message.pop("grows", False) and body.get("stream"):
             await _stream_answer(stream, str(message["content"]))

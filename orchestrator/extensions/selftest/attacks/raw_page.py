@@ -21,8 +21,8 @@ from orchestrator.extensions.page.page_app import build_csrf_value
 from orchestrator.extensions.page.screens import SCREENS
 from orchestrator.extensions.selftest.attacks.attack_world import SETTLED_WITHIN, AttackWorld
 
-PATIENCE = 20.0  # seconds for an answer; an idle machine needs a hundredth
-OUT = "out"  # beside the methods: logging out
+ANSWER_SECONDS = 20.0  # an idle machine needs a hundredth
+OUT = "out"  # in addition to the methods: logging out
 _TOKEN = re.compile(rf"{COOKIE}=([0-9a-f]{{64}})")
 _EFFECTS = (
     "SELECT count(*) FROM audit WHERE actor LIKE 'web:%' AND act NOT LIKE 'web:login%'",
@@ -177,7 +177,10 @@ async def send_bytes(
     async with await connect_page(world) as stream:
         with suppress(anyio.BrokenResourceError):
             await stream.send(data)
-        with anyio.move_on_after(PATIENCE), suppress(anyio.EndOfStream, anyio.BrokenResourceError):
+        with (
+            anyio.move_on_after(ANSWER_SECONDS),
+            suppress(anyio.EndOfStream, anyio.BrokenResourceError),
+        ):
             while not done(received.decode(errors="replace")):
                 received += await stream.receive()
     head, _, body = received.decode(errors="replace").partition("\r\n\r\n")

@@ -51,7 +51,7 @@ AROUND = {  # the boundaries to kill at in each special scenario
 ASKING = ("run_turn", "plan", "start_preview", "preview", "placeholder", "edit")
 TRIES = 3  # attempts to reach a boundary: chats run concurrently, so runs differ
 VICTIMS = (SUPERVISOR, SUPERVISOR, WORKER, BROKER)  # of a random history
-LONGEST = 5  # kills in a random history
+MAX_KILLS = 5  # in a random history
 POISON_DEATHS = 3
 EARLY = 3  # highest number of a boundary that a restart with little work still reaches
 
@@ -189,7 +189,7 @@ def plan_random_history(
     """Plan two to five kills of random victims at random boundaries and times."""
     lives: list[Life] = []
     life: list[Kill] = []
-    for _ in range(rng.randint(2, LONGEST)):
+    for _ in range(rng.randint(2, MAX_KILLS)):
         victim = rng.choice(victims)
         if rng.random() < 1 / 3:
             life.append(Kill(victim, ms=rng.randrange(1, round(counted.seconds * 1000))))

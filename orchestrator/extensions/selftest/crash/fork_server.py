@@ -173,7 +173,7 @@ def _overwrite_proc_text(at: int, words: Iterable[str]) -> None:
 
 
 @dataclass(frozen=True)
-class _Forked:
+class _DaemonFork:
     """A daemon: its process, and the socket of the one who asked for it."""
 
     pid: int
@@ -198,21 +198,21 @@ class _Forked:
         self.user.close()
 
 
-def _fork_daemon(message: bytes, user: socket.socket, log: int) -> _Forked:
+def _fork_daemon(message: bytes, user: socket.socket, log: int) -> _DaemonFork:
     """Fork a daemon; in its process this does not return."""
     pid = os.fork()
     if pid == 0:
         _run_daemon(Life(**json.loads(message)), log)
     os.close(log)
-    forked = _Forked(pid, os.pidfd_open(pid), user)
+    forked = _DaemonFork(pid, os.pidfd_open(pid), user)
     forked.send_number(pid)
     return forked
 
 
 def _serve_forks(control: socket.socket) -> None:
     """Fork a daemon for each message until there are no more."""
-    living: dict[int, _Forked] = {}  # by pidfd
-    used: dict[int, _Forked] = {}  # by the user's socket
+    living: dict[int, _DaemonFork] = {}  # by pidfd
+    used: dict[int, _DaemonFork] = {}  # by the user's socket
     poll = select.poll()
     poll.register(control, select.POLLIN)
     while True:

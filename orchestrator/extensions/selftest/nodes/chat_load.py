@@ -19,7 +19,7 @@ from orchestrator.extensions.selftest.crash.scenario import (
 from orchestrator.extensions.selftest.crash.world import World
 
 EFFECT, KEYED = f"{SERVER}_effect", f"{SERVER}_keyed"
-PATIENCE = 30.0  # seconds after which a person writes again without an answer
+REPEAT_SECONDS = 30.0  # after which a person without an answer writes again
 PEOPLE = range(1001, 1033)  # chats of an agent that may do all
 GUARDED = range(1101, 1105)  # chats of an agent whose calls operators decide
 GROUPS = range(-1203, -1200)
@@ -115,7 +115,7 @@ class ChatLoad(World):
     async def _write_talks(self, chat: int) -> None:
         for number, talk in enumerate(self.talks.by_chat[chat]):
             self.send_following(f"talk {chat} {number}")
-            with anyio.move_on_after(PATIENCE):
+            with anyio.move_on_after(REPEAT_SECONDS):
                 while talk[-1].marks[-1] not in self._marks:
                     await self.bot.wait_for_change()
 

@@ -70,7 +70,7 @@ STRANGER = 0.15  # probability that one of the private chats has to be let in fi
 REPEATED = 0.2  # probability that an update comes twice
 MURMURED = 0.5  # probability that there is talk in the group
 EDITED = 0.25  # probability that agents.json is edited
-LONGEST_OUTAGE = 40.0  # seconds; a turn may take 15 minutes
+MAX_OUTAGE_SECONDS = 40.0  # a turn may take 15 minutes
 
 
 @dataclass(frozen=True)
@@ -221,7 +221,7 @@ def _generate_crashes(chance: Random, span: float) -> Iterator[PlannedEvent]:
 def _generate_outages(chance: Random, span: float, chats: list[int]) -> Iterator[PlannedEvent]:
     for _ in range(chance.choice((0, 0, 1, 2, 3))):
         chat = chance.choice((0, chance.choice(chats)))
-        seconds = chance.choice((0.2, 2.0, chance.uniform(0, LONGEST_OUTAGE)))
+        seconds = chance.choice((0.2, 2.0, chance.uniform(0, MAX_OUTAGE_SECONDS)))
         how = chance.choice(MISBEHAVIOURS)
         yield PlannedEvent(chance.uniform(0, span), "platform", how, chat, seconds)
 

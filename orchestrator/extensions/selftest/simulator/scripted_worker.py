@@ -33,7 +33,7 @@ from thinker.protocol.methods import (
 )
 from thinker.protocol.peer import CANCELLED, Peer, RpcError
 
-PATIENCE = 3600.0  # seconds for an answer of the supervisor
+CALL_SECONDS = 3600.0  # for the supervisor's answer
 USAGE = Usage(prompt=11, completion=7)
 MODEL = "openai/scripted"
 
@@ -144,7 +144,7 @@ class ScriptedWorker:
                 methods.STEP_COMMIT,
                 _build_step(turn, response),
                 methods.StepCommitted,
-                timeout=PATIENCE,
+                timeout=CALL_SECONDS,
             )
             results = await self._call_tools(turn, committed.call_seqs, committed.results)
             said += [response, *results]
@@ -153,7 +153,7 @@ class ScriptedWorker:
     async def _ask_for_messages(self, turn: TurnRun) -> tuple[UserMessage, ...]:
         """Return the messages that join the turn before its next step."""
         asked = methods.TurnSteer(turn_id=turn.turn_id)
-        call = self._peer.call(methods.TURN_STEER, asked, methods.Steered, timeout=PATIENCE)
+        call = self._peer.call(methods.TURN_STEER, asked, methods.Steered, timeout=CALL_SECONDS)
         return (await call).messages
 
     def _find_script(self, message: UserMessage) -> Script:
@@ -215,7 +215,7 @@ class ScriptedWorker:
             if seq not in known:
                 params = methods.ToolCallParams(turn_id=turn.turn_id, seq=seq)
                 known[seq] = await self._peer.call(
-                    methods.TOOL_CALL, params, ToolResult, timeout=PATIENCE
+                    methods.TOOL_CALL, params, ToolResult, timeout=CALL_SECONDS
                 )
             results.append(known[seq])
         return results

@@ -13,7 +13,7 @@ import anyio
 from anyio.abc import ByteReceiveStream
 from anyio.streams.buffered import BufferedByteReceiveStream
 
-LONGEST_LINE = 1024 * 1024  # bytes
+MAX_LINE_BYTES = 1024 * 1024
 
 
 @dataclass(frozen=True)
@@ -74,7 +74,7 @@ async def _read_reports(
     lines = BufferedByteReceiveStream(output)
     while True:
         try:
-            line = await lines.receive_until(b"\n", LONGEST_LINE)
+            line = await lines.receive_until(b"\n", MAX_LINE_BYTES)
         except anyio.IncompleteRead:
             return
         record(SeedReport(**json.loads(line)))

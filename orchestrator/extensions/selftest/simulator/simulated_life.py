@@ -24,7 +24,7 @@ from orchestrator.settings import Settings
 from orchestrator.testing.virtual_loop import VirtualLoop
 
 PERIOD = 2.0  # seconds between two looks whether all work is done
-PATIENCE = 7200.0  # seconds from the beginning of the history in which it has to be
+MAX_HISTORY_SECONDS = 7200.0  # from the beginning of the history
 End: TypeAlias = Literal["running", "stop", "kill", "power", "disk", "settled", "late"]
 UNSETTLED = (
     "SELECT EXISTS(SELECT 1 FROM inbox WHERE state NOT IN('done','dead','cancelled'))"
@@ -80,7 +80,7 @@ class SimulatedLife:
             await anyio.sleep(PERIOD)
             unsettled = await store.read(_has_unsettled_rows)
             waits = self.left or self.world.bot.unconfirmed_updates or unsettled
-            if waits and self.loop.time() < PATIENCE:
+            if waits and self.loop.time() < MAX_HISTORY_SECONDS:
                 continue
             self.end = "late" if waits else "settled"
             self.machine.stop_daemon()

@@ -169,7 +169,7 @@ def _show_situation(settings: Settings, path: Path, before: ExistingSetup) -> No
 def _require_valid_text(
     settings: Settings, name: str, text: str, environ: Mapping[str, str]
 ) -> None:
-    """Print the problems of the new text like ``check``; stop at an error."""
+    """Print the problems of the new text like ``check``; exit on an error."""
     problems: tuple[Problem, ...]
     try:
         moved = load_moved_chats(settings)
