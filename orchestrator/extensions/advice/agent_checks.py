@@ -1,4 +1,4 @@
-"""Check agents that nothing reaches, or that strangers reach, and settings that open jails."""
+"""Check agents that no chat reaches, or that strangers reach, and settings that weaken jails."""
 
 from orchestrator.agentsfile.agents_file import list_openings
 from orchestrator.agentsfile.draft import Draft

@@ -1,4 +1,4 @@
-"""Check bindings that never apply, or not as they seem to."""
+"""Check for bindings that never apply, or not as they seem to."""
 
 from orchestrator.agentsfile.agents_file import Binding
 from orchestrator.agentsfile.chat_ids import check_chat_id

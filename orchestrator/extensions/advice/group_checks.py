@@ -1,4 +1,4 @@
-"""Checks of what bots answer in groups."""
+"""Check the rules for answers in groups."""
 
 from difflib import get_close_matches
 
@@ -41,7 +41,7 @@ def _check_rules(draft: Draft, place: tuple[str, ...], rules: GroupRules | ChatR
 
 
 def _check_group_id(draft: Draft, name: str, settings: ChatChannel, chat_id: str) -> str | None:
-    """Return the end of a sentence that says why no group can have this id."""
+    """Return the end of a sentence that says why no group can have this id, or None."""
     wrong = settings.check_group_id(chat_id)
     if wrong is not None:
         return f", {wrong}"

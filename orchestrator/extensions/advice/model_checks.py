@@ -9,7 +9,7 @@ from orchestrator.agentsfile.problems import describe_key_place
 from orchestrator.agentsfile.provider_addresses import list_key_providers
 from orchestrator.agentsfile.provider_names import ALIASES
 
-SIMILAR = 0.8  # of two names, so that a vendor's is not taken for a provider's
+SIMILAR = 0.8  # similarity of two names, so that a vendor's name is not taken for a provider's
 
 
 def check_keys(draft: Draft, environ: Mapping[str, str], home: Path | None) -> None:
@@ -34,7 +34,7 @@ def check_keys(draft: Draft, environ: Mapping[str, str], home: Path | None) -> N
 def check_prefixes(draft: Draft) -> None:
     """Warn about fallback and small models whose text before "/" is nearly a provider's name.
 
-    Such a text counts as part of the model's name, as those of vendors do.
+    Such a prefix counts as part of the model's name, as a vendor's does.
     """
     for number, agent in draft.agents.items():
         small = (agent.small_model,) if agent.small_model else ()

@@ -1,6 +1,6 @@
-"""Hear recordings, speak texts and draw pictures, within the limits of the agents.
+"""Transcribe recordings, speak answers and draw pictures, within the agents' limits.
 
-Where: is a recording heard, and an answer spoken?
+Where: is a recording transcribed, and an answer spoken?
 """
 
 import hashlib
@@ -36,7 +36,7 @@ from thinker.protocol.media_requests import (
 from thinker.protocol.messages import Frozen, Usage
 from thinker.protocol.peer import RpcError
 
-REMEMBERED = 16  # recordings whose text is kept, so that reading on does not hear them again
+REMEMBERED = 16  # recordings whose text is kept, so that reading on does not transcribe them again
 HEARD_TOKENS = 10  # reserved for a second of a recording
 DRAWN_TOKENS = 1000  # reserved for a picture
 NO_ROOM = "the agent is paused, or its budget is used up"
@@ -58,11 +58,11 @@ class MediaCalls(LoopBound):
     _numbers: Iterator[int] = field(default_factory=lambda: count(1), init=False)
 
     def make_reader(self, definition: AgentDefinition, payer: str) -> ReadDocument:
-        """Return a reader of any file's text for an agent; ``payer`` is charged for it."""
+        """Return a reader of any file's text for an agent; the calls are charged to ``payer``."""
         return partial(self._read_text, definition, payer)
 
     async def speak_text(self, definition: AgentDefinition, payer: str, text: str) -> Spoken:
-        """Return a text as speech; raises like `_ask_worker`."""
+        """Return ``text`` as speech; raises like `_ask_worker`."""
         voice = definition.voice
         if voice is None or voice.speak is None:
             raise MediaError('the agent cannot speak; set "voice" in agents.json')
@@ -87,7 +87,7 @@ class MediaCalls(LoopBound):
         """Return the text of a file.
 
         Raises:
-            UnreadableError: it has no text, or could not be heard.
+            UnreadableError: the file has no text, or could not be transcribed.
             OrchestratorError: as `_ask_worker`, but for a `MediaError`.
         """
         if not recordings.find_file_ending(media_type):
@@ -119,12 +119,12 @@ class MediaCalls(LoopBound):
         request: Frozen,
         foreseen: Answer,
     ) -> Answer:
-        """Ask the agent's worker, and count the usage.
+        """Call the agent's worker, and count the usage.
 
         Raises:
-            MediaError: the model cannot be asked, or did not answer.
+            MediaError: the model cannot be called, or did not answer.
             WorkerLostError: the worker ended.
-            QuarantinedError: it cannot be started.
+            QuarantinedError: the worker cannot be started.
             UnknownAgentError: the agent was removed, or the daemon stops.
             JournalError: the usage cannot be stored.
         """
@@ -150,7 +150,7 @@ def _build_usage(count: int) -> Usage:
 
 
 def _check_length(data: bytes) -> None:
-    """Raise `UnreadableError` for a recording that is too long to be heard."""
+    """Raise `UnreadableError` for a recording that is too long."""
     seconds = recordings.measure_duration(data)
     if len(data) > MOST_HEARD:
         raise UnreadableError(

@@ -1,4 +1,4 @@
-"""Find models that an agent cannot use because their tool is denied."""
+"""Find models that an agent cannot use because the tool is denied."""
 
 from orchestrator.agentsfile.draft import Draft
 from orchestrator.extensions.media.picture_tools import draw_picture

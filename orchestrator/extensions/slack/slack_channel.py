@@ -4,7 +4,7 @@ Slack repeats an event that is not acknowledged within three seconds, and forget
 minutes; forgotten ones are read from the histories of the chats. It has no message keys: a message
 whose answer was lost may or may not have arrived.
 
-Where: does a message of Slack come in?
+Where: does a Slack message come in?
 """
 
 import base64

@@ -1,4 +1,4 @@
-"""Translate events of Slack into received messages. Pure."""
+"""Translate Slack events into received messages. Pure."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -25,7 +25,7 @@ SLACKBOT = "USLACKBOT"
 VOICE = "slack_audio"  # subtype of a recording that was made instead of writing
 MAX_NAME = 255  # characters
 
-# Seconds since the epoch, with what tells messages of one moment apart; names a message of a chat.
+# Seconds since the epoch, and a part that makes the timestamp unique: a message's id in its chat.
 Timestamp = Annotated[str, StringConstraints(pattern=r"^([0-9]{1,12}\.[0-9]{1,9})?$")]
 
 
@@ -92,13 +92,13 @@ class SlackMessage(SlackObject):
 
     @property
     def people(self) -> set[str]:
-        """The ids of its author and of the people whom it mentions."""
+        """The ids of the message's author and of the people whom it mentions."""
         return list_mentioned_ids(self.text) | {self.user} - {""}
 
 
 @dataclass(frozen=True)
 class SlackView:
-    """The bot's identity, and people's names by id."""
+    """The bot's identity, and people's names, keyed by id."""
 
     user_id: str
     bot_id: str

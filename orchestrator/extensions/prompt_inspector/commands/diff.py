@@ -61,8 +61,7 @@ class DiffReport(CamelModel):
 class Side:
     """One side of a comparison.
 
-    ``bundle`` is the prompt definition, None for a turn without one; ``turn`` is what a turn's
-    model received, None for a definition.
+    ``bundle`` is the prompt definition, None for a turn without one. ``turn`` is what a turn's model received, None for a definition.
     """
 
     name: str
@@ -166,7 +165,7 @@ def _build_field_contents(found: PromptBundle) -> dict[str, str]:
 
 
 def _format_origin(name: str, found: PromptBundle) -> str:
-    """Name a definition, unless it is the compared one, whose versions may have two names."""
+    """Return a label for a definition; empty for the compared one."""
     return "" if name == found.name else f" of {name}"
 
 
@@ -209,7 +208,7 @@ def _load_last_use_sides(settings: Settings, name: str) -> tuple[Side, Side]:
 
 
 def _load_side(settings: Settings, known: Definitions, name: str) -> Side:
-    """Look up a name: a definition, a definition's file, or else a turn."""
+    """Look up a name: a definition, a definition's file, or a turn."""
     if name in known or Path(name).suffix in definition_files.ENDINGS:
         return _load_definition_side(known, name)
     with open_for_reading(settings.journal) as db:
