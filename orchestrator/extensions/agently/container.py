@@ -1,4 +1,4 @@
-"""Collect the slots of a prompt: set, append and update values, inherit a parent's.
+"""Collect the slots of a prompt: set, append and update values, and inherit a parent's.
 
 Python API::
 

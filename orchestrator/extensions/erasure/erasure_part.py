@@ -1,4 +1,4 @@
-"""The methods by which the command line erases data in a running daemon."""
+"""The methods with which the command line erases data in a running daemon."""
 
 from collections.abc import Mapping
 

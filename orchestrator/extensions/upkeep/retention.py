@@ -1,7 +1,8 @@
 """Retention: each function removes a batch of old rows and returns their number.
 
-Rows stay that an open turn or a session's window needs, that identify a repeated update, or that
-hold the address of a chat. Dead letters, the audit log and the history of profiles are kept.
+Rows stay if an open turn or a session's window needs them, if they identify a repeated update, or
+if they hold the address of a chat. Dead letters, the audit log and the history of profiles are
+kept.
 
 Where: are old records deleted?
 """

@@ -61,7 +61,8 @@ class DiffReport(CamelModel):
 class Side:
     """One side of a comparison.
 
-    ``bundle`` is the prompt definition, None for a turn without one. ``turn`` is what a turn's model received, None for a definition.
+    ``bundle`` is the prompt definition, None for a turn without one. ``turn`` is what a turn's
+    model received, None for a definition.
     """
 
     name: str
