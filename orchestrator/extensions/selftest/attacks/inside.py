@@ -1,7 +1,7 @@
-"""What runs inside a jail: everything that `thinker.jail.reach` tries, and a command.
+"""Code that runs inside a jail: all attempts of `thinker.jail.reach`, and a command.
 
-A hostile MCP server calls `run_attempts`. The file is a hook of a worker, too, and so needs nothing
-of this package, which a worker cannot read.
+A hostile MCP server calls `run_attempts`. The file is also a hook of a worker, so it needs nothing
+from this package, which a worker cannot read.
 """
 
 import fcntl
@@ -42,7 +42,8 @@ def filter_messages(_state: object, messages: Sequence[Any]) -> Sequence[Any] | 
 def run_attempts(target: str) -> str:
     """Return the names of the attempts that succeeded, after a mark.
 
-    ``target`` is hexadecimal JSON: the daemon's process, its control socket, paths by name.
+    ``target`` is hex-encoded JSON: the daemon's pid, the path of its control socket, and paths
+    keyed by name.
     """
     pid, control, paths = json.loads(bytes.fromhex(target.split(maxsplit=1)[0]))
     found = [name for name, success in try_attempts({"daemon": pid}, paths) if success]
@@ -55,7 +56,7 @@ def run_attempts(target: str) -> str:
 
 
 def wedge_broker(order: str) -> None:
-    """Send the broker a request over a socket that waits for room, and never read the answer."""
+    """Send the broker a request over a socket that waits for room; never read the answer."""
     content = order.replace("$LONG", "long " * LENGTH)
     body = json.dumps({"model": "m", "messages": [{"role": "user", "content": content}]}).encode()
     address = f"{os.environ['THINKER_BASE_URL']}/chat/completions".encode()
@@ -72,7 +73,7 @@ def wedge_broker(order: str) -> None:
 
 
 def can_command_daemon(control: Path) -> bool:
-    """Return whether the daemon answers this process as it answers its operator."""
+    """Return whether the daemon answers this process like its operator."""
     with suppress(OSError), socket.socket(socket.AF_UNIX) as client:
         client.settimeout(ANSWER_SECONDS)
         client.connect(str(control))

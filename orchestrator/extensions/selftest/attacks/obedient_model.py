@@ -2,7 +2,7 @@
 
 It reads orders in every message and in the tools that it is offered, of any author:
 ``CALL#id tool {…} ;;`` calls a tool, ``SAY#id text ;;`` answers with a text, ``GROW#id text ;;``
-piece by piece. It obeys each id once; without an order left, it answers `FINISHED`.
+piece by piece. It obeys each id once; with no order left, it answers `FINISHED`.
 """
 
 import json
@@ -81,7 +81,7 @@ class ObedientModel(LoopbackServer):
         await stream.send(build_response(200, json.dumps(whole).encode()))
 
     def has_seen(self, text: str, *roles: str) -> bool:
-        """Return whether a message of one of these roles had this text; of any, without roles."""
+        """Return whether a message of these roles had this text; without roles, any message."""
         return any(
             text in _extract_text(message)
             for request in self.requests
@@ -129,7 +129,7 @@ def _decode_hidden(order: str) -> str:
 
 
 def _list_texts(body: ForeignJson) -> Iterator[str]:
-    """Yield every text that others than the model wrote, in the order of the request."""
+    """Yield all text that the model did not write, in the order of the request."""
     for message in body["messages"]:
         if message["role"] != "assistant":
             yield _extract_text(message)

@@ -30,7 +30,7 @@ class _Results:
     first: int
     ran: int = 0
     failures: list[SeedReport] = field(default_factory=list)
-    shown: SeedReport | None = None  # the only one
+    shown: SeedReport | None = None  # the report of the only seed
 
 
 def simulate(
