@@ -70,7 +70,8 @@ SEVERAL = "several defences"
 class Attack:
     """One attack.
 
-    ``run`` returns what the attack reached; nothing if the daemon held. ``defence`` names the defence without which the attack succeeds; `SEVERAL` if that takes more than one.
+    ``run`` returns what the attack reached; nothing if the daemon held. ``defence`` names
+    the defence without which the attack succeeds; `SEVERAL` if that takes more than one.
     """
 
     name: str

@@ -69,7 +69,7 @@ app.command()(simulate)
 
 @dataclass
 class _Report:
-    """The results of a self-test. ``failures`` pairs options that repeat a history with its result."""
+    """The results of a self-test; ``failures`` pairs repeating options and results."""
 
     seed: int
     tallies: dict[str, Tally] = field(default_factory=dict)

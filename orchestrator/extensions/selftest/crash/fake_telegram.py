@@ -25,7 +25,7 @@ class BotApiServer(BotWorld, LoopbackServer):
         await stream.send(build_response(*await self.answer_request(path, body)))
 
     async def answer_request(self, path: str, params: ForeignJson) -> tuple[int, bytes]:
-        """Return status and body; raise `EndOfStream` to end the connection instead."""
+        """Return status and body; raise `EndOfStream` to close the connection instead."""
         prefix, _, method = path.rpartition("/")
         if prefix == f"/file/bot{self.token}/files" and method in self.files:
             return 200, self.files[method]
