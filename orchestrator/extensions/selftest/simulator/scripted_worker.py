@@ -41,7 +41,7 @@ MODEL = "openai/scripted"
 class ScriptedWorker:
     """The worker's side of the wire, started as ``program``.
 
-    ``chance`` decides how long everything takes.
+    ``chance`` decides all durations.
     """
 
     def __init__(self, world: SimulatedWorld, chance: Random, program: Program) -> None:
@@ -114,7 +114,7 @@ class ScriptedWorker:
         raise RpcError(CANCELLED, f"turn {turn.turn_id} was cancelled")
 
     async def _follow_script(self, turn: TurnRun) -> TurnEnded:
-        """Finish the recorded steps, then make the next ones of the scripts of its messages."""
+        """Finish the recorded steps, then make the next ones from the messages' scripts."""
         said: list[Message] = [*turn.history, *turn.messages]
         scripts = [self._find_script(turn.messages[-1])]
         step = 0
@@ -160,7 +160,7 @@ class ScriptedWorker:
         return self._scenario[message.content.strip()]
 
     def _check_request(self, said: Sequence[Message]) -> None:
-        """Record what is wrong with what the model would be sent, or with who sends it."""
+        """Record problems of what the model would be sent, and of the sender."""
         for problem in fake_model.check_transcript(_dump_transcript(said)):
             self._ledger.append("broken", problem)
         if self._agent_id not in AGENTS:
@@ -203,7 +203,7 @@ class ScriptedWorker:
 
     @property
     def _other_agent(self) -> str:
-        """The agent to which this one may hand a chat over."""
+        """The agent to which this one may hand over a chat."""
         return next(agent_id for agent_id in AGENTS if agent_id != self._agent_id)
 
     async def _call_tools(
@@ -238,7 +238,7 @@ def _build_step(
 
 
 def _split_answer(scripts: Sequence[Script]) -> list[str]:
-    """Return the answer to the messages of one turn in the pieces in which it is streamed."""
+    """Return the pieces in which the answer to the messages of one turn is streamed."""
     first, *others = (script.split_reply() for script in scripts)
     return [*first, *(f" {part}" if not n else part for p in others for n, part in enumerate(p))]
 
@@ -248,7 +248,7 @@ def _build_result(text: str) -> TurnResult:
 
 
 def _dump_transcript(said: Sequence[Message]) -> list[ForeignJson]:
-    """Return what `check_transcript` reads of a transcript."""
+    """Return a transcript in the form that `check_transcript` reads."""
     found: list[ForeignJson] = []
     for message in said:
         if isinstance(message, UserMessage):
