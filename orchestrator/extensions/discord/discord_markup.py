@@ -1,7 +1,7 @@
 """Write Discord's Markdown from the HTML of a reply, escaping everything else. Pure.
 
 Every character that Discord would read as markup is escaped. A link is shown with its address:
-Discord shows the backslashes of an escaped label, and a label alone may deceive.
+Discord shows the backslashes of an escaped label, and a label without it may deceive.
 """
 
 import re

@@ -23,7 +23,7 @@ SHOWN = frozenset({"journal: read"})  # on the page
 
 
 class JailFinding(CamelModel):
-    """What a process reached from inside one kind of jail.
+    """The result of the probes from inside one kind of jail.
 
     ``reached`` lists the successful ones of ``attempts``; ``unexpected`` those not open by design.
     """

@@ -1,6 +1,6 @@
 """Translate mails into received messages. Pure.
 
-Each sender's address is a chat, each thread a conversation in that chat. A mail to the bot alone is
+Each sender's address is a chat, each thread a conversation in that chat. A mail to only the bot is
 private; one that others get too is a message in a group, which mentions the bot in ``To``.
 """
 
@@ -66,7 +66,7 @@ class Recipient:
 
 
 class Thread(NamedTuple):
-    """What an answer needs from earlier mails: a subject, and ids up to the last one."""
+    """The data of earlier mails that an answer needs: subject, and ids up to the last one."""
 
     subject: str
     references: tuple[str, ...]

@@ -16,7 +16,7 @@ FORGET = "forget"  # ErasureTarget → Ack
 
 
 class ErasureTarget(CamelModel):
-    """What to erase: an agent, or a chat of a channel."""
+    """The target of an erasure: an agent, or a chat of a channel."""
 
     agent: str | None = None
     channel: str | None = None

@@ -27,7 +27,7 @@ def move_to_server(server: DatabaseServer) -> CopyCounts:
 
     Raises:
         AlreadyRunningError: a daemon has the journal of the server.
-        JournalError: one of them cannot be used, or the copy differs from the file.
+        JournalError: the file or the server cannot be used, or the copy differs from the file.
     """
     sqlite_storage.open_database(server.file).close()  # brings it up to date
     with (
@@ -53,7 +53,7 @@ def move_back(server: DatabaseServer) -> tuple[CopyCounts | None, Path | None]:
 
     Raises:
         AlreadyRunningError: a daemon has the journal of the server.
-        JournalError: one of them cannot be used, or the copy differs from the server.
+        JournalError: the file or the server cannot be used, or the copy differs from the server.
     """
     file, mark = server.file, build_moved_mark_path(server.file)
     if file.exists() and not mark.exists():

@@ -70,7 +70,7 @@ class ProviderFacts(CamelModel):
 
 
 class ModelsReport(CamelModel):
-    """What ``models --json`` prints."""
+    """The output of ``models --json``."""
 
     known: tuple[ProviderFacts, ...]
     providers: tuple[ProviderOffer, ...]

@@ -69,7 +69,7 @@ class ModelResult(CamelModel):
 
 
 class TrialsReport(CamelModel):
-    """What ``models test --json`` prints."""
+    """The output of ``models test --json``."""
 
     models: tuple[ModelResult, ...]
 
@@ -83,7 +83,7 @@ class Candidate:
     agents: tuple[str, ...] = ()
     embeddings: bool = False
     media: bool = False
-    """Whether it only hears, speaks or draws."""
+    """Whether the model only hears, speaks or draws."""
 
 
 async def run_model_trials(

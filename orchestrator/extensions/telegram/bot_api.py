@@ -280,8 +280,8 @@ def decode_json(body: bytes) -> Any:  # noqa: ANN401 - whatever JSON holds
     JSON can express half of a surrogate pair, and other servers may send invalid bytes.
 
     Raises:
-        ValueError: it is not JSON.
-        RecursionError: it is nested too deeply.
+        ValueError: the body is not JSON.
+        RecursionError: the body is nested too deeply.
     """
     try:
         return orjson.loads(body)

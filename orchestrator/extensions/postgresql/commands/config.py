@@ -45,7 +45,7 @@ class FileReport(CamelModel):
 
 
 class VersionReport(CamelModel):
-    """What ``config show --json`` prints; times in milliseconds since the epoch.
+    """The output of ``config show --json``; times in milliseconds since the epoch.
 
     ``version`` is null if nothing was pushed, ``applied`` if this home never got a version.
     """

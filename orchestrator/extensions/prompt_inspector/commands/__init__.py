@@ -51,7 +51,7 @@ class LayerReport(CamelModel):
 
 
 class PromptReport(CamelModel):
-    """What ``prompt show --json`` prints; ``tokens`` are estimates.
+    """The output of ``prompt show --json``; ``tokens`` are estimates.
 
     ``live``: a running daemon built it. ``request`` is the body of the request, as sent; empty for
     an agent without a provider.

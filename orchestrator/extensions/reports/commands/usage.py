@@ -28,7 +28,7 @@ app = make_command_group()
 
 
 class Grouping(StrEnum):
-    """What each line of the table adds up."""
+    """The key by which lines of the table sum usage."""
 
     AGENT = "agent"
     PURPOSE = "purpose"
@@ -53,7 +53,7 @@ class UsageDay(CamelModel):
 
 
 class UsageReport(CamelModel):
-    """What ``usage --json`` prints, the oldest day first."""
+    """The output of ``usage --json``, the oldest day first."""
 
     timezone: str
     days: tuple[UsageDay, ...]

@@ -191,7 +191,7 @@ class AttackWorld:
         return [line for line in lines if text in line]
 
     def list_sent_texts(self, chat: int) -> list[str]:
-        """Return what the bot was asked to show in a chat, with markup."""
+        """Return the texts that the bot was asked to show in a chat, with markup."""
         return [
             str(asked["text"]) for asked in self.bot.asked if str(asked["chat_id"]) == str(chat)
         ]

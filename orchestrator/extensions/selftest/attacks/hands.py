@@ -84,7 +84,7 @@ _PAGES = {
 
 
 async def _try_tool(world: AttackWorld, tool: str, arguments: dict[str, str]) -> str:
-    """Return what a tool call of the model revealed."""
+    """Return the secrets that a tool call of the model revealed."""
     secret = world.folder / "secret.txt"
     secret.write_text(SECRET, "utf-8")
     mode = secret.stat().st_mode

@@ -1,7 +1,7 @@
 """A model on loopback that obeys every text: OpenAI's chat completions.
 
 It reads orders in every message and in the tools that it is offered, of any author:
-``CALL#id tool {…} ;;`` calls a tool, ``SAY#id text ;;`` answers with a text, ``GROW#id text ;;``
+``CALL#id tool {…} ;;`` calls a tool, ``SAY#id text ;;`` answers with text, ``GROW#id text ;;``
 piece by piece. It obeys each id once; with no order left, it answers `FINISHED`.
 """
 
@@ -44,12 +44,12 @@ def make_theft_orders(
 
 
 def make_answer_order(number: str, text: str) -> str:
-    """Return the order to answer with a text."""
+    """Return the order to answer with ``text``."""
     return f"SAY#{number} {text} ;;"
 
 
 def make_growing_order(number: str, text: str) -> str:
-    """Return the order to answer with a text piece by piece, if the client wants that."""
+    """Return the order to answer with ``text`` piece by piece, if the client wants that."""
     return f"GROW#{number} {text} ;;"
 
 

@@ -157,7 +157,7 @@ def crash(
 
 
 def _parse_jobs(given: str | None) -> int:
-    """Return how many histories to run at a time.
+    """Return the number of histories to run at a time.
 
     Raises:
         ConfigError: the setting is not a positive number.

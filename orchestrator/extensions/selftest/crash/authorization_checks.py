@@ -22,7 +22,7 @@ def find_scheduling_steps(evidence: Evidence) -> Mapping[str, StepRow]:
 
 
 def count_expected_runs(evidence: Evidence, name: str) -> int:
-    """Return how often a script should run: once, unless it runs as a task."""
+    """Return the number of times that a script should run: once, unless it runs as a task."""
     fired = [run for run in evidence.journal.runs if run.name == name and run.inbox_id is not None]
     return len(fired) if name in find_scheduling_steps(evidence) else 1
 

@@ -11,7 +11,7 @@ from orchestrator.testing.loopback import (
     build_response,
 )
 
-PREVIEW_MARK = "…"  # a text that ends with it counts as a preview of a longer one
+PREVIEW_MARK = "…"  # text that ends with it counts as a preview
 
 
 class BotApiServer(BotWorld, LoopbackServer):

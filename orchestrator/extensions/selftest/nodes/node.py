@@ -36,7 +36,7 @@ class Node:
         return self.home / f"log-{self._lives}"
 
     def count_events(self, event: str) -> int:
-        """Return how often the log has an event."""
+        """Return the number of times that the log has an event."""
         return self.log_path.read_bytes().count(_format_event_mark(event))
 
     @property
