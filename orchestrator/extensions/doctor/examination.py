@@ -56,7 +56,7 @@ def list_findings(
     yield from _check_journal(settings.journal)
     yield _check_clock()
     yield from list_extensions(find_installed(), file)
-    yield from _ask_extensions(settings, file, status)
+    yield from _collect_extension_findings(settings, file, status)
 
 
 def build_probe_targets(
@@ -211,7 +211,7 @@ def list_extensions(found: Installed, file: AgentsFile | None) -> Iterator[Findi
         )
 
 
-def _ask_extensions(
+def _collect_extension_findings(
     settings: Settings, file: AgentsFile | None, status: StatusReport | None
 ) -> Iterator[Finding]:
     """Yield the findings of bundled extensions and of those in agents.json."""

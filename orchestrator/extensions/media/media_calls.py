@@ -62,7 +62,7 @@ class MediaCalls(LoopBound):
         return partial(self._read_text, definition, payer)
 
     async def speak_text(self, definition: AgentDefinition, payer: str, text: str) -> Spoken:
-        """Return ``text`` as speech; raises like `_ask_worker`."""
+        """Return ``text`` as speech; raises like `_call_worker`."""
         voice = definition.voice
         if voice is None or voice.speak is None:
             raise MediaError('the agent cannot speak; set "voice" in agents.json')
@@ -70,16 +70,16 @@ class MediaCalls(LoopBound):
         foreseen = Spoken(
             model=voice.speak.name, usage=_build_usage(length // 4), characters=length
         )
-        return await self._ask_worker(definition, payer, AUDIO_SPEAK, Speak(text=text), foreseen)
+        return await self._call_worker(definition, payer, AUDIO_SPEAK, Speak(text=text), foreseen)
 
     async def draw_pictures(self, definition: AgentDefinition, payer: str, request: Draw) -> Drawn:
-        """Return drawn pictures; raises like `_ask_worker`."""
+        """Return drawn pictures; raises like `_call_worker`."""
         images = definition.images
         if images is None:
             raise MediaError('the agent cannot draw; set "images" in agents.json')
         tokens, pictures = _build_usage(DRAWN_TOKENS * request.count), request.count
         foreseen = Drawn(model=images.name, usage=tokens, pictures=pictures)
-        return await self._ask_worker(definition, payer, PICTURE_DRAW, request, foreseen)
+        return await self._call_worker(definition, payer, PICTURE_DRAW, request, foreseen)
 
     async def _read_text(
         self, definition: AgentDefinition, payer: str, data: bytes, media_type: str
@@ -88,7 +88,7 @@ class MediaCalls(LoopBound):
 
         Raises:
             UnreadableError: the file has no text, or could not be transcribed.
-            OrchestratorError: as `_ask_worker`, but for a `MediaError`.
+            OrchestratorError: as `_call_worker`, but for a `MediaError`.
         """
         if not recordings.find_file_ending(media_type):
             return await self.document_text(data, media_type)
@@ -103,7 +103,7 @@ class MediaCalls(LoopBound):
             foreseen = Heard(model=voice.hear.name, usage=tokens, seconds=seconds)
             request = Hear(media_type=media_type, data=data)
             try:
-                heard = await self._ask_worker(definition, payer, AUDIO_HEAR, request, foreseen)
+                heard = await self._call_worker(definition, payer, AUDIO_HEAR, request, foreseen)
             except MediaError as error:
                 raise UnreadableError(f"it could not be transcribed: {error}") from error
             if not heard.text:
@@ -111,7 +111,7 @@ class MediaCalls(LoopBound):
             self._heard[key] = heard.text
         return self._heard[key]
 
-    async def _ask_worker(
+    async def _call_worker(
         self,
         definition: AgentDefinition,
         payer: str,

@@ -41,7 +41,7 @@ def move_to_server(server: DatabaseServer) -> CopyCounts:
             pg_schema.mark_arriving(target)
         build_moved_mark_path(server.file).write_text(f"{server}\n", "utf-8")
         with pg_opening.open_transaction(target, server):
-            pg_schema.arrive(target)
+            pg_schema.mark_arrived(target)
     return copied
 
 

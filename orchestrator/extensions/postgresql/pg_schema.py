@@ -142,11 +142,11 @@ def advance_id_sequences(db: PostgresConnection) -> None:
 
 
 def mark_arriving(db: PostgresConnection) -> None:
-    """Lock out daemons until `arrive`: the journal in the file is still valid."""
+    """Lock out daemons until `mark_arrived`: the journal in the file is still valid."""
     _set_state(db, ARRIVING)
 
 
-def arrive(db: PostgresConnection) -> None:
+def mark_arrived(db: PostgresConnection) -> None:
     """Admit daemons to the journal."""
     _set_state(db, IN_USE)
 

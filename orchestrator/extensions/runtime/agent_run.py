@@ -66,7 +66,7 @@ class AgentRun:
     def is_draining(self) -> bool:
         return False
 
-    def conversation(self, prompt: str, answer: str) -> tuple[Message, ...]:
+    def build_conversation(self, prompt: str, answer: str) -> tuple[Message, ...]:
         """Return the run as messages: the prompt, the calls with their results, the answer."""
         found: list[Message] = [UserMessage(content=prompt)]
         for response, numbers in self._steps:

@@ -10,7 +10,7 @@ from orchestrator.extensions.runtime.defined_tools import (
     RuntimePart,
     ToolkitSpec,
     check_name,
-    checked_tools,
+    require_tools,
 )
 from orchestrator.extensions.runtime.runtime_errors import RuntimeSpecError
 from thinker.formats.prompts.plain import is_model
@@ -201,7 +201,7 @@ def _build_agent(
         toolkits=kits,
         prompt_cache_key=key,
         prompt=prompt if isinstance(prompt, LayeredPrompt) else None,
-        tools=checked_tools(f"the agent {name!r}", tools),
+        tools=require_tools(f"the agent {name!r}", tools),
     )
 
 

@@ -151,7 +151,7 @@ class Toolkit:
     id: str
     tools: tuple[DefinedTool, ...]
 
-    def narrowed(self, spec: ToolkitSpec) -> tuple[DefinedTool, ...]:
+    def select_tools(self, spec: ToolkitSpec) -> tuple[DefinedTool, ...]:
         """Return the tools that ``spec`` names, in the toolkit's order.
 
         Raises:
@@ -174,10 +174,10 @@ def define_toolkit(kit_id: str, tools: Iterable[DefinedTool]) -> Toolkit:
     Raises:
         RuntimeSpecError: a value is not a tool, or two have one name.
     """
-    return Toolkit(kit_id, checked_tools(f"the toolkit {kit_id!r}", tools))
+    return Toolkit(kit_id, require_tools(f"the toolkit {kit_id!r}", tools))
 
 
-def checked_tools(owner: str, tools: Iterable[DefinedTool]) -> tuple[DefinedTool, ...]:
+def require_tools(owner: str, tools: Iterable[DefinedTool]) -> tuple[DefinedTool, ...]:
     """Return the tools of an owner.
 
     Raises:

@@ -10,7 +10,7 @@ from orchestrator.extensions.runtime.defined_tools import (
     RuntimePart,
     Toolkit,
     ToolkitSpec,
-    checked_tools,
+    require_tools,
 )
 from orchestrator.extensions.runtime.runtime_errors import RuntimeSpecError
 from thinker.protocol.messages import JsonObject
@@ -84,7 +84,7 @@ def define_runtime(
                 "constructor of another role"
             )
     kits = _index_kits(toolkits)
-    shared = checked_tools("the runtime", tools)
+    shared = require_tools("the runtime", tools)
     _check_agents(given)
     offered = {agent.name: _list_offered_tools(agent, shared, kits) for agent in given}
     return RuntimeSpec(
@@ -135,9 +135,9 @@ def _list_offered_tools(
                 f"the agent {agent.name!r} uses the toolkit {spec.id!r}; add it to the toolkits of "
                 "define_runtime"
             )
-        found += kits[spec.id].narrowed(spec)
+        found += kits[spec.id].select_tools(spec)
     distinct = {id(tool): tool for tool in (*found, *shared)}  # a tool may be listed twice
-    bound = checked_tools(f"the agent {agent.name!r}", distinct.values())
+    bound = require_tools(f"the agent {agent.name!r}", distinct.values())
     if route := next((tool.name for tool in bound if tool.name in agent.routes), None):
         raise RuntimeSpecError(
             f"the agent {agent.name!r} has a tool and a route {route!r}; rename one of them"

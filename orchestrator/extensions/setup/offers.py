@@ -109,15 +109,15 @@ async def fetch_offers(
     file: AgentsFile, environ: Mapping[str, str], provider: str | None
 ) -> list[ProviderOffer]:
     """Query all providers concurrently; results are in the order of the agents."""
-    asked = await _list_asked_providers(file, environ)
+    queries = await _list_provider_queries(file, environ)
     if provider is not None:
         chosen = find_account(provider, known=file.known_providers)
-        there = [one for one in asked if one.account.url == chosen.url]
-        named = [one for one in asked if one.account.name == chosen.name]
-        asked = there or named or [ProviderQuery(chosen, environ.get(chosen.key_var or "", ""))]
+        there = [one for one in queries if one.account.url == chosen.url]
+        named = [one for one in queries if one.account.name == chosen.name]
+        queries = there or named or [ProviderQuery(chosen, environ.get(chosen.key_var or "", ""))]
     found: dict[int, Trial] = {}
 
-    async def ask_provider(number: int, one: ProviderQuery) -> None:
+    async def query_provider(number: int, one: ProviderQuery) -> None:
         missing = one.account.needs_key and not one.key
         text = KEY_MISSING.format(key=one.account.key_var)
         found[number] = (
@@ -125,31 +125,31 @@ async def fetch_offers(
         )
 
     async with anyio.create_task_group() as tasks:
-        for number, one in enumerate(asked):
-            tasks.start_soon(ask_provider, number, one)
-    return [_build_offer(file, one, found[number]) for number, one in enumerate(asked)]
+        for number, one in enumerate(queries):
+            tasks.start_soon(query_provider, number, one)
+    return [_build_offer(file, one, found[number]) for number, one in enumerate(queries)]
 
 
-async def _list_asked_providers(
+async def _list_provider_queries(
     file: AgentsFile, environ: Mapping[str, str]
 ) -> list[ProviderQuery]:
     """Return the providers of enabled agents and of named models."""
     agents = [agent for agent in file.agents if agent.enabled]
     automatic = any(agent.llm_provider == "auto" for agent in agents)
     local = await find_local_servers() if automatic else ()
-    asked: dict[tuple[str, str], ProviderQuery] = {}
+    queries: dict[tuple[str, str], ProviderQuery] = {}
     for agent in agents:
         end = resolve_endpoint(agent, environ, local)
         whole = {"llm_provider": end.provider, "model": end.model}
         chosen = agent.model_copy(update=whole) if agent.llm_provider == "auto" else agent
         for name, place in _list_model_accounts(chosen):
-            _add_user(asked, place, name, agent.agent_id, {**environ, **agent.env})
+            _add_user(queries, place, name, agent.agent_id, {**environ, **agent.env})
     for name, reference in file.models.items():
         place = _resolve_account(
             reference.provider, str(reference.base_url or ""), file.known_providers
         )
-        _add_user(asked, place, reference.model, f'"{name}" of models', environ)
-    return list(asked.values())
+        _add_user(queries, place, reference.model, f'"{name}" of models', environ)
+    return list(queries.values())
 
 
 def _list_model_accounts(agent: AgentDefinition) -> Iterator[tuple[str, ModelAccount]]:
@@ -172,14 +172,14 @@ def _resolve_account(provider: str, base_url: str, known: Mapping[str, Provider]
 
 
 def _add_user(
-    asked: dict[tuple[str, str], ProviderQuery],
+    queries: dict[tuple[str, str], ProviderQuery],
     place: ModelAccount,
     model: str,
     user: str,
     environ: Mapping[str, str],
 ) -> None:
     key = environ.get(place.provider.key_var or "", "").strip()
-    one = asked.setdefault((place.url, key), ProviderQuery(place, key))
+    one = queries.setdefault((place.url, key), ProviderQuery(place, key))
     users = one.used.setdefault(model, [])
     if user not in users:
         users.append(user)

@@ -169,7 +169,7 @@ class MaintenanceWorker(LoopBound):
             return
         request = background.Compact(messages=part.messages, summary=part.summary)
         size = sum(map(sessions.estimate_tokens, part.messages)) + len(part.summary or "") // 4
-        answer = await self._ask_model(
+        answer = await self._call_model(
             job, size, background.SESSION_COMPACT, request, background.Compacted
         )
         if answer is None:
@@ -196,7 +196,7 @@ class MaintenanceWorker(LoopBound):
             return
         request = background.Extract(messages=part.messages, known=part.known)
         size = sum(map(sessions.estimate_tokens, part.messages)) + len("".join(part.known)) // 4
-        answer = await self._ask_model(
+        answer = await self._call_model(
             job, size, background.FACTS_EXTRACT, request, background.Extracted
         )
         if answer is None:
@@ -224,7 +224,7 @@ class MaintenanceWorker(LoopBound):
             await store.transact(fact_vectors.store_vectors, agent_id, answer.model, found)
             log.debug("facts_embedded", agent_id=agent_id, facts=len(found), model=answer.model)
 
-    async def _ask_model(
+    async def _call_model(
         self, job: MaintenanceJob, size: int, method: str, request: Frozen, expected: type[Answer]
     ) -> Answer | None:
         """Call the agent's model; return None if the call failed or is not allowed."""

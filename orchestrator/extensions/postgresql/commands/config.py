@@ -113,7 +113,7 @@ def show(
     settings = load_settings(home)
     with open_for_reading(_require_server(settings)) as db:
         version, files = _load_version(db, number)
-    applied = config_placing.read_brought(settings.paths).version or None
+    applied = config_placing.load_applied_version(settings.paths).version or None
     if to is not None and version is not None:
         config_placing.write_files(to, files)
     if as_json:

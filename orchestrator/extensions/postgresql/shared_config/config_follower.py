@@ -51,9 +51,9 @@ class ConfigFollower(Part):
 
     async def _follow_newest(self) -> tuple[str, ...]:
         paths = self._settings.paths
-        known = await self._in_thread(config_placing.read_brought, paths)
+        known = await self._in_thread(config_placing.load_applied_version, paths)
         version, files = await self._store.read(
-            pushed_config.other_than, known.version, known.digest
+            pushed_config.load_newer_files, known.version, known.digest
         )
         if version is None:
             return ()
@@ -71,9 +71,9 @@ def update_home(settings: Settings, server: DatabaseServer) -> None:
     Raises:
         JournalError: the journal cannot be read.
     """
-    known = config_placing.read_brought(settings.paths)
+    known = config_placing.load_applied_version(settings.paths)
     with open_for_reading(server) as db:
-        version, files = pushed_config.other_than(db, known.version, known.digest)
+        version, files = pushed_config.load_newer_files(db, known.version, known.digest)
     if version is not None and files:
         try:
             config_placing.place_version(settings.paths, version, files)

@@ -49,7 +49,7 @@ class AppliedVersion(BaseModel):
     files: dict[str, str] = {}
 
 
-def read_brought(paths: Paths) -> AppliedVersion:
+def load_applied_version(paths: Paths) -> AppliedVersion:
     """Return the version applied to a home; 0 if none was, or it is unknown.
 
     In that case every differing file counts as edited and is kept.
@@ -72,7 +72,7 @@ def place_version(
         OSError: a file cannot be written.
         ConfigError: a file is not configuration.
     """
-    before = read_brought(paths)
+    before = load_applied_version(paths)
     for file in files:
         _require_shared_name(file.name)
     written = sum(

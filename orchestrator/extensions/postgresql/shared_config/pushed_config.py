@@ -72,7 +72,7 @@ def list_version_files(db: Database, number: int) -> tuple[PushedFile, ...]:
     return tuple(PushedFile(name, bool(executable), data) for name, executable, data in rows)
 
 
-def other_than(
+def load_newer_files(
     db: Database, number: int, digest: str
 ) -> tuple[PushedVersion | None, tuple[PushedFile, ...]]:
     """Return the newest version, with its files unless it has this number and digest."""

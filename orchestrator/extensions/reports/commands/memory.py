@@ -53,7 +53,7 @@ def list_memory(
         fields = memories.list_profile_fields(db, agent, scope)
     _require_known_agent(settings, agent, found=bool(facts or fields))
     if as_json:
-        print_json({"facts": _describe_all(facts), "profile": _describe_all(fields)})
+        print_json({"facts": _describe_rows(facts), "profile": _describe_rows(fields)})
         return
     printed = print_records("Facts", facts, FACTS)
     printed |= print_records("Profiles", fields, PROFILES)
@@ -122,7 +122,7 @@ def _describe(row: StoredFact | ProfileField) -> dict[str, object]:
     return describe_record(row, renamed={"scope": "chat"})
 
 
-def _describe_all(rows: Iterable[StoredFact | ProfileField]) -> list[dict[str, object]]:
+def _describe_rows(rows: Iterable[StoredFact | ProfileField]) -> list[dict[str, object]]:
     return list(map(_describe, rows))
 
 
