@@ -163,6 +163,7 @@ def _extract_member(source: IO[bytes] | None, target: Path | None, mode: int) ->
 
 
 def _require_safe_name(path: Path, member: tarfile.TarInfo) -> str:
+    """Return a member's path below the home; raise `BackupDamagedError` for any other path."""
     name = member.name.removeprefix(PREFIX)
     parts = name.split("/")
     whole = member.name.startswith(PREFIX) and not {"", ".", ".."} & set(parts)

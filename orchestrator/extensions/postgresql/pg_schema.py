@@ -157,7 +157,7 @@ def mark_moved_away(db: PostgresConnection) -> None:
 
 
 def load_state(db: PostgresConnection) -> int:
-    """Return whether the journal is `IN_USE`, `LEFT` or `ARRIVING`; a missing one is `IN_USE`."""
+    """Return the journal's state: `IN_USE` (also if missing), `LEFT` or `ARRIVING`."""
     return (
         int(db.execute("SELECT moved FROM schema_version").get)
         if load_schema_number(db)

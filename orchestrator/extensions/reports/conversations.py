@@ -90,7 +90,7 @@ def end_conversation(db: Database, number: int, now: int) -> None:
     found = load_conversation(db, number)
     if found.ended_at is not None:
         raise UnknownNameError(
-            f"conversation {number} has ended already; see: orchestrator sessions list"
+            f"conversation {number} has already ended; see: orchestrator sessions list"
         )
     handoffs.take_back_chat(db, found.chat_key, now)
     sessions.end_session(db, found.agent_id, found.chat_key, now)

@@ -179,7 +179,7 @@ class Runtime:
     async def _run_agent(self, agent: AgentSpec, prompt: str, tenant: str) -> AgentAnswer:
         """Run an agent; runs of a stateful agent for one tenant wait for each other."""
         if not prompt.strip():
-            raise RuntimeSpecError(f"the agent {agent.name!r} is asked nothing; say what to do")
+            raise RuntimeSpecError(f"the prompt for {agent.name!r} is empty; say what to do")
         if not agent.stateful:
             return (await self._answer_prompt(agent, prompt, tenant, ()))[0]
         key = tenant, agent.name
@@ -203,7 +203,7 @@ class Runtime:
     def _build_request(
         self, agent: AgentSpec, prompt: str, past: tuple[Message, ...]
     ) -> LoopRequest:
-        provider, model = agent.model.resolved()
+        provider, model = agent.model.resolve_provider()
         contract = None
         if agent.role == "planner":
             contract = AnswerContract(_require_plan(agent), max_retries=PLAN_RETRIES)
@@ -231,6 +231,7 @@ class Runtime:
         )
 
     def _require_role(self, role: str, name: str) -> AgentSpec:
+        """Return the agent; raise `RuntimeSpecError` if the agent has another role."""
         agent = self.spec.agent(name)
         if agent.role != role:
             raise RuntimeSpecError(f"the agent {name!r} is a {agent.role}, not a {role}")
@@ -302,7 +303,7 @@ def create_runtime(
 def _choose_model(
     agent: AgentSpec, environ: Mapping[str, str], base_urls: Mapping[str, str]
 ) -> Model:
-    provider, model = agent.model.resolved()
+    provider, model = agent.model.resolve_provider()
     settings = ThinkerSettings(
         agent_id=agent.name,
         llm_provider=provider,

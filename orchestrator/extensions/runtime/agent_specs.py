@@ -32,7 +32,7 @@ class ModelSpec(RuntimePart):
     id: str = Field(min_length=1)
     provider: str | None = None
 
-    def resolved(self) -> tuple[str, str]:
+    def resolve_provider(self) -> tuple[str, str]:
         """Return the provider and the provider's name of the model.
 
         Raises:
@@ -214,6 +214,7 @@ def _finish_agent(agent: AgentSpec, *, max_turns: int | None, **changes: object)
 
 
 def _require_plan_model(name: str, plan: Plan) -> Plan:
+    """Return ``plan``; raise `RuntimeSpecError` unless ``plan`` is a pydantic model."""
     if not is_model(plan):
         raise RuntimeSpecError(
             f"the plan of the agent {name!r} is {plan!r:.60}; give a pydantic model: "

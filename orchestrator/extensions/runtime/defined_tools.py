@@ -178,7 +178,7 @@ def define_toolkit(kit_id: str, tools: Iterable[DefinedTool]) -> Toolkit:
 
 
 def require_tools(owner: str, tools: Iterable[DefinedTool]) -> tuple[DefinedTool, ...]:
-    """Return the tools of an owner.
+    """Return ``tools`` as a tuple, after checking them; ``owner`` names them in errors.
 
     Raises:
         RuntimeSpecError: a value is not a tool, or two have one name.
@@ -188,7 +188,7 @@ def require_tools(owner: str, tools: Iterable[DefinedTool]) -> tuple[DefinedTool
         if not isinstance(tool, DefinedTool):
             raise RuntimeSpecError(
                 f"a tool of {owner} is {tool!r:.60}, which @define_tool has not made; a name alone "
-                "belongs into layered_prompt(tools=…)"
+                "belongs in layered_prompt(tools=…)"
             )
     names = [tool.name for tool in found]
     if twice := next((name for name in names if names.count(name) > 1), None):

@@ -116,7 +116,7 @@ def _index_kits(toolkits: Iterable[Toolkit]) -> dict[str, Toolkit]:
         if not isinstance(kit, Toolkit):
             raise RuntimeSpecError(
                 f"a toolkit of the runtime is {kit!r:.60}; make it with define_toolkit. A "
-                "ToolkitSpec belongs into the toolkits of an agent"
+                "ToolkitSpec belongs in the toolkits of an agent"
             )
         if kit.id in kits:
             raise RuntimeSpecError(f"two toolkits are called {kit.id!r}; rename one of them")

@@ -236,7 +236,7 @@ class Interview:
         if not name or not secret or self.before.stored.get(name) == secret:
             return
         if self.before.environ.get(name) != secret or self.ask.ask_yes_no(
-            f"{name} is set in this shell alone. Store it for the daemon?"
+            f"{name} is set only in this shell. Store it for the daemon?"
         ):
             self.values[name] = secret
 

@@ -223,7 +223,7 @@ class Telegram:
                 formatted: JsonObject = {**body, words: rendered, "parse_mode": "HTML"}
                 return await self._call_method(method, formatted, part.file, expected)
             except BotApiError as error:
-                if not error.bad_format:
+                if not error.can_retry_unformatted:
                     raise
         plain: JsonObject = {**body, words: formatting.render_plain_text(part.text)}
         return await self._call_method(method, plain, part.file, expected)
@@ -239,7 +239,7 @@ class Telegram:
             try:
                 return await self._api.upload_file(method, body, field, file, expected)
             except BotApiError as error:
-                if not error.bad_file:
+                if not error.can_retry_as_document:
                     raise
         return await self._api.upload_file("sendDocument", body, "document", file, expected)
 

@@ -138,6 +138,7 @@ def show(
 
 
 def _require_server(settings: Settings) -> DatabaseServer:
+    """Return the journal's server; raise `ConfigError` if the journal is a file."""
     if not isinstance(settings.journal, DatabaseServer):
         raise ConfigError(FILE)
     return settings.journal

@@ -68,4 +68,4 @@ def migrate(
     else:
         typer.echo("now unset ORCHESTRATOR_STORE, and start the daemon")
     if aside is not None:
-        typer.echo(f"the earlier file is kept {make_printable(str(aside))}")
+        typer.echo(f"the earlier file is kept as {make_printable(str(aside))}")

@@ -82,7 +82,7 @@ def search(
         key="facts",
         empty="no fact contains these words; see: orchestrator memory list",
         as_json=as_json,
-        describe=_describe,
+        describe=_describe_row,
     )
 
 
@@ -117,13 +117,13 @@ def _format_origin(field: ProfileField) -> str:
     return f"{_format_source(field.source)}, {format_minute(field.at / 1000)}"
 
 
-def _describe(row: StoredFact | ProfileField) -> dict[str, object]:
+def _describe_row(row: StoredFact | ProfileField) -> dict[str, object]:
     """Return a fact or field for JSON; ``chat`` is empty for all chats, times in ms."""
     return describe_record(row, renamed={"scope": "chat"})
 
 
 def _describe_rows(rows: Iterable[StoredFact | ProfileField]) -> list[dict[str, object]]:
-    return list(map(_describe, rows))
+    return list(map(_describe_row, rows))
 
 
 FACTS: Columns = {

@@ -41,7 +41,7 @@ def simulate(
     ] = None,
     only: Annotated[
         str | None,
-        typer.Option(help="Run one seed with these events alone, such as 0,3,4; needs --seed."),
+        typer.Option(help="Run one seed with only these events, such as 0,3,4; needs --seed."),
     ] = None,
     jobs: Annotated[
         int | None, typer.Option(min=1, help="Processes (default: one for each CPU).")
