@@ -39,8 +39,8 @@ from orchestrator.journal_address import DatabaseServer, SharingDaemon
 
 TRIES = 3  # runs of an aborted transaction before its callers wait
 UNKNOWN = 30.0  # seconds to learn the outcome of a COMMIT whose answer was lost
-# Marks a transaction that has written, and returns the mark; those who listen learn of its commit.
-# Its number would not do: after a crash the server may give it to another transaction.
+# Marks a transaction that has written, and returns the mark; listeners are notified of the commit.
+# A transaction's number would not do: after a crash the server may reuse it.
 MARK = f"""WITH marked AS (UPDATE last_commit SET mark = ?
   WHERE pg_current_xact_id_if_assigned() IS NOT NULL RETURNING mark)
 SELECT mark, pg_notify('{pg_schema.COMMITS}', '')::text FROM marked"""

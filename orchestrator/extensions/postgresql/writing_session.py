@@ -31,7 +31,7 @@ from orchestrator.journal_address import DatabaseServer
 HEARTBEAT_SECONDS = 0.75  # between two heartbeats of an idle writer
 LOST_AFTER = 3000  # milliseconds without a heartbeat, after which the server frees the journal
 WITHIN = 2500  # milliseconds that the writer may be silent inside a transaction
-# By which the server finds that a daemon is gone that stands by, in milliseconds and seconds. It
+# By which the server detects the loss of a daemon that stands by, in milliseconds and seconds. It
 # would keep its place otherwise, and be given the journal.
 WAITING = {
     "lock_timeout": 10_000,
@@ -41,7 +41,7 @@ WAITING = {
     "tcp_keepalives_count": 3,
     "idle_session_timeout": LOST_AFTER,
 }
-# A session, which is known by its start as well: the system gives numbers of processes again.
+# A session, identified by its process id and start: the system reuses process ids.
 HOLDER = "SELECT pid, backend_start::text FROM pg_stat_activity WHERE pid = pg_backend_pid()"
 END = """SELECT pg_terminate_backend(pid, ?3) FROM pg_stat_activity
   WHERE pid = ?1 AND backend_start::text = ?2"""
@@ -51,8 +51,8 @@ CUT_OFF = """SELECT pid, pg_terminate_backend(pid) FROM pg_stat_activity
 SKEW = 250  # milliseconds that two clocks may differ before the server's counts
 NOW = """SELECT pg_database_size(current_database()),
   round(extract(epoch FROM clock_timestamp()) * 1000)::bigint"""
-AWAY = 30.0  # seconds that a start waits for a server, which may start or be followed as well
-LOOK = 1.0  # seconds between two tries to reach it, and two looks whether this daemon has it
+AWAY = 30.0  # seconds that a start waits for a server, which may be starting or failing over
+LOOK = 1.0  # seconds between two tries to reach the server, or to take the journal
 LAST_COMMIT = "SELECT mark FROM last_commit"
 log = structlog.get_logger()
 

@@ -269,7 +269,7 @@ def _build_form(params: JsonObject, field: str, file: OutboundFile) -> tuple[str
     )
 
 
-@cache  # it is made in a quarter of a millisecond
+@cache  # making one takes a quarter of a millisecond
 def _build_type_adapter(expected: type[Result]) -> TypeAdapter[Result]:
     return TypeAdapter(expected)
 

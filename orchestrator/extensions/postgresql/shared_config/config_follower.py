@@ -84,7 +84,7 @@ def update_home(settings: Settings, server: DatabaseServer) -> None:
 def _describe_failure(settings: Settings, error: Exception) -> str:
     """Describe a failure, in the same words each time."""
     why = str(error)
-    if isinstance(error, OSError):  # it names a file that has another name the next time
+    if isinstance(error, OSError):  # the error names a file whose name changes each time
         advice = "free some space or fix its permissions"
         why = f"{settings.home} cannot be written ({error.strerror}); {advice}"
     return NOT_BROUGHT.format(why=why)

@@ -82,7 +82,7 @@ def setup(
 ) -> None:
     """Set up keys, a model and a bot, and get a first answer.
 
-    Asks for what is missing and tries it at once. Keys go to keys.env in the home, the rest to
+    Asks for what is missing and tries it immediately. Keys go to keys.env in the home, the rest to
     agents.json, which keeps everything you wrote. Without a terminal, give options; a key is never
     an argument, because other users could read it. The exit code is 1 if no answer came.
     """
