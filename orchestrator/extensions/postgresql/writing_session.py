@@ -31,8 +31,8 @@ from orchestrator.journal_address import DatabaseServer
 HEARTBEAT_SECONDS = 0.75  # between two heartbeats of an idle writer
 LOST_AFTER = 3000  # milliseconds without a heartbeat, after which the server frees the journal
 WITHIN = 2500  # milliseconds that the writer may be silent inside a transaction
-# By which the server detects the loss of a daemon that stands by, in milliseconds and seconds. It
-# would keep its place otherwise, and be given the journal.
+# Settings by which the server detects the loss of a daemon that stands by, in milliseconds and
+# seconds. Otherwise such a daemon would keep its place, and be given the journal.
 WAITING = {
     "lock_timeout": 10_000,
     "client_connection_check_interval": 1000,
@@ -45,7 +45,7 @@ WAITING = {
 HOLDER = "SELECT pid, backend_start::text FROM pg_stat_activity WHERE pid = pg_backend_pid()"
 END = """SELECT pg_terminate_backend(pid, ?3) FROM pg_stat_activity
   WHERE pid = ?1 AND backend_start::text = ?2"""
-# Among the conditions, the function would end the sessions of all databases.
+# As a condition, pg_terminate_backend would end the sessions of all databases.
 CUT_OFF = """SELECT pid, pg_terminate_backend(pid) FROM pg_stat_activity
   WHERE datname = current_database() AND pid <> pg_backend_pid()"""
 SKEW = 250  # milliseconds that two clocks may differ before the server's counts
