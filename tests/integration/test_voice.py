@@ -63,7 +63,7 @@ async def test_recording_that_was_not_heard_can_be_read_later(tmp_path: Path) ->
             bot.send_user_message(1, None, voice=VOICE)
             told = await bot.reply_in(1)
             handle = told.partition("[")[2].partition(":")[0]
-            assert told.endswith("it could not be heard: openai refused the request (400)]")
+            assert told.endswith("it could not be transcribed: openai refused the request (400)]")
             bot.send_user_message(1, f'!read_attachment {{"file": "{handle}"}}')
             assert "tea please" in await bot.reply_in(1)
 

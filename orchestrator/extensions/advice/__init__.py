@@ -1,4 +1,4 @@
-"""Advice: warnings about what works but is hardly meant, in agents.json and other files of a home.
+"""Advice: warnings about likely mistakes in agents.json and other files of a home.
 
-The core refuses what cannot work. Nothing here changes what it loads.
+The core refuses what cannot work. Advice never changes what is loaded.
 """

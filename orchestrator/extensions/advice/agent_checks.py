@@ -1,4 +1,4 @@
-"""Check agents that nothing reaches, or that strangers reach, and settings that open jails."""
+"""Check agents that no chat reaches, or that strangers reach, and settings that weaken jails."""
 
 from orchestrator.agentsfile.agents_file import list_openings
 from orchestrator.agentsfile.draft import Draft
@@ -38,7 +38,7 @@ def check_joint_memory(draft: Draft) -> None:
 
 
 def check_weakened_jails(draft: Draft) -> None:
-    """Warn of settings that weaken the separation between agents."""
+    """Warn about settings that weaken the separation between agents."""
     if draft.sandbox == "off":
         draft.add_warning(
             ("sandbox",),

@@ -1,4 +1,4 @@
-"""Check bindings that never apply, or not as they seem to."""
+"""Check for bindings that never apply, or not as they seem to."""
 
 from orchestrator.agentsfile.agents_file import Binding
 from orchestrator.agentsfile.chat_ids import check_chat_id
@@ -6,7 +6,7 @@ from orchestrator.agentsfile.draft import Draft
 
 
 def check_bindings(draft: Draft) -> None:
-    """Warn of bindings to disabled agents, partial wildcards and repeated places."""
+    """Warn about bindings to disabled agents, partial wildcards and repeated places."""
     enabled = {agent.agent_id: agent.enabled for agent in draft.agents.values()}
     first: dict[str, int] = {}
     for number, binding in draft.bindings.items():
@@ -61,7 +61,7 @@ def _covers_binding(broader: Binding, binding: Binding) -> bool:
 
 
 def check_bound_ids(draft: Draft) -> None:
-    """Warn of bindings to impossible chat ids, in the channels that are on."""
+    """Warn about bindings to impossible chat ids, in the channels that are on."""
     guarded = draft.channels.list_chat_channels()
     for number, binding in draft.bindings.items():
         channel = guarded.get(binding.channel)

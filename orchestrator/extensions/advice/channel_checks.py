@@ -7,7 +7,7 @@ from orchestrator.agentsfile.named_chats import check_named_channel, check_named
 
 
 def check_channels(draft: Draft) -> None:
-    """Warn of bindings to a channel that is off; a channel with an error has its own message."""
+    """Warn about bindings to a channel that is off; a channel with an error has its own message."""
     bound: dict[str, int] = {}
     for number, binding in draft.bindings.items():
         bound.setdefault(binding.channel, number)
@@ -21,7 +21,7 @@ def check_channels(draft: Draft) -> None:
 
 
 def check_alerts(draft: Draft) -> None:
-    """Warn of alerts to chats that cannot exist."""
+    """Warn about alerts to chats that cannot exist."""
     for number, agent in draft.agents.items():
         controls, place = agent.cost_controls, ("agents", number, "costControls")
         if controls is not None and controls.notify_channel:
@@ -31,7 +31,7 @@ def check_alerts(draft: Draft) -> None:
 
 
 def check_hosted_rules(draft: Draft) -> None:
-    """Warn of rules for chats that cannot exist on a chat system of the channel host."""
+    """Warn about rules for chats that cannot exist on a chat system of the channel host."""
     for name in load_channel_kinds():
         section = draft.channels.hosted_channels.get(name)
         if section is not None and (section.enabled or name in draft.wrong_channels):

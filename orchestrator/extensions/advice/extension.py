@@ -1,4 +1,4 @@
-"""The extension for advice: warnings alone."""
+"""The extension for advice: only warnings."""
 
 from collections.abc import Iterable, Mapping
 from pathlib import Path

@@ -1,6 +1,6 @@
 """All advice about an agents.json.
 
-Where: is agents.json checked for what is hardly meant?
+Where: is agents.json checked for likely mistakes?
 """
 
 from collections.abc import Mapping
@@ -29,7 +29,7 @@ from orchestrator.extensions.advice.unencrypted import check_plain_addresses
 
 
 def check_file(draft: Draft, environ: Mapping[str, str] | None, home: Path | None) -> None:
-    """Warn of all that may not do what its author expects.
+    """Warn about everything that may not do what its author expects.
 
     ``environ`` provides the keys and ``home`` is the daemon's; None skips the checks of keys.
     """

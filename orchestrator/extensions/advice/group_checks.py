@@ -1,4 +1,4 @@
-"""Checks of what bots answer in groups."""
+"""Check the rules for answers in groups."""
 
 from difflib import get_close_matches
 
@@ -8,7 +8,7 @@ from orchestrator.agentsfile.text_patterns import matches_pattern
 
 
 def check_groups(draft: Draft) -> None:
-    """Warn of rules that answer more than they seem to, or that no group can match."""
+    """Warn about rules that answer more than they seem to, or that no group can match."""
     for name, settings in draft.channels.list_chat_channels().items():
         _check_rules(draft, (name,), settings.groups)
         for chat_id, rules in settings.groups.chats.items():
@@ -41,7 +41,7 @@ def _check_rules(draft: Draft, place: tuple[str, ...], rules: GroupRules | ChatR
 
 
 def _check_group_id(draft: Draft, name: str, settings: ChatChannel, chat_id: str) -> str | None:
-    """Return the end of a sentence that says why no group can have this id."""
+    """Return the end of a sentence that says why no group can have this id, or None."""
     wrong = settings.check_group_id(chat_id)
     if wrong is not None:
         return f", {wrong}"

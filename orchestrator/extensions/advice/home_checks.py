@@ -1,4 +1,4 @@
-"""All advice about the prompts, the skills and what lies beside them in a home."""
+"""All advice about the prompts, the skills and the files next to them in a home."""
 
 from collections.abc import Iterator
 

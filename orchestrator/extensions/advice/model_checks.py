@@ -9,11 +9,11 @@ from orchestrator.agentsfile.problems import describe_key_place
 from orchestrator.agentsfile.provider_addresses import list_key_providers
 from orchestrator.agentsfile.provider_names import ALIASES
 
-SIMILAR = 0.8  # of two names, so that a vendor's is not taken for a provider's
+SIMILAR = 0.8  # similarity of two names, so that a vendor's name is not taken for a provider's
 
 
 def check_keys(draft: Draft, environ: Mapping[str, str], home: Path | None) -> None:
-    """Warn of each agent whose model's key is not set."""
+    """Warn about each agent whose model's key is not set."""
     for number, agent in draft.agents.items():
         if not agent.enabled:
             continue
@@ -32,9 +32,9 @@ def check_keys(draft: Draft, environ: Mapping[str, str], home: Path | None) -> N
 
 
 def check_prefixes(draft: Draft) -> None:
-    """Warn of fallback and small models whose text before "/" is nearly a provider's name.
+    """Warn about fallback and small models whose text before "/" is nearly a provider's name.
 
-    Such a text counts as part of the model's name, as those of vendors do.
+    Such a prefix counts as part of the model's name, as a vendor's does.
     """
     for number, agent in draft.agents.items():
         small = (agent.small_model,) if agent.small_model else ()

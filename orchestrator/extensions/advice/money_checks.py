@@ -10,14 +10,14 @@ from orchestrator.agentsfile.model_costs import (
 
 
 def check_money(draft: Draft) -> None:
-    """Warn of dollar budgets on unpriced models, and of summaries that come too late."""
+    """Warn about dollar budgets on unpriced models, and of summaries that come too late."""
     _check_prices(draft)
     _check_summary_threshold(draft)
 
 
 def _check_prices(draft: Draft) -> None:
     for number, agent in draft.agents.items():
-        known_later = agent.llm_provider == "auto"  # which model it is depends on the keys
+        known_later = agent.llm_provider == "auto"  # the model depends on the keys
         if agent.budget is None or not agent.budget.is_in_dollars or known_later:
             continue
         for model in list_models(agent):

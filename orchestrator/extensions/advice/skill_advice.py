@@ -29,7 +29,7 @@ IN_TRIGGER = frozenset(
 
 
 def check_skills(settings: Settings, agents: AgentsFile, skills: SkillSet) -> Iterator[Problem]:
-    """Yield what is ignored in skills, and skills that are not found."""
+    """Yield a problem for each ignored part of a skill, and for skills that are not found."""
     tools = KnownTools.from_file(agents)
     yield from _check_skill_globs(agents, skills)
     for skill in skills.iter_skills():
@@ -82,7 +82,7 @@ def _check_skill_tools(skill: SkillFile, tools: KnownTools) -> Iterator[Problem]
 
 
 def _suggest_field_fix(parent: str, name: str) -> str | None:
-    """Suggest how to fix a field that is not read; None if it may be another program's."""
+    """Suggest how to fix a field that is not read; None if the field may be another program's."""
     if not parent and name in ITS_TRIGGER:
         return '; indent it below "trigger_config", and that below "metadata"'
     if not parent:

@@ -18,7 +18,7 @@ def check_tool_names(
 ) -> Iterator[Problem]:
     """Yield a warning for each unknown tool name in an agent's lists.
 
-    Patterns are left alone: one may be meant for servers to come. ``prompts`` are the names of
+    Patterns are not checked: they may be meant for future servers. ``prompts`` are the names of
     definitions, which may be tools too.
     """
     others = (*prompts, *(agent.agent_id for agent in agents.agents))

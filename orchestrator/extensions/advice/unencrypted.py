@@ -6,7 +6,7 @@ from orchestrator.agentsfile.plain_addresses import find_plain_host
 
 
 def check_plain_addresses(draft: Draft) -> None:
-    """Warn of each unencrypted address that receives a token, a key or headers."""
+    """Warn about each unencrypted address that receives a token, a key or headers."""
     for name, kind in load_channel_kinds().items():
         section = draft.channels.hosted_channels.get(name)
         options = section.format_options(kind) if section is not None and section.enabled else {}

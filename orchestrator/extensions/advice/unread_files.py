@@ -33,7 +33,7 @@ def check_home_names(home: Path) -> Iterator[Problem]:
 
 
 def check_prompt_names(folder: Path) -> Iterator[Problem]:
-    """Yield texts in the folder of prompts whose ending is ignored."""
+    """Yield text files in the folder of prompts whose ending is ignored."""
     for path in _list_entries(folder):
         if path.suffix.lower() in TEXTS and path.suffix not in ENDINGS:
             endings = ", ".join(ENDINGS)
@@ -60,7 +60,7 @@ def check_persona_names(folder: Path, agents: AgentsFile) -> Iterator[Problem]:
 def check_skill_names(folder: Path) -> Iterator[Problem]:
     """Yield misnamed skill files; the right name is ``NAME/SKILL.md``."""
     for path in _list_entries(folder):
-        # What every folder may have beside its contents is in capitals, such as README.md.
+        # Files that any folder may also have are in capitals, such as README.md.
         if path.suffix == ".md" and path.stem != path.stem.upper() and path.is_file():
             where = folder / path.stem.lower() / FILE_NAME
             yield _build_warning(path, f"is not read as a skill; move it to {where}")

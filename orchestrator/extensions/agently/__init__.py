@@ -1,4 +1,4 @@
-"""Prompts written for Agently 4.0.7: its layouts, its container of slots, its rules on request.
+"""Prompts written for Agently 4.0.7: Agently's layouts, slot container and, on request, rules.
 
 ``orchestrator prompt show NAME --layout agently_text`` and ``agently_messages`` use the layouts.
 Python programs can also change titles and roles::

@@ -30,7 +30,7 @@ class EmptyPromptError(KeyError):
 
 @dataclass(frozen=True)
 class LayoutStyle:
-    """The names in a layout: titles by section id, and roles of the model API by our roles.
+    """The names in a layout: titles by section id, the model API's roles by this program's.
 
     ``roles["_"]`` is for all other roles. ``output`` is the title of the last line, after which the
     model writes. ``compat`` follows the rules of that release of Agently.
@@ -72,7 +72,7 @@ def is_main(section: Section) -> bool:
 
 
 def require_request(sections: Sequence[Section]) -> None:
-    """Raise `EmptyPromptError` for a prompt that asks for nothing."""
+    """Raise `EmptyPromptError` for a prompt without a request."""
     if not any(is_main(section) and section.id not in NOT_ASKING for section in sections):
         raise EmptyPromptError(
             "Prompt requires at least one of 'input', 'info', 'instruct', 'output', 'attachment' "

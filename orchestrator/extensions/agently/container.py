@@ -1,4 +1,4 @@
-"""Collect the slots of a prompt: set, append and update values, inherit a parent's.
+"""Collect the slots of a prompt: set, append and update values, and inherit a parent's.
 
 Python API::
 
@@ -117,11 +117,11 @@ class Slots:
 
 
 def fill_placeholders(value: object, mappings: Mapping[str, object]) -> object:
-    """Replace the placeholders ``${name}`` in texts, mappings, lists, tuples and sets.
+    """Replace the placeholders ``${name}`` in strings, mappings, lists, tuples and sets.
 
-    A text that is a single placeholder becomes the mapped value with its type; inside a longer text
-    the value becomes ``str``. Unknown names stay as they are. ``${user.name}`` looks up the key
-    ``user.name``. Replaced text is not searched again.
+    A string that is a single placeholder becomes the mapped value with its type; inside a longer
+    text the value becomes ``str``. Unknown names stay as they are. ``${user.name}`` looks up the
+    key ``user.name``. Replaced text is not searched again.
 
     Raises:
         TypeError: ``mappings`` is not a dictionary.

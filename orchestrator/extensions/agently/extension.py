@@ -1,4 +1,4 @@
-"""What Agently's dialect adds: two layouts of prompt definitions."""
+"""The extension for Agently: two layouts of prompt definitions."""
 
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING

@@ -48,7 +48,7 @@ def render_agently_messages(
     Without ``rich_content`` only text is sent, with a warning for each other part.
 
     Raises:
-        EmptyPromptError: The prompt asks for nothing.
+        EmptyPromptError: the prompt has no request.
     """
     style = style or LayoutStyle()
     sections = blocks.join_attached(sections)

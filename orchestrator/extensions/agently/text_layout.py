@@ -25,7 +25,7 @@ def render_agently_text(
     Attachments are left out, and so are other parts of the conversation than text, with a warning.
 
     Raises:
-        EmptyPromptError: The prompt asks for nothing.
+        EmptyPromptError: the prompt has no request.
     """
     style = style or LayoutStyle()
     sections = blocks.join_attached(sections)

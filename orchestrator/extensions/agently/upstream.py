@@ -1,4 +1,4 @@
-"""The rules of Agently where ours differ: requirements, answers, and how slots are merged."""
+"""Agently's rules where this program's differ: requirements, answers, merging of slots."""
 
 from collections.abc import Collection
 from typing import Literal, TypeAlias
@@ -13,7 +13,7 @@ Compat: TypeAlias = Literal["4.0.7"]  # the release of Agently to behave like
 
 
 class UpstreamRequirement(RequirementWriter):
-    """Escapes neither keys nor descriptions, and indents the content of tuples too far."""
+    """Escapes neither keys nor descriptions, and indents tuples too far, as Agently does."""
 
     wrapped_levels = 1
 
@@ -30,13 +30,13 @@ def format_upstream_requirement(entry: Entry) -> str:
 
 
 def choose_deep_merge(slot: str) -> Merge:
-    """Return the one policy of Agently, which merges every slot."""
+    """Return Agently's only policy, which merges every slot."""
     del slot
     return Merge.DEEP
 
 
 def parse_upstream_answer(text: str, keys: Collection[str]) -> ParsedAnswer:
-    """Return the first answer with any of these keys; a cut end is the only fault repaired."""
+    """Return the first answer with any of these keys; only a truncated end is repaired."""
     located = find_answer_block(text, keys)
     if located is None:
         return ParsedAnswer()

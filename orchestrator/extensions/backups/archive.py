@@ -30,7 +30,7 @@ MANIFEST = "manifest.json"
 IN_MEMORY = 8 << 20  # bytes of a file; larger ones are copied to a temporary file first
 CHUNK = 1 << 20  # bytes
 LEVEL = 6  # of gzip
-PRIVATE = 0o700  # what may remain of a mode: nothing for others
+PRIVATE = 0o700  # the bits of a mode that may remain: none for others
 
 
 class BackupDamagedError(OrchestratorError):
@@ -39,7 +39,7 @@ class BackupDamagedError(OrchestratorError):
 
 @dataclass
 class Manifest:
-    """The contents of a backup: ``made`` is a UTC time, ``files`` has SHA-256 digests by name.
+    """The contents of a backup: ``made`` is a UTC time, ``files`` has SHA-256 digests by file name.
 
     A folder has an empty digest, a link the digest of its target's path.
     """
@@ -91,7 +91,7 @@ class ArchiveWriter:
         self._manifest.files[name] = "" if member.isdir() else digest
 
     def _add_file(self, entry: HomeEntry, member: tarfile.TarInfo) -> None:
-        """Copy a file first: it may grow, and the archive needs its size in advance."""
+        """Add a copy of a file: the original may grow, and tar needs the size in advance."""
         digest = hashlib.sha256()
         fd = os.open(entry.path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
         with (
@@ -163,6 +163,7 @@ def _extract_member(source: IO[bytes] | None, target: Path | None, mode: int) ->
 
 
 def _require_safe_name(path: Path, member: tarfile.TarInfo) -> str:
+    """Return a member's path below the home; raise `BackupDamagedError` for any other path."""
     name = member.name.removeprefix(PREFIX)
     parts = name.split("/")
     whole = member.name.startswith(PREFIX) and not {"", ".", ".."} & set(parts)
@@ -194,7 +195,7 @@ def _open_archive(path: Path) -> Iterator[tarfile.TarFile]:
         with file, gzip.GzipFile(fileobj=file) as stream:
             with tarfile.open(fileobj=stream, mode="r:") as tar:
                 yield tar
-            while stream.read(CHUNK):  # to its checksum, at the very end
+            while stream.read(CHUNK):  # up to the checksum, at the very end
                 pass
     except (tarfile.TarError, gzip.BadGzipFile, EOFError, zlib.error, UnicodeError) as error:
         raise _make_damage_error(path, "it is not a backup, or is cut off") from error

@@ -21,7 +21,7 @@ from orchestrator.extensions.backups.home_contents import JOURNAL, HomeEntry, li
 from orchestrator.extensions.backups.online_copy import copy_journal
 from orchestrator.settings import Settings
 
-SCRATCH = ".orchestrator-backup-"  # begins the name of the folder that is written to first
+SCRATCH = ".orchestrator-backup-"  # prefix of the folder that is written first
 
 
 @dataclass(frozen=True)

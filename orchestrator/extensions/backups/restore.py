@@ -107,7 +107,7 @@ def _is_used(home: Path) -> bool:
 
 
 def _check_journal(path: Path, journal: Path) -> int | None:
-    """Check a restored journal, upgrade it to this version's schema and return that."""
+    """Check a restored journal, upgrade its schema, and return the schema number."""
     if not journal.exists():
         return None
     try:
@@ -135,7 +135,7 @@ def _take_over_keys(home: Path, fresh: Path) -> tuple[str, ...]:
 
 
 def _copy_owner(home: Path, fresh: Path) -> None:
-    """Give the new home the old one's owner, as root may restore a service's home."""
+    """Give the new home the old one's owner: root may restore a service's home."""
     if os.geteuid() or not home.exists():
         return
     owner = home.stat()

@@ -1,1 +1,1 @@
-"""``orchestrator completion``: what the Tab key completes in a shell."""
+"""``orchestrator completion``: shell completion with the Tab key."""

@@ -1,7 +1,7 @@
 """``orchestrator completion``.
 
 It runs at each press of TAB, so it imports no other command: their names and options are in the
-``words.json`` of the command line, which scripts/reference writes.
+command line's ``words.json``, which scripts/reference writes.
 """
 
 import json
@@ -19,7 +19,7 @@ from orchestrator.cli.commands import HELP_OPTIONS, WORDS, list_commands, make_c
 NAME = re.compile(r"[A-Za-z0-9][\w.-]{0,127}")
 DEFINITIONS = (".md", ".yaml", ".yml", ".json")  # endings of prompt definitions
 
-Candidates = Mapping[str, str]  # summary by word
+Candidates = Mapping[str, str]  # words to summaries
 Node = Mapping[str, Any]  # a command: its help, options, arguments and subcommands
 
 UNKNOWN: Node = {"options": {}, "arguments": []}  # after a word that is not a command

@@ -43,7 +43,7 @@ class Backlog:
 
 
 async def take_oldest(backlogs: Sequence[Backlog]) -> list[discord.Message]:
-    """Take the oldest messages of all chats, in order; empty when none are left."""
+    """Take the oldest messages of all chats, in order; return none at the end."""
     messages: list[discord.Message] = []
     while len(messages) < PAGE:
         waiting = [

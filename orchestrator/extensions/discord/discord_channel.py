@@ -1,11 +1,11 @@
 """Discord over discord.py: the gateway in, the REST API out.
 
-A message's key is its nonce, and Discord does not send a nonce twice. But it forgets nonces after
-a few minutes, so it would not recognize the repetition of an older message after an outage. The
-bot's last message in the chat then shows whether that one arrived, since a chat's messages are sent
-one after another. Both together send each message once.
+A message's key is its nonce, and Discord does not post the same nonce twice. But it forgets nonces
+after a few minutes, so it would not recognize the repetition of an older message after an outage.
+The bot's last message in the chat then shows whether that one arrived, since a chat's messages are
+sent one after another. Both together send each message once.
 
-Where: does a message of Discord come in?
+Where: does a Discord message come in?
 """
 
 import base64
@@ -30,7 +30,7 @@ from orchestrator.extensions.discord.discord_markup import format_content
 from orchestrator.extensions.discord.discord_progress import LATE, DiscordProgress, build_id_at
 from thinker.protocol.messages import FileContent
 
-NONCE_SECONDS = 60.0  # for which Discord surely remembers a nonce
+NONCE_SECONDS = 60.0  # for which Discord certainly remembers a nonce
 CLOCK_SECONDS = 10.0  # by which Discord's clock and this machine's may differ
 SEARCHED = 100  # messages among which the bot's last one is looked for
 REMEMBERED = 1000  # sent messages whose channel is known
@@ -53,7 +53,7 @@ class DiscordChannel:
         self._client: DiscordClient | None = None
         self._opening = anyio.Lock()
         self._logins = LoginBudget()
-        self._sent = BoundedDict[str, int](REMEMBERED)  # the channels of sent messages by their ids
+        self._sent = BoundedDict[str, int](REMEMBERED)  # channels by the ids of sent messages
         self._progress = DiscordProgress(after=0)
 
     # --- in --------------------------------------------------------------------------------------
@@ -75,7 +75,7 @@ class DiscordChannel:
         """Return the stored progress, with private chats that have stored nothing yet."""
         cursor = await inbox.load_cursor()
         if not cursor:
-            # The first session begins now, and not a little before.
+            # The first session begins now, not a little earlier.
             progress = DiscordProgress(after=build_id_at(self._clock() * 1000 + LATE))
         else:
             progress = DiscordProgress.model_validate_json(cursor)
@@ -204,7 +204,7 @@ class DiscordChannel:
         return (await self._open_client()).get_partial_messageable(int(chat_id))
 
     async def _get_message(self, chat_id: str, message_id: str) -> discord.PartialMessage:
-        """Return a sent message, which may be in a thread of its chat."""
+        """Return a sent message, which may be in a thread of ``chat_id``."""
         chat = await self._get_chat(str(self._sent.get(message_id, chat_id)))
         return chat.get_partial_message(int(message_id))
 

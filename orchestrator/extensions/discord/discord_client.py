@@ -9,8 +9,8 @@ import discord
 
 from thinker.http.tls import tls_context
 
-PATIENCE = 6.0  # seconds that one request waits for a rate limit; a bucket of messages has 5
-LOGINS = 20.0  # new sessions at once
+MAX_RATE_LIMIT_SECONDS = 6.0  # that one request waits; a bucket of messages has 5
+LOGINS = 20.0  # new sessions in a row
 LOGIN_SECONDS = 100.0  # for each further one; together 884 a day
 INTENTS = discord.Intents(guilds=True, guild_messages=True, dm_messages=True, message_content=True)
 
@@ -83,7 +83,7 @@ class DiscordClient(discord.Client):
         )
         # The constructor takes 30 s at least: with its repetitions a call would be given up first,
         # and its outcome unknown. A longer wait is told, so that the supervisor waits.
-        self.http.max_ratelimit_timeout = PATIENCE
+        self.http.max_ratelimit_timeout = MAX_RATE_LIMIT_SECONDS
         self.put: Callable[[GatewayEvent], None] = lambda _: None
 
     # --- called by the library, in the order of the gateway --------------------------------------

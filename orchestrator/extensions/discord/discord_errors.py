@@ -1,4 +1,4 @@
-"""The meaning of discord.py's failures for a message."""
+"""Translate discord.py's failures into outcomes of a message."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -8,7 +8,7 @@ import discord
 
 from orchestrator.channel_api import SendError, SendOutcome
 
-REFUSED = 60.0  # seconds until what Discord refuses is tried again
+REFUSED = 60.0  # seconds until a refused login is tried again
 TOKEN_REFUSED = (
     "Discord refuses DISCORD_BOT_TOKEN; reset the token at"  # noqa: S105 - a sentence
     " https://discord.com/developers/applications (Bot) and put the new one in keys.env"

@@ -1,4 +1,4 @@
-"""Translate messages of Discord into received messages. Pure."""
+"""Translate Discord messages into received messages. Pure."""
 
 import re
 from collections.abc import Collection
@@ -69,7 +69,7 @@ def _is_answer_to_bot(message: discord.Message, bot: int, sent: Collection[str])
 
 
 def _parse_mention(message: discord.Message, bot: int) -> tuple[bool, str]:
-    """Return whether a text mentions the bot, and the text with readable names.
+    """Return whether the message mentions the bot, and its text with readable names.
 
     A reply lists the answered author among its mentions, so only the text counts.
     """

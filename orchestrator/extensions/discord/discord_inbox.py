@@ -52,7 +52,7 @@ class DiscordInbox:
         self._sent = sent
         self._since = (
             progress.history_start
-        )  # what a private chat that was not known may have missed
+        )  # the start of what an unknown private chat may have missed
         self._written = ""
 
     def put(self, event: GatewayEvent) -> None:
@@ -117,7 +117,7 @@ class DiscordInbox:
             self._progress.behind[place] = after
             await self._store_messages(messages)
         del self._progress.behind[place]
-        # What this place said meanwhile waits in line. Behind it, all up to here is stored.
+        # Messages that came here meanwhile are queued; once they are stored, so is all up to here.
         self.put(HistoryRead(after))
 
     async def _accept_message(self, message: discord.Message, *, edited: bool) -> None:
@@ -135,7 +135,7 @@ class DiscordInbox:
         await self._store_messages([message], edited=edited)
 
     async def _read_new_private_chat(self, chat: int) -> None:
-        """Read a new private chat's messages from while nothing was received."""
+        """Read the messages that a new private chat missed while nothing was received."""
         backlogs = [Backlog(self._open_private_chat(chat), self._since)]
         while messages := await take_oldest(backlogs):
             await self._store_messages(messages)

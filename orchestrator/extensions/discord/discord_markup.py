@@ -1,7 +1,7 @@
 """Write Discord's Markdown from the HTML of a reply, escaping everything else. Pure.
 
 Every character that Discord would read as markup is escaped. A link is shown with its address:
-Discord shows the backslashes of an escaped label, and a label alone may deceive.
+Discord shows the backslashes of an escaped label, and a label without it may deceive.
 """
 
 import re
@@ -11,7 +11,7 @@ MAX_CONTENT = 2000  # characters of a message
 _SIGNS = re.compile(r"https?://[^\s<>\\`|*]+|[\\*_~`|<\[]|(?m:^[ \t]*(?:-?#{1,3}|>|>>>)(?=\s))")
 _MARKS = {"b": "**", "i": "*", "s": "~~"}
 _FENCE = "```"
-_UNFIT = re.compile(r"[\s<>\\]")  # what would end an address
+_UNFIT = re.compile(r"[\s<>\\]")  # characters that would end an address
 
 
 def format_content(text: str, html: str) -> str:
@@ -23,7 +23,7 @@ def format_content(text: str, html: str) -> str:
 
 
 def escape_text(text: str) -> str:
-    """Escape a text for Discord; addresses stay unescaped, so that they become links."""
+    """Escape text for Discord; addresses stay unescaped, so that they become links."""
     return _SIGNS.sub(lambda found: _escape_sign(found[0]), text)
 
 
@@ -47,7 +47,7 @@ def _convert_html(html: str) -> str:
 
 
 class _Writer(HTMLParser):
-    """Writes the tags that `orchestrator.channels.formatting` knows; others are left out."""
+    """Writes the tags that `orchestrator.channels.formatting` knows; omits others."""
 
     def __init__(self) -> None:
         super().__init__(convert_charrefs=True)
@@ -56,7 +56,7 @@ class _Writer(HTMLParser):
         self._block = False
         self._language = ""
         self._address = ""
-        self._quotes: list[list[str]] = []  # what stands before each quote that is open
+        self._quotes: list[list[str]] = []  # the text before each open quote
         self._labels: list[str] = []
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:

@@ -1,15 +1,15 @@
-"""How far Discord's messages are stored, which is the channel's cursor. Pure.
+"""The position up to which Discord's messages are stored: the channel's cursor. Pure.
 
 Discord's ids begin with their creation time, so one id says how far all chats are stored, except
-servers whose history is still unread. Private chats are kept by id: Discord does not list them for
-a bot.
+servers whose history is still unread. Private chats are remembered by id: Discord does not list
+them for a bot.
 """
 
 from pydantic import BaseModel, Field
 
 PRIVATE = 0  # the place of private chats; other places are the ids of servers
 MAX_PRIVATE = 200  # private chats whose history is read after a pause, the last used ones
-EPOCH = 1_420_070_400_000  # milliseconds since that of Unix; Discord's first
+EPOCH = 1_420_070_400_000  # milliseconds from the Unix epoch to Discord's
 LATE = 10_000  # milliseconds by which a message may come after one with a greater id
 
 
@@ -27,7 +27,7 @@ class DiscordProgress(BaseModel):
 
     @property
     def history_start(self) -> int:
-        """Where to start reading a history: a little before the stored position."""
+        """The id after which to read a history: a little before the stored position."""
         return max(0, self.after - (LATE << 22))
 
     def begin_session(self, servers: list[int]) -> None:
@@ -44,7 +44,7 @@ class DiscordProgress(BaseModel):
         self.after = max(self.after, message)
 
     def keep_private_chat(self, chat: int) -> bool:
-        """Remember a private chat, to read its history after a pause; return whether it was new."""
+        """Remember a private chat, to read its history after a pause; return whether it is new."""
         known = chat in self.private
         self.private = [*(other for other in self.private if other != chat), chat][-MAX_PRIVATE:]
         return known

@@ -19,7 +19,7 @@ class DoctorPart(Part):
         return {EXAMINE: self._examine}
 
     async def _examine(self, params: JsonValue) -> DoctorFindings:
-        # Most daemons are never asked, and do without it.
+        # Most daemons are never asked, so they do not load it.
         from orchestrator.extensions.doctor.examination import list_findings
 
         del params

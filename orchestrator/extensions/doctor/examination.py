@@ -32,7 +32,7 @@ from thinker.protocol.providers import PROVIDERS, list_key_variables
 ENOUGH = 500 * 1024**2  # bytes of free disk; a busy journal grows by some MB a day
 CLOCK_UNSYNCHRONIZED = 5  # TIME_ERROR of adjtimex(2)
 TIMEX_SIZE = 256  # bytes; struct timex has 208
-RELEASED = 1_735_689_600  # seconds since the epoch; no clock that is right shows an earlier time
+RELEASED = 1_735_689_600  # seconds since the epoch; an earlier time means a wrong clock
 NAMED = '"extensions": {{"{}": {{}}}} in agents.json'
 
 
@@ -42,7 +42,7 @@ def list_findings(
     environ: Mapping[str, str],
     status: StatusReport | None,
 ) -> Iterator[Finding]:
-    """Yield all findings, extensions' included; ``file`` is None if agents.json is unusable."""
+    """Yield all findings, also of extensions; ``file`` is None if agents.json is unusable."""
     yield _check_versions()
     yield _check_daemon(status)
     if status is not None:
@@ -56,13 +56,13 @@ def list_findings(
     yield from _check_journal(settings.journal)
     yield _check_clock()
     yield from list_extensions(find_installed(), file)
-    yield from _ask_extensions(settings, file, status)
+    yield from _collect_extension_findings(settings, file, status)
 
 
 def build_probe_targets(
     settings: Settings, file: AgentsFile | None, supervisor: int
 ) -> ProbeTargets:
-    """Return the targets of probes that run in place of the first agent."""
+    """Return the targets for probes that stand in for the first agent."""
     paths, config = settings.paths, settings.find_agents_file()
     agents = [] if file is None else [agent for agent in file.agents if agent.enabled]
     wanted = {
@@ -72,11 +72,9 @@ def build_probe_targets(
         "api token": paths.api_token,
         "last good agents.json": paths.last_good,
     }
-    if (
-        config != find_bundled_path("config") / "agents.json"
-    ):  # that is read by servers, but not written
+    if config != find_bundled_path("config") / "agents.json":  # that servers read, but do not write
         wanted["agents.json"] = config
-    with suppress(ConfigError):  # such a home has no daemon
+    with suppress(ConfigError):  # no daemon runs on such a home
         wanted["control socket"] = paths.control_socket
     for other in agents[1:2]:
         wanted["another agent's prompt"] = paths.agent_prompts / f"{other.agent_id}.txt"
@@ -213,10 +211,10 @@ def list_extensions(found: Installed, file: AgentsFile | None) -> Iterator[Findi
         )
 
 
-def _ask_extensions(
+def _collect_extension_findings(
     settings: Settings, file: AgentsFile | None, status: StatusReport | None
 ) -> Iterator[Finding]:
-    """Yield the findings of our own extensions and of those in agents.json."""
+    """Yield the findings of bundled extensions and of those in agents.json."""
     found = find_installed()
     for extension in found.own.values():
         yield from extension.list_findings(settings, file, status)

@@ -1,4 +1,4 @@
-"""Jail a process like each kind of the daemon's, and try what it can reach from inside."""
+"""Jail a process like each kind of daemon process, and try what it can reach."""
 
 import json
 import os
@@ -17,16 +17,15 @@ from thinker.jail.reach import try_attempts
 from thinker.protocol.sandbox import SandboxLevel, SandboxReport, read_report
 
 NETWORK = frozenset({"TCP"})
-# The daemon refuses each of its own processes that connects.
+# The daemon refuses connections from its own processes.
 LOCAL = frozenset({"socket", "control socket: connect"})
 SHOWN = frozenset({"journal: read"})  # on the page
 
 
 class JailFinding(CamelModel):
-    """What a process reached from inside one kind of jail.
+    """The result of the probes from inside one kind of jail.
 
-    ``reached`` are the attempts that succeeded, of ``attempts``; those in ``unexpected`` are not
-    open by design.
+    ``reached`` lists the successful ones of ``attempts``; ``unexpected`` those not open by design.
     """
 
     jail: str
@@ -59,7 +58,7 @@ def _enter_page_jail(targets: ProbeTargets) -> SandboxReport:
 
 
 def list_jail_kinds() -> tuple[JailKind, ...]:
-    """Return all kinds of jails; that of the page only where the page is installed."""
+    """Return all kinds of jails; the page's only if the page is installed."""
     found = find_installed().own
     kinds = [
         JailKind("worker", _enter_worker_jail),

@@ -25,7 +25,7 @@ EMPTY_PDF = b"""%PDF-1.4
 2 0 obj<</Type/Pages/Kids[3 0 R]/Count 1>>endobj
 3 0 obj<</Type/Page/Parent 2 0 R/MediaBox[0 0 9 9]>>endobj
 trailer<</Root 1 0 R>>"""
-HOLDING = ("full", "no-landlock")  # levels of a jail without network and programs
+HOLDING = ("full", "no-landlock")  # levels of jails that keep out network and programs
 
 
 def main(media_type: str) -> None:

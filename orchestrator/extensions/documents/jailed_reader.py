@@ -18,14 +18,14 @@ from thinker.protocol.env import select_inherited_variables
 PARSER = ("kreuzberg",)
 ARGV = (sys.executable, "-P", "-m", "orchestrator.extensions.documents")
 AT_ONCE = 2  # processes
-SECONDS = 60.0  # for one document; the process may use half of that of a processor
+SECONDS = 60.0  # for one document; the process may use half of it as processor time
 MAX_OUTPUT = 4 * MAX_TEXT + 100  # bytes; a character has four at most
 MISSING = "only an operator can make such documents readable here: {missing}"
 FAILED = "it is damaged, or it would need too much memory or time"
 
 
 class JailedReader:
-    """Extracts the text of documents, a few at once."""
+    """Extracts the text of documents, a few at a time."""
 
     def __init__(self) -> None:
         self._turns = anyio.Semaphore(AT_ONCE)
@@ -33,14 +33,14 @@ class JailedReader:
         self._running: set[int] = set()
 
     def owns_child(self, pid: int) -> bool:
-        """Return whether a child of this process is, or while one starts may be, the reader's."""
+        """Return whether a child process is the reader's, or may be while one starts."""
         return pid in self._running or self._starting > 0
 
     async def read_document(self, data: bytes, media_type: str) -> str:
         """Return the text of a document.
 
         Raises:
-            UnreadableError: it has no text, or cannot be read.
+            UnreadableError: the document has no text, or cannot be read.
         """
         missing = explain_missing(PARSER, "documents")
         if missing:
@@ -67,7 +67,7 @@ class JailedReader:
             self._running.discard(process.pid)
 
     async def _start_process(self, media_type: str) -> Process:
-        self._starting += 1  # its number is not known at once
+        self._starting += 1  # the process id is not known immediately
         try:
             process = await anyio.open_process(
                 [*ARGV, media_type],

@@ -116,7 +116,7 @@ class EmailChannel:
         whole = mail.size <= MAX_MAIL
         raw = await folder.read_mail(mail.uid, whole=whole)
         if not raw:
-            return  # it is gone
+            return  # the mail was deleted
         handle = f"{folder.validity}:{mail.uid}"
         read = partial(parse_received_mail, whole=whole)
         message = await anyio.to_thread.run_sync(try_read_message, read, raw, handle, self._bot)
@@ -162,7 +162,7 @@ class EmailChannel:
         """Do nothing: connections close with their use."""
 
     async def _find_thread(self, chat: _Chat) -> Thread | None:
-        """Return what is known of a thread for an answer; None without a thread."""
+        """Return the known data of a thread for an answer; None without a thread."""
         if not chat[1] or chat in self._threads:
             return self._threads.get(chat)
         found = await self._look_up_thread(*chat)

@@ -1,6 +1,6 @@
 """Translate mails into received messages. Pure.
 
-Each sender's address is a chat, each thread a conversation of it. A mail to the bot alone is
+Each sender's address is a chat, each thread a conversation in that chat. A mail to only the bot is
 private; one that others get too is a message in a group, which mentions the bot in ``To``.
 """
 
@@ -38,8 +38,8 @@ ADDRESS = re.compile(
     r"[a-z0-9.!#$%&'*+=?^_`{|}~-]{1,64}@[a-z0-9-]+(?:\.[a-z0-9-]+)*", re.IGNORECASE
 )
 OWN_ID = re.compile(r"orchestrator\.[0-9a-f]{32}@")
-# One name, in quotes or of characters without a meaning, and one address: what else may stand in
-# From, servers read differently.
+# One name, quoted or of ordinary characters, and one address: whatever else is allowed in
+# From, servers interpret differently.
 _SENDER = re.compile(
     r'(?:(?P<name>"(?:[^"\\]|\\.)*"|[^"<>@,;:\\]*)\s*<(?P<inside>[^<>\s]+)>|(?P<bare>[^<>\s]+))'
 )
@@ -54,7 +54,7 @@ _KINDS = ("image", "audio", "video")
 
 @dataclass(frozen=True)
 class Recipient:
-    """The bot's address, in small letters, and the server whose word on senders counts."""
+    """The bot's address, in lower case, and the server trusted to verify senders."""
 
     address: str
     verified_by: str
@@ -66,7 +66,7 @@ class Recipient:
 
 
 class Thread(NamedTuple):
-    """What an answer needs from earlier mails: a subject, and ids up to the last one."""
+    """The data of earlier mails that an answer needs: subject, and ids up to the last one."""
 
     subject: str
     references: tuple[str, ...]
@@ -79,7 +79,7 @@ def parse_received_mail(
 
     Args:
         raw: the mail, or only its head.
-        handle: the mail's name, to which that of a file is added.
+        handle: the mail's name, to which a file's name is added.
         bot: to whom it was sent.
         whole: whether ``raw`` is the whole mail.
     """
@@ -161,7 +161,7 @@ def _build_content_fields(mail: Mail, handle: str) -> dict[str, object]:
     if begun_by_bot and not text.startswith("/"):
         text = extract_content(
             mail
-        ).text.strip()  # the conversation has no other copy of what it answers
+        ).text.strip()  # the conversation has no other copy of the mail that this one answers
     if not before and subject and not text.startswith("/"):
         text = f"{subject}\n\n{text}".strip()
     return {

@@ -18,8 +18,8 @@ from orchestrator.extensions.email.mail_server import TLS, MailServer
 
 CONNECT_SECONDS = 20.0
 COMMAND_SECONDS = 120.0  # for the largest mail over a slow line
-QUIET_SECONDS = 540.0  # after which a silent connection is tried; routers forget it sooner or later
-POLL_SECONDS = 15.0  # between two looks where the server cannot tell
+QUIET_SECONDS = 540.0  # after which an idle connection is tested; routers drop it sooner or later
+POLL_SECONDS = 15.0  # between two checks if the server cannot push changes
 MAX_LINE = 4_000_000  # bytes; a search may return many numbers
 MAX_LITERAL = 64 * 1024 * 1024  # bytes
 CLOSED = (
@@ -58,7 +58,7 @@ class ImapConnection:
         self._stream = stream
         self._received = BufferedByteReceiveStream(stream)
         self._tags = 0
-        self._abilities: frozenset[bytes] = frozenset()
+        self._capabilities: frozenset[bytes] = frozenset()
         self.changed = False
 
     async def begin_session(self, server: MailServer) -> None:
@@ -71,10 +71,10 @@ class ImapConnection:
             greeting = await self._read_line()
         if not greeting.text.upper().startswith(b"* OK"):
             raise ImapError(_decode_words(greeting.text))
-        await self._learn_abilities()
+        await self._fetch_capabilities()
         if server.tls or server.is_local:
             return
-        if b"STARTTLS" not in self._abilities:
+        if b"STARTTLS" not in self._capabilities:
             raise ImapError("it offers no encryption; write imaps:// in channels.email.imap")
         await self.run_command("STARTTLS")
         with _limit_time(CONNECT_SECONDS):
@@ -87,20 +87,20 @@ class ImapConnection:
         """Log in.
 
         Raises:
-            LoginRefusedError: the server refuses.
+            LoginRefusedError: the server refuses the password.
         """
         plain = base64.b64encode(f"\0{user}\0{password}".encode())
         try:
             await self.run_command("AUTHENTICATE PLAIN", plain)
         except ImapError as error:
             raise LoginRefusedError(str(error)) from error
-        await self._learn_abilities()
+        await self._fetch_capabilities()
 
     async def run_command(self, text: str, then: bytes = b"") -> list[ImapLine]:
-        """Return the server's response to a command; ``then`` is sent when it asks for more.
+        """Send a command and return the response; ``then`` is sent when the server asks for more.
 
         Raises:
-            ImapError: it refuses.
+            ImapError: the server refuses the command.
         """
         with _limit_time(COMMAND_SECONDS):
             tag = await self._send_command(text)
@@ -117,7 +117,7 @@ class ImapConnection:
         """Wait until the folder has changed, or until it is time to check."""
         if self.changed:
             return
-        if b"IDLE" not in self._abilities:
+        if b"IDLE" not in self._capabilities:
             await anyio.sleep(POLL_SECONDS)
             await self.run_command("NOOP")
             return
@@ -135,11 +135,11 @@ class ImapConnection:
                 pass
         _require_ok(line, tag)
 
-    async def _learn_abilities(self) -> None:
-        """Learn the server's capabilities, which may grow after a login."""
+    async def _fetch_capabilities(self) -> None:
+        """Fetch the server's capabilities, which may grow after login."""
         said = await self.run_command("CAPABILITY")
         words = b" ".join(line.text.upper() for line in said).split()
-        self._abilities = frozenset(words)
+        self._capabilities = frozenset(words)
 
     async def _send_command(self, text: str) -> bytes:
         self._tags += 1
@@ -173,11 +173,11 @@ class ImapConnection:
 
 @asynccontextmanager
 async def open_imap_connection(server: MailServer) -> AsyncIterator[ImapConnection]:
-    """Connect, with encryption.
+    """Open a connection with encryption.
 
     Raises:
         ConnectionError: the server cannot be reached, or its certificate is not trusted.
-        ImapError: it refuses.
+        ImapError: the server offers no encryption, or no service.
     """
     try:
         with _limit_time(CONNECT_SECONDS):

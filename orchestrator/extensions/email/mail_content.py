@@ -18,7 +18,7 @@ MAX_HEAD = 256 * 1024  # bytes
 MAX_FIELD = 20_000  # characters
 MAX_HTML = 400_000  # characters
 MAX_FILES = 20
-# More lines and parts than people send, and fewer than would fill the memory. Parts inside parts
+# More lines and parts than people send, and fewer than would fill memory. Parts inside parts
 # cost the parser time for each line.
 MAX_LINES, MAX_PARTS, MAX_NESTED = 400_000, 2_000, 40
 NOT_CHARSETS = frozenset(

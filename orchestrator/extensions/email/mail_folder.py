@@ -24,7 +24,7 @@ _FACTS = re.compile(
 
 
 class Envelope(NamedTuple):
-    """A mail in a folder: its number, when it arrived (seconds since the epoch), its bytes."""
+    """A mail in a folder: its number, arrival time (seconds since the epoch) and size in bytes."""
 
     uid: int
     date: int
@@ -33,7 +33,7 @@ class Envelope(NamedTuple):
 
 @dataclass(frozen=True)
 class FolderPlace:
-    """The position up to which a folder is read; as text it is the channel's cursor.
+    """The position up to which a folder is read; its text form is the channel's cursor.
 
     Mail numbers are valid while the folder's ``validity`` is the same. A server that changes it
     renumbers all mails: then those that arrived ``since`` the last one are new.
@@ -107,7 +107,7 @@ class MailFolder:
         return max((mail.size for mail in await self._fetch_envelopes(str(uid))), default=0)
 
     async def mark_seen(self, uid: int) -> None:
-        with suppress(ImapError):  # a folder that may only be read
+        with suppress(ImapError):  # a read-only folder
             await self._connection.run_command(f"UID STORE {uid} +FLAGS.SILENT (\\Seen)")
 
     async def find_last_mail(self, root: str, sender: str) -> int | None:
@@ -151,7 +151,7 @@ async def open_folder(
 
     Raises:
         ImapError: the server refuses the password or the folder.
-        ConnectionError: it cannot be reached.
+        ConnectionError: the server cannot be reached.
     """
     async with open_imap_connection(server) as connection:
         await connection.log_in(user, password)

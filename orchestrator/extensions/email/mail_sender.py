@@ -11,7 +11,7 @@ from orchestrator.extensions.email.mail_server import TLS, MailServer
 GREETING_SECONDS = 20.0  # until the server takes a mail in
 DATA_SECONDS = 25.0  # for the mail; together less than what a call may take
 QUIT_SECONDS = 2.0
-LATER = 60.0  # seconds until a server that has no time is asked again; it does not say
+LATER = 60.0  # seconds until a busy server is tried again; it names no time
 REFUSED = 60.0
 PASSWORD_REFUSED = (
     "the {server} server refuses EMAIL_PASSWORD; make a new app password for the account"  # noqa: S105 - a sentence
@@ -55,7 +55,7 @@ async def _begin_session(
     try:
         await smtp.connect()
         await smtp.ehlo()
-        if smtp.supports_extension("auth"):  # a server on this machine may not ask who sends
+        if smtp.supports_extension("auth"):  # a server on this machine may require no login
             await smtp.login(user, password)
     except aiosmtplib.SMTPAuthenticationError as error:
         words = PASSWORD_REFUSED.format(server="SMTP")

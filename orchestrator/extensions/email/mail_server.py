@@ -7,7 +7,7 @@ from thinker.http.tls import load_trusted_context
 
 PORTS = {"imaps": 993, "imap": 143, "smtps": 465, "smtp": 587}
 LOCAL = ("localhost", "127.0.0.1")
-TLS = load_trusted_context()  # when this is imported, the files of certificates are within reach
+TLS = load_trusted_context()  # created at import, before the jail hides the certificate files
 
 
 @dataclass(frozen=True)
@@ -25,7 +25,7 @@ class MailServer:
 
     @property
     def is_local(self) -> bool:
-        """Whether it is on this machine."""
+        """Whether the server is on this machine."""
         return self.host in LOCAL
 
 

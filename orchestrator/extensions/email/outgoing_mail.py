@@ -13,7 +13,7 @@ from orchestrator.channelhost.channel_wire import OutgoingMessage
 from orchestrator.extensions.email.email_events import Thread
 
 MAX_SUBJECT = 70  # characters
-LONG_FIELDS = SMTP.clone(max_line_length=998)  # RFC 5322's limit: an id has to stay on one line
+LONG_FIELDS = SMTP.clone(max_line_length=998)  # RFC 5322's limit: an id must stay on one line
 _MEDIA_TYPE = re.compile(r"([\w.+-]+)/([\w.+-]+)")
 _PRE = re.compile(r"(<pre>.*?</pre>)", re.DOTALL)
 _CONTROLS = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]+")
@@ -57,7 +57,7 @@ def compose_mail(
             main, sub = "application", "octet-stream"
         data, name = base64.b64decode(message.file.data), _join_lines(message.file.name)
         mail.add_attachment(data, maintype=main, subtype=sub, filename=name)
-    mail.policy = LONG_FIELDS  # of its head; the body was encoded above
+    mail.policy = LONG_FIELDS  # for the head; the body was encoded above
     return mail
 
 

@@ -1,11 +1,11 @@
-"""Extract what a person wrote in a mail, without quotes and signature. Pure."""
+"""Extract a mail's own words, without quotes and signature. Pure."""
 
 import re
 from collections.abc import Sequence
 
 MAX_SIGNATURE = 20  # lines
 MAX_ATTRIBUTION = 3  # lines of "On Monday, Ann wrote:"
-_ORIGINAL = re.compile(r"-{3,} ?[^-\s].{0,60}? ?-{3,}|_{20,}")  # above what Outlook repeats
+_ORIGINAL = re.compile(r"-{3,} ?[^-\s].{0,60}? ?-{3,}|_{20,}")  # above Outlook's quote
 _FIELD = re.compile(r"\*?[^\W\d][\w -]{1,20}\*?:\*?\s+\S")
 _DATED = re.compile(r"(?:On|Am|Le|El|Il|Op|Em|Den|W dniu|Pe)\b.*\d")  # "On 26 May …"
 _FROM = re.compile(r"\*?(?:From|Von|De|Da|Van|Från|Fra)\*?:", re.IGNORECASE)

@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-TRUST = "trustSender"  # in place of a server's name: believe every sender
+TRUST = "trustSender"  # in place of a server's name: trust every sender
 MAX_FIELD = 20_000  # characters
 _RESULT = re.compile(r"\s*([\w-]+)(?:\s*/\s*\d+)?\s*=\s*(\w+)(?![\w-])(.*)", re.DOTALL)
 _PROPERTY = re.compile(r"([\w-]+\.[\w-]+)\s*=\s*(\S+)")
@@ -29,7 +29,7 @@ class _Finding(NamedTuple):
 
 
 def check_sender_domain(fields: Sequence[str], server: str, domain: str) -> str | None:
-    """Return why a mail may not be from its domain; None if the server verified it.
+    """Return the reason why a mail may not be from its domain; None if the server verified it.
 
     Only the server's topmost field counts: it adds its own above those in the mail. A mail is from
     its domain if DMARC passes for it, or, where the domain has no DMARC, if SPF or a signature
@@ -37,8 +37,8 @@ def check_sender_domain(fields: Sequence[str], server: str, domain: str) -> str 
 
     Args:
         fields: values of ``Authentication-Results``, the topmost first.
-        server: name of the server that is believed, or `TRUST`.
-        domain: the domain in ``From``, in small letters.
+        server: name of the trusted server, or `TRUST`.
+        domain: the domain in ``From``, in lower case.
     """
     if server == TRUST:
         return None
@@ -90,7 +90,7 @@ def _parse_results(field: str) -> tuple[str, list[_Finding] | None]:
 def _parse_properties(text: str) -> dict[str, str]:
     found: dict[str, str] = {}
     for name, value in _PROPERTY.findall(text):
-        found.setdefault(name, value)  # the rest may be a stranger's words
+        found.setdefault(name, value)  # later ones may be a stranger's words
     return found
 
 

@@ -5,7 +5,7 @@ removed in one transaction, so that a crash leaves all or none of them. Erasing 
 the facts and playbooks learned in it; its token counts are kept without their turns. Erasing an
 agent erases all its data.
 
-Where: are all data of a chat deleted?
+Where: is all data of a chat deleted?
 """
 
 import re
@@ -22,9 +22,9 @@ from orchestrator.journal.turns import inbox, prompt_records
 from thinker.protocol.messages import JsonObject
 
 FORGOTTEN = "(forgotten)"
-# The members of a table, as SQLite says it.
+# Membership in a table, in SQLite's short form.
 MEMBERS = re.compile(r"\bIN (gone_\w+)")
-REF = re.compile(r'"ref":"([0-9a-f]{64})"')  # a picture in a message or a result
+REF = re.compile(r'"ref":"([0-9a-f]{64})"')  # the reference to a picture in a message or a result
 HERE = "channel = :channel AND chat_id IN gone_chat"
 NOTIFIED = "spec ->> '$.notify.channel' = :channel AND spec ->> '$.notify.chat_id' IN gone_chat"
 ALLOWED = """instr(agents, '"' || :agent || '"') > 0"""  # in an array of names
@@ -33,7 +33,7 @@ LEARNED = (
     "source IN(SELECT 'turn ' || id FROM gone_turn) OR source LIKE 'extraction %'"
     " AND substr(source, 12, CAST(max(0, instr(source, '..') - 12) AS INTEGER)) IN gone_turn"
 )
-NUMBERS = ("gone_task", "gone_session", "gone_inbox", "gone_outbox")  # the other ids are texts
+NUMBERS = ("gone_task", "gone_session", "gone_inbox", "gone_outbox")  # the other ids are strings
 # The ids to remove, in order: each query uses the ids gathered before it.
 GATHERED = (
     ("gone_chat", "SELECT CAST(:chat AS TEXT) WHERE CAST(:chat AS TEXT) IS NOT NULL"),
@@ -170,7 +170,7 @@ def export_rows(db: Database, subject: Subject) -> Iterator[JsonObject]:
         for row in cursor:
             names = [name for name, *_ in cursor.description]
             values = dict(zip(names, row, strict=True))
-            values.pop("rowid", None)  # a number of PostgreSQL's tables alone
+            values.pop("rowid", None)  # a column of only PostgreSQL's tables
             yield {"table": table, **values}
 
 

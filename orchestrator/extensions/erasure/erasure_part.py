@@ -1,4 +1,4 @@
-"""The methods by which the command line erases data in a running daemon."""
+"""The methods with which the command line erases data in a running daemon."""
 
 from collections.abc import Mapping
 
@@ -16,7 +16,7 @@ FORGET = "forget"  # ErasureTarget → Ack
 
 
 class ErasureTarget(CamelModel):
-    """What to erase: an agent, or a chat of a channel."""
+    """The target of an erasure: an agent, or a chat of a channel."""
 
     agent: str | None = None
     channel: str | None = None

@@ -3,7 +3,7 @@
 A homeserver remembers a device's transaction ids: a message that is sent twice with the same id
 arrives once. So a message that may have arrived is simply sent again.
 
-Where: does a message of Matrix come in?
+Where: does a Matrix message come in?
 """
 
 import base64
@@ -93,7 +93,7 @@ class MatrixChannel:
                 nio.SyncResponse,
             )
             for room_id in found.rooms.invite:
-                await self._client.join(room_id)  # one that fails is offered again after a restart
+                await self._client.join(room_id)  # a failed one is offered again after a restart
             if not cursor:
                 await inbox.store_cursor(found.next_batch)
             elif messages := await self._collect_messages(found, cursor):

@@ -18,36 +18,36 @@ MEDIA = {"m.image": "image", "m.file": "file", "m.audio": "audio", "m.video": "v
 NOTICE = "m.notice"  # what bots say; no bot may answer it
 MAX_NAME = 255  # characters
 
-_QUOTED = re.compile(r"\A(?:>[^\n]*\n)+\n?")  # how older clients repeat what a message answers
+_QUOTED = re.compile(r"\A(?:>[^\n]*\n)+\n?")  # how older clients quote the answered message
 
 
-class _Tolerant(BaseModel):
+class _MatrixObject(BaseModel):
     model_config = ConfigDict(extra="ignore", frozen=True)
 
 
-class _Target(_Tolerant):
+class _Target(_MatrixObject):
     event_id: str = ""
 
 
-class _Relation(_Tolerant):
+class _Relation(_MatrixObject):
     rel_type: str = ""
     event_id: str = ""
     is_falling_back: bool = False
     in_reply_to: _Target | None = Field(None, alias="m.in_reply_to")
 
 
-class _Mentions(_Tolerant):
+class _Mentions(_MatrixObject):
     user_ids: tuple[str, ...] = ()
 
 
-class _Info(_Tolerant):
+class _Info(_MatrixObject):
     mimetype: str = ""
     w: int = 0
     h: int = 0
     duration: int = 0
 
 
-class _Content(_Tolerant):
+class _Content(_MatrixObject):
     msgtype: str = ""
     body: str = ""
     filename: str = ""
@@ -60,7 +60,7 @@ class _Content(_Tolerant):
     voice: JsonValue = Field(None, alias=VOICE)
 
 
-class MatrixEvent(_Tolerant):
+class MatrixEvent(_MatrixObject):
     """An event of a room; ``origin_server_ts`` in milliseconds."""
 
     type: str
@@ -72,13 +72,13 @@ class MatrixEvent(_Tolerant):
 
     @property
     def replaced_id(self) -> str:
-        """The id of the message that this edits; empty for other events."""
+        """The id of the edited message; empty for other events."""
         relation = self.content.relates_to
         return relation.event_id if relation.rel_type == "m.replace" else ""
 
     @property
     def answered_id(self) -> str:
-        """The id of the message that this answers; in a thread only if the sender chose it."""
+        """The id of the answered message; in a thread only if the sender chose one."""
         relation = self.content.relates_to
         chosen = relation.in_reply_to is not None and not relation.is_falling_back
         return relation.in_reply_to.event_id if relation.in_reply_to and chosen else ""
@@ -86,7 +86,7 @@ class MatrixEvent(_Tolerant):
 
 @dataclass(frozen=True)
 class RoomView:
-    """What is known of a room; ``bot_names`` are the names that mention the bot."""
+    """The known data of a room; ``bot_names`` are the names that mention the bot."""
 
     room_id: str
     private: bool
@@ -133,7 +133,7 @@ def convert_matrix_event(
 ) -> ReceivedMessage | None:
     """Return the message in an event; None for other events and the bot's own messages.
 
-    ``answers_bot`` says whether the message that it answers is the bot's.
+    ``answers_bot`` says whether the event answers a message of the bot.
     """
     spoken = event.type in ("m.room.message", "m.room.encrypted", "m.sticker")
     if not spoken or event.sender in ("", room.bot) or not event.event_id:
@@ -186,7 +186,7 @@ def _build_received_file(kind: str, name: str, content: _Content) -> ReceivedFil
 
 
 def _parse_mention(text: str, content: _Content, room: RoomView) -> tuple[bool, str]:
-    """Return whether a text mentions the bot, and the text without a leading mention."""
+    """Return whether the message mentions the bot, and its text without a leading mention."""
     names = "|".join(re.escape(name) for name in room.bot_names if name)
     if not names:
         return False, text

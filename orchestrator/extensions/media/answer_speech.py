@@ -21,7 +21,7 @@ from orchestrator.loop_bound import LoopBound
 from thinker.formats import recordings
 from thinker.protocol.media_requests import Spoken
 
-TRIES = 3  # in processes that end meanwhile
+TRIES = 3  # if the process ends meanwhile
 PAUSE = 1.0  # seconds between them
 AFTER_STOP = 1000  # milliseconds until a row left by a stopping daemon is retried
 
@@ -56,7 +56,7 @@ class AnswerSpeech(LoopBound):
             except MediaError as error:
                 problem = str(error)
                 break
-            except OrchestratorError as error:  # its process ended, or cannot start
+            except OrchestratorError as error:  # the worker ended, or cannot start
                 problem = "the agent's process does not run"
                 if self.media.calls.supervisor.stopping:
                     later = self.clock() + AFTER_STOP

@@ -1,6 +1,6 @@
-"""Hear recordings, speak texts and draw pictures, within the limits of the agents.
+"""Transcribe recordings, speak answers and draw pictures, within the agents' limits.
 
-Where: is a recording heard, and an answer spoken?
+Where: is a recording transcribed, and an answer spoken?
 """
 
 import hashlib
@@ -36,7 +36,7 @@ from thinker.protocol.media_requests import (
 from thinker.protocol.messages import Frozen, Usage
 from thinker.protocol.peer import RpcError
 
-REMEMBERED = 16  # recordings whose text is kept, so that reading on does not hear them again
+REMEMBERED = 16  # recordings whose text is kept, so that reading on does not transcribe them again
 HEARD_TOKENS = 10  # reserved for a second of a recording
 DRAWN_TOKENS = 1000  # reserved for a picture
 NO_ROOM = "the agent is paused, or its budget is used up"
@@ -58,11 +58,11 @@ class MediaCalls(LoopBound):
     _numbers: Iterator[int] = field(default_factory=lambda: count(1), init=False)
 
     def make_reader(self, definition: AgentDefinition, payer: str) -> ReadDocument:
-        """Return a reader of any file's text for an agent; ``payer`` is charged for it."""
+        """Return a reader of any file's text for an agent; the calls are charged to ``payer``."""
         return partial(self._read_text, definition, payer)
 
     async def speak_text(self, definition: AgentDefinition, payer: str, text: str) -> Spoken:
-        """Return a text as speech; raises like `_ask_worker`."""
+        """Return ``text`` as speech; raises like `_call_worker`."""
         voice = definition.voice
         if voice is None or voice.speak is None:
             raise MediaError('the agent cannot speak; set "voice" in agents.json')
@@ -70,16 +70,16 @@ class MediaCalls(LoopBound):
         foreseen = Spoken(
             model=voice.speak.name, usage=_build_usage(length // 4), characters=length
         )
-        return await self._ask_worker(definition, payer, AUDIO_SPEAK, Speak(text=text), foreseen)
+        return await self._call_worker(definition, payer, AUDIO_SPEAK, Speak(text=text), foreseen)
 
     async def draw_pictures(self, definition: AgentDefinition, payer: str, request: Draw) -> Drawn:
-        """Return drawn pictures; raises like `_ask_worker`."""
+        """Return drawn pictures; raises like `_call_worker`."""
         images = definition.images
         if images is None:
             raise MediaError('the agent cannot draw; set "images" in agents.json')
         tokens, pictures = _build_usage(DRAWN_TOKENS * request.count), request.count
         foreseen = Drawn(model=images.name, usage=tokens, pictures=pictures)
-        return await self._ask_worker(definition, payer, PICTURE_DRAW, request, foreseen)
+        return await self._call_worker(definition, payer, PICTURE_DRAW, request, foreseen)
 
     async def _read_text(
         self, definition: AgentDefinition, payer: str, data: bytes, media_type: str
@@ -87,8 +87,8 @@ class MediaCalls(LoopBound):
         """Return the text of a file.
 
         Raises:
-            UnreadableError: it has no text, or could not be heard.
-            OrchestratorError: as `_ask_worker`, but for a `MediaError`.
+            UnreadableError: the file has no text, or could not be transcribed.
+            OrchestratorError: as `_call_worker`, but for a `MediaError`.
         """
         if not recordings.find_file_ending(media_type):
             return await self.document_text(data, media_type)
@@ -103,15 +103,15 @@ class MediaCalls(LoopBound):
             foreseen = Heard(model=voice.hear.name, usage=tokens, seconds=seconds)
             request = Hear(media_type=media_type, data=data)
             try:
-                heard = await self._ask_worker(definition, payer, AUDIO_HEAR, request, foreseen)
+                heard = await self._call_worker(definition, payer, AUDIO_HEAR, request, foreseen)
             except MediaError as error:
-                raise UnreadableError(f"it could not be heard: {error}") from error
+                raise UnreadableError(f"it could not be transcribed: {error}") from error
             if not heard.text:
                 raise UnreadableError("it contains no speech")
             self._heard[key] = heard.text
         return self._heard[key]
 
-    async def _ask_worker(
+    async def _call_worker(
         self,
         definition: AgentDefinition,
         payer: str,
@@ -119,12 +119,12 @@ class MediaCalls(LoopBound):
         request: Frozen,
         foreseen: Answer,
     ) -> Answer:
-        """Ask the agent's worker, and count the usage.
+        """Call the agent's worker, and count the usage.
 
         Raises:
-            MediaError: the model cannot be asked, or did not answer.
+            MediaError: the model cannot be called, or did not answer.
             WorkerLostError: the worker ended.
-            QuarantinedError: it cannot be started.
+            QuarantinedError: the worker cannot be started.
             UnknownAgentError: the agent was removed, or the daemon stops.
             JournalError: the usage cannot be stored.
         """
@@ -150,14 +150,14 @@ def _build_usage(count: int) -> Usage:
 
 
 def _check_length(data: bytes) -> None:
-    """Raise `UnreadableError` for a recording that is too long to be heard."""
+    """Raise `UnreadableError` for a recording that is too long."""
     seconds = recordings.measure_duration(data)
     if len(data) > MOST_HEARD:
         raise UnreadableError(
-            f"it has {len(data) / MB:.1f} MB; recordings of up to {MOST_HEARD // MB} MB are heard"
+            f"it is {len(data) / MB:.1f} MB; the limit for recordings is {MOST_HEARD // MB} MB"
         )
     if seconds > LONGEST_HEARD:
         raise UnreadableError(
-            f"it lasts {seconds / 60:.0f} minutes; recordings of up to"
-            f" {LONGEST_HEARD // 60} minutes are heard"
+            f"it is {seconds / 60:.0f} minutes long;"
+            f" the limit for recordings is {LONGEST_HEARD // 60} minutes"
         )

@@ -1,4 +1,4 @@
-"""Find models that an agent cannot use because their tool is denied."""
+"""Find models that an agent cannot use because the tool is denied."""
 
 from orchestrator.agentsfile.draft import Draft
 from orchestrator.extensions.media.picture_tools import draw_picture
@@ -8,7 +8,7 @@ DRAW = draw_picture.spec.name
 
 
 def check_unused_models(draft: Draft) -> None:
-    """Warn of each agent that has a drawing model but may not use its tool."""
+    """Warn about each agent that has a drawing model but may not use its tool."""
     for number, agent in draft.agents.items():
         if agent.images is None or is_tool_allowed(DRAW, agent.allowed_tools, agent.denied_tools):
             continue

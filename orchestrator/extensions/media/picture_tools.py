@@ -18,7 +18,7 @@ from thinker.protocol.media_requests import MOST_ASKED, MOST_PICTURES, Draw
 from thinker.protocol.messages import FileContent, JsonObject
 from thinker.protocol.served_models import PictureShape
 
-SECONDS = 150.0  # with the time that the worker's request may take
+SECONDS = 150.0  # including the time of the worker's request
 SHAPES = get_args(PictureShape)
 NAMED = 40  # characters of the description in a picture's name
 

@@ -1,4 +1,4 @@
-"""Whether the last daemon on a journal ended with everything stored that it did."""
+"""Whether the last daemon on a journal stopped with all its work stored."""
 
 from orchestrator.journal.db.database import Database
 from orchestrator.journal.db.liveness import set_meta
@@ -7,11 +7,11 @@ CLEAN = "clean_shutdown"
 
 
 def record_clean_end(db: Database) -> None:
-    """Store that the daemon ends with everything stored that it did."""
+    """Record that the daemon stops with all its work stored."""
     set_meta(db, CLEAN, 1)
 
 
 def consume_clean_end(db: Database) -> bool:
-    """Return whether the daemon before this one ended so, if there was one; this one has yet to."""
+    """Return whether the previous daemon, if any, stopped cleanly, and clear its record."""
     db.execute("DELETE FROM meta WHERE k = ?", (CLEAN,))
     return db.changes() > 0 or not db.execute("SELECT 1 FROM meta WHERE k = 'epoch'").get

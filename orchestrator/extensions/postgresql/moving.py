@@ -12,7 +12,7 @@ from pathlib import Path
 from orchestrator.errors import JournalError
 from orchestrator.extensions.postgresql import pg_opening, pg_schema, transfer
 from orchestrator.extensions.postgresql.clean_end import consume_clean_end
-from orchestrator.extensions.postgresql.transfer import Copied
+from orchestrator.extensions.postgresql.transfer import CopyCounts
 from orchestrator.journal.db import liveness, sqlite_storage
 from orchestrator.journal.db.journal_file import build_moved_mark_path
 from orchestrator.journal_address import DatabaseServer
@@ -20,14 +20,14 @@ from orchestrator.journal_address import DatabaseServer
 BACK = "back at start {starts}\n"
 
 
-def move_to_server(server: DatabaseServer) -> Copied:
+def move_to_server(server: DatabaseServer) -> CopyCounts:
     """Copy a file's journal to an empty database; the file is kept, but no longer used.
 
     The caller has locked the home.
 
     Raises:
         AlreadyRunningError: a daemon has the journal of the server.
-        JournalError: one of them cannot be used, or the copy differs from the file.
+        JournalError: the file or the server cannot be used, or the copy differs from the file.
     """
     sqlite_storage.open_database(server.file).close()  # brings it up to date
     with (
@@ -41,11 +41,11 @@ def move_to_server(server: DatabaseServer) -> Copied:
             pg_schema.mark_arriving(target)
         build_moved_mark_path(server.file).write_text(f"{server}\n", "utf-8")
         with pg_opening.open_transaction(target, server):
-            pg_schema.arrive(target)
+            pg_schema.mark_arrived(target)
     return copied
 
 
-def move_back(server: DatabaseServer) -> tuple[Copied | None, Path | None]:
+def move_back(server: DatabaseServer) -> tuple[CopyCounts | None, Path | None]:
     """Copy a server's journal to a file; the server's is no longer used.
 
     The caller has locked the home. An old file is kept under another name, which is returned.
@@ -53,7 +53,7 @@ def move_back(server: DatabaseServer) -> tuple[Copied | None, Path | None]:
 
     Raises:
         AlreadyRunningError: a daemon has the journal of the server.
-        JournalError: one of them cannot be used, or the copy differs from the server.
+        JournalError: the file or the server cannot be used, or the copy differs from the server.
     """
     file, mark = server.file, build_moved_mark_path(server.file)
     if file.exists() and not mark.exists():

@@ -31,11 +31,9 @@ DEFAULTS: dict[str, Any] = {
 }
 PREPARED = 600  # statements that the server keeps planned: more than there are
 AFTER = 2  # uses of a statement after which it is kept planned
-NUL_SHOWN = (
-    "\u2400"  # the symbol for NUL, which stands in its place: PostgreSQL has no NUL in texts
-)
+NUL_SHOWN = "\u2400"  # the symbol for NUL, which stands in its place: PostgreSQL's text has no NUL
 NUL_IN_JSON = re.compile(r"(?<!\\)((?:\\\\)*)\\u0000")
-# The server is away, or has ended the session or the transaction, which may be run again.
+# The server is unreachable, or has ended the session or the transaction; retry the transaction.
 REFUSED = (psycopg.OperationalError, psycopg.InterfaceError)
 TOO_LARGE = "54"  # class of the errors of a statement or row that is over a limit of the server
 READ_ONLY = "25006"  # the server takes no writes for now
@@ -50,8 +48,8 @@ def extract_first_line(error: Exception) -> str:
     return str(error).partition("\n")[0]
 
 
-class _Text(StrDumperUnknown):
-    """Texts; PostgreSQL infers their type from the context."""
+class _TextDumper(StrDumperUnknown):
+    """Dumps text; PostgreSQL infers the type from the context."""
 
     def dump(self, obj: str) -> Buffer | None:
         if "\0" in obj:
@@ -61,8 +59,8 @@ class _Text(StrDumperUnknown):
         return super().dump(obj)
 
 
-class _Truth(Dumper):
-    """Booleans; every column stores them as 0 or 1."""
+class _BooleanDumper(Dumper):
+    """Dumps booleans as 0 or 1, as every column stores them."""
 
     oid = Int8Dumper.oid
 
@@ -70,8 +68,8 @@ class _Truth(Dumper):
         return b"1" if obj else b"0"
 
 
-class _Number(Loader):
-    """Sums, as SQLite returns them: integers of any size, or floating point."""
+class _SumLoader(Loader):
+    """Loads sums as SQLite returns them: integers of any size, or floating point."""
 
     def load(self, data: Buffer) -> int | float:
         number = Decimal(bytes(data).decode())
@@ -128,10 +126,10 @@ class PostgresConnection:
         )
         self._session.prepared_max = PREPARED
         adapters = self._session.adapters
-        adapters.register_dumper(str, _Text)
+        adapters.register_dumper(str, _TextDumper)
         adapters.register_dumper(int, Int8Dumper)
-        adapters.register_dumper(bool, _Truth)
-        adapters.register_loader("numeric", _Number)
+        adapters.register_dumper(bool, _BooleanDumper)
+        adapters.register_loader("numeric", _SumLoader)
         self._changes = self._total = 0
 
     @property

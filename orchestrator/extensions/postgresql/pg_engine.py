@@ -33,7 +33,7 @@ class PostgresqlEngine:
     @contextmanager
     def open_trial_state(self) -> Iterator[PostgresConnection]:
         with self.open_for_reading() as db:
-            # Its writes block the daemon, so an abandoned one must end.
+            # A trial's writes block the daemon, so an abandoned trial must end.
             db.execute(f"SET LOCAL idle_in_transaction_session_timeout = {TRIAL}")
             yield db
 

@@ -32,7 +32,7 @@ HALVES = divmod(pg_schema.LOCK, 1 << 32)  # of the lock's number, as the server 
 class ServerFacts(NamedTuple):
     """A server's version, its synchronous standbys, and whether it waits for its own disk.
 
-    ``sharing`` are the daemons that are connected.
+    ``sharing`` lists the connected daemons.
     """
 
     version: str
@@ -50,7 +50,7 @@ def list_sharing_daemons(db: Database) -> tuple[SharingDaemon, ...]:
 
 
 def fetch_server_facts(server: DatabaseServer) -> ServerFacts:
-    """Ask a server for its guarantees.
+    """Query a server for its guarantees.
 
     Raises:
         JournalError: the server cannot be reached, or refuses the user.

@@ -68,7 +68,7 @@ def open_for_reading(server: DatabaseServer) -> Iterator[PostgresConnection]:
 
 @contextmanager
 def open_beside_daemon(server: DatabaseServer) -> Iterator[PostgresConnection]:
-    """Open the journal with a transaction for the block, even beside a daemon.
+    """Open the journal with a transaction for the block, even while a daemon runs.
 
     The block must write to no table that the daemon writes to.
 
@@ -97,7 +97,7 @@ def load_state_and_starts(server: DatabaseServer) -> tuple[int, int]:
     """Return the journal's state (see `pg_schema.load_state`), and how many daemons have started.
 
     Raises:
-        JournalError: it cannot be read.
+        JournalError: the journal cannot be read.
     """
     with closing(connect_to_server(server, PostgresConnection)) as db:
         try:

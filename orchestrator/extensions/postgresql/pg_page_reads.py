@@ -19,8 +19,8 @@ from orchestrator.extensions.postgresql.pg_connection import (
 from orchestrator.journal.db.database import AbortedError, Values
 from orchestrator.journal_address import DatabaseServer
 
-NEWEST = "SELECT pg_snapshot_xmax(pg_current_snapshot())::text"
-SHOWN = "orchestrator page"  # in the server's list of sessions
+STATE_QUERY = "SELECT pg_snapshot_xmax(pg_current_snapshot())::text"
+SHOWN = "orchestrator page"  # the session's name in the server's list
 T = TypeVar("T")
 
 
@@ -43,7 +43,9 @@ class PostgresPageReads:
         self.lost = asyncio.Event()
         self.failure: JournalError | None = None
         with ExitStack() as opened:
-            self._db = opened.enter_context(closing(pg_opening.connect_to_server(server, _Limited)))
+            self._db = opened.enter_context(
+                closing(pg_opening.connect_to_server(server, _LimitedConnection))
+            )
             try:
                 pg_opening.require_version(self._db, server)
                 self._version = self._set_up_session(longest)
@@ -90,7 +92,7 @@ class PostgresPageReads:
         self._db.execute("SET idle_session_timeout = 0")  # whatever the server has
         self._db.execute(f"LISTEN {pg_schema.COMMITS}")
         self._db.set_time_limit(longest)
-        return int(self._db.execute(NEWEST).get)
+        return int(self._db.execute(STATE_QUERY).get)
 
     def _note_session_end(self, error: Exception) -> None:
         """Record whether the error ended the session."""
@@ -99,7 +101,7 @@ class PostgresPageReads:
             self.lost.set()
 
 
-class _Limited(PostgresConnection):
+class _LimitedConnection(PostgresConnection):
     """A session with a limit for each read, after which it refuses more statements."""
 
     _longest = float("inf")

@@ -11,7 +11,7 @@ from orchestrator.journal.db.database import Database
 from orchestrator.journal.db.dialect import Index, SearchedTable
 
 SEPARATOR = " "  # which no term contains
-# For each term its newest rows, so that rows with a common one do not crowd out those with a rare
+# For each term its newest rows, so that rows with a common term do not crowd out rows with a rare
 # one. OFFSET, because the server would rather read all rows from the newest on than use the index.
 MATCHING = """WITH newest AS MATERIALIZED (SELECT DISTINCT id
   FROM unnest(string_to_array(?, ' ')) AS wanted CROSS JOIN LATERAL (
@@ -25,7 +25,7 @@ MATCH = {
       AND octet_length(letters_in({text})) <> length(letters_in({text}))""",
 }
 FOUND = {"words": "words_in({text})", "grams": "letters_in({text})"}
-# The terms in each row, and how often they are there.
+# The terms in each row, and how often each occurs.
 TERMS = {
     "words": """term_in_row AS (SELECT id, lexeme AS term, cardinality(positions) AS times,
   length(said) AS size FROM hit, unnest(said)
@@ -51,7 +51,7 @@ TEXTS = {
     "fact": "fact.fact",
     "message": "said_in(message.body)",
 }  # that are indexed, by their tables
-MOST = {"fact": 1000, "message": 300}  # rows to rank: each one's words are counted again
+MAX_RANKED_ROWS = {"fact": 1000, "message": 300}  # rows to rank: each one's words are counted again
 
 
 class PostgresqlDialect:
@@ -74,7 +74,7 @@ class PostgresqlDialect:
             match=MATCH[index].format(text=TEXTS[table]),
             found=FOUND[index].format(text=TEXTS[table]),
             where=where,
-            each=max(limit, MOST[table] // len(terms)),
+            each=max(limit, MAX_RANKED_ROWS[table] // len(terms)),
             direction=direction,
         )
         wanted = SEPARATOR.join(terms)

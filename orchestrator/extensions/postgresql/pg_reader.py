@@ -41,7 +41,7 @@ class PostgresReader:
     async def __call__(self, work: Callable[..., T], *args: object) -> T:
         while True:
             try:
-                # The server may hold it up: a caller that waits no longer leaves it to itself.
+                # The server may delay the read: a caller that stops waiting abandons it.
                 value = await to_thread.run_sync(
                     self._read_by_any_session,
                     work,

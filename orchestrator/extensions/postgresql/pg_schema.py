@@ -15,7 +15,7 @@ TRY_LOCK = f"SELECT pg_try_advisory_lock({LOCK})"
 WAIT_FOR_LOCK = f"SELECT pg_advisory_lock({LOCK})"
 COMMITS = "orchestrator_commits"  # channel for notifications of commits
 HERE = Path(__file__).parent
-# Texts are compared byte by byte, as SQLite does, whatever the language of the database.
+# Text is compared byte by byte, as in SQLite, whatever the language of the database.
 STRINGS = 'CREATE DOMAIN string AS text COLLATE "C";'
 # What the tables' types are called here.
 TYPES = {
@@ -142,22 +142,22 @@ def advance_id_sequences(db: PostgresConnection) -> None:
 
 
 def mark_arriving(db: PostgresConnection) -> None:
-    """Lock out daemons until `arrive`: the journal in the file is still valid."""
+    """Lock out daemons until `mark_arrived`: the journal in the file is still valid."""
     _set_state(db, ARRIVING)
 
 
-def arrive(db: PostgresConnection) -> None:
+def mark_arrived(db: PostgresConnection) -> None:
     """Admit daemons to the journal."""
     _set_state(db, IN_USE)
 
 
 def mark_moved_away(db: PostgresConnection) -> None:
-    """Lock out daemons for good: the journal was moved to a file."""
+    """Lock out daemons permanently: the journal was moved to a file."""
     _set_state(db, LEFT)
 
 
 def load_state(db: PostgresConnection) -> int:
-    """Return whether the journal is `IN_USE`, `LEFT` or `ARRIVING`; a missing one is `IN_USE`."""
+    """Return the journal's state: `IN_USE` (also if missing), `LEFT` or `ARRIVING`."""
     return (
         int(db.execute("SELECT moved FROM schema_version").get)
         if load_schema_number(db)

@@ -37,7 +37,7 @@ class ScratchDatabases:
             ConfigError: the server cannot be reached, or refuses to create a database.
         """
         try:
-            self._run_statement(
+            self._fetch_value(
                 f"CREATE DATABASE \"{self._prefix}\" TEMPLATE template0 ENCODING 'UTF8'"
             )
             with closing(PostgresConnection(self._build_url(self._prefix))) as db:
@@ -50,44 +50,43 @@ class ScratchDatabases:
 
     def __exit__(self, *_: object) -> None:
         mine = "SELECT datname FROM pg_database WHERE starts_with(datname, ?)"
-        for name in self._run_statement(mine, (self._prefix,), every=True):
+        for name in self._fetch_values(mine, (self._prefix,)):
             self._drop_database(name)
 
     def make_journal(self, home: Path) -> DatabaseServer:
         """Make the database of a home with a unique name."""
         name = f"{self._prefix}_{home.name}"
-        self._run_statement(f'CREATE DATABASE "{name}" TEMPLATE "{self._prefix}"')
+        self._fetch_value(f'CREATE DATABASE "{name}" TEMPLATE "{self._prefix}"')
         return DatabaseServer(self._build_url(name), home / "journal.db")
 
     def remove_journal(self, home: Path) -> None:
         self._drop_database(f"{self._prefix}_{home.name}")
 
     def list_sessions(self, home: Path) -> list[int]:
-        """Return the sessions of a home's database, by process id.
+        """Return the process ids of the sessions of a home's database.
 
         A stopped server has none.
         """
         name = f"{self._prefix}_{home.name}"
         with suppress(*FAILED):
-            return [
-                int(pid) for pid in self._run_statement(f"SELECT pid {OTHERS}", (name,), every=True)
-            ]
+            return [int(pid) for pid in self._fetch_values(f"SELECT pid {OTHERS}", (name,))]
         return []
 
     def end_sessions(self, home: Path) -> int:
         """End all sessions of a home's database; return their number."""
         name = f"{self._prefix}_{home.name}"
-        return int(
-            self._run_statement(f"SELECT count(pg_terminate_backend(pid)) {OTHERS}", (name,))
-        )
+        return int(self._fetch_value(f"SELECT count(pg_terminate_backend(pid)) {OTHERS}", (name,)))
 
     def _drop_database(self, name: str) -> None:
-        self._run_statement(f'DROP DATABASE IF EXISTS "{name}" WITH (FORCE)')
+        self._fetch_value(f'DROP DATABASE IF EXISTS "{name}" WITH (FORCE)')
 
-    def _run_statement(self, statement: str, values: Values = (), *, every: bool = False) -> Value:
+    def _fetch_value(self, statement: str, values: Values = ()) -> Value:
         with closing(PostgresConnection(self._url)) as db:
-            cursor = db.execute(statement, values)
-            return [value for (value,) in cursor] if every else cursor.get
+            return db.execute(statement, values).get
+
+    def _fetch_values(self, statement: str, values: Values) -> list[Value]:
+        with closing(PostgresConnection(self._url)) as db:
+            return [value for (value,) in db.execute(statement, values)]
 
     def _build_url(self, name: str) -> str:
         return urlunsplit(urlsplit(self._url)._replace(path=f"/{name}"))

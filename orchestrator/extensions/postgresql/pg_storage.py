@@ -19,7 +19,7 @@ from orchestrator.extensions.postgresql.pg_connection import (
 from orchestrator.extensions.postgresql.pg_reader import PostgresReader
 from orchestrator.extensions.postgresql.writing_session import (
     AWAY,
-    BEAT,
+    HEARTBEAT_SECONDS,
     LAST_COMMIT,
     LOOK,
     WritingSession,
@@ -39,8 +39,8 @@ from orchestrator.journal_address import DatabaseServer, SharingDaemon
 
 TRIES = 3  # runs of an aborted transaction before its callers wait
 UNKNOWN = 30.0  # seconds to learn the outcome of a COMMIT whose answer was lost
-# Marks a transaction that has written, and returns the mark; those who listen learn of its commit.
-# Its number would not do: after a crash the server may give it to another transaction.
+# Marks a transaction that has written, and returns the mark; listeners are notified of the commit.
+# A transaction's number would not do: after a crash the server may reuse it.
 MARK = f"""WITH marked AS (UPDATE last_commit SET mark = ?
   WHERE pg_current_xact_id_if_assigned() IS NOT NULL RETURNING mark)
 SELECT mark, pg_notify('{pg_schema.COMMITS}', '')::text FROM marked"""
@@ -76,7 +76,7 @@ class PostgresStorage:
         self.crashes = CrashRecord(server.file.with_name(f"{server.file.name}-job"))
         self.read = PostgresReader(server)
         self._session = session
-        self.writer = WriterThread(_PostgresCommits(session), BEAT)
+        self.writer = WriterThread(_PostgresCommits(session), HEARTBEAT_SECONDS)
         watch_processes(SESSION, session.end_all_sessions)
 
     def measure_size(self) -> int:
@@ -176,7 +176,7 @@ class _PostgresCommits:
         while time.monotonic() < ends:
             with suppress(*FAILED):
                 return bool(self._session.ensure_session().execute(LAST_COMMIT).get == mark)
-            time.sleep(BEAT)
+            time.sleep(HEARTBEAT_SECONDS)
         raise StorageFailedError(
             "PostgreSQL did not confirm a transaction; this daemon ends, and the next one"
             " continues with the stored state"

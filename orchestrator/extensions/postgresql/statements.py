@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from orchestrator.journal.db.database import Value, Values
 
-KEPT = 2000  # statements whose translation is kept: more than there are
+MAX_TRANSLATIONS = 2000  # statements whose translation is kept: more than there are
 # The parts of a statement; the first kinds stay unchanged.
 PART = re.compile(
     r"""'(?:[^']|'')*' | "[^"]*" | --[^\n]* | ::?\w+ | \?\d* | INDEXED\ BY\ \w+ """,
@@ -34,7 +34,7 @@ class Statement(NamedTuple):
         raise TypeError(values)
 
 
-@lru_cache(KEPT)
+@lru_cache(MAX_TRANSLATIONS)
 def translate_statement(statement: str) -> Statement:
     """Translate a statement with ``?``, ``?2`` or ``:name``.
 

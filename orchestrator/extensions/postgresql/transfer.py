@@ -64,14 +64,14 @@ TABLES = (
 BY_AGE = {"turn": "rowid", "web_session": "rowid"}  # tables whose rows have an order of their own
 
 
-class Copied(NamedTuple):
+class CopyCounts(NamedTuple):
     """The numbers of copied rows and tables."""
 
     rows: int
     tables: int
 
 
-def copy_rows(source: Database, target: Database) -> Copied:
+def copy_rows(source: Database, target: Database) -> CopyCounts:
     """Copy all rows of one state of a journal; the caller commits.
 
     Raises:
@@ -87,7 +87,7 @@ def copy_rows(source: Database, target: Database) -> Copied:
         raise JournalError(f"the copy violates the journal's invariants: {broken[:3]}")
     if audit.find_broken_entry(target) != audit.find_broken_entry(source):
         raise JournalError("the chain of the audit log differs in the copy")
-    return Copied(sum(copied.values()), sum(bool(count) for count in copied.values()))
+    return CopyCounts(sum(copied.values()), sum(bool(count) for count in copied.values()))
 
 
 def count_all_rows(db: Database) -> dict[str, int]:
@@ -115,7 +115,7 @@ def _read_rows(source: Database, table: str) -> tuple[Iterator[tuple[object, ...
     order = BY_AGE.get(table, "1")
     cursor = source.execute(f"SELECT * FROM {table} ORDER BY {order}")
     names = [str(column[0]) for column in cursor.description]
-    if "rowid" in names:  # it is counted anew
+    if "rowid" in names:  # the target numbers rows itself
         kept = [place for place, name in enumerate(names) if name != "rowid"]
         return (
             (tuple(row[place] for place in kept) for row in cursor),

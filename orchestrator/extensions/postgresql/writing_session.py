@@ -1,7 +1,7 @@
 """The session that writes to the journal in PostgreSQL; its lock is the right to work.
 
 An ended session can commit nothing, so a daemon that lost its session has lost the journal:
-whatever froze it, it cannot write after the next one has taken over. The server manages leases,
+whatever froze it, it cannot write after the next daemon has taken over. The server manages leases,
 their expiry and exclusion.
 
 Where: does a second daemon take over a shared journal?
@@ -28,11 +28,11 @@ from orchestrator.journal.db.database import AbortedError
 from orchestrator.journal.db.writer import JournalTakenError
 from orchestrator.journal_address import DatabaseServer
 
-BEAT = 0.75  # seconds between two heartbeats of an idle writer
-LOST_AFTER = 3000  # milliseconds without one, after which the server gives the journal away
+HEARTBEAT_SECONDS = 0.75  # between two heartbeats of an idle writer
+LOST_AFTER = 3000  # milliseconds without a heartbeat, after which the server frees the journal
 WITHIN = 2500  # milliseconds that the writer may be silent inside a transaction
-# By which the server finds that a daemon is gone that stands by, in milliseconds and seconds. It
-# would keep its place otherwise, and be given the journal.
+# Settings by which the server detects the loss of a daemon that stands by, in milliseconds and
+# seconds. Otherwise such a daemon would keep its place, and be given the journal.
 WAITING = {
     "lock_timeout": 10_000,
     "client_connection_check_interval": 1000,
@@ -41,18 +41,18 @@ WAITING = {
     "tcp_keepalives_count": 3,
     "idle_session_timeout": LOST_AFTER,
 }
-# A session, which is known by its start as well: the system gives numbers of processes again.
+# A session, identified by its process id and start: the system reuses process ids.
 HOLDER = "SELECT pid, backend_start::text FROM pg_stat_activity WHERE pid = pg_backend_pid()"
 END = """SELECT pg_terminate_backend(pid, ?3) FROM pg_stat_activity
   WHERE pid = ?1 AND backend_start::text = ?2"""
-# Among the conditions, the function would end the sessions of all databases.
+# As a condition, pg_terminate_backend would end the sessions of all databases.
 CUT_OFF = """SELECT pid, pg_terminate_backend(pid) FROM pg_stat_activity
   WHERE datname = current_database() AND pid <> pg_backend_pid()"""
 SKEW = 250  # milliseconds that two clocks may differ before the server's counts
 NOW = """SELECT pg_database_size(current_database()),
   round(extract(epoch FROM clock_timestamp()) * 1000)::bigint"""
-AWAY = 30.0  # seconds that a start waits for a server, which may start or be followed as well
-LOOK = 1.0  # seconds between two tries to reach it, and two looks whether this daemon has it
+AWAY = 30.0  # seconds that a start waits for a server, which may be starting or failing over
+LOOK = 1.0  # seconds between two tries to reach the server, or to take the journal
 LAST_COMMIT = "SELECT mark FROM last_commit"
 log = structlog.get_logger()
 
@@ -172,7 +172,7 @@ class WritingSession:
             answered = time.time_ns()
             offset = int(now) - (asked + answered) // 2_000_000
             self.size = int(size)
-            # The longer it took, the less is known of when the server looked.
+            # The longer the query took, the less is known about when the server read its clock.
             if abs(offset - self.clock_offset) > SKEW + (answered - asked) // 2_000_000:
                 log.warning("clock_differs", seconds=round(offset / 1000, 1))
                 self.clock_offset = offset
@@ -220,7 +220,7 @@ class WritingSession:
         with self.confirm_alive():
             db.execute(f"SET idle_session_timeout = {LOST_AFTER}")
         db.execute(f"SET idle_in_transaction_session_timeout = {WITHIN}")
-        db.execute(f"SET lock_timeout = {WITHIN}")  # set by who does not know of daemons
+        db.execute(f"SET lock_timeout = {WITHIN}")  # the database's own could be anything
         self.holder = db.execute(HOLDER).get
 
 

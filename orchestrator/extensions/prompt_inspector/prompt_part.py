@@ -1,4 +1,4 @@
-"""What `orchestrator prompt show` asks of a running daemon."""
+"""The preview that `orchestrator prompt show` requests from a running daemon."""
 
 from collections.abc import Mapping
 
@@ -19,7 +19,7 @@ class PreviewPart(Part):
         return {PROMPT_PREVIEW: self._preview_prompt}  # ImaginedMessage → PromptPreview
 
     async def _preview_prompt(self, params: JsonValue) -> PromptPreview:
-        # Most daemons are never asked, and do without it.
+        # Most daemons are never asked, so they do not load it.
         from orchestrator.extensions.prompt_inspector.rehearsal import (
             ImaginedMessage,
             request_preview,

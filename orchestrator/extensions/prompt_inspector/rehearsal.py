@@ -28,7 +28,7 @@ from orchestrator.turns.turn_services import TurnServices
 from thinker.protocol import methods
 from thinker.protocol.prompt_record import PromptPreview
 
-ATTEMPTS = 3  # a worker may end, or have to be replaced, meanwhile
+ATTEMPTS = 3  # a worker may end or be replaced meanwhile
 REHEARSED = "rehearsed"  # stands for the platform's id of the message
 
 
@@ -49,11 +49,11 @@ class ImaginedMessage:
 async def request_preview(services: TurnServices, asked: ImaginedMessage) -> PromptPreview:
     """Let an agent's own worker build the first request for a message.
 
-    An agent with embeddings asks its embeddings model.
+    An agent with embeddings calls its embeddings model.
 
     Raises:
         UnknownAgentError: there is no such agent.
-        WorkerError: its worker cannot be started, or failed.
+        WorkerError: the agent's worker cannot be started, or failed.
     """
     inputs = services.inputs
     await inputs.tools.servers.wait_until_ready()

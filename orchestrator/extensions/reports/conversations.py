@@ -34,7 +34,7 @@ class StoredSession:
         return format_chat_name(self.chat_key)
 
 
-class Line(NamedTuple):
+class ConversationLine(NamedTuple):
     """A message of a conversation, and the turn that stored it; ``at`` in milliseconds."""
 
     at: int
@@ -71,13 +71,13 @@ def load_conversation(db: Database, number: int) -> StoredSession:
     return found
 
 
-def list_conversation_lines(db: Database, number: int, limit: int) -> list[Line]:
+def list_conversation_lines(db: Database, number: int, limit: int) -> list[ConversationLine]:
     """Return the newest messages of a conversation, oldest first."""
     rows = db.execute(
         "SELECT at, turn_id, body FROM message WHERE session_id = ? ORDER BY id DESC LIMIT ?",
         (number, limit),
     )
-    found = [Line(at, turn, MESSAGE.validate_json(body)) for at, turn, body in rows]
+    found = [ConversationLine(at, turn, MESSAGE.validate_json(body)) for at, turn, body in rows]
     return found[::-1]
 
 
@@ -90,7 +90,7 @@ def end_conversation(db: Database, number: int, now: int) -> None:
     found = load_conversation(db, number)
     if found.ended_at is not None:
         raise UnknownNameError(
-            f"conversation {number} has ended already; see: orchestrator sessions list"
+            f"conversation {number} has already ended; see: orchestrator sessions list"
         )
     handoffs.take_back_chat(db, found.chat_key, now)
     sessions.end_session(db, found.agent_id, found.chat_key, now)

@@ -27,7 +27,7 @@ REPORTS = {
 
 
 class ReportsExtension(Extension):
-    """What happened, was remembered and was spent, as tables and JSON."""
+    """Prints what happened, was remembered and was spent, as tables and JSON."""
 
     name = "reports"
 

@@ -1,4 +1,4 @@
-"""Make sure that an agent whose report is empty is one."""
+"""Make sure that the agent of an empty report exists."""
 
 from orchestrator.agentsfile.problems import suggest_name
 from orchestrator.cli.options import load_agents
@@ -10,7 +10,7 @@ def require_agent(settings: Settings, name: str) -> None:
     """Require that agents.json has an agent.
 
     Raises:
-        UnknownAgentError: it does not; the message names the nearest one, or all.
+        UnknownAgentError: there is no such agent; the message names the nearest one, or all.
     """
     known = [agent.agent_id for agent in load_agents(settings).agents]
     if name not in known:

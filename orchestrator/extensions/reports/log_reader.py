@@ -22,7 +22,7 @@ from thinker.formats import regular_file
 from thinker.formats.regular_file import FileError, FileMissingError
 
 PAUSE = 0.2  # seconds between two looks for new lines
-MOST = 50_000  # lines of systemd's journal that are looked through
+MAX_JOURNAL_LINES = 50_000  # lines of systemd's journal that are searched
 
 
 class LogSource(Protocol):
@@ -32,11 +32,11 @@ class LogSource(Protocol):
         """Yield the stored lines, oldest first."""
 
     def follow_lines(self) -> Iterator[bytes]:
-        """Yield new lines without end, starting after those of `iter_kept_lines`."""
+        """Yield new lines forever, starting after the last one of `iter_kept_lines`."""
 
 
 def find_log(settings: Settings) -> LogSource:
-    """Return where this home's daemon logs or last logged.
+    """Return the place to which this home's daemon logs or last logged.
 
     Raises:
         OrchestratorError: nothing was logged yet.
@@ -111,7 +111,7 @@ class _JournalLog:
     unit: Unit
 
     def iter_kept_lines(self) -> Iterator[bytes]:
-        return self._iter_output("-n", str(MOST))
+        return self._iter_output("-n", str(MAX_JOURNAL_LINES))
 
     def follow_lines(self) -> Iterator[bytes]:
         return self._iter_output("-n", "0", "-f")

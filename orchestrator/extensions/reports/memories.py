@@ -16,7 +16,7 @@ from thinker.protocol.messages import Origin
 
 
 @dataclass(frozen=True)
-class Remembered:
+class StoredFact:
     """A fact of an agent; ``scope`` is the chat it belongs to, empty for all chats.
 
     ``source`` is what stored it, ``origin`` whose words it has; times in milliseconds.
@@ -56,11 +56,11 @@ class StoredSkill:
     source: str
 
 
-FACTS = Rows(Remembered, "fact")
+FACTS = Rows(StoredFact, "fact")
 SKILLS = Rows(StoredSkill, "playbook")
 
 
-def list_stored_facts(db: Database, agent_id: str | None, scope: str | None) -> list[Remembered]:
+def list_stored_facts(db: Database, agent_id: str | None, scope: str | None) -> list[StoredFact]:
     """Return the facts of an agent and a chat, or of all, newest first."""
     where = "agent_id = ifnull(?, agent_id) AND scope = ifnull(?, scope) ORDER BY id DESC"
     return FACTS.select(db, where, agent_id, scope)
@@ -68,8 +68,8 @@ def list_stored_facts(db: Database, agent_id: str | None, scope: str | None) -> 
 
 def search_stored_facts(
     db: Database, text: str, agent_id: str | None, scope: str | None, limit: int
-) -> list[Remembered]:
-    """Return the facts that match a text best, best first in each memory."""
+) -> list[StoredFact]:
+    """Return the facts that match ``text`` best, best first in each memory."""
     memories = db.execute(
         "SELECT DISTINCT agent_id, scope FROM fact WHERE agent_id = ifnull(?, agent_id)"
         " AND scope = ifnull(?, scope) ORDER BY agent_id, scope",

@@ -1,4 +1,4 @@
-"""What the commands of the reports ask a running daemon to change."""
+"""The changes that the report commands request from a running daemon."""
 
 from collections.abc import Mapping
 from functools import partial

@@ -8,7 +8,7 @@ AGENTS = build_distinct_query("model_call", "agent_id", "true")
 
 
 @dataclass(frozen=True)
-class Total:
+class UsageTotal:
     """The usage of an agent in a period, all of it or for one ``purpose``.
 
     ``unsettled`` are the tokens of reserved and lost calls, which may be billed; ``unpriced``
@@ -33,11 +33,13 @@ SUMS = (
     " count(*) FILTER(WHERE usd IS NULL),"
     " coalesce(sum(prompt + completion) FILTER(WHERE state <> 'settled'), 0)"
 )
-TOTALS = Rows(Total, "model_call", SUMS)
-BY_PURPOSE = Rows(Total, "model_call", f"{SUMS}, purpose")
+TOTALS = Rows(UsageTotal, "model_call", SUMS)
+BY_PURPOSE = Rows(UsageTotal, "model_call", f"{SUMS}, purpose")
 
 
-def list_totals(db: Database, since: int, until: int, *, by_purpose: bool = False) -> list[Total]:
+def list_totals(
+    db: Database, since: int, until: int, *, by_purpose: bool = False
+) -> list[UsageTotal]:
     """Sum the usage of each agent with calls from ``since`` to before ``until`` (milliseconds)."""
     rows, group = (BY_PURPOSE, "agent_id, purpose") if by_purpose else (TOTALS, "agent_id")
     where = f"agent_id IN({AGENTS}) AND at >= ? AND at < ? GROUP BY {group} ORDER BY {group}"

@@ -7,8 +7,8 @@ process::
     async with create_runtime(spec, approve=ask_a_person) as runtime:
         answer = await runtime.query("Branch Q3 pricing into a promotion.", tenant="acme")
 
-A specification is data. Nothing is asked and no key is read before `create_runtime`. A runtime has
-no journal: what must survive the process belongs into the ``memory`` that the program passes, or
+A specification is data. No model is called and no key is read before `create_runtime`. A runtime
+has no journal: what must survive the process belongs in the ``memory`` that the program passes, or
 into the daemon.
 """
 

@@ -1,4 +1,4 @@
-"""One run of an agent in this process: its tools and what is kept of the conversation."""
+"""One run of an agent in this process: its tools, and the messages to remember."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -27,7 +27,7 @@ log = structlog.get_logger()
 
 @dataclass
 class AgentRun:
-    """The loop's host in a program: it numbers the calls, runs them and keeps their results."""
+    """The loop's host in a program: numbers the calls, runs them and keeps their results."""
 
     agent: str
     tenant: str
@@ -46,7 +46,7 @@ class AgentRun:
         return StepCommitted(seq=len(self._steps), call_seqs=tuple(numbers))
 
     async def call_tool(self, seq: int) -> ToolResult:
-        """Run a call, after its approval where it needs one; a failure is its result."""
+        """Run a call, after approval if needed; a failure becomes the call's result."""
         call = self._calls[seq]
         content, failed = await self._run_tool(self.tools[call.name], call)
         self._results[seq] = ToolResult(
@@ -66,8 +66,8 @@ class AgentRun:
     def is_draining(self) -> bool:
         return False
 
-    def conversation(self, prompt: str, answer: str) -> tuple[Message, ...]:
-        """Return the run as messages: what was asked, the calls with their results, the answer."""
+    def build_conversation(self, prompt: str, answer: str) -> tuple[Message, ...]:
+        """Return the run as messages: the prompt, the calls with their results, the answer."""
         found: list[Message] = [UserMessage(content=prompt)]
         for response, numbers in self._steps:
             found += [response, *map(self._find_result, numbers)]

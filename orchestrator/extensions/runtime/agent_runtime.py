@@ -41,9 +41,9 @@ from thinker.protocol.providers import PROVIDERS
 from thinker.worker_errors import WorkerConfigError
 
 MAX_TURNS = 8  # model calls of an agent that names none, as in agents.json
-PLAN_RETRIES = 2  # further answers of a planner whose answer is no plan
+PLAN_RETRIES = 2  # retries of a planner whose answer is not a plan
 SECONDS = 600.0  # for one run of an agent
-# What the coordinator reads of an agent that it may call: the argument, and what it does.
+# How an agent is described to the coordinator that may call it.
 ROUTES = {
     "planner": ("goal", "Has a plan made. Returns it with its plan_id; changes nothing."),
     "executor": ("plan_id", "Carries out an approved plan, by its plan_id."),
@@ -65,7 +65,7 @@ Memory = MutableMapping[tuple[str, str], tuple[Message, ...]]
 
 @dataclass(frozen=True)
 class AgentAnswer:
-    """What an agent answered, why it ended, which tools it called, and what its models used."""
+    """An agent's answer, why it ended, the tools it called, and the usage of its models."""
 
     agent: str
     text: str
@@ -75,7 +75,7 @@ class AgentAnswer:
 
 
 class Runtime:
-    """Agents that can be asked; made by `create_runtime`, closed by ``async with``."""
+    """Agents that answer queries; made by `create_runtime`, closed by ``async with``."""
 
     def __init__(
         self,
@@ -109,10 +109,10 @@ class Runtime:
             await model.aclose()
 
     async def query(self, prompt: str, *, tenant: str = "default") -> AgentAnswer:
-        """Ask the coordinator.
+        """Query the coordinator.
 
         Raises:
-            AgentRunError: it gave no answer.
+            AgentRunError: the coordinator gave no answer.
             RuntimeSpecError: the runtime has no coordinator.
         """
         agent = self.spec.coordinator
@@ -123,10 +123,10 @@ class Runtime:
         return await self._run_agent(agent, prompt, tenant)
 
     async def run_specialist(self, name: str, task: str, *, tenant: str = "default") -> AgentAnswer:
-        """Ask a specialist, without the coordinator.
+        """Query a specialist, without the coordinator.
 
         Raises:
-            AgentRunError: it gave no answer.
+            AgentRunError: the specialist gave no answer.
             RuntimeSpecError: there is no specialist of this name.
         """
         return await self._run_agent(self._require_role("specialist", name), task, tenant)
@@ -135,14 +135,14 @@ class Runtime:
         """Have a planner make a plan, which is then validated and waits for approval.
 
         Raises:
-            AgentRunError: it gave no plan.
+            AgentRunError: the planner gave no plan.
             RuntimeSpecError: there is no planner of this name.
         """
         agent = self._require_role("planner", planner)
         answer = await self._run_agent(agent, goal, tenant)
         try:
             plan = _require_plan(agent).model_validate_json(answer.text)
-        except ValidationError as error:  # it used up its turns
+        except ValidationError as error:  # the planner used up its turns
             raise AgentRunError(planner, answer.stop_reason, answer.text) from error
         return self._approvals.propose(planner, tenant, plan)
 
@@ -177,9 +177,9 @@ class Runtime:
         return await self._run_agent(agent, f"Carry out this approved plan:\n\n{content}", tenant)
 
     async def _run_agent(self, agent: AgentSpec, prompt: str, tenant: str) -> AgentAnswer:
-        """Run an agent; runs of a stateful one for a tenant wait for each other."""
+        """Run an agent; runs of a stateful agent for one tenant wait for each other."""
         if not prompt.strip():
-            raise RuntimeSpecError(f"the agent {agent.name!r} is asked nothing; say what to do")
+            raise RuntimeSpecError(f"the prompt for {agent.name!r} is empty; say what to do")
         if not agent.stateful:
             return (await self._answer_prompt(agent, prompt, tenant, ()))[0]
         key = tenant, agent.name
@@ -198,12 +198,12 @@ class Runtime:
         result = await Loop(request, self._models[agent.name], run).run()
         if result.stop_reason in NO_ANSWER:
             raise AgentRunError(agent.name, result.stop_reason, result.error or result.text)
-        return _build_answer(agent, result), run.conversation(prompt, result.text)
+        return _build_answer(agent, result), run.build_conversation(prompt, result.text)
 
     def _build_request(
         self, agent: AgentSpec, prompt: str, past: tuple[Message, ...]
     ) -> LoopRequest:
-        provider, model = agent.model.resolved()
+        provider, model = agent.model.resolve_provider()
         contract = None
         if agent.role == "planner":
             contract = AnswerContract(_require_plan(agent), max_retries=PLAN_RETRIES)
@@ -231,6 +231,7 @@ class Runtime:
         )
 
     def _require_role(self, role: str, name: str) -> AgentSpec:
+        """Return the agent; raise `RuntimeSpecError` if the agent has another role."""
         agent = self.spec.agent(name)
         if agent.role != role:
             raise RuntimeSpecError(f"the agent {name!r} is a {agent.role}, not a {role}")
@@ -267,16 +268,16 @@ def create_runtime(
     on_event: OnEvent | None = None,
     memory: Memory | None = None,
 ) -> Runtime:
-    """Return a runtime for the specification; nothing is asked until its first query.
+    """Return a runtime for the specification; no model is called until the first query.
 
     Args:
         spec: what `define_runtime` returned.
         environ: the keys of the providers, under their usual names (``ANTHROPIC_API_KEY``).
-        base_urls: addresses of providers that stand elsewhere, by the provider's name; such a
-            provider needs no key.
-        approve: asked for every approval; goes on if it returns True. May be ``async``.
-        on_event: told what happens while agents work, the answer as it grows included.
-        memory: conversations of stateful agents by (tenant, agent); default: a new dict.
+        base_urls: addresses of providers that are hosted elsewhere, keyed by the provider's name;
+            such a provider needs no key.
+        approve: called for every approval; only True approves. May be ``async``.
+        on_event: called with events while agents work, including the answer as it grows.
+        memory: conversations of stateful agents, keyed by (tenant, agent); default: a new dict.
 
     Raises:
         RuntimeSpecError: a model cannot be used as configured, or a tool needs approval and there
@@ -302,7 +303,7 @@ def create_runtime(
 def _choose_model(
     agent: AgentSpec, environ: Mapping[str, str], base_urls: Mapping[str, str]
 ) -> Model:
-    provider, model = agent.model.resolved()
+    provider, model = agent.model.resolve_provider()
     settings = ThinkerSettings(
         agent_id=agent.name,
         llm_provider=provider,

@@ -10,7 +10,7 @@ from orchestrator.extensions.runtime.defined_tools import (
     RuntimePart,
     ToolkitSpec,
     check_name,
-    checked_tools,
+    require_tools,
 )
 from orchestrator.extensions.runtime.runtime_errors import RuntimeSpecError
 from thinker.formats.prompts.plain import is_model
@@ -22,21 +22,21 @@ Prompt: TypeAlias = str | LayeredPrompt
 Kits: TypeAlias = Iterable[str | ToolkitSpec]
 Plan: TypeAlias = type[BaseModel]
 
-# Beginnings of names that one provider alone uses.
+# Prefixes of model names that only one provider uses.
 KNOWN_MODELS = {"claude-": "anthropic", "gpt-": "openai", "o3": "openai", "o4": "openai"}
 
 
 class ModelSpec(RuntimePart):
-    """A model and its provider; without one its name tells it: ``groq/…``, ``claude-…``."""
+    """A model and its provider; without one, the name implies it: ``groq/…``, ``claude-…``."""
 
     id: str = Field(min_length=1)
     provider: str | None = None
 
-    def resolved(self) -> tuple[str, str]:
+    def resolve_provider(self) -> tuple[str, str]:
         """Return the provider and the provider's name of the model.
 
         Raises:
-            RuntimeSpecError: the provider is unknown, or the name does not tell it.
+            RuntimeSpecError: the provider is unknown, or the name implies none.
         """
         if self.provider is not None:
             provider, model = self.provider, self.id
@@ -55,10 +55,11 @@ class ModelSpec(RuntimePart):
 
 
 class AgentSpec(RuntimePart):
-    """One agent. As JSON it has what names it; functions and types stay in Python.
+    """One agent. Its JSON has the names; functions and types stay in Python.
 
-    ``stateful``: whether it is sent its earlier conversation with the tenant. ``routes`` are the
-    agents that it may call. ``prompt`` is the source of ``system_prompt``, for `define_runtime`.
+    ``stateful``: whether the agent is sent its earlier conversation with the tenant. ``routes`` are
+    the agents that this one may call. ``prompt`` is the source of ``system_prompt``, for
+    `define_runtime`.
     """
 
     model_config = ConfigDict(arbitrary_types_allowed=True)
@@ -77,7 +78,7 @@ class AgentSpec(RuntimePart):
     plan: Plan | None = Field(None, exclude=True)
 
     def with_tools(self, tools: Iterable[DefinedTool]) -> "AgentSpec":
-        """Return the agent with more rows in its prompt's table; a plain text stays as it is."""
+        """Return a copy whose prompt lists ``tools`` too. A plain-text prompt is unchanged."""
         if self.prompt is None:
             return self
         prompt = self.prompt.with_tools(tools)
@@ -96,7 +97,7 @@ def define_coordinator(
     stateful: bool = True,
     max_turns: int | None = None,
 ) -> AgentSpec:
-    """Define the agent that `Runtime.query` asks; it calls the agents in ``routes`` as tools.
+    """Define the agent that `Runtime.query` queries; it calls the agents in ``routes`` as tools.
 
     Raises:
         RuntimeSpecError: a value cannot be used.
@@ -200,7 +201,7 @@ def _build_agent(
         toolkits=kits,
         prompt_cache_key=key,
         prompt=prompt if isinstance(prompt, LayeredPrompt) else None,
-        tools=checked_tools(f"the agent {name!r}", tools),
+        tools=require_tools(f"the agent {name!r}", tools),
     )
 
 
@@ -213,6 +214,7 @@ def _finish_agent(agent: AgentSpec, *, max_turns: int | None, **changes: object)
 
 
 def _require_plan_model(name: str, plan: Plan) -> Plan:
+    """Return ``plan``; raise `RuntimeSpecError` unless ``plan`` is a pydantic model."""
     if not is_model(plan):
         raise RuntimeSpecError(
             f"the plan of the agent {name!r} is {plan!r:.60}; give a pydantic model: "

@@ -1,4 +1,4 @@
-"""Tools that are Python functions, and kits of them: `define_tool`, `define_toolkit`."""
+"""Tools that are Python functions, and toolkits: `define_tool`, `define_toolkit`."""
 
 import inspect
 import re
@@ -18,7 +18,7 @@ from thinker.prompt.render.output_contract import output_model
 from thinker.prompt.render.sections import ToolRow
 from thinker.protocol.messages import JsonObject, ToolSpec
 
-NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")  # what every provider accepts as the name of a tool
+NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")  # tool names that every provider accepts
 HANDLER_PARAMETERS = 2  # the arguments and the context
 
 Needs: TypeAlias = Callable[[JsonObject], bool]
@@ -28,7 +28,7 @@ InputSchema: TypeAlias = Mapping[str, object] | type[BaseModel]
 
 @dataclass(frozen=True)
 class RunContext:
-    """The second argument of a tool: for whom and for which agent it runs."""
+    """The second argument of a tool: the tenant and the agent for which it runs."""
 
     agent: str
     tenant: str
@@ -42,8 +42,8 @@ Handler: TypeAlias = Callable[[Any, RunContext], Awaitable[object] | object]
 class DefinedTool(ToolRow):
     """A tool: its row in the prompt's table, its JSON Schema and its function.
 
-    ``needs`` returns False for the arguments of a call that no one has to approve. With a ``model``
-    the arguments are checked by it; ``as_model`` passes them to the function as its instance.
+    ``needs`` returns False for the arguments of a call that no one has to approve. ``model`` checks
+    the arguments; ``as_model`` passes them to the function as an instance of it.
     """
 
     parameters: JsonObject
@@ -54,11 +54,11 @@ class DefinedTool(ToolRow):
 
     @property
     def spec(self) -> ToolSpec:
-        """The tool as a model is offered it."""
+        """The tool's description for a model."""
         return ToolSpec(name=self.name, description=self.description, parameters=self.parameters)
 
     async def __call__(self, arguments: JsonObject, context: RunContext) -> str:
-        """Run the function; return its text, or anything else that it returns as JSON.
+        """Run the function; return its result: text as it is, anything else as JSON.
 
         Raises:
             Exception: whatever the function raises; `ValueError` for arguments that do not fit.
@@ -78,11 +78,11 @@ class DefinedTool(ToolRow):
 def define_tool(
     *, name: str, description: str, input_schema: InputSchema, approval: Approval = "never"
 ) -> Callable[[Handler], DefinedTool]:
-    """Make a tool of a function ``(args, ctx)``, which may be ``async``.
+    """Return a decorator that makes a tool of a function ``(args, ctx)``, which may be ``async``.
 
     Args:
         name: letters, digits, ``_`` and ``-``.
-        description: what the model reads of it.
+        description: the text for the model.
         input_schema: ``{"query": str, "limit": (int, "at most so many", 10)}`` in the output
             grammar, a JSON Schema with ``"type": "object"``, or a pydantic model, whose instance
             the function then gets.
@@ -90,7 +90,7 @@ def define_tool(
             person must approve it unless the function returns False.
 
     Raises:
-        RuntimeSpecError: one of them cannot be used; raised also for a function that does not
+        RuntimeSpecError: an argument cannot be used; raised also for a function that does not
             take two arguments.
     """
     check_name("tool", name)
@@ -135,7 +135,7 @@ class RuntimePart(BaseModel):
 
 
 class ToolkitSpec(RuntimePart):
-    """A kit that an agent uses, whole or narrowed to some tools.
+    """A toolkit that an agent uses, whole or narrowed to some tools.
 
     ``ToolkitSpec(id="catalog", config={"tools": ["search"]})`` is narrowed to one.
     """
@@ -146,16 +146,16 @@ class ToolkitSpec(RuntimePart):
 
 @dataclass(frozen=True)
 class Toolkit:
-    """Tools that agents take together, by the kit's id."""
+    """Tools that agents take together, under one id."""
 
     id: str
     tools: tuple[DefinedTool, ...]
 
-    def narrowed(self, spec: ToolkitSpec) -> tuple[DefinedTool, ...]:
-        """Return the tools that ``spec`` names, in the kit's order.
+    def select_tools(self, spec: ToolkitSpec) -> tuple[DefinedTool, ...]:
+        """Return the tools that ``spec`` names, in the toolkit's order.
 
         Raises:
-            RuntimeSpecError: the kit has no tool of that name.
+            RuntimeSpecError: the toolkit has no tool of that name.
         """
         wanted = spec.config.get("tools")
         if wanted is None:
@@ -169,16 +169,16 @@ class Toolkit:
 
 
 def define_toolkit(kit_id: str, tools: Iterable[DefinedTool]) -> Toolkit:
-    """Make a kit of tools, for the ``toolkits`` of `define_runtime`.
+    """Make a toolkit, for the ``toolkits`` of `define_runtime`.
 
     Raises:
         RuntimeSpecError: a value is not a tool, or two have one name.
     """
-    return Toolkit(kit_id, checked_tools(f"the toolkit {kit_id!r}", tools))
+    return Toolkit(kit_id, require_tools(f"the toolkit {kit_id!r}", tools))
 
 
-def checked_tools(owner: str, tools: Iterable[DefinedTool]) -> tuple[DefinedTool, ...]:
-    """Return the tools of an owner.
+def require_tools(owner: str, tools: Iterable[DefinedTool]) -> tuple[DefinedTool, ...]:
+    """Return ``tools`` as a tuple, after checking them; ``owner`` names them in errors.
 
     Raises:
         RuntimeSpecError: a value is not a tool, or two have one name.
@@ -188,7 +188,7 @@ def checked_tools(owner: str, tools: Iterable[DefinedTool]) -> tuple[DefinedTool
         if not isinstance(tool, DefinedTool):
             raise RuntimeSpecError(
                 f"a tool of {owner} is {tool!r:.60}, which @define_tool has not made; a name alone "
-                "belongs into layered_prompt(tools=…)"
+                "belongs in layered_prompt(tools=…)"
             )
     names = [tool.name for tool in found]
     if twice := next((name for name in names if names.count(name) > 1), None):
@@ -227,7 +227,7 @@ def _build_schema(name: str, given: InputSchema) -> tuple[JsonObject, type[BaseM
 
 
 def _check_field(name: str, key: str, value: object) -> None:
-    """Refuse a text in the place of a type: it would accept any value."""
+    """Refuse a string in place of a type: it would accept any value."""
     kind = value[0] if isinstance(value, tuple) and value else value
     if isinstance(kind, Mapping | list | set) or is_type(kind):
         return

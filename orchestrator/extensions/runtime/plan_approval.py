@@ -1,4 +1,4 @@
-"""Plans and their approval, and what a program is told while its agents work."""
+"""Plans and their approval, and the events that a program gets while its agents work."""
 
 import hashlib
 import inspect
@@ -32,7 +32,7 @@ class RuntimeEvent:
 
 @dataclass(frozen=True)
 class ApprovalRequest:
-    """What a person is asked: whether this call of a tool, or this plan, may be carried out."""
+    """A question to a person: may this tool call, or this plan, be carried out?"""
 
     kind: Literal["tool", "plan"]
     agent: str
@@ -43,7 +43,7 @@ class ApprovalRequest:
 
 @dataclass(frozen=True)
 class ProposedPlan:
-    """A plan of a planner. ``id`` is a hash of its content, so that an approval is for that."""
+    """A plan of a planner. ``id`` is a hash of the content, so an approval is for just that."""
 
     id: str
     planner: str
@@ -65,7 +65,7 @@ OnEvent: TypeAlias = Callable[[RuntimeEvent], None]
 class Approvals:
     """The plans of each tenant, their approvals, and the person who is asked.
 
-    The approval of a plan is good for one execution.
+    The approval of a plan is valid for one execution.
     """
 
     approve: Approve | None
@@ -74,7 +74,7 @@ class Approvals:
     _approved: set[tuple[str, str]] = field(default_factory=set, init=False)
 
     def propose(self, planner: str, tenant: str, value: BaseModel) -> ProposedPlan:
-        """Keep a plan and tell the program."""
+        """Keep a plan and send the program an event."""
         content = to_json([planner, value.model_dump(mode="json", by_alias=True)])
         plan_id = hashlib.sha256(content).hexdigest()[:ID_LENGTH]
         plan = ProposedPlan(plan_id, planner, tenant, value)
@@ -105,10 +105,10 @@ class Approvals:
         self._approved.add((tenant, self.plan(tenant, plan_id).id))
 
     async def take(self, executor: str, plan: ProposedPlan) -> None:
-        """Use up the approval of a plan, asking for it first where there is none.
+        """Use up the approval of a plan; ask for one first if there is none.
 
         Raises:
-            PlanNotApprovedError: it was refused, or there is no one to ask.
+            PlanNotApprovedError: the approval was refused, or there is no one to ask.
         """
         key = plan.tenant, plan.id
         if key not in self._approved:
@@ -118,7 +118,7 @@ class Approvals:
         self._approved.discard(key)
 
     async def ask(self, request: ApprovalRequest) -> bool:
-        """Return whether a person approves, by True alone; no one to ask is a refusal."""
+        """Return whether a person approves; False without anyone to ask."""
         given = request.agent, request.tenant, request.name, request.value
         self.tell(RuntimeEvent("approval_required", *given))
         if self.approve is None:

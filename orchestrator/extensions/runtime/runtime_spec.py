@@ -10,14 +10,14 @@ from orchestrator.extensions.runtime.defined_tools import (
     RuntimePart,
     Toolkit,
     ToolkitSpec,
-    checked_tools,
+    require_tools,
 )
 from orchestrator.extensions.runtime.runtime_errors import RuntimeSpecError
 from thinker.protocol.messages import JsonObject
 
 
 class BoundToolSpec(RuntimePart):
-    """A tool that an agent is offered, as JSON."""
+    """A tool that an agent may use, as JSON."""
 
     agent: str
     name: str
@@ -49,7 +49,7 @@ class RuntimeSpec(RuntimePart):
         """Return the agent of this name.
 
         Raises:
-            RuntimeSpecError: there is none.
+            RuntimeSpecError: there is no such agent.
         """
         found = next((agent for agent in self.agents if agent.name == name), None)
         if found is None:
@@ -59,7 +59,7 @@ class RuntimeSpec(RuntimePart):
 
     @property
     def coordinator(self) -> AgentSpec | None:
-        """The agent that a query asks; None for a runtime of other agents alone."""
+        """The agent that answers queries; None for a runtime without a coordinator."""
         return next((agent for agent in self.agents if agent.role == "coordinator"), None)
 
 
@@ -69,7 +69,7 @@ def define_runtime(
     tools: Iterable[DefinedTool] = (),
     toolkits: Iterable[Toolkit] = (),
 ) -> RuntimeSpec:
-    """Join agents to a runtime: bind ``tools`` to all of them and the kits to those that name them.
+    """Join agents to a runtime: bind ``tools`` to all agents and toolkits to those that name them.
 
     The rows of the tools are merged into each layered prompt; rows that its author wrote win.
 
@@ -84,7 +84,7 @@ def define_runtime(
                 "constructor of another role"
             )
     kits = _index_kits(toolkits)
-    shared = checked_tools("the runtime", tools)
+    shared = require_tools("the runtime", tools)
     _check_agents(given)
     offered = {agent.name: _list_offered_tools(agent, shared, kits) for agent in given}
     return RuntimeSpec(
@@ -116,7 +116,7 @@ def _index_kits(toolkits: Iterable[Toolkit]) -> dict[str, Toolkit]:
         if not isinstance(kit, Toolkit):
             raise RuntimeSpecError(
                 f"a toolkit of the runtime is {kit!r:.60}; make it with define_toolkit. A "
-                "ToolkitSpec belongs into the toolkits of an agent"
+                "ToolkitSpec belongs in the toolkits of an agent"
             )
         if kit.id in kits:
             raise RuntimeSpecError(f"two toolkits are called {kit.id!r}; rename one of them")
@@ -127,7 +127,7 @@ def _index_kits(toolkits: Iterable[Toolkit]) -> dict[str, Toolkit]:
 def _list_offered_tools(
     agent: AgentSpec, shared: Sequence[DefinedTool], kits: Mapping[str, Toolkit]
 ) -> tuple[DefinedTool, ...]:
-    """Return the tools of an agent: its own, then those of its kits, then the shared ones."""
+    """Return the tools of an agent: its own, then its toolkits', then the shared ones."""
     found = list(agent.tools)
     for spec in agent.toolkits:
         if spec.id not in kits:
@@ -135,9 +135,9 @@ def _list_offered_tools(
                 f"the agent {agent.name!r} uses the toolkit {spec.id!r}; add it to the toolkits of "
                 "define_runtime"
             )
-        found += kits[spec.id].narrowed(spec)
-    distinct = {id(tool): tool for tool in (*found, *shared)}  # one may come by two ways
-    bound = checked_tools(f"the agent {agent.name!r}", distinct.values())
+        found += kits[spec.id].select_tools(spec)
+    distinct = {id(tool): tool for tool in (*found, *shared)}  # a tool may be listed twice
+    bound = require_tools(f"the agent {agent.name!r}", distinct.values())
     if route := next((tool.name for tool in bound if tool.name in agent.routes), None):
         raise RuntimeSpecError(
             f"the agent {agent.name!r} has a tool and a route {route!r}; rename one of them"

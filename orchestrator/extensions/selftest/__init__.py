@@ -1,1 +1,1 @@
-"""The proving ground: crash trials, attacks and simulated histories of the daemon itself."""
+"""Self-tests of the daemon: crash trials, attacks and simulated histories."""

@@ -1,4 +1,4 @@
-"""What the proving ground adds: a command, and a doctor line."""
+"""The extension for self-tests: a command, and a line in the doctor's report."""
 
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING

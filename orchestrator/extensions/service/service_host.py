@@ -46,7 +46,7 @@ class ServiceHost:
 
     @property
     def is_booted(self) -> bool:
-        """Whether systemd runs this machine, as sd_booted(3) finds out."""
+        """Whether systemd runs this machine, as sd_booted(3) determines it."""
         return (self.root / "run/systemd/system").is_dir()
 
     def build_systemctl_command(self, *arguments: str) -> tuple[str, ...]:
@@ -75,7 +75,7 @@ class ServiceHost:
         return [*steps, *(self.plan_start(now=now) if self.is_booted else ())]
 
     def plan_start(self, *, now: bool) -> list[ServiceStep]:
-        """Plan the steps that make systemd know the unit and start it at boot."""
+        """Plan the steps that register the unit with systemd and start it at boot."""
         verbs = ("enable", "restart") if now else ("enable",)
         return [
             build_shell_step(*self.build_systemctl_command("daemon-reload")),
@@ -147,7 +147,7 @@ def _find_account_id(name: str) -> int | None:
 
 
 def _has_foreign_files(home: Path, owner: int | None) -> bool:
-    """Return whether a home has files of another user than the service's."""
+    """Return whether a home has files of a user other than the service's."""
     return any(
         Path(folder, name).lstat().st_uid != owner
         for folder, folders, names in os.walk(home)

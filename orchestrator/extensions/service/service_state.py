@@ -52,19 +52,19 @@ EXITS = {
     226: "systemd could not make its namespaces, or a path of the unit is missing",
     238: "systemd could not prepare its state directory",
     243: "systemd could not pass it its credentials (LoadCredential=)",
-}  # those from 200 on are of systemd.exec(5)
+}  # those from 200 on are from systemd.exec(5)
 
 
 @dataclass(frozen=True)
 class ServiceState:
-    """The state of a service; ``facts`` are lines to show by their names."""
+    """The state of a service; ``facts`` are lines to show, keyed by name."""
 
     running: bool
     facts: Mapping[str, str]
 
 
 def query_service_state(host: ServiceHost) -> ServiceState:
-    """Ask systemd for the state of the service.
+    """Query systemd for the state of the service.
 
     Raises:
         ConfigError: the service manager does not answer.
@@ -114,7 +114,7 @@ def describe_properties(found: Mapping[str, str]) -> ServiceState:
 
 
 def describe_last_end(found: Mapping[str, str]) -> str:
-    """Return why the service last ended; empty if it never did."""
+    """Return the reason why the service last ended; empty if it never did."""
     code, status = found["ExecMainCode"], found["ExecMainStatus"]
     result = RESULTS.get(found["Result"], "")
     if code == EXITED and status.isdigit():

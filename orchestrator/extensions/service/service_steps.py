@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from orchestrator.errors import ConfigError
 
-STEP_SECONDS = 180.0  # a start waits until the daemon is ready, a stop until it has ended
+STEP_SECONDS = 180.0  # a start waits until the daemon is ready, a stop until the daemon has ended
 
 
 @dataclass(frozen=True)

@@ -65,7 +65,7 @@ def write_unit(path: Path, text: str) -> None:
 
 
 def can_use_namespaces() -> bool:
-    """Return whether this user may make user and mount namespaces; tried in a child.
+    """Return whether this user may make user and mount namespaces, by trying in a child.
 
     Some distributions allow that to listed programs only.
     """

@@ -1,1 +1,1 @@
-"""Set up keys, a model and a bot, trying each at once, and get a first answer."""
+"""Set up keys, a model and a bot, trying each immediately, and get a first answer."""

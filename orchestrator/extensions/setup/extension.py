@@ -8,7 +8,7 @@ COMMANDS = "orchestrator.extensions.setup.commands"
 
 
 class SetupExtension(Extension):
-    """Sets up keys, models and bots, and tries each at once."""
+    """Sets up keys, models and bots, and tries each immediately."""
 
     name = "setup"
 

@@ -87,7 +87,7 @@ async def _ask_agent(settings: Settings, agent_id: str) -> ChatOutcome:
 
 
 async def _notice_pause(settings: Settings, agent_id: str) -> None:
-    """Raise as soon as the agent is paused: its messages would wait for ever."""
+    """Raise as soon as the agent is paused: its messages would wait forever."""
     while True:
         await anyio.sleep(PAUSE)
         report = await fetch_daemon_status(settings)
@@ -107,7 +107,7 @@ async def _run_daemon(settings: Settings, log: Path) -> AsyncIterator[None]:
             stdout=written,
             stderr=written,
             env=dict(os.environ),
-            start_new_session=True,  # so that Ctrl-C comes to it as an orderly stop
+            start_new_session=True,  # so that Ctrl-C reaches the daemon as an orderly stop
         )
     try:
         with anyio.fail_after(STARTS_WITHIN):

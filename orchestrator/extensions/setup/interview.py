@@ -58,7 +58,7 @@ AN_ADDRESS = "https://NAME.openai.azure.com"
 
 @dataclass(frozen=True)
 class GivenAnswers:
-    """The answers given on the command line; empty where it gives none."""
+    """The answers given on the command line; empty where none is given."""
 
     provider: str = ""
     key: str = field(default="", repr=False)
@@ -236,7 +236,7 @@ class Interview:
         if not name or not secret or self.before.stored.get(name) == secret:
             return
         if self.before.environ.get(name) != secret or self.ask.ask_yes_no(
-            f"{name} is set in this shell alone. Store it for the daemon?"
+            f"{name} is set only in this shell. Store it for the daemon?"
         ):
             self.values[name] = secret
 
@@ -334,7 +334,7 @@ class Interview:
 
 
 def parse_allowed_ids(text: str) -> tuple[str, ...]:
-    """Parse ids from a text, or `PAIRING`.
+    """Parse a list of ids, or `PAIRING`.
 
     Raises:
         OrchestratorError: a part is not an id.

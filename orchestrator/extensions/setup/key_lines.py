@@ -1,4 +1,4 @@
-"""Keys put into the text of a keys file, whose other lines stay."""
+"""Set keys in the text of a keys file; other lines stay."""
 
 from collections.abc import Mapping
 

@@ -34,13 +34,13 @@ class ModelAccount:
 
     @property
     def has_usual_address(self) -> bool:
-        """Whether its address is a known provider's usual one."""
+        """Whether the address is a known provider's usual one."""
         there = PROVIDERS.get(self.name, self.provider)
         return not there.base_url or there.base_url == self.url
 
     @property
     def needs_key(self) -> bool:
-        """Whether it requires a key; a private server may not."""
+        """Whether the provider requires a key; a private server may not."""
         return self.key_var is not None and (not self.base_url or self.has_usual_address)
 
     def build_fields(self, model: str) -> JsonObject:

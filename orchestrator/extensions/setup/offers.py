@@ -49,7 +49,7 @@ class UnlistedModel(CamelModel):
 
 
 class ProviderOffer(CamelModel):
-    """A provider's answer; without ``works``, the text says why it lists nothing."""
+    """A provider's answer; without ``works``, the text says why no model is listed."""
 
     provider: str
     address: str
@@ -70,7 +70,7 @@ class ProviderFacts(CamelModel):
 
 
 class ModelsReport(CamelModel):
-    """What ``models --json`` prints."""
+    """The output of ``models --json``."""
 
     known: tuple[ProviderFacts, ...]
     providers: tuple[ProviderOffer, ...]
@@ -78,7 +78,7 @@ class ModelsReport(CamelModel):
 
 @dataclass
 class ProviderQuery:
-    """A provider to query with a key; ``used`` are the agents by model."""
+    """A provider to query with a key; ``used`` has the agents, keyed by model."""
 
     account: ModelAccount
     key: str = field(repr=False)
@@ -108,16 +108,16 @@ def list_provider_facts(file: AgentsFile, environ: Mapping[str, str]) -> Iterato
 async def fetch_offers(
     file: AgentsFile, environ: Mapping[str, str], provider: str | None
 ) -> list[ProviderOffer]:
-    """Query all providers at once; results are in the order of the agents."""
-    asked = await _list_asked_providers(file, environ)
+    """Query all providers concurrently; results are in the order of the agents."""
+    queries = await _list_provider_queries(file, environ)
     if provider is not None:
         chosen = find_account(provider, known=file.known_providers)
-        there = [one for one in asked if one.account.url == chosen.url]
-        named = [one for one in asked if one.account.name == chosen.name]
-        asked = there or named or [ProviderQuery(chosen, environ.get(chosen.key_var or "", ""))]
+        there = [one for one in queries if one.account.url == chosen.url]
+        named = [one for one in queries if one.account.name == chosen.name]
+        queries = there or named or [ProviderQuery(chosen, environ.get(chosen.key_var or "", ""))]
     found: dict[int, Trial] = {}
 
-    async def ask_provider(number: int, one: ProviderQuery) -> None:
+    async def query_provider(number: int, one: ProviderQuery) -> None:
         missing = one.account.needs_key and not one.key
         text = KEY_MISSING.format(key=one.account.key_var)
         found[number] = (
@@ -125,31 +125,31 @@ async def fetch_offers(
         )
 
     async with anyio.create_task_group() as tasks:
-        for number, one in enumerate(asked):
-            tasks.start_soon(ask_provider, number, one)
-    return [_build_offer(file, one, found[number]) for number, one in enumerate(asked)]
+        for number, one in enumerate(queries):
+            tasks.start_soon(query_provider, number, one)
+    return [_build_offer(file, one, found[number]) for number, one in enumerate(queries)]
 
 
-async def _list_asked_providers(
+async def _list_provider_queries(
     file: AgentsFile, environ: Mapping[str, str]
 ) -> list[ProviderQuery]:
     """Return the providers of enabled agents and of named models."""
     agents = [agent for agent in file.agents if agent.enabled]
     automatic = any(agent.llm_provider == "auto" for agent in agents)
     local = await find_local_servers() if automatic else ()
-    asked: dict[tuple[str, str], ProviderQuery] = {}
+    queries: dict[tuple[str, str], ProviderQuery] = {}
     for agent in agents:
         end = resolve_endpoint(agent, environ, local)
         whole = {"llm_provider": end.provider, "model": end.model}
         chosen = agent.model_copy(update=whole) if agent.llm_provider == "auto" else agent
         for name, place in _list_model_accounts(chosen):
-            _add_user(asked, place, name, agent.agent_id, {**environ, **agent.env})
+            _add_user(queries, place, name, agent.agent_id, {**environ, **agent.env})
     for name, reference in file.models.items():
         place = _resolve_account(
             reference.provider, str(reference.base_url or ""), file.known_providers
         )
-        _add_user(asked, place, reference.model, f'"{name}" of models', environ)
-    return list(asked.values())
+        _add_user(queries, place, reference.model, f'"{name}" of models', environ)
+    return list(queries.values())
 
 
 def _list_model_accounts(agent: AgentDefinition) -> Iterator[tuple[str, ModelAccount]]:
@@ -165,21 +165,21 @@ def _list_model_accounts(agent: AgentDefinition) -> Iterator[tuple[str, ModelAcc
 
 
 def _resolve_account(provider: str, base_url: str, known: Mapping[str, Provider]) -> ModelAccount:
-    if provider == CUSTOM:  # it is asked without a key
+    if provider == CUSTOM:  # it is called without a key
         return ModelAccount(CUSTOM, model_endpoints.PLAIN, base_url)
     given: JsonObject = {"llmProvider": provider, "baseUrl": base_url}
     return find_agent_account(given, {}, known) or find_account(provider, base_url, known)
 
 
 def _add_user(
-    asked: dict[tuple[str, str], ProviderQuery],
+    queries: dict[tuple[str, str], ProviderQuery],
     place: ModelAccount,
     model: str,
     user: str,
     environ: Mapping[str, str],
 ) -> None:
     key = environ.get(place.provider.key_var or "", "").strip()
-    one = asked.setdefault((place.url, key), ProviderQuery(place, key))
+    one = queries.setdefault((place.url, key), ProviderQuery(place, key))
     users = one.used.setdefault(model, [])
     if user not in users:
         users.append(user)
@@ -241,6 +241,6 @@ def _build_offered_model(
 
 
 def filter_offer(offer: ProviderOffer, text: str) -> ProviderOffer:
-    """Return the offer with only the models whose names contain a text."""
+    """Return the offer with only the models whose names contain ``text``."""
     chosen = tuple(model for model in offer.models if text in model.id.lower())
     return offer.model_copy(update={"models": chosen})

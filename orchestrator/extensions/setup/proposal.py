@@ -62,7 +62,7 @@ def list_agent_objects(value: JsonValue) -> list[JsonObject]:
 
 
 def find_access(text: str) -> str:
-    """Return how new chats are admitted to the bot, by a valid file's text."""
+    """Return the rule by which new chats are admitted to the bot, from a valid file's text."""
     return str(_find_telegram(parse_json_document(text).value).get("access") or PAIRING)
 
 

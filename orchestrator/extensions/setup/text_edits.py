@@ -13,7 +13,7 @@ SPACE = " \t\r\n"
 
 @dataclass
 class _Layout:
-    """Where each value of a text, and its member with the name, begins and ends."""
+    """The start and end of each value of a JSON text, and of its member with the name."""
 
     text: str
     values: dict[JsonPath, tuple[int, int]] = field(default_factory=dict)
@@ -50,7 +50,7 @@ class _Layout:
 
 
 def replace_value(text: str, path: Sequence[str | int], value: JsonValue) -> str:
-    """Return a JSON text in which the part at ``path`` has this value.
+    """Return JSON text in which the part at ``path`` has this value.
 
     Missing parents are created. In a list, the index after the last one appends an item. ``text``
     is valid JSON.

@@ -48,7 +48,7 @@ OTHER_WORK = "hearing, speaking and drawing are not tried"
 EMBEDDING = "embed"  # in the names of models for media only
 
 
-class TriedAbility(CamelModel):
+class AbilityResult(CamelModel):
     """The result of one trial, with the reason, advice or a note.
 
     ``adapted``: the provider lacks it, and agents use another way.
@@ -59,19 +59,19 @@ class TriedAbility(CamelModel):
     text: str = ""
 
 
-class TriedModel(CamelModel):
+class ModelResult(CamelModel):
     """The trials of one ``provider/model``, used by ``agents``."""
 
     id: str
     agents: tuple[str, ...]
-    trials: tuple[TriedAbility, ...]
+    trials: tuple[AbilityResult, ...]
     tokens: int = 0
 
 
 class TrialsReport(CamelModel):
-    """What ``models test --json`` prints."""
+    """The output of ``models test --json``."""
 
-    models: tuple[TriedModel, ...]
+    models: tuple[ModelResult, ...]
 
 
 @dataclass(frozen=True)
@@ -83,12 +83,12 @@ class Candidate:
     agents: tuple[str, ...] = ()
     embeddings: bool = False
     media: bool = False
-    """Whether it only hears, speaks or draws."""
+    """Whether the model only hears, speaks or draws."""
 
 
 async def run_model_trials(
     settings: Settings, file: AgentsFile, environ: Mapping[str, str], what: str
-) -> tuple[TriedModel, ...]:
+) -> tuple[ModelResult, ...]:
     """Try the chosen models, one after another; see the command's help.
 
     Raises:
@@ -145,7 +145,7 @@ def _list_agent_candidates(
     beside = {model.name for _, model in agent.served_models}
     for reference in list_models(agent)[1:]:
         provider, _, model = reference.partition("/")
-        if reference in beside:  # tried or not, it needs no key of the agent's own model
+        if reference in beside:  # tried or not, this model needs no key of the agent's own model
             embeddings = agent.embeddings is not None and reference == agent.embeddings.name
             yield Candidate(reference, demo, embeddings=embeddings, media=not embeddings)
             continue
@@ -184,19 +184,19 @@ async def _try_candidate(
     environ: Mapping[str, str],
     one: Candidate,
     folder: Path,
-) -> TriedModel:
+) -> ModelResult:
     """Try every ability of a model, in a separate worker."""
     if one.media:
-        skipped = TriedAbility(name="chat", state="skipped", text=OTHER_WORK)
-        return TriedModel(id=one.id, agents=one.agents, trials=(skipped,))
+        skipped = AbilityResult(name="chat", state="skipped", text=OTHER_WORK)
+        return ModelResult(id=one.id, agents=one.agents, trials=(skipped,))
     names: tuple[Trial, ...] = ("embeddings",) if one.embeddings else TRIALS[:-1]
     provider = one.definition.providers.get(one.id.partition("/")[0], PLAIN)
     missing = _describe_missing_key(one, provider, environ)
     if missing:
-        first = TriedAbility(name=names[0], state="failed", text=missing)
-        return TriedModel(id=one.id, agents=one.agents, trials=(first,))
+        first = AbilityResult(name=names[0], state="failed", text=missing)
+        return ModelResult(id=one.id, agents=one.agents, trials=(first,))
     spec = _build_spec(settings, one.definition, environ, folder)
-    tokens, trials = 0, list[TriedAbility]()
+    tokens, trials = 0, list[AbilityResult]()
     try:
         with broker.open_channel(spec.agent_id, spec.grants) as channel:
             async with run_worker(spec, channel=channel) as worker:
@@ -207,8 +207,8 @@ async def _try_candidate(
                     if name == "chat" and trial.state == "failed":
                         break  # nothing else can work
     except WorkerError as error:
-        trials.append(TriedAbility(name=names[0], state="failed", text=str(error)))
-    return TriedModel(id=one.id, agents=one.agents, trials=tuple(trials), tokens=tokens)
+        trials.append(AbilityResult(name=names[0], state="failed", text=str(error)))
+    return ModelResult(id=one.id, agents=one.agents, trials=tuple(trials), tokens=tokens)
 
 
 def _describe_missing_key(one: Candidate, provider: Provider, environ: Mapping[str, str]) -> str:
@@ -229,13 +229,13 @@ def _build_spec(
     return replace(spec, settings=own, prompt=None, cwd=folder)
 
 
-async def _run_trial(worker: Worker, provider: Provider, name: Trial) -> tuple[TriedAbility, int]:
+async def _run_trial(worker: Worker, provider: Provider, name: Trial) -> tuple[AbilityResult, int]:
     """Make one trial's call; return its result and tokens."""
     needed = NEEDED.get(name, ())
     if needed and not {*needed} & {*provider.can}:
-        return TriedAbility(name=name, state="adapted", text=WITHOUT[name]), 0
+        return AbilityResult(name=name, state="adapted", text=WITHOUT[name]), 0
     if provider.wire == "demo" and name != "chat":
-        return TriedAbility(name=name, state="skipped"), 0
+        return AbilityResult(name=name, state="skipped"), 0
     try:
         asked = TryModel(trial=name)
         found = await worker.peer.call(MODEL_TRY, asked, Tried, timeout=ASK_SECONDS)
@@ -243,10 +243,10 @@ async def _run_trial(worker: Worker, provider: Provider, name: Trial) -> tuple[T
         text = (
             f"no answer within {ASK_SECONDS:g} seconds; is the server busy, or loading the model?"
         )
-        return TriedAbility(name=name, state="failed", text=text), 0
+        return AbilityResult(name=name, state="failed", text=text), 0
     except (PeerClosedError, RpcError, ValidationError) as error:
         raise WorkerError(f"the worker failed: {error}") from error
     if not found.problem:
-        return TriedAbility(name=name, state="works", text=found.note), found.usage.total
+        return AbilityResult(name=name, state="works", text=found.note), found.usage.total
     text = "; ".join(filter(None, (found.problem, REMEDIES.get(name))))
-    return TriedAbility(name=name, state="failed", text=text), found.usage.total
+    return AbilityResult(name=name, state="failed", text=text), found.usage.total

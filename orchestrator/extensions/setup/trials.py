@@ -19,7 +19,7 @@ from thinker.protocol.model_endpoints import build_api_url
 from thinker.protocol.providers import Provider
 
 Verdict = Literal["works", "refused", "unreachable"]
-FAILED = (httpx.HTTPError, httpx.InvalidURL)  # no answer came, or none can
+FAILED = (httpx.HTTPError, httpx.InvalidURL)  # no answer came, or none can come
 SECONDS = 10.0  # for a service to answer
 SHOWN = 200  # characters shown of a service's error message
 REFUSED = (HTTPStatus.BAD_REQUEST, HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN)
@@ -78,7 +78,7 @@ async def try_account(account: ModelAccount, key: str) -> Trial:
 
 
 async def try_model(account: ModelAccount, key: str, model: str) -> Trial:
-    """Ask a model for one token, for providers that list no models."""
+    """Request one token from a model, for providers that list no models."""
     url = model_endpoints.build_chat_url(account.provider, account.url, model)
     body: JsonObject = {
         "model": model,
@@ -99,7 +99,7 @@ async def try_model(account: ModelAccount, key: str, model: str) -> Trial:
 
 
 async def try_bot(token: str, api_url: str) -> Trial:
-    """Ask Telegram for the owner of a token, which is part of the URL and never shown."""
+    """Fetch a token's owner from Telegram; the token is part of the URL, which is never shown."""
     token, host = token.strip(), _parse_host(api_url)
     if not BOT_TOKEN.fullmatch(token):
         return Trial("refused", MALFORMED)

@@ -18,14 +18,14 @@ class SlackIdentity(SlackObject):
     now: Timestamp
 
 
-class _Next(SlackObject):
+class _NextCursor(SlackObject):
     next_cursor: str = ""
 
 
 class SlackPage(SlackObject):
     """A page of a list, and the cursor of the next one."""
 
-    response_metadata: _Next = _Next()
+    response_metadata: _NextCursor = _NextCursor()
 
 
 class SlackChat(SlackObject):
@@ -81,7 +81,7 @@ class SlackPerson(SlackObject):
         return profile.display_name or profile.real_name or self.user.name
 
 
-class SlackPosted(SlackObject):
+class SlackSentMessage(SlackObject):
     """A sent message."""
 
     ts: str = ""
@@ -100,7 +100,7 @@ class SlackFileInfo(SlackObject):
     file: SlackFile
 
 
-class SlackOpened(SlackObject):
+class SlackConnectionAddress(SlackObject):
     """The address of a new connection."""
 
     url: str

@@ -16,9 +16,9 @@ from slack_sdk.web.async_slack_response import AsyncSlackResponse
 
 from orchestrator.channel_api import SendError, SendOutcome
 from orchestrator.extensions.slack.slack_answers import (
+    SlackConnectionAddress,
     SlackFileInfo,
     SlackIdentity,
-    SlackOpened,
     SlackPage,
     SlackTicket,
 )
@@ -30,7 +30,7 @@ CONNECT_SECONDS = 15.0
 HEARTBEAT = 20.0  # seconds between pings; a connection without an answer is lost
 CLOSE_SECONDS = 1.0  # Slack does not always answer when a connection is closed
 REFUSED = 60.0  # seconds until a refused token is tried again
-FLOODED = 30.0  # seconds, where Slack does not say how long to wait
+FLOODED = 30.0  # seconds, if Slack does not say how long to wait
 MAX_WAITS = 20  # times that a call waits because of the platform's limits
 PAGE = 200  # objects
 CHUNK = 65_536  # bytes
@@ -80,7 +80,7 @@ class SlackApi:
             base_url=address,
             session=self._session,
             ssl=tls_context(),
-            retry_handlers=[],  # a message whose answer was lost would be sent twice
+            retry_handlers=[],  # a retried message whose answer was lost would be sent twice
         )
 
     async def close(self) -> None:
@@ -102,7 +102,7 @@ class SlackApi:
     async def fetch_identity(self) -> SlackIdentity:
         """Return the bot's identity."""
         for token, kind, refused in zip(self._tokens, KINDS, SENTENCES, strict=True):
-            if not token.startswith(kind):  # Slack would take some for what they are not
+            if not token.startswith(kind):  # Slack would accept some as tokens of another kind
                 words = refused.format(code=f"it does not begin with {kind}")
                 raise SendError(words, SendOutcome.NOT_SENT, REFUSED)
         found = await _await_answer(self.web.auth_test(), BOT_REFUSED)
@@ -141,7 +141,7 @@ class SlackApi:
     async def open_socket(self) -> AsyncIterator[aiohttp.ClientWebSocketResponse]:
         """Open a Socket Mode connection."""
         call = self.web.apps_connections_open(app_token=self._tokens[1])
-        opened = await self.fetch_answer(call, SlackOpened, APP_REFUSED)
+        opened = await self.fetch_answer(call, SlackConnectionAddress, APP_REFUSED)
         closing = aiohttp.ClientWSTimeout(ws_close=CLOSE_SECONDS)
         with _translate_errors():
             socket = await self._session.ws_connect(
@@ -173,7 +173,7 @@ class SlackApi:
         return ticket.file_id
 
     async def download_file(self, file_id: str, limit: int) -> bytes:
-        """Download a file of at most ``limit`` bytes; the token is sent to Slack alone."""
+        """Download a file of at most ``limit`` bytes; the token is sent only to Slack."""
         file = (await self.fetch_answer(self.web.files_info(file=file_id), SlackFileInfo)).file
         address = file.url_private_download or file.url_private
         if not self.is_own_address(address):
@@ -226,7 +226,7 @@ def _parse_answer(found: AsyncSlackResponse, answer: type[R], **more: str) -> R:
 
 
 def _build_send_error(error: SlackApiError, refused: str) -> SendError:
-    """Return the meaning of Slack's error for the message."""
+    """Return Slack's error with its outcome for the message."""
     answer = error.response
     data = getattr(answer, "data", None)
     body = data if isinstance(data, dict) else {}
@@ -263,7 +263,7 @@ def _translate_errors() -> Iterator[None]:
     try:
         yield
     except (aiohttp.ClientConnectorError, aiohttp.ConnectionTimeoutError, aiohttp.InvalidURL) as e:
-        cause = getattr(e, "os_error", e)  # whose words are for people
+        cause = getattr(e, "os_error", e)  # whose text is for people
         raise SendError(f"Slack cannot be reached: {cause}", SendOutcome.NOT_SENT) from e
     except (aiohttp.ClientError, TimeoutError) as error:
         problem = f"Slack gave no answer: {str(error) or 'it takes too long'}"

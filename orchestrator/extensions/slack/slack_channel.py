@@ -4,7 +4,7 @@ Slack repeats an event that is not acknowledged within three seconds, and forget
 minutes; forgotten ones are read from the histories of the chats. It has no message keys: a message
 whose answer was lost may or may not have arrived.
 
-Where: does a message of Slack come in?
+Where: does a Slack message come in?
 """
 
 import base64
@@ -17,7 +17,7 @@ from orchestrator.channel_api import SendError, SendOutcome
 from orchestrator.channelhost.channel_wire import MessageName, OutgoingMessage, ReceivedMessage
 from orchestrator.channelhost.foreign_channel import ChannelInbox, try_read_message
 from orchestrator.errors import unwrap_cause
-from orchestrator.extensions.slack.slack_answers import SlackPerson, SlackPosted
+from orchestrator.extensions.slack.slack_answers import SlackPerson, SlackSentMessage
 from orchestrator.extensions.slack.slack_api import SlackApi
 from orchestrator.extensions.slack.slack_events import (
     SlackCursor,
@@ -123,7 +123,7 @@ class SlackChannel:
             unfurl_links=False,
             unfurl_media=False,
         )
-        return (await self._api.fetch_answer(call, SlackPosted)).ts
+        return (await self._api.fetch_answer(call, SlackSentMessage)).ts
 
     async def _send_file(self, message: OutgoingMessage, file: FileContent) -> str:
         """Show a file in a chat; return the file's id, as Slack does not return the message's."""
@@ -136,7 +136,7 @@ class SlackChannel:
         }
         body = {name: value for name, value in shown.items() if value is not None}
         call = self._api.web.api_call("files.completeUploadExternal", json=body)
-        await self._api.fetch_answer(call, SlackPosted)
+        await self._api.fetch_answer(call, SlackSentMessage)
         return file_id
 
     async def edit(self, message: OutgoingMessage) -> None:
@@ -147,12 +147,12 @@ class SlackChannel:
             parse="none",
             link_names=False,
         )
-        await self._api.fetch_answer(call, SlackPosted)
+        await self._api.fetch_answer(call, SlackSentMessage)
 
     async def remove(self, message: MessageName) -> None:
         call = self._api.web.chat_delete(channel=message.chat_id, ts=message.message_id)
         try:
-            await self._api.fetch_answer(call, SlackPosted)
+            await self._api.fetch_answer(call, SlackSentMessage)
         except SendError as error:
             if error.outcome is not SendOutcome.GONE:
                 raise

@@ -1,4 +1,4 @@
-"""Translate events of Slack into received messages. Pure."""
+"""Translate Slack events into received messages. Pure."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -15,12 +15,17 @@ from orchestrator.extensions.slack.slack_markup import (
 )
 from thinker.protocol.messages import Frozen
 
-KEPT = ("", "file_share", "thread_broadcast", "bot_message")  # subtypes of ordinary messages
+MESSAGE_SUBTYPES = (
+    "",
+    "file_share",
+    "thread_broadcast",
+    "bot_message",
+)  # subtypes of ordinary messages
 SLACKBOT = "USLACKBOT"
 VOICE = "slack_audio"  # subtype of a recording that was made instead of writing
 MAX_NAME = 255  # characters
 
-# Seconds since the epoch, with what tells messages of one moment apart; names a message of a chat.
+# Seconds since the epoch, and a part that makes the timestamp unique: a message's id in its chat.
 Timestamp = Annotated[str, StringConstraints(pattern=r"^([0-9]{1,12}\.[0-9]{1,9})?$")]
 
 
@@ -51,7 +56,7 @@ class SlackFile(SlackObject):
     url_private_download: str = ""
 
 
-class _Edited(SlackObject):
+class _EditMark(SlackObject):
     ts: Timestamp = ""
 
 
@@ -80,20 +85,20 @@ class SlackMessage(SlackObject):
     parent_user_id: str = ""
     root: _Author = _Author()
     latest_reply: Timestamp = ""
-    edited: _Edited | None = None
+    edited: _EditMark | None = None
     files: tuple[SlackFile, ...] = ()
     message: Optional["SlackMessage"] = None
     previous_message: Optional["SlackMessage"] = None
 
     @property
     def people(self) -> set[str]:
-        """The ids of its author and of the people whom it mentions."""
+        """The ids of the message's author and of the people whom it mentions."""
         return list_mentioned_ids(self.text) | {self.user} - {""}
 
 
 @dataclass(frozen=True)
 class SlackView:
-    """The bot's identity, and people's names by id."""
+    """The bot's identity, and people's names, keyed by id."""
 
     user_id: str
     bot_id: str
@@ -121,12 +126,12 @@ def extract_message(event: SlackMessage) -> SlackMessage | None:
     if event.type != "message":
         return None
     if event.subtype != "message_changed":
-        return event if event.subtype in KEPT else None
+        return event if event.subtype in MESSAGE_SUBTYPES else None
     new, old = event.message, event.previous_message
     if new is None or new.edited is None or (old is not None and old.edited == new.edited):
         return None  # Slack has added a preview of a link, or counted an answer
     place = {"channel": event.channel, "channel_type": event.channel_type}
-    return new.model_copy(update=place) if new.subtype in KEPT else None
+    return new.model_copy(update=place) if new.subtype in MESSAGE_SUBTYPES else None
 
 
 def convert_slack_message(message: SlackMessage, view: SlackView) -> ReceivedMessage | None:

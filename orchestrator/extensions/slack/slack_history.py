@@ -91,7 +91,7 @@ def _select_since_joined(found: Iterable[SlackMessage], bot: str) -> list[SlackM
 
 
 def _select_news(message: SlackMessage, cursor: SlackCursor, since: Decimal) -> SlackMessage | None:
-    """Return a historic message as its event would have been; None if it is old."""
+    """Return a message of a history in the form of its event; None if it is old."""
     if parse_timestamp(message.ts) > parse_timestamp(cursor.newest):
         return extract_message(message.model_copy(update={"edited": None}))
     return extract_message(message) if _find_change_time(message) > since else None

@@ -1,7 +1,7 @@
 """Read Slack's markup, mrkdwn, and write it. Pure.
 
-The input is the HTML of `orchestrator.channels.formatting`. Every ``&``, ``<`` and ``>`` of a text
-is escaped, so none can mention a person or channel, or be a deceptive link.
+The input is the HTML of `orchestrator.channels.formatting`. Every ``&``, ``<`` and ``>`` of text is
+escaped, so none can mention a person or channel, or be a deceptive link.
 """
 
 import html
@@ -42,7 +42,7 @@ def _render_block(kind: str, runs: list[Run]) -> str:
 
 
 def _render_inline(runs: list[Run]) -> str:
-    """Return a text with its styles; zero-width spaces separate marks from letters."""
+    """Return text with its styles; zero-width spaces separate marks from letters."""
     out, marked_before = "", False
     for piece, marked in _split_pieces(runs):
         if not piece:
@@ -78,7 +78,7 @@ def _format_link(address: str, label: str) -> str:
 
 
 def _style_lines(tags: tuple[str, ...], text: str) -> Iterator[tuple[str, bool]]:
-    """Yield a text line by line: Slack's styles do not span lines or begin with a space."""
+    """Yield text line by line: Slack's styles do not span lines or begin with a space."""
     names = dict.fromkeys(tag for tag in tags if tag in _STYLES)
     code = "<code>" in names and "<pre>" not in tags and "`" not in text
     marks = "".join(_STYLES[tag] for tag in names if code or tag != "<code>")
@@ -96,18 +96,18 @@ def _style_lines(tags: tuple[str, ...], text: str) -> Iterator[tuple[str, bool]]
 
 
 def list_mentioned_ids(text: str) -> set[str]:
-    """Return the ids of the people whom a text mentions."""
+    """Return the ids of the people whom ``text`` mentions."""
     return set(_PERSON.findall(text))
 
 
 def strip_mention(text: str, person: str) -> str:
-    """Return a text without a mention at its beginning."""
+    """Return ``text`` without a mention at its beginning."""
     mention = rf"\A\s*<@{re.escape(person)}(?:\|[^<>]*)?>[:,]?\s*"
     return re.sub(mention, "", text, count=1)
 
 
 def format_readable_text(text: str, names: Mapping[str, str]) -> str:
-    """Return mrkdwn as readable text: mentions by name, links with their addresses."""
+    """Return mrkdwn as readable text: names instead of mentions, links with their addresses."""
     return html.unescape(_MARKED.sub(lambda found: _format_marked(found[1], names), text))
 
 

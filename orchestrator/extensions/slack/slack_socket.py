@@ -107,14 +107,14 @@ class SocketMode:
 
 
 def _check_reason(reason: str) -> None:
-    """Raise SendError unless another connection may follow at once."""
+    """Raise `SendError` unless another connection may follow immediately."""
     if reason not in RENEWED:
         words = OFF if reason == SWITCHED_OFF else f"{LOST}: {reason}"
         raise SendError(words, SendOutcome.NOT_SENT)
 
 
 def _parse_envelope(part: aiohttp.WSMessage) -> _Envelope:
-    """Parse a frame; keep of an unreadable one only its acknowledgement id."""
+    """Parse a frame. Of an unreadable frame, keep only the acknowledgement id."""
     try:
         said = json.loads(part.data) if part.type is aiohttp.WSMsgType.TEXT else {}
     except ValueError:

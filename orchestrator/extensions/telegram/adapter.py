@@ -21,7 +21,7 @@ from orchestrator.channel_api import (
 from orchestrator.channels import formatting
 from orchestrator.channels.pacing import Rate, RateLimiter
 from orchestrator.extensions.telegram import command_menu, updates
-from orchestrator.extensions.telegram.bot_api import BotApi, Result, Sent
+from orchestrator.extensions.telegram.bot_api import BotApi, Result, SentMessage
 from orchestrator.extensions.telegram.bot_errors import BotApiError
 from orchestrator.extensions.telegram.reception import GroupMoves, Polling, Reception, UpdateStore
 from orchestrator.extensions.telegram.webhook import NOT_READY, Webhook
@@ -40,10 +40,11 @@ BOT_RATE = Rate(30.0, 30)
 class Telegram:
     """The adapter of one bot; ``api`` must stay open while it is used.
 
-    ``menus`` are the commands that Telegram offers, with descriptions, by scope. ``webhook_url``
-    returns the address that Telegram is to push to, None for polling; ``configured`` when it may
-    have changed. ``clock`` returns seconds since the epoch, ``monotonic`` seconds of a clock that
-    cannot be set (default: the same), ``chance`` a number in [0, 1) for jitter.
+    ``menus`` are the commands that Telegram offers, with descriptions, keyed by scope.
+    ``webhook_url`` returns the address that Telegram is to push to, None for polling;
+    ``configured`` when it may have changed. ``clock`` returns seconds since the epoch,
+    ``monotonic`` seconds of a clock that cannot be set (default: the same), ``chance`` a number in
+    [0, 1) for jitter.
     """
 
     name = updates.CHANNEL
@@ -151,7 +152,7 @@ class Telegram:
                 "message_id": _parse_id(number),
                 "allow_sending_without_reply": True,
             }
-        return str((await self._write_message("sendMessage", part, params, Sent)).message_id)
+        return str((await self._write_message("sendMessage", part, params, SentMessage)).message_id)
 
     async def edit(self, part: OutboundPart, message_id: str) -> None:
         try:
@@ -176,7 +177,7 @@ class Telegram:
         """Do nothing: answers are streamed by editing a message."""
 
     def is_delivered_when_stored(self, chat_id: str) -> bool:
-        """Return false: a reply must be sent."""
+        """Return False: a reply must be sent."""
         del chat_id
         return False
 
@@ -222,7 +223,7 @@ class Telegram:
                 formatted: JsonObject = {**body, words: rendered, "parse_mode": "HTML"}
                 return await self._call_method(method, formatted, part.file, expected)
             except BotApiError as error:
-                if not error.bad_format:
+                if not error.can_retry_unformatted:
                     raise
         plain: JsonObject = {**body, words: formatting.render_plain_text(part.text)}
         return await self._call_method(method, plain, part.file, expected)
@@ -238,7 +239,7 @@ class Telegram:
             try:
                 return await self._api.upload_file(method, body, field, file, expected)
             except BotApiError as error:
-                if not error.bad_file:
+                if not error.can_retry_as_document:
                     raise
         return await self._api.upload_file("sendDocument", body, "document", file, expected)
 

@@ -65,7 +65,7 @@ class File(BotResult):
     file_path: str = ""
 
 
-class Sent(BotResult):
+class SentMessage(BotResult):
     """A message that was sent."""
 
     message_id: int
@@ -269,7 +269,7 @@ def _build_form(params: JsonObject, field: str, file: OutboundFile) -> tuple[str
     )
 
 
-@cache  # it is made in a quarter of a millisecond
+@cache  # making one takes a quarter of a millisecond
 def _build_type_adapter(expected: type[Result]) -> TypeAdapter[Result]:
     return TypeAdapter(expected)
 
@@ -280,8 +280,8 @@ def decode_json(body: bytes) -> Any:  # noqa: ANN401 - whatever JSON holds
     JSON can express half of a surrogate pair, and other servers may send invalid bytes.
 
     Raises:
-        ValueError: it is not JSON.
-        RecursionError: it is nested too deeply.
+        ValueError: the body is not JSON.
+        RecursionError: the body is nested too deeply.
     """
     try:
         return orjson.loads(body)

@@ -1,6 +1,6 @@
 """Errors of the Bot API, and their meaning for a message.
 
-Where: does a failed call of Telegram get its meaning?
+Where: is a Telegram API error classified?
 """
 
 from pydantic import BaseModel, ConfigDict, Field
@@ -71,12 +71,12 @@ class BotApiError(SendError):
         return any(words in str(self).lower() for words in _UNCHANGED)
 
     @property
-    def bad_format(self) -> bool:
+    def can_retry_unformatted(self) -> bool:
         """Whether the text might be accepted without formatting."""
         return any(words in str(self).lower() for words in _BAD_FORMAT)
 
     @property
-    def bad_file(self) -> bool:
+    def can_retry_as_document(self) -> bool:
         """Whether a picture or a sound might be accepted as a document."""
         return any(words in str(self).lower() for words in _BAD_FILE)
 

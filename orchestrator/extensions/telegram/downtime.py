@@ -13,7 +13,7 @@ from orchestrator.journal.db.store import Store, report_failure
 
 PERIOD = 600.0  # seconds between two records that the daemon is alive
 HOUR = 3_600_000  # milliseconds
-KEPT = 24 * HOUR  # how long Telegram keeps updates, according to its Bot API
+UPDATE_LIFETIME = 24 * HOUR  # for which Telegram keeps updates, according to its Bot API
 LOST = (
     "the daemon was down for {hours} hours; Telegram keeps messages for 24, so older ones may be"
     " lost: ask the people who wrote meanwhile"
@@ -33,7 +33,7 @@ class DowntimeMonitor:
     hints: tuple[str, ...] = field(default=(), init=False)
 
     async def run(self) -> None:
-        """Check the last downtime once, then record every ten minutes, until canceled."""
+        """Check the last downtime once, then record every ten minutes, until cancelled."""
         checked = False
         while True:
             now = self.clock()
@@ -42,7 +42,7 @@ class DowntimeMonitor:
             except JournalError as error:
                 report_failure(error)
                 before = None
-            if before is not None and not checked and now - before > KEPT:
+            if before is not None and not checked and now - before > UPDATE_LIFETIME:
                 self.hints = (LOST.format(hours=(now - before) // HOUR),)
                 log.error("messages_may_be_lost", problem=self.hints[0])
             checked = checked or before is not None

@@ -1,6 +1,6 @@
 """Parse the media of a Telegram message: files to fetch, and a description of the rest. Pure.
 
-Unusable media become a line of text, so that the agent knows of them.
+Unusable media become a line of text, so that the agent knows about them.
 """
 
 from collections.abc import Callable, Iterator
@@ -18,10 +18,10 @@ PLAIN = ("contact", "dice", "location", "poll", "venue")  # fully described by t
 MAX_DESCRIPTION = 200  # characters of a name or question
 # Media to fetch, besides photos, and default file endings of recordings.
 FILES = {"document": "", "audio": ".mp3", "voice": ".ogg", "video_note": ".mp4"}
-SAID = ("voice", "video_note")  # recorded with the chat's own button, instead of a text
+SAID = ("voice", "video_note")  # recorded with the chat's own button, instead of typing
 
 
-class _Part(BotResult):
+class _MediaPart(BotResult):
     """The fields of all kinds of media; absent ones have their defaults."""
 
     file_id: str = ""
@@ -44,8 +44,8 @@ class _Part(BotResult):
     performer: str = ""
 
 
-class _Sizes(BotResult):
-    photo: tuple[_Part, ...] = Field(min_length=1)
+class _PhotoSizes(BotResult):
+    photo: tuple[_MediaPart, ...] = Field(min_length=1)
 
 
 def parse_media(message: JsonObject) -> tuple[str, tuple[Attachment, ...]]:
@@ -61,10 +61,10 @@ def parse_media(message: JsonObject) -> tuple[str, tuple[Attachment, ...]]:
 
 
 def _parse_attachments(message: JsonObject) -> Iterator[Attachment]:
-    sizes: tuple[_Part, ...] = ()
+    sizes: tuple[_MediaPart, ...] = ()
     if "photo" in message:
         with suppress(ValidationError):
-            sizes = _Sizes.model_validate(message).photo
+            sizes = _PhotoSizes.model_validate(message).photo
     fitting = [size for size in sizes if size.file_id and size.file_size <= MAX_PICTURE]
     if fitting:
         best = max(fitting, key=lambda size: size.width * size.height)
@@ -93,30 +93,30 @@ def _describe_media(kind: str, value: JsonValue) -> str:
     return " ".join(f"{kind.replace('_', ' ')}{': ' if details else ''}{details}".split())
 
 
-def _parse_part(value: JsonValue) -> _Part:
+def _parse_part(value: JsonValue) -> _MediaPart:
     try:
-        return _Part.model_validate(value)
+        return _MediaPart.model_validate(value)
     except ValidationError:
-        return _Part()
+        return _MediaPart()
 
 
-def _describe_file(part: _Part, kind: str = "") -> str:
+def _describe_file(part: _MediaPart, kind: str = "") -> str:
     return ", ".join(word for word in (part.file_name[:MAX_DESCRIPTION], kind) if word)
 
 
-def _describe_recording(part: _Part) -> str:
+def _describe_recording(part: _MediaPart) -> str:
     name = part.title or part.file_name
     length = f"{part.duration} seconds" if part.duration else ""
     return ", ".join(word for word in (part.performer, name[:MAX_DESCRIPTION], length) if word)
 
 
-def _describe_place(part: _Part) -> str:
+def _describe_place(part: _MediaPart) -> str:
     where = f"{part.latitude:.5f}, {part.longitude:.5f}" if part.latitude or part.longitude else ""
     return " ".join(word for word in (part.title, part.address, where) if word)[:MAX_DESCRIPTION]
 
 
 # The order matters: a venue comes with a location, and an animation with a document.
-KINDS: dict[str, Callable[[_Part], str]] = {
+KINDS: dict[str, Callable[[_MediaPart], str]] = {
     "animation": _describe_recording,
     "audio": _describe_recording,
     "contact": lambda part: f"{part.first_name} {part.last_name} {part.phone_number}"[

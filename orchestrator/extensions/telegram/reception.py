@@ -33,7 +33,7 @@ PRIVACY_MODE = (
 
 
 class GroupMoves:
-    """New ids of groups that became supergroups, by the old ones, which the journal keeps using.
+    """New ids of groups that became supergroups, keyed by the old ids, which the journal keeps.
 
     ``unrecorded`` are those not yet in the journal.
     """
@@ -46,7 +46,7 @@ class GroupMoves:
         self.moved[old] = self.unrecorded[old] = new
 
     def add_stored_moves(self, stored: Mapping[str, str]) -> None:
-        """Add the moves that the journal knows: first ids by the new ones."""
+        """Add the moves that the journal knows: first ids, keyed by the new ones."""
         self.moved = {old: new for new, old in stored.items()} | self.moved
 
     async def record_moves(self, intake: Intake, channel: str, bot_id: str) -> None:
@@ -136,7 +136,7 @@ class UpdateStore:
 QUIET = 1.0  # seconds between polls that a server does not hold open
 MAX_BACKOFF = 60.0  # seconds
 CONFLICT_BACKOFF = 10.0  # seconds; Telegram holds the poll of a stopped daemon for about 30
-CONFLICT_PATIENCE = 180.0  # seconds; a longer conflict is not caused by a restart
+LASTING_CONFLICT_SECONDS = 180.0  # a longer conflict is not caused by a restart
 log = structlog.get_logger()
 
 
@@ -147,23 +147,23 @@ class Polling:
         self._api = api
         self._store = store
         self._clock = clock
-        self._free = False  # of webhooks, which keep updates from polls
+        self._free = False  # whether no webhook is set, which would keep updates from polls
         self._first = True
         self.pause = 0.0
 
     async def run_round(self) -> str:
-        """Poll once and store the updates; return no problem."""
+        """Poll once and store the updates; return an empty problem."""
         if not self._free:
             await self._remove_webhook()
             self._free = True
         began, first = self._clock(), self._first
-        # The first poll returns at once, so that a quiet bot is soon known to be ready.
+        # The first poll returns immediately, so that a quiet bot is soon known to be ready.
         wait = 0 if first else POLL_WAIT
         failpoint("poll:before")
         try:
             received = await self._api.fetch_updates(self._store.offset, updates.KINDS, wait)
         except BotApiError as error:
-            self._free = not error.is_conflict  # it may be a webhook: look again
+            self._free = not error.is_conflict  # a webhook may be the cause: look again
             raise
         failpoint("poll:after")
         await self._store.store_updates(received)
@@ -195,7 +195,7 @@ class Reception:
         self._conflict_since: float | None = None
 
     def record_answer(self, problem: str = "") -> None:
-        """Note that Telegram answered; ``problem`` is why updates still do not arrive.
+        """Note that Telegram answered; ``problem`` says why updates still do not arrive.
 
         The daemon still counts as ready: a load balancer that dropped it would keep updates away.
         """
@@ -205,7 +205,7 @@ class Reception:
             self.report_problem(problem)
 
     def report_problem(self, problem: str) -> None:
-        """Set the channel's status: degraded with ``problem``, else ok."""
+        """Set the channel's status: degraded if there is a ``problem``, otherwise ok."""
         self._set_status("degraded" if problem else "ok", problem)
 
     def record_failure(self, error: Exception) -> float:
@@ -231,7 +231,7 @@ class Reception:
         now = self._clock()
         if self._conflict_since is None:
             self._conflict_since = now
-        lasting = now - self._conflict_since >= CONFLICT_PATIENCE
+        lasting = now - self._conflict_since >= LASTING_CONFLICT_SECONDS
         return (
             "degraded" if lasting else self._status.state,
             "another program polls this bot; stop it, or use another bot on this machine",

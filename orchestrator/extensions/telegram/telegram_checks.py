@@ -23,7 +23,7 @@ PLACE = ("channels", CHANNEL, "webhook")
 def check_telegram(
     draft: Draft, environ: Mapping[str, str] | None, home: Path | None = None
 ) -> None:
-    """Close the channel if Telegram cannot push to its address; warn of a bot without messages.
+    """Close the channel if Telegram cannot push to its address; warn about a bot without messages.
 
     ``environ`` has the token and the Bot API server; a custom server accepts any address. None
     skips the checks that need it.
@@ -64,7 +64,7 @@ def _check_webhook(draft: Draft, environ: Mapping[str, str] | None) -> None:
 
 
 def _check_token(draft: Draft, environ: Mapping[str, str], home: Path | None) -> None:
-    """Warn of bindings without a token, and of a token without bindings."""
+    """Warn about bindings without a token, and of a token without bindings."""
     bound = [number for number, item in draft.bindings.items() if item.channel == CHANNEL]
     if bound and not environ.get(TOKEN):
         draft.add_warning(
@@ -90,7 +90,7 @@ def _has_own_server(environ: Mapping[str, str]) -> bool:
 
 
 def _check_webhook_url(url: str) -> str | None:
-    """Return why Telegram's own server cannot call an address."""
+    """Return the reason why Telegram's own server cannot call an address, or None."""
     parts = urlsplit(url)
     if parts.scheme != "https":
         return f'"webhook" has the address {url}, but Telegram calls only https; write https://…'

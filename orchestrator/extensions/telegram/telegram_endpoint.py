@@ -30,7 +30,7 @@ class PushTarget(Protocol):
     async def store_pushed_update(self, raw: bytes) -> str:
         """Store the update in a body, so that it can be acknowledged.
 
-        Returns why that is impossible for now; empty once it is stored.
+        Returns the reason why that is impossible for now; empty once the update is stored.
         """
 
 
@@ -58,14 +58,14 @@ class TelegramEndpoint:
         shown = request.headers.get(SECRET, "")
         if not hmac.compare_digest(shown.encode(), channel.push_secret.encode()):
             channel.status.refused += 1
-            return Refusal(self._refuse_secret(), close=True)  # a stranger's body is not waited for
+            return Refusal(self._refuse_secret(), close=True)  # do not wait for a stranger's body
         try:
             raw = await read_body(request, MAX_BODY, BODY_TIMEOUT)
         except ApiProblem as problem:
             if problem.status is not HTTPStatus.REQUEST_ENTITY_TOO_LARGE:
                 raise
             log.warning("telegram_update_unreadable", problem=str(problem))
-            return JSONResponse({})  # or else Telegram would send nothing newer
+            return JSONResponse({})  # otherwise Telegram would send nothing newer
         problem = await channel.store_pushed_update(raw)
         if problem:
             raise ApiProblem(HTTPStatus.SERVICE_UNAVAILABLE, problem, retry=RETRY)

@@ -37,7 +37,7 @@ class TelegramPart(Part):
         )
         if token is None or not _get_settings(daemon).enabled:
             return ()
-        # It brings the HTTP client and a Markdown parser: a sixth of the start-up time.
+        # The adapter brings the HTTP client and a Markdown parser: a sixth of the start-up time.
         from orchestrator.extensions.telegram.adapter import Telegram
         from orchestrator.extensions.telegram.bot_api import BotApi
 

@@ -7,7 +7,7 @@ from orchestrator.agentsfile.chat_channels import ChatChannel
 from orchestrator.agentsfile.field_types import ConfigModel, HttpUrl, NumericId
 
 NUMBER = re.compile(r"-?[0-9]+")
-PUBLIC_NAME = re.compile(r"@[A-Za-z]\w{3,31}", re.ASCII)  # of a channel, which can be written to
+PUBLIC_NAME = re.compile(r"@[A-Za-z]\w{3,31}", re.ASCII)  # of a channel that can be written to
 
 
 class WebhookSettings(ConfigModel):
@@ -50,7 +50,7 @@ class TelegramChannel(ChatChannel):
         return chat_id.isascii() and chat_id.isdecimal()
 
     def check_group_id(self, chat_id: str) -> str | None:
-        """Return why no group has this id: groups have negative numbers."""
+        """Return the reason why no group has this id, or None: groups have negative numbers."""
         if chat_id[:1] == "-" and self.is_person(chat_id[1:]):
             return None
         return super().check_group_id(chat_id) or (

@@ -1,4 +1,4 @@
-"""Translate updates of Telegram into `InboundMessage`s. Pure; every update becomes one message."""
+"""Translate Telegram updates into `InboundMessage`s. Pure; every update becomes one message."""
 
 import re
 from dataclasses import dataclass, replace
@@ -37,7 +37,7 @@ class _Entity(BotResult):
     user: User | None = None
 
 
-class _Replied(BotResult):
+class _RepliedMessage(BotResult):
     author: User | None = Field(None, alias="from")
     forum_topic_created: JsonValue = None
 
@@ -53,7 +53,7 @@ class _Message(BotResult):
     caption_entities: tuple[_Entity, ...] = ()
     message_thread_id: int | None = None
     is_topic_message: bool = False
-    reply_to_message: _Replied | None = None
+    reply_to_message: _RepliedMessage | None = None
     edit_date: _Id = 0
     forward_origin: JsonValue = None
     forward_date: JsonValue = None  # of a forwarded message of an older server
@@ -71,13 +71,13 @@ class _Message(BotResult):
 
     @property
     def is_repeated(self) -> bool:
-        """Whether another person wrote it, or an inline bot whose result was chosen."""
+        """Whether another person wrote the message, or an inline bot whose result was chosen."""
         origins = (self.forward_origin, self.forward_date, self.via_bot)
         return origins.count(None) < len(origins)
 
 
-class _Pressed(BotResult):
-    """A press of a button; of an old message Telegram sends only chat and number."""
+class _ButtonPress(BotResult):
+    """A press of a button; for an old message Telegram sends only chat and number."""
 
     id: str = Field(max_length=64, pattern=r"^[\w-]+$")
     author: User = Field(alias="from")
@@ -85,7 +85,7 @@ class _Pressed(BotResult):
     data: str = Field(max_length=64)
 
 
-class _Moved(BotResult):
+class _GroupMove(BotResult):
     """The service messages of a group that becomes a supergroup: one in each of the two chats."""
 
     chat: _Chat
@@ -115,7 +115,7 @@ def parse_group_move(update: JsonValue) -> tuple[str, str] | None:
     if not isinstance(message, dict) or message.keys().isdisjoint(_MOVES):
         return None
     try:
-        found = _Moved.model_validate(message)
+        found = _GroupMove.model_validate(message)
     except ValidationError:
         return None
     here = found.chat.id
@@ -166,7 +166,7 @@ def parse_inbound_message(update: JsonValue, number: int, bot: Bot) -> InboundMe
 def _parse_press(raw: JsonValue, unseen: InboundMessage) -> InboundMessage:
     """Parse a button press by a person who sees its message."""
     try:
-        press = _Pressed.model_validate(raw)
+        press = _ButtonPress.model_validate(raw)
     except ValidationError:
         return replace(unseen, kind=PRESS, skip="unreadable")
     message = press.message
@@ -203,7 +203,7 @@ def _apply_filters(found: InboundMessage, message: _Message, bot: Bot) -> Inboun
 
 
 def _is_from_bot(message: _Message) -> bool:
-    """Return whether a bot wrote it; a message in a chat's name counts as a bot's."""
+    """Return whether a bot wrote the message; one in a chat's name counts as a bot's."""
     return bool(message.author and message.author.is_bot and not message.sender_chat)
 
 
@@ -249,7 +249,7 @@ def _mark_quotes(message: _Message) -> str:
 
 
 def _is_command_for_other_bot(message: _Message) -> bool:
-    """Return whether it begins with a command for another bot by name."""
+    """Return whether the message begins with a command that names another bot."""
     mark = next((mark for mark in message.marks if mark.type == "bot_command"), None)
     return mark is not None and mark.offset == 0 and "@" in message.words[: mark.length]
 

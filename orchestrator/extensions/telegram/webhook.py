@@ -31,7 +31,7 @@ NOT_READY = "the daemon is starting or stopping; try again in a moment"
 log = structlog.get_logger()
 
 
-class Deliveries(WebhookInfo):
+class DeliveryReport(WebhookInfo):
     """Telegram's report on a webhook and its deliveries."""
 
     pending_update_count: int = 0
@@ -49,10 +49,10 @@ class Webhook:
         self._api = api
         self._store = store
         self._reception = reception
-        self._seen: Deliveries | None = None  # at the last check
-        self._found = ""  # the problem found then
+        self._seen: DeliveryReport | None = None  # at the last check
+        self._found = ""  # the problem found at that check
         self._unstored = ""  # why the last update could not be stored
-        self._came = False  # whether one was stored since
+        self._came = False  # whether an update was stored since
         self._order = anyio.Lock()
 
     async def run_round(self) -> str:
@@ -62,12 +62,12 @@ class Webhook:
             await self._set_webhook()
         else:
             await self._store.store_updates([])
-            now = await self._api.call_method("getWebhookInfo", {}, Deliveries)
+            now = await self._api.call_method("getWebhookInfo", {}, DeliveryReport)
             self._found = await self._judge_deliveries(before, now)
         return self._unstored or self._found
 
     async def store_pushed_update(self, raw: bytes) -> str:
-        """Store a pushed update; return why that failed, if it did.
+        """Store a pushed update; return the reason of a failure, or an empty string.
 
         An update that can never be stored counts as stored; otherwise Telegram would send nothing
         newer.
@@ -121,11 +121,11 @@ class Webhook:
             words = f"{error}; correct channels.telegram.webhook.url in agents.json"
             raise BotApiError(words, error.outcome, error.code) from None
         # Telegram may write the address in another way: later looks compare with this one.
-        self._seen = await self._api.call_method("getWebhookInfo", {}, Deliveries)
+        self._seen = await self._api.call_method("getWebhookInfo", {}, DeliveryReport)
         log.info("telegram_webhook_set", url=self._url)
 
-    async def _judge_deliveries(self, before: Deliveries, now: Deliveries) -> str:
-        """Return what went wrong between two checks."""
+    async def _judge_deliveries(self, before: DeliveryReport, now: DeliveryReport) -> str:
+        """Return the problem that arose between two checks, or an empty string."""
         came, self._came = self._came, False
         if now.url != before.url:
             await self._set_webhook()

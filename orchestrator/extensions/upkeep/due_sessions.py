@@ -1,4 +1,4 @@
-"""The sessions that are due for a summary or a search for facts, and the storage of both.
+"""The sessions that are due for a summary or a fact extraction, and the storage of both.
 
 No row is marked before the model call, so a crash leaves the session as it was. The summary (or the
 facts) and the position that it covers are stored in one transaction.
@@ -23,7 +23,7 @@ from thinker.protocol.messages import (
     find_least_trusted,
 )
 
-MORE_TURNS = 3  # beyond the kept turns: fewer are not worth a summary
+MORE_TURNS = 3  # in addition to the kept turns: fewer are not worth a summary
 PART = 12_000  # estimated tokens of the input of one summary; the rest waits for the next
 MIN_SAID = 4  # messages of user and agent, below which an extraction is not worth a model call
 LARGE = 1000  # tokens: the index of open sessions has only those with more
@@ -33,7 +33,7 @@ KNOWN = 30  # known facts in the prompt of an extraction
 class CompactionInput(NamedTuple):
     """The part of a session to summarize: messages after id ``after``, up to ``upto``.
 
-    ``origin`` is the summary's: the least trusted of its sources.
+    ``origin`` is the summary's origin: the least trusted one of the sources.
     """
 
     session_id: int
@@ -61,7 +61,7 @@ class MessageRange(NamedTuple):
 
 
 def list_large_sessions(db: Database, limits: Mapping[str, int]) -> list[tuple[int, str, int]]:
-    """Return the open sessions with more tokens than their agent's limit: id, agent, tokens."""
+    """Return the open sessions with more tokens than the agent's limit: id, agent, tokens."""
     least = min(limits.values(), default=facts.FOREVER)
     indexed = f"AND tokens > {LARGE}" if least >= LARGE else ""
     rows = db.execute(
@@ -98,7 +98,7 @@ def find_compaction_input(db: Database, session_id: int, keep_turns: int) -> Com
 
 
 def store_summary(db: Database, part: CompactionInput, summary: str) -> bool:
-    """Store a summary of a part of a session; return False if it has a newer one."""
+    """Store a summary of a part of a session; return False if the session has a newer one."""
     rest = _list_messages(db, part.session_id, part.upto, facts.FOREVER)
     db.execute(
         "UPDATE session SET summary = ?, summary_origin = ?, summary_upto = ?, tokens = ?"
@@ -146,10 +146,8 @@ def find_unextracted_range(
 ) -> MessageRange | None:
     """Return the next turns of a session to extract facts from, at most ``max_turns``.
 
-    ``scoped`` returns the memory of an agent and a scope.
-
-    Returns None if there are too few messages, and the session then waits for more; also if the
-    session was removed.
+    ``scoped`` returns the memory of an agent and a scope. Returns None if the session has too few
+    messages, and then waits for more, or was removed.
     """
     sql = "SELECT agent_id, scope, facts_upto FROM session WHERE id = ?"
     found = db.execute(sql, (session_id,)).fetchone()
@@ -207,7 +205,7 @@ def postpone_extraction(db: Database, session_id: int, now: int) -> None:
 
 
 def _find_least_trusted_origin(messages: Sequence[Message]) -> Origin:
-    """Return the least trusted origin of what the messages may repeat."""
+    """Return the least trusted origin of content that the messages may repeat."""
     return find_least_trusted("user", *taint.make_history_taint(messages).untrusted.values())
 
 

@@ -1,4 +1,4 @@
-"""The extension for background work: what may be late, and is done between answers."""
+"""The extension for background work that may be late and is done between answers."""
 
 from orchestrator.extension import DaemonView, Extension, Part
 

@@ -1,8 +1,8 @@
 """Check a journal once for damaged pages, after a clean shutdown.
 
-After an unclean shutdown the start checks the file itself. After a clean one that would only cost
-time, so the file is checked while the daemon works: on another thread, one table at a time, since a
-long read would make the write-ahead log grow.
+After an unclean shutdown the start checks the file itself. After a clean one that would only delay
+the start, so the file is checked while the daemon works: on another thread, one table at a time,
+since a long read would make the write-ahead log grow.
 """
 
 from contextlib import closing
@@ -20,7 +20,7 @@ from orchestrator.journal.migrations import MOVE_AWAY
 from orchestrator.journal_address import find_journal_file
 from orchestrator.wakeup import call_when_canceled
 
-FIRST = 5.0  # seconds after the start, which has other work
+FIRST = 5.0  # seconds after the start, when the daemon is busy
 BREATH = 0.05  # seconds between two tables
 log = structlog.get_logger()
 
@@ -34,7 +34,7 @@ class JournalCheck:
     in_thread: OffLoop = to_thread.run_sync
 
     async def run(self) -> None:
-        """Check the file until done or cancelled, unless it was checked when opened."""
+        """Check the file until done or cancelled, unless the start has checked it."""
         if self.store.checked:
             return
         await anyio.sleep(self.first)
@@ -52,7 +52,7 @@ class JournalCheck:
         """Return the first damage; None if there is none."""
         with closing(DamageReader(find_journal_file(self.store.address))) as reader:
             async with anyio.create_task_group() as tasks:
-                tasks.start_soon(call_when_canceled, reader.interrupt)  # a large table takes long
+                tasks.start_soon(call_when_canceled, reader.interrupt)  # a large table is slow
                 try:
                     for table in reader.list_tables():
                         found = await self.in_thread(reader.find_damage, table)

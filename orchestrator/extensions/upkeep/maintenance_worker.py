@@ -4,7 +4,7 @@ The journal knows the due jobs, so they survive restarts; the agent's own worker
 job that fails or is not allowed (a pause, a budget) is retried when the session has grown, or has
 been quiet for as long again.
 
-Where: is it noticed that a conversation needs a summary?
+Where: is a conversation picked for a summary?
 """
 
 import math
@@ -34,8 +34,8 @@ from thinker.protocol import background
 from thinker.protocol.logs import bound
 from thinker.protocol.messages import Frozen
 
-AT_ONCE = 2  # jobs at a time, of all agents together, so that answers are not slowed down
-GATHERED = 1.0  # seconds; the sessions that grew meanwhile are looked at together
+AT_ONCE = 2  # jobs at a time for all agents, so that answers are not slowed down
+GATHERED = 1.0  # seconds; sessions that grow meanwhile are checked together
 ANSWER = 1000  # tokens reserved for a summary or a list of facts
 Answer = TypeVar("Answer", bound=background.MeteredResult)
 log = structlog.get_logger()
@@ -55,8 +55,8 @@ class MaintenanceJob(NamedTuple):
         return f"{self.kind}/{self.session_id or self.agent.agent_id}"
 
 
-class _Look(NamedTuple):
-    """Which jobs to look for: those of a language model, or facts without vectors."""
+class _JobSearch(NamedTuple):
+    """The jobs to look for: jobs of a language model, or facts without vectors."""
 
     agent: AgentDefinition
     thinks: bool
@@ -65,7 +65,7 @@ class _Look(NamedTuple):
 
 @dataclass(eq=False)
 class MaintenanceWorker(LoopBound):
-    """Runs due jobs until canceled or closed; ``clock`` returns milliseconds since the epoch."""
+    """Runs due jobs until cancelled or closed; ``clock`` returns milliseconds since the epoch."""
 
     calls: MeteredCalls
     embeddings: EmbeddingIndex
@@ -74,10 +74,10 @@ class MaintenanceWorker(LoopBound):
     _wakeup: Wakeup = field(default_factory=Wakeup, init=False)
     _scope: anyio.CancelScope = field(default_factory=anyio.CancelScope, init=False)
     _busy: set[str] = field(default_factory=set, init=False)
-    # The agents to look at, None for all, and when some may have a job without a change.
+    # The agents to check, None for all, and when some may have a job without a change.
     _changed: set[str | None] = field(default_factory=lambda: {None}, init=False)
     _upcoming: float = field(default=math.inf, init=False)
-    # By session: its tokens when it was not compacted.
+    # Sessions whose compaction failed, with their size in tokens at that time.
     _failed: dict[int, int] = field(default_factory=dict, init=False)
 
     def wake(self, agent_id: str | None = None) -> None:
@@ -109,14 +109,14 @@ class MaintenanceWorker(LoopBound):
                         self._changed.add(None)
 
     async def _start_due_jobs(self, tasks: TaskGroup) -> None:
-        """Start the due jobs of changed agents; the end of a job looks for those of all."""
+        """Start the due jobs of changed agents; after a job, look for all agents' jobs."""
         changed, self._changed = self._changed, set()
-        busy = {*self._busy}  # what ends meanwhile looks due; its end brings another look
-        looks = self._list_looks(changed)
-        if not looks:
+        busy = {*self._busy}  # a job that ends meanwhile looks due; then comes another search
+        searches = self._list_searches(changed)
+        if not searches:
             return
         try:
-            due, upcoming = await self.calls.store.read(_list_due_jobs, looks, self.clock())
+            due, upcoming = await self.calls.store.read(_list_due_jobs, searches, self.clock())
         except JournalError:
             self._changed |= changed
             raise
@@ -129,9 +129,9 @@ class MaintenanceWorker(LoopBound):
                 self._busy.add(job.name)
                 tasks.start_soon(self._run_job, job)
 
-    def _list_looks(self, changed: Collection[str | None]) -> list[_Look]:
-        """List what to look for, for changed agents with a process."""
-        looks, slots = [], self.calls.supervisor.slots
+    def _list_searches(self, changed: Collection[str | None]) -> list[_JobSearch]:
+        """List the searches for changed agents with a process."""
+        searches, slots = [], self.calls.supervisor.slots
         for agent in self.agents().agents:
             slot = slots.get(agent.agent_id)
             if slot is None or not (None in changed or agent.agent_id in changed):
@@ -142,8 +142,8 @@ class MaintenanceWorker(LoopBound):
             if embeds:
                 embeds = self.embeddings.is_ready(agent, agent.agent_id)
             if thinks or embeds:
-                looks.append(_Look(agent, thinks=thinks, embeds=embeds))
-        return looks
+                searches.append(_JobSearch(agent, thinks=thinks, embeds=embeds))
+        return searches
 
     async def _run_job(self, job: MaintenanceJob) -> None:
         with bound(agent_id=job.agent.agent_id, session=job.session_id):
@@ -169,7 +169,7 @@ class MaintenanceWorker(LoopBound):
             return
         request = background.Compact(messages=part.messages, summary=part.summary)
         size = sum(map(sessions.estimate_tokens, part.messages)) + len(part.summary or "") // 4
-        answer = await self._ask_model(
+        answer = await self._call_model(
             job, size, background.SESSION_COMPACT, request, background.Compacted
         )
         if answer is None:
@@ -196,7 +196,7 @@ class MaintenanceWorker(LoopBound):
             return
         request = background.Extract(messages=part.messages, known=part.known)
         size = sum(map(sessions.estimate_tokens, part.messages)) + len("".join(part.known)) // 4
-        answer = await self._ask_model(
+        answer = await self._call_model(
             job, size, background.FACTS_EXTRACT, request, background.Extracted
         )
         if answer is None:
@@ -224,7 +224,7 @@ class MaintenanceWorker(LoopBound):
             await store.transact(fact_vectors.store_vectors, agent_id, answer.model, found)
             log.debug("facts_embedded", agent_id=agent_id, facts=len(found), model=answer.model)
 
-    async def _ask_model(
+    async def _call_model(
         self, job: MaintenanceJob, size: int, method: str, request: Frozen, expected: type[Answer]
     ) -> Answer | None:
         """Call the agent's model; return None if the call failed or is not allowed."""
@@ -241,11 +241,11 @@ class MaintenanceWorker(LoopBound):
 
 
 def _list_due_jobs(
-    db: Database, looks: Sequence[_Look], now: int
+    db: Database, searches: Sequence[_JobSearch], now: int
 ) -> tuple[list[MaintenanceJob], float]:
     """Return the jobs that are due, and when others may be."""
-    agents = {look.agent.agent_id: look.agent for look in looks}
-    thinking = [look.agent for look in looks if look.thinks]
+    agents = {look.agent.agent_id: look.agent for look in searches}
+    thinking = [look.agent for look in searches if look.thinks]
     limits = {a.agent_id: compute_compaction_threshold(a) for a in thinking if a.compaction.enabled}
     idle = {
         a.agent_id: round(a.fact_extraction.idle_minutes * 60_000)
@@ -262,7 +262,7 @@ def _list_due_jobs(
     ]
     found += [
         MaintenanceJob("embedding", 0, look.agent)
-        for look in looks
+        for look in searches
         if look.embeds and fact_vectors.list_facts_without_vector(db, look.agent.agent_id, 1)
     ]
     return found, math.inf if upcoming is None else upcoming

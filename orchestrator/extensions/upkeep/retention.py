@@ -1,7 +1,8 @@
 """Retention: each function removes a batch of old rows and returns their number.
 
-Rows stay that an open turn or a session's window needs, that identify a repeated update, or that
-hold the address of a chat. Dead letters, the audit log and the history of profiles are kept.
+Rows stay if an open turn or a session's window needs them, if they identify a repeated update, or
+if they hold the address of a chat. Dead letters, the audit log and the history of profiles are
+kept.
 
 Where: are old records deleted?
 """
@@ -16,7 +17,7 @@ ROWS = 500  # rows of other tables that one transaction removes
 Remove = Callable[[Database, int], int]
 
 # An agent finds a chat again by its newest message. Clients of the HTTP API are not written to.
-NEWEST = """(own.kind <> 'request' AND NOT EXISTS(SELECT 1 FROM inbox AS later
+IS_NEWEST = """(own.kind <> 'request' AND NOT EXISTS(SELECT 1 FROM inbox AS later
   WHERE later.channel = own.channel
   AND later.bot_id = own.bot_id AND later.chat_id = own.chat_id
   AND later.agent_id IS NOT DISTINCT FROM own.agent_id AND later.id > own.id))"""
@@ -31,7 +32,7 @@ AND NOT EXISTS(SELECT 1 FROM subagent_run AS run JOIN inbox AS work ON work.id =
 AND NOT EXISTS(SELECT 1 FROM inbox AS note WHERE note.turn_id = turn.id
   AND note.kind = 'subagent_result' AND EXISTS(SELECT 1 FROM subagent_run AS reported
     WHERE format('%s:%s', reported.turn_id, reported.seq) = note.message_id))
-AND NOT EXISTS(SELECT 1 FROM inbox AS own WHERE own.turn_id = turn.id AND {NEWEST})
+AND NOT EXISTS(SELECT 1 FROM inbox AS own WHERE own.turn_id = turn.id AND {IS_NEWEST})
 LIMIT {BATCH}"""
 
 WORK = """SELECT inbox.id, inbox.turn_id FROM subagent_run AS run
@@ -89,7 +90,7 @@ def delete_loose_messages(db: Database, before: int) -> int:
     """Remove updates and notices without a turn: commands, refusals, messages of the daemon."""
     updates = f"""SELECT id FROM inbox AS own WHERE turn_id IS NULL AND ended_at < ?
       AND state IN('done','cancelled') AND kind NOT IN('task','subagent','subagent_result')
-      AND NOT {NEWEST} LIMIT {ROWS}"""
+      AND NOT {IS_NEWEST} LIMIT {ROWS}"""
     notices = f"""SELECT id FROM outbox WHERE turn_id IS NULL AND ended_at < ?
       AND state IN('delivered','abandoned','failed_permanent') LIMIT {ROWS}"""
     removed = _delete_rows(db, "inbox", updates, before, ("attachment", "request", "held"))

@@ -15,7 +15,7 @@ from orchestrator.journal.db.store import Store, report_failure
 DAY = 86_400.0  # seconds
 FIRST = 60.0  # seconds between the daemon's start and the first sweep
 BREATH = 0.05  # seconds between two transactions
-USAGE_DAYS = 400  # days that usage is kept: enough for monthly budgets and a year's report
+USAGE_DAYS = 400  # of usage: enough for monthly budgets and a year's report
 log = structlog.get_logger()
 
 

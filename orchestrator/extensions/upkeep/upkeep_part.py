@@ -1,4 +1,4 @@
-"""Background work in a daemon, which ends with it."""
+"""Background work in a daemon, which stops with the daemon."""
 
 from collections.abc import Callable, Iterable
 
@@ -12,7 +12,7 @@ from orchestrator.extensions.upkeep.retention_job import RetentionJob
 
 
 class UpkeepPart(Part):
-    """Runs the jobs; those that call a model end as soon as the daemon stops."""
+    """Runs the jobs; jobs that call a model end as soon as the daemon stops."""
 
     _maintenance: MaintenanceWorker
 
@@ -35,7 +35,7 @@ class UpkeepPart(Part):
             self._maintenance.close()
 
     def adopt_configuration(self, old: AgentsFile, new: AgentsFile) -> None:
-        if old.retention is not new.retention:  # an edit of one prompt keeps all else as it is
+        if old.retention is not new.retention:  # an edit of a prompt keeps other objects
             self._maintenance.wake()
 
     def list_reply_listeners(self) -> Iterable[Callable[[str], None]]:

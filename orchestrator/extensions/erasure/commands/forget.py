@@ -88,7 +88,7 @@ def _forget_subject(
     lines = [f"  {table} {rows}" for table, rows in found.items()]
     typer.echo("\n".join([f"{subject}:", *lines, *map(str, files)]))
     if not yes:
-        typer.confirm("Delete all of it for good?", abort=True)
+        typer.confirm("Delete all of it permanently?", abort=True)
     if found:
         params = ErasureTarget(agent=subject.agent, channel=subject.channel, chat=subject.chat)
         change_journal(settings, FORGET, params, erasure.forget, subject)

@@ -45,7 +45,7 @@ class FileReport(CamelModel):
 
 
 class VersionReport(CamelModel):
-    """What ``config show --json`` prints; times in milliseconds since the epoch.
+    """The output of ``config show --json``; times in milliseconds since the epoch.
 
     ``version`` is null if nothing was pushed, ``applied`` if this home never got a version.
     """
@@ -113,7 +113,7 @@ def show(
     settings = load_settings(home)
     with open_for_reading(_require_server(settings)) as db:
         version, files = _load_version(db, number)
-    applied = config_placing.read_brought(settings.paths).version or None
+    applied = config_placing.load_applied_version(settings.paths).version or None
     if to is not None and version is not None:
         config_placing.write_files(to, files)
     if as_json:
@@ -138,6 +138,7 @@ def show(
 
 
 def _require_server(settings: Settings) -> DatabaseServer:
+    """Return the journal's server; raise `ConfigError` if the journal is a file."""
     if not isinstance(settings.journal, DatabaseServer):
         raise ConfigError(FILE)
     return settings.journal
@@ -201,7 +202,7 @@ def _load_version(
     files = () if version is None else pushed_config.list_version_files(db, version.number)
     if number is not None and not files:
         raise UnknownNameError(
-            f"version {number} is not stored; the newest {pushed_config.KEPT} are"
+            f"version {number} is not stored; the newest {pushed_config.MAX_VERSIONS} are"
         )
     return version, files
 

@@ -10,7 +10,7 @@ from orchestrator.cli.options import Home, load_settings
 from orchestrator.cli.other_user import require_owner
 from orchestrator.cli.output import format_count, make_printable
 from orchestrator.errors import ConfigError
-from orchestrator.extensions.postgresql.transfer import Copied
+from orchestrator.extensions.postgresql.transfer import CopyCounts
 from orchestrator.journal.opening import find_engine, open_for_reading
 from orchestrator.journal_address import SCHEMES, DatabaseServer
 from orchestrator.system.homelock import hold_lock
@@ -48,7 +48,7 @@ def migrate(
     from orchestrator.extensions.postgresql import moving  # noqa: PLC0415 - psycopg is optional
 
     aside: Path | None = settings.paths.journal
-    copied: Copied | None
+    copied: CopyCounts | None
     if to is not None:
         with open_for_reading(settings.paths.journal):
             pass  # raises if there is no journal to move
@@ -68,4 +68,4 @@ def migrate(
     else:
         typer.echo("now unset ORCHESTRATOR_STORE, and start the daemon")
     if aside is not None:
-        typer.echo(f"the earlier file is kept {make_printable(str(aside))}")
+        typer.echo(f"the earlier file is kept as {make_printable(str(aside))}")

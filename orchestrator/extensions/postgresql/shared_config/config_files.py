@@ -26,20 +26,20 @@ LOCAL = re.compile(r".+\.local-\d+")  # an edit that a machine has kept
 
 
 @dataclass
-class Collected:
+class CollectedFiles:
     """Files, and the names of skipped ones: keys and hidden files."""
 
     files: list[PushedFile] = field(default_factory=list)
     left_out: list[str] = field(default_factory=list)
 
 
-def collect_files(folder: Path) -> Collected:
+def collect_files(folder: Path) -> CollectedFiles:
     """Collect the configuration of a folder.
 
     Raises:
         ConfigError: a file cannot be read, a link leads elsewhere, or there is too much.
     """
-    found, size = Collected(), 0
+    found, size = CollectedFiles(), 0
     try:
         for name in list_config_names(folder, found.left_out):
             found.files.append(_read_file(folder, name))

@@ -9,7 +9,10 @@ import structlog
 from orchestrator.errors import ConfigError, JournalError
 from orchestrator.extension import DaemonView, Part
 from orchestrator.extensions.postgresql.shared_config import config_placing, pushed_config
-from orchestrator.extensions.postgresql.shared_config.config_placing import AppliedVersion, Seen
+from orchestrator.extensions.postgresql.shared_config.config_placing import (
+    AppliedVersion,
+    SeenFiles,
+)
 from orchestrator.journal.opening import open_for_reading
 from orchestrator.journal_address import DatabaseServer
 from orchestrator.settings import Settings
@@ -29,7 +32,7 @@ class ConfigFollower(Part):
         self._store = daemon.store
         self._settings = daemon.settings
         self._in_thread = daemon.machine.in_thread
-        self._seen: Seen = {}
+        self._seen: SeenFiles = {}
 
     async def run(self) -> None:
         """Check for a newer version until cancelled."""
@@ -48,9 +51,9 @@ class ConfigFollower(Part):
 
     async def _follow_newest(self) -> tuple[str, ...]:
         paths = self._settings.paths
-        known = await self._in_thread(config_placing.read_brought, paths)
+        known = await self._in_thread(config_placing.load_applied_version, paths)
         version, files = await self._store.read(
-            pushed_config.other_than, known.version, known.digest
+            pushed_config.load_newer_files, known.version, known.digest
         )
         if version is None:
             return ()
@@ -68,9 +71,9 @@ def update_home(settings: Settings, server: DatabaseServer) -> None:
     Raises:
         JournalError: the journal cannot be read.
     """
-    known = config_placing.read_brought(settings.paths)
+    known = config_placing.load_applied_version(settings.paths)
     with open_for_reading(server) as db:
-        version, files = pushed_config.other_than(db, known.version, known.digest)
+        version, files = pushed_config.load_newer_files(db, known.version, known.digest)
     if version is not None and files:
         try:
             config_placing.place_version(settings.paths, version, files)
@@ -81,7 +84,7 @@ def update_home(settings: Settings, server: DatabaseServer) -> None:
 def _describe_failure(settings: Settings, error: Exception) -> str:
     """Describe a failure, in the same words each time."""
     why = str(error)
-    if isinstance(error, OSError):  # it names a file that has another name the next time
+    if isinstance(error, OSError):  # the error names a file whose name changes each time
         advice = "free some space or fix its permissions"
         why = f"{settings.home} cannot be written ({error.strerror}); {advice}"
     return NOT_BROUGHT.format(why=why)

@@ -35,12 +35,12 @@ from thinker.formats.regular_file import (
 
 UNREADABLE = "no file that can be read"  # in place of a digest
 RECORD = FileKind(4 * MIB, "remove it")
-Seen = Mapping[str, tuple[Identity | None, str | None]]  # by name: identity and digest of a file
+SeenFiles = Mapping[str, tuple[Identity | None, str | None]]  # identity and digest by file name
 log = structlog.get_logger()
 
 
 class AppliedVersion(BaseModel):
-    """A version that was applied to a home, with the digests of its files by name."""
+    """A version that was applied to a home, with the digests of its files, keyed by name."""
 
     model_config = ConfigDict(frozen=True)
 
@@ -49,7 +49,7 @@ class AppliedVersion(BaseModel):
     files: dict[str, str] = {}
 
 
-def read_brought(paths: Paths) -> AppliedVersion:
+def load_applied_version(paths: Paths) -> AppliedVersion:
     """Return the version applied to a home; 0 if none was, or it is unknown.
 
     In that case every differing file counts as edited and is kept.
@@ -72,7 +72,7 @@ def place_version(
         OSError: a file cannot be written.
         ConfigError: a file is not configuration.
     """
-    before = read_brought(paths)
+    before = load_applied_version(paths)
     for file in files:
         _require_shared_name(file.name)
     written = sum(
@@ -116,8 +116,8 @@ def write_files(folder: Path, files: Sequence[PushedFile]) -> None:
 
 
 def list_local_edits(
-    paths: Paths, known: AppliedVersion, seen: Seen
-) -> tuple[tuple[str, ...], Seen]:
+    paths: Paths, known: AppliedVersion, seen: SeenFiles
+) -> tuple[tuple[str, ...], SeenFiles]:
     """Return the names of files that differ from the applied version, and a cache for next time.
 
     They are changed, missing or new. Only files changed since the last call are read.
@@ -157,7 +157,7 @@ def _remove_file(home: Path, name: str, known: str) -> None:
     """Remove an applied file, and folders that become empty."""
     target = home / name
     if Path(os.path.realpath(target.parent)) != Path(os.path.realpath(home), name).parent:
-        return  # a link leads to a folder that is not ours
+        return  # a link leads to a folder outside the home
     found = _hash_file(target)
     if found == known:
         target.unlink(missing_ok=True)
@@ -174,7 +174,7 @@ def _list_parents(name: str) -> list[PurePosixPath]:
 
 
 def _keep_aside(path: Path, home: Path, *, stays: bool = False) -> None:
-    """Keep a user's file or folder beside the place that is needed.
+    """Keep a user's file or folder beside the path that is needed.
 
     ``stays``: if possible, it also stays in place until it is replaced.
     """

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from orchestrator.journal.db.database import Database
 
-KEPT = 10  # newest versions whose files are kept
+MAX_VERSIONS = 10  # the newest ones, whose files are kept
 FILES = "INSERT INTO config_file(version, name, executable, data) VALUES(?, ?, ?, ?)"
 
 
@@ -44,7 +44,7 @@ def store_version(
         "INSERT INTO config_version(number, digest, pushed_at, host) VALUES(?, ?, ?, ?)", pushed
     )
     db.executemany(FILES, [(pushed.number, *file) for file in files])
-    db.execute("DELETE FROM config_file WHERE version <= ?", (pushed.number - KEPT,))
+    db.execute("DELETE FROM config_file WHERE version <= ?", (pushed.number - MAX_VERSIONS,))
     return pushed, True
 
 
@@ -65,14 +65,14 @@ def find_version(db: Database, number: int) -> PushedVersion | None:
 
 
 def list_version_files(db: Database, number: int) -> tuple[PushedFile, ...]:
-    """Return the files of a version by name; empty if no longer stored."""
+    """Return the files of a version, sorted by name; empty if no longer stored."""
     rows = db.execute(
         "SELECT name, executable, data FROM config_file WHERE version = ? ORDER BY name", (number,)
     )
     return tuple(PushedFile(name, bool(executable), data) for name, executable, data in rows)
 
 
-def other_than(
+def load_newer_files(
     db: Database, number: int, digest: str
 ) -> tuple[PushedVersion | None, tuple[PushedFile, ...]]:
     """Return the newest version, with its files unless it has this number and digest."""

@@ -51,7 +51,7 @@ class LayerReport(CamelModel):
 
 
 class PromptReport(CamelModel):
-    """What ``prompt show --json`` prints; ``tokens`` are estimates.
+    """The output of ``prompt show --json``; ``tokens`` are estimates.
 
     ``live``: a running daemon built it. ``request`` is the body of the request, as sent; empty for
     an agent without a provider.
@@ -123,7 +123,7 @@ def _parse_place(chat: str, channel: str) -> ChatName:
 def _fetch_preview(
     settings: Settings, asked: ImaginedMessage, *, own_file: bool
 ) -> tuple[PromptPreview, bool]:
-    """Ask the daemon, unless another agents.json is named or none runs; else do it here.
+    """Ask the daemon; without one, or for another agents.json, build the preview here.
 
     Also returns whether the daemon was asked.
     """

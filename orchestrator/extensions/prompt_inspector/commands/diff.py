@@ -40,7 +40,7 @@ Definitions = Mapping[str, PromptDefinition]
 class PromptChange(CamelModel):
     """A part that differs. ``before`` or ``after`` is None where it is absent.
 
-    ``diff`` is a unified diff of the two texts.
+    ``diff`` is a unified diff of the two.
     """
 
     what: str
@@ -50,7 +50,7 @@ class PromptChange(CamelModel):
 
 
 class DiffReport(CamelModel):
-    """What ``prompt diff --json`` prints."""
+    """The output of ``prompt diff --json``."""
 
     before: str
     after: str
@@ -61,7 +61,7 @@ class DiffReport(CamelModel):
 class Side:
     """One side of a comparison.
 
-    ``bundle`` is the prompt definition, None for a turn without one; ``turn`` is what a turn's
+    ``bundle`` is the prompt definition, None for a turn without one. ``turn`` is what a turn's
     model received, None for a definition.
     """
 
@@ -123,7 +123,7 @@ def compare_contents(before: Contents, after: Contents) -> tuple[PromptChange, .
 def build_turn_contents(
     record: PromptRecord, used: PromptBundle | None, tools: tuple[ToolSpec, ...] | None
 ) -> Contents:
-    """Return what a turn's model received: settings, definition, tools, layers, fingerprints.
+    """Return the input of a turn's model: settings, definition, tools, layers, fingerprints.
 
     ``tools`` are all tools that the turn could offer; None when the journal has no record of them.
     """
@@ -166,7 +166,7 @@ def _build_field_contents(found: PromptBundle) -> dict[str, str]:
 
 
 def _format_origin(name: str, found: PromptBundle) -> str:
-    """Name a definition, unless it is the compared one, whose versions may have two names."""
+    """Return a label for a definition; empty for the compared one."""
     return "" if name == found.name else f" of {name}"
 
 
@@ -209,7 +209,7 @@ def _load_last_use_sides(settings: Settings, name: str) -> tuple[Side, Side]:
 
 
 def _load_side(settings: Settings, known: Definitions, name: str) -> Side:
-    """Look up a name: a definition, a definition's file, or else a turn."""
+    """Look up a name: a definition, a definition's file, or a turn."""
     if name in known or Path(name).suffix in definition_files.ENDINGS:
         return _load_definition_side(known, name)
     with open_for_reading(settings.journal) as db:
@@ -217,7 +217,7 @@ def _load_side(settings: Settings, known: Definitions, name: str) -> Side:
 
 
 def _load_turn_side(db: Database, name: str, at: int | None = None) -> Side:
-    """Return what a turn's model received last, or at a time (milliseconds since the epoch)."""
+    """Return the input of a turn's model, the last or at a time (milliseconds since the epoch)."""
     every = journal.list_prompts(db, journal.load_trace(db, name))
     recorded = [record for record in every if at in (None, record.at)]
     if not recorded:

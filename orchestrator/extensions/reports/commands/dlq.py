@@ -84,7 +84,7 @@ def retry(number: RowNumber, *, home: Home = None) -> None:
 
 @app.command()
 def drop(number: RowNumber, *, home: Home = None) -> None:
-    """Drop a message for good; its trace stays."""
+    """Drop a message permanently; its trace stays."""
     change_journal(
         load_settings(home), DLQ_DROP, RowId(id=number), deadletters.drop_dead_letter, number
     )

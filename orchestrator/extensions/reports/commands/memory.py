@@ -26,14 +26,14 @@ from orchestrator.cli.tables import (
 from orchestrator.control.protocol import RowId
 from orchestrator.extensions.reports import memories
 from orchestrator.extensions.reports.known_agents import require_agent
-from orchestrator.extensions.reports.memories import ProfileField, Remembered
+from orchestrator.extensions.reports.memories import ProfileField, StoredFact
 from orchestrator.extensions.reports.reports_part import FACT_FORGET
 from orchestrator.journal.opening import open_for_reading
 from orchestrator.settings import Settings
 from thinker.protocol.names import format_turn_name
 
 FOUND = 20  # facts that a search shows of each memory
-EVERY = "all chats"  # shown for what belongs to no chat
+EVERY = "all chats"  # shown for facts and fields that belong to no chat
 Agent = Annotated[str | None, typer.Option(help="Show only this agent.")]
 Chat = Annotated[
     str | None, typer.Option(help="Show only what was learned in this chat, such as telegram:123.")
@@ -53,7 +53,7 @@ def list_memory(
         fields = memories.list_profile_fields(db, agent, scope)
     _require_known_agent(settings, agent, found=bool(facts or fields))
     if as_json:
-        print_json({"facts": _describe_all(facts), "profile": _describe_all(fields)})
+        print_json({"facts": _describe_rows(facts), "profile": _describe_rows(fields)})
         return
     printed = print_records("Facts", facts, FACTS)
     printed |= print_records("Profiles", fields, PROFILES)
@@ -82,7 +82,7 @@ def search(
         key="facts",
         empty="no fact contains these words; see: orchestrator memory list",
         as_json=as_json,
-        describe=_describe,
+        describe=_describe_row,
     )
 
 
@@ -117,13 +117,13 @@ def _format_origin(field: ProfileField) -> str:
     return f"{_format_source(field.source)}, {format_minute(field.at / 1000)}"
 
 
-def _describe(row: Remembered | ProfileField) -> dict[str, object]:
+def _describe_row(row: StoredFact | ProfileField) -> dict[str, object]:
     """Return a fact or field for JSON; ``chat`` is empty for all chats, times in ms."""
     return describe_record(row, renamed={"scope": "chat"})
 
 
-def _describe_all(rows: Iterable[Remembered | ProfileField]) -> list[dict[str, object]]:
-    return list(map(_describe, rows))
+def _describe_rows(rows: Iterable[StoredFact | ProfileField]) -> list[dict[str, object]]:
+    return list(map(_describe_row, rows))
 
 
 FACTS: Columns = {

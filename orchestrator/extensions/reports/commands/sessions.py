@@ -13,7 +13,7 @@ from orchestrator.cli.tables import Columns, describe_record, print_json, print_
 from orchestrator.control.protocol import RowId
 from orchestrator.errors import UnknownNameError
 from orchestrator.extensions.reports import conversations
-from orchestrator.extensions.reports.conversations import Line, StoredSession
+from orchestrator.extensions.reports.conversations import ConversationLine, StoredSession
 from orchestrator.extensions.reports.known_agents import require_agent
 from orchestrator.extensions.reports.reports_part import SESSION_END
 from orchestrator.journal.db.database import Database
@@ -127,7 +127,7 @@ def _describe_state(found: StoredSession) -> str:
     return "open" if found.ended_at is None else "ended"
 
 
-def _format_line(line: Line) -> str:
+def _format_line(line: ConversationLine) -> str:
     """Return a message with its author and time."""
     turn = f" [{format_turn_name(line.turn_id)}]" if line.turn_id else ""
     head = f"{format_minute(line.at / 1000)}  {_format_author(line.message)}{turn}"

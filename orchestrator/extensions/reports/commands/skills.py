@@ -52,7 +52,7 @@ class SkillReport(CamelModel):
 
 
 class SkillsReport(CamelModel):
-    """What ``skills list --json`` prints; ``problems`` are also those of files that do not load."""
+    """The output of ``skills list --json``; ``problems`` includes unreadable files'."""
 
     skills: tuple[SkillReport, ...]
     problems: tuple[Problem, ...]

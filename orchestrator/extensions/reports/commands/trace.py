@@ -17,8 +17,8 @@ from thinker.protocol.names import format_turn_name
 from thinker.protocol.prompt_record import PromptRecord
 
 DATE = len("2026-01-01")
-DETAIL = 160  # characters shown of an event's detail; --json has all that the trace holds
-FINGERPRINT = 12  # characters shown of a fingerprint; --json has all of it
+DETAIL = 160  # characters shown of an event's detail; --json has the whole detail
+FINGERPRINT = 12  # characters shown of a fingerprint; --json has the whole
 PROMPTS = TypeAdapter(list[RecordedPrompt])
 
 app = make_command_group()

@@ -14,7 +14,7 @@ from orchestrator.cli.output import print_text
 from orchestrator.cli.tables import Columns, print_json, print_records
 from orchestrator.control.camel_model import CamelModel
 from orchestrator.extensions.reports.known_agents import require_agent
-from orchestrator.extensions.reports.usage_totals import Total, list_totals
+from orchestrator.extensions.reports.usage_totals import UsageTotal, list_totals
 from orchestrator.journal.opening import open_for_reading
 from orchestrator.journal.turns.usage import count_unpriced_calls
 from orchestrator.spending import budgets
@@ -28,7 +28,7 @@ app = make_command_group()
 
 
 class Grouping(StrEnum):
-    """What each line of the table adds up."""
+    """The key by which lines of the table sum usage."""
 
     AGENT = "agent"
     PURPOSE = "purpose"
@@ -37,8 +37,7 @@ class Grouping(StrEnum):
 class UsageDay(CamelModel):
     """One agent's day. ``unsettled_tokens`` are reserved for calls whose usage is unknown.
 
-    ``purpose`` is None if the calls of all purposes are summed, and of calls whose purpose is
-    unknown.
+    ``purpose`` is None if the calls of all purposes are summed, and for calls of unknown purpose.
     """
 
     day: str
@@ -54,7 +53,7 @@ class UsageDay(CamelModel):
 
 
 class UsageReport(CamelModel):
-    """What ``usage --json`` prints, the oldest day first."""
+    """The output of ``usage --json``, the oldest day first."""
 
     timezone: str
     days: tuple[UsageDay, ...]
@@ -109,7 +108,7 @@ def usage(
         typer.echo("no model calls in this period")
 
 
-def _build_usage_day(total: Total, since: int, zone: ZoneInfo) -> UsageDay:
+def _build_usage_day(total: UsageTotal, since: int, zone: ZoneInfo) -> UsageDay:
     return UsageDay.from_object(
         total,
         day=f"{datetime.fromtimestamp(since / 1000, UTC).astimezone(zone):%Y-%m-%d}",

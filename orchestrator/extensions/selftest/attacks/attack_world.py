@@ -38,11 +38,11 @@ from thinker.protocol.messages import JsonObject
 
 TOKEN = "1000:ATTACKED-BOT-TOKEN"  # noqa: S105 - this bot exists in this process only
 PROXIED, PERSON = "page.example", "ann@example.org"  # whom a proxy may name
-KEY = "sk-ATTACKED-PROVIDER-KEY"  # of a provider that no one asks
+KEY = "sk-ATTACKED-PROVIDER-KEY"  # of a provider that is never called
 BOT = "attacked_bot"
 SETTLED_WITHIN = 60.0  # seconds; an idle machine needs a hundredth
 READY_WITHIN = 60.0  # seconds
-POLL = 0.02  # seconds between two looks at the journal
+POLL = 0.02  # seconds between two reads of the journal
 OWNER = 1  # the operator's private chat
 GROUP, CHANNEL = -1_001_000_000_001, -1_001_000_000_002  # bound, as the owner's chat is
 HOOK = Path(inside.__file__).read_bytes()
@@ -52,7 +52,7 @@ _UNSETTLED = (
     "SELECT count(*) FROM inbox LEFT JOIN turn ON turn.id = inbox.turn_id"
     " WHERE inbox.state NOT IN ('done', 'dead', 'cancelled')"
     " AND coalesce(turn.state, '') <> 'waiting'"
-    # A message behind a turn that waits for an approval waits with it.
+    # A message behind a turn that waits for an approval waits too.
     " AND inbox.chat_key NOT IN (SELECT chat_key FROM turn WHERE state = 'waiting')"
 )
 _UNSENT = (
@@ -68,10 +68,10 @@ SEVERAL = "several defences"
 
 @dataclass(frozen=True)
 class Attack:
-    """One attack. ``run`` returns what it reached; nothing if it held.
+    """One attack.
 
-    ``defence`` names what has to be removed from the daemon for it to succeed; `SEVERAL` if that is
-    more than one.
+    ``run`` returns what the attack reached; nothing if the daemon held. ``defence`` names
+    the defence without which the attack succeeds; `SEVERAL` if that takes more than one.
     """
 
     name: str
@@ -80,7 +80,7 @@ class Attack:
 
 
 class RecordingBot(BotApiServer):
-    """A Bot API that keeps what it was asked to show, as it was asked."""
+    """A Bot API that keeps each request to show something, unchanged."""
 
     def __init__(self) -> None:
         super().__init__(TOKEN, BOT)
@@ -93,7 +93,7 @@ class RecordingBot(BotApiServer):
 
 
 class AttackWorld:
-    """A running daemon and its surroundings. Each attack takes chats of its own.
+    """A running daemon and its surroundings. Each attack takes its own chats.
 
     ``outside`` is a folder beside the home, open to the hostile server.
     """
@@ -109,14 +109,14 @@ class AttackWorld:
         self.process: DaemonProcess | None = None
         self.api_token = ""
         self.page_port = find_free_port()
-        self.reached: dict[str, list[str]] = {}  # by the place that tried
+        self.reached: dict[str, list[str]] = {}  # keyed by the place that tried
         self._chats = {agent: count(base) for agent, base in _BASES.items()}
         self._numbers = count(1)
         self._pages: dict[str, object] = {}
 
     @property
     def pid(self) -> int:
-        """The daemon's process."""
+        """The id of the daemon's process."""
         if self.process is None:
             raise RuntimeError("the daemon does not run")
         return self.process.pid
@@ -126,7 +126,7 @@ class AttackWorld:
         return f"n{next(self._numbers)}"
 
     def publish_page(self, page: object) -> str:
-        """Publish a page, a text or a whole result of a tool, and return its name."""
+        """Publish a page, which is text or a whole tool result, and return the page's name."""
         name = f"page{len(self._pages)}"
         self._pages[name] = page
         (self.outside / PAGES).write_text(json.dumps(self._pages), "utf-8")
@@ -149,12 +149,12 @@ class AttackWorld:
         )
 
     async def visit_page(self, chat: int, page: object, *tools: str) -> list[str]:
-        """Let the chat's user ask for a page; it names the tools, so that they are offered."""
+        """Let the chat's user ask for a page, and name the tools, so that they are offered."""
         order = make_call_order(self.make_order_id(), "hx_page", name=self.publish_page(page))
         return await self.write_message(chat, f"{order} {' '.join(tools)}")
 
     async def is_shown_to_model(self, text: str, asking: Awaitable[object]) -> bool:
-        """Return whether the model is shown a text while this is done."""
+        """Return whether the model sees ``text`` while ``asking`` runs."""
         self.model.requests.clear()
         await asking
         return any(text in str(request) for request in self.model.requests)
@@ -166,7 +166,7 @@ class AttackWorld:
         )
 
     async def wait_until_settled(self, chat: int) -> None:
-        """Wait until every message is answered or waits for the operator, and the chat shows it."""
+        """Wait until every message is answered or waits for the operator, as the chat shows."""
         with anyio.fail_after(SETTLED_WITHIN):
             while self._is_busy(chat):  # noqa: ASYNC110 - the journal has no events to wait for
                 await anyio.sleep(POLL)
@@ -185,13 +185,13 @@ class AttackWorld:
             return [tuple(row) for row in db.execute(query, values)]
 
     def list_mails(self, text: str = "") -> list[str]:
-        """Return the mails that were sent and have this text."""
+        """Return the sent mails that contain ``text``."""
         path = self.outside / MAILS
         lines = path.read_text("utf-8").splitlines() if path.exists() else []
         return [line for line in lines if text in line]
 
     def list_sent_texts(self, chat: int) -> list[str]:
-        """Return the texts that the bot was asked to show in a chat, with their markup."""
+        """Return the texts that the bot was asked to show in a chat, with markup."""
         return [
             str(asked["text"]) for asked in self.bot.asked if str(asked["chat_id"]) == str(chat)
         ]
@@ -296,7 +296,7 @@ _BASES: Mapping[str, int] = {
 async def run_attacked_daemon(
     folder: Path, python: str = sys.executable, start: StartDaemon | None = None
 ) -> AsyncIterator[AttackWorld]:
-    """Run a daemon in ``folder``, which exists and is empty, and its servers, with a Python.
+    """Run a daemon and its servers in ``folder``, which exists and is empty, with a Python.
 
     ``start`` starts the daemon; by default it is executed.
     """

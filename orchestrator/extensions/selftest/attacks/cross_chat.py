@@ -16,7 +16,7 @@ async def _tell_secret(world: AttackWorld) -> tuple[int, str]:
 
 
 async def _read_as_stranger(world: AttackWorld, tool: str, **arguments: object) -> str:
-    """Let a stranger use a tool that reads, and return what the model saw of it."""
+    """Let a stranger use a tool that reads, and return the result as the model saw it."""
     _, secret = await _tell_secret(world)
     stranger = world.take_chat("public")
     named = {key: str(value).replace("$SECRET", secret) for key, value in arguments.items()}
@@ -33,7 +33,7 @@ async def _read_as_stranger(world: AttackWorld, tool: str, **arguments: object) 
 
 
 async def _recall_unasked(world: AttackWorld) -> str:
-    """Let the stranger's words match the fact, so that it is among the relevant memories."""
+    """Let the stranger's words match the fact, so that the fact is among the relevant memories."""
     _, secret = await _tell_secret(world)
     asking = world.write_message(world.take_chat("public"), "What is the code of the safe?")
     shown = await world.is_shown_to_model(secret, asking)

@@ -1,8 +1,8 @@
 """A hostile MCP server on stdio: ``… hostile_server FOLDER [DESCRIPTION]``.
 
 ``page`` and ``notes`` read, ``mail`` sends, ``probe`` tries what a server may not reach. The folder
-holds ``pages.json``, the results of ``page`` by name, and gets ``mails.jsonl``. The description is
-that of the tool ``weather``.
+holds ``pages.json``, the results of ``page``, keyed by name, and gets ``mails.jsonl``. The
+description belongs to the tool ``weather``.
 """
 
 import json
@@ -43,7 +43,7 @@ def build_tools(description: str) -> list["ForeignJson"]:
 
 
 def call_hostile_tool(params: "ForeignJson", folder: Path) -> "str | ForeignJson":
-    """Run a tool; return its text, or its result as the protocol has it."""
+    """Run a tool; return its text, or its result in the protocol's form."""
     arguments = params.get("arguments") or {}
     name = params["name"]
     if name == "page":
@@ -56,7 +56,7 @@ def call_hostile_tool(params: "ForeignJson", folder: Path) -> "str | ForeignJson
             file.write(json.dumps(arguments) + "\n")
         return "sent"
     if name == "probe":
-        # It brings modules that the other tools do not need.
+        # This import brings modules that the other tools do not need.
         from orchestrator.extensions.selftest.attacks.inside import run_attempts  # noqa: PLC0415 - see above
 
         return run_attempts(arguments["target"])

@@ -1,4 +1,4 @@
-"""Attacks on the HTTP endpoints: other sites, other users, requests that hold what all share."""
+"""Attacks on the HTTP endpoints: other sites, other users, requests that hold shared resources."""
 
 import json
 from collections.abc import Awaitable, Callable
@@ -15,7 +15,7 @@ from orchestrator.testing.loopback import ForeignJson
 _SITE = "the Host header is a name of this machine"
 _ORIGIN = "pages of other sites have no access"
 _HEADS = "heads have a time limit and no slot"
-_PATIENCE = 20.0  # seconds for an answer; an idle machine needs a hundredth
+_ANSWER_SECONDS = 20.0  # an idle machine needs a hundredth
 _HALF_SENT = 300
 _GUESSES = 40
 _HOSTS = (
@@ -36,11 +36,11 @@ async def _find_port(world: AttackWorld) -> int:
 
 
 async def _send_request(port: int, request: bytes) -> bytes:
-    """Send a request that ends its connection, and return all that comes back in time."""
+    """Send a request that closes its connection, and return all that comes back in time."""
     received = b""
     async with await anyio.connect_tcp("127.0.0.1", port) as stream:
         await stream.send(request)
-        with anyio.move_on_after(_PATIENCE), suppress(anyio.EndOfStream):
+        with anyio.move_on_after(_ANSWER_SECONDS), suppress(anyio.EndOfStream):
             while True:
                 received += await stream.receive()
     return received
@@ -63,7 +63,7 @@ def _build_auth_header(world: AttackWorld) -> ForeignJson:
 
 
 async def _request_models(world: AttackWorld, **headers: str) -> int:
-    """Return the status of the list of models, with the right token unless a header differs."""
+    """Return the status of the list of models, with the right token unless ``headers`` differ."""
     request = _build_request("/v1/models", {**_build_auth_header(world), **headers})
     return _parse_status(await _send_request(await _find_port(world), request))
 
@@ -82,7 +82,7 @@ async def _send_two_origins(world: AttackWorld) -> str:
 
 
 async def _hold_half_heads(world: AttackWorld, path: str) -> str:
-    """Hold many connections with half of a head; a right request needs an answer meanwhile."""
+    """Hold many connections with half of a head; a valid request needs an answer meanwhile."""
     port = await _find_port(world)
     async with AsyncExitStack() as stack:
         for _ in range(_HALF_SENT):
@@ -103,7 +103,7 @@ async def _lock_out_owner(world: AttackWorld) -> str:
 
 
 async def _send_two_lengths(world: AttackWorld) -> str:
-    """Send a request that ends elsewhere for one who reads its length than for one who reads on."""
+    """Send a request whose end depends on which of two lengths the reader believes."""
     hidden = _build_request("/v1/models", _build_auth_header(world)).decode()
     headers = {
         **_build_auth_header(world),

@@ -1,4 +1,4 @@
-"""Whether a page of HTML can do nothing that its author did not write into it."""
+"""Check that an HTML page can do nothing that its author did not write into it."""
 
 import unicodedata
 from html.parser import HTMLParser
@@ -15,7 +15,7 @@ _PLAIN = frozenset("\n\r\t\u200d")  # the last joins parts of emoji
 
 
 class InertHtml(HTMLParser):
-    """Reads a page; ``harm`` is what in it acts, loads, leads away or cannot be seen."""
+    """Reads a page; ``harm`` collects what acts, loads, leads away or cannot be seen."""
 
     def __init__(self, page: str) -> None:
         super().__init__()
@@ -25,7 +25,7 @@ class InertHtml(HTMLParser):
         self.close()
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        """Look at a tag and its attributes."""
+        """Check a tag and its attributes."""
         given = {name: value or "" for name, value in attrs}
         self._script = tag == "script"
         if tag in _ACTING or (tag == "meta" and "http-equiv" in given):
@@ -45,7 +45,7 @@ class InertHtml(HTMLParser):
                 self.harm.append(f"<{tag}> loads {value[:60]}")
 
     def handle_data(self, data: str) -> None:
-        """Look at a text."""
+        """Check a piece of text."""
         if self._script and data.strip():
             self.harm.append("a script in the page")
         hidden = {
@@ -54,7 +54,7 @@ class InertHtml(HTMLParser):
         self.harm += [f"U+{ord(char):04X} in a text" for char in sorted(hidden)]
 
     def handle_endtag(self, tag: str) -> None:
-        """Leave a script."""
+        """Note the end of a script."""
         del tag
         self._script = False
 
@@ -65,7 +65,7 @@ def _is_own(address: str) -> bool:
 
 
 def _is_open_link(given: dict[str, str]) -> bool:
-    """Return whether a link leads to a place of the page, or to the web without telling of it."""
+    """Return whether a link leads into the page, or to the web without a referrer."""
     address = given.get("href", "#")
     if address.startswith(("#", "?")) or _is_own(address):
         return True

@@ -1,4 +1,4 @@
-"""Attacks by injection: a text from outside has a private note read and sent away."""
+"""Attacks by injection: text from outside has a private note read and sent away."""
 
 from collections.abc import Awaitable, Callable
 from functools import partial
@@ -22,7 +22,7 @@ def _build_text_part(text: str) -> ForeignJson:
 
 
 def _build_result(kind: str, text: str) -> object:
-    """Return a result of a tool that has the text in one of the places that a result has."""
+    """Return a tool result with the text in one of a result's places."""
     resource = {"uri": "file:///a", "text": text}
     results: dict[str, object] = {
         "result": text,
@@ -42,7 +42,7 @@ async def _inject_by_result(world: AttackWorld, kind: str) -> str:
 
 
 def _find_stolen_note(world: AttackWorld, number: str) -> str:
-    """Return whether the mail of an order was sent with the note."""
+    """Describe the mail of an order if it was sent with the note; empty if not."""
     found = [mail for mail in world.list_mails(number) if NOTE in mail]
     return f"the note was mailed: {found[0]}" if found else ""
 

@@ -1,6 +1,6 @@
 """Attacks from inside each jail: code in a worker, in the page, and in a child of the tool host.
 
-Each of them tries everything at once, except what its jail leaves open on purpose.
+Each tries everything in one go, except what its jail leaves open on purpose.
 """
 
 import json
@@ -70,13 +70,13 @@ _ATTEMPTS = {
     ),
     "an MCP server": (*_ANYWHERE, *(f"{name}: list" for name in _FOLDERS if name != "skills")),
 }
-_POLL = 0.02  # seconds between two looks
+_POLL = 0.02  # seconds between two checks
 _STALLED = 8.0  # seconds without an answer; an idle machine needs a tenth
 _LIST = re.compile(rf"{MARK}(\[[^\[\]]*\])")
 
 
 def _build_target(world: AttackWorld) -> str:
-    """Return what to try; all of it exists, so that only a jail can refuse it."""
+    """Return the targets to try; all exist, so that only a jail can refuse them."""
     home = world.home
     for name in ("agents/public/instructions.md", "agents/public/skills/other/SKILL.md"):
         path = home / name
@@ -92,7 +92,7 @@ def _build_target(world: AttackWorld) -> str:
 
 
 async def _run_in_worker(world: AttackWorld) -> str:
-    """Let a hook of an agent try everything; it tells the model."""
+    """Let a hook of an agent try everything and tell the model."""
     await world.write_message(world.take_chat("hooked"), f"{TARGET}{_build_target(world)} ")
     return str(world.model.requests[-1]["messages"][-1]["content"])
 
@@ -120,7 +120,7 @@ _PLACES = {"a worker": _run_in_worker, "the page": _run_in_page, "an MCP server"
 
 
 async def _try_in_place(place: str, what: str, world: AttackWorld) -> str:
-    """Try everything once in a place, and tell whether this attempt succeeded."""
+    """Try everything once in a place, and return whether this attempt succeeded."""
     if place not in world.reached:
         await world.write_message(
             world.take_chat("public"), "hello"

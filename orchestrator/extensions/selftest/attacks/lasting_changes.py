@@ -1,4 +1,4 @@
-"""Attacks that last: a page changes what later turns, and other chats, are told."""
+"""Attacks that last: a page changes the input of later turns and other chats."""
 
 from functools import partial
 

@@ -1,8 +1,8 @@
 """A model on loopback that obeys every text: OpenAI's chat completions.
 
 It reads orders in every message and in the tools that it is offered, of any author:
-``CALL#id tool {…} ;;`` calls a tool, ``SAY#id text ;;`` answers with a text, ``GROW#id text ;;``
-piece by piece. It obeys each id once; without an order left, it answers `FINISHED`.
+``CALL#id tool {…} ;;`` calls a tool, ``SAY#id text ;;`` answers with text, ``GROW#id text ;;``
+piece by piece. It obeys each id once; with no order left, it answers `FINISHED`.
 """
 
 import json
@@ -21,7 +21,7 @@ from orchestrator.testing.loopback import (
 
 FINISHED = "I am done."
 SECRET = re.compile(r"PRIVATE-\w+")  # in arguments, $SECRET stands for the first that the model saw
-KEPT = 500  # requests
+MAX_REQUESTS = 500  # kept, the newest
 _GROWS = 0.5  # seconds between two pieces of an answer
 _ORDER = re.compile(r"(?P<kind>CALL|SAY|GROW)#(?P<id>[\w-]+) (?P<rest>.*?) ;;", re.DOTALL)
 _HIDDEN = re.compile(r"HIDDEN#([0-9a-f]+)")
@@ -44,12 +44,12 @@ def make_theft_orders(
 
 
 def make_answer_order(number: str, text: str) -> str:
-    """Return the order to answer with a text."""
+    """Return the order to answer with ``text``."""
     return f"SAY#{number} {text} ;;"
 
 
 def make_growing_order(number: str, text: str) -> str:
-    """Return the order to answer with a text piece by piece, if the client wants that."""
+    """Return the order to answer with ``text`` piece by piece, if the client wants that."""
     return f"GROW#{number} {text} ;;"
 
 
@@ -70,7 +70,7 @@ class ObedientModel(LoopbackServer):
 
     async def _send_response(self, stream: SocketStream, path: str, body: ForeignJson) -> None:
         del path  # clients use one
-        self.requests = [*self.requests[1 - KEPT :], body]
+        self.requests = [*self.requests[1 - MAX_REQUESTS :], body]
         message = self._build_message(body)
         if message.pop("grows", False) and body.get("stream"):
             await _stream_answer(stream, str(message["content"]))
@@ -81,7 +81,7 @@ class ObedientModel(LoopbackServer):
         await stream.send(build_response(200, json.dumps(whole).encode()))
 
     def has_seen(self, text: str, *roles: str) -> bool:
-        """Return whether a message of one of these roles had this text; of any, without roles."""
+        """Return whether a message of these roles had this text; without roles, any message."""
         return any(
             text in _extract_text(message)
             for request in self.requests
@@ -129,7 +129,7 @@ def _decode_hidden(order: str) -> str:
 
 
 def _list_texts(body: ForeignJson) -> Iterator[str]:
-    """Yield every text that others than the model wrote, in the order of the request."""
+    """Yield all text that the model did not write, in the order of the request."""
     for message in body["messages"]:
         if message["role"] != "assistant":
             yield _extract_text(message)

@@ -1,4 +1,4 @@
-"""Attacks on the operator's place: commands and approvals of people who are not operators."""
+"""Attacks on the operator's role: commands and approvals of people who are not operators."""
 
 import re
 from functools import partial
@@ -64,12 +64,12 @@ async def _pause_agent(world: AttackWorld, chat: int, fields: ForeignJson) -> st
 
 
 async def _pause_as_bot(world: AttackWorld) -> str:
-    """Let a bot write that Telegram numbers as it does the owner."""
+    """Let a bot write that has the owner's number at Telegram."""
     return await _pause_agent(world, GROUP, {"from": {**_build_person(OWNER), "is_bot": True}})
 
 
 async def _ask_approval(world: AttackWorld) -> tuple[int, str, str]:
-    """Let a call wait for approval; return its chat, its code and what its mail says."""
+    """Let a call wait for approval; return its chat, its code and the text of its mail."""
     chat, number = world.take_chat("guarded"), world.make_order_id()
     shown = await world.use_tool(chat, "hx_mail", to="x", body=number)
     found = _CODE.search("\n".join(shown))

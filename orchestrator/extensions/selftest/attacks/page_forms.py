@@ -32,7 +32,7 @@ from orchestrator.extensions.selftest.attacks.raw_page import (
 GUARD = "requests of the page come from the page"
 DESK = "the supervisor decides what a session does"
 METHODS = (*NEEDED, OUT)  # logging out is last: it ends the session
-_SEE_OTHER = 303  # what is done leads back
+_SEE_OTHER = 303  # the answer to a form that had its effect
 _EVIL = "https://evil.example"
 _FORM = "application/x-www-form-urlencoded"
 Trick = Callable[[AttackWorld, str, PageLogin], Awaitable[PageAnswer]]
@@ -45,7 +45,7 @@ def _build_own_origin(world: AttackWorld) -> str:
 async def _post_with_headers(
     world: AttackWorld, method: str, who: PageLogin, headers: Headers
 ) -> PageAnswer:
-    """Send a right form with other headers; ``$OWN`` stands for the page's own site."""
+    """Send a valid form with other headers; ``$OWN`` stands for the page's own site."""
     own = _build_own_origin(world)
     filled = [(name, value.replace("$OWN", own)) for name, value in headers]
     return await post_form(
@@ -136,7 +136,7 @@ def _format_multipart(fields: Mapping[str, str]) -> str:
 
 
 async def _try_methods(world: AttackWorld, trick: Trick, methods: Sequence[str] = METHODS) -> str:
-    """Try a trick with every method, and name those that something happened by."""
+    """Try a trick with every method, and return the names of those that had an effect."""
     who, reached = await log_in(world, "operator", user="operator"), []
     for method in methods:
         before = count_effects(world)
@@ -147,7 +147,7 @@ async def _try_methods(world: AttackWorld, trick: Trick, methods: Sequence[str] 
 
 
 async def _post_after_logout(world: AttackWorld) -> str:
-    """Send forms of a login that was ended."""
+    """Send forms of a login that has ended."""
     who = await log_in(world, "operator", user=f"gone-{world.make_order_id()}")
     await revoke_sessions(world, who.user)
     return await _try_methods(world, lambda world, method, _: _post_form(world, method, who))

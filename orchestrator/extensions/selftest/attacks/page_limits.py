@@ -1,4 +1,4 @@
-"""Attacks on what all who use the page share: places, memory, patience; and its headers."""
+"""Attacks on what the users of the page share (places, memory, time), and on its headers."""
 
 from contextlib import AsyncExitStack
 from functools import partial
@@ -40,7 +40,7 @@ _EVERYWHERE = {
 async def _hold_half_forms(
     world: AttackWorld, stack: AsyncExitStack, path: str, who: PageLogin | None
 ) -> None:
-    """Begin many forms and hold them; return when the page has seen them all."""
+    """Begin many forms and hold them; return once the page has seen them all."""
     site = f"http://localhost:{world.page_port}"
     own = ("Origin", site), ("Content-Type", _FORM), ("Content-Length", "1000")
     head = build_request("POST", path, complete_headers(world, who, own))
@@ -51,7 +51,7 @@ async def _hold_half_forms(
 
 
 async def _keep_operator_out(world: AttackWorld) -> str:
-    """Hold many half-sent codes; the operator's own code has to let in meanwhile."""
+    """Hold many half-sent codes; the operator's own code has to work meanwhile."""
     code = await open_page(world)
     async with AsyncExitStack() as stack:
         await _hold_half_forms(world, stack, "/in", None)
@@ -90,7 +90,7 @@ async def _take_all_streams(world: AttackWorld) -> str:
 
 
 async def _post_large_form(world: AttackWorld, *, known: bool) -> str:
-    """Send a right form that is followed by far too much."""
+    """Send a valid form that is followed by far too much."""
     much = "x" * (2 * MAX_BODY)
     if known:
         owner, before = await log_in(world, "operator", user="operator"), count_effects(world)
@@ -112,7 +112,7 @@ async def _post_many_fields(world: AttackWorld) -> str:
 
 
 async def _send_two_lengths(world: AttackWorld) -> str:
-    """Hide a request behind one that ends elsewhere for another reader."""
+    """Hide a request behind one whose end two readers see differently."""
     owner = await log_in(world, "operator", user="operator")
     hidden = build_request("GET", "/turns", complete_headers(world, owner, ())).decode()
     lengths = ("Transfer-Encoding", "chunked"), ("Content-Length", str(len(hidden) + 5))
@@ -125,7 +125,7 @@ async def _send_two_lengths(world: AttackWorld) -> str:
 
 
 async def _find_bare_answers(world: AttackWorld) -> str:
-    """Look for an answer without the headers that keep a browser from harm."""
+    """Look for an answer without the headers that protect a browser."""
     owner, guest = await log_in(world, "operator", user="operator"), await log_in(world, "viewer")
     form = build_form(protocol.RELOAD, owner, world.make_order_id())
     answers = {

@@ -1,4 +1,4 @@
-"""Attacks on the way into the page: codes, cookies, names, the word of a proxy."""
+"""Attacks on the login to the page: codes, cookies, host names, a proxy's claims."""
 
 from collections.abc import Awaitable, Callable
 from contextlib import closing
@@ -38,7 +38,7 @@ _WEB = "X-Forwarded-Email"
 _HTTPS: Headers = (("X-Forwarded-Proto", "https"),)
 _BEHIND: Headers = (("Host", PROXIED), *_HTTPS)
 _HOSTS = ("evil.example", "localhost.evil.example", "127.0.0.1.evil.example", "localhost.")
-_WRITTEN = (  # which are not names
+_WRITTEN = (  # values that are not names
     "[::1].evil.example",
     "localhost@evil.example",
     "127.0.0.1:80@evil.example",
@@ -52,12 +52,12 @@ _WRITTEN = (  # which are not names
 
 
 def _is_logged_in(answer: PageAnswer) -> bool:
-    """Return whether an answer is a screen for those who are logged in."""
+    """Return whether an answer is a screen for logged-in users."""
     return answer.status == HTTPStatus.OK and "Log out" in answer.body
 
 
 async def _request_as_host(world: AttackWorld, host: str) -> str:
-    """Ask by another name, as a page does whose name was rebound to this address."""
+    """Request by another host name, as a page does whose name was rebound to this address."""
     who = await log_in(world, "operator", user="operator")
     found = await get_page(world, "/", who, (("Host", host),))
     return f"{host} was served" if _is_logged_in(found) else ""
@@ -86,7 +86,7 @@ async def _use_code_at_once(world: AttackWorld) -> str:
 
 
 async def _use_expired_access(world: AttackWorld, table: str) -> str:
-    """Use an invitation, or a session, after its end, which is moved into the past."""
+    """Use an invitation or a session after its end, which is moved into the past."""
     code, name = await invite_guest(world, "viewer")
     token = parse_token(await enter_code(world, code)) if table == "web_session" else ""
     with closing(apsw.Connection(str(world.settings.paths.journal))) as db:
@@ -115,7 +115,7 @@ async def _lock_out_operator(world: AttackWorld) -> str:
 
 
 async def _fix_session_token(world: AttackWorld) -> str:
-    """Give a browser a token before it logs in, and use it after."""
+    """Give a browser a token before its login, and use the token afterwards."""
     token = world.make_order_id().encode().hex().zfill(64)[-64:]
     cookie = (("Cookie", f"{COOKIE}={token}"),)
     await enter_code(world, await open_page(world), headers=cookie)
@@ -124,7 +124,7 @@ async def _fix_session_token(world: AttackWorld) -> str:
 
 
 async def _toss_cookie(world: AttackWorld, cookies: str, headers: Headers = ()) -> str:
-    """Put the cookie of another login beside, or in place of, that of a browser."""
+    """Send the cookie of another login in addition to, or in place of, a browser's own."""
     own, eve = await log_in(world, "operator", user="operator"), await log_in(world, "viewer")
     cookie = cookies.format(own=own.token, eve=eve.token)
     found = await get_page(world, "/manual", None, (("Cookie", cookie), *headers))
@@ -152,7 +152,7 @@ async def _claim_identity(world: AttackWorld, headers: Headers) -> str:
 
 
 async def _find_leaked_words(world: AttackWorld) -> str:
-    """Look for words about the daemon in all that a stranger is answered."""
+    """Look for details about the daemon in every answer to a stranger."""
     await open_page(world)
     words = ("guarded", "operator", "native", "orchestrator 0", "0.1.0")
     paths = ("/", "/in", "/turns", "/chats/web/local/operator/x/", "/events", "/static/x/y", "/no")

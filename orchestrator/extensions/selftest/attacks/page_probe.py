@@ -17,7 +17,7 @@ from orchestrator.extensions.page.jailed_journal import enter_jail
 from orchestrator.extensions.selftest.attacks.inside import MARK, run_attempts
 
 OPEN_FILE = "an open file: write"
-STANDARD = 3  # descriptors; the log is among them
+STANDARD = 3  # standard descriptors, including the log
 
 
 def _list_writable_files() -> Iterator[int]:

@@ -1,4 +1,4 @@
-"""Attacks of people who are logged in, and may less than an operator."""
+"""Attacks by logged-in people with fewer rights than an operator."""
 
 import json
 from contextlib import suppress
@@ -33,7 +33,7 @@ from orchestrator.extensions.selftest.attacks.raw_page import (
 )
 
 _LESSER: tuple[Role, ...] = ("viewer", "chat", "approver")
-_LISTENED = 1.0  # seconds for what has grown; an idle machine needs a tenth
+_LISTENED = 1.0  # seconds of listening; an idle machine needs a tenth
 # Ways to write the address of a method that a check by its letters might miss.
 _PATHS = (
     "/act/agents%2Fpause",
@@ -65,7 +65,7 @@ _PATHS = (
 
 
 async def _exceed_role(world: AttackWorld, role: Role) -> str:
-    """Send every form that the role has no right for, by a session of its own."""
+    """Send every form that the role has no right to, from a session of the role."""
     who, reached = await log_in(world, role), []
     for method in METHODS:
         if method == OUT or can_call_method(role, method):
@@ -99,7 +99,7 @@ async def _write_as_operator(world: AttackWorld, text: str) -> PageLogin:
 
 
 async def _read_others_texts(world: AttackWorld, role: Role) -> str:
-    """Open every screen for a text of someone else, as a role that may not read it."""
+    """Look on every screen for text of someone else, as a role that may not read it."""
     secret = f"SECRET{world.make_order_id()}"
     owner = await _write_as_operator(world, secret)
     chat = world.take_chat("guarded")
@@ -117,7 +117,7 @@ async def _read_others_texts(world: AttackWorld, role: Role) -> str:
 async def _hear_growing_answer(
     world: AttackWorld, who: PageLogin, user: str, *, ended: bool = False
 ) -> bool:
-    """Open the stream of a chat of an operator; return whether its answer is heard growing."""
+    """Open the stream of an operator's chat; return whether its growing answer can be seen."""
     owner, number, heard = await log_in(world, "operator", user=user), world.make_order_id(), ""
     address = f"/events?at=/chats/web/local/{user}/attacked/"
     async with await connect_page(world) as stream:
@@ -139,7 +139,7 @@ async def _hear_growing_answer(
 
 
 async def _overhear_operator(world: AttackWorld, role: Role) -> str:
-    """Hear an answer grow in a chat of someone else."""
+    """Watch an answer grow in a chat of someone else."""
     heard = await _hear_growing_answer(world, await log_in(world, role), "operator")
     return f"a {role} hears an answer of the operator grow" if heard else ""
 
@@ -165,7 +165,7 @@ async def _write_in_others_chat(world: AttackWorld, chat: str) -> str:
 
 
 async def _ask_foreign_agent(world: AttackWorld, agent: str) -> str:
-    """Write to an agent that is not among those of the session."""
+    """Write to an agent that does not belong to the session."""
     who = await log_in(world, "chat", agents=("public",))
     fields = {**build_form(WEB_SEND, who, world.make_order_id()), "agent": agent}
     before = count_effects(world)
@@ -184,7 +184,7 @@ async def _command_in_chat(world: AttackWorld) -> str:
 
 
 async def _approve_by_hash(world: AttackWorld, args_hash: str | None) -> str:
-    """Approve a call by a hash that is not that of its arguments, or by none."""
+    """Approve a call with a hash other than its arguments', or with none."""
     number, who = world.make_order_id(), await log_in(world, "approver")
     chat = world.take_chat("guarded")
     await world.write_message(chat, make_call_order(number, "hx_mail", to="x", body=number))

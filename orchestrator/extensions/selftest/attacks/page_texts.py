@@ -1,4 +1,4 @@
-"""Attacks by what models, tools and strangers write, on every screen of the page."""
+"""Attacks by text of models, tools and strangers, on every screen of the page."""
 
 from functools import partial
 from http import HTTPStatus
@@ -62,12 +62,12 @@ _IN_ADDRESSES = (
 
 
 async def _plant_text(world: AttackWorld, text: str) -> PageLogin:
-    """Let everyone write a text wherever they can; return an operator's login."""
+    """Let everyone write ``text`` wherever they can; return an operator's login."""
     number = world.make_order_id()
     person = {"id": 77, "is_bot": False, "first_name": text[:200], "last_name": text[-200:]}
     await world.write_message(world.take_chat(), make_answer_order(f"{number}-say", text))
     await world.write_message(world.take_chat("public"), text, **{"from": person})
-    told = text.replace('"', "'")  # orders to the model have no other quotation marks
+    told = text.replace('"', "'")  # orders to the model quote with "
     task = {"name": told[:60], "instructions": told, "interval_minutes": "60"}
     skill = {"name": f"planted-{number}", "description": told, "instructions": told}
     await world.use_tool(world.take_chat(), "schedule_task", **task)
@@ -90,7 +90,7 @@ async def _plant_text(world: AttackWorld, text: str) -> PageLogin:
 
 
 async def _find_acting_text(world: AttackWorld, text: str) -> str:
-    """Look for something on any screen that is more than a text."""
+    """Look on every screen for anything that is more than text."""
     who = await _plant_text(world, f"PLANTED {text}")
     found, seen = [], False
     paths = [*list_addresses(world), *(f"{path}{quote(text[:300])}" for path in _IN_ADDRESSES)]
@@ -114,7 +114,7 @@ async def _show_large_lines(world: AttackWorld) -> str:
 
 
 async def _show_deep_arguments(world: AttackWorld) -> str:
-    """Let a tool be called with arguments that lie deep in each other."""
+    """Let a tool be called with deeply nested arguments."""
     deep: object = "x"
     for level in range(_DEPTH):
         deep = {"a": deep} if level % 2 else [deep]

@@ -21,8 +21,8 @@ from orchestrator.extensions.page.page_app import build_csrf_value
 from orchestrator.extensions.page.screens import SCREENS
 from orchestrator.extensions.selftest.attacks.attack_world import SETTLED_WITHIN, AttackWorld
 
-PATIENCE = 20.0  # seconds for an answer; an idle machine needs a hundredth
-OUT = "out"  # beside the methods: logging out
+ANSWER_SECONDS = 20.0  # an idle machine needs a hundredth
+OUT = "out"  # in addition to the methods: logging out
 _TOKEN = re.compile(rf"{COOKIE}=([0-9a-f]{{64}})")
 _EFFECTS = (
     "SELECT count(*) FROM audit WHERE actor LIKE 'web:%' AND act NOT LIKE 'web:login%'",
@@ -30,7 +30,7 @@ _EFFECTS = (
     "SELECT count(*) FROM approval WHERE state <> 'pending'",
     "SELECT count(*) FROM web_session",
 )
-# What a form has to say for its method to begin; a method without an entry takes "1" everywhere.
+# Valid fields of the forms by method; for a method without an entry "1" will do everywhere.
 _SAID = {
     page_protocol.WEB_SEND: {"chat": "{user}/attacked", "text": "hello", "agent": "public"},
     protocol.APPROVAL_DECIDE: {"code": "x", "argsHash": "x", "granted": "true"},
@@ -61,7 +61,7 @@ class PageLogin(NamedTuple):
 
 @dataclass(frozen=True)
 class PageAnswer:
-    """What came back; a status of 0 means no answer."""
+    """The answer; a status of 0 means none."""
 
     status: int
     head: str
@@ -161,7 +161,7 @@ def complete_headers(
 
 
 def build_request(method: str, path: str, headers: Headers, body: bytes | None = None) -> bytes:
-    """Return a request that ends its connection."""
+    """Return a request that closes its connection."""
     lines = [f"{method} {path} HTTP/1.1", *(f"{name}: {value}" for name, value in headers)]
     if body is not None and not any(name.lower() == "content-length" for name, _ in headers):
         lines.append(f"Content-Length: {len(body)}")
@@ -172,12 +172,15 @@ def build_request(method: str, path: str, headers: Headers, body: bytes | None =
 async def send_bytes(
     world: AttackWorld, data: bytes, done: Callable[[str], bool] = lambda _: False
 ) -> PageAnswer:
-    """Send bytes and return what comes back until the end, until ``done``, or in time."""
+    """Send bytes and return the answer until the end, until ``done``, or until the time is up."""
     received = b""
     async with await connect_page(world) as stream:
         with suppress(anyio.BrokenResourceError):
             await stream.send(data)
-        with anyio.move_on_after(PATIENCE), suppress(anyio.EndOfStream, anyio.BrokenResourceError):
+        with (
+            anyio.move_on_after(ANSWER_SECONDS),
+            suppress(anyio.EndOfStream, anyio.BrokenResourceError),
+        ):
             while not done(received.decode(errors="replace")):
                 received += await stream.receive()
     head, _, body = received.decode(errors="replace").partition("\r\n\r\n")
@@ -190,7 +193,7 @@ async def connect_page(world: AttackWorld) -> SocketStream:
 
 
 def build_form(method: str, who: PageLogin, number: str) -> dict[str, str]:
-    """Return all that the form of a method has; ``number`` makes its id."""
+    """Return all fields of a method's form; ``number`` makes its id."""
     model = FIELDS.get(method)
     said = _SAID.get(method)
     if said is None and model is not None:
@@ -208,7 +211,7 @@ def build_path(method: str) -> str:
 
 
 def count_effects(world: AttackWorld) -> tuple[object, ...]:
-    """Return numbers that change when anyone does anything on the page but log in."""
+    """Return counts that change with any action on the page except logins."""
     return tuple(world.query_rows(query)[0][0] for query in _EFFECTS)
 
 
@@ -223,7 +226,7 @@ def list_addresses(world: AttackWorld) -> list[str]:
 
 
 def _list_newest_ids(world: AttackWorld, name: str) -> list[str]:
-    """Return values of a parameter of addresses; one that is not known is "1"."""
+    """Return values for a parameter of addresses; "1" if none is known."""
     rows = world.query_rows(_IDS[name]) if name in _IDS else [("1",)]
     return [str(value) for (value,) in rows]
 

@@ -43,7 +43,7 @@ def attacks(
     machine try what the manual says is impossible. All servers are on loopback; your home is not
     touched.
     """
-    logs.configure_logging("error")  # only errors belong beside the report
+    logs.configure_logging("error")  # only errors may interrupt the report
     try:
         tried = select_attacks(only)
     except re.error as error:

@@ -1,4 +1,4 @@
-"""What commands that run for minutes share: their progress and their end."""
+"""The progress display and the end of commands that run for minutes."""
 
 import signal
 
@@ -7,7 +7,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 
 
 def make_progress_bar() -> Progress:
-    """Return a display on stderr of how many of its task's steps are done."""
+    """Return a progress bar on stderr that counts the steps done."""
     return Progress(
         TextColumn("{task.description}"),
         BarColumn(),

@@ -27,8 +27,8 @@ from orchestrator.journal_address import SCHEMES, DatabaseServer
 
 QUICK = ("kill", "freeze", "restart")
 QUICK_MESSAGES, QUICK_PAUSE = 60, 6.0
-MESSAGES, PAUSE = 2000, 60.0  # of each fault, and the seconds that a frozen machine sleeps
-# Columns of what the checks find, with the beginnings of their names.
+MESSAGES, PAUSE = 2000, 60.0  # of each fault; the seconds that a frozen machine sleeps
+# Columns of violations, with the prefixes of their checks' names.
 PROMISES = {
     "lost": ("lost", "settled"),
     "twice": ("duplicate",),
@@ -38,9 +38,9 @@ PROMISES = {
 
 
 def try_nodes(nodes: int, history: str | None, *, quick: bool, keep: bool, as_json: bool) -> None:
-    """Try each fault and show what people got; exit 1 if anything was broken.
+    """Try each fault and show the results; exit with 1 if anything was violated.
 
-    ``history`` is the only fault to try; ``#`` and a number behind it say how many messages.
+    ``history`` is the only fault to try; ``#`` and a number after it say how many messages.
 
     Raises:
         ConfigError: PostgreSQL, its driver or what a fault needs is missing, or there is no such
@@ -55,7 +55,7 @@ def try_nodes(nodes: int, history: str | None, *, quick: bool, keep: bool, as_js
         )
     chosen = (fault,) if fault else QUICK if quick else tuple(FAULTS)
     for name in chosen:
-        build_clock_environ(name, 0)  # what is missing is told before anything runs
+        build_clock_environ(name, 0)  # report what is missing before anything runs
     folder = Path(tempfile.mkdtemp(prefix="nodes-", dir=find_memory_folder()))
     results: list[TrialResult] = []
     messages, pause = (QUICK_MESSAGES, QUICK_PAUSE) if quick else (MESSAGES, PAUSE)
@@ -122,14 +122,14 @@ def _build_result_row(result: TrialResult) -> tuple[object, ...]:
 
 
 def _format_seconds(found: Sequence[float], share: float) -> str:
-    """Return the median, and what such a share does not exceed."""
+    """Return the median, and the value that ``share`` of the numbers does not exceed."""
     if not found:
         return "none"
     return f"{statistics.median(found):.1f} s, {_compute_quantile(found, share):.1f} s"
 
 
 def _compute_quantile(found: Sequence[float], share: float) -> float:
-    """Return the least number that such a share of the numbers does not exceed."""
+    """Return the smallest number that ``share`` of the numbers does not exceed."""
     return sorted(found)[max(0, -int(-len(found) * share // 1) - 1)]
 
 

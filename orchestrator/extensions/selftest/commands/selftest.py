@@ -69,7 +69,7 @@ app.command()(simulate)
 
 @dataclass
 class _Report:
-    """The results of a self-test. ``failures`` are pairs of the option that repeats one, and it."""
+    """The results of a self-test; ``failures`` pairs repeating options and results."""
 
     seed: int
     tallies: dict[str, Tally] = field(default_factory=dict)
@@ -120,7 +120,7 @@ def crash(
     Kills happen at every boundary of the journal and of the outside world, at pairs of them and at
     random; with --nodes, machines, network and server fail. Ctrl-C prints the results so far.
     """
-    logs.configure_logging("error")  # only errors belong beside the report
+    logs.configure_logging("error")  # only errors may interrupt the report
     if nodes is not None:
         from orchestrator.extensions.selftest.commands.node_trials import try_nodes  # noqa: PLC0415 - needs PostgreSQL
 
@@ -157,10 +157,10 @@ def crash(
 
 
 def _parse_jobs(given: str | None) -> int:
-    """Return how many histories to run at a time.
+    """Return the number of histories to run at a time.
 
     Raises:
-        ConfigError: the setting is not such a number.
+        ConfigError: the setting is not a positive number.
     """
     if not given:
         return JOBS_PER_CPU * (os.cpu_count() or 1)
@@ -170,7 +170,7 @@ def _parse_jobs(given: str | None) -> int:
 
 
 def _save_last_run(path: Path, report: _Report) -> None:
-    """Keep the result for the doctor, in a home that is there."""
+    """Keep the result for the doctor, if the home exists."""
     run = LastRun(
         at=time.time(),
         version=__version__,
@@ -183,7 +183,7 @@ def _save_last_run(path: Path, report: _Report) -> None:
 
 @dataclass(frozen=True, kw_only=True)
 class _Size:
-    """What to run: only ``single``, a ``quick`` sample, or every boundary and so many others."""
+    """The histories to run: only ``single``, a ``quick`` sample, or every boundary and more."""
 
     single: Plan | None
     quick: bool

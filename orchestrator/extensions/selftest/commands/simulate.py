@@ -30,7 +30,7 @@ class _Results:
     first: int
     ran: int = 0
     failures: list[SeedReport] = field(default_factory=list)
-    shown: SeedReport | None = None  # the only one
+    shown: SeedReport | None = None  # the report of the only seed
 
 
 def simulate(
@@ -41,7 +41,7 @@ def simulate(
     ] = None,
     only: Annotated[
         str | None,
-        typer.Option(help="Run one seed with these events alone, such as 0,3,4; needs --seed."),
+        typer.Option(help="Run one seed with only these events, such as 0,3,4; needs --seed."),
     ] = None,
     jobs: Annotated[
         int | None, typer.Option(min=1, help="Processes (default: one for each CPU).")

@@ -22,13 +22,13 @@ def find_scheduling_steps(evidence: Evidence) -> Mapping[str, StepRow]:
 
 
 def count_expected_runs(evidence: Evidence, name: str) -> int:
-    """Return how often a script should run: once, unless it runs as a task."""
+    """Return the number of times that a script should run: once, unless it runs as a task."""
     fired = [run for run in evidence.journal.runs if run.name == name and run.inbox_id is not None]
     return len(fired) if name in find_scheduling_steps(evidence) else 1
 
 
 def check_fired_tasks(evidence: Evidence) -> Iterator[str]:
-    """Check invariant 17: each instant counts once; of those that passed together the newest runs.
+    """Check invariant 17: each instant counts once; of several missed ones only the newest runs.
 
     An instant that had passed when the task was created was never due.
     """
@@ -64,7 +64,7 @@ def _check_catch_up(name: str, runs: list[RunRow]) -> Iterator[str]:
 
 
 def check_approvals(evidence: Evidence) -> Iterator[str]:
-    """Check invariant 18: an approval is used once, for its own call, and never restored."""
+    """Check invariant 18: an approval is used once, for its own call, and is never restored."""
     approvals = {(row.turn_id, row.seq): row for row in evidence.journal.approvals}
     for death in evidence.deaths:
         for row in death.journal.approvals:

@@ -38,7 +38,7 @@ def _read_markup(text: str) -> str:
 
 
 def _parse_keyboard(params: ForeignJson) -> list[tuple[str, str]]:
-    """Return the inline buttons of a message as Telegram takes them: labels, and data in bytes."""
+    """Return the inline buttons of a message as Telegram accepts them: pairs of label and data."""
     rows = (params.get("reply_markup") or {}).get("inline_keyboard", [])
     found = [
         (str(key.get("text", "")), str(key.get("callback_data", ""))) for row in rows for key in row
@@ -52,7 +52,7 @@ def _parse_keyboard(params: ForeignJson) -> list[tuple[str, str]]:
 
 
 class BotWorld:
-    """One bot's chats and its queue of updates; only a higher offset confirms updates."""
+    """One bot's chats and queue of updates; only a higher offset confirms updates."""
 
     def __init__(self, token: str, username: str) -> None:
         self.bot = {
@@ -96,7 +96,7 @@ class BotWorld:
         }
 
     def queue_update(self, update: ForeignJson) -> int:
-        """Queue an update and return its number: the next one unless it has one."""
+        """Queue an update and return its number: its own, or the next one."""
         update = {"update_id": self._next_update_id, **update}
         number = int(update["update_id"])
         self._next_update_id = max(self._next_update_id, number + 1)
@@ -133,12 +133,12 @@ class BotWorld:
         return self.queue_update({"callback_query": {**press, "chat_instance": "1"}})
 
     def deliver_again(self, number: int) -> None:
-        """Repeat an update in the next answer, even if it is confirmed already."""
+        """Repeat an update in the next answer, even if already confirmed."""
         self._again.append(self._updates[number])
         self.changes.wake()
 
     def deliver_twice(self, number: int) -> None:
-        """Repeat an update in each answer, until it is confirmed."""
+        """Repeat an update in each answer until its confirmation."""
         self._pending += [update for update in self._pending if update["update_id"] == number][:1]
         self.changes.wake()
 
@@ -257,7 +257,7 @@ class BotWorld:
         before = (chat[message_id], self.list_buttons(int(params["chat_id"]), message_id))
         if before == (text, buttons):
             raise RefusedError(400, "Bad Request: message is not modified: nothing changed")
-        self._buttons[int(params["chat_id"]), message_id] = buttons  # none unless they come again
+        self._buttons[int(params["chat_id"]), message_id] = buttons  # none removes them
         return self._show_message(int(params["chat_id"]), message_id, text)
 
     async def _delete_message(self, params: ForeignJson) -> object:

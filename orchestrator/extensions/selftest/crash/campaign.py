@@ -1,6 +1,6 @@
 """Choose the histories of a self-test, run them and sum up the results.
 
-A history without a kill counts the boundaries first. Then come every boundary with every victim,
+A history without a kill counts the boundaries first. Then comes every boundary with every victim,
 pairs (the restart is killed, too) and random histories of two to five kills.
 """
 
@@ -23,7 +23,7 @@ from orchestrator.extensions.selftest.crash.histories import (
     format_history,
     parse_history,
 )
-from orchestrator.extensions.selftest.crash.journals import Files, Journals
+from orchestrator.extensions.selftest.crash.journals import FileJournals, Journals
 from orchestrator.extensions.selftest.crash.runner import Outcomes, ReachedBoundary, Result, Runner
 from orchestrator.extensions.selftest.crash.scenario import SCENARIOS
 from orchestrator.failpoints import BROKER, SESSION, SUPERVISOR, WORKER
@@ -51,13 +51,13 @@ AROUND = {  # the boundaries to kill at in each special scenario
     FAILING: ("start_preview", "preview", "placeholder", "requeue"),  # while messages fail
     PAIRED: ("ingest", "approve", "open_next"),  # a stranger writes, is let in and is answered
 }
-# Where the broker is killed: as workers begin to ask, and while their answers are shown.
+# Where the broker is killed: as workers begin model calls, and while the answers are shown.
 ASKING = ("run_turn", "plan", "start_preview", "preview", "placeholder", "edit")
 TRIES = 3  # attempts to reach a boundary: chats run concurrently, so runs differ
 VICTIMS = (SUPERVISOR, SUPERVISOR, WORKER, BROKER)  # of a random history
-LONGEST = 5  # kills in a random history
+MAX_KILLS = 5  # in a random history
 POISON_DEATHS = 3
-EARLY = 3  # highest number of a boundary that a restart with little work still reaches
+EARLY = 3  # highest count of a boundary that a restart with little work still reaches
 
 DEATHS: History = (tuple(Kill(WORKER, f"run_turn:before#{n + 1}") for n in range(POISON_DEATHS)),)
 
@@ -88,7 +88,7 @@ def parse_plan(text: str) -> Plan:
 
 @dataclass(frozen=True)
 class Bench:
-    """Runs histories below ``folder``, ``jobs`` at a time, with daemons that ``start`` starts.
+    """Runs histories below ``folder``, ``jobs`` at a time; ``start`` starts the daemons.
 
     ``environ`` is added to their environment; their journals are in ``journals``.
     """
@@ -96,12 +96,12 @@ class Bench:
     folder: Path
     jobs: int
     start: StartDaemon
-    journals: Journals = field(default_factory=Files)
+    journals: Journals = field(default_factory=FileJournals)
     environ: Mapping[str, str] = field(default_factory=dict)
     keep: bool = False
 
     async def run(self, plan: Plan, number: int) -> Result:
-        """Run one history; try again if its only kill was not reached."""
+        """Run one history; try again if the history's only kill was not reached."""
         for attempt in range(TRIES):
             result = await self.run_once(plan, f"{number}-{attempt}")
             single = len(plan.history) == 1
@@ -136,7 +136,7 @@ class Tally(Outcomes):
 
     @property
     def boundary_count(self) -> int:
-        """How many boundaries had a kill."""
+        """The number of boundaries with a kill."""
         return len({item.place for item in self.reached if item.killed})
 
     def count_violations(self, check: str = "") -> int:
@@ -164,7 +164,7 @@ def plan_broker_kills(reached: Iterable[ReachedBoundary]) -> list[Plan]:
 
 
 def plan_session_ends(reached: Iterable[ReachedBoundary]) -> list[Plan]:
-    """Plan the end of the daemon's sessions at each boundary, for journals at a server."""
+    """Plan the end of the daemon's sessions at each boundary, for journals on a server."""
     return [Plan(CUT_OFF, ((Kill(SESSION, item.place),),)) for item in reached]
 
 
@@ -181,7 +181,7 @@ def choose_one_per_boundary(plans: Sequence[Plan], rng: random.Random) -> list[P
 
 
 def plan_kill_pair(reached: Sequence[ReachedBoundary], rng: random.Random) -> Plan:
-    """Plan a kill anywhere, and one of the supervisor soon after the restart."""
+    """Plan a kill anywhere, and a kill of the supervisor soon after the restart."""
     early = [item for item in reached if int(item.place.partition("#")[2]) <= EARLY]
     first = Kill(SUPERVISOR, rng.choice(reached).place)
     return Plan(PAIRS, ((first,), (Kill(SUPERVISOR, rng.choice(early).place),)))
@@ -193,7 +193,7 @@ def plan_random_history(
     """Plan two to five kills of random victims at random boundaries and times."""
     lives: list[Life] = []
     life: list[Kill] = []
-    for _ in range(rng.randint(2, LONGEST)):
+    for _ in range(rng.randint(2, MAX_KILLS)):
         victim = rng.choice(victims)
         if rng.random() < 1 / 3:
             life.append(Kill(victim, ms=rng.randrange(1, round(counted.seconds * 1000))))
@@ -215,10 +215,10 @@ def plan_histories(
     *,
     server: bool = False,
 ) -> list[Plan]:
-    """Plan every boundary, and so many pairs and random histories.
+    """Plan every boundary, and these numbers of pairs and random histories.
 
     ``counted`` are the runs without a kill, by scenario. The same seed gives the same kills.
-    ``server``: a server has the journals.
+    ``server``: whether a server has the journals.
     """
     rng = random.Random(seed)  # noqa: S311 - repeatable, not secret
     standard = counted["standard"]
@@ -237,9 +237,9 @@ def plan_histories(
 def plan_quick_histories(
     counted: Mapping[str, Result], seed: int, *, server: bool = False
 ) -> list[Plan]:
-    """Plan a sample of all kinds that fits into two minutes; of ends of sessions, if there are any.
+    """Plan a sample of all kinds that fits into two minutes.
 
-    What is tried in files need not be tried as often at a server.
+    On a server, trials that files also have are rarer.
     """
     rng = random.Random(seed)  # noqa: S311 - repeatable, not secret
     standard = counted["standard"]
@@ -283,7 +283,7 @@ async def run_plans(
 
 
 async def count_boundaries(bench: Bench) -> dict[str, Result]:
-    """Run each scenario without a kill; raise `OrchestratorError` if a check fails even so."""
+    """Run each scenario without a kill; raise `OrchestratorError` if a check fails even then."""
     return {name: await _count_scenario(bench, name) for name in ("standard", *AROUND)}
 
 

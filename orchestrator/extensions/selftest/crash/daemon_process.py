@@ -20,7 +20,7 @@ from orchestrator.extensions.selftest.crash.home_mark import mark_process
 SPAWN = "ORCHESTRATOR_SPAWN"
 DAEMON = ("-P", "-m", "orchestrator", "run")
 SERVER = ("-P", "-m", "orchestrator.extensions.selftest.crash.fork_server")
-PAGE = ("orchestrator.extensions.page.page_app", "orchestrator.web.http_server")  # what it imports
+PAGE = ("orchestrator.extensions.page.page_app", "orchestrator.web.http_server")  # its imports
 DATABASE = ("orchestrator.extensions.postgresql.pg_engine",)
 ROOM = "." * 4096  # in the server's environment, which its daemons overwrite with theirs
 
@@ -45,12 +45,12 @@ async def execute_daemon(
             stdout=file,
             stderr=file,
         )
-    mark_process(process.pid, folder)  # long before it starts a process
+    mark_process(process.pid, folder)  # long before the daemon starts a process
     return process
 
 
 class ForkedDaemon:
-    """A daemon that a `ForkServer` forked; its number stays its own until it was waited for."""
+    """A daemon that a `ForkServer` forked; the process id stays valid until `wait` returns."""
 
     def __init__(self, pid: int, server: socket.socket) -> None:
         self.pid = pid
@@ -99,7 +99,7 @@ class ForkServer:
                 self._command,
                 env=self._environ,
                 stdin=theirs.fileno(),
-                start_new_session=True,  # Ctrl-C is for the self-test alone
+                start_new_session=True,  # Ctrl-C is only for the self-test
             )
         return self
 
@@ -117,7 +117,7 @@ class ForkServer:
     async def fork_daemon(
         self, environ: Mapping[str, str], folder: Path, log: int, spares: tuple[str, ...]
     ) -> ForkedDaemon:
-        """Fork a daemon that writes its log to a descriptor, with these modules as spares."""
+        """Fork a daemon that logs to the descriptor ``log``, with these modules as spares."""
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         with theirs:
             life = Life(dict(environ), str(folder), spares)
@@ -125,7 +125,7 @@ class ForkServer:
         try:
             return ForkedDaemon(await _receive_number(ours), ours)
         except BaseException:
-            ours.close()  # the server then ends the daemon
+            ours.close()  # the server then kills the daemon
             raise
 
 
@@ -141,7 +141,7 @@ def _parse_number(message: bytes) -> int:
 
 
 def _list_spares(environ: Mapping[str, str], folder: Path) -> tuple[str, ...]:
-    """Return the modules that the daemon of a home starts as processes of their own."""
+    """Return the modules that the daemon of a home starts as separate processes."""
     config = json.loads((folder / "agents.json").read_text("utf-8"))
     wanted = {
         "thinker.zygote": environ.get(SPAWN) != "exec",

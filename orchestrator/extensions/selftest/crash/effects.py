@@ -36,7 +36,7 @@ TOOLS = [
 
 
 def call_effect_tool(params: "ForeignJson", ledger: Ledger) -> str:
-    """Have the effect of a call; return the text of its result."""
+    """Carry out the effect of a call; return the text of its result."""
     arguments = params["arguments"]
     name = arguments["name"]
     if params["name"] == "effect":

@@ -1,4 +1,4 @@
-"""The evidence of a history, which the checks read: the journal's rows and the ledger's events."""
+"""The evidence of a history for the checks: the journal's rows and the ledger's events."""
 
 import re
 from collections.abc import Callable, Iterator
@@ -29,7 +29,7 @@ Row = TypeVar("Row")
 
 @dataclass(frozen=True)
 class MessageRow:
-    """A row of ``inbox``; ``update_id`` is None if the daemon itself wrote the message."""
+    """A row of ``inbox``; ``update_id`` is None for the daemon's own messages."""
 
     id: int
     update_id: int | None
@@ -99,7 +99,7 @@ class ApprovalRow:
 class RunRow:
     """A row of ``task_run`` with its task's name; times are in ms since the epoch.
 
-    ``created_at`` is when the scheduler found it due; ``inbox_id`` is None if it did not run.
+    ``created_at`` is when the scheduler found it due; ``inbox_id`` is None if the task did not run.
     """
 
     name: str
@@ -121,7 +121,7 @@ class TaskRow:
 
 @dataclass(frozen=True)
 class JournalRows:
-    """The journal at one moment. ``violations`` are those of the journal's own invariants."""
+    """The journal at one moment. ``violations`` are of the journal's own invariants."""
 
     inbox: tuple[MessageRow, ...] = ()
     turns: tuple[TurnRow, ...] = ()
@@ -137,7 +137,7 @@ class JournalRows:
     readable: bool = True
 
     def describe_unsettled(self) -> str:
-        """Describe what is not finished yet; empty when everything is."""
+        """Describe the unfinished work; empty when there is none."""
         if not self.readable:
             return "the journal cannot be read"
         open_rows = [row.text for row in self.inbox if row.state not in TERMINAL]
@@ -154,7 +154,7 @@ class JournalRows:
 class Death:
     """The journal on disk after a supervisor's death, and the offset that Telegram had confirmed.
 
-    ``plans`` are two recovery plans of a copy of the journal.
+    ``plans`` are two recovery plans for a copy of the journal.
     """
 
     journal: JournalRows
@@ -167,9 +167,9 @@ class Evidence:
     """The evidence of one history.
 
     ``kills`` counts the verified kills, ``boots`` the starts whose T0 was committed, and
-    ``worker_deaths`` those that certainly interrupted a turn and that a supervisor saw. ``sleeps``
-    says that a machine may have slept within a call, and ended it when it woke. ``interrupts`` says
-    that a newer message ends the turn in hand.
+    ``worker_deaths`` the deaths that certainly interrupted a turn and that a supervisor saw.
+    ``sleeps`` says that a machine may have slept within a call, and ended the call on waking.
+    ``interrupts`` says that a newer message ends the current turn.
     """
 
     scenario: Scenario
@@ -194,7 +194,7 @@ class Evidence:
     def list_marks(self, chat: int) -> list[str]:
         """Return the marks that a chat shows at the end, without previews and quoted replies.
 
-        A reply may stand twice if the chat is told so before the second.
+        A reply may appear twice if the chat is told so before the second.
         """
         marks: list[str] = []
         unsure = False
@@ -212,7 +212,7 @@ class Evidence:
         }
 
     def list_unconfirmed_texts(self, chat: int) -> list[str]:
-        """Return the texts of which a chat learns with its next reply: they may not have arrived.
+        """Return the texts that a chat's next reply reports as possibly lost.
 
         This happens in chats whose messages are sent once.
         """
@@ -233,7 +233,7 @@ def parse_marks(text: str) -> list[str]:
 
 
 def read_journal(journal: JournalAddress, *, check: bool = False) -> JournalRows:
-    """Read the rows of a journal, none if it is not ready; ``check`` its invariants too."""
+    """Read the rows of a journal, none if it is not ready; also ``check`` its invariants."""
     try:
         with _open_snapshot(journal) as db:
             return _read_rows(db, check=check)

@@ -18,7 +18,7 @@ from orchestrator.testing.loopback import (
 STREAM = (  # how a streamed answer begins
     b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n"
 )
-SUMMARY = Script("summary", 0)  # asked for by the daemon, of a long conversation
+SUMMARY = Script("summary", 0)  # requested by the daemon for a long conversation
 USAGE = {"prompt_tokens": 11, "completion_tokens": 7, "total_tokens": 18}
 
 

@@ -11,7 +11,7 @@ from orchestrator.testing.loopback import (
     build_response,
 )
 
-PREVIEW_MARK = "…"  # a text that ends with it counts as a preview of a longer one
+PREVIEW_MARK = "…"  # text that ends with it counts as a preview
 
 
 class BotApiServer(BotWorld, LoopbackServer):
@@ -25,7 +25,7 @@ class BotApiServer(BotWorld, LoopbackServer):
         await stream.send(build_response(*await self.answer_request(path, body)))
 
     async def answer_request(self, path: str, params: ForeignJson) -> tuple[int, bytes]:
-        """Return status and body; raise `EndOfStream` to end the connection instead."""
+        """Return status and body; raise `EndOfStream` to close the connection instead."""
         prefix, _, method = path.rpartition("/")
         if prefix == f"/file/bot{self.token}/files" and method in self.files:
             return 200, self.files[method]

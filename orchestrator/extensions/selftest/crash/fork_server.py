@@ -37,7 +37,7 @@ from orchestrator.processes.child_process import Program
 from thinker.protocol import logs
 from thinker.protocol.env import pack_start, unpack_start
 
-MODULES = (  # what a daemon, its zygote and its tool host import, also when they first need it
+MODULES = (  # imports of a daemon, its zygote and its tool host, including those on first use
     "orchestrator.cli.run",
     "orchestrator.extensions.telegram.adapter",
     "orchestrator.extensions.telegram.bot_api",
@@ -78,7 +78,7 @@ class ForkedSpare:
         self._pidfd, self._socket = os.pidfd_open(self.pid), ours
 
     def run_program(self, program: Program, fd: int) -> None:
-        """Make it run the program, with a copy of ``fd`` as its socket."""
+        """Let the child run the program, with a copy of ``fd`` as its socket."""
         start = pack_start(program.cwd, {**program.env, program.fd_variable: str(WIRE)})
         stdin = os.open(os.devnull, os.O_RDONLY) if program.stdin < 0 else os.dup(program.stdin)
         try:
@@ -111,7 +111,7 @@ def _run_spare(module: str, receiver: socket.socket) -> NoReturn:
 
 
 def _exit_process(code: int) -> NoReturn:
-    """End this process; the interpreter would copy most of the memory to take itself apart."""
+    """End this process; the interpreter's own shutdown would copy most of the memory."""
     sys.stdout.flush()
     sys.stderr.flush()
     os._exit(code)
@@ -137,7 +137,7 @@ def _run_daemon(life: Life, log: int) -> NoReturn:
 
 
 def _open_standard_stream(fd: int, errors: str) -> TextIO:
-    """Open a standard stream anew: the server's was perhaps a file, and this one is a pipe."""
+    """Open a standard stream anew: the server's may have been a file, and this one is a pipe."""
     return open(fd, "w", buffering=1, encoding="utf-8", errors=errors, closefd=False)
 
 
@@ -173,46 +173,46 @@ def _overwrite_proc_text(at: int, words: Iterable[str]) -> None:
 
 
 @dataclass(frozen=True)
-class _Forked:
-    """A daemon: its process, and the socket of the one who asked for it."""
+class _DaemonFork:
+    """A daemon: its process, and the socket of the requester."""
 
     pid: int
     pidfd: int
     user: socket.socket
 
     def send_number(self, number: int) -> None:
-        with suppress(OSError):  # the user has gone meanwhile
+        with suppress(OSError):  # the requester is gone
             self.user.send(str(number).encode())
 
     def send_exit_code(self) -> None:
-        """Tell the exit code; the process is reaped later."""
+        """Send the exit code; the process is reaped later."""
         if ended := os.waitid(os.P_PIDFD, self.pidfd, os.WEXITED | os.WNOWAIT):
             exited = ended.si_code == os.CLD_EXITED
             self.send_number(ended.si_status if exited else -ended.si_status)
 
     def kill_and_reap(self) -> None:
-        """Reap the process, which is killed if it lives."""
+        """Kill the process if it still runs, and reap it."""
         signal.pidfd_send_signal(self.pidfd, signal.SIGKILL)
         os.waitpid(self.pid, 0)
         os.close(self.pidfd)
         self.user.close()
 
 
-def _fork_daemon(message: bytes, user: socket.socket, log: int) -> _Forked:
+def _fork_daemon(message: bytes, user: socket.socket, log: int) -> _DaemonFork:
     """Fork a daemon; in its process this does not return."""
     pid = os.fork()
     if pid == 0:
         _run_daemon(Life(**json.loads(message)), log)
     os.close(log)
-    forked = _Forked(pid, os.pidfd_open(pid), user)
+    forked = _DaemonFork(pid, os.pidfd_open(pid), user)
     forked.send_number(pid)
     return forked
 
 
 def _serve_forks(control: socket.socket) -> None:
     """Fork a daemon for each message until there are no more."""
-    living: dict[int, _Forked] = {}  # by pidfd
-    used: dict[int, _Forked] = {}  # by the user's socket
+    living: dict[int, _DaemonFork] = {}  # by pidfd
+    used: dict[int, _DaemonFork] = {}  # by the user's socket
     poll = select.poll()
     poll.register(control, select.POLLIN)
     while True:
@@ -241,7 +241,7 @@ def _serve_forks(control: socket.socket) -> None:
 
 
 def _rebuild_models(model: type[BaseModel]) -> None:
-    """Make the validators of all models, which are made at their first use otherwise."""
+    """Make the validators of all models, which otherwise happens on first use."""
     for kind in model.__subclasses__():
         kind.model_rebuild(raise_errors=False)
         _rebuild_models(kind)

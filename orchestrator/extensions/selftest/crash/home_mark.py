@@ -11,7 +11,7 @@ MARKS = 800_000  # the usual limit is a little higher
 
 
 def mark_process(pid: int, home: Path) -> None:
-    """Mark a process and all that it will start as those of a home.
+    """Mark a process, and all its later children, as belonging to a home.
 
     The mark is a limit that nothing here uses: children inherit it, and unlike the environment of a
     hardened process everybody can read it.

@@ -1,4 +1,4 @@
-"""Check the journal's invariants and the promises to people over the evidence of a history.
+"""Check a history's evidence for the journal's invariants and the promises to people.
 
 The invariants are listed in the manual's page about the journal. Each check yields one sentence
 per violation.
@@ -24,7 +24,7 @@ Check: TypeAlias = Callable[[Evidence], Iterator[str]]
 ENDED = ("done", "failed", "unknown")
 MAX_DEATHS = 3  # processes that may die during a message's turn before it is given up
 SENT = ("said", "decision")  # kinds of events that have an update
-HOLD = "may or may not have happened"  # part of the result of a call of unknown outcome
+HOLD = "may or may not have happened"  # part of the result of a call with unknown outcome
 
 
 @dataclass(frozen=True)
@@ -167,7 +167,7 @@ def _check_unknown_reports(evidence: Evidence) -> Iterator[str]:
 def _check_strays(evidence: Evidence) -> Iterator[str]:
     """Check that a kill leaves at most one placeholder in each chat, which sends in order.
 
-    So does a message of which the platform does not say that it arrived.
+    A message whose arrival the platform does not confirm may also leave one.
     """
     for chat, strays in evidence.count_strays().items():
         scripts = (script for script in evidence.scenario.values() if script.chat == chat)
@@ -177,7 +177,7 @@ def _check_strays(evidence: Evidence) -> Iterator[str]:
 
 
 def _check_confirmed_updates(evidence: Evidence) -> Iterator[str]:
-    """Check invariant 1: what is confirmed is stored."""
+    """Check invariant 1: confirmed updates are stored."""
     moments = [(death.journal, death.confirmed) for death in evidence.deaths]
     for journal, offset in [*moments, (evidence.journal, find_confirmed_offset(evidence.events))]:
         known = {row.update_id for row in journal.inbox}
@@ -213,7 +213,7 @@ def _check_calls(evidence: Evidence) -> Iterator[str]:
     for step in sorted(evidence.journal.steps, key=lambda step: step.seq):
         if step.kind == "tool":
             tools_of[step.turn_id].append(HANDOVER if step.name in AGENTS else step.name)
-    messages_of: defaultdict[str, list[str]] = defaultdict(list)  # several where they join a turn
+    messages_of: defaultdict[str, list[str]] = defaultdict(list)  # several if they join a turn
     for row in sorted(evidence.journal.inbox, key=lambda row: row.id):
         if row.state == "done" and row.turn_id is not None:
             messages_of[row.turn_id].append(row.text.strip())
@@ -225,7 +225,7 @@ def _check_calls(evidence: Evidence) -> Iterator[str]:
 
 
 def _check_handovers(evidence: Evidence) -> Iterator[str]:
-    """Check that a chat is answered by the agent that it was handed to last, from then on."""
+    """Check that a chat is answered by the agent that it was last handed to."""
     holders: dict[str, str] = {}
     for turn in evidence.journal.turns:
         if turn.recipe != "interactive" or turn.state == "cancelled":
@@ -246,7 +246,7 @@ def _check_handovers(evidence: Evidence) -> Iterator[str]:
 
 
 def _check_overheard_talk(evidence: Evidence) -> Iterator[str]:
-    """Check that nothing is kept of what is said in a group and not to the bot."""
+    """Check that nothing is kept of group messages that are not to the bot."""
     rows = {row.update_id: row for row in evidence.journal.inbox}
     for event in evidence.events:
         row = rows.get(event.number) if event.kind == "murmured" else None
@@ -255,7 +255,7 @@ def _check_overheard_talk(evidence: Evidence) -> Iterator[str]:
 
 
 def _check_outdated_steps(evidence: Evidence) -> Iterator[str]:
-    """Check that an edit of agents.json applies soon, and one that cannot be used never."""
+    """Check that a valid edit of agents.json applies soon, and an invalid one never."""
     yield from (event.text for event in evidence.events if event.kind == "outdated")
 
 
@@ -278,12 +278,12 @@ def _check_outbox(evidence: Evidence) -> Iterator[str]:
     for row in evidence.journal.outbox:
         if row.state in OPEN_OUTBOX:
             yield f"outbox row {row.id} ({row.body[:30]}) is {row.state} at the end"
-        if row.state == "failed_permanent":  # the fake Bot API refuses nothing for good
+        if row.state == "failed_permanent":  # the fake Bot API refuses nothing permanently
             yield f"outbox row {row.id} ({row.body[:30]}) was given up"
 
 
 def _check_model_calls(evidence: Evidence) -> Iterator[str]:
-    """Check invariant 13: a kill repeats one model call at most, and every call has usage."""
+    """Check invariant 13: a kill repeats at most one model call, and every call has usage."""
     calls = Counter((e.text, e.number) for e in evidence.events if e.kind == "asked")
     for (name, number), times in calls.items():
         most = 1 + evidence.kills
@@ -311,7 +311,7 @@ def _check_starts(evidence: Evidence) -> Iterator[str]:
 def _check_claims(evidence: Evidence) -> Iterator[str]:
     """Check that deaths are counted and that the third ends a message."""
     counted = sum(row.claims for row in evidence.journal.inbox)
-    calls = sum(step.kind == "tool" for step in evidence.journal.steps)  # deaths during one
+    calls = sum(step.kind == "tool" for step in evidence.journal.steps)  # a death during a call
     if counted + calls < evidence.worker_deaths:
         yield f"{counted} deaths of workers were counted of {evidence.worker_deaths}"
     for row in evidence.journal.inbox:

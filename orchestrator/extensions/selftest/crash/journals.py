@@ -1,4 +1,4 @@
-"""Where the journals of histories are: in files, or in databases of a server."""
+"""The journals of histories: in files, or in databases of a server."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -17,14 +17,14 @@ class Journals(Protocol):
     def remove_journal(self, home: Path) -> None: ...
 
     def list_sessions(self, home: Path) -> list[int]:
-        """Return the sessions at a server that a home's journal has."""
+        """Return the ids of the server's sessions for a home's journal."""
 
     def end_sessions(self, home: Path) -> int:
-        """End those sessions; return how many there were."""
+        """End those sessions; return their number."""
 
 
-class Files:
-    """A file in each home, which goes with the home."""
+class FileJournals:
+    """A file in each home, deleted with the home."""
 
     def make_journal(self, home: Path) -> JournalAddress:
         return home / "journal.db"
@@ -43,13 +43,13 @@ class Files:
 
 @contextmanager
 def open_journals(server: str | None) -> Iterator[Journals]:
-    """Keep journals at a server's address for the block, or in files without one.
+    """Keep journals on a server for the block, or in files without an address.
 
     Raises:
         ConfigError: the server cannot be used.
     """
     if server is None:
-        yield Files()
+        yield FileJournals()
         return
     find_engine(DatabaseServer(server, Path()))  # raises if there is none
     from orchestrator.extensions.postgresql.pg_scratch import ScratchDatabases  # noqa: PLC0415 - optional

@@ -28,13 +28,13 @@ def save_last_run(path: Path, run: LastRun) -> None:
     """Write the result where `load_last_run` finds it.
 
     Raises:
-        OSError: it cannot be written.
+        OSError: the file cannot be written.
     """
     write_private(path, run.model_dump_json().encode())
 
 
 def load_last_run(path: Path) -> LastRun | None:
-    """Return the last result; None if none is kept.
+    """Return the last result; None if none is stored.
 
     Raises:
         FileError: the file is not what `save_last_run` wrote.

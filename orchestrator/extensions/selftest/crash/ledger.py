@@ -1,6 +1,6 @@
 """The ledger: an append-only file of what the outside world saw, one event per line.
 
-Tool servers are separate processes that write to the same file, so events are read from the file.
+Tool servers are separate processes that write to the same file, so events are read from there.
 """
 
 import fcntl

@@ -1,4 +1,4 @@
-"""The operator who lets in strangers, by the commands for it."""
+"""The operator who admits strangers, with the pairing commands."""
 
 import json
 import sys
@@ -7,21 +7,21 @@ from pathlib import Path
 
 import anyio
 
-AGAIN = 0.2  # seconds between two looks at who asks
+AGAIN = 0.2  # seconds between two checks for requests
 
 
 @dataclass
 class PairingOperator:
-    """Lets in the ``waiting`` chats of a home, as soon as each has a code.
+    """Admits the ``waiting`` chats of a home, as soon as each has a code.
 
-    The code is read from the list: whether the chat was told it is not sure after a kill.
+    The code is read from the list: after a kill the chat may not have been told.
     """
 
     home: Path
     waiting: set[int]
 
     async def admit_waiting_chats(self) -> None:
-        """Run until every chat is in, whatever befalls the daemon meanwhile."""
+        """Run until every chat is admitted, whatever happens to the daemon."""
         while self.waiting:
             code, listed = await self._run_pair_command("list", "--json")
             for asked in json.loads(listed)["pairings"] if code == 0 else ():

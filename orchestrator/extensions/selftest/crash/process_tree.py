@@ -1,4 +1,4 @@
-"""Find the processes that descend from one, and what the kernel tells of each."""
+"""Find the descendants of a process, and the kernel's data about each."""
 
 import os
 from collections.abc import Callable
@@ -33,7 +33,7 @@ def is_zombie(pid: int) -> bool:
 
 
 def read_processor_seconds(pid: int) -> float:
-    """Return for how long a process has used a processor (fields 14 and 15)."""
+    """Return a process's processor time in seconds (fields 14 and 15)."""
     return sum(map(int, _read_stat_fields(pid)[11:13])) / os.sysconf("SC_CLK_TCK")
 
 
@@ -43,17 +43,17 @@ def _read_stat_fields(pid: int) -> list[str]:
 
 
 async def list_survivors(pids: list[int], seconds: float) -> list[int]:
-    """Return the processes that live after so many seconds; return early when none does."""
+    """Return the processes that still live after ``seconds``; return early when none does."""
     return await poll_until_empty(lambda: list(filter(_is_alive, pids)), seconds)
 
 
 async def list_zombies(pid: int, seconds: float) -> list[int]:
-    """Return the descendants that are still not reaped after so many seconds."""
+    """Return the descendants that are still not reaped after ``seconds``."""
     return await poll_until_empty(lambda: list(filter(is_zombie, list_descendants(pid))), seconds)
 
 
 async def poll_until_empty(find: Callable[[], list[int]], seconds: float) -> list[int]:
-    """Return what is found after so many seconds; return early when nothing is."""
+    """Return the result of ``find`` after ``seconds``; return early when it is empty."""
     found: list[int] = []
     with anyio.move_on_after(seconds):
         while found := find():  # noqa: ASYNC110 - /proc has no events to wait for

@@ -22,7 +22,7 @@ PLANS = 2
 
 
 def inspect_death(journal: JournalAddress, events: Iterable[LedgerEvent]) -> Death:
-    """Return what is stored after a death, and what the world knows by then."""
+    """Return the stored state after a death, and what the world knows by then."""
     with _copy_journal(journal) as copy:
         return Death(
             evidence.read_journal(copy, check=True),
@@ -32,9 +32,9 @@ def inspect_death(journal: JournalAddress, events: Iterable[LedgerEvent]) -> Dea
 
 
 def plan_recoveries(journal: JournalAddress, now: int = 1) -> tuple[str, ...]:
-    """Return what the next process would do: open turns with their context and messages to send.
+    """Return the next process's work: open turns with their context, and messages to send.
 
-    Each plan is made anew, and undone. ``now`` is in milliseconds since the epoch. For an
+    Each plan is made anew, and rolled back. ``now`` is in milliseconds since the epoch. For an
     incomplete journal return the error.
     """
     try:
@@ -62,7 +62,7 @@ def _plan_recovery(db: Database, now: int) -> list[str]:
 
 @contextmanager
 def _copy_journal(journal: JournalAddress) -> Iterator[JournalAddress]:
-    """Copy the files of a journal for the block; of a database only a transaction is undone."""
+    """Copy the files of a journal for the block; in a database, a transaction is rolled back."""
     if not isinstance(journal, Path):
         yield journal
         return

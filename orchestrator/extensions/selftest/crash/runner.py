@@ -24,7 +24,7 @@ from orchestrator.extensions.selftest.crash.evidence import Death, Evidence
 from orchestrator.extensions.selftest.crash.histories import History, Kill, Life, format_history
 from orchestrator.extensions.selftest.crash.home_mark import list_marked_processes
 from orchestrator.extensions.selftest.crash.invariants import Violation
-from orchestrator.extensions.selftest.crash.journals import Files, Journals
+from orchestrator.extensions.selftest.crash.journals import FileJournals, Journals
 from orchestrator.extensions.selftest.crash.scenario import Scenario, build_agents_file
 from orchestrator.extensions.selftest.crash.world import TOKEN, World, open_world
 from orchestrator.failpoints import SESSION, SUPERVISOR, WORKER
@@ -53,9 +53,9 @@ class ReachedBoundary:
 
 @dataclass
 class Outcomes:
-    """What one or several histories showed.
+    """The outcome of one or several histories.
 
-    ``verified`` counts the kills that happened where they should, ``recoveries`` those before the
+    ``verified`` counts the kills that happened at the right place, ``recoveries`` those before the
     daemon was ready again.
     """
 
@@ -82,7 +82,7 @@ class Runner:
     """Runs one history in the directory ``home``, which must not exist.
 
     ``environ`` is added to the daemon's environment; each life has ``within`` seconds to settle.
-    ``start`` starts the daemons; ``journals`` are where theirs is.
+    ``start`` starts the daemons; ``journals`` has their journals.
     """
 
     history: History
@@ -91,7 +91,7 @@ class Runner:
     environ: Mapping[str, str]
     within: float = SETTLED_WITHIN
     start: StartDaemon = execute_daemon
-    journals: Journals = field(default_factory=Files)
+    journals: Journals = field(default_factory=FileJournals)
     _deaths: list[Death] = field(default_factory=list, init=False)
     _lives: int = field(default=0, init=False)
     _boots: int = field(default=0, init=False)
@@ -280,7 +280,7 @@ class Runner:
             self._add_violation("orphans", f"processes {left} outlived their supervisor")
 
     async def _check_sessions(self) -> None:
-        """Wait until a dead daemon can change nothing more."""
+        """Wait until a dead daemon can change nothing any more."""
         left = await process_tree.poll_until_empty(
             lambda: self.journals.list_sessions(self.home), SESSIONS_WITHIN
         )
@@ -300,7 +300,7 @@ class Runner:
 
 
 def _build_store_environ(journal: JournalAddress) -> dict[str, str]:
-    """Return the variable that leads a daemon to a journal in a database."""
+    """Return the variable that gives a daemon its journal in a database."""
     return {"ORCHESTRATOR_STORE": journal.url} if isinstance(journal, DatabaseServer) else {}
 
 

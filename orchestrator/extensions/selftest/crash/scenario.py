@@ -21,7 +21,7 @@ SERVER = "selftest"
 AGENTS = ("work", "home")
 HANDOVER = "hand_over"  # in a script, the tool that hands the chat to the other agent
 OPERATORS = range(201, 209)  # chats of eight operators, who decide at the same time
-STRANGERS = range(301, 309)  # chats that no binding names: an operator has to let them in
+STRANGERS = range(301, 309)  # chats that no binding names: an operator has to admit them
 GROUP = -105
 FILLER = "word " * 560  # 2,800 characters: two of them do not fit into one message of Telegram
 Style: TypeAlias = Literal["short", "long", "streamed"]
@@ -68,7 +68,7 @@ class Script:
         )
 
     def split_reply(self) -> tuple[str, ...]:
-        """Return the reply in the pieces in which it is streamed."""
+        """Return the pieces in which the reply is streamed."""
         first, *rest = self.marks
         if self.style == "short":
             return (f"{first} done",)
@@ -169,8 +169,8 @@ def build_agents_file(
 
     ``chats`` have the agents of chats; ``fields`` are added to every agent. Agents that hand chats
     over have the prompts ``<agent>-prompt``. Strangers' chats are bound by a wildcard, which admits
-    none of them. It has the server of effects if the scenario calls it. If operators decide, its
-    tools need approval and each operator has a chat.
+    none of them. It has the server of effects if the scenario calls that. If operators decide, the
+    server's tools need approval and each operator has a chat.
     """
     guarded = {chats.get(script.chat, "work") for script in scenario.values() if script.decision}
     called = {tool for script in scenario.values() for step in script.steps for tool in step}

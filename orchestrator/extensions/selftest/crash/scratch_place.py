@@ -1,4 +1,4 @@
-"""Where files of self-tests are, which need not outlive the machine."""
+"""The place for files of self-tests, which need not survive a reboot."""
 
 import os
 import shutil

@@ -18,7 +18,7 @@ NO_METHOD = -32601  # JSON-RPC 2.0
 def serve_tools(name: str, tools: Sequence["ForeignJson"], call: "Call") -> None:
     """Answer requests until standard input ends.
 
-    ``call`` returns the text of a call's result, or the result as the protocol has it.
+    ``call`` returns the text of a call's result, or the result in the protocol's form.
     """
     for line in sys.stdin:
         request = json.loads(line)

@@ -34,7 +34,7 @@ PREVIEW_WITHIN = 2.0  # seconds in which the daemon shows the first piece of a s
 class LedgerBot(BotApiServer):
     """A Bot API that records in the ledger what it shows and which updates are confirmed.
 
-    ``on_text`` is called with each text that it shows, its chat and number. ``faults`` befall the
+    ``on_text`` is called with each shown text, its chat and message id. ``faults`` apply to the
     next messages that are sent to each chat.
     """
 
@@ -91,11 +91,11 @@ class World:
             self._following[script.follows].append(script)
         self._sent: set[str] = set()
         self._decided: set[str] = set()
-        self._begun: set[str] = set()  # scripts that the model was asked for
+        self._begun: set[str] = set()  # scripts whose model calls have begun
 
     @property
     def has_sent_all(self) -> bool:
-        """Whether people have sent all messages, and strangers were let in."""
+        """Whether people have sent all messages, and strangers were admitted."""
         closed = self._doorkeeper is not None and self._doorkeeper.waiting
         return self._sent == set(select_sent_scripts(self.scenario)) and not closed
 
@@ -128,7 +128,7 @@ class World:
         self.ledger.append("said", script.name, number, script.chat)
 
     def _on_shown_text(self, text: str, chat_id: int, message_id: int) -> None:
-        """Let all operators decide at once when a chat first shows a question.
+        """Let all operators decide at the same time when a chat first shows a question.
 
         Those in chats with the bot write a command, and a person in the question's chat presses
         a button twice; who is first depends on the question.
@@ -156,7 +156,7 @@ class World:
 @asynccontextmanager
 async def open_world(scenario: Scenario, folder: Path) -> AsyncIterator[World]:
     """Open a world with its ledger in the home ``folder`` and send the first messages."""
-    own = folder / "servers" / SERVER  # all that the tool server reaches of the home
+    own = folder / "servers" / SERVER  # the only part of the home that the tool server reaches
     own.mkdir(mode=0o700, parents=True)
     strangers = {script.chat for script in scenario.values()} & {*STRANGERS}
     operator = PairingOperator(folder, strangers)

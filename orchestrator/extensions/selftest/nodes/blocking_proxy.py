@@ -11,7 +11,7 @@ GONE = (anyio.BrokenResourceError, anyio.ClosedResourceError, anyio.EndOfStream,
 
 
 class BlockingProxy(LoopbackServer):
-    """Relays connections to a port on loopback; while ``blocked`` nothing passes, and none ends."""
+    """Relays connections to a loopback port; while ``blocked`` nothing passes, but none closes."""
 
     def __init__(self, port: int) -> None:
         self._port = port
@@ -20,7 +20,7 @@ class BlockingProxy(LoopbackServer):
 
     @property
     def port(self) -> int:
-        """Where it listens."""
+        """The port on which the proxy listens."""
         return int(self.url.rpartition(":")[2])
 
     def block(self) -> None:

@@ -1,4 +1,4 @@
-"""Many people who write all the time: what they say, and when."""
+"""The load of many people who write all the time."""
 
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
@@ -19,12 +19,12 @@ from orchestrator.extensions.selftest.crash.scenario import (
 from orchestrator.extensions.selftest.crash.world import World
 
 EFFECT, KEYED = f"{SERVER}_effect", f"{SERVER}_keyed"
-PATIENCE = 30.0  # seconds after which a person writes again without an answer
-PEOPLE = range(1001, 1033)  # chats of an agent that may do all
+REPEAT_SECONDS = 30.0  # after which a person without an answer writes again
+PEOPLE = range(1001, 1033)  # chats of an agent with all permissions
 GUARDED = range(1101, 1105)  # chats of an agent whose calls operators decide
 GROUPS = range(-1203, -1200)
 GROUP_ROUNDS = 8  # a group takes few messages a minute, so it is left out of other rounds
-# What is said in a row: each but the first during the answer to the one before.
+# Messages in a row: each one after the first is sent during the answer to the previous one.
 TALKS = (
     (Script("", 0), Script("", 0)),
     (Script("", 0, (("get_time", "store_fact"),)), Script("", 0)),
@@ -45,7 +45,7 @@ DECIDED = (
 
 @dataclass(frozen=True)
 class Talks:
-    """What is said in each chat, in talks that follow one another."""
+    """The messages of each chat, in successive talks."""
 
     scripts: Scenario
     by_chat: Mapping[int, list[tuple[Script, ...]]]
@@ -57,7 +57,7 @@ class Talks:
 
 
 def make_talks(messages: int) -> Talks:
-    """Return talks with about so many messages of people."""
+    """Return talks with about this number of messages from people."""
     numbers, made = count(1), list[Script]()
     by_chat: defaultdict[int, list[tuple[Script, ...]]] = defaultdict(list)
     kinds, decided = cycle(TALKS), cycle(DECIDED)
@@ -103,11 +103,11 @@ class ChatLoad(World):
 
     @property
     def message_count(self) -> int:
-        """How many messages people have written."""
+        """The number of messages that people have written."""
         return len(self._sent)
 
     async def write_messages(self) -> None:
-        """Say everything; a person who got an answer goes on."""
+        """Write all messages; a person who got an answer continues."""
         async with anyio.create_task_group() as tasks:
             for chat in self.talks.by_chat:
                 tasks.start_soon(self._write_talks, chat)
@@ -115,7 +115,7 @@ class ChatLoad(World):
     async def _write_talks(self, chat: int) -> None:
         for number, talk in enumerate(self.talks.by_chat[chat]):
             self.send_following(f"talk {chat} {number}")
-            with anyio.move_on_after(PATIENCE):
+            with anyio.move_on_after(REPEAT_SECONDS):
                 while talk[-1].marks[-1] not in self._marks:
                     await self.bot.wait_for_change()
 

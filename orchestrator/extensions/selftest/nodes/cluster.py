@@ -1,4 +1,4 @@
-"""Several nodes on one journal, with what befalls them and how soon they go on."""
+"""Several nodes on one journal, their faults, and how soon they recover."""
 
 import os
 import signal
@@ -32,7 +32,7 @@ FAKE_CLOCK = "/usr/lib/*/faketime/libfaketime.so.1"
 
 @dataclass(frozen=True)
 class Takeover:
-    """A fault at ``at``, in milliseconds since the epoch, after which one works in ``seconds``."""
+    """A fault at ``at`` (milliseconds since the epoch), and the ``seconds`` until a node works."""
 
     at: int
     seconds: float
@@ -56,7 +56,7 @@ class Cluster:
         self.works = self.nodes[0]
 
     async def kill_node(self) -> None:
-        """Kill the daemon that works, without any sign."""
+        """Kill the working daemon without warning."""
         node = self.works
         began = _read_clock()
         node.send_signal(signal.SIGKILL)
@@ -65,7 +65,7 @@ class Cluster:
         await node.start()
 
     async def freeze_node(self) -> None:
-        """Let the machine sleep that works, and wake when another one works."""
+        """Suspend the working machine, and resume it once another one works."""
         node = self.works
         began, wakes = _read_clock(), anyio.current_time() + self.pause
         node.send_signal(signal.SIGSTOP, all_of_it=True)
@@ -75,7 +75,7 @@ class Cluster:
         await self._check_standby(node)
 
     async def block_network(self) -> None:
-        """Lose all packets between the node that works and the servers."""
+        """Lose all packets between the working node and the servers."""
         node = self.works
         began, ends = _read_clock(), anyio.current_time() + BLOCKED
         for proxy in node.network:
@@ -87,23 +87,23 @@ class Cluster:
         await self._check_standby(node)
 
     async def end_session(self) -> None:
-        """End the session of the daemon that works, so that one that stands by gets the journal."""
+        """End the working daemon's session, so that a daemon that stands by gets the journal."""
         node, began = self.works, _read_clock()
         await to_thread.run_sync(self.servers.end_holder_session)
         await self._wait_for_takeover(node, began)
         await self._check_standby(node)
 
     async def restart_server(self) -> None:
-        """Let the server crash, and start it again."""
+        """Crash the server, and start it again."""
         await self._apply_server_fault(self.servers.restart)
 
     async def fail_over_server(self) -> None:
-        """Let the server crash, and its standby take its place; afterwards there is a new one."""
+        """Crash the server and promote its standby; then make a new standby."""
         await self._apply_server_fault(self.servers.fail_over)
         await to_thread.run_sync(self.servers.repair)
 
     async def upgrade_node(self) -> None:
-        """Stop the daemon that works as for an upgrade of its machine, and start it again."""
+        """Stop the working daemon as for an upgrade of its machine, and start it again."""
         node = self.works
         began = _read_clock()
         node.send_signal(signal.SIGTERM)
@@ -130,7 +130,7 @@ class Cluster:
         """Wait until another node works.
 
         Raises:
-            TimeoutError: none does.
+            TimeoutError: no other node works in time.
         """
         others = [other for other in self.nodes if other is not node]
         await wait_until(lambda: _has_ready_node(others), self.patience)
@@ -142,7 +142,7 @@ class Cluster:
             )
 
     async def _check_standby(self, node: Node) -> None:
-        """See that a node that lost the journal stands by."""
+        """Check that a node that lost the journal stands by."""
         try:
             await wait_until(lambda: node.state == STANDS_BY, self.patience)
         except TimeoutError:
@@ -170,10 +170,10 @@ FAULTS: Mapping[str, Fault] = {
 
 
 def build_clock_environ(fault: str, number: int) -> dict[str, str]:
-    """Return the variables of a node whose clock is wrong, if that belongs to the fault.
+    """Return the variables for a node whose clock is wrong, if the fault is of that kind.
 
     Raises:
-        ConfigError: what changes clocks is missing.
+        ConfigError: the library that changes clocks is missing.
     """
     if fault != "clocks":
         return {}

@@ -1,4 +1,4 @@
-"""One node: a daemon with a home of its own, which is started again whenever it has ended."""
+"""One node: a daemon with its own home, which is restarted whenever it has ended."""
 
 import os
 import signal
@@ -13,7 +13,7 @@ from orchestrator.extensions.selftest.crash import process_tree
 from orchestrator.extensions.selftest.crash.daemon_process import DaemonProcess, execute_daemon
 from orchestrator.extensions.selftest.nodes.blocking_proxy import BlockingProxy
 
-LOOK = 0.01  # seconds between two looks into a log
+LOOK = 0.01  # seconds between two reads of a log
 WITHIN = 60.0  # seconds in which a node starts, takes over or ends
 READY, STANDS_BY, TAKEN, LOST = "ready", "standing_by", "journal_taken", "journal_lost"
 
@@ -32,16 +32,16 @@ class Node:
 
     @property
     def log_path(self) -> Path:
-        """The log of its present life."""
+        """The log of the node's present life."""
         return self.home / f"log-{self._lives}"
 
     def count_events(self, event: str) -> int:
-        """Return how often the log has an event."""
+        """Return the number of times that the log has an event."""
         return self.log_path.read_bytes().count(_format_event_mark(event))
 
     @property
     def state(self) -> str:
-        """The last of the events that tell whether its daemon works."""
+        """The last log event that says whether the daemon works."""
         log = self.log_path.read_bytes()
         return max((READY, STANDS_BY, LOST), key=lambda event: log.rfind(_format_event_mark(event)))
 
@@ -52,10 +52,10 @@ class Node:
         await wait_until(lambda: self.count_events(READY) + self.count_events(STANDS_BY) > 0)
 
     async def wait_for_exit(self) -> int:
-        """Wait for the end of its daemon; return the exit code, or minus the signal.
+        """Wait for the daemon's end; return the exit code, or minus the signal.
 
         Raises:
-            TimeoutError: it goes on.
+            TimeoutError: the daemon does not end.
         """
         if self._process is None:
             return 0
@@ -73,7 +73,7 @@ class Node:
                 os.kill(pid, number)
 
     async def end_daemon(self) -> None:
-        """End its daemon as it is."""
+        """Kill the daemon."""
         if self._process is not None:
             self.send_signal(signal.SIGKILL, all_of_it=True)  # frozen ones would outlive it
             await self._process.wait()
@@ -87,7 +87,7 @@ async def wait_until(found: Callable[[], bool], seconds: float = WITHIN) -> None
     """Wait until the logs show something.
 
     Raises:
-        TimeoutError: they do not.
+        TimeoutError: the logs do not show it.
     """
     with anyio.fail_after(seconds):
         while not found():  # noqa: ASYNC110 - a log has no events to wait for

@@ -1,4 +1,4 @@
-"""Try one fault again and again while many people write, and check what they got."""
+"""Cause one fault again and again while many people write, and check their answers."""
 
 import json
 import time
@@ -29,15 +29,15 @@ from orchestrator.extensions.selftest.nodes.node import WITHIN
 from orchestrator.extensions.selftest.nodes.postgres_server import ServerPair, run_server_pair
 from orchestrator.journal_address import DatabaseServer
 
-FIRST, GAP = 0.5, 4.0  # seconds of peace before the first fault, and between two
+FIRST, GAP = 0.5, 4.0  # seconds without a fault before the first one, and between two
 SETTLED_WITHIN = 300.0  # seconds after the last fault until all is done
-LOOK = 0.5  # seconds between two looks at what is not done
-ONE_HOME = ("starts (14)", "claims")  # checks of a daemon that nothing but its own deaths ends
+LOOK = 0.5  # seconds between two checks for unfinished work
+ONE_HOME = ("starts (14)", "claims")  # checks for a daemon that only its own deaths end
 
 
 @dataclass
 class TrialResult:
-    """What people got while a fault happened again and again.
+    """The answers that people got while a fault happened again and again.
 
     ``takeovers`` and ``answers`` are the seconds from each fault until a node worked, and until a
     person got an answer.
@@ -52,16 +52,16 @@ class TrialResult:
     violations: list[Violation] = field(default_factory=list)
 
     def count_violations(self, *checks: str) -> int:
-        """Count the violations of the checks whose names begin so."""
+        """Count the violations of the checks whose names begin with ``check``."""
         return sum(found.check.startswith(checks) for found in self.violations)
 
 
 @dataclass(frozen=True)
 class NodeTrial:
-    """Tries a fault with so many ``nodes`` and messages, in ``folder``.
+    """Tries a fault with this number of ``nodes`` and messages, in ``folder``.
 
-    A frozen machine sleeps for ``pause`` seconds; ``environ`` is added to that of the daemons. A
-    node that does not take over, or give up, is waited for so many seconds of ``patience``.
+    A frozen machine sleeps for ``pause`` seconds; ``environ`` is added to the daemons' environment.
+    ``patience`` is in seconds, for a node to take over or give up.
     """
 
     folder: Path
@@ -72,7 +72,7 @@ class NodeTrial:
     patience: float = WITHIN
 
     async def run(self, fault: str, progress: Callable[[int], None]) -> TrialResult:
-        """Try one fault; ``progress`` gets how many messages were written.
+        """Try one fault; ``progress`` gets the number of written messages.
 
         Raises:
             ConfigError: PostgreSQL, or what the fault needs, is missing.
@@ -166,7 +166,7 @@ class NodeTrial:
         return DatabaseServer(servers.build_url(DATABASE), self.folder / "journal.db")
 
     def _prepare_node(self, crowd: ChatLoad, number: int) -> dict[str, str]:
-        """Make the home of a node; return what its daemon needs of the outside."""
+        """Make the home of a node; return the environment that its daemon needs."""
         home = self.folder / f"node-{number}"
         (home / "servers" / SERVER).mkdir(mode=0o700, parents=True)
         agents = build_agents_file(

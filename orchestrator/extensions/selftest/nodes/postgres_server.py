@@ -1,6 +1,6 @@
-"""Servers of PostgreSQL: one that daemons use, and a synchronous standby of it.
+"""PostgreSQL servers: one that daemons use, and its synchronous standby.
 
-They are ordinary processes of this machine's own programs, and listen on loopback alone.
+They are ordinary processes of this machine's own programs, and listen only on loopback.
 """
 
 import os
@@ -16,9 +16,9 @@ from orchestrator.errors import ConfigError
 from orchestrator.extensions.selftest.crash.scratch_place import find_memory_folder
 from orchestrator.testing.loopback import find_free_port
 
-PROGRAMS = Path("/usr/lib/postgresql")  # of Debian; those on the PATH count first
-USER = "postgres"  # who runs a server for root, whom it refuses
-# What is stored need not outlive the machine, only the server.
+PROGRAMS = Path("/usr/lib/postgresql")  # on Debian; programs on the PATH take precedence
+USER = "postgres"  # the user that runs a server for root, whom PostgreSQL refuses
+# Stored data needs to outlive the server, not the machine.
 OPTIONS = (
     "listen_addresses=127.0.0.1",
     "fsync=off",
@@ -32,7 +32,7 @@ STATE = "SELECT count(*) FROM pg_stat_replication WHERE sync_state = 'sync'"
 END_HOLDER = (
     "SELECT pg_terminate_backend(pid) FROM pg_locks WHERE locktype = 'advisory' AND granted"
 )
-WAITS = 600  # looks at a standby that is to become synchronous, each of which takes some 20 ms
+WAITS = 600  # checks whether a standby is synchronous, of some 20 ms each
 
 
 class ServerProcess:
@@ -67,31 +67,31 @@ class ServerProcess:
 
     @property
     def url(self) -> str:
-        """The address of one of its databases."""
+        """The address of one of the server's databases."""
         return f"postgresql://{USER}@127.0.0.1:{self.port}/postgres"
 
     @property
     def connection_options(self) -> Sequence[str]:
-        """The options that lead programs to it."""
+        """The options with which programs connect to the server."""
         return ("-h", "127.0.0.1", "-p", str(self.port), "-U", USER)
 
     def start(self) -> None:
-        """Start it, and wait until it takes connections."""
+        """Start the server, and wait until it accepts connections."""
         options = " ".join(f"-c {option}" for option in (*OPTIONS, f"port={self.port}"))
         where = f"-c unix_socket_directories={self.folder} {options}"
         self._run_data_program("pg_ctl", "-l", str(self.folder / "log"), "-w", "-o", where, "start")
 
     def crash(self) -> None:
-        """End its processes as they are; the next start recovers from its log."""
+        """Kill the server's processes; the next start recovers from the log."""
         self._run_data_program("pg_ctl", "-m", "immediate", "-w", "stop")
 
     def stop(self) -> None:
-        """End it, if it runs."""
+        """Stop the server if it runs."""
         with suppress(ConfigError):
             self.crash()
 
     def promote(self) -> None:
-        """Let a standby take writes."""
+        """Let a standby accept writes."""
         self._run_data_program("pg_ctl", "-w", "promote")
 
     def query(self, *statements: str) -> str:
@@ -111,7 +111,7 @@ class ServerPair:
     second: ServerProcess
 
     def build_url(self, name: str, ports: Sequence[int] = ()) -> str:
-        """Return the address of a database at both, or at what stands for their ports."""
+        """Return the address of a database on both servers, or on stand-ins for their ports."""
         ports = ports or (self.first.port, self.second.port)
         hosts, numbers = ",".join("127.0.0.1" for _ in ports), ",".join(map(str, ports))
         return f"postgresql:///{name}?user={USER}&host={hosts}&port={numbers}"
@@ -121,24 +121,24 @@ class ServerPair:
         self.first.query(END_HOLDER)
 
     def fail_over(self) -> None:
-        """Let the first one crash, and the second take its place."""
+        """Crash the first server, and let the second take its place."""
         self.first.crash()
         self.second.promote()
         self.first, self.second = self.second, self.first
 
     def repair(self) -> None:
-        """Let the one that crashed follow the other."""
+        """Let the crashed server follow the other."""
         self.second.follow_server(self.first)
 
     def restart(self) -> None:
-        """Let the first one crash, and start it again."""
+        """Crash the first server, and start it again."""
         self.first.crash()
         self.first.start()
 
 
 @contextmanager
 def run_server() -> Iterator[ServerProcess]:
-    """Start an empty server, which goes with the block.
+    """Run an empty server for the block.
 
     Raises:
         ConfigError: PostgreSQL is missing, or does not start.
@@ -155,7 +155,7 @@ def run_server() -> Iterator[ServerProcess]:
 
 @contextmanager
 def run_server_pair() -> Iterator[ServerPair]:
-    """Start a server and its standby, which go with the block.
+    """Run a server and its standby for the block.
 
     Raises:
         ConfigError: PostgreSQL is missing, or does not start.
@@ -171,7 +171,7 @@ def run_server_pair() -> Iterator[ServerPair]:
 
 @contextmanager
 def _make_folder() -> Iterator[Path]:
-    """Make a folder for a server, which goes with the block; its path is short enough."""
+    """Make a temporary folder for a server, with a path short enough for sockets."""
     folder = Path(mkdtemp(prefix="pg-", dir=find_memory_folder()))
     if os.geteuid() == 0:
         shutil.chown(folder, USER)
@@ -185,7 +185,7 @@ def _run_program(program: str, *arguments: str) -> str:
     """Run one of PostgreSQL's programs as an ordinary user; return what it prints.
 
     Raises:
-        ConfigError: it is missing, or has failed.
+        ConfigError: the program is missing, or has failed.
     """
     found = [found for found in (shutil.which(program),) if found]
     found += sorted(map(str, PROGRAMS.glob(f"*/bin/{program}")), reverse=True)
@@ -196,7 +196,7 @@ def _run_program(program: str, *arguments: str) -> str:
         user=USER if os.geteuid() == 0 else None,
         cwd="/",
         stdin=subprocess.DEVNULL,
-        # A server keeps what it gets, and a pipe would never end.
+        # A server keeps its output open, and reading a pipe would never end.
         stdout=subprocess.PIPE if program == "psql" else subprocess.DEVNULL,
         stderr=subprocess.PIPE if program != "pg_ctl" else subprocess.DEVNULL,
         check=False,

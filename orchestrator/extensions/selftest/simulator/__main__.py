@@ -5,8 +5,8 @@ without them a course that fails is shrunk. The second runs the directed course 
 crash of KIND at each failpoint, once or, with ``all``, however often it is passed.
 
 One JSON line is written for each course. `PYTHONHASHSEED` must be set, because a seed decides the
-order of sets as well. The ``trace`` is a hash of what a history passed through, to see that two
-runs are equal.
+order of sets as well. The ``trace`` is a hash of the failpoints that a history passed, to compare
+two runs.
 """
 
 import gc
@@ -59,7 +59,7 @@ def report_course(course: HistoryPlan, *, shrink: bool) -> list[str]:
 def run_seeds(first: int, last: int, step: int, events: Sequence[str]) -> None:
     only = None if events in ([], ["all"]) else tuple(map(int, events[0].split(",")))
     courses = [make_course(seed, only) for seed in range(first, last, step)]
-    for course in courses[:1]:  # what it imports and compiles, the others find
+    for course in courses[:1]:  # the others reuse what this one imports and compiles
         report_course(course, shrink=not events)
     run_batches(courses[1:], shrink=not events)
 
@@ -85,8 +85,8 @@ def run_batches(courses: Sequence[HistoryPlan], *, shrink: bool) -> None:
 
 def main() -> None:
     structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(logging.CRITICAL))
-    sys.unraisablehook = lambda _: None  # tasks that a kill left in the middle of something
-    gc.disable()  # a process ends before its garbage is large
+    sys.unraisablehook = lambda _: None  # ignores tasks that a kill interrupted
+    gc.disable()  # a process ends before there is much garbage
     name, *arguments = sys.argv[1:]
     if name in COURSES:
         run_directed_course(name, cast("Kind", arguments[0]), every="all" in arguments)

@@ -1,6 +1,6 @@
-"""Courses of one purpose each, which are run with a crash at every failpoint in turn.
+"""Courses for one purpose each, which are run with a crash at every failpoint in turn.
 
-Seeds meet anything sooner or later; these meet what they name each time.
+Seeds meet any case sooner or later; these meet theirs every time.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -18,7 +18,7 @@ from orchestrator.extensions.selftest.simulator.history_plan import HistoryPlan,
 from orchestrator.extensions.selftest.simulator.simulated_world import EDIT_WITHIN
 from thinker.protocol.messages import WhileBusy
 
-APART = 2.5  # seconds from one message to the next: some meet the turn of the one before
+APART = 2.5  # seconds from one message to the next: some meet the previous one's turn
 OUTAGE = 12.0  # seconds from one misbehaviour of the platform to the next
 EFFECT, KEYED, FACT = ("selftest_effect",), ("selftest_keyed",), ("store_fact",)
 
@@ -26,7 +26,7 @@ EFFECT, KEYED, FACT = ("selftest_effect",), ("selftest_keyed",), ("store_fact",)
 def _make_course(
     *scripts: Script, others: tuple[PlannedEvent, ...] = (), apart: float = APART
 ) -> HistoryPlan:
-    """Return a course in which people write their messages, so many seconds ``apart``."""
+    """Return a course in which people write their messages, ``apart`` seconds after each other."""
     work = {script.work for script in scripts}
     sent = [script for script in scripts if script.name not in work]
     says = [PlannedEvent(1 + n * apart, "say", script.name) for n, script in enumerate(sent)]
@@ -39,7 +39,7 @@ def _set_while_busy(course: HistoryPlan, while_busy: WhileBusy) -> HistoryPlan:
 
 
 def _make_outages(*ways: str) -> HistoryPlan:
-    """Return a course in which Telegram misbehaves in one way after the other.
+    """Return a course in which Telegram misbehaves in one way after another.
 
     Each time a message is sent in another style, and its update comes twice.
     """
@@ -73,7 +73,7 @@ COURSES: Mapping[str, HistoryPlan] = {
             PlannedEvent(5.0, "edit", "better"),
             PlannedEvent(9.0, "edit", "broken"),
         ),
-        apart=EDIT_WITHIN + 5,  # so that the next message has to be answered as the edit says
+        apart=EDIT_WITHIN + 5,  # so that the edit has to apply to the next message
     ),
     "groups": _make_course(
         Script("one", GROUP, (FACT,)),
@@ -114,7 +114,7 @@ def add_crashes(
 ) -> Iterator[HistoryPlan]:
     """Yield the course ``name`` with a crash at each failpoint of its ``trace``.
 
-    One that is passed again and again counts once, unless ``every`` of them does.
+    A failpoint that is passed repeatedly counts once, or ``every`` time.
     """
     course = COURSES[name]
     for number, place in enumerate(trace, 1):

@@ -1,4 +1,4 @@
-"""The course of a simulated history: what people write and what fails, made from a seed."""
+"""The course of a simulated history: messages and faults, made from a seed."""
 
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass, replace
@@ -34,9 +34,9 @@ STEPS = (
     ("selftest_keyed", "selftest_effect"),
 )
 WORK = ("spawn_subagent", "schedule_task")  # tools that begin another script's work
-WORKING = 0.15  # probability that a message has one
+WORKING = 0.15  # probability that a message has such work
 HANDING = 0.15  # probability that the agents of a history hand chats to each other
-STEERING, INTERRUPTING = 0.2, 0.1  # probability that a message joins the turn in hand, or ends it
+STEERING, INTERRUPTING = 0.2, 0.1  # probability that a message joins the current turn, or ends it
 GUARDED = 0.2  # probability that operators decide about all calls of tool servers
 STYLES: tuple[Style, ...] = ("short", "short", "streamed", "streamed", "long")
 Kind: TypeAlias = Literal[
@@ -59,18 +59,18 @@ Kind: TypeAlias = Literal[
 CRASHES: tuple[Kind, ...] = ("kill", "kill", "kill", "power", "stop")
 EDITS = ("better", "better", "broken")
 MISBEHAVIOURS = ("flood", "error", "error", "late_error", "cut", "refused", "silence", "slow")
-RARE: tuple[tuple[Kind, float, float], ...] = (  # with the probability and the longest time
+RARE: tuple[tuple[Kind, float, float], ...] = (  # kind, probability and longest duration
     ("tools", 0.15, 0.0),
     ("slow_tools", 0.15, 40.0),
     ("disk", 0.1, 20.0),
     ("broken_disk", 0.05, 0.0),
     ("clock", 0.1, 4000.0),
 )
-STRANGER = 0.15  # probability that one of the private chats has to be let in first
+STRANGER = 0.15  # probability that one of the private chats has to be admitted first
 REPEATED = 0.2  # probability that an update comes twice
 MURMURED = 0.5  # probability that there is talk in the group
 EDITED = 0.25  # probability that agents.json is edited
-LONGEST_OUTAGE = 40.0  # seconds; a turn may take 15 minutes
+MAX_OUTAGE_SECONDS = 40.0  # a turn may take 15 minutes
 
 
 @dataclass(frozen=True)
@@ -94,10 +94,10 @@ class PlannedEvent:
 
 @dataclass(frozen=True)
 class HistoryPlan:
-    """The events of a seed in the order of time, and the scripts of its messages.
+    """The events of a seed in order of time, and the scripts of its messages.
 
-    ``only`` are the numbers of the events that happen; None means all. ``while_busy`` is what a
-    message does during an answer.
+    ``only`` are the numbers of the events that happen; None means all. ``while_busy`` is the effect
+    of a message during an answer.
     """
 
     seed: int
@@ -112,13 +112,13 @@ class HistoryPlan:
         return {number: self.events[number] for number in chosen}
 
     def build_scenario(self) -> Scenario:
-        """Return the scripts of the messages that are sent, and of their work."""
+        """Return the scripts of the sent messages, and of their work."""
         said = {event.name for event in self.select_events().values() if event.kind == "say"}
         said |= {self.scripts[name].work for name in said}
         return {name: script for name, script in self.scripts.items() if name in said}
 
     def make_random(self, purpose: str) -> Random:
-        """Return random numbers of their own for one purpose, so that one changes no other."""
+        """Return a random generator for one purpose, so that purposes do not affect each other."""
         return Random(f"{self.seed}/{purpose}")  # noqa: S311 - no secret depends on them
 
 
@@ -191,7 +191,7 @@ def _add_decision(chance: Random, script: Script) -> Script:
 
 
 def _choose_while_busy(chance: Random, *, guarded: bool) -> WhileBusy:
-    """Return what a message does during an answer; a call that waits for a decision is not cut."""
+    """Return the effect of a message during an answer; calls that wait for a decision go on."""
     drawn = chance.random()
     if drawn < INTERRUPTING:
         return "queue" if guarded else "interrupt"
@@ -221,7 +221,7 @@ def _generate_crashes(chance: Random, span: float) -> Iterator[PlannedEvent]:
 def _generate_outages(chance: Random, span: float, chats: list[int]) -> Iterator[PlannedEvent]:
     for _ in range(chance.choice((0, 0, 1, 2, 3))):
         chat = chance.choice((0, chance.choice(chats)))
-        seconds = chance.choice((0.2, 2.0, chance.uniform(0, LONGEST_OUTAGE)))
+        seconds = chance.choice((0.2, 2.0, chance.uniform(0, MAX_OUTAGE_SECONDS)))
         how = chance.choice(MISBEHAVIOURS)
         yield PlannedEvent(chance.uniform(0, span), "platform", how, chat, seconds)
 
@@ -247,7 +247,7 @@ def _generate_rare_faults(
 def _generate_talk_and_edits(
     chance: Random, span: float, chats: list[int]
 ) -> Iterator[PlannedEvent]:
-    """Yield what others write in the group, and edits of agents.json."""
+    """Yield others' messages in the group, and edits of agents.json."""
     if GROUP in chats and chance.random() < MURMURED:
         for _ in range(chance.choice((1, 2, 3))):
             speaker = chance.choice(("person", "robot"))

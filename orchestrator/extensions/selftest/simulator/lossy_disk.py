@@ -1,7 +1,7 @@
-"""A disk that loses what was not synced, and that can be full: a file system for SQLite.
+"""A file system for SQLite on a disk that loses unsynced data, and that can be full.
 
-It keeps real files, so that connections share them as usual, and a copy of what each file would
-hold after a power failure.
+It keeps real files, so that connections share them as usual, and a copy of the content that each
+file would hold after a power failure.
 """
 
 from dataclasses import dataclass, field
@@ -13,7 +13,7 @@ import apsw
 
 NAME = "lossy"
 BASE = "unix"  # SQLite's own on Linux
-SECTOR = 512  # bytes; what a disk writes whole
+SECTOR = 512  # bytes; the unit that a disk writes atomically
 FileName: TypeAlias = str | apsw.URIFilename | None
 
 
@@ -64,7 +64,7 @@ class LossyDisk(apsw.VFS):
         super().xDelete(filename, syncdir)
 
     def get_file(self, path: Path) -> DiskFile:
-        """Return the file at a path as the disk has it now."""
+        """Return the disk's state of the file at a path."""
         name = str(path)
         if name not in self.files:
             content = path.read_bytes() if path.exists() else b""

@@ -1,4 +1,4 @@
-"""A broker that takes channels and serves none: scripted workers ask no model over HTTP."""
+"""A broker that accepts channels and serves none: scripted workers call no model over HTTP."""
 
 import os
 import socket

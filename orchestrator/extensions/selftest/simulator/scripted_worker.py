@@ -33,7 +33,7 @@ from thinker.protocol.methods import (
 )
 from thinker.protocol.peer import CANCELLED, Peer, RpcError
 
-PATIENCE = 3600.0  # seconds for an answer of the supervisor
+CALL_SECONDS = 3600.0  # for the supervisor's answer
 USAGE = Usage(prompt=11, completion=7)
 MODEL = "openai/scripted"
 
@@ -41,7 +41,7 @@ MODEL = "openai/scripted"
 class ScriptedWorker:
     """The worker's side of the wire, started as ``program``.
 
-    ``chance`` decides how long everything takes.
+    ``chance`` decides all durations.
     """
 
     def __init__(self, world: SimulatedWorld, chance: Random, program: Program) -> None:
@@ -114,7 +114,7 @@ class ScriptedWorker:
         raise RpcError(CANCELLED, f"turn {turn.turn_id} was cancelled")
 
     async def _follow_script(self, turn: TurnRun) -> TurnEnded:
-        """Finish the recorded steps, then make the next ones of the scripts of its messages."""
+        """Finish the recorded steps, then make the next ones from the messages' scripts."""
         said: list[Message] = [*turn.history, *turn.messages]
         scripts = [self._find_script(turn.messages[-1])]
         step = 0
@@ -144,7 +144,7 @@ class ScriptedWorker:
                 methods.STEP_COMMIT,
                 _build_step(turn, response),
                 methods.StepCommitted,
-                timeout=PATIENCE,
+                timeout=CALL_SECONDS,
             )
             results = await self._call_tools(turn, committed.call_seqs, committed.results)
             said += [response, *results]
@@ -153,14 +153,14 @@ class ScriptedWorker:
     async def _ask_for_messages(self, turn: TurnRun) -> tuple[UserMessage, ...]:
         """Return the messages that join the turn before its next step."""
         asked = methods.TurnSteer(turn_id=turn.turn_id)
-        call = self._peer.call(methods.TURN_STEER, asked, methods.Steered, timeout=PATIENCE)
+        call = self._peer.call(methods.TURN_STEER, asked, methods.Steered, timeout=CALL_SECONDS)
         return (await call).messages
 
     def _find_script(self, message: UserMessage) -> Script:
         return self._scenario[message.content.strip()]
 
     def _check_request(self, said: Sequence[Message]) -> None:
-        """Record what is wrong with what the model would be sent, or with who sends it."""
+        """Record problems of what the model would be sent, and of the sender."""
         for problem in fake_model.check_transcript(_dump_transcript(said)):
             self._ledger.append("broken", problem)
         if self._agent_id not in AGENTS:
@@ -203,7 +203,7 @@ class ScriptedWorker:
 
     @property
     def _other_agent(self) -> str:
-        """The agent to which this one may hand a chat over."""
+        """The agent to which this one may hand over a chat."""
         return next(agent_id for agent_id in AGENTS if agent_id != self._agent_id)
 
     async def _call_tools(
@@ -215,7 +215,7 @@ class ScriptedWorker:
             if seq not in known:
                 params = methods.ToolCallParams(turn_id=turn.turn_id, seq=seq)
                 known[seq] = await self._peer.call(
-                    methods.TOOL_CALL, params, ToolResult, timeout=PATIENCE
+                    methods.TOOL_CALL, params, ToolResult, timeout=CALL_SECONDS
                 )
             results.append(known[seq])
         return results
@@ -238,7 +238,7 @@ def _build_step(
 
 
 def _split_answer(scripts: Sequence[Script]) -> list[str]:
-    """Return the answer to the messages of one turn in the pieces in which it is streamed."""
+    """Return the pieces in which the answer to the messages of one turn is streamed."""
     first, *others = (script.split_reply() for script in scripts)
     return [*first, *(f" {part}" if not n else part for p in others for n, part in enumerate(p))]
 
@@ -248,7 +248,7 @@ def _build_result(text: str) -> TurnResult:
 
 
 def _dump_transcript(said: Sequence[Message]) -> list[ForeignJson]:
-    """Return what `check_transcript` reads of a transcript."""
+    """Return a transcript in the form that `check_transcript` reads."""
     found: list[ForeignJson] = []
     for message in said:
         if isinstance(message, UserMessage):

@@ -13,12 +13,12 @@ import anyio
 from anyio.abc import ByteReceiveStream
 from anyio.streams.buffered import BufferedByteReceiveStream
 
-LONGEST_LINE = 1024 * 1024  # bytes
+MAX_LINE_BYTES = 1024 * 1024
 
 
 @dataclass(frozen=True)
 class SeedReport:
-    """What one seed showed: the events of its course, shrunk if there are violations.
+    """The result of one seed: the events of its course, shrunk if there are violations.
 
     ``trace`` is equal for equal histories.
     """
@@ -31,7 +31,7 @@ class SeedReport:
 
     @property
     def repeat_options(self) -> str:
-        """The options that repeat it."""
+        """The options that repeat the course."""
         return f"--seed {self.seed} --only {','.join(self.events)}"
 
 
@@ -42,9 +42,9 @@ async def run_seeds(
     place: Path | None,
     record: Callable[[SeedReport], None],
 ) -> None:
-    """Run seeds with ``jobs`` processes; ``record`` gets each seed's report as it comes.
+    """Run seeds with ``jobs`` processes; ``record`` gets each seed's report as it arrives.
 
-    Their files are in a folder of ``place``; None is the system's for temporary files.
+    Their files are in a folder of ``place``; None is the system's folder for temporary files.
     """
     events = () if only is None else (",".join(map(str, only)),)
     with TemporaryDirectory(prefix="simulate-", dir=place, ignore_cleanup_errors=True) as folder:
@@ -74,7 +74,7 @@ async def _read_reports(
     lines = BufferedByteReceiveStream(output)
     while True:
         try:
-            line = await lines.receive_until(b"\n", LONGEST_LINE)
+            line = await lines.receive_until(b"\n", MAX_LINE_BYTES)
         except anyio.IncompleteRead:
             return
         record(SeedReport(**json.loads(line)))

@@ -14,7 +14,7 @@ def shrink_course(
     violations: Sequence[Violation],
     run: Callable[[HistoryPlan], list[Violation]],
 ) -> tuple[HistoryPlan, list[Violation]]:
-    """Return a shortest course that still fails one of the same checks, and what it shows.
+    """Return a shortest course that still fails one of the same checks, and its violations.
 
     Half of the events is left out, then a quarter and so on, until each event is needed.
     """

@@ -1,4 +1,4 @@
-"""What the operator of a simulated daemon writes into its home: agents.json, prompts, edits."""
+"""The operator's files in a simulated daemon's home: agents.json, prompts, edits."""
 
 import json
 
@@ -12,7 +12,7 @@ from orchestrator.extensions.selftest.simulator.simulated_world import Simulated
 from orchestrator.home_paths import Paths
 from thinker.protocol.messages import JsonObject
 
-REVISION = 0.01  # by how much each valid edit raises the temperature of every agent
+REVISION = 0.01  # added to the temperature of every agent with each valid edit
 
 
 class SimulatedHome:
@@ -36,9 +36,9 @@ class SimulatedHome:
         self._write_agents_file()
 
     def edit_file(self, how: str) -> None:
-        """Edit agents.json: for the better, or so that it cannot be read.
+        """Edit agents.json, validly or so that it cannot be read.
 
-        It stays as it is before the first start, when there is no copy to go back to.
+        The file is left alone before the first start, when there is no copy to fall back on.
         """
         if not self._paths.last_good.exists():
             return

@@ -23,8 +23,8 @@ from orchestrator.journal.db.writer import StorageFailedError
 from orchestrator.settings import Settings
 from orchestrator.testing.virtual_loop import VirtualLoop
 
-PERIOD = 2.0  # seconds between two looks whether all work is done
-PATIENCE = 7200.0  # seconds from the beginning of the history in which it has to be
+PERIOD = 2.0  # seconds between two checks whether all work is done
+MAX_HISTORY_SECONDS = 7200.0  # from the beginning of the history
 End: TypeAlias = Literal["running", "stop", "kill", "power", "disk", "settled", "late"]
 UNSETTLED = (
     "SELECT EXISTS(SELECT 1 FROM inbox WHERE state NOT IN('done','dead','cancelled'))"
@@ -38,7 +38,7 @@ UNSETTLED = (
 
 @dataclass
 class SimulatedLife:
-    """One life. ``left`` are the history's events that have not happened, in order.
+    """One life. ``left`` are the remaining events of the history, in order.
 
     ``end`` is how it ended: ``settled`` when all work was done, ``late`` when it was not in time.
     ``boots`` counts the commits of T0, ``worker_deaths`` the workers that were killed.
@@ -52,7 +52,7 @@ class SimulatedLife:
     disk: LossyDisk
     left: list[PlannedEvent]
     end: End = "running"
-    armed: bool = True  # whether failpoints are looked at
+    armed: bool = True  # whether failpoints are in effect
     boots: int = 0
     worker_deaths: int = 0
     passed: list[str] = field(default_factory=list)  # failpoints
@@ -75,12 +75,12 @@ class SimulatedLife:
             tasks.cancel_scope.cancel()
 
     async def _stop_when_settled(self, store: Store) -> None:
-        """Stop the daemon once all work is done, or it is too late."""
+        """Stop the daemon once all work is done, or when time is up."""
         while True:
             await anyio.sleep(PERIOD)
             unsettled = await store.read(_has_unsettled_rows)
             waits = self.left or self.world.bot.unconfirmed_updates or unsettled
-            if waits and self.loop.time() < PATIENCE:
+            if waits and self.loop.time() < MAX_HISTORY_SECONDS:
                 continue
             self.end = "late" if waits else "settled"
             self.machine.stop_daemon()
@@ -92,12 +92,12 @@ class SimulatedLife:
             await anyio.sleep(PERIOD)
             for asked in await store.read(pairing.list_pairings):
                 if asked.code is not None and daemon.control is not None:
-                    # The disk is full, and the next look tries again; or it broke.
+                    # The disk is full, and the next check tries again; or the disk is broken.
                     with suppress(JournalError, StorageFailedError):
                         await daemon.control.approve_chat(asked.code)
 
     async def _play_events(self, tasks: TaskGroup) -> None:
-        """Let the events happen that are left."""
+        """Play the remaining events."""
         happenings: Mapping[str, Callable[[PlannedEvent], None]] = {
             "say": lambda event: self.world.send_script(event.name),
             "repeat": lambda event: self.world.repeat_update(event.name),
@@ -151,7 +151,7 @@ class SimulatedLife:
         self.disk.full = False
 
     def watch(self, victim: str, pids: Callable[[], list[int]]) -> None:
-        """Ignore ids of processes: the machine has its own."""
+        """Ignore process ids: the machine has its own."""
 
     def reach(self, name: str) -> None:
         """Pass a failpoint: the daemon or a worker may be killed here.
@@ -184,5 +184,5 @@ class SimulatedLife:
 
 
 def _has_unsettled_rows(db: Database) -> bool:
-    """Return whether anything is not finished yet; see `JournalRows.describe_unsettled`."""
+    """Return whether any work is unfinished; see `JournalRows.describe_unsettled`."""
     return bool(db.execute(UNSETTLED).get)

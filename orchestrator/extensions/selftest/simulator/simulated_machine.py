@@ -52,7 +52,7 @@ class VirtualWriter:
         self._start_commit_timer()
 
     def close(self) -> None:
-        """Finish nothing: a daemon that stops has no more jobs."""
+        """Do nothing: a daemon that stops has no more jobs."""
 
     def _start_commit_timer(self) -> None:
         if not self._busy and self._jobs:
@@ -91,7 +91,7 @@ class SimulatedMachine(Machine):
         self._signals, self._received = anyio.create_memory_object_stream[signal.Signals](1)
 
     async def document_text(self, data: bytes, media_type: str) -> str:
-        """Find the text of a file that is one; it starts no process."""
+        """Return the text of a text file; start no process."""
         del media_type
         return decode_plain_text(data)
 
@@ -112,7 +112,7 @@ class SimulatedMachine(Machine):
         yield self._received
 
     def stop_daemon(self) -> None:
-        """Send the daemon SIGTERM; one that waits to be received is not sent again."""
+        """Send the daemon SIGTERM, unless one is pending."""
         with suppress(anyio.WouldBlock):
             self._signals.send_nowait(signal.SIGTERM)
 

@@ -1,4 +1,4 @@
-"""People, Telegram and what tools did, as they survive the simulated daemon's lives."""
+"""People, Telegram and the tools' effects, which survive the simulated daemon's lives."""
 
 from collections.abc import Callable
 from random import Random
@@ -46,7 +46,7 @@ class SimulatedWorld(World):
         self.drift = 0.0
         self.server_start = 0.0
         self._newest = 0  # revision of agents.json
-        self._revisions: list[tuple[float, int]] = []  # that have to apply, and since when
+        self._revisions: list[tuple[float, int]] = []  # that apply, and since when
         super().__init__(scenario, MemoryLedger(self.read_clock))
         self.platform = UnreliablePlatform(self.bot, chance)
 
@@ -55,7 +55,7 @@ class SimulatedWorld(World):
         return round((self._time() + self.drift) * 1000)
 
     def murmur(self, speaker: str) -> None:
-        """Write in the group what is not for the bot, as a person or as another bot."""
+        """Write in the group, but not to the bot, as a person or as another bot."""
         fields: ForeignJson = {}
         text = OVERHEARD
         if speaker == "robot":
@@ -79,14 +79,14 @@ class SimulatedWorld(World):
         self._revisions = [revision for revision in self._revisions if revision[0] <= seen]
 
     def check_revision(self, revision: int) -> None:
-        """Record it if a step is made by an older revision of agents.json than it has to be."""
+        """Record a problem if a step was made under an outdated revision of agents.json."""
         begun = [number for at, number in self._revisions if at <= self._time() - EDIT_WITHIN]
         if revision < max(begun, default=0) or revision > self._newest:
             self.ledger.append("outdated", f"revision {revision} was used, of {self._revisions}")
 
     def begin_life(self, alive: Callable[[], bool], time: Callable[[], float]) -> None:
         """Serve the next daemon: ``time`` returns seconds since the epoch."""
-        self.bot.changes = Wakeup()  # nothing of the last daemon waits any more
+        self.bot.changes = Wakeup()  # nothing of the last daemon waits any longer
         self.platform.begin_life(alive)
         self._time = time
 

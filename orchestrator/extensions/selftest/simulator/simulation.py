@@ -27,7 +27,7 @@ from orchestrator.journal.db.store import Store
 from orchestrator.settings import Settings
 from orchestrator.testing.virtual_loop import StuckError, VirtualLoop
 
-FRESH = 10  # every so many seeds begin without a journal, the others with an empty one
+FRESH = 10  # one in this number of seeds begins without a journal, the others with an empty one
 DOWN = 1.0  # seconds from an end to the next start
 
 
@@ -55,7 +55,7 @@ class Simulation:
         self.trace: list[str] = []
 
     def run(self) -> list[Violation]:
-        """Return what the checks found."""
+        """Run all lives and return the violations."""
         self._files.write_files()
         if self._course.seed % FRESH:
             self._journal.write_bytes(_make_empty_journal())
@@ -80,7 +80,7 @@ class Simulation:
     def _check_tool_results(self, found: Evidence) -> Iterator[Violation]:
         """Yield calls of tool servers that ended without their result although nothing ended them.
 
-        A dying host does, and a newer message where that interrupts.
+        A dying host may end a call, and so may a newer message that interrupts.
         """
         died = any(event.kind == "tools" for event in self._course.select_events().values())
         if died or found.interrupts:
@@ -118,7 +118,7 @@ class Simulation:
         return life.end in ("settled", "late") or bool(self._problems)
 
     def _end_life(self, life: SimulatedLife, store: Store) -> None:
-        """Leave on the disk what the next start finds, and note how the life ended."""
+        """Leave the files that the next start finds, and note how the life ended."""
         disk, content = life.disk, self._read_disk(life)
         disk.full = disk.broken = False
         store.close()
@@ -157,7 +157,7 @@ def _parse_script_name(step: StepRow) -> str:
 
 @cache
 def _make_empty_journal() -> bytes:
-    """Return a journal that a daemon has made and not used."""
+    """Return a new journal as a daemon makes it."""
     with TemporaryDirectory() as folder:
         path = Path(folder) / recovery.FILES[0]
         open_database(path).close()

@@ -19,15 +19,16 @@ from thinker.http.exchange import NO_HEADERS, BrokenAnswerError, ConnectError, W
 RETRY_AFTER = (1, 5, 30)  # seconds
 LATENCY = (0.001, 0.08)  # seconds in each direction
 SLOW = 8.0  # seconds, at most
-LATE = LATE_EDIT / 1000  # seconds; what an edit does that arrives even later is not promised
+LATE = LATE_EDIT / 1000  # seconds; nothing is promised about edits that arrive even later
 ROUNDING = 0.01  # seconds
-LIKELY = 0.66  # of a request to fail during an outage
+LIKELY = 0.66  # probability that a request fails during an outage
 
 
 class UnreliablePlatform:
     """Answers the Bot API's requests.
 
-    ``faults`` counts those that failed, ``impatient`` has what came before a flood was over.
+    ``faults`` counts those that failed, ``impatient`` has the requests that came before a flood was
+    over.
     """
 
     def __init__(self, bot: LedgerBot, chance: Random) -> None:
@@ -35,13 +36,13 @@ class UnreliablePlatform:
         self._chance = chance
         self._outages: list[PlannedEvent] = []
         self._alive: Callable[[], bool] = lambda: True
-        self._floods: dict[int, tuple[float, float]] = {}  # by chat: from when until when
+        self._floods: dict[int, tuple[float, float]] = {}  # start and end, keyed by chat
         self._on_the_way: list[tuple[float, str, ForeignJson]] = []
         self.faults = 0
         self.impatient: list[str] = []
 
     def begin_life(self, alive: Callable[[], bool]) -> None:
-        """Serve the next daemon; ``alive`` returns false once it was killed."""
+        """Serve the next daemon; ``alive`` returns False once the daemon was killed."""
         self._alive = alive
         self._outages.clear()
         self._floods.clear()
@@ -58,7 +59,7 @@ class UnreliablePlatform:
     async def send(
         self, method: str, url: str, headers: Mapping[str, str] = NO_HEADERS, body: bytes = b""
     ) -> WholeAnswer:
-        """Answer a request, sooner or later, or let it fail; see `Network.send`."""
+        """Answer a request, sooner or later, or let the request fail; see `Network.send`."""
         del method, headers
         path, params = urlsplit(url).path, json.loads(body or b"{}")
         self._check_patience(path, params)
@@ -70,7 +71,7 @@ class UnreliablePlatform:
         return await self._apply_fault(outage.name, path, params)
 
     def close(self) -> None:
-        """Nothing is kept."""
+        """Do nothing: nothing is kept open."""
 
     def _choose_outage(self, body: ForeignJson) -> PlannedEvent | None:
         """Return the outage that a request meets."""
@@ -112,7 +113,7 @@ class UnreliablePlatform:
         return await self._forward_request(path, body)
 
     async def deliver_late_edits(self) -> None:
-        """Let the edits arrive that were on the way when the last daemon died."""
+        """Deliver the edits that were on the way when the last daemon died."""
         late, self._on_the_way = sorted(self._on_the_way, key=itemgetter(0)), []
         for due, path, body in late:
             await anyio.sleep_until(due)
@@ -127,7 +128,7 @@ class UnreliablePlatform:
         return _build_error(429, "Too Many Requests", seconds)
 
     def _check_patience(self, path: str, body: ForeignJson) -> None:
-        """Note a request that the daemon began although it knew of a flood in its chat."""
+        """Note a request that the daemon began although it knew of a flood in the chat."""
         told, until = self._floods.get(body.get("chat_id", 0), (0.0, 0.0))
         now = anyio.current_time()
         if told < now < until - ROUNDING:
@@ -135,7 +136,7 @@ class UnreliablePlatform:
             self.impatient.append(f"{method} came {until - now:.1f} s before the flood was over")
 
     async def _forward_request(self, path: str, body: ForeignJson) -> WholeAnswer:
-        if not self._alive():  # its request never left
+        if not self._alive():  # the request never left
             await anyio.sleep_forever()
         status, content = await self._bot.answer_request(path, body)
         await anyio.sleep(self._chance.uniform(*LATENCY))

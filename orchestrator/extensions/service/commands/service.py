@@ -79,7 +79,7 @@ def install(
         _print_lines(
             [*(f"# {step.command}" for step in steps), f"# {host.unit_path}:", *unit.splitlines()]
         )
-        if namespaces:  # the plan is shown before the refusal
+        if namespaces:  # show the plan before the refusal
             program_paths.require_visible(host.scope, program_paths.iter_needed_paths())
         return
     try:

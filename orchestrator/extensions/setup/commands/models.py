@@ -20,8 +20,8 @@ from orchestrator.extensions.setup.offers import (
     list_provider_facts,
 )
 from orchestrator.extensions.setup.trial_runs import (
+    ModelResult,
     TrialsReport,
-    TriedModel,
     run_model_trials,
 )
 from thinker.protocol import logs
@@ -177,5 +177,5 @@ def _print_trials(report: TrialsReport) -> None:
                 print_text(f"{model.id}, {trial.name}: {trial.text}")
 
 
-def _format_trial_state(model: TriedModel, name: str) -> str:
+def _format_trial_state(model: ModelResult, name: str) -> str:
     return next((WORDS[trial.state] for trial in model.trials if trial.name == name), "")

@@ -82,7 +82,7 @@ def setup(
 ) -> None:
     """Set up keys, a model and a bot, and get a first answer.
 
-    Asks for what is missing and tries it at once. Keys go to keys.env in the home, the rest to
+    Asks for what is missing and tries it immediately. Keys go to keys.env in the home, the rest to
     agents.json, which keeps everything you wrote. Without a terminal, give options; a key is never
     an argument, because other users could read it. The exit code is 1 if no answer came.
     """
@@ -169,7 +169,7 @@ def _show_situation(settings: Settings, path: Path, before: ExistingSetup) -> No
 def _require_valid_text(
     settings: Settings, name: str, text: str, environ: Mapping[str, str]
 ) -> None:
-    """Print the problems of the new text like ``check``; stop at an error."""
+    """Print the problems of the new text like ``check``; exit on an error."""
     problems: tuple[Problem, ...]
     try:
         moved = load_moved_chats(settings)

@@ -102,8 +102,8 @@ async def test_long_recording_is_not_sent(tmp_path: Path) -> None:
         lasting = await refusal(bench, recording("hello", 2700.0))
         large = await refusal(bench, b"ID3" + bytes(MOST_HEARD))
         assert bench.requests == []
-    assert lasting == "it lasts 45 minutes; recordings of up to 30 minutes are heard"
-    assert large == "it has 10.0 MB; recordings of up to 10 MB are heard"
+    assert lasting == "it is 45 minutes long; the limit for recordings is 30 minutes"
+    assert large == "it is 10.0 MB; the limit for recordings is 10 MB"
 
 
 async def test_silence_has_no_text(tmp_path: Path) -> None:
@@ -123,7 +123,7 @@ async def test_refusal_of_the_model_is_the_reason_and_costs_nothing(tmp_path: Pa
     async with background(tmp_path, voice=VOICE) as bench:
         bench.serve(AUDIO_HEAR, Hear, refused)
         told = await refusal(bench, recording("hello"))
-        assert told == "it could not be heard: openai answered 500"
+        assert told == "it could not be transcribed: openai answered 500"
         assert spent(bench) == []
 
 

@@ -58,4 +58,4 @@ def test_home_gets_the_shared_configuration_before_the_daemon_reads_it(tmp_path:
     assert not (tmp_path / "agents.json").exists()
     PostgresqlExtension().prepare_home(settings)
     assert (tmp_path / "agents.json").read_bytes() == b"{}"
-    assert config_placing.read_brought(settings.paths).version == 1
+    assert config_placing.load_applied_version(settings.paths).version == 1

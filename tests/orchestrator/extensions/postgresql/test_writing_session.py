@@ -71,7 +71,7 @@ async def test_idle_daemon_that_was_followed_keeps_no_session(
     server: DatabaseServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Its signs of life find that another one has the journal; the next job does not write."""
-    monkeypatch.setattr(pg_storage, "BEAT", 0.01)
+    monkeypatch.setattr(pg_storage, "HEARTBEAT_SECONDS", 0.01)
     with closing(Store(PostgresStorage(server))) as store:
         other, connect, tries = follow(server), psycopg.connect, list[int]()
 
@@ -102,7 +102,7 @@ async def test_journal_is_not_held_once_the_server_ended_the_session(
     server: DatabaseServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The daemon that waits for it has it then, long before the daemon's next sign of life."""
-    monkeypatch.setattr(pg_storage, "BEAT", 3600)
+    monkeypatch.setattr(pg_storage, "HEARTBEAT_SECONDS", 3600)
     monkeypatch.setattr(writing_session, "LOST_AFTER", 3_600_000)
     storage = PostgresStorage(server)
     with closing(Store(storage)):

@@ -228,7 +228,9 @@ async def test_agent_is_asked_in_the_way_of_its_role() -> None:
             await seen.runtime.run_specialist("x", "hello")
         with pytest.raises(RuntimeSpecError, match="'cashier' is a specialist, not a planner"):
             await seen.runtime.propose("cashier", "hello")
-        with pytest.raises(RuntimeSpecError, match="'cashier' is asked nothing; say what to do"):
+        with pytest.raises(
+            RuntimeSpecError, match="the prompt for 'cashier' is empty; say what to do"
+        ):
             await seen.runtime.run_specialist("cashier", " \n")
 
 

@@ -8,7 +8,7 @@ from fakes.slack_server import APP_TOKEN, BOT_TOKEN, Fault, SlackServer
 from fakes.slack_world import SlackWorld
 
 from orchestrator.channel_api import SendError, SendOutcome
-from orchestrator.extensions.slack.slack_answers import SlackPosted
+from orchestrator.extensions.slack.slack_answers import SlackSentMessage
 from orchestrator.extensions.slack.slack_api import SlackApi
 
 
@@ -47,7 +47,7 @@ async def test_an_error_says_what_is_known_of_the_message(
     world.server.refuse("chat.postMessage", fault)
     call = api.web.chat_postMessage(channel=world.private, text="x")
     with pytest.raises(SendError) as caught:
-        await api.fetch_answer(call, SlackPosted)
+        await api.fetch_answer(call, SlackSentMessage)
     assert (caught.value.outcome, caught.value.retry_after) == (outcome, retry_after)
     assert len(world.server.calls) == 1
 
@@ -56,7 +56,7 @@ async def test_what_did_not_reach_slack_was_not_sent() -> None:
     """No connection, no message."""
     api = SlackApi("http://127.0.0.1:1/api/", BOT_TOKEN, APP_TOKEN)
     with pytest.raises(SendError) as caught:
-        await api.fetch_answer(api.web.chat_postMessage(channel="C1", text="x"), SlackPosted)
+        await api.fetch_answer(api.web.chat_postMessage(channel="C1", text="x"), SlackSentMessage)
     await api.close()
     assert caught.value.outcome is SendOutcome.NOT_SENT
     assert str(caught.value).startswith("Slack cannot be reached: [Errno")

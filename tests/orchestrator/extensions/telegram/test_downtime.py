@@ -7,7 +7,7 @@ import pytest
 from fakes.journal import store_in
 from fakes.time_limit import time_limit
 
-from orchestrator.extensions.telegram.downtime import HOUR, KEPT, DowntimeMonitor
+from orchestrator.extensions.telegram.downtime import HOUR, UPDATE_LIFETIME, DowntimeMonitor
 from orchestrator.journal.db.database import Database
 from orchestrator.journal.db.store import Store
 
@@ -30,7 +30,9 @@ async def hints(store: Store, now: int) -> tuple[str, ...]:
     return downtime.hints
 
 
-@pytest.mark.parametrize(("away", "reported"), [(0, False), (KEPT, False), (KEPT + 2 * HOUR, True)])
+@pytest.mark.parametrize(
+    ("away", "reported"), [(0, False), (UPDATE_LIFETIME, False), (UPDATE_LIFETIME + 2 * HOUR, True)]
+)
 async def test_downtime_beyond_what_telegram_keeps_is_reported(
     tmp_path: Path, away: int, *, reported: bool
 ) -> None:

@@ -35,7 +35,7 @@ class PushedStore:
 
     async def read(self, work: Callable[..., object], *args: object) -> Any:
         """The next answer, or an error that is one."""
-        assert work.__name__ == "other_than"
+        assert work.__name__ == "load_newer_files"
         self.asked.append(args)
         if not self.answers:
             self.used_up.set()

@@ -8,8 +8,8 @@ from structlog.testing import capture_logs
 from orchestrator.errors import ConfigError
 from orchestrator.extensions.postgresql.shared_config.config_placing import (
     list_local_edits,
+    load_applied_version,
     place_version,
-    read_brought,
     write_files,
 )
 from orchestrator.extensions.postgresql.shared_config.pushed_config import PushedFile, PushedVersion
@@ -45,7 +45,7 @@ def tree(home: Paths) -> dict[str, str]:
 
 def edits(home: Paths) -> tuple[str, ...]:
     """The names of files that differ from what was brought."""
-    return list_local_edits(home, read_brought(home), {})[0]
+    return list_local_edits(home, load_applied_version(home), {})[0]
 
 
 def test_files_come_and_go_with_versions(home: Paths) -> None:
@@ -53,7 +53,7 @@ def test_files_come_and_go_with_versions(home: Paths) -> None:
     (home.skills / "own").mkdir()
     (home.skills / "own/SKILL.md").write_text("mine", "utf-8")
     bring(home, 1, A, B, RUN)
-    assert read_brought(home).version == 1
+    assert load_applied_version(home).version == 1
     assert (home.home / RUN.name).stat().st_mode & 0o777 == 0o700
     assert (home.home / A.name).stat().st_mode & 0o777 == 0o600
     bring(home, 2, A._replace(data=b"{} "), B)
@@ -143,7 +143,7 @@ def test_cut_off_application_is_done_again(home: Paths, monkeypatch: pytest.Monk
             bring(home, 2, A._replace(data=b"2"), B)
     bring(home, 2, A._replace(data=b"2"), B)
     assert tree(home) == {"agents.json": "2", "prompts/b.md": "b"}
-    assert read_brought(home).version == 2
+    assert load_applied_version(home).version == 2
 
 
 def test_edits_are_found(home: Paths) -> None:
@@ -154,8 +154,8 @@ def test_edits_are_found(home: Paths) -> None:
     (home.home / B.name).unlink()
     (home.prompts / "new.md").touch()
     assert edits(home) == ("agents.json", "prompts/b.md", "prompts/new.md")
-    found, seen = list_local_edits(home, read_brought(home), {})
-    assert list_local_edits(home, read_brought(home), seen) == (found, seen)
+    found, seen = list_local_edits(home, load_applied_version(home), {})
+    assert list_local_edits(home, load_applied_version(home), seen) == (found, seen)
 
 
 @pytest.mark.parametrize("text", ["", "{", '{"version": "x"}'])
@@ -165,7 +165,7 @@ def test_broken_record_lets_no_file_count_as_a_pushed_one(home: Paths, text: str
     home.pushed.write_text(text, "utf-8")
     (home.home / A.name).write_text("edited", "utf-8")
     bring(home, 2, A)
-    assert read_brought(home).version == 2
+    assert load_applied_version(home).version == 2
     assert tree(home) == {"agents.json": "{}", "agents.json.local-1": "edited", "prompts/b.md": "b"}
 
 

@@ -67,11 +67,11 @@ def test_old_versions_are_forgotten_but_for_their_facts(db: Database) -> None:
 
 def test_machine_gets_files_only_of_a_version_that_it_does_not_have(db: Database) -> None:
     """Also if the number is the same, as after a restore of the database."""
-    assert pushed_config.other_than(db, 0, "") == (None, ())
+    assert pushed_config.load_newer_files(db, 0, "") == (None, ())
     pushed, _ = pushed_config.store_version(db, [A], "here", 1)
-    assert pushed_config.other_than(db, 0, "") == (pushed, (A,))
-    assert pushed_config.other_than(db, 1, pushed.digest) == (pushed, ())
-    assert pushed_config.other_than(db, 1, "other") == (pushed, (A,))
+    assert pushed_config.load_newer_files(db, 0, "") == (pushed, (A,))
+    assert pushed_config.load_newer_files(db, 1, pushed.digest) == (pushed, ())
+    assert pushed_config.load_newer_files(db, 1, "other") == (pushed, (A,))
 
 
 def test_push_needs_no_lock_and_an_error_stores_nothing(server: DatabaseServer) -> None:

@@ -90,7 +90,7 @@ def test_ended_conversation_stays_readable_and_leaves_the_list(home: Path) -> No
     assert "no messages" in command(home, "sessions", "show", "3").stdout
     again = command(home, "sessions", "end", "3")
     assert again.exit_code == ExitCode.USAGE
-    assert "conversation 3 has ended already" in again.stderr
+    assert "conversation 3 has already ended" in again.stderr
 
 
 async def test_running_daemon_ends_the_conversation(home: Path) -> None:
