@@ -17,19 +17,19 @@ from thinker.budget import TurnLimits
 from thinker.hooks import HookedHost, HookedModel, HookFiles, Hooks, HookState, replay_steps
 from thinker.loop import Loop, LoopHost, LoopRequest
 from thinker.models.base import Model
-from thinker.preparation import Preparation, Prepared
+from thinker.preparation import Preparation, PreparedTurn
 from thinker.prompt.base_prompt import TurnPrompt
 from thinker.prompt.fingerprint import compute_digest
 from thinker.prompt.render.output_schema import build_request_contract
 from thinker.protocol.background import (
-    Compact,
-    Compacted,
-    Embed,
-    Embedded,
-    Extract,
-    Extracted,
-    Tried,
-    TryModel,
+    CompactionRequest,
+    CompactionResult,
+    EmbeddingRequest,
+    EmbeddingResult,
+    ExtractionRequest,
+    ExtractionResult,
+    ModelTrialRequest,
+    ModelTrialResult,
 )
 from thinker.protocol.env import ThinkerSettings
 from thinker.protocol.methods import ChatRef, TurnResult, TurnRun
@@ -92,7 +92,7 @@ class Agent:
         return await Loop(request, model, hooked).run(await replay_steps(hooks, turn.steps))
 
     async def _build_loop_request(
-        self, turn: TurnRun, prepared: Prepared, hooks: Hooks | None
+        self, turn: TurnRun, prepared: PreparedTurn, hooks: Hooks | None
     ) -> LoopRequest:
         """Return the turn for the loop, with the prompt and conversation after the hooks."""
         prompt = prepared.prompt if hooks is None else await hooks.filter_prompt(prepared.prompt)
@@ -130,17 +130,17 @@ class Agent:
         state = HookState(self._settings.agent_id, turn.turn_id, turn.chat)
         return Hooks(state, tuple((name, self._hook_files.load_hook(name)) for name in names))
 
-    async def compact_session(self, request: Compact) -> Compacted:
+    async def compact_session(self, request: CompactionRequest) -> CompactionResult:
         return await compaction.compact_session(
             self._small, self._settings.compaction_prompt_path, request
         )
 
-    async def extract_facts(self, request: Extract) -> Extracted:
+    async def extract_facts(self, request: ExtractionRequest) -> ExtractionResult:
         return await facts.extract_facts(
             self._small, self._settings.fact_extraction_prompt_path, request
         )
 
-    async def embed_texts(self, request: Embed) -> Embedded:
+    async def embed_texts(self, request: EmbeddingRequest) -> EmbeddingResult:
         """Embed texts; with ``keep`` the vectors stay here, for selecting tools."""
         if self._embeddings is None:
             raise FatalModelError("the agent has no embeddings; reload agents.json")
@@ -150,7 +150,7 @@ class Agent:
         self.preparation.tool_vectors.store_vectors(request.texts, embedded.vectors)
         return embedded.model_copy(update={"vectors": ()})
 
-    async def try_model(self, request: TryModel) -> Tried:
+    async def try_model(self, request: ModelTrialRequest) -> ModelTrialResult:
         """Make one small call that shows whether the model has an ability."""
         # Only a command asks for it, in a worker of its own.
         from thinker.model_trials import run_trial  # noqa: PLC0415 - see above

@@ -115,7 +115,7 @@ class Hooks:
         if text == record.text:
             return record
         first = LayerRecord(name=name, text=text)
-        beside = (layer for layer in record.layers if record.is_beside_prompt(layer))
+        beside = (layer for layer in record.layers if record.is_in_message(layer))
         return record.model_copy(update={"layers": (first, *beside)})
 
     async def filter_conversation(

@@ -94,14 +94,14 @@ class RepairBudget:
             raise ValueError("to repair the text would take too long")
 
 
-class _Counted(str):
+class _CountedText(str):
     """A text that spends from a budget on each access, as do its parts."""
 
     __slots__ = ("_budget",)
     _budget: RepairBudget
 
     @classmethod
-    def wrap_text(cls, text: str, budget: RepairBudget) -> "_Counted":
+    def wrap_text(cls, text: str, budget: RepairBudget) -> "_CountedText":
         counted = cls(text)
         counted._budget = budget
         return counted
@@ -109,10 +109,10 @@ class _Counted(str):
     def __getitem__(self, key: SupportsIndex | slice) -> str:
         self._budget.spend(1)
         part = super().__getitem__(key)
-        return _Counted.wrap_text(part, self._budget) if isinstance(key, slice) else part
+        return _CountedText.wrap_text(part, self._budget) if isinstance(key, slice) else part
 
     def __add__(self, other: str) -> str:
-        return _Counted.wrap_text(super().__add__(other), self._budget)
+        return _CountedText.wrap_text(super().__add__(other), self._budget)
 
 
 def repair_json_object(text: str, budget: RepairBudget) -> JsonObject | None:
@@ -126,7 +126,7 @@ def repair_json_object(text: str, budget: RepairBudget) -> JsonObject | None:
         if "{" not in text or len(text) > REPAIR_LIMIT:
             return None
         budget.spend(CHARACTER * len(text))
-        found = json_repair.loads(_Counted.wrap_text(text, budget))
+        found = json_repair.loads(_CountedText.wrap_text(text, budget))
         # Re-encode: neither a value that the wire cannot carry nor a counted text is a repair.
         value = orjson.loads(orjson.dumps(found, option=orjson.OPT_NON_STR_KEYS))
         return OBJECT.validate_python(value) or None

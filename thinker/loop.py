@@ -19,7 +19,7 @@ from anyio import to_thread
 
 from thinker import budget, history
 from thinker.answers.verdict import AnswerAccepted, AnswerValidator
-from thinker.budget import Spent, TurnLimits
+from thinker.budget import TurnLimits, TurnUsage
 from thinker.models.base import Model, ModelRequest, ModelResponse
 from thinker.models.failures import format_headline
 from thinker.protocol import messages, methods
@@ -109,7 +109,7 @@ class Loop:
         self._tools = {tool.name: tool for tool in (*request.tools, *request.rest)}
         self._offered = arguments.relax_tools(request.tools) if request.relax else request.tools
         self._transcript: list[Message] = list(request.messages)
-        self._spent = Spent()
+        self._spent = TurnUsage()
         self._used: list[str] = []
         self._empty = 0
         self._rejections = 0

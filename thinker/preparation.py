@@ -29,7 +29,7 @@ from thinker.toolcalls.tool_vectors import ToolVectors
 log = structlog.get_logger()
 
 
-class Prepared(NamedTuple):
+class PreparedTurn(NamedTuple):
     """A turn as the model will see it."""
 
     prompt: PromptRecord
@@ -78,7 +78,7 @@ class Preparation:
         self._warn_once(*filter(None, (problem,)))
         self._selector = Selector()
 
-    def prepare_turn(self, turn: TurnRun) -> Prepared:
+    def prepare_turn(self, turn: TurnRun) -> PreparedTurn:
         """Prepare a turn, logging what is missing."""
         self._refresh_files(turn.playbooks)
         applied = self._apply_turn_definition(turn)
@@ -116,7 +116,7 @@ class Preparation:
             record = cached.arrange_cached(record, past, turn.context)
         shown = self._select_messages(turn, past, record, applied.recent_images)
         tools, rest = selection.tools, selection.rest
-        return Prepared(record, base.source, shown, tools, applied, rest)
+        return PreparedTurn(record, base.source, shown, tools, applied, rest)
 
     def _build_model_settings(
         self, turn: TurnRun, applied: TurnPrompt, warmth: float

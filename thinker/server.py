@@ -13,7 +13,13 @@ from thinker.agent import Agent
 from thinker.jail.worker_jail import NO_JAIL, WorkerJail
 from thinker.models.failures import format_headline
 from thinker.protocol import background, methods
-from thinker.protocol.background import Compact, Embed, Extract, MeteredResult, TryModel
+from thinker.protocol.background import (
+    CompactionRequest,
+    EmbeddingRequest,
+    ExtractionRequest,
+    MeteredResult,
+    ModelTrialRequest,
+)
 from thinker.protocol.liveness import answer_pings
 from thinker.protocol.logs import bound
 from thinker.protocol.messages import Frozen, ToolResult, UserMessage
@@ -54,7 +60,9 @@ class RemoteHost:
 
     async def take_new_messages(self) -> tuple[UserMessage, ...]:
         params = methods.TurnSteer(turn_id=self._turn.turn_id)
-        return (await self._call_supervisor(methods.TURN_STEER, params, methods.Steered)).messages
+        return (
+            await self._call_supervisor(methods.TURN_STEER, params, methods.JoinedMessages)
+        ).messages
 
     async def _call_supervisor(self, method: str, params: Frozen, result: type[R]) -> R:
         patience = max(1.0, self._deadline - time.monotonic()) + GRACE
@@ -83,12 +91,16 @@ class WorkerServer:
             methods.TURN_RUN: self._run_turn,
             methods.PROMPT_PREVIEW: self._preview_prompt,
             methods.PROMPT_RENDER: _render_definition,
-            background.SESSION_COMPACT: _build_metered_handler(Compact, agent.compact_session),
-            background.FACTS_EXTRACT: _build_metered_handler(Extract, agent.extract_facts),
-            background.MODEL_TRY: _build_metered_handler(TryModel, agent.try_model),
+            background.SESSION_COMPACT: _build_metered_handler(
+                CompactionRequest, agent.compact_session
+            ),
+            background.FACTS_EXTRACT: _build_metered_handler(
+                ExtractionRequest, agent.extract_facts
+            ),
+            background.MODEL_TRY: _build_metered_handler(ModelTrialRequest, agent.try_model),
             # The provider's text may quote the input.
             background.TEXTS_EMBED: _build_metered_handler(
-                Embed, agent.embed_texts, format_headline
+                EmbeddingRequest, agent.embed_texts, format_headline
             ),
             **_build_media_handlers(agent),
         }
@@ -171,11 +183,13 @@ def _build_media_handlers(agent: Agent) -> dict[str, RequestHandler]:
 
     return {
         asked.AUDIO_HEAR: _build_metered_handler(
-            asked.Hear, found.transcribe_recording, format_headline
+            asked.TranscriptionRequest, found.transcribe_recording, format_headline
         ),
-        asked.AUDIO_SPEAK: _build_metered_handler(asked.Speak, found.speak_text, format_headline),
+        asked.AUDIO_SPEAK: _build_metered_handler(
+            asked.SpeechRequest, found.speak_text, format_headline
+        ),
         asked.PICTURE_DRAW: _build_metered_handler(
-            asked.Draw, found.draw_pictures, format_headline
+            asked.DrawingRequest, found.draw_pictures, format_headline
         ),
     }
 

@@ -11,7 +11,7 @@ from thinker import budget
 from thinker.formats import regular_file
 from thinker.formats.regular_file import FileError
 from thinker.models.base import Model, ModelRequest
-from thinker.protocol.background import ASK_SECONDS, MeteredResult
+from thinker.protocol.background import MODEL_CALL_SECONDS, MeteredResult
 from thinker.protocol.messages import AssistantMessage, Message, UserMessage
 from thinker.worker_errors import RetryableModelError
 
@@ -57,7 +57,7 @@ def fill_template(text: str, values: Mapping[str, str]) -> str:
     return PLACEHOLDER.sub(lambda found: values.get(found[1], found[0]), text).strip()
 
 
-async def ask_model(model: Model, prompt: str, *said: Message) -> tuple[str, MeteredResult]:
+async def call_model(model: Model, prompt: str, *said: Message) -> tuple[str, MeteredResult]:
     """Return the answer to one user message, without system prompt or tools, and its usage.
 
     ``said`` is what followed the message, up to what is answered now.
@@ -67,7 +67,7 @@ async def ask_model(model: Model, prompt: str, *said: Message) -> tuple[str, Met
     """
     messages = (UserMessage(content=prompt), *said)
     request = ModelRequest(system="", messages=messages, temperature=0.0)
-    with anyio.move_on_after(ASK_SECONDS):
+    with anyio.move_on_after(MODEL_CALL_SECONDS):
         response = await model.complete(request)
         text = response.message.content
         usage = budget.resolve_usage(response.usage, lambda: (request.characters, len(text)))
@@ -78,4 +78,4 @@ async def ask_model(model: Model, prompt: str, *said: Message) -> tuple[str, Met
             call_ids=response.call_ids,
             problem=problem,
         )
-    raise RetryableModelError(f"{model.name} did not answer in {ASK_SECONDS:.0f} seconds")
+    raise RetryableModelError(f"{model.name} did not answer in {MODEL_CALL_SECONDS:.0f} seconds")

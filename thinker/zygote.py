@@ -36,7 +36,7 @@ with block_imports("rich", "click"):  # optional extras of structlog and others
     from thinker.jail.hardening import build_hardened_report, harden_process
     from thinker.protocol import logs, methods
     from thinker.protocol.env import BROKER_VARIABLE, ThinkerSettings, unpack_start
-    from thinker.protocol.methods import Forked, Ready, Reaped
+    from thinker.protocol.methods import ForkedWorker, Ready, ReapedWorker
     from thinker.protocol.peer import FAILED
     from thinker.warmup import ROUNDS, rehearse_start, warm_up
 
@@ -120,7 +120,7 @@ class Zygote:
         answer = {"jsonrpc": "2.0", "id": frame["id"]}
         handlers: dict[str, Callable[[], object]] = {
             methods.FORK: self._serve_fork,
-            methods.REAP: lambda: _reap_worker(Forked.model_validate(frame["params"]).pid),
+            methods.REAP: lambda: _reap_worker(ForkedWorker.model_validate(frame["params"]).pid),
             methods.PING: lambda: None,
         }
         try:
@@ -136,7 +136,7 @@ class Zygote:
         finally:
             for fd in received:
                 os.close(fd)
-        return Forked(pid=pid).model_dump()
+        return ForkedWorker(pid=pid).model_dump()
 
     def _fork_worker(self, descriptors: list[int]) -> int:
         preforked, self._preforked = self._preforked, None
@@ -242,7 +242,7 @@ def _close_other_descriptors(fd: int) -> None:
 
 def _reap_worker(pid: int) -> dict[str, int]:
     _, status = os.waitpid(pid, 0)
-    return Reaped(code=os.waitstatus_to_exitcode(status)).model_dump()
+    return ReapedWorker(code=os.waitstatus_to_exitcode(status)).model_dump()
 
 
 def main() -> None:

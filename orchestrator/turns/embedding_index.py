@@ -20,7 +20,13 @@ from orchestrator.journal.memory.fact_vectors import Embedding
 from orchestrator.loop_bound import LoopBound
 from orchestrator.processes.worker import Worker
 from orchestrator.spending.metered_calls import MeteredCall, MeteredCalls
-from thinker.protocol.background import EMBEDDED, LONGEST, TEXTS_EMBED, Embed, Embedded
+from thinker.protocol.background import (
+    EMBEDDED,
+    LONGEST,
+    TEXTS_EMBED,
+    EmbeddingRequest,
+    EmbeddingResult,
+)
 from thinker.protocol.messages import ToolSpec
 
 PATIENCE = 1.0  # seconds that a turn waits for an embedding
@@ -96,14 +102,14 @@ class EmbeddingIndex(LoopBound):
 
     async def request_vectors(
         self, definition: AgentDefinition, payer: str, texts: Sequence[str], *, keep: bool = False
-    ) -> Embedded | None:
+    ) -> EmbeddingResult | None:
         """Embed texts and count the usage; on failure return None and rest for a while."""
         calls, name = self.calls, f"embedding/{next(self._numbers)}"
         size = sum(min(len(text), LONGEST) for text in texts) // 4 + 1
         call = MeteredCall(name, payer, definition.agent_id, size)
-        request = Embed(texts=tuple(texts), keep=keep)
+        request = EmbeddingRequest(texts=tuple(texts), keep=keep)
         try:
-            answer = await calls.ask_worker(call, TEXTS_EMBED, request, Embedded)
+            answer = await calls.ask_worker(call, TEXTS_EMBED, request, EmbeddingResult)
             if answer is not None:
                 await calls.store.transact(
                     calls.gate.build_rules().settle_work, payer, name, answer

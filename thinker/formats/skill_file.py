@@ -26,9 +26,11 @@ AS_WRITTEN = ("name", "description", "license", "compatibility")  # fields taken
 MAX_KEYWORDS, MAX_KEYWORD = 200, 100  # of a skill; characters
 MAX_DESCRIPTION = 4096  # characters; the format says 1024, but public skills have more
 # Fields of the metadata that only this program has, and all that it reads.
-ITS_OWN = frozenset({"keywords", "required_tools", "trigger_config", "max_steps", "execution_plan"})
-ITS_TRIGGER = frozenset({"schedule", "cron", "interval_minutes", "timezone", "notify_chat_id"})
-READ = ITS_OWN | {"priority", "agent"}
+OWN_FIELDS = frozenset(
+    {"keywords", "required_tools", "trigger_config", "max_steps", "execution_plan"}
+)
+TRIGGER_FIELDS = frozenset({"schedule", "cron", "interval_minutes", "timezone", "notify_chat_id"})
+READ = OWN_FIELDS | {"priority", "agent"}
 # the rule of agentskills.io: lower case letters, digits and single inner hyphens
 NAME = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*")
 UNQUOTED = re.compile(  # prose, with the indented lines below it
@@ -172,7 +174,7 @@ def _parse_skill_text(text: str, directory_name: str, path: Path | None) -> Skil
         raise _Refusal("'metadata' must be a mapping; indent its fields below it", "metadata")
     allowed = _split_words(fields.get("allowed-tools"))
     priority = metadata.get("priority")
-    misplaced = (name for name in fields if name in ITS_OWN | ITS_TRIGGER)
+    misplaced = (name for name in fields if name in OWN_FIELDS | TRIGGER_FIELDS)
     unread = (*misplaced, *(f"metadata.{name}" for name in metadata if name not in READ))
     agent = metadata.get("agent")
     try:

@@ -26,7 +26,7 @@ from thinker.http.exchange import (
 
 UNREAD = 256 * 1024  # bytes received and not consumed at which reading pauses
 KEPT = 120.0  # seconds that an idle connection stays open, if the server names no other time
-MOST_IDLE = 32  # connections of one pool
+MAX_IDLE_CONNECTIONS = 32  # connections of one pool
 log = structlog.get_logger()
 
 
@@ -153,7 +153,7 @@ class Connections(Generic[ConnectionT]):
 
     def give_back(self, connection: ConnectionT) -> None:
         """Keep the connection for reuse if possible; otherwise close it."""
-        if not connection.is_reusable() or len(self._idle) >= MOST_IDLE:
+        if not connection.is_reusable() or len(self._idle) >= MAX_IDLE_CONNECTIONS:
             connection.abort_connection()
             return
         timer = asyncio.get_running_loop().call_later(connection.kept, connection.abort_connection)
@@ -221,7 +221,7 @@ class PooledAnswer(HttpAnswer):
 
 
 MAX_HEAD = 100 * 1024  # bytes of a response head, or of anything else that is not its body
-MOST_INFORMATIONAL = 16  # responses before the one that counts
+MAX_INFORMATIONAL_RESPONSES = 16  # responses before the one that counts
 SWITCHED = 101  # the status of a connection that speaks something else from now on
 FINAL = 200  # the first status of a response that counts
 LENGTHS = {"content-length", "transfer-encoding"}  # headers that say how long a body is
@@ -304,7 +304,7 @@ class HttpConnection(KeptConnection):
             self.status = status
             if not self._parser.should_keep_alive():
                 self.kept = 0.0
-        elif self._informational == MOST_INFORMATIONAL:
+        elif self._informational == MAX_INFORMATIONAL_RESPONSES:
             raise BrokenAnswerError("too many responses come before the one that counts")
         self._informational += 1
 

@@ -16,7 +16,7 @@ from thinker.http.exchange import SUCCESS, BrokenAnswerError, ConnectError, Http
 from thinker.http.tls import tls_context
 
 NEXT_ADDRESS = 0.25  # seconds before a host's next address is tried in parallel; RFC 8305
-UNCONFIRMED = 20_000  # milliseconds after which unacknowledged data ends a connection
+UNACKNOWLEDGED_MS = 20_000  # milliseconds after which unacknowledged data ends a connection
 PORTS = {"http": 80, "https": 443}
 SAFE = "/%?:@!$&'()*+,;=~[]"  # characters of a target that are sent as they are
 
@@ -123,7 +123,7 @@ class ServerRoute:
             happy_eyeballs_delay=NEXT_ADDRESS,
         )
         sock = connection.transport.get_extra_info("socket")
-        sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, UNCONFIRMED)
+        sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, UNACKNOWLEDGED_MS)
         return connection
 
     async def _open_tunnel(

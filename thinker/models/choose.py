@@ -15,8 +15,8 @@ from thinker.models.breaker import Breaker, CircuitBreakerModel
 from thinker.models.demo import DemoModel
 from thinker.models.endpoint import LOCAL_TIMEOUTS, STANDARD_TIMEOUTS
 from thinker.models.openai_chat import OpenAIChat
-from thinker.models.retry import Fallback, Retrying
-from thinker.models.served_place import ServedPlace
+from thinker.models.retry import FallbackModel, RetryingModel
+from thinker.models.served_endpoint import ServedModelEndpoint
 from thinker.models.structured import StructuredOutput
 from thinker.models.tooltext import wrap_tool_calls
 from thinker.models.vision import VisionFilter, can_see_images
@@ -55,8 +55,10 @@ def choose_model(
         plain = _build_model(settings, environ, provider, name, transport)
         shown = "images" in _require_provider(settings, provider).can or settings.vision == "on"
         model = VisionFilter(plain, sees=shown and can_see_images(name, settings.vision))
-        models.append(Retrying(model if alone else CircuitBreakerModel(model, breakers[provider])))
-    return Fallback(models)
+        models.append(
+            RetryingModel(model if alone else CircuitBreakerModel(model, breakers[provider]))
+        )
+    return FallbackModel(models)
 
 
 def choose_small_model(settings: ThinkerSettings, environ: Mapping[str, str], own: Model) -> Model:
@@ -64,7 +66,7 @@ def choose_small_model(settings: ThinkerSettings, environ: Mapping[str, str], ow
     if not settings.small_model:
         return own
     reference = model_endpoints.split_model_reference(settings, settings.small_model)
-    return Fallback([Retrying(_build_model(settings, environ, *reference)), own])
+    return FallbackModel([RetryingModel(_build_model(settings, environ, *reference)), own])
 
 
 def choose_embeddings(
@@ -81,7 +83,7 @@ def choose_embeddings(
     from thinker.models.embeddings import EmbeddingModel  # noqa: PLC0415 - see above
 
     model = model_endpoints.list_served_models(settings)["embeddings"]
-    place = _find_served_place(settings, environ, "embeddings", model)
+    place = _find_served_endpoint(settings, environ, "embeddings", model)
     dimensions = settings.embeddings_dimensions
     return EmbeddingModel(
         place.provider,
@@ -109,12 +111,12 @@ def choose_media(settings: ThinkerSettings, environ: Mapping[str, str]) -> "Medi
         SpeakingEndpoint,
     )
 
-    def find_place(use: ServedUse, model: ServedModel) -> ServedPlace:
+    def find_place(use: ServedUse, model: ServedModel) -> ServedModelEndpoint:
         try:
-            return _find_served_place(settings, environ, use, model)
+            return _find_served_endpoint(settings, environ, use, model)
         except WorkerConfigError as error:
             problem = str(error).removeprefix("agents.json: ").replace(": ", ", ")
-            return ServedPlace(model_endpoints.PLAIN, "", "", problem=problem)
+            return ServedModelEndpoint(model_endpoints.PLAIN, "", "", problem=problem)
 
     return MediaModels(
         HearingEndpoint(hear, find_place("hear", hear)) if hear else None,
@@ -123,9 +125,9 @@ def choose_media(settings: ThinkerSettings, environ: Mapping[str, str]) -> "Medi
     )
 
 
-def _find_served_place(
+def _find_served_endpoint(
     settings: ThinkerSettings, environ: Mapping[str, str], use: ServedUse, model: ServedModel
-) -> ServedPlace:
+) -> ServedModelEndpoint:
     """Return where a model beside the agent's own is asked."""
     agent, provider = (
         f"agents.json: agent {settings.agent_id!r}",
@@ -137,9 +139,9 @@ def _find_served_place(
         raise WorkerConfigError(
             f"{agent} cannot have {what} of {model.provider!r}; use a baseUrl or one of {able}"
         )
-    url = _require_url(agent, model.base_url) if model.base_url else provider.base_url
+    url = _normalize_base_url(agent, model.base_url) if model.base_url else provider.base_url
     key = _require_key(settings, provider, environ, needed=not model.base_url)
-    return ServedPlace(provider, url, key, _find_broker(settings))
+    return ServedModelEndpoint(provider, url, key, _find_broker(settings))
 
 
 def choose_single_model(settings: ThinkerSettings, environ: Mapping[str, str]) -> Model:
@@ -161,7 +163,7 @@ def _build_model(
     if provider.wire == "demo":
         return DemoModel(model)
     own_url = settings.base_url if provider_name == settings.llm_provider else ""
-    url = _require_url(agent, own_url) if own_url else provider.base_url
+    url = _normalize_base_url(agent, own_url) if own_url else provider.base_url
     if not url:
         raise WorkerConfigError(f'{agent} uses {provider_name} without an address; set "baseUrl"')
     key = _require_key(settings, provider, environ, needed=not own_url or not provider.base_url)
@@ -193,7 +195,7 @@ def _find_broker(settings: ThinkerSettings) -> Network | None:
     return None if settings.broker_fd is None else open_broker_link(settings.broker_fd)
 
 
-def _require_url(agent: str, url: str) -> str:
+def _normalize_base_url(agent: str, url: str) -> str:
     try:
         return model_endpoints.normalize_url(url)
     except ValueError as error:

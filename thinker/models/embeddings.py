@@ -10,7 +10,7 @@ from thinker.models.base import ModelRequest
 from thinker.models.collector import Collector
 from thinker.models.endpoint import ModelEndpoint, ModelTimeouts
 from thinker.models.failures import Account
-from thinker.protocol.background import LONGEST, Embed, Embedded
+from thinker.protocol.background import LONGEST, EmbeddingRequest, EmbeddingResult
 from thinker.protocol.messages import JsonObject, Usage
 from thinker.protocol.model_endpoints import build_headers, build_use_url
 from thinker.protocol.providers import Provider
@@ -71,7 +71,7 @@ class EmbeddingModel:
             self._body["dimensions"] = dimensions
         self.name = f"{provider.name}/{model}"
 
-    async def embed_texts(self, request: Embed) -> Embedded:
+    async def embed_texts(self, request: EmbeddingRequest) -> EmbeddingResult:
         """Return the vectors of the texts, in their order, and the usage.
 
         Raises:
@@ -84,7 +84,7 @@ class EmbeddingModel:
             body["dimensions"] = request.dimensions
         response = await self._endpoint.post_request(body, lambda: answer, ModelRequest("", ()))
         usage = budget.resolve_usage(response.usage, lambda: (sum(map(len, inputs)), 0))
-        return Embedded(
+        return EmbeddingResult(
             model=self.name,
             usage=usage,
             call_ids=response.call_ids,

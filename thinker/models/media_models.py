@@ -20,15 +20,22 @@ from thinker.models.collector import Collector
 from thinker.models.endpoint import ModelEndpoint, ModelTimeouts
 from thinker.models.failures import Account, OutputRefusedError
 from thinker.models.retry import Retries
-from thinker.models.served_place import ServedPlace
+from thinker.models.served_endpoint import ServedModelEndpoint
 from thinker.protocol import media_requests, model_endpoints
-from thinker.protocol.media_requests import Draw, Drawn, Hear, Heard, Speak, Spoken
+from thinker.protocol.media_requests import (
+    DrawingRequest,
+    DrawingResult,
+    SpeechRequest,
+    SpeechResult,
+    TranscriptionRequest,
+    TranscriptionResult,
+)
 from thinker.protocol.messages import JsonObject, Usage
 from thinker.protocol.served_models import DrawingModel, HearingModel, SpeakingModel
 from thinker.protocol.token_counts import OpenAICounts
 from thinker.worker_errors import FatalModelError
 
-# What the supervisor waits for one request, `ASK_SECONDS`, has room for both.
+# What the supervisor waits for one request, `MODEL_CALL_SECONDS`, has room for both.
 TIMEOUTS = ModelTimeouts(connect=5.0, total=90.0)
 RETRIES = Retries(attempts=3, patience=20.0)
 Found = TypeVar("Found", bound=Collector)
@@ -50,7 +57,7 @@ class _Pictures(BaseModel):
 
 
 @dataclass
-class _Hearing(Collector):
+class _TranscriptCollector(Collector):
     """Collects the text of one recording."""
 
     said: str = ""
@@ -65,7 +72,7 @@ class _Hearing(Collector):
 
 
 @dataclass
-class _Sound(Collector):
+class _SpeechCollector(Collector):
     """Collects one speech."""
 
     sound: bytes = b""
@@ -73,14 +80,14 @@ class _Sound(Collector):
 
     def feed(self, data: bytes) -> bool:
         found = recordings.detect_sound_type(data[:16])
-        if found is None or len(data) > media_requests.MOST_SOUND:
+        if found is None or len(data) > media_requests.MAX_SPEECH_BYTES:
             raise ValueError("not an audio file, or too large for a message")
         self.sound, self.media_type, self.finished = data, found, True
         return True
 
 
 @dataclass
-class _Drawing(Collector):
+class _PictureCollector(Collector):
     """Collects the pictures of one request."""
 
     drawn: tuple[bytes, ...] = ()
@@ -91,7 +98,7 @@ class _Drawing(Collector):
         self.drawn = tuple(b64decode(picture, validate=True) for picture in encoded)
         if not encoded:  # trying again would be paid for again
             raise FatalModelError(f"{self.provider} drew a picture that cannot be fetched")
-        if sum(map(len, self.drawn)) > media_requests.MOST_DRAWN:
+        if sum(map(len, self.drawn)) > media_requests.MAX_DRAWN_BYTES:
             raise FatalModelError(
                 f"{self.provider} drew pictures too large for a message; ask for less"
             )
@@ -106,7 +113,7 @@ class MediaEndpoint:
     use: ClassVar[model_endpoints.Use]
 
     def __init__(
-        self, model: str, place: ServedPlace, kind: str = "", retries: Retries = RETRIES
+        self, model: str, place: ServedModelEndpoint, kind: str = "", retries: Retries = RETRIES
     ) -> None:
         account = Account(place.provider, model, place.key)
         sent = model_endpoints.build_headers(place.provider, place.key)
@@ -142,7 +149,7 @@ class HearingEndpoint(MediaEndpoint):
     use = "hear"
 
     def __init__(
-        self, settings: HearingModel, place: ServedPlace, retries: Retries = RETRIES
+        self, settings: HearingModel, place: ServedModelEndpoint, retries: Retries = RETRIES
     ) -> None:
         self._mark = secrets.token_hex(24)  # which no recording contains
         kind = f"multipart/form-data; boundary={self._mark}"
@@ -150,10 +157,10 @@ class HearingEndpoint(MediaEndpoint):
         language = {"language": settings.language} if settings.language else {}
         self._fields = {"model": settings.model, "response_format": "json", **language}
 
-    async def transcribe_recording(self, request: Hear) -> Heard:
+    async def transcribe_recording(self, request: TranscriptionRequest) -> TranscriptionResult:
         """Transcribe a recording; raise `ModelError` if no answer came."""
-        response, found = await self._post_request(self._build_form(request), _Hearing)
-        return Heard(
+        response, found = await self._post_request(self._build_form(request), _TranscriptCollector)
+        return TranscriptionResult(
             model=self.name,
             usage=response.usage,
             call_ids=response.call_ids,
@@ -161,7 +168,7 @@ class HearingEndpoint(MediaEndpoint):
             seconds=found.seconds or recordings.measure_duration(request.data),
         )
 
-    def _build_form(self, request: Hear) -> bytes:
+    def _build_form(self, request: TranscriptionRequest) -> bytes:
         """Return a form with the recording (RFC 7578), whose name tells servers its format."""
         head = "".join(
             f'--{self._mark}\r\nContent-Disposition: form-data; name="{name}"\r\n\r\n{value}\r\n'
@@ -181,7 +188,7 @@ class SpeakingEndpoint(MediaEndpoint):
     use = "speak"
 
     def __init__(
-        self, settings: SpeakingModel, place: ServedPlace, retries: Retries = RETRIES
+        self, settings: SpeakingModel, place: ServedModelEndpoint, retries: Retries = RETRIES
     ) -> None:
         super().__init__(settings.model, place, retries=retries)
         self._fields: JsonObject = {
@@ -190,11 +197,11 @@ class SpeakingEndpoint(MediaEndpoint):
             "response_format": settings.format,
         }
 
-    async def speak_text(self, request: Speak) -> Spoken:
+    async def speak_text(self, request: SpeechRequest) -> SpeechResult:
         """Speak a text; raise `ModelError` if no answer came."""
         body = orjson.dumps({**self._fields, "input": request.text})
-        response, found = await self._post_request(body, _Sound)
-        return Spoken(
+        response, found = await self._post_request(body, _SpeechCollector)
+        return SpeechResult(
             model=self.name,
             usage=response.usage,
             call_ids=response.call_ids,
@@ -210,14 +217,14 @@ class DrawingEndpoint(MediaEndpoint):
     use = "draw"
 
     def __init__(
-        self, settings: DrawingModel, place: ServedPlace, retries: Retries = RETRIES
+        self, settings: DrawingModel, place: ServedModelEndpoint, retries: Retries = RETRIES
     ) -> None:
         super().__init__(settings.model, place, retries=retries)
         self._settings = settings
         # Some models answer in base64 alone, and refuse to be asked for it.
         self._format: JsonObject = {"response_format": "b64_json"}
 
-    async def draw_pictures(self, request: Draw) -> Drawn:
+    async def draw_pictures(self, request: DrawingRequest) -> DrawingResult:
         """Draw pictures; raise `ModelError` if no answer came."""
         settings = self._settings
         body: JsonObject = {
@@ -230,14 +237,14 @@ class DrawingEndpoint(MediaEndpoint):
             body["quality"] = settings.quality
         try:
             response, found = await self._post_request(
-                orjson.dumps({**body, **self._format}), _Drawing
+                orjson.dumps({**body, **self._format}), _PictureCollector
             )
         except OutputRefusedError:
             if not self._format:
                 raise
-            response, found = await self._post_request(orjson.dumps(body), _Drawing)
+            response, found = await self._post_request(orjson.dumps(body), _PictureCollector)
             self._format = {}
-        return Drawn(
+        return DrawingResult(
             model=self.name,
             usage=response.usage,
             call_ids=response.call_ids,
@@ -254,15 +261,15 @@ class MediaModels:
     speaking: SpeakingEndpoint | None = None
     drawing: DrawingEndpoint | None = None
 
-    async def transcribe_recording(self, request: Hear) -> Heard:
+    async def transcribe_recording(self, request: TranscriptionRequest) -> TranscriptionResult:
         """Hear a recording; raise `ModelError` if that cannot be done."""
         return await _require_endpoint(self.hearing).transcribe_recording(request)
 
-    async def speak_text(self, request: Speak) -> Spoken:
+    async def speak_text(self, request: SpeechRequest) -> SpeechResult:
         """Speak a text; raise `ModelError` if that cannot be done."""
         return await _require_endpoint(self.speaking).speak_text(request)
 
-    async def draw_pictures(self, request: Draw) -> Drawn:
+    async def draw_pictures(self, request: DrawingRequest) -> DrawingResult:
         """Draw pictures; raise `ModelError` if that cannot be done."""
         return await _require_endpoint(self.drawing).draw_pictures(request)
 

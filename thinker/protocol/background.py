@@ -20,21 +20,21 @@ EMBEDDED = 64  # most texts in one request
 LONGEST = 2000  # characters embedded of one text; many models read only 512 tokens
 Trial: TypeAlias = Literal["chat", "tools", "images", "schema", "embeddings"]
 TRIALS: tuple[Trial, ...] = get_args(Trial)
-ASK_SECONDS = 120.0  # limit for the model call of one request
+MODEL_CALL_SECONDS = 120.0  # limit for the model call of one request
 
 Category: TypeAlias = Literal[  # of facts; the extraction prompt lists them
     "preference", "background", "pattern", "project", "contact", "decision"
 ]
 
 
-class Compact(Frozen):
+class CompactionRequest(Frozen):
     """A request to summarize messages; ``summary`` covers those before them."""
 
     messages: tuple[Message, ...]
     summary: str | None = None
 
 
-class Extract(Frozen):
+class ExtractionRequest(Frozen):
     """A request for facts in part of a conversation; ``known`` ones are not repeated."""
 
     messages: tuple[Message, ...]
@@ -57,7 +57,7 @@ class MeteredResult(Frozen):
     pictures: int = 0
 
 
-class Compacted(MeteredResult):
+class CompactionResult(MeteredResult):
     """The new summary; empty if there is a problem."""
 
     summary: str = ""
@@ -71,13 +71,13 @@ class ExtractedFact(Frozen):
     confidence: Annotated[float, Field(ge=0, le=1)]
 
 
-class Extracted(MeteredResult):
+class ExtractionResult(MeteredResult):
     """The facts worth keeping."""
 
     facts: tuple[ExtractedFact, ...] = ()
 
 
-class Embed(Frozen):
+class EmbeddingRequest(Frozen):
     """Texts to embed; with ``keep`` the worker keeps the vectors for its tools.
 
     ``whole`` texts are not shortened. ``dimensions`` replaces the length of vectors in agents.json.
@@ -89,19 +89,19 @@ class Embed(Frozen):
     dimensions: int | None = None
 
 
-class Embedded(MeteredResult):
+class EmbeddingResult(MeteredResult):
     """One vector per text, in order; empty if the worker keeps them."""
 
     vectors: tuple[Vector, ...] = ()
 
 
-class TryModel(Frozen):
+class ModelTrialRequest(Frozen):
     """A request for one small call that shows whether the agent's model can do something."""
 
     trial: Trial
 
 
-class Tried(MeteredResult):
+class ModelTrialResult(MeteredResult):
     """What a trial showed; the ``problem`` says why the model cannot, in the provider's words.
 
     ``note`` is what else there is to know.

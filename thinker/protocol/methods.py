@@ -238,7 +238,7 @@ class TurnSteer(Frozen):
     turn_id: str
 
 
-class Steered(Frozen):
+class JoinedMessages(Frozen):
     """The messages that now belong to the turn, in order."""
 
     messages: tuple[UserMessage, ...] = ()
@@ -322,13 +322,13 @@ class Ready(Frozen):
     sandbox: SandboxReport = SandboxReport()
 
 
-class Forked(Frozen):
+class ForkedWorker(Frozen):
     """A forked worker; after it exits it stays a zombie until ``reap``."""
 
     pid: int
 
 
-class Reaped(Frozen):
+class ReapedWorker(Frozen):
     """A worker's exit code, or the negative number of the signal that killed it."""
 
     code: int

@@ -48,7 +48,7 @@ class PromptRecord(Frozen):
     @property
     def text(self) -> str:
         """The system prompt: its layers joined as sent."""
-        return "\n\n".join(layer.text for layer in self.layers if not self.is_beside_prompt(layer))
+        return "\n\n".join(layer.text for layer in self.layers if not self.is_in_message(layer))
 
     @property
     def chars(self) -> int:
@@ -59,10 +59,10 @@ class PromptRecord(Frozen):
     def context(self) -> tuple[LayerRecord, ...]:
         """The layers sent at the head of the newest user message."""
         return tuple(
-            layer for layer in self.layers if self.is_beside_prompt(layer) and not layer.standing
+            layer for layer in self.layers if self.is_in_message(layer) and not layer.standing
         )
 
-    def is_beside_prompt(self, layer: LayerRecord) -> bool:
+    def is_in_message(self, layer: LayerRecord) -> bool:
         """Return whether a layer goes into a message instead of the system prompt."""
         return layer.quoted or (self.layout == "cached" and layer.volatile)
 

@@ -118,11 +118,11 @@ def _build_validator(schema: str) -> Validator | None:
     except (SchemaError, RecursionError):
         return None
     # The default registry would fetch references from the network.
-    return _bound_validator(kind)(parsed, registry=EMPTY_REGISTRY)
+    return _limit_validator(kind)(parsed, registry=EMPTY_REGISTRY)
 
 
 @cache
-def _bound_validator(kind: type[Validator]) -> type[Validator]:
+def _limit_validator(kind: type[Validator]) -> type[Validator]:
     """Return a kind of validator that counts its work."""
     checks: dict[str, Check] = {
         name: _count_check(check) for name, check in kind.VALIDATORS.items()

@@ -18,7 +18,7 @@ from orchestrator.schedules import normalize
 from orchestrator.schedules.specs import MISFIRE
 from orchestrator.settings import Settings
 from thinker.formats.regular_file import FileError, Folder, read_identity
-from thinker.formats.skill_file import FILE_NAME, ITS_TRIGGER, READ, SkillFile
+from thinker.formats.skill_file import FILE_NAME, READ, TRIGGER_FIELDS, SkillFile
 
 FILE = "agents.json"
 MAX_SHOWN = 5  # skills of a collection that a message names
@@ -83,7 +83,7 @@ def _check_skill_tools(skill: SkillFile, tools: KnownTools) -> Iterator[Problem]
 
 def _suggest_field_fix(parent: str, name: str) -> str | None:
     """Suggest how to fix a field that is not read; None if it may be another program's."""
-    if not parent and name in ITS_TRIGGER:
+    if not parent and name in TRIGGER_FIELDS:
         return '; indent it below "trigger_config", and that below "metadata"'
     if not parent:
         return '; indent it below "metadata"'

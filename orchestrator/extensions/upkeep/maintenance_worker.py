@@ -167,10 +167,10 @@ class MaintenanceWorker(LoopBound):
         part = await store.transact(due_sessions.find_compaction_input, job.session_id, keep)
         if part is None:
             return
-        request = background.Compact(messages=part.messages, summary=part.summary)
+        request = background.CompactionRequest(messages=part.messages, summary=part.summary)
         size = sum(map(sessions.estimate_tokens, part.messages)) + len(part.summary or "") // 4
         answer = await self._ask_model(
-            job, size, background.SESSION_COMPACT, request, background.Compacted
+            job, size, background.SESSION_COMPACT, request, background.CompactionResult
         )
         if answer is None:
             return
@@ -194,10 +194,10 @@ class MaintenanceWorker(LoopBound):
         )
         if part is None:
             return
-        request = background.Extract(messages=part.messages, known=part.known)
+        request = background.ExtractionRequest(messages=part.messages, known=part.known)
         size = sum(map(sessions.estimate_tokens, part.messages)) + len("".join(part.known)) // 4
         answer = await self._ask_model(
-            job, size, background.FACTS_EXTRACT, request, background.Extracted
+            job, size, background.FACTS_EXTRACT, request, background.ExtractionResult
         )
         if answer is None:
             await store.transact(due_sessions.postpone_extraction, job.session_id, now)

@@ -147,7 +147,7 @@ async def test_other_words_about_keeping_change_nothing(told: str) -> None:
 
 async def test_a_few_idle_connections_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
     """After a rush, the others are closed."""
-    monkeypatch.setattr(connections, "MOST_IDLE", 1)
+    monkeypatch.setattr(connections, "MAX_IDLE_CONNECTIONS", 1)
     server = Server([OK])
     async with connected(server) as found:
         for connection in [await found.take_connection() for _ in range(3)]:

@@ -15,7 +15,9 @@ from thinker.formats.prompts.sources import Source
 from thinker.formats.prompts.tooluse import ToolEntry
 
 INHERIT = "inherit"  # as ``model``: the model of the agent that uses the definition
-IMAGES_KEPT = 10  # the default of recentImageThreshold in the Standard Agents specification
+DEFAULT_RECENT_IMAGES = (
+    10  # the default of recentImageThreshold in the Standard Agents specification
+)
 ToolChoice: TypeAlias = Literal["auto", "none", "required"]
 
 # Rule names for pydantic's error types; other types keep their name.
@@ -76,7 +78,7 @@ class PromptDefinition(fields.Definition):
     variables: tuple[Variable, ...] = ()
     env: fields.Environment = Field(default_factory=dict)
     reasoning: ReasoningSettings | None = None
-    recent_image_threshold: fields.PositiveNumber = IMAGES_KEPT
+    recent_image_threshold: fields.PositiveNumber = DEFAULT_RECENT_IMAGES
     hooks: fields.Names | None = None
 
 

@@ -108,7 +108,7 @@ def _parse_history(value: object) -> list[ChatMessage]:
     return list(map(ChatMessage.model_validate, items))
 
 
-def _parse_attachment(value: object) -> list[MessageContent]:
+def _parse_attachments(value: object) -> list[MessageContent]:
     whole = (dict, TextMessageContent, AttachmentMessageContent)
     items = wrap_in_list(value)
     items = [x if isinstance(x, whole) else {"type": "text", "text": str(x)} for x in items]
@@ -159,7 +159,7 @@ class SlotPrompt(BaseModel):
     instruct: Annotated[object, Merge.DEEP] = None
     examples: Annotated[object, Merge.DEEP] = None
     input: Annotated[object, Merge.REPLACE] = None
-    attachment: Annotated[list[MessageContent], PlainValidator(_parse_attachment), Merge.DEEP] = []
+    attachment: Annotated[list[MessageContent], PlainValidator(_parse_attachments), Merge.DEEP] = []
     output: Annotated[object, AfterValidator(_require_readable_output), Merge.DEEP] = None
     output_format: Annotated[object, Merge.REPLACE] = None
     options: Annotated[Options, Merge.DEEP] = Options()

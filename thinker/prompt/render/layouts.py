@@ -34,7 +34,7 @@ def format_body(body: Body) -> str:
     match body:
         case bodies.Text(text):
             return text
-        case bodies.VariablePart(name) | bodies.Included(name):
+        case bodies.VariablePart(name) | bodies.IncludedDefinition(name):
             return f"<{name}>"
         case bodies.Bullets(items):
             return "\n".join("- " + "\n  ".join(item.splitlines()) for item in items)

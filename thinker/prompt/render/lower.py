@@ -11,7 +11,7 @@ from thinker.formats.prompts.registry import order_includes
 from thinker.formats.prompts.sources import LayeredSource, SlotSource, Source, TextPart
 from thinker.prompt.render import layered, parts, slot_sections
 from thinker.prompt.render.parts import Sizes
-from thinker.prompt.render.sections import Included, Role, Section, Text
+from thinker.prompt.render.sections import IncludedDefinition, Role, Section, Text
 
 # More than any model reads. Twenty definitions that each include the next one twice would make a
 # million copies of the last one.
@@ -60,7 +60,7 @@ def _lower_source(name: str, sources: Mapping[str, Source], sizes: Sizes) -> tup
 
 
 def _measure_section(section: Section, sizes: Mapping[str, int], own_size: int) -> int:
-    return sizes[section.body.name] if isinstance(section.body, Included) else own_size
+    return sizes[section.body.name] if isinstance(section.body, IncludedDefinition) else own_size
 
 
 @dataclass
@@ -87,7 +87,7 @@ def _expand_includes(lowered: Mapping[str, tuple[Section, ...]], root: str) -> I
         if place.attached is not None:
             section, place.attached = replace(section, attached=place.attached), None
         body = section.body
-        if isinstance(body, Included):
+        if isinstance(body, IncludedDefinition):
             inside = iter(lowered[body.name])
             places.append(_Place(inside, section.attached, place.role or body.role))
         else:

@@ -21,7 +21,7 @@ LAYOUTS: Mapping[str, Layout] = {"markdown": render_markdown, "plain": render_pl
 
 
 @dataclass(frozen=True)
-class Rendered:
+class RenderedDefinition:
     """A prompt as text, and the sections it comes from."""
 
     text: str
@@ -37,7 +37,7 @@ def render_definition(
     environments: Environments,
     tools: Sequence[ToolSpec],
     write: Layout = render_markdown,
-) -> Rendered:
+) -> RenderedDefinition:
     """Render the definition of a bundle for an agent with these variables and tools.
 
     ``write`` is its layout.
@@ -54,4 +54,4 @@ def render_definition(
     values = environments.model_copy(update={"prompt": root.env}).merge_levels()
     sections = bind_variables(sections, select_text_values(values, declared))
     sections = attach_tools(sections, root, tools)
-    return Rendered(write(sections), sections)
+    return RenderedDefinition(write(sections), sections)

@@ -29,7 +29,7 @@ class VariablePart:
 
 
 @dataclass(frozen=True)
-class Included:
+class IncludedDefinition:
     """Another definition, until `lower_definition` inserts its sections, in ``role`` if set."""
 
     name: str
@@ -102,7 +102,7 @@ class Contract:
 Body: TypeAlias = (
     Text
     | VariablePart
-    | Included
+    | IncludedDefinition
     | Bullets
     | Structured
     | ToolTable

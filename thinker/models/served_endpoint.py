@@ -7,7 +7,7 @@ from thinker.protocol.providers import Provider
 
 
 @dataclass(frozen=True)
-class ServedPlace:
+class ServedModelEndpoint:
     """A provider, the address of its API and the key; ``network`` replaces the network.
 
     With a ``problem`` the model cannot be asked, and that is why.
