@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from thinker.models.embeddings import EmbeddingModel
     from thinker.models.media_models import MediaModels
 
-CACHE_KEY = 32  # characters; OpenAI accepts up to 64
+CACHE_KEY_LENGTH = 32  # characters; OpenAI accepts up to 64
 log = structlog.get_logger()
 
 
@@ -57,7 +57,7 @@ class Agent:
         embeddings: "EmbeddingModel | None" = None,
         media: "MediaModels | None" = None,
     ) -> None:
-        """Use ``small`` for summaries and facts; default: ``model``."""
+        """Use ``small`` for summaries and facts, by default ``model``."""
         self._settings = settings
         self._model = model
         self._small = small or model
@@ -67,11 +67,11 @@ class Agent:
 
     @cached_property
     def preparation(self) -> Preparation:
-        """The preparation that its turns share, made for the first one."""
+        """The preparation that all turns share, created for the first one."""
         return Preparation(self._settings, self._model.name)
 
     async def aclose(self) -> None:
-        await self._small.aclose()  # it is or wraps the agent's own model
+        await self._small.aclose()  # the small model is, or wraps, the agent's own
         for models in (self._embeddings, self.media):
             if models is not None:
                 await models.aclose()
@@ -94,7 +94,7 @@ class Agent:
     async def _build_loop_request(
         self, turn: TurnRun, prepared: PreparedTurn, hooks: Hooks | None
     ) -> LoopRequest:
-        """Return the turn for the loop, with the prompt and conversation after the hooks."""
+        """Return the loop's request, with the prompt and conversation as the hooks changed them."""
         prompt = prepared.prompt if hooks is None else await hooks.filter_prompt(prepared.prompt)
         messages = prepared.messages
         if hooks is not None:
@@ -123,7 +123,7 @@ class Agent:
         )
 
     def _load_hooks(self, turn: TurnRun, applied: TurnPrompt) -> Hooks | None:
-        """Load the hooks of a turn; None if it has none or hooks are not allowed."""
+        """Load the hooks of a turn; return None if it has none or hooks are not allowed."""
         names = self._settings.hooks if applied.hooks is None else applied.hooks
         if self._hook_files is None or not names:
             return None
@@ -141,7 +141,11 @@ class Agent:
         )
 
     async def embed_texts(self, request: EmbeddingRequest) -> EmbeddingResult:
-        """Embed texts; with ``keep`` the vectors stay here, for selecting tools."""
+        """Return the vectors of strings; with ``keep``, store them for selecting tools instead.
+
+        Raises:
+            ModelError: the agent has no embeddings model, or that model did not answer.
+        """
         if self._embeddings is None:
             raise FatalModelError("the agent has no embeddings; reload agents.json")
         embedded = await self._embeddings.embed_texts(request)
@@ -151,8 +155,8 @@ class Agent:
         return embedded.model_copy(update={"vectors": ()})
 
     async def try_model(self, request: ModelTrialRequest) -> ModelTrialResult:
-        """Make one small call that shows whether the model has an ability."""
-        # Only a command asks for it, in a worker of its own.
+        """Make one small call to find out whether the model has an ability."""
+        # Only a command needs the import, in a worker of its own.
         from thinker.model_trials import run_trial  # noqa: PLC0415 - see above
 
         return await run_trial(self._settings, self._embeddings, request.trial)
@@ -175,4 +179,4 @@ class Agent:
         if self._settings.prompt_layout != "cached":
             return ""
         chat_key = (self._settings.agent_id, chat.channel, chat.chat_id, chat.thread_id or "")
-        return compute_digest("\0".join(chat_key))[:CACHE_KEY]
+        return compute_digest("\0".join(chat_key))[:CACHE_KEY_LENGTH]

@@ -13,7 +13,7 @@ from thinker.protocol.token_counts import estimate_tokens
 
 
 class TurnLimits(NamedTuple):
-    """The limits of a turn: model calls, their tokens together (0: no limit), and a deadline.
+    """The limits of a turn: model calls, their total tokens (0: no limit), and a deadline.
 
     ``deadline`` is in seconds of the clock that ``now`` is read from.
     """
@@ -25,7 +25,7 @@ class TurnLimits(NamedTuple):
 
 @dataclass(frozen=True)
 class TurnUsage:
-    """What a turn has used so far, in this process and in earlier ones."""
+    """The steps and tokens that a turn has used so far, in this process and in earlier ones."""
 
     steps: int = 0
     usage: Usage = field(default_factory=Usage)
@@ -35,9 +35,9 @@ class TurnUsage:
 
 
 def resolve_usage(usage: Usage, sizes: Callable[[], tuple[int, int]]) -> Usage:
-    """Return the usage that a call counts as: the provider's, or an estimate if it reports none.
+    """Return the usage to count for a call: the reported one, or an estimate if there is none.
 
-    ``sizes`` returns the characters sent and received.
+    ``sizes`` returns the numbers of characters sent and received.
     """
     if usage.prompt > 0 and usage.completion >= 0:
         return usage

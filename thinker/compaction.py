@@ -37,7 +37,7 @@ CUT = "[The rest of this summary was cut, because it was too long.]"
 async def compact_session(
     model: Model, path: Path | None, request: CompactionRequest
 ) -> CompactionResult:
-    """Ask the model for a new summary; ``path`` is the template's file.
+    """Have the model write a new summary; ``path`` is the template's file.
 
     A summary that is too long is requested once more with the limit, then cut at a paragraph.
     """
@@ -64,7 +64,7 @@ async def compact_session(
 
 
 def cut_to_tokens(text: str, tokens: int) -> str:
-    """Return the whole paragraphs, or else lines or words, that fit, and a note if some do not."""
+    """Return the paragraphs, lines or words that fit, with a note if some do not."""
     if estimate_tokens(len(text)) <= tokens:
         return text
     head = text[: 4 * tokens - len(CUT) - 2]

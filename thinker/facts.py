@@ -38,7 +38,7 @@ class _Answer(Frozen):
 async def extract_facts(
     model: Model, path: Path | None, request: ExtractionRequest
 ) -> ExtractionResult:
-    """Ask the model for facts; ``path`` is the template's file."""
+    """Have the model extract facts; ``path`` is the template's file."""
     known = "\n".join(f"- {' '.join(fact.split())}" for fact in request.known)
     said = summarizing.format_conversation(request.messages)
     values = {"KNOWN_FACTS": known or "(none)", "CONVERSATION": said}

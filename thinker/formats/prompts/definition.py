@@ -83,7 +83,7 @@ class PromptDefinition(fields.Definition):
 
 
 def parse_definition(value: Any) -> tuple[PromptDefinition | None, tuple[DefinitionProblem, ...]]:  # noqa: ANN401 - any JSON
-    """Validate a JSON value: return the definition, or None and every problem with its form."""
+    """Validate a JSON value; return the definition, or None and every problem of its form."""
     try:
         return PromptDefinition.model_validate(value, by_alias=True, by_name=False), ()
     except ValidationError as error:
