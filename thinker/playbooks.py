@@ -20,7 +20,7 @@ WORD = re.compile(
 )
 
 
-MATCHED = 8000  # characters of a message; keywords that begin alike multiply its hits
+MAX_MATCHED_CHARACTERS = 8000  # of a message; keywords that begin alike multiply the hits
 
 
 @dataclass(frozen=True)
@@ -126,7 +126,7 @@ class Matcher:
         """
         if not text:
             return ()
-        lowered = text[:MATCHED].lower()
+        lowered = text[:MAX_MATCHED_CHARACTERS].lower()
         hits = set(self._always)
         found = self._automaton.find_matches_as_indexes(lowered, overlapping=True)
         for keyword, start, end in found:

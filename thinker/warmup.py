@@ -27,7 +27,7 @@ from thinker.protocol.peer import connect_peer
 from thinker.terminal import StandaloneHost
 
 ROUNDS = 12  # rehearsals: CPython specializes hot code, which writes to its pages
-SECONDS = 10.0  # limit for the rehearsal, on a busy machine
+REHEARSAL_SECONDS = 10.0  # limit for the rehearsal, on a busy machine
 TOOL = "rehearse"
 STREAM = {"content-type": "text/event-stream"}
 EVENT = b'data: {"id":"1","model":"m","choices":[{"index":0,"delta":%b,"finish_reason":"%b"}]}\n\n'
@@ -48,7 +48,7 @@ async def rehearse_turn() -> None:
     """Run a turn with one tool call."""
     brokers, workers = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     link = open_broker_link(workers.detach())
-    with anyio.move_on_after(SECONDS), brokers:
+    with anyio.move_on_after(REHEARSAL_SECONDS), brokers:
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(_serve_channel, brokers)
             ended = await _run_turn(link.channel.fileno())
@@ -95,7 +95,7 @@ async def _run_turn(broker: int) -> TurnEnded:
         tools=(ToolSpec(name=TOOL, description="", parameters={"type": "object"}),),
         stream=True,
         started_at=now,
-        deadline=now + SECONDS,
+        deadline=now + REHEARSAL_SECONDS,
     )
     ours, theirs = socket.socketpair()
     environ = _build_environment() | {"THINKER_PEER_FD": str(theirs.detach())}
@@ -105,7 +105,7 @@ async def _run_turn(broker: int) -> TurnEnded:
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(startup.serve_worker, ThinkerSettings.read(environ), environ)
         async with connect_peer(ours, requests, notifications) as peer:
-            ended = await peer.call(methods.TURN_RUN, turn, TurnEnded, timeout=SECONDS)
+            ended = await peer.call(methods.TURN_RUN, turn, TurnEnded, timeout=REHEARSAL_SECONDS)
     return ended
 
 

@@ -45,7 +45,7 @@ PR_SET_NAME = 15  # linux/prctl.h
 GAPS = 300  # filled for each size; more did not reduce a worker's memory
 DESCRIPTORS = 3  # of a new worker: wire, start and, for a model, its channel to the broker
 STANDARD = 3  # descriptors: stdin, stdout, stderr
-PATIENCE = 0.5  # seconds for a preforked worker to confirm
+CONFIRMATION_SECONDS = 0.5  # seconds for a preforked worker to confirm
 REQUESTS = 65536  # bytes read at once
 ARG_START, ARG_END = 45, 46  # index after the name in proc_pid_stat(5), fields 48 and 49
 _gap_fillers: list[bytes] = []
@@ -69,7 +69,7 @@ class PreforkedWorker:
             with self.socket:
                 socket.send_fds(self.socket, [b"."], descriptors)
                 if self.warm:
-                    self.socket.settimeout(PATIENCE)
+                    self.socket.settimeout(CONFIRMATION_SECONDS)
                     if not self.socket.recv(1):
                         raise ConnectionResetError
         except OSError:

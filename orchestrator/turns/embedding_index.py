@@ -21,8 +21,8 @@ from orchestrator.loop_bound import LoopBound
 from orchestrator.processes.worker import Worker
 from orchestrator.spending.metered_calls import MeteredCall, MeteredCalls
 from thinker.protocol.background import (
-    EMBEDDED,
-    LONGEST,
+    MAX_EMBEDDED_CHARACTERS,
+    MAX_EMBEDDED_TEXTS,
     TEXTS_EMBED,
     EmbeddingRequest,
     EmbeddingResult,
@@ -105,7 +105,7 @@ class EmbeddingIndex(LoopBound):
     ) -> EmbeddingResult | None:
         """Embed texts and count the usage; on failure return None and rest for a while."""
         calls, name = self.calls, f"embedding/{next(self._numbers)}"
-        size = sum(min(len(text), LONGEST) for text in texts) // 4 + 1
+        size = sum(min(len(text), MAX_EMBEDDED_CHARACTERS) for text in texts) // 4 + 1
         call = MeteredCall(name, payer, definition.agent_id, size)
         request = EmbeddingRequest(texts=tuple(texts), keep=keep)
         try:
@@ -143,8 +143,8 @@ class EmbeddingIndex(LoopBound):
             )
         )
         known.update(texts)  # so that a concurrent turn does not request them again
-        for start in range(0, len(texts), EMBEDDED):
-            part = texts[start : start + EMBEDDED]
+        for start in range(0, len(texts), MAX_EMBEDDED_TEXTS):
+            part = texts[start : start + MAX_EMBEDDED_TEXTS]
             if await self.request_vectors(definition, payer, part, keep=True) is None:
                 known.difference_update(texts[start:])
                 break

@@ -87,7 +87,7 @@ class Folder:
         """Return the sorted names of what is in the folder; none if there is no folder.
 
         Raises:
-            FileError: the path is not a folder, cannot be read, or has more than `MAX_ENTRIES` entries.
+            FileError: the path is not a folder, is unreadable, or has over `MAX_ENTRIES` entries.
         """
         try:
             return sorted(_iter_names(self.path))

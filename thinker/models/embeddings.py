@@ -10,7 +10,7 @@ from thinker.models.base import ModelRequest
 from thinker.models.collector import Collector
 from thinker.models.endpoint import ModelEndpoint, ModelTimeouts
 from thinker.models.failures import Account
-from thinker.protocol.background import LONGEST, EmbeddingRequest, EmbeddingResult
+from thinker.protocol.background import MAX_EMBEDDED_CHARACTERS, EmbeddingRequest, EmbeddingResult
 from thinker.protocol.messages import JsonObject, Usage
 from thinker.protocol.model_endpoints import build_headers, build_use_url
 from thinker.protocol.providers import Provider
@@ -77,7 +77,9 @@ class EmbeddingModel:
         Raises:
             ModelError: the embeddings model did not answer; trying again later may help.
         """
-        inputs = [text if request.whole else text[:LONGEST] for text in request.texts]
+        inputs = [
+            text if request.whole else text[:MAX_EMBEDDED_CHARACTERS] for text in request.texts
+        ]
         answer = _Vectors(self._account.provider.name, self._account.model, count=len(inputs))
         body: JsonObject = {**self._body, "input": [*inputs]}
         if request.dimensions is not None:

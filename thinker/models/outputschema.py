@@ -7,7 +7,9 @@ from pydantic import JsonValue
 from thinker.protocol.messages import JsonObject
 
 NAMED = frozenset({"properties", "$defs", "definitions"})  # keywords that map names to schemas
-KEPT = frozenset({"type", "required", "enum", "const", "$ref", "description", "title", "format"})
+KEPT_KEYWORDS = frozenset(
+    {"type", "required", "enum", "const", "$ref", "description", "title", "format"}
+)
 # Not all providers accept these; the worker checks answers against them itself.
 LEFT_OUT = frozenset(
     {"minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf", "pattern"}
@@ -57,7 +59,7 @@ class Closing:
             return [self._close_subschema(inner) for inner in value]
         if key == "items":
             return self._close_subschema(value)
-        if key not in KEPT:
+        if key not in KEPT_KEYWORDS:
             raise ValueError(f"{key} is not supported")
         return value
 

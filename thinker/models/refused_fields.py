@@ -6,7 +6,7 @@ from typing import TypeVar
 from thinker.models.failures import LENGTHS, FieldRefusedError
 
 T = TypeVar("T")
-MOST = 5  # fields that one call may find refused
+MAX_REFUSED_FIELDS = 5  # fields that one call may find refused
 
 
 class RefusedFields:
@@ -27,7 +27,7 @@ class RefusedFields:
         A field counts as refused once the model has answered without it.
         """
         refused = self._known
-        for _ in range(MOST):
+        for _ in range(MAX_REFUSED_FIELDS):
             sent = _remove_fields(body, refused)
             try:
                 answer = await post(sent)

@@ -19,7 +19,7 @@ from thinker.protocol.messages import UNTRUSTED, JsonObject, Origin
 from thinker.protocol.methods import ListedSkill, Memory
 
 MAX_MEMORIES = 5
-KEPT = "what was stored from tools, pages or other people"
+UNTRUSTED_SOURCES = "what was stored from tools, pages or other people"
 
 # Names in English for every locale, because the prompt is in English.
 WEEKDAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
@@ -187,7 +187,11 @@ def quoted(context: LayerContext) -> str | None:
         for item in context.skills
         if not _is_trusted(item)
     ]
-    return fence_text("\n\n".join(parts), compute_mark(context.turn_id), KEPT) if parts else None
+    return (
+        fence_text("\n\n".join(parts), compute_mark(context.turn_id), UNTRUSTED_SOURCES)
+        if parts
+        else None
+    )
 
 
 def instructions(context: LayerContext) -> str | None:

@@ -16,8 +16,8 @@ SESSION_COMPACT = "session/compact"
 FACTS_EXTRACT = "facts/extract"
 TEXTS_EMBED = "texts/embed"
 MODEL_TRY = "model/try"
-EMBEDDED = 64  # most texts in one request
-LONGEST = 2000  # characters embedded of one text; many models read only 512 tokens
+MAX_EMBEDDED_TEXTS = 64  # most texts in one request
+MAX_EMBEDDED_CHARACTERS = 2000  # characters embedded of one text; many models read only 512 tokens
 Trial: TypeAlias = Literal["chat", "tools", "images", "schema", "embeddings"]
 TRIALS: tuple[Trial, ...] = get_args(Trial)
 MODEL_CALL_SECONDS = 120.0  # limit for the model call of one request
@@ -83,7 +83,7 @@ class EmbeddingRequest(Frozen):
     ``whole`` texts are not shortened. ``dimensions`` replaces the length of vectors in agents.json.
     """
 
-    texts: Annotated[tuple[str, ...], Field(min_length=1, max_length=EMBEDDED)]
+    texts: Annotated[tuple[str, ...], Field(min_length=1, max_length=MAX_EMBEDDED_TEXTS)]
     keep: bool = False
     whole: bool = False
     dimensions: int | None = None

@@ -15,7 +15,7 @@ from thinker.protocol.visible_text import make_printable
 CLOCK = "%H:%M:%S"
 TURN_DIGITS = 8  # of the end of a turn's id, which commands accept in its place
 SECOND = 1000
-LEAST = 0.0001  # dollars that four digits show
+MIN_SHOWN_DOLLARS = 0.0001  # dollars that four digits show
 INDENT = " " * 9
 RESET = "\x1b[0m"
 COLORS = {"debug": "\x1b[2m", "warning": "\x1b[33m", "error": "\x1b[1;31m", "critical": "\x1b[31m"}
@@ -193,7 +193,7 @@ def _format_cost(usd: object) -> str:
     """Return what follows the tokens: nothing for a model without a price, or without cost."""
     if not isinstance(usd, int | float) or not usd:
         return ""
-    return f", ${usd:.4f}" if usd >= LEAST else f", under ${LEAST}"
+    return f", ${usd:.4f}" if usd >= MIN_SHOWN_DOLLARS else f", under ${MIN_SHOWN_DOLLARS}"
 
 
 def _format_fact(value: object) -> str:

@@ -24,9 +24,9 @@ MAX_FRAME = 16 * 1024 * 1024  # bytes of one line; bounds the memory of a hostil
 MAX_BACKLOG = 2 * MAX_FRAME  # bytes written but not yet read by the other side
 MAX_PROBLEM = 4000  # characters of an error response's message
 MAX_ID = 200  # characters of a request id; the response repeats it
-CANCEL_AGAIN = 1.0  # seconds that a canceled request has to end
+CANCEL_AGAIN_SECONDS = 1.0  # seconds that a canceled request has to end
 # Most requests are answered right away: where Python can, their tasks begin at once.
-AT_ONCE: dict[str, Any] = {"eager_start": True} if sys.version_info >= (3, 12) else {}
+TASK_OPTIONS: dict[str, Any] = {"eager_start": True} if sys.version_info >= (3, 12) else {}
 Params = JsonValue | BaseModel
 RequestHandler = Callable[[JsonValue], Awaitable[Params]]
 NotificationHandler = Callable[[JsonValue], None]
@@ -198,7 +198,7 @@ class Peer:
             log.exception("notification_failed", method=method)
 
     def _start_task(self, work: Coroutine[object, object, None]) -> None:
-        task = asyncio.Task(work, loop=asyncio.get_running_loop(), **AT_ONCE)
+        task = asyncio.Task(work, loop=asyncio.get_running_loop(), **TASK_OPTIONS)
         if not task.done():
             self._serving.add(task)
             task.add_done_callback(self._serving.discard)
@@ -217,7 +217,7 @@ class Peer:
                 while self._serving:
                     for task in self._serving:
                         task.cancel()
-                    await asyncio.wait(self._serving, timeout=CANCEL_AGAIN)
+                    await asyncio.wait(self._serving, timeout=CANCEL_AGAIN_SECONDS)
 
     async def _serve_request(self, call_id: JsonValue, method: str, params: JsonValue) -> None:
         handler = self.requests.get(method)

@@ -16,7 +16,7 @@ from thinker.toolcalls.routes import route_tools
 
 CAP = 25  # most tools offered, besides required and recent ones
 MAX_KEPT = 2 * CAP  # tools, with those kept for the cached layout
-BY_MEANING = 15  # most tools chosen by their embeddings
+MAX_BY_MEANING = 15  # most tools chosen by their embeddings
 DAMPING = 60  # constant of reciprocal rank fusion (Cormack et al. 2009)
 SURE, CALM = 0.6, 0.3  # above the first score, at most the second temperature
 MAX_RECENT = 8  # recently used tools that stay offered
@@ -171,7 +171,7 @@ def _list_fitting_tools(
     """Return the tools that fit a text, best first, with reasons."""
     matched = ranking.rank_tools(tools, text)
     near = [name for name in tools if scores.get(name, 0.0) >= RELEVANT]
-    by_meaning = sorted(near, key=lambda name: (-scores[name], name))[:BY_MEANING]
+    by_meaning = sorted(near, key=lambda name: (-scores[name], name))[:MAX_BY_MEANING]
     reasons = {name: f"matched, rank {rank}" for rank, name in enumerate(matched, 1)}
     reasons |= {name: f"meaning {scores[name]:.2f}" for name in by_meaning}
     fitting = merge_rankings(by_meaning, matched)

@@ -10,13 +10,13 @@ from hashlib import sha256
 from thinker.protocol.messages import ToolSpec
 from thinker.protocol.vectors import compute_cosines
 
-CACHED = 1024  # descriptions; 6 kB each at 1536 dimensions
+MAX_VECTORS = 1024  # descriptions; 6 kB each at 1536 dimensions
 
 
 class ToolVectors:
     """A cache of description vectors that drops the least recently used ones."""
 
-    def __init__(self, size: int = CACHED) -> None:
+    def __init__(self, size: int = MAX_VECTORS) -> None:
         self._size = size
         self._vectors: OrderedDict[bytes, bytes] = OrderedDict()
 

@@ -23,7 +23,12 @@ from orchestrator.web.error_response import (
     ApiProblem,
     make_invalid_problem,
 )
-from thinker.protocol.background import EMBEDDED, TEXTS_EMBED, EmbeddingRequest, EmbeddingResult
+from thinker.protocol.background import (
+    MAX_EMBEDDED_TEXTS,
+    TEXTS_EMBED,
+    EmbeddingRequest,
+    EmbeddingResult,
+)
 from thinker.protocol.messages import JsonObject, Usage
 from thinker.protocol.vectors import unpack_vector
 
@@ -112,8 +117,8 @@ async def embed_texts(
 
 
 def _split_texts(texts: tuple[str, ...]) -> Iterator[tuple[str, ...]]:
-    for begin in range(0, len(texts), EMBEDDED):
-        yield texts[begin : begin + EMBEDDED]
+    for begin in range(0, len(texts), MAX_EMBEDDED_TEXTS):
+        yield texts[begin : begin + MAX_EMBEDDED_TEXTS]
 
 
 def _format_vector(vector: bytes, fields: EmbeddingsFields) -> str | tuple[float, ...]:

@@ -215,7 +215,7 @@ class MaintenanceWorker(LoopBound):
     async def _embed_facts(self, agent: AgentDefinition) -> None:
         """Embed some of the facts that have no vector yet."""
         agent_id, store = agent.agent_id, self.calls.store
-        limit = background.EMBEDDED
+        limit = background.MAX_EMBEDDED_TEXTS
         facts = await store.transact(fact_vectors.list_facts_without_vector, agent_id, limit)
         texts = [fact for _, fact in facts]
         answer = await self.embeddings.request_vectors(agent, agent_id, texts)

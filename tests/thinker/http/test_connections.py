@@ -214,7 +214,7 @@ async def test_an_answer_that_is_not_read_to_its_end_ends_its_connection() -> No
 
 async def test_an_idle_connection_is_closed_after_a_while(monkeypatch: pytest.MonkeyPatch) -> None:
     """The server must not keep it for nothing."""
-    monkeypatch.setattr(connections, "KEPT", 0.0)
+    monkeypatch.setattr(connections, "IDLE_SECONDS", 0.0)
     server = Server([OK])
     async with connected(server) as found:
         await exchange(found)

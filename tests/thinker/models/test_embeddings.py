@@ -9,7 +9,7 @@ from fakes.model_api import PROMPT_TOKENS, Reply
 
 from thinker.models.choose import choose_embeddings
 from thinker.models.embeddings import EmbeddingModel
-from thinker.protocol.background import LONGEST, EmbeddingRequest
+from thinker.protocol.background import MAX_EMBEDDED_CHARACTERS, EmbeddingRequest
 from thinker.protocol.env import ThinkerSettings
 from thinker.protocol.messages import Usage
 from thinker.protocol.vectors import pack_vector
@@ -35,7 +35,9 @@ async def test_texts_become_vectors_in_their_order_and_are_counted() -> None:
     """One request; long texts are cut; the key and the dimensions are sent."""
     async with EmbeddingsApi() as api:
         model = model_at(api, embeddings_dimensions=256)
-        found = await model.embed_texts(EmbeddingRequest(texts=("a dog", "x" * (LONGEST + 1))))
+        found = await model.embed_texts(
+            EmbeddingRequest(texts=("a dog", "x" * (MAX_EMBEDDED_CHARACTERS + 1)))
+        )
         await model.aclose()
     assert found.vectors == (pack_vector(vector("a dog")), pack_vector(vector("x")))
     assert (found.model, found.usage) == ("openai/small", Usage(prompt=PROMPT_TOKENS))
@@ -45,7 +47,7 @@ async def test_texts_become_vectors_in_their_order_and_are_counted() -> None:
     assert request.body == {
         "model": "small",
         "dimensions": 256,
-        "input": ["a dog", "x" * LONGEST],
+        "input": ["a dog", "x" * MAX_EMBEDDED_CHARACTERS],
     }
 
 
