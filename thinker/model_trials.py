@@ -1,4 +1,4 @@
-"""Try a model's abilities, with one small call each, as an agent would make it."""
+"""Try a model's abilities, with one small call each, as an agent would make."""
 
 from collections.abc import Awaitable, Callable, Mapping
 from typing import TYPE_CHECKING, NamedTuple
@@ -44,7 +44,7 @@ UNSEEN = 'it sees pictures, but its name does not tell; set "vision": true, or n
 
 
 class ModelTrial(NamedTuple):
-    """A trial's request, and the check of its answer, which returns the problem if any."""
+    """A trial's request, and a check that returns a problem of the answer, or an empty string."""
 
     request: ModelRequest
     problem: Callable[[ModelResponse], str]
@@ -53,7 +53,7 @@ class ModelTrial(NamedTuple):
 async def run_trial(
     settings: ThinkerSettings, embeddings: "EmbeddingModel | None", trial: Trial
 ) -> ModelTrialResult:
-    """Make the call of a trial; a failure is the outcome's problem."""
+    """Make the call of a trial; a failure becomes the ``problem`` of the result."""
     name = f"{settings.llm_provider}/{settings.model}"
     work: Awaitable[ModelTrialResult] = (
         _try_embeddings(embeddings) if trial == "embeddings" else _try_model(settings, trial)
@@ -75,7 +75,7 @@ async def _try_embeddings(embeddings: "EmbeddingModel | None") -> ModelTrialResu
 
 
 async def _try_model(settings: ThinkerSettings, trial: Trial) -> ModelTrialResult:
-    """Ask the model alone, in the provider's own way, so that a refusal shows."""
+    """Call only this model, in the provider's own format, so that a refusal shows."""
     native = {"tool_calls": "native", "structured_output": "native"}
     model = choose_single_model(settings.model_copy(update=native), {})
     request, problem = TRIALS[trial]

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 def choose_model(
     settings: ThinkerSettings, environ: Mapping[str, str], *, transport: Network | None = None
 ) -> Model:
-    """Build an agent's model: retries around each attempt, fallbacks behind it.
+    """Build an agent's model, with retries of each model and with fallbacks.
 
     Models of one provider share its circuit breaker. With a single provider there is no breaker,
     since no other provider could answer. ``environ`` holds the providers' keys; ``transport``
@@ -72,10 +72,10 @@ def choose_small_model(settings: ThinkerSettings, environ: Mapping[str, str], ow
 def choose_embeddings(
     settings: ThinkerSettings, environ: Mapping[str, str]
 ) -> "EmbeddingModel | None":
-    """Build the embeddings model; None if the agent has none.
+    """Build the embeddings model; return None if the agent has none.
 
     Raises:
-        WorkerConfigError: its provider is unknown, has no embeddings or is not fully configured.
+        WorkerConfigError: the provider is unknown, has no embeddings or is not fully configured.
     """
     if not settings.embeddings_model:
         return None
@@ -96,9 +96,9 @@ def choose_embeddings(
 
 
 def choose_media(settings: ThinkerSettings, environ: Mapping[str, str]) -> "MediaModels | None":
-    """Build the models of sound and pictures; None if the agent has none.
+    """Build the models for sound and pictures; return None if the agent has none.
 
-    An unusable one does not keep the agent from answering: each request for it gets the reason.
+    An unusable model does not keep the agent from answering: requests for it fail with the reason.
     """
     hear, speak, draw = settings.hear, settings.speak, settings.draw
     if not (hear or speak or draw):
@@ -128,7 +128,11 @@ def choose_media(settings: ThinkerSettings, environ: Mapping[str, str]) -> "Medi
 def _find_served_endpoint(
     settings: ThinkerSettings, environ: Mapping[str, str], use: ServedUse, model: ServedModel
 ) -> ServedModelEndpoint:
-    """Return where a model beside the agent's own is asked."""
+    """Return the endpoint of an additional model.
+
+    Raises:
+        WorkerConfigError: the model cannot be called with these settings.
+    """
     agent, provider = (
         f"agents.json: agent {settings.agent_id!r}",
         model_endpoints.find_serving_provider(settings, use, model),
@@ -145,7 +149,7 @@ def _find_served_endpoint(
 
 
 def choose_single_model(settings: ThinkerSettings, environ: Mapping[str, str]) -> Model:
-    """Build an agent's first model without retries and fallbacks; raise as `choose_model`."""
+    """Build an agent's first model without retries and fallbacks; raises like `choose_model`."""
     return _build_model(settings, environ, settings.llm_provider, settings.model)
 
 
@@ -182,6 +186,7 @@ def _build_model(
 
 
 def _require_provider(settings: ThinkerSettings, name: str) -> Provider:
+    """Return the provider of this name; raise `WorkerConfigError` for an unknown name."""
     known = model_endpoints.list_known_providers(settings)
     if name in known:
         return known[name]
@@ -196,6 +201,7 @@ def _find_broker(settings: ThinkerSettings) -> Network | None:
 
 
 def _normalize_base_url(agent: str, url: str) -> str:
+    """Return a base URL in its usual form; raise `WorkerConfigError` for anything else."""
     try:
         return model_endpoints.normalize_url(url)
     except ValueError as error:
@@ -207,7 +213,7 @@ def _normalize_base_url(agent: str, url: str) -> str:
 def _require_key(
     settings: ThinkerSettings, provider: Provider, environ: Mapping[str, str], *, needed: bool
 ) -> str:
-    """Return the key to send; empty also if the broker has it."""
+    """Return the key to send, which is empty if the broker has the key or none is needed."""
     agent, variable = f"agents.json: agent {settings.agent_id!r}", provider.key_var
     if variable is None or variable in settings.keys:
         return ""

@@ -1,4 +1,4 @@
-"""Embed texts through any server with OpenAI's ``/embeddings``."""
+"""Embed text through any server with OpenAI's ``/embeddings``."""
 
 from dataclasses import dataclass, field
 
@@ -32,7 +32,7 @@ class _Answer(BaseModel):
 
 @dataclass
 class _Vectors(Collector):
-    """Collects one answer of ``count`` vectors of one dimension, each with a direction."""
+    """Collects one answer of ``count`` vectors of the same dimension."""
 
     count: int = 0
     vectors: list[bytes] = field(default_factory=list)
@@ -49,7 +49,7 @@ class _Vectors(Collector):
 
 
 class EmbeddingModel:
-    """One embeddings model; ``dimensions`` 0 uses the model's default."""
+    """One embeddings model; with ``dimensions`` 0 the vectors have the model's default length."""
 
     def __init__(
         self,

@@ -1,8 +1,8 @@
-"""Models for sound and pictures, at any server with OpenAI's API.
+"""Models for sound and pictures, on any server with OpenAI's API.
 
 ``/audio/transcriptions`` takes a form with a file, ``/audio/speech`` answers with a file, and
-``/images/generations`` answers with pictures in base64; the broker fetches those that a server only
-links to.
+``/images/generations`` answers with pictures in base64; the broker fetches pictures that a
+server only links to.
 """
 
 import secrets
@@ -35,7 +35,7 @@ from thinker.protocol.served_models import DrawingModel, HearingModel, SpeakingM
 from thinker.protocol.token_counts import OpenAICounts
 from thinker.worker_errors import FatalModelError
 
-# What the supervisor waits for one request, `MODEL_CALL_SECONDS`, has room for both.
+# The supervisor waits `MODEL_CALL_SECONDS` for one request, which is enough for both.
 TIMEOUTS = ModelTimeouts(connect=5.0, total=90.0)
 RETRIES = Retries(attempts=3, patience=20.0)
 Found = TypeVar("Found", bound=Collector)
@@ -58,7 +58,7 @@ class _Pictures(BaseModel):
 
 @dataclass
 class _TranscriptCollector(Collector):
-    """Collects the text of one recording."""
+    """Collects the transcript of one recording."""
 
     said: str = ""
     seconds: float = 0.0
@@ -73,7 +73,7 @@ class _TranscriptCollector(Collector):
 
 @dataclass
 class _SpeechCollector(Collector):
-    """Collects one speech."""
+    """Collects the speech in one answer."""
 
     sound: bytes = b""
     media_type: str = ""
@@ -88,7 +88,7 @@ class _SpeechCollector(Collector):
 
 @dataclass
 class _PictureCollector(Collector):
-    """Collects the pictures of one request."""
+    """Collects the pictures in one answer."""
 
     drawn: tuple[bytes, ...] = ()
 
@@ -96,7 +96,7 @@ class _PictureCollector(Collector):
         answer = _Pictures.model_validate_json(data)
         encoded = [item.b64_json for item in answer.data if item.b64_json]
         self.drawn = tuple(b64decode(picture, validate=True) for picture in encoded)
-        if not encoded:  # trying again would be paid for again
+        if not encoded:  # a retry would cost again
             raise FatalModelError(f"{self.provider} drew a picture that cannot be fetched")
         if sum(map(len, self.drawn)) > media_requests.MAX_DRAWN_BYTES:
             raise FatalModelError(
@@ -108,7 +108,7 @@ class _PictureCollector(Collector):
 
 
 class MediaEndpoint:
-    """One model; failures that may pass are retried."""
+    """The endpoint of one model; temporary failures are retried."""
 
     use: ClassVar[model_endpoints.Use]
 
@@ -131,7 +131,7 @@ class MediaEndpoint:
     async def _post_request(
         self, body: bytes, collector: Callable[[str, str], Found]
     ) -> tuple[ModelResponse, Found]:
-        """Post a request, and return the answer; raise `ModelError` at last."""
+        """Post a request and return the answer; raise `ModelError` if all attempts fail."""
         if self._problem:
             raise FatalModelError(self._problem)
         account = self._endpoint.account
@@ -158,7 +158,7 @@ class HearingEndpoint(MediaEndpoint):
         self._fields = {"model": settings.model, "response_format": "json", **language}
 
     async def transcribe_recording(self, request: TranscriptionRequest) -> TranscriptionResult:
-        """Transcribe a recording; raise `ModelError` if no answer came."""
+        """Transcribe a recording; raise `ModelError` if the model does not answer."""
         response, found = await self._post_request(self._build_form(request), _TranscriptCollector)
         return TranscriptionResult(
             model=self.name,
@@ -169,7 +169,7 @@ class HearingEndpoint(MediaEndpoint):
         )
 
     def _build_form(self, request: TranscriptionRequest) -> bytes:
-        """Return a form with the recording (RFC 7578), whose name tells servers its format."""
+        """Return a form (RFC 7578) with the recording; its file name tells servers the format."""
         head = "".join(
             f'--{self._mark}\r\nContent-Disposition: form-data; name="{name}"\r\n\r\n{value}\r\n'
             for name, value in self._fields.items()
@@ -183,7 +183,7 @@ class HearingEndpoint(MediaEndpoint):
 
 
 class SpeakingEndpoint(MediaEndpoint):
-    """Speaks texts."""
+    """Speaks text."""
 
     use = "speak"
 
@@ -198,7 +198,7 @@ class SpeakingEndpoint(MediaEndpoint):
         }
 
     async def speak_text(self, request: SpeechRequest) -> SpeechResult:
-        """Speak a text; raise `ModelError` if no answer came."""
+        """Speak ``request.text``; raise `ModelError` if the model does not answer."""
         body = orjson.dumps({**self._fields, "input": request.text})
         response, found = await self._post_request(body, _SpeechCollector)
         return SpeechResult(
@@ -221,11 +221,11 @@ class DrawingEndpoint(MediaEndpoint):
     ) -> None:
         super().__init__(settings.model, place, retries=retries)
         self._settings = settings
-        # Some models answer in base64 alone, and refuse to be asked for it.
+        # Some models always answer in base64, and refuse this field.
         self._format: JsonObject = {"response_format": "b64_json"}
 
     async def draw_pictures(self, request: DrawingRequest) -> DrawingResult:
-        """Draw pictures; raise `ModelError` if no answer came."""
+        """Draw pictures; raise `ModelError` if the model does not answer."""
         settings = self._settings
         body: JsonObject = {
             "model": settings.model,
@@ -255,22 +255,22 @@ class DrawingEndpoint(MediaEndpoint):
 
 @dataclass(frozen=True)
 class MediaModels:
-    """The models of sound and pictures that an agent has."""
+    """An agent's models for sound and pictures."""
 
     hearing: HearingEndpoint | None = None
     speaking: SpeakingEndpoint | None = None
     drawing: DrawingEndpoint | None = None
 
     async def transcribe_recording(self, request: TranscriptionRequest) -> TranscriptionResult:
-        """Hear a recording; raise `ModelError` if that cannot be done."""
+        """Transcribe a recording; raise `ModelError` if that fails."""
         return await _require_endpoint(self.hearing).transcribe_recording(request)
 
     async def speak_text(self, request: SpeechRequest) -> SpeechResult:
-        """Speak a text; raise `ModelError` if that cannot be done."""
+        """Speak ``request.text``; raise `ModelError` if that fails."""
         return await _require_endpoint(self.speaking).speak_text(request)
 
     async def draw_pictures(self, request: DrawingRequest) -> DrawingResult:
-        """Draw pictures; raise `ModelError` if that cannot be done."""
+        """Draw pictures; raise `ModelError` if that fails."""
         return await _require_endpoint(self.drawing).draw_pictures(request)
 
     async def aclose(self) -> None:
@@ -280,6 +280,7 @@ class MediaModels:
 
 
 def _require_endpoint(model: Endpoint | None) -> Endpoint:
+    """Return the endpoint; raise `FatalModelError` if the agent has none."""
     if model is None:
         raise FatalModelError("the agent has no such model; reload agents.json")
     return model

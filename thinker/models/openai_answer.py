@@ -18,7 +18,7 @@ FINISH: Mapping[str, Finish] = {"length": "length", "content_filter": "refused"}
 
 
 def _join_text_parts(value: JsonValue) -> JsonValue:
-    """Join a content that arrived as a list of parts."""
+    """Join content that arrived as a list of parts."""
     if isinstance(value, list):
         parts = [part.get("text") for part in value if isinstance(part, dict)]
         return "".join(part for part in parts if isinstance(part, str))

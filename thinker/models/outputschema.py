@@ -21,16 +21,16 @@ SAYING_NOTHING = LEFT_OUT | {"title", "description"}
 
 @dataclass(frozen=True)
 class Closing:
-    """One provider's rule for closed objects: whether they may have ``optional`` fields."""
+    """One provider's rule for closed objects: whether fields may be ``optional``."""
 
     optional: bool
 
     def close_schema(self, schema: JsonObject) -> JsonObject | None:
         """Return the schema with every object closed to unnamed fields.
 
-        A value that matches it also matches ``schema``, except for limits on numbers, texts and
-        lists. None if the schema cannot be expressed this way: maps, values of any type,
-        combinations.
+        A value that matches the result also matches ``schema``, except for limits on numbers,
+        strings and lists. Return None if the schema cannot be expressed this way: maps, values of
+        any type, combinations.
         """
         try:
             closed = self._close_object(schema)

@@ -19,8 +19,8 @@ from thinker.models.base import Model, ModelRequest, ModelResponse, ModelWrapper
 from thinker.models.failures import format_headline
 from thinker.protocol.messages import AUTO, AssistantMessage, Message, ToolResult, UserMessage
 
-FIRST_DELAY = 1.0  # seconds, doubled with every attempt
-MAX_DELAY_SECONDS = 60.0  # seconds; give up if a provider requests more
+FIRST_DELAY_SECONDS = 1.0  # doubled with every attempt
+MAX_DELAY_SECONDS = 60.0  # give up if a provider requests more
 Answer = TypeVar("Answer")
 log = structlog.get_logger()
 
@@ -28,12 +28,13 @@ log = structlog.get_logger()
 def compute_delay(attempt: int, retry_after: float | None, rng: Callable[[], float]) -> float:
     """Return the seconds to wait after the ``attempt``-th failure (from 1).
 
-    At least as long as the provider requests, plus jitter, so that agents do not retry in step.
+    The wait is at least the one that the provider requests, plus jitter, so that agents do not
+    retry in step.
     ``rng`` returns numbers from 0 to 1.
     """
     if retry_after is not None:
-        return retry_after + FIRST_DELAY * rng()
-    backoff = min(MAX_DELAY_SECONDS, FIRST_DELAY * 2.0 ** (attempt - 1))
+        return retry_after + FIRST_DELAY_SECONDS * rng()
+    backoff = min(MAX_DELAY_SECONDS, FIRST_DELAY_SECONDS * 2.0 ** (attempt - 1))
     return backoff * (0.5 + rng() / 2)
 
 
