@@ -1,4 +1,4 @@
-"""What compaction and fact extraction share: conversations as text, templates, a model call."""
+"""Conversations as text, templates and a model call, for compaction and fact extraction."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -21,7 +21,7 @@ log = structlog.get_logger()
 
 
 def format_conversation(messages: Sequence[Message]) -> str:
-    """Return what people and the agent said, one paragraph per message."""
+    """Return the messages of people and the agent, one paragraph each."""
     return "\n\n".join(
         f"{'User' if isinstance(message, UserMessage) else 'Assistant'}:"
         f" {cut_text(message.content)}"
@@ -37,7 +37,10 @@ def cut_text(text: str, limit: int = MESSAGE_LIMIT) -> str:
 
 
 def load_template(path: Path | None, fallback: str) -> str:
-    """Return a file's template; ``fallback`` if unreadable or without ``{{CONVERSATION}}``."""
+    """Return the template in a file, or ``fallback`` if the file is unusable.
+
+    A template needs ``{{CONVERSATION}}``.
+    """
     if path is None:
         return fallback
     try:
@@ -60,7 +63,7 @@ def fill_template(text: str, values: Mapping[str, str]) -> str:
 async def call_model(model: Model, prompt: str, *said: Message) -> tuple[str, MeteredResult]:
     """Return the answer to one user message, without system prompt or tools, and its usage.
 
-    ``said`` is what followed the message, up to what is answered now.
+    ``said`` are the messages after it, up to the one that is answered now.
 
     Raises:
         ModelError: the model did not answer.

@@ -1,6 +1,6 @@
 """Run one turn through the whole worker, so that everything is loaded before workers fork.
 
-The real wire, loop and HTTP client run against a scripted model in the place of the broker.
+The real wire, loop and HTTP client run against a scripted model in place of the broker.
 Importing the modules alone leaves work to each worker's first turn: late imports, caches.
 """
 
@@ -38,7 +38,7 @@ log = structlog.get_logger()
 
 @cache
 def warm_up() -> None:
-    """Rehearse turns and starts, once for this process and all that it forks."""
+    """Rehearse turns and starts, once for this process and its forks."""
     for _ in range(ROUNDS):
         anyio.run(rehearse_turn)
         rehearse_start()
@@ -53,13 +53,13 @@ async def rehearse_turn() -> None:
             tasks.start_soon(_serve_channel, brokers)
             ended = await _run_turn(link.channel.fileno())
             link.channel.close()
-        if ended.step is None:  # it has no answer
+        if ended.step is None:  # the turn has no answer
             log.error("rehearsal_failed", problem=ended.result and ended.result.error)
     open_broker_link.cache_clear()  # a worker has a channel of its own
 
 
 def rehearse_start() -> None:
-    """Build an agent as a starting worker does; nothing is opened for it."""
+    """Build an agent as a starting worker does, without opening connections."""
     environ = _build_environment()
     settings = ThinkerSettings.read(environ)
     logs.configure_logging(settings.log_level)

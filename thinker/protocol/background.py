@@ -1,4 +1,4 @@
-"""Wire requests outside turns: compaction, fact extraction, embeddings, trials of a model.
+"""Wire requests outside turns: compaction, fact extraction, embeddings, model trials.
 
 The supervisor decides when to send one, includes everything needed, and stores the result. The
 worker makes one model call. ``problem`` says why the model's answer is unusable; ``usage`` counts
@@ -16,8 +16,8 @@ SESSION_COMPACT = "session/compact"
 FACTS_EXTRACT = "facts/extract"
 TEXTS_EMBED = "texts/embed"
 MODEL_TRY = "model/try"
-MAX_EMBEDDED_TEXTS = 64  # most texts in one request
-MAX_EMBEDDED_CHARACTERS = 2000  # characters embedded of one text; many models read only 512 tokens
+MAX_EMBEDDED_TEXTS = 64  # in one request
+MAX_EMBEDDED_CHARACTERS = 2000  # of one text; many models read only 512 tokens
 Trial: TypeAlias = Literal["chat", "tools", "images", "schema", "embeddings"]
 TRIALS: tuple[Trial, ...] = get_args(Trial)
 MODEL_CALL_SECONDS = 120.0  # limit for the model call of one request
@@ -28,14 +28,14 @@ Category: TypeAlias = Literal[  # of facts; the extraction prompt lists them
 
 
 class CompactionRequest(Frozen):
-    """A request to summarize messages; ``summary`` covers those before them."""
+    """A request to summarize messages; ``summary`` covers the messages before them."""
 
     messages: tuple[Message, ...]
     summary: str | None = None
 
 
 class ExtractionRequest(Frozen):
-    """A request for facts in part of a conversation; ``known`` ones are not repeated."""
+    """A request for facts in part of a conversation; ``known`` facts are not repeated."""
 
     messages: tuple[Message, ...]
     known: tuple[str, ...] = ()
@@ -44,8 +44,8 @@ class ExtractionRequest(Frozen):
 class MeteredResult(Frozen):
     """The model and usage of the calls made; ``problem`` is empty if the answer is usable.
 
-    ``call_ids`` name the calls as the broker knows them. What is not counted in tokens alone:
-    ``seconds`` of sound that was heard, ``characters`` spoken, ``pictures`` drawn.
+    ``call_ids`` identify the calls for the broker. Besides tokens, some calls are counted in
+    ``seconds`` of transcribed sound, ``characters`` spoken, or ``pictures`` drawn.
     """
 
     model: str
@@ -78,9 +78,9 @@ class ExtractionResult(MeteredResult):
 
 
 class EmbeddingRequest(Frozen):
-    """Texts to embed; with ``keep`` the worker keeps the vectors for its tools.
+    """Strings to embed; with ``keep`` the worker keeps the vectors for its tools.
 
-    ``whole`` texts are not shortened. ``dimensions`` replaces the length of vectors in agents.json.
+    ``whole`` strings are not shortened. ``dimensions`` overrides the vector length in agents.json.
     """
 
     texts: Annotated[tuple[str, ...], Field(min_length=1, max_length=MAX_EMBEDDED_TEXTS)]
@@ -90,21 +90,21 @@ class EmbeddingRequest(Frozen):
 
 
 class EmbeddingResult(MeteredResult):
-    """One vector per text, in order; empty if the worker keeps them."""
+    """One vector per string, in order; empty if the worker keeps the vectors."""
 
     vectors: tuple[Vector, ...] = ()
 
 
 class ModelTrialRequest(Frozen):
-    """A request for one small call that shows whether the agent's model can do something."""
+    """A request for one small call that shows whether the agent's model has an ability."""
 
     trial: Trial
 
 
 class ModelTrialResult(MeteredResult):
-    """What a trial showed; the ``problem`` says why the model cannot, in the provider's words.
+    """The outcome of a trial; ``problem`` is the provider's reason why the model lacks the ability.
 
-    ``note`` is what else there is to know.
+    ``note`` is additional information.
     """
 
     note: str = ""

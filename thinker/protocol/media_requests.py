@@ -1,4 +1,4 @@
-"""Wire requests about sound and pictures: hear a recording, speak a text, draw pictures.
+"""Wire requests about sound and pictures: transcribe a recording, speak text, draw pictures.
 
 As in `background`, the supervisor decides and stores, and the worker makes the model calls.
 """
@@ -16,13 +16,13 @@ AUDIO_HEAR = "audio/hear"  # TranscriptionRequest → TranscriptionResult
 AUDIO_SPEAK = "audio/speak"  # SpeechRequest → SpeechResult
 PICTURE_DRAW = "picture/draw"  # DrawingRequest → DrawingResult
 
-MAX_RECORDING_BYTES = 10_000_000  # bytes of a recording; a frame of the wire has 16 MiB
-MAX_RECORDING_SECONDS = 1800  # seconds of a recording
-MAX_SPOKEN_CHARACTERS = 4000  # characters; most models take 4096
-MAX_SPEECH_BYTES = 11_000_000  # bytes of speech
+MAX_RECORDING_BYTES = 10_000_000  # a frame of the wire has 16 MiB
+MAX_RECORDING_SECONDS = 1800
+MAX_SPOKEN_CHARACTERS = 4000  # most models accept 4096
+MAX_SPEECH_BYTES = 11_000_000
 MAX_PICTURES = 4  # of one request
-MAX_DRAWN_BYTES = 11_000_000  # bytes of all pictures of one request
-MAX_DESCRIPTION_CHARACTERS = 4000  # characters that describe a picture
+MAX_DRAWN_BYTES = 11_000_000  # of all pictures of one request
+MAX_DESCRIPTION_CHARACTERS = 4000  # of the description of a picture
 
 
 def _decode_wire_bytes(value: object) -> object:
@@ -44,13 +44,13 @@ class TranscriptionRequest(Frozen):
 
 
 class TranscriptionResult(MeteredResult):
-    """What is said in it."""
+    """The transcript of a recording."""
 
     text: str = ""
 
 
 class SpeechRequest(Frozen):
-    """A text to speak."""
+    """Text to speak."""
 
     text: Annotated[str, Field(min_length=1, max_length=MAX_SPOKEN_CHARACTERS)]
 

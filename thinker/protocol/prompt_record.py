@@ -23,9 +23,9 @@ class PromptRecord(Frozen):
 
     In the ``system`` layout all layers form the system prompt; in ``cached`` the volatile layers go
     at the head of the newest user message, as quoted layers do in both. ``stable`` and ``volatile``
-    are fingerprints of the two parts in either layout; ``tools_digest`` is that of the tools, which
-    are stable.
-    ``changed`` names what differs in the stable part from the session's previous turn.
+    are fingerprints of the two parts in either layout; ``tools_digest`` is the fingerprint of the
+    tools, which are stable. ``changed`` names the stable layers that differ from the session's
+    previous turn, and ``tools`` if they differ.
 
     ``settings`` belong to the turn's first call; None in records of older versions. ``reasons`` say
     why each tool was offered. ``missing`` maps tools that matched playbooks need but that are not
@@ -88,7 +88,7 @@ class PromptRecord(Frozen):
 
 
 class PromptPreview(Frozen):
-    """What a turn's first model call would send; ``request`` is its body, empty without one."""
+    """The first model call of a turn, not sent; ``request`` is its body, which may be empty."""
 
     record: PromptRecord
     request: str = ""

@@ -27,7 +27,7 @@ class ToolVectors:
             self._vectors.popitem(last=False)
 
     def compute_scores(self, tools: Iterable[ToolSpec], vector: bytes) -> dict[str, float]:
-        """Return each tool's cosine with a vector, by name, for tools whose vector is known."""
+        """Return the cosines of a vector with the known vectors of tools, keyed by tool name."""
         found: dict[str, bytes] = {}
         for tool in tools:
             key = _hash_text(tool.embedding_text)

@@ -15,7 +15,7 @@ Layout: TypeAlias = Callable[[Sequence[Section]], str]
 
 
 def render_markdown(sections: Sequence[Section]) -> str:
-    """Write sections under their headings, separated by blank lines; agents get this layout."""
+    """Return sections under their headings, separated by blank lines: the layout for agents."""
     return "".join(
         ("\n\n" if number and not section.attached else "")
         + (f"# {section.title}\n" if section.title else "")
@@ -25,7 +25,7 @@ def render_markdown(sections: Sequence[Section]) -> str:
 
 
 def render_plain(sections: Sequence[Section]) -> str:
-    """Write sections without headings, separated by blank lines."""
+    """Return sections without headings, separated by blank lines."""
     return render_markdown([replace(section, title="") for section in sections])
 
 

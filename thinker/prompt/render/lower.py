@@ -1,6 +1,6 @@
 """Step 1, lower: turn a definition and everything it includes into sections.
 
-Each form of definition has a front end; later steps see sections only.
+Each form of definition has a front end; later steps see only sections.
 """
 
 from collections.abc import Iterator, Mapping
@@ -13,7 +13,7 @@ from thinker.prompt.render import layered, parts, slot_sections
 from thinker.prompt.render.parts import Sizes
 from thinker.prompt.render.sections import IncludedDefinition, Role, Section, Text
 
-# More than any model reads. Twenty definitions that each include the next one twice would make a
+# More than any model can read. Twenty definitions that each include the next one twice would make a
 # million copies of the last one.
 MAX_CHARS = 1_000_000
 MAX_SECTIONS = 10_000
@@ -65,9 +65,9 @@ def _measure_section(section: Section, sizes: Mapping[str, int], own_size: int) 
 
 @dataclass
 class _Place:
-    """A definition being expanded: its remaining sections, and what its include overrides.
+    """A definition being expanded: its remaining sections, and the overrides of its include.
 
-    ``attached`` replaces that of the first section, ``role`` the role of all of them.
+    ``attached`` overrides the first section's ``attached``, ``role`` the roles of all sections.
     """
 
     rest: Iterator[Section]

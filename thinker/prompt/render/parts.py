@@ -19,7 +19,7 @@ def lower_parts(name: str, parts: Iterable[Part], sizes: Sizes) -> tuple[Section
 
 
 def lower_part(name: str, part: Part, sizes: Sizes) -> tuple[Section, ...]:
-    """Return a section for a text, an include or a variable; none when it is empty."""
+    """Return the section of a text, an include or a variable; nothing if it is empty."""
     if isinstance(part, TextPart):
         return (Section("text", Text(part.content), name),) if part.content else ()
     if isinstance(part, IncludePart):

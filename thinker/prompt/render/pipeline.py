@@ -1,7 +1,7 @@
 """Render a prompt definition: lower → bind → attach → layout.
 
-Each step is a pure function in the module of its name. Every form of definition (a string, parts
-with includes, layered sections, slots) takes the same steps.
+Each step is a pure function in the module of the same name. Every form of definition (a string,
+parts with includes, layered sections, slots) takes the same steps.
 """
 
 from collections.abc import Mapping, Sequence
@@ -40,7 +40,7 @@ def render_definition(
 ) -> RenderedDefinition:
     """Render the definition of a bundle for an agent with these variables and tools.
 
-    ``write`` is its layout.
+    ``write`` is the layout.
 
     Raises:
         DefinitionError: The definition cannot be used; `Registry.check_definition` finds most
