@@ -1,7 +1,7 @@
 """Run one turn through the whole worker, so that everything is loaded before workers fork.
 
 The real wire, loop and HTTP client run against a scripted model in place of the broker.
-Importing the modules alone leaves work to each worker's first turn: late imports, caches.
+Only importing the modules would leave work to each worker's first turn: late imports, caches.
 """
 
 import asyncio

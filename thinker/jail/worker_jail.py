@@ -27,7 +27,7 @@ from thinker.jail.limits import limit_resources
 from thinker.protocol.sandbox import SandboxReport
 
 MEMORY = 1024**3  # bytes of the process's own data
-FILES = 256  # open at once
+FILES = 256  # open at the same time
 PACKAGE = Path(__file__).parent.parent
 LIBRARIES = ("/usr/lib", "/usr/lib64", "/usr/local/lib", "/lib", "/lib64", "/nix/store")
 SYSTEM = (

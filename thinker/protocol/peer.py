@@ -25,7 +25,7 @@ MAX_BACKLOG = 2 * MAX_FRAME  # bytes written but not yet read by the other side
 MAX_PROBLEM = 4000  # characters of an error response's message
 MAX_ID = 200  # characters of a request id; the response repeats it
 CANCEL_AGAIN_SECONDS = 1.0  # that a cancelled request has to end
-# Most requests are answered right away: where Python can, their tasks begin at once.
+# Most requests are answered right away: where Python can, their tasks begin immediately.
 TASK_OPTIONS: dict[str, Any] = {"eager_start": True} if sys.version_info >= (3, 12) else {}
 Params = JsonValue | BaseModel
 RequestHandler = Callable[[JsonValue], Awaitable[Params]]

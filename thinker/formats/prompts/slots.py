@@ -65,7 +65,7 @@ class AttachmentMessageContent(BaseModel):
     type: str
 
     @model_validator(mode="after")
-    def fill_missing_payload(self) -> "AttachmentMessageContent":
+    def _fill_missing_payload(self) -> "AttachmentMessageContent":
         """Set a missing payload to None."""
         if self.type not in self.model_fields_set:
             setattr(self, self.type, None)
